@@ -50,7 +50,7 @@ pub enum Setting {
 
 const SETTINGS: usize = 7;
 
-/// Bytes that an open file takes, with the object behind it.
+/// Bytes that an open file takes, together with the object that it refers to.
 pub const FILE_BYTES: u64 = 1024;
 /// Bytes that a watch of epoll takes, and one of inotify.
 const EPOLL_WATCH_BYTES: u64 = 512;
@@ -123,7 +123,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account of a user who has nothing yet. A user must not have two.
+    /// The account of a user that has nothing yet. A user must not have two.
     pub fn new(user: u32, settings: Arc<Settings>) -> Arc<Account> {
         Arc::new(Account { user, settings, amounts: Default::default() })
     }

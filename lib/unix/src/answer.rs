@@ -1,11 +1,11 @@
-//! [`Answer`]: the result of an operation that is usually known at once.
+//! [`Answer`]: the result of an operation that usually completes without blocking.
 
 use alloc::boxed::Box;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// A future behind a pointer, movable between processors.
+/// A boxed future that can move between processors.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What a trait object's operation returns: the result itself, or a future where it has to wait.

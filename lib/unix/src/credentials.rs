@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 /// Real, effective, saved and file-system id, for users or for groups.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ids {
-    /// Who started the process.
+    /// The user or group that started the process.
     pub real: u32,
     /// Whose privileges it has.
     pub effective: u32,
@@ -83,7 +83,7 @@ impl Ids {
     }
 }
 
-/// Who a thread acts for.
+/// The users and groups with whose rights a thread acts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
     /// User ids.
@@ -105,7 +105,7 @@ impl Credentials {
         Credentials { user: Ids::all(0), group: Ids::all(0), groups: Arc::new([]), no_new_privileges: false }
     }
 
-    /// Those of nobody: no file and no process is theirs.
+    /// The credentials of the user `nobody` (65534), which owns no file and no process.
     pub fn nobody() -> Credentials {
         Credentials { user: Ids::all(65534), group: Ids::all(65534), ..Credentials::superuser() }
     }

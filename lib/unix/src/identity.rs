@@ -1,4 +1,4 @@
-//! Who a file operation is done for.
+//! The identity with which a file operation is checked: its user, groups and privileges.
 
 use alloc::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Unix as a library: processes, signals, files and terminals over the Mach library (ARCHITECTURE
-//! U4).
+//! Unix as a library: processes, signals, files and terminals over the Mach library
+//! (docs/src/architecture.md, U4).
 //!
 //! Linux' interface (`abi/linux`) is a front end over this core; another Unix would be another one.
 //! Numbers and layouts of an interface (error numbers, flag bits, structures) stay in the front
@@ -18,11 +18,11 @@
 //! - **Attempts.** Streams (pipes, terminals, sockets) implement attempts that never wait
 //!   ([`NotDone`] says what is missing); one place (`file`) turns an attempt into waiting by the
 //!   object's [`poll::PollQueue`], which poll, select and epoll share.
-//! - **Answers.** Operations behind trait objects that are usually immediate return [`Answer`]: no
-//!   allocation unless they really wait.
+//! - **Answers.** Operations of trait objects that usually complete without blocking return
+//!   [`Answer`]: no allocation unless they really wait.
 //! - **User memory** enters as byte slices or as [`UserBuffer`], never as pointers.
 //! - **Time and randomness** come through [`Environment`].
-//! - **Locks.** [`sync::SpinLock`] sections are short, contain no await and wake nobody; a future
+//! - **Locks.** [`sync::SpinLock`] sections are short, contain no await and wake no task; a future
 //!   that holds an async lock across an await is safe to drop.
 //! - **Memory** that a program can make large is allocated fallibly: `ENOMEM`, `ENOSPC` or
 //!   `ENOBUFS`.

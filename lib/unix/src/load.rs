@@ -13,8 +13,8 @@ const STEP: Duration = Duration::from_secs(5);
 const KEPT: [u64; 3] = [60_296, 64_453, 65_173];
 /// More threads than there can be.
 const MOST: u64 = 1 << 24;
-/// Steps after which nothing is left of what was before: nothing that happened while nobody counted
-/// is known anyway.
+/// After this many steps the old averages no longer matter, so a longer gap is cut to this many
+/// steps. How many threads ran in the gap is not known anyway.
 const FORGOTTEN: u64 = 1000;
 
 /// The averages.

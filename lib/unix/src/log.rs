@@ -133,8 +133,7 @@ pub struct LogDriver {
 }
 
 impl DeviceDriver for LogDriver {
-    /// `EPERM` for reading without privilege: what others' programs did wrong is not everybody's
-    /// business.
+    /// `EPERM` for reading without privilege: the log shows what programs of other users did wrong.
     fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
         if context.flags.contains(OpenFlags::READ) && !context.identity.has(Capability::Administrator) {
             return Err(Error::EPERM);

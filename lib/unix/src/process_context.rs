@@ -64,7 +64,7 @@ pub trait ProcessContext: Send + Sync {
     /// Sends a signal to every process of a group.
     fn signal_group(&self, group: ProcessId, signal: FileSignal);
 
-    /// The account of the user who calls, against which what is made for the call is charged.
+    /// The calling user's account. What is made for the call is charged to it.
     fn account(&self) -> Arc<Account>;
 }
 

@@ -82,7 +82,8 @@ impl Ring {
         (&self.storage[self.start..][..first], &self.storage[..self.length - first])
     }
 
-    /// The free storage behind the contents, at most `count` bytes of it, up to where it wraps.
+    /// The free storage after the contents: at most `count` bytes, and none beyond the place where
+    /// the storage wraps around.
     fn free_piece(&mut self, count: usize) -> &mut [u8] {
         let size = self.storage.len();
         let end = self.start + self.length;

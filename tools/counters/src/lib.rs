@@ -1,4 +1,4 @@
-//! The lab's counters: a QEMU TCG plugin (ARCHITECTURE section 5).
+//! The lab's counters: a QEMU TCG plugin (docs/src/measuring.md).
 //!
 //! Under `-icount shift=0` the guest's time-stamp counter counts instructions, and instructions are
 //! not cycles. This plugin counts, per processor and apart for kernel and user, what they hide:

@@ -29,8 +29,8 @@ pub struct Settings {
 
 impl Settings {
     /// Reads `key=value` arguments: `out=FILE` (required), `l1i`, `l1d`, `l2` = BYTES/WAYS, `itlb`,
-    /// `dtlb` = ENTRIES/WAYS, `latency=on`, `work=on`, `profile=FILE`. `./mac bench` always says
-    /// all geometries; those here are for a person who starts QEMU.
+    /// `dtlb` = ENTRIES/WAYS, `latency=on`, `work=on`, `profile=FILE`. `./mac bench` always gives
+    /// all geometries; the defaults here are for a QEMU that is started by hand.
     ///
     /// # Errors
     /// A sentence for the author of the arguments.

@@ -1,5 +1,5 @@
-//! Types at a guest's terminal as a person would, and waits for what should appear; never for a
-//! time.
+//! Runs interactive sessions at a guest's terminal: types, and waits for what should appear on the
+//! screen. It never waits for a fixed time.
 
 use super::script::{Script, comparable, recording};
 use super::session::{Kernel, Log, Printed, Session, Start};
@@ -43,7 +43,7 @@ const COLUMNS: u16 = 80;
 const PROMPT: &str = "ready> ";
 /// How long the machine may take to its first prompt, and to its end.
 const PATIENCE: Duration = Duration::from_secs(180);
-/// How long a person tries each way back to the prompt.
+/// How long each way back to the prompt is tried.
 const RECOVERY: Duration = Duration::from_secs(10);
 /// How often a machine that rests is found at rest, and how long nothing is printed before each
 /// time.
@@ -192,7 +192,8 @@ impl Play {
     }
 }
 
-/// The person at the terminal: what was shown so far, and how much of it has been waited for.
+/// An interactive session at the terminal: what was shown so far, and how much of it has been
+/// waited for.
 struct Person {
     session: Session,
     screen: Screen,
@@ -271,8 +272,7 @@ impl Person {
         Ok(comparable(&self.screen.text()))
     }
 
-    /// Goes back to the prompt after a script that has failed, if that can be done as a person
-    /// would.
+    /// Goes back to the prompt after a script that has failed, if keys can do that.
     fn recover(&mut self) -> Result<()> {
         for keys in ["\x03", "q", "\x1b:q!\r", "\x18", "\x04"] {
             let back = |person: &Person| person.waits_behind(PROMPT.trim_end()).then_some(());
@@ -360,7 +360,7 @@ impl Person {
         bail!("the system did not end")
     }
 
-    /// Listens until `found` finds what a person waits for.
+    /// Listens until `found` finds what the session waits for.
     fn until<T>(
         &mut self,
         patience: Duration,

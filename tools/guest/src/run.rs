@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(clap::Args)]
 pub struct Options {
     /// The image of Debian's programs (guests/images.toml); default: base for a command, shell for
-    /// a person
+    /// an interactive session
     #[arg(long, value_name = "NAME")]
     image: Option<String>,
     /// Put the contents of this directory of the host under /mnt
@@ -76,8 +76,8 @@ pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
     let name = options.image.clone().unwrap_or_else(|| default.into());
     let mut request = Request { name, packages: options.packages.clone(), ..Request::default() };
     if let Some(directory) = &options.with {
-        // The tree is the working directory of everything that is started from here, not of the
-        // person.
+        // Made absolute here: a relative path is meant from the user's working directory, but
+        // everything that is started from here has the source tree as its working directory.
         let directory = std::path::absolute(directory)?;
         if !directory.is_dir() {
             bail!("--with {}: there is no such directory", directory.display());
@@ -147,13 +147,13 @@ struct Run {
 
 /// How a guest ended.
 enum End {
-    /// With this status, or because the person has left.
+    /// With this status, or because the user has left the interactive session.
     Status(i32),
     /// A program there wants the machine to start again.
     Restart,
 }
 
-/// What the person has typed.
+/// What the user has typed.
 enum Typed {
     Bytes(Vec<u8>),
     /// The end of the input.

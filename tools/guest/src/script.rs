@@ -1,4 +1,5 @@
-//! Scripts of what a person types at a shell and what should appear then: `tests/interactive`.
+//! Scripts of interactive sessions (`tests/interactive`): what is typed at a shell, and what should
+//! appear then.
 
 use anyhow::{Context, Result, bail};
 use mac_build::tree;
@@ -25,7 +26,8 @@ pub(super) struct Script {
     pub(super) ends: bool,
 }
 
-/// What a person does, and then waits for. Everything that is given happens in this order.
+/// One step of a session: what is typed, and what the session then waits for. The fields that are
+/// given take effect in the order in which they stand here.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Step {
@@ -51,7 +53,7 @@ pub(super) struct Step {
     /// The prompt must come back.
     #[serde(default)]
     pub(super) prompt: bool,
-    /// Seconds that a person waits for each of these.
+    /// For how many seconds the session waits for each of these.
     #[serde(default = "patience")]
     pub(super) patience: u64,
     /// A picture of the screen then, for the documentation.

@@ -334,7 +334,7 @@ impl Readiness {
     }
 }
 
-/// Where the log of a run for a person is kept.
+/// Where the log of an interactive run is kept.
 pub(crate) fn log_file() -> PathBuf {
     tree::target().join("run.log")
 }

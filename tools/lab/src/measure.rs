@@ -1,5 +1,5 @@
-//! `./mac measure`: what a person's work at the shell costs on Macadamia and under Debian's own
-//! kernel.
+//! `./mac measure`: what an interactive session at the shell costs on Macadamia and under Debian's
+//! own kernel.
 
 use crate::bench::{self, Measurement};
 use anyhow::{Context, Result, bail};

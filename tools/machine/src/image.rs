@@ -99,9 +99,9 @@ fn grub_configuration(machine: &Machine) -> Result<String> {
         commands.push(format!("module2 /boot/{} {}", module_name(module), quoted(module)?));
     }
     commands.push("boot".into());
-    // No menu: there is one thing to boot. GRUB has said what is wrong when one of the commands
-    // fails; a person gets time to read it, and an emulated machine stops there instead of waiting
-    // for a key.
+    // No menu: there is one thing to boot. When one of the commands fails, GRUB has said what is
+    // wrong. A real machine then leaves time to read that, and an emulated machine stops there
+    // instead of waiting for a key.
     Ok(format!(
         "# A machine without a serial port makes the serial command fail, which harms nothing.\n\
          serial --unit=0 --speed=115200\n\

@@ -63,7 +63,7 @@ impl Monitor {
         Ok(all_halted(&self.registers()?))
     }
 
-    /// The answer to a command for persons.
+    /// The answer to a command of QEMU's human monitor.
     pub fn ask(&mut self, command: &str) -> Result<String> {
         let answer = self.execute("human-monitor-command", json!({"command-line": command}))?;
         Ok(answer.as_str().unwrap_or_default().replace('\r', ""))

@@ -85,8 +85,8 @@ pub struct Suite {
     /// Debian's own kernel.
     #[serde(default)]
     pub guest: Vec<String>,
-    /// Scripts of `tests/interactive`, each a test that a person at the shell plays, one after the
-    /// other.
+    /// Scripts of `tests/interactive`, which run one after the other. Each is a test: an
+    /// interactive session at the shell.
     #[serde(default)]
     pub interactive: Vec<String>,
     /// The ways of delivering system calls in which guests run.

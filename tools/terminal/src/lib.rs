@@ -1,4 +1,5 @@
-//! A terminal as a person sees it: what programs write becomes a screen, and a screen a picture.
+//! A terminal with its screen: what programs write becomes a screen, and a screen becomes a
+//! picture.
 
 #![forbid(unsafe_code)]
 

@@ -57,13 +57,14 @@ enum Verb {
     Packages(mac_guest::PackagesOptions),
     /// Record what the guest tests print under Debian's own kernel
     Record(mac_guest::RecordOptions),
-    /// Type at a shell of Linux programs as a person would, by the scripts of tests/interactive
+    /// Run the interactive sessions of tests/interactive at a shell of Linux programs
     Interact(mac_guest::InteractOptions),
     /// Show that the tests notice what they are there for: try each patch of tests/mutations
     Mutations(mutations::Options),
     /// Write which tests show which rule of the interface into the book
     Rules,
-    /// Measure a person's work at the shell in instructions, compared with Debian's own kernel
+    /// Measure an interactive session at the shell in instructions, compared with Debian's own
+    /// kernel
     Measure(mac_lab::measure::Options),
     /// Make a table of a trace that the kernel debugger dumped
     Trace(mac_lab::trace::Options),

@@ -41,8 +41,8 @@ pub(crate) struct Options {
     /// Only the tests on the host
     #[arg(long, conflicts_with = "booted")]
     host: bool,
-    /// Run campaigns (fuzzing, kills, storms, hours of processes) in full, not only for a minute
-    /// each
+    /// Run campaigns (fuzzing, kills, fork stress, hours of processes) in full, not only for a
+    /// minute each
     #[arg(long)]
     all: bool,
     /// A suite that fails and passes when it is run again has failed

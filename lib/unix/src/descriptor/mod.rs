@@ -14,7 +14,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// `EBADF`.
 pub type Descriptor = i32;
 
-/// The descriptors of a process; threads (and whoever was made with shared files) share one table.
+/// The descriptors of a process. Its threads share one table, as do processes that were made with
+/// shared files (CLONE_FILES).
 pub struct DescriptorTable {
     /// Owns the process's record locks.
     id: u64,
@@ -105,7 +106,7 @@ impl DescriptorTable {
         Ok(copy)
     }
 
-    /// Who owns the record locks that are made through this table.
+    /// The owner of the record locks that are made through this table.
     pub fn lock_owner(&self) -> LockOwner {
         LockOwner::Table(self.id)
     }

@@ -17,7 +17,7 @@ use core::any::Any;
 
 /// The terminals that the system has, for /dev/console and /dev/ptmx.
 pub struct Terminals {
-    /// Where the system talks to a person.
+    /// The terminal of the system's console.
     pub console: Option<Arc<Terminal>>,
     /// Pseudoterminals.
     pub ptys: Arc<Ptys>,
@@ -26,7 +26,7 @@ pub struct Terminals {
 /// A device that is made of nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memory {
-    /// Reads end at once, writes vanish.
+    /// Reads find the end of the file, writes vanish.
     Null,
     /// Reads give zeros, writes vanish.
     Zero,

@@ -7,11 +7,11 @@ use alloc::vec::Vec;
 
 /// One batch of directory entries, collected for a front end to lay out.
 pub struct ReadDirectory {
-    /// Name, file number, type and the position behind, in order.
+    /// For each entry, in order: its name, file number and type, and the position after it.
     pub entries: Vec<(Vec<u8>, u64, FileType, u64)>,
 }
 
-/// Positions of `.` and `..`; the file system's own begin behind them.
+/// The first position of the file system's own entries. `.` and `..` have the positions before it.
 const FIRST_OWN: u64 = 2;
 
 impl OpenFile {

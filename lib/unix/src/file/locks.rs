@@ -8,7 +8,7 @@ use crate::{Error, NotDone, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Who holds a lock.
+/// The owner of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockOwner {
     /// A descriptor table, for the record locks of a process (F_SETLK).
@@ -22,7 +22,7 @@ pub enum LockOwner {
 pub enum LockKind {
     /// Writers (F_RDLCK, LOCK_SH).
     Shared,
-    /// Everybody else (F_WRLCK, LOCK_EX).
+    /// Readers and writers (F_WRLCK, LOCK_EX).
     Exclusive,
 }
 
@@ -31,7 +31,7 @@ pub enum LockKind {
 pub struct LockRange {
     /// First byte.
     pub start: u64,
-    /// Behind the last.
+    /// The offset after the last byte.
     pub end: u64,
 }
 
@@ -60,7 +60,7 @@ impl LockRange {
 /// A lock as F_GETLK tells of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLock {
-    /// Who holds it.
+    /// The owner that holds it.
     pub owner: LockOwner,
     /// The process that made it.
     pub process: ProcessId,
@@ -73,8 +73,8 @@ pub struct RecordLock {
 /// A lock, and what it takes.
 struct Held {
     lock: RecordLock,
-    /// Against the account of the user who made it; none for those of whole files, which are no
-    /// more than open files.
+    /// Charged to the account of the user that made the lock. Locks of whole files have no charge:
+    /// there are no more of them than open files, which are charged already.
     _charge: Option<Charge>,
 }
 
@@ -109,7 +109,8 @@ impl LockTable {
         Ok(())
     }
 
-    /// `owner` has less than before: who waits for it looks again, and until then waits for nobody.
+    /// To be called when `owner` has less than before. Owners that wait for it look again; until
+    /// they have, they are not recorded as waiting for it.
     fn released_by(&self, owner: LockOwner) {
         Waiting::no_more(self.id(), owner);
         self.released.wake(Readiness::READ);
@@ -135,10 +136,11 @@ impl LockTable {
                     Err(NotDone::NotReady) => {}
                     done => return done,
                 }
-                // Nobody any more: then it may have it now.
+                // If no lock conflicts any more, the loop tries to set the lock again.
                 if let Some(holder) = self.conflict(owner, kind, range) {
                     Waiting::on(self.id(), owner, holder.owner)?;
-                    // Who gave it up between that look and the note has not seen the note.
+                    // The holder may have given up its lock after the look above and before the
+                    // wait was recorded. Then it has not removed the record, so look again.
                     if self.conflict(owner, kind, range).is_some_and(|now| now.owner == holder.owner) {
                         return Err(NotDone::NotReady);
                     }
@@ -216,7 +218,7 @@ fn first_conflict(list: &[Held], owner: LockOwner, kind: LockKind, range: LockRa
     })
 }
 
-/// Replaces what `owner` has in `range`; true if somebody else may now get a lock.
+/// Replaces what `owner` has in `range`; true if another owner may now get a lock.
 fn set(
     list: &SpinLock<Vec<Held>>,
     account: Option<&Arc<Account>>,
@@ -271,8 +273,8 @@ fn set(
     Ok(shrunk)
 }
 
-/// Who waits for whom, across all files: an owner waits for at most one lock at a time per thread,
-/// and a cycle means that none of them would ever go on.
+/// Which owner waits for which other one, across all files. An owner waits for at most one lock at
+/// a time per thread. A cycle means that none of the owners in it would ever go on.
 static WAITS: SpinLock<Vec<Wait>> = SpinLock::new(Vec::new());
 
 /// That `waiter` waits for a lock of `holder` in a table.
@@ -313,7 +315,8 @@ impl Waiting {
         Ok(())
     }
 
-    /// Nobody waits for a lock of `holder` in this table until he has looked again.
+    /// Removes the records of owners that wait for a lock of `holder` in this table. An owner that
+    /// still has to wait is recorded again when it has looked again.
     fn no_more(table: usize, holder: LockOwner) {
         WAITS.lock().retain(|wait| wait.table != table || wait.holder != holder);
     }

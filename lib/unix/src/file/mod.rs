@@ -25,7 +25,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Who gets SIGIO and SIGURG for a file (F_SETOWN).
+/// The process or group that gets SIGIO and SIGURG for a file (F_SETOWN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalOwner {
     /// A process.
@@ -52,7 +52,8 @@ pub struct OpenFile {
     linking_forbidden: AtomicBool,
     /// The epoll instances that watch it.
     watches: SpinLock<Vec<Weak<EpollItem>>>,
-    /// Its own, against the account of the user who first had a descriptor of it.
+    /// The charge for the description itself, to the account of the user that first had a
+    /// descriptor of it.
     charge: SpinLock<Option<Charge>>,
 }
 
@@ -180,12 +181,12 @@ impl OpenFile {
         if refused { Err(Error::EBADF) } else { Ok(()) }
     }
 
-    /// Who is signalled.
+    /// The process or group that gets signals for this file.
     pub fn signal_owner(&self) -> Option<SignalOwner> {
         *self.signal_owner.lock()
     }
 
-    /// Sets who is signalled.
+    /// Sets which process or group gets signals for this file.
     pub fn set_signal_owner(&self, owner: Option<SignalOwner>) {
         *self.signal_owner.lock() = owner;
     }
@@ -226,7 +227,7 @@ impl OpenFile {
     }
 
     /// The path of the file for /proc/PID/fd, exe and maps: as it was opened if that name still
-    /// means it, else another of its names, else with " (deleted)" behind it. Objects show their
+    /// means it, else another of its names, else with " (deleted)" after it. Objects show their
     /// kind.
     pub async fn path(&self, root: &Location) -> Vec<u8> {
         let Some(location) = &self.location else {
@@ -278,7 +279,7 @@ impl OpenFile {
         }
     }
 
-    /// The queue of those who wait for it.
+    /// The queue of the threads that wait for it.
     pub fn queue(&self) -> Option<&PollQueue> {
         self.object.as_ref()?.queue()
     }
@@ -367,7 +368,7 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Tells those who watch the file, or the directory that it was found in.
+    /// Tells the watches of inotify on the file, or on the directory that it was found in.
     pub(crate) fn happened(&self, events: Events) {
         if let Some(vnode) = self.vnode() {
             let entry = self.entry.as_ref().map(|(directory, name)| (&directory.vnode, &name[..]));

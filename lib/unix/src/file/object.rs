@@ -64,7 +64,7 @@ pub trait FileObject: Send + Sync + 'static {
         Readiness::READ | Readiness::WRITE
     }
 
-    /// Who waits for that to change; `None` if it never does.
+    /// The queue of those that wait for the readiness to change; `None` if it never changes.
     fn queue(&self) -> Option<&PollQueue> {
         None
     }

@@ -1,9 +1,9 @@
 //! Futexes that know their owner (FUTEX_LOCK_PI and its kin).
 //!
 //! The word holds the owner's thread id and two flags; programs lock and unlock it themselves while
-//! nobody waits. All operations here are serialised by one asynchronous lock, and where somebody
-//! waits, the owner recorded here counts. Waiters are served in the order of arrival, which is
-//! their priority order as long as all have the same.
+//! no thread waits for it. All operations here are serialised by one asynchronous lock. For a word
+//! that threads wait for, the owner that is recorded here counts. Waiters are served in the order
+//! of arrival, which is their priority order as long as all have the same.
 
 use super::{Futexes, Key, Words};
 use crate::{Error, Result};
@@ -14,10 +14,10 @@ use alloc::vec::Vec;
 pub const LOCK_TID: u32 = 0x3fff_ffff;
 /// The last owner ended without unlocking.
 pub const LOCK_OWNER_DIED: u32 = 0x4000_0000;
-/// Somebody waits: unlocking needs the system.
+/// At least one thread waits: unlocking needs a system call.
 pub const LOCK_WAITERS: u32 = 0x8000_0000;
 
-/// The words that somebody waits for.
+/// The words that threads wait for.
 #[derive(Default)]
 pub(super) struct Inheriting {
     locks: BTreeMap<Key, Lock>,
@@ -33,7 +33,8 @@ struct Lock {
     waiters: Vec<(u64, u32)>,
 }
 
-/// Where tickets wait to be called: a futex of nobody's memory.
+/// The futex at which a waiter waits until its ticket is called. It is in no memory object, so no
+/// program can reach it.
 fn ticket_key(ticket: u64) -> Key {
     Key::Shared { object: u64::MAX, offset: ticket }
 }
@@ -162,8 +163,8 @@ impl Futexes {
         inheriting.locks.retain(|_, lock| !lock.waiters.is_empty() || lock.owner_died);
     }
 
-    /// Thread `thread` ends: locks that it owns and others wait for go to the first waiter, who
-    /// finds them marked.
+    /// Thread `thread` ends: locks that it owns and others wait for go to the first waiter, which
+    /// finds them marked ([`LOCK_OWNER_DIED`]).
     pub async fn owner_ended(&self, thread: u32) {
         self.give_up_lock(thread).await;
         let mut inheriting = self.inheriting.lock().await;
@@ -212,7 +213,8 @@ async fn lock_key(words: &impl Words, address: u64, shared: bool) -> Result<Key>
         return Err(Error::EINVAL);
     }
     let key = words.key(address, shared).await?;
-    // The page is made before the locks are locked: who waits for memory holds up nobody's end.
+    // The word is written, unchanged, before the locks here are locked, so that its page is present
+    // then. A thread that waits for memory therefore does not hold up the end of another one.
     let word = words.load(address).await?;
     let _ = words.exchange(address, word, word).await?;
     Ok(key)

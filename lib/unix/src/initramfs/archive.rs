@@ -122,7 +122,7 @@ impl<'a> Iterator for Archive<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            // Between archives and behind the last, zeros.
+            // There are zeros between archives and after the last one.
             let rest = self.bytes.get(self.next..).unwrap_or_default();
             let padding = rest.iter().position(|&b| b != 0)?;
             if !padding.is_multiple_of(4) || (padding > 0 && self.next == 0) {

@@ -51,7 +51,7 @@ fn sample() -> Vec<u8> {
     entry(&mut a, "sh", simple(5, 0o120777), b"bin/sh");
     entry(&mut a, "dev/null", Fields { device: (1, 3), ..simple(6, 0o020666) }, b"");
     entry(&mut a, "TRAILER!!!", simple(0, 0), b"");
-    // A second archive behind padding replaces and adds.
+    // A second archive, which follows after padding, replaces files and adds some.
     a.resize(a.len().next_multiple_of(512), 0);
     entry(&mut a, "etc/motd", simple(1, 0o100600), &[b'x'; 5000]);
     entry(&mut a, "TRAILER!!!", simple(0, 0), b"");

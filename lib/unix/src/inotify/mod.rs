@@ -1,8 +1,8 @@
 //! Telling programs what happens to files (inotify(7)).
 //!
 //! A [`Watch`] belongs to a [`Notifier`], which is what a program holds; the watched vnode's
-//! [`Hooks`] know it weakly. Whoever does something to a file calls [`happened`] (or one of its
-//! relatives) afterwards: that costs one load while nobody watches anything.
+//! [`Hooks`] have a weak reference to it. Code that does something to a file calls [`happened`] (or
+//! one of its relatives) afterwards. While there is no watch in the system, that costs one load.
 
 mod notifier;
 
@@ -72,8 +72,7 @@ pub struct Watch {
 
 impl Watch {
     fn new(notifier: Weak<Notifier>, id: i32, mask: Events, once: bool, charge: Charge) -> Arc<Watch> {
-        // Relaxed: whoever adds a watch and whoever causes an event have no order but that of the
-        // hooks' lock.
+        // Relaxed: adding a watch and causing an event are ordered by the hooks' lock only.
         WATCHES.fetch_add(1, Ordering::Relaxed);
         let mask = AtomicU32::new(mask.bits());
         Arc::new(Watch { notifier, id, mask, once, _charge: charge })

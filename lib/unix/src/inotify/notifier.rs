@@ -50,7 +50,7 @@ pub struct Notifier {
     encode: fn(&Event) -> Vec<u8>,
     /// Events that wait to be read at most.
     most_events: usize,
-    /// Its own charge, against the account of the user who made it.
+    /// Its own charge, to the account of the user that made it.
     charge: Charge,
 }
 

@@ -1,4 +1,4 @@
-//! What those who watch are told.
+//! What the watches of inotify report.
 
 use super::{Event, Events, Notifier, WatchHow};
 use crate::account::{Account, Kept, Setting, Settings};

@@ -278,8 +278,8 @@ impl<M: Machine> Memory<M> {
         Ok(files)
     }
 
-    /// mlock(2) and munlock(2): pages of a locked range are brought in at once. `ENOMEM` if a part
-    /// is not mapped or the limit is exceeded, `EPERM` if nothing may be locked.
+    /// mlock(2) and munlock(2): pages of a locked range are brought in immediately. `ENOMEM` if a
+    /// part is not mapped or the limit is exceeded, `EPERM` if nothing may be locked.
     pub async fn lock(
         &self,
         address: u64,

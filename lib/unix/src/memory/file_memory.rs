@@ -146,7 +146,8 @@ impl<M: Machine> ObjectMemory<M> {
             };
             match at_once(self.store(at, &piece[..copied])) {
                 Some(Ok(())) => done += copied,
-                // What has to be waited for begins anew, with these bytes.
+                // It would block, or it failed. If it would block, the caller begins again with a
+                // future that may block, so these bytes are put back.
                 stopped => {
                     from.retreat(copied);
                     match stopped {

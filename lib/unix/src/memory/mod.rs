@@ -162,7 +162,7 @@ impl<M: Machine> Memory<M> {
         self.stack_limit.store(bytes, Ordering::Relaxed);
     }
 
-    /// Ends the address space at once, whoever still uses it.
+    /// Ends the address space immediately, although processes may still use it.
     pub async fn terminate(&self) {
         let mut regions = self.regions.lock().await;
         self.map.terminate().await;

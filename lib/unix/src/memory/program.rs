@@ -16,7 +16,7 @@ use mach::vm::{MapRequest, Vm};
 pub struct Execution(Arc<OpenFile>);
 
 impl Execution {
-    /// Begins the execution of `file`. `ETXTBSY` while somebody has it open for writing.
+    /// Begins the execution of `file`. `ETXTBSY` while it is open for writing.
     pub fn begin(file: &Arc<OpenFile>) -> Result<Arc<Execution>> {
         if let Some(hooks) = file.hooks() {
             hooks.begin_execution()?;

@@ -14,7 +14,7 @@ use core::ops::{AddAssign, Range, SubAssign};
 pub enum RegionKind {
     /// Private zeros.
     Zeros,
-    /// Zeros that are shared with others who inherited them.
+    /// Zeros that are shared with processes that inherited them.
     SharedZeros,
     /// The heap (brk).
     Heap,
@@ -174,7 +174,7 @@ pub(super) struct Regions {
     /// Changed by `put`, `take` and `change`, which keep the sum.
     by_start: BTreeMap<u64, Region>,
     usage: Usage,
-    /// What the regions take, against the account of the user who began the program.
+    /// What the regions take, charged to the account of the user that began the program.
     charge: Charge,
     /// New mappings go below this.
     pub(super) mapping_top: u64,
@@ -319,8 +319,8 @@ impl Regions {
         self.by_start.range(start..range.end.max(start)).map(|(_, region)| region)
     }
 
-    /// The first region that touches `range`: for those who go from one to the next and change them
-    /// meanwhile.
+    /// The first region that touches `range`: for callers that go from one region to the next and
+    /// change them meanwhile.
     pub(super) fn first_touching(&self, range: Range<u64>) -> Option<Region> {
         self.touching(range).next().cloned()
     }

@@ -94,7 +94,7 @@ impl<M: Machine> Memory<M> {
     }
 }
 
-/// What a future gives at once, if it does.
+/// The result of a future that completes without blocking; `None` if it would block.
 pub(super) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),

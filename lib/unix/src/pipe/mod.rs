@@ -21,7 +21,7 @@ use room::Room;
 pub const ATOMIC: usize = 4096;
 /// The capacity of a new pipe, bytes.
 pub const DEFAULT_CAPACITY: usize = 65536;
-/// That of the pipes of a user who has many.
+/// The capacity of a new pipe whose user has many already.
 pub const SMALL_CAPACITY: usize = 2 * PAGE_SIZE;
 
 /// A pipe.
@@ -34,7 +34,7 @@ pub struct Pipe {
 
 struct State {
     bytes: Ring,
-    /// Its capacity, charged to the user who made it.
+    /// Its capacity, charged to the user that made it.
     room: Room,
     readers: u32,
     writers: u32,
@@ -108,7 +108,8 @@ pub(crate) async fn open_fifo(
         if writes && !reads && nonblock && state.readers == 0 {
             return Err(Error::ENXIO);
         }
-        // A partner who waits may do all it came for, and leave, as soon as this end counts.
+        // As soon as this end counts, a partner that waits may be woken, do all that it came for,
+        // and close its end again. So look for a partner before.
         let met = if reads { state.writers > 0 } else { state.readers > 0 };
         let openings = (state.reader_openings, state.writer_openings);
         state.count(reads, writes);
@@ -180,7 +181,7 @@ impl PipeEnd {
         PipeEnd::counted(pipe, reads, writes, first_writer)
     }
 
-    /// An end that counts already. Whoever waits for it learns of it.
+    /// An end that is counted already. Wakes the threads that wait for it.
     fn counted(pipe: &Arc<Pipe>, reads: bool, writes: bool, first_writer: u64) -> Arc<PipeEnd> {
         pipe.queue.wake(Readiness::ALL);
         Arc::new(PipeEnd { pipe: pipe.clone(), reads, writes, first_writer })

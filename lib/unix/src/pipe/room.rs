@@ -6,8 +6,8 @@ use crate::vfs::PAGE_SIZE;
 use crate::{Capability, Error, Identity, Result};
 use alloc::sync::Arc;
 
-/// The capacity of one pipe, charged to the user who made it as pages of pipes and as the server's
-/// memory.
+/// The capacity of one pipe, charged to the user that made it: as pages of pipes, and as the
+/// server's memory.
 pub(super) struct Room {
     pages: Charge,
     memory: Charge,

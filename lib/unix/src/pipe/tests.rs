@@ -192,7 +192,8 @@ fn fifos_bring_reader_and_writer_together() {
     assert_eq!(w.read(&reader.finish().unwrap(), 1), Ok(vec![]));
 }
 
-/// A task that runs as soon as it is woken, before who wakes it goes on: as on another processor.
+/// A task that runs as soon as it is woken, before the waking thread goes on: as it might on
+/// another processor.
 struct AtOnce(Mutex<Option<BoxFuture<'static, ()>>>);
 
 impl Wake for AtOnce {
@@ -237,7 +238,7 @@ fn fifos_opened_without_waiting_or_for_both() {
     w.write(&both, b"x").unwrap();
     assert_eq!(w.read(&both, 9), Ok(b"x".to_vec()));
     drop((read, both));
-    // An opening that is given up leaves nothing behind.
+    // Nothing remains of an opening that is given up.
     let mut writer = opening(w, OpenFlags::WRITE);
     writer.waits();
     drop(writer);

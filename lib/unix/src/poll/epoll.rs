@@ -24,9 +24,9 @@ static NESTING: SpinLock<()> = SpinLock::new(());
 pub struct Epoll {
     this: Weak<Epoll>,
     state: SpinLock<State>,
-    /// Those who wait for this instance.
+    /// The queue of those that wait for this instance.
     queue: PollQueue,
-    /// The account of the user who made it, against which its watches are charged.
+    /// The account of the user that made the instance. Its watches are charged to this account.
     account: Arc<Account>,
 }
 
@@ -37,7 +37,7 @@ struct State {
     items: BTreeMap<(Descriptor, u64), Arc<EpollItem>>,
     /// Items that may be ready, each at most once.
     ready: VecDeque<Arc<EpollItem>>,
-    /// Items whose files may become ready without waking anybody.
+    /// Items whose files may become ready without waking any waiter, because a time has come.
     timed: Vec<Arc<EpollItem>>,
     /// The items by which other instances watch this one, and some that do not exist any more.
     watchers: Vec<Weak<EpollItem>>,
@@ -227,9 +227,9 @@ impl Epoll {
         self.state.lock().items.get(&item.key).is_some_and(|known| core::ptr::eq(&**known, item))
     }
 
-    /// Reports what is ready. Each item of the list is looked at once. Others may do the same
-    /// meanwhile: a level-triggered item stays on the list, behind the others, until it is found
-    /// not to be ready; so it is there for all of them.
+    /// Reports what is ready. Each item of the list is looked at one time. Other callers may do the
+    /// same meanwhile. A level-triggered item stays on the list, after the others, until it is
+    /// found not to be ready: so every caller finds it there.
     fn harvest(&self, limit: usize) -> Vec<EpollEvent> {
         self.queue_due_items(&mut Look::default());
         let mut events = Vec::new();
@@ -307,7 +307,7 @@ impl Epoll {
         if found { Readiness::READ } else { Readiness::empty() }
     }
 
-    /// Items whose files may become ready without waking anybody.
+    /// Items whose files may become ready without waking any waiter, because a time has come.
     pub(super) fn timed_items(&self) -> Vec<Arc<EpollItem>> {
         self.state.lock().timed.clone()
     }
@@ -367,8 +367,8 @@ impl EpollItem {
         self.settings.lock().settings
     }
 
-    /// Whether it is this caller who reports it, of all who have found it ready with the settings
-    /// of this version.
+    /// Whether this caller is the one that reports a one-shot item. Several callers may have found
+    /// it ready with the settings of this version; only the first one reports it.
     fn disarm(&self, version: u64) -> bool {
         let mut current = self.settings.lock();
         let reports = current.version == version && !current.settings.disarmed;

@@ -1,9 +1,9 @@
 //! Epoll instances that watch instances: how deep, by how many ways, and what is found out about
 //! them together.
 //!
-//! A change of a file goes up by every way to an instance that nobody watches. So that one change
-//! never takes long, there are at most [`WAYS_MAXIMUM`] such ways, as on Linux. A look goes down,
-//! to each instance once ([`Look`]).
+//! A change of a file goes up by every way to an instance that no other instance watches. So that
+//! one change never takes long, there are at most [`WAYS_MAXIMUM`] such ways, as on Linux. A look
+//! goes down, to each instance once ([`Look`]).
 
 use super::epoll::Epoll;
 use super::{EpollItem, Readiness};
@@ -94,7 +94,8 @@ impl Below<'_> {
     }
 }
 
-/// Who watches whom, with one more pair: (watched, watching).
+/// Which instance is watched by which others, with one more pair than exists now: (watched,
+/// watching).
 struct Upwards<'a> {
     more: Option<(&'a Epoll, &'a Epoll)>,
     known: BTreeMap<usize, Ways>,

@@ -1,4 +1,4 @@
-//! [`PollQueue`]: who wants to know when an object's readiness changes.
+//! [`PollQueue`]: the waiters that are told when an object's readiness changes.
 
 use super::Readiness;
 use crate::sync::SpinLock;
@@ -13,7 +13,7 @@ use core::time::Duration;
 /// watcher sees every change; a waiter that must not miss one registers first and looks at the
 /// object afterwards.
 ///
-/// Whoever changes an object calls [`PollQueue::wake`] after releasing the object's lock.
+/// Code that changes an object calls [`PollQueue::wake`] after releasing the object's lock.
 #[derive(Default)]
 pub struct PollQueue {
     waiters: SpinLock<Waiters>,
@@ -96,7 +96,8 @@ impl PollQueue {
         drop(removed);
     }
 
-    /// Wakes everyone whose interest `events` concerns. Wakers run without any lock held here.
+    /// Wakes every waiter that is interested in one of `events`. The wakers run while no lock of
+    /// the queue is held.
     pub fn wake(&self, events: Readiness) {
         let mut from = 0;
         let mut end = None;
@@ -137,7 +138,7 @@ impl PollQueue {
         waiters.list.len() - waiters.left
     }
 
-    /// Whether nobody is registered.
+    /// Whether no waiter is registered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -103,7 +103,8 @@ fn timers_count_expirations() {
     assert_eq!(w.read(&file, 8), Ok(3u64.to_ne_bytes().to_vec()));
     assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
     assert_eq!(timer.set(w.environment.monotonic() + SECOND, Duration::ZERO, true).1, SECOND / 2);
-    // Poll, a blocking read and epoll all notice the expiration without anybody's help.
+    // Poll, a blocking read and epoll all notice the expiration although no other thread wakes
+    // them.
     let polled = file.clone();
     let mut polling =
         Task::new(
@@ -371,7 +372,7 @@ fn once_is_once_also_for_two_who_wait() {
     all.append(&mut found.lock().unwrap());
     assert!(has_happened());
     assert_eq!(all, [(1, Readiness::READ)]);
-    // One that has been armed anew is not reported by who looked before.
+    // An item that has been armed again is not reported by a caller that looked before that.
     epoll(&instance).modify(3, &read, once).unwrap();
     let (other, file) = (instance.clone(), read.clone());
     meanwhile("epoll reports", move || {

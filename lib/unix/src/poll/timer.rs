@@ -58,7 +58,7 @@ impl TimerFile {
         let old = armed.setting(now);
         *armed = Armed { next, interval };
         drop(armed);
-        // Whoever sleeps until the old expiration has to look again.
+        // A thread that sleeps until the old expiration has to look again.
         self.queue.wake(Readiness::READ);
         old
     }

@@ -213,7 +213,8 @@ impl Table {
         Ok(())
     }
 
-    /// Ends [`Table::set_temporary_mask`] at once: the request completed without being interrupted.
+    /// Ends the effect of [`Table::set_temporary_mask`] immediately, because the request completed
+    /// without being interrupted.
     pub fn end_temporary_mask(&mut self, tid: Pid) {
         if let Some(mask) = self.threads.get_mut(&tid).and_then(|thread| thread.saved_mask.take()) {
             let _ = self.set_mask(tid, mask);

@@ -44,8 +44,9 @@ impl Table {
         self.wake_all_threads(pid);
     }
 
-    /// Sets how readily process `pid` wants to be ended when memory is short (proc(5)). Less than
-    /// somebody with privilege has set needs privilege. `EACCES`, `EINVAL`, `ESRCH`.
+    /// Sets how readily process `pid` wants to be ended when memory is short (proc(5)). A value
+    /// below the one that a privileged process has set needs privilege. `EACCES`, `EINVAL`,
+    /// `ESRCH`.
     pub fn set_memory_adjustment(&mut self, pid: Pid, adjustment: i16, privileged: bool) -> Result<()> {
         if !(-ADJUSTMENT_UNIT..=ADJUSTMENT_UNIT).contains(&i64::from(adjustment)) {
             return Err(Error::EINVAL);
@@ -163,8 +164,8 @@ impl Table {
         }
     }
 
-    /// Sends the exit signal of zombie `pid` to its parent and wakes those who wait; a zombie that
-    /// nobody will ask for disappears.
+    /// Sends the exit signal of zombie `pid` to its parent and wakes the threads that wait for it;
+    /// a zombie that no process will ask for disappears.
     fn tell_parent_of_end(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
         let Phase::Zombie(status) = process.state.phase else { return };
@@ -231,8 +232,8 @@ impl Table {
         })
     }
 
-    /// Adds to what thread `tid` has used: time in its program and in its server. Who uses more
-    /// than its limit is told each second, and ends at its hard limit.
+    /// Adds to what thread `tid` has used: time in its program and in its server. A process that
+    /// uses more than its limit is told each second, and ends at its hard limit.
     pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.usage.user_time += user_time;

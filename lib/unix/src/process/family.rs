@@ -42,7 +42,7 @@ pub struct NewThread {
 pub struct NewProgram<'a> {
     /// Its name.
     pub name: &'a [u8],
-    /// Who it acts for.
+    /// The users and groups with whose rights it acts.
     pub credentials: Arc<Credentials>,
     /// Whether the caller of exec could have read its file. If not, only the superuser inspects the
     /// process.

@@ -76,8 +76,8 @@ impl Processes {
     }
 
     /// Runs `request` of thread `tid` until it completes or a signal, a stop or the thread's end
-    /// interrupts it (`None`; the request is dropped). A request that completes at once is never
-    /// interrupted.
+    /// interrupts it (`None`; the request is dropped). A request that completes without blocking is
+    /// never interrupted.
     pub async fn interruptible<T>(&self, tid: Pid, request: impl Future<Output = T>) -> Option<T> {
         race(request, self.interrupted(tid)).await
     }

@@ -68,8 +68,8 @@ impl Table {
         });
     }
 
-    /// Whether no member of `group` has a parent outside the group but in its session: then nobody
-    /// could continue it, and terminal stops do nothing.
+    /// Whether no member of `group` has a parent outside the group but in its session: then no
+    /// process could continue the group, and stop signals of the terminal do nothing.
     pub fn is_orphaned(&self, group: Pid) -> bool {
         self.groups.get(&group).is_none_or(|group| group.supported == 0)
     }

@@ -1,4 +1,4 @@
-//! Who may inspect a process (ptrace(2), "Ptrace access mode checking").
+//! Which processes may inspect another one (ptrace(2), "Ptrace access mode checking").
 
 use super::Pid;
 use super::table::Table;

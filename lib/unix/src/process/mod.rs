@@ -1,9 +1,9 @@
-//! Processes: who exists, who is whose parent, who is told what.
+//! Processes: which exist, which is the parent of which, and what each is told.
 //!
 //! [`Table`] is the whole state of processes and threads as far as they concern each other: ids,
 //! families, groups and sessions, stops and exits, signals. It is a plain state machine without
 //! futures; a thread's resources (memory, descriptors, directories) are not in it. [`Processes`]
-//! puts it behind a lock and turns its states into futures.
+//! protects it by a lock and turns its states into futures.
 //!
 //! A thread is either in its program or in its server. [`Table::leave`] is the only way from the
 //! server to the program; whatever happens to a thread in its program calls [`Control::recall`],

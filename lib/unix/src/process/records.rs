@@ -15,7 +15,8 @@ use core::time::Duration;
 
 /// Processes or threads by id.
 pub(super) struct Records<T> {
-    // Boxed: a tree moves what lies behind what comes and goes.
+    // Boxed: when an entry is added or removed, the tree moves the entries after it. This way it
+    // moves pointers only.
     by_id: BTreeMap<Pid, Box<T>>,
     #[cfg(test)]
     looks: core::cell::Cell<usize>,
@@ -95,7 +96,7 @@ pub trait Control: Send + Sync {
     }
 }
 
-/// Somebody who wants to know when signals become pending for a process or its threads (signalfd).
+/// What is told when signals become pending for a process or its threads (signalfd).
 pub trait Listener: Send + Sync {
     /// Something may have become pending. Does not wait; the table is not locked.
     fn notify(&self);
@@ -177,7 +178,7 @@ pub struct Process {
     pub(super) queued: u64,
     /// Overrun count of the last signal taken from each POSIX timer.
     pub(super) timer_overruns: BTreeMap<u32, u32>,
-    /// Who wants to know of new signals.
+    /// The listeners that are told of new signals.
     pub(super) listeners: Vec<Weak<dyn Listener>>,
     /// How often it has replaced its program.
     pub(super) executions: u64,
@@ -202,8 +203,8 @@ pub struct Process {
     pub limits: Limits,
     /// Nice value, -20..=19.
     pub nice: i8,
-    /// How readily it wants to be ended when memory is short, -1000..=1000: what it counts for
-    /// beside its size, in thousandths of all memory. -1000: never.
+    /// How readily it wants to be ended when memory is short, -1000..=1000: what is added to its
+    /// size when the OOM killer chooses, in thousandths of all memory. -1000: never.
     pub memory_adjustment: i16,
     /// The least that it may be set to without privilege.
     pub least_memory_adjustment: i16,
@@ -304,7 +305,7 @@ impl Process {
         &self.pending
     }
 
-    /// Who it acts for.
+    /// The users and groups with whose rights it acts.
     pub fn credentials(&self) -> &Arc<Credentials> {
         &self.credentials
     }
@@ -361,7 +362,7 @@ impl Thread {
         self.pid
     }
 
-    /// Who it acts for.
+    /// The users and groups with whose rights it acts.
     pub fn credentials(&self) -> &Arc<Credentials> {
         &self.credentials
     }

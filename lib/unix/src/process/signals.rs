@@ -9,7 +9,7 @@ use crate::signal::{
 use crate::{Error, Result};
 use alloc::vec::Vec;
 
-/// Whom kill(2) means.
+/// The processes that a call of kill(2) means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// One process.
@@ -342,7 +342,7 @@ impl Table {
         }
     }
 
-    /// Finds takers anew for what is pending for the process.
+    /// Looks again for threads that can take the signals that are pending for the process.
     pub(super) fn wake_takers(&mut self, pid: Pid) {
         let pending = self.processes.get(&pid).map_or(SignalSet::EMPTY, |process| process.pending.set());
         pending.iter().for_each(|signal| self.wake_taker(pid, signal));

@@ -19,7 +19,7 @@ pub(super) enum Wake {
     Request(Waker),
     /// Fetch a thread out of its program.
     Recall(Arc<dyn Control>),
-    /// Tell who listens for signals.
+    /// Tell a listener that there may be new signals.
     Notify(Arc<dyn Listener>),
 }
 
@@ -174,8 +174,8 @@ impl Table {
         threads.into_iter().for_each(|tid| self.wake(tid));
     }
 
-    /// Adds somebody who is told of every signal that becomes pending for `pid` or its threads,
-    /// while it lives. `ESRCH`.
+    /// Adds a listener that is told, as long as it exists, of every signal that becomes pending for
+    /// `pid` or its threads. `ESRCH`.
     pub fn listen(&mut self, pid: Pid, listener: Weak<dyn Listener>) -> Result<()> {
         let process = self.process_mut(pid)?;
         process.listeners.retain(|known| known.strong_count() > 0);
@@ -281,7 +281,8 @@ impl Table {
 
     fn charges(&mut self, user: u32) -> &mut UserCharges {
         if !self.users.contains_key(&user) {
-            // Files and messages of a user who has no process may have gone since.
+            // Drop the accounts of users that have nothing any more. A user without a process may
+            // have had files and messages, and these may have gone since.
             self.users.retain(|_, charges| !charges.is_empty());
         }
         let settings = &self.settings;
@@ -292,8 +293,8 @@ impl Table {
         })
     }
 
-    /// The account of the user whom thread `tid` acts for (its real id); of one that has ended,
-    /// that of a user who has nothing.
+    /// The account of the user for which thread `tid` acts (its real id). If the thread has ended,
+    /// the account of the user `nobody`.
     pub fn user_account(&mut self, tid: Pid) -> Arc<Account> {
         let none = Credentials::nobody().user.real;
         let user = self.thread(tid).map_or(none, |thread| thread.credentials.user.real);

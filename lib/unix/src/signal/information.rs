@@ -3,7 +3,7 @@
 use super::{Signal, SignalSet};
 use core::time::Duration;
 
-/// A signal instance: its number, why it came, and who sent it.
+/// A signal instance: its number, why it came, and which process sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalInformation {
     /// The signal.

@@ -18,7 +18,7 @@ impl UnixSocket {
     /// Gives the socket a name; `Unnamed` asks for an abstract one of the system's choice.
     /// `EADDRINUSE`, `EINVAL` if it has one.
     pub async fn bind(&self, caller: &Caller<'_>, address: UnixAddress) -> Result<()> {
-        // Others who bind it wait: it gets one name.
+        // Other callers that bind it wait: it gets one name.
         let _binding = self.binding.lock().await;
         if self.address() != UnixAddress::Unnamed {
             return Err(Error::EINVAL);
@@ -93,7 +93,8 @@ impl UnixSocket {
         Ok(())
     }
 
-    /// The socket with that name, which the caller may write to. `ECONNREFUSED` if nobody has it.
+    /// The socket with that name, which the caller may write to. `ECONNREFUSED` if no socket has
+    /// it.
     pub(super) async fn find(caller: &Caller<'_>, address: &UnixAddress) -> Result<Arc<UnixSocket>> {
         match address {
             UnixAddress::Unnamed => Err(Error::ECONNREFUSED),
@@ -124,7 +125,7 @@ impl UnixSocket {
         let deadline = self.options().send_timeout.map(|t| caller.vfs.environment.monotonic() + t);
         loop {
             self.check_unconnected()?;
-            // Found anew each time: the listener may have gone meanwhile.
+            // Looked up again each time: the listener may have gone meanwhile.
             let listener = UnixSocket::find(caller, address).await?;
             if listener.kind != self.kind {
                 return Err(Error::EPROTOTYPE);
@@ -186,7 +187,8 @@ impl UnixSocket {
         };
         accepted.state.lock().address = listener_address.clone();
         let file = OpenFile::of_object(accepted.clone(), OpenFlags::READ_WRITE);
-        // Connected before the listener sees it: what is sent at once arrives.
+        // This side is connected before the listener sees the connection. So what the accepting
+        // side sends immediately arrives.
         {
             let mut state = self.state.lock();
             if !matches!(state.role, Role::Idle) {
@@ -213,7 +215,8 @@ impl UnixSocket {
             }
         };
         if let Some(refused) = refused {
-            // Undone before the accepted side, which nobody saw, goes away.
+            // The connection is undone before the accepted side, which no process has seen, goes
+            // away.
             {
                 let mut state = self.state.lock();
                 state.role = Role::Idle;

@@ -43,7 +43,7 @@ pub enum UnixAddress {
     Abstract(Vec<u8>),
 }
 
-/// Who sent a message or made a connection (struct ucred).
+/// The process that sent a message or made a connection (struct ucred).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerCredentials {
     /// Process id.

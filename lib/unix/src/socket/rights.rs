@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 /// Descriptors that one message may carry.
 pub(super) const RIGHTS_MAXIMUM: usize = 253;
 
-/// The files that one message carries, charged to the user who sent it.
+/// The files that one message carries, charged to the user that sent it.
 #[derive(Default)]
 pub struct Rights {
     files: Vec<Arc<OpenFile>>,
@@ -34,7 +34,7 @@ struct InFlight {
 
 static IN_FLIGHT: SpinLock<InFlight> = SpinLock::new(InFlight { sockets: BTreeMap::new(), closed: 0 });
 
-/// Files to drop, and whether somebody is at it.
+/// Files to drop, and whether a thread is dropping them now.
 static REAPER: SpinLock<(Vec<Arc<OpenFile>>, bool)> = SpinLock::new((Vec::new(), false));
 
 fn is_socket(file: &OpenFile) -> bool {
@@ -158,7 +158,8 @@ pub(super) fn collect() {
     if flight.is_empty() {
         return;
     }
-    // One reference is ours. Whoever holds another right now only makes the socket seem alive.
+    // One reference is this function's. If another thread holds one at this moment, the socket only
+    // seems to be alive, which is harmless.
     let candidates: BTreeMap<u64, (&Arc<OpenFile>, usize)> = flight
         .iter()
         .filter(|(file, count)| Arc::strong_count(file) == count + 1)

@@ -157,7 +157,7 @@ fn connections_are_made_by_name() {
         assert_eq!(of(&client).peer_address(), Ok(address.clone()));
         assert_eq!(of(&server).peer_address(), Ok(UnixAddress::Unnamed));
         assert_eq!(of(&client).peer_credentials().unwrap().process, 10);
-        // The name is taken; when the listener is gone nobody answers.
+        // The name is taken. When the listener is gone, connections are refused.
         let other = socket(&w.caller(), kind, OpenFlags::empty()).unwrap();
         assert_eq!(now(of(&other).bind(&w.caller(), address.clone())), Err(Error::EADDRINUSE));
         drop(listening);
@@ -220,7 +220,7 @@ fn a_full_backlog_waits() {
     task.waits();
     drop(listening);
     assert_eq!(task.finish(), Err(Error::ECONNREFUSED));
-    // And so is one that nobody accepted.
+    // A connection that was never accepted ends, too.
     assert_eq!(w.read(&second, 1), Ok(vec![]));
 }
 

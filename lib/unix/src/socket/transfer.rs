@@ -54,7 +54,7 @@ pub struct Received {
     pub count: usize,
     /// The message's length, of which the rest is lost (MSG_TRUNC).
     pub length: usize,
-    /// Who sent it.
+    /// The address of the socket that sent it.
     pub source: UnixAddress,
     /// The files that came along.
     pub files: Vec<Arc<OpenFile>>,
@@ -193,8 +193,8 @@ impl UnixSocket {
         }
         let mut state = self.state.lock();
         if state.read_ended {
-            // Since the sender has looked. Its reader may have seen the end: nothing comes behind
-            // it.
+            // Reading was shut down after the sender looked. The reader may have seen the end
+            // already, and nothing must come after that.
             return Err(Error::EPIPE.into());
         }
         let room = state.room().saturating_sub(OVERHEAD);
@@ -430,7 +430,7 @@ impl State {
     }
 }
 
-/// Copies up to `count` bytes in behind what is there.
+/// Copies up to `count` bytes in, after those that are there.
 fn append(bytes: &mut Vec<u8>, count: usize, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
     let start = bytes.len();
     bytes.try_reserve(count).map_err(|_| Error::ENOBUFS)?;

@@ -21,9 +21,9 @@ pub struct UnixSocket {
     /// Never held together with another socket's.
     pub(super) state: SpinLock<State>,
     pub(super) queue: PollQueue,
-    /// Held by who gives it a name.
+    /// Held while the socket gets its name.
     pub(super) binding: Mutex<()>,
-    /// The account of the user who made it, against which what it sends is charged.
+    /// The account of the user that made the socket. What it sends is charged to this account.
     pub(super) account: Arc<Account>,
     /// The socket itself, of which there may be more than open files: those that wait to be
     /// accepted.
@@ -65,7 +65,7 @@ pub(super) struct Message {
     pub(super) rights: Rights,
     pub(super) credentials: PeerCredentials,
     pub(super) source: UnixAddress,
-    /// Its bytes, charged to the user who sent it.
+    /// Its bytes, charged to the user that sent it.
     pub(super) charge: Charge,
 }
 
@@ -183,7 +183,7 @@ impl UnixSocket {
         }
     }
 
-    /// Who is at the other end (SO_PEERCRED).
+    /// The process at the other end (SO_PEERCRED).
     pub fn peer_credentials(&self) -> Option<PeerCredentials> {
         self.state.lock().peer_credentials
     }
@@ -232,8 +232,8 @@ impl UnixSocket {
         }
     }
 
-    /// The descriptions of sockets in its messages, and in those of connections that nobody has
-    /// accepted.
+    /// The descriptions of sockets in its messages, and in those of connections that are not
+    /// accepted yet.
     pub(super) fn held_files(&self) -> Vec<u64> {
         let mut held = Vec::new();
         let pending: Vec<Arc<OpenFile>> = {

@@ -1,6 +1,6 @@
 //! The file system of /sys, as far as programs look for processors there: what `lscpu`,
 //! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu).
-//! All files are constant texts, and nobody writes.
+//! All files are constant texts, and none can be written.
 //!
 //! Each processor is shown as a core of the one package of the one memory node: what programs learn
 //! of the machine here is how many processors there are, as anywhere else.
@@ -319,7 +319,7 @@ impl Vnode for Node {
         Answer::now(Ok(()))
     }
 
-    /// Nobody opens a file to write, whatever its mode would let the superuser do.
+    /// `EACCES` for writing, also for the superuser, which the mode would let through.
     fn open(&self, context: &OpenContext) -> Answer<'_, Result<Opened>> {
         let writes = context.flags.contains(OpenFlags::WRITE);
         Answer::now(if writes { Err(Error::EACCES) } else { Ok(Opened::Data) })

@@ -16,7 +16,7 @@ pub(crate) fn capacity(threads: usize) -> Capacity {
     Capacity { threads, server_memory: 1 << 40 }
 }
 
-/// That of a user who may have plenty.
+/// The account of a user with large limits.
 pub(crate) fn account() -> Arc<Account> {
     Account::new(1000, Settings::new(1 << 40))
 }

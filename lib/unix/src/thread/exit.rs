@@ -10,8 +10,9 @@ use mach::Machine;
 
 impl<M: Machine> Thread<M> {
     /// Ends the thread, which is in its server and will not return to its program: releases its
-    /// locks, tells who waits for its end, closes its files if nobody shares them. Must run to its
-    /// end. The thread of the machine ends with the last reference to it.
+    /// locks, tells those that wait for its end, closes its files if no other thread shares them.
+    /// This future must run to completion. The thread of the machine ends with the last reference
+    /// to it.
     pub async fn exit(&self, status: ExitStatus) {
         let system = self.system.clone();
         let tid = self.tid();

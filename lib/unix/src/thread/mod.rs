@@ -2,8 +2,8 @@
 //! faults.
 //!
 //! [`System`] holds everything that processes share. [`Thread`] is one thread: its address space,
-//! descriptors and directories, each of which it may share with others. Who is whose parent, and
-//! signals, are in [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
+//! descriptors and directories, each of which it may share with others. The families of processes,
+//! and signals, are in [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
 
 mod by_tid;
 mod clone;
@@ -59,9 +59,9 @@ use mach::{KernError, Machine};
 
 /// A thread of the machine, as a Unix thread uses it. Dropping the last reference ends it.
 pub trait UserThread: Control {
-    /// Its integer registers. The thread is in its server; if it made a system call, RIP is behind
-    /// the instruction and RAX still the call's number. An error: the thread of the machine is
-    /// gone.
+    /// Its integer registers. The thread is in its server; if it made a system call, RIP points
+    /// after the instruction and RAX still holds the call's number. Fails if the thread of the
+    /// machine does not exist any more.
     fn registers(&self) -> Result<ThreadState>;
 
     /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. The thread is in its server.
@@ -135,7 +135,7 @@ pub enum Shortage {
     None,
     /// Programs without privileges get nothing new if their users have more than a little.
     Low,
-    /// Nobody gets anything new, and who needs memory to go on ends.
+    /// No program gets anything new, and a process that cannot go on without memory ends.
     Critical,
 }
 
@@ -347,8 +347,7 @@ impl<M: Machine> System<M> {
         let statistics = self.vm.statistics();
         let used = statistics.active + statistics.inactive + statistics.wired;
         let defaults = TmpfsOptions::for_memory(u64::from(statistics.free + used));
-        // Without a file system for them there are no memory files: that is an error to who makes
-        // one.
+        // If this fails, there is no file system for memory files: making one then fails.
         let unlimited = TmpfsOptions { pages: defaults.memory_pages, ..defaults.clone() };
         if let Ok(root) = Tmpfs::new(&unlimited, memory.clone(), environment.clone()) {
             self.vfs.set_memory_files(root);
@@ -498,7 +497,7 @@ impl<M: Machine> Thread<M> {
         drop(old);
     }
 
-    /// What remains of its interrupted call; taken by who continues it.
+    /// Takes what remains of its interrupted call, to continue the call.
     pub fn take_continuation(&self) -> Option<Continuation> {
         self.inner.lock().continuation.take()
     }
@@ -513,7 +512,7 @@ impl<M: Machine> Thread<M> {
         self.inner.lock().trap
     }
 
-    /// Its credentials; nobody's once it has ended.
+    /// Its credentials; those of the user `nobody` once it has ended.
     pub fn credentials(&self) -> Arc<Credentials> {
         let tid = self.tid();
         let found =
@@ -571,8 +570,8 @@ impl<M: Machine> Thread<M> {
         self.system.processes.with(|table| table.force(tid, fault.at(trap.address)));
     }
 
-    /// Memory is short, nobody can be made to end for it, and the thread cannot go on without: its
-    /// process ends, the others live.
+    /// To be called when memory is short, the OOM killer finds no process to end, and the thread
+    /// cannot go on without memory. The thread's process ends; the others go on.
     pub fn out_of_memory(&self) {
         let pid = self.pid();
         self.system.log_caused(format_args!("process {pid}: killed, because memory ran out"));

@@ -19,7 +19,7 @@ pub(super) trait Number: Send + Sync + 'static {
     /// What it is.
     fn get(&self) -> Result<Self::Value>;
 
-    /// Changes it for a caller who has the file open for writing.
+    /// Changes it for a caller that has the file open for writing.
     fn set(&self, value: Self::Value, io: &Io<'_>) -> Result<()>;
 }
 

@@ -10,8 +10,8 @@ use alloc::sync::{Arc, Weak};
 use core::any::Any;
 use mach::Machine;
 
-/// A file that stands for one process, also when its id is somebody else's again. Ready for reading
-/// once that has ended.
+/// A file that stands for one process (pidfd_open(2)), also when another process has got its id
+/// later. It is ready for reading once the process has ended.
 pub struct PidFile<M: Machine> {
     system: Weak<System<M>>,
     process: ExactPid,

@@ -39,8 +39,8 @@ impl<M: Machine> System<M> {
 /// The file that is written, too.
 const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
 
-/// The files that show a process's memory: only those who may inspect the process open them, and
-/// what they show is the program that it had then.
+/// The files that show a process's memory. Only processes that may inspect it open them, and an
+/// open file shows the program that the process had at the time of the opening.
 const MEMORY_FILES: [&str; 5] = ["auxv", "environ", "maps", "smaps", "smaps_rollup"];
 
 /// What a process's directory holds besides links and directories: name and mode.
@@ -171,7 +171,7 @@ impl<M: Machine> Node<M> {
         }
     }
 
-    /// Entries from position `from` on: position behind each, name and kind.
+    /// Entries from position `from` on: for each, the position after it, its name and its kind.
     fn entries(&self, from: u64) -> Vec<(u64, Vec<u8>, Kind)> {
         let fixed = |names: Vec<(Vec<u8>, Kind)>| {
             let numbered = names.into_iter().enumerate().skip(usize::try_from(from).unwrap_or(usize::MAX));
@@ -537,7 +537,8 @@ impl<M: Machine> Vnode for Node<M> {
         Answer::now(Ok(()))
     }
 
-    /// Where the links of a process lead depends on who asks.
+    /// `EACCES` without a caller: whether the links of a process can be followed depends on the
+    /// process that asks.
     fn follow(&self) -> Answer<'_, Result<Link>> {
         Answer::now(Err(Error::EACCES))
     }

@@ -1,5 +1,6 @@
-//! The links of a process in /proc: its directories, its program, its descriptors. They lead past
-//! all permissions on the way, so only those who may inspect the process follow or read them.
+//! The links of a process in /proc: its directories, its program, its descriptors. Following one
+//! checks no permissions of the directories on the path, so only processes that may inspect this
+//! one follow or read its links.
 
 use super::Thread;
 use super::proc::{Kind, Node, PROCESS_LINKS};

@@ -286,7 +286,7 @@ fn times<M: Machine>(system: &System<M>) -> Vec<(Duration, Duration)> {
     (0..system.host.processors()).map(of).collect()
 }
 
-/// How long it has been used by nobody, of the time for which it has been there.
+/// How long a processor has been idle, of the time for which it has been there.
 fn idle(up: Duration, (user, kernel): (Duration, Duration)) -> Duration {
     up.saturating_sub(user + kernel)
 }

@@ -1,7 +1,8 @@
-//! Who ends when memory has run out: the process that has most of it, weighted as its users want it
-//! (proc(5), /proc/PID/oom_score_adj), whoever it is that finds none. Those who need some wait
-//! until what it had has come back, each as a future: no worker waits, and a thread that is itself
-//! to end stops waiting.
+//! The OOM killer: it chooses the process that ends when memory has run out. That is the process
+//! with most memory, weighted as its users want it (proc(5), /proc/PID/oom_score_adj), whichever
+//! process it was that found no free page. Threads that need memory wait until the memory of the
+//! chosen process has come back. Each of them waits as a future, so that no worker blocks, and a
+//! thread that is to end itself stops waiting.
 
 use super::{System, Thread};
 use crate::BoxFuture;
@@ -29,10 +30,10 @@ struct Ending<M: Machine> {
     deadline: u64,
 }
 
-/// Processes that end, as far as who needs memory has to know.
+/// Processes that are ending, as far as threads that wait for memory have to know of them.
 pub(super) struct Endings<M: Machine> {
     endings: SpinLock<Vec<Ending<M>>>,
-    /// Held while somebody looks for a process: one at a time.
+    /// Held while a thread chooses a process: only one thread chooses at a time.
     choosing: macadamia_sync::Mutex<()>,
 }
 
@@ -88,8 +89,8 @@ impl<M: Machine> System<M> {
         Ok(u64::try_from((ADJUSTMENT_UNIT + share) * 2 / 3).unwrap_or(0))
     }
 
-    /// From now on who needs memory waits for the end of this address space, unless there are
-    /// others that use it.
+    /// From now on threads that need memory wait for the end of this address space, unless other
+    /// processes use it, too.
     pub(super) fn expect_end(&self, memory: &Memory<M>) -> (MapEnd<M>, u64) {
         let (end, deadline) = (memory.map().end(), self.vm.machine().now() + PATIENCE);
         let mut endings = self.endings.endings.lock();
@@ -140,7 +141,7 @@ impl<M: Machine> System<M> {
         holders.find(|holder| holder.is_ending).map(|holder| self.end_holder(holder))
     }
 
-    /// Who is to end, with the pages that it has in memory.
+    /// The process that is to end, and how many pages it has in memory.
     async fn choose<'a>(&self, holders: &'a BTreeMap<u64, Holder<M>>) -> Option<(&'a Holder<M>, u64)> {
         let total = self.all_pages();
         let mut chosen: Option<(i64, &Holder<M>, u64)> = None;
@@ -207,9 +208,10 @@ async fn resident<M: Machine>(memory: &Memory<M>) -> u64 {
 }
 
 impl<M: Machine> Thread<M> {
-    /// Completes while there is no memory and the thread's process ends so that there is some. To
-    /// be polled after what may wait for memory, with it: who waits for that is woken when some is
-    /// free.
+    /// Completes if there is no free page while the thread's process is ending to give its memory
+    /// back: then the thread must not wait for memory. It is polled together with, and after, a
+    /// future that may wait for memory. It registers no waker for free pages itself: the other
+    /// future is woken when one is free.
     pub(super) async fn memory_is_expected(&self) {
         let system = &self.system;
         system.processes.gives_memory(self.tid()).await;

@@ -16,8 +16,8 @@ use mach::Machine;
 /// Bytes of a record.
 const RECORD: usize = 128;
 
-/// A file from which pending signals are read. It shows the signals of the process that made it, to
-/// whoever reads.
+/// A file from which pending signals are read. It shows the signals of the process that made it,
+/// whichever process reads it.
 pub struct SignalFile<M: Machine> {
     system: Weak<System<M>>,
     pid: Pid,

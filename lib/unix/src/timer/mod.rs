@@ -67,7 +67,8 @@ struct Timer {
     expiry: Option<Duration>,
     /// Its place in the queue.
     queued: Option<(Duration, u64)>,
-    /// Against the account of the user who created it; none for those that every process has.
+    /// The charge to the account of the user that created it; none for the timers that every
+    /// process has.
     _charge: Option<Charge>,
 }
 

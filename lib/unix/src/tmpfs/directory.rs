@@ -15,12 +15,12 @@ struct Entry {
 /// got when it was made, and positions are never used again.
 #[derive(Default)]
 pub(super) struct Entries {
-    /// Names are found by a [`summary`], because numbers are compared at once and names byte by
-    /// byte.
+    /// Names are found by a [`summary`], because comparing two numbers takes one step and comparing
+    /// two names goes byte by byte.
     by_summary: BTreeMap<u64, Entry>,
-    /// Names whose summary another one had when they were made. Somebody can make many such names:
-    /// they are found by themselves then, in a time that still grows with the logarithm of their
-    /// number.
+    /// Names whose summary another name had already when they were made. A program can make many
+    /// such names on purpose. They are found by the name itself, in a time that still grows only
+    /// with the logarithm of their number.
     by_name: BTreeMap<Arc<[u8]>, Entry>,
     by_position: BTreeMap<u64, Arc<[u8]>>,
     next_position: u64,
@@ -86,7 +86,7 @@ impl Entries {
         Some(entry.node)
     }
 
-    /// The first entry at or behind `position`.
+    /// The first entry at or after `position`.
     pub(super) fn next_from(&self, position: u64) -> Option<(u64, Arc<[u8]>, Arc<Node>)> {
         let (position, name) = self.by_position.range(position..).next()?;
         Some((*position, name.clone(), self.get(name)?.clone()))
@@ -108,8 +108,8 @@ impl Entries {
 mod tests {
     use super::*;
 
-    /// Names of the files of a directory of programs, or of somebody who counts, differ in their
-    /// summaries.
+    /// Names as in a directory of programs, and names that contain a running number, differ in
+    /// their summaries.
     #[test]
     fn summaries_of_usual_names_differ() {
         let mut seen = std::collections::BTreeSet::new();

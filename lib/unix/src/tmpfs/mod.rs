@@ -2,8 +2,8 @@
 //! one page cache.
 //!
 //! Locks, in this order: `tree` (for whatever locks more than one directory), directories, then a
-//! node's attributes, place and extended attributes. Holding one directory's lock nobody takes
-//! another's without `tree`.
+//! node's attributes, place and extended attributes. Code that holds one directory's lock takes
+//! another's only if it holds `tree`, too.
 
 mod directory;
 mod heap_memory;
@@ -197,7 +197,7 @@ impl FileSystem for Tmpfs {
     }
 }
 
-/// Fills a new tmpfs before anybody sees it.
+/// Fills a new tmpfs before any process sees it.
 pub(crate) struct Builder {
     file_system: Arc<Tmpfs>,
     root: Arc<Node>,

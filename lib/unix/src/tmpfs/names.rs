@@ -13,7 +13,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// The node behind a vnode of some tmpfs.
+/// The node that a vnode of some tmpfs is.
 fn node_of(vnode: &VnodeRef) -> Result<Arc<Node>> {
     vnode.clone().into_any().downcast().map_err(|_| Error::EXDEV)
 }

@@ -36,7 +36,7 @@ pub(super) struct Node {
     extended: SpinLock<ExtendedAttributes>,
     /// Held while the size may change.
     resizing: Mutex<()>,
-    /// What [`Attributes::held`] counts, charged to the user who made the file.
+    /// What [`Attributes::held`] counts, charged to the user that made the file.
     charge: SpinLock<Option<Charge>>,
 }
 
@@ -405,7 +405,8 @@ impl Drop for Node {
             remaining.push(child);
         }
         while let Some(node) = remaining.pop() {
-            // Nothing if it is somebody else's too (a hard link, an open file): then it lives on.
+            // `None` if there is another reference to the node (a hard link, an open file): then
+            // the node lives on.
             let Some(mut node) = Arc::into_inner(node) else { continue };
             if let Content::Directory(entries) = &mut node.content {
                 while let Some(child) = entries.get_mut().pop() {

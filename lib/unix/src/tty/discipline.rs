@@ -74,8 +74,8 @@ impl Discipline {
         self.ready.len() + self.edit.len()
     }
 
-    /// Whether a byte can be received now; otherwise it waits for the reader. With a full line that
-    /// nobody can finish bytes are received and lost.
+    /// Whether a byte can be received now; otherwise it waits for the reader. If the buffer is full
+    /// of one line without an end, no reader can make room: then bytes are received and lost.
     pub(super) fn can_receive(&self) -> bool {
         let canonical = self.local(LocalModes::CANONICAL);
         let room = self.held() < INPUT_MAXIMUM - 1 && self.lines.len() < INPUT_MAXIMUM;

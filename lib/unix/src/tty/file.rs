@@ -18,7 +18,7 @@ pub struct TerminalFile {
 }
 
 impl TerminalFile {
-    /// Opens the programs' side. `EBUSY` if somebody wants it alone.
+    /// Opens the programs' side. `EBUSY` if a process has it for exclusive use (TIOCEXCL).
     pub fn open(
         terminal: &Arc<Terminal>,
         process: &dyn ProcessContext,

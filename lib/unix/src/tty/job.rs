@@ -65,8 +65,8 @@ impl Terminal {
         }
     }
 
-    /// Opening it makes it the controlling terminal of a session leader that has none, if it is
-    /// nobody's.
+    /// Opening it makes it the controlling terminal of a session leader that has none, if it is not
+    /// the controlling terminal of another session.
     pub(super) fn acquire_if_free(self: &Arc<Self>, process: &dyn ProcessContext) {
         if process.process() == process.session() && process.terminal().is_none() {
             let mut state = self.state.lock();
@@ -162,8 +162,8 @@ impl Terminal {
         self.driver.wake(Readiness::ALL);
     }
 
-    /// The foreground process group (tcgetpgrp(3)); 0 if it has none. Through the master it is told
-    /// to anybody.
+    /// The foreground process group (tcgetpgrp(3)); 0 if it has none. Through the master any
+    /// process may ask for it.
     pub fn foreground(self: &Arc<Self>, process: &dyn ProcessContext, master: bool) -> Result<ProcessId> {
         if !master && !self.is_controlling(process) {
             return Err(Error::ENOTTY);
@@ -194,7 +194,7 @@ impl Terminal {
             }
             state.foreground = Some(group);
         }
-        // Those who were in the background may go on.
+        // Wake processes that were in the background: they may go on now.
         self.changed();
         Ok(())
     }

@@ -12,7 +12,8 @@ pub(super) struct Output {
 
 /// Bytes that wait before a writer waits.
 const CAPACITY: usize = 8192;
-/// Echo may fill this much more, then it is lost: nobody could be made to wait for it.
+/// Echo may fill this many bytes more. Echo beyond that is lost, because no process can be made to
+/// wait until there is room for it.
 const ECHO_RESERVE: usize = 4096;
 /// Columns between tabulator stops.
 const TAB: u32 = 8;

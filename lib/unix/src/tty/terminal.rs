@@ -86,7 +86,7 @@ fn has_flow_control(settings: &Settings) -> bool {
 /// When new settings take effect (tcsetattr(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetWhen {
-    /// At once (TCSANOW).
+    /// Immediately (TCSANOW).
     Now,
     /// When all output is out (TCSADRAIN).
     Drained,
@@ -259,7 +259,7 @@ impl Terminal {
         &self.driver
     }
 
-    /// Wakes both sides: who wakes up looks.
+    /// Wakes all waiters of both sides, which then look at the new state.
     pub(super) fn changed(&self) {
         self.programs.wake(Readiness::READ | Readiness::WRITE);
         self.driver.wake(Readiness::READ | Readiness::WRITE);
@@ -359,7 +359,7 @@ impl Terminal {
         self.state.lock().discipline.readable()
     }
 
-    /// Bytes of output that nobody has taken (TIOCOUTQ).
+    /// Bytes of output that the driver's side has not taken yet (TIOCOUTQ).
     pub fn pending_output(&self) -> usize {
         self.state.lock().discipline.output.bytes.len()
     }

@@ -303,7 +303,8 @@ fn modes_change_with_input_pending() {
 fn full_input_waits_or_is_lost() {
     let s = setup();
     s.change(|t| t.local.remove(LocalModes::ECHO));
-    // A line that nobody can read yet: what is too much is lost, and the line can be ended.
+    // The line has no end, so it cannot be read yet. Bytes that do not fit are lost, and the line
+    // can still be ended.
     assert_eq!(s.type_(&[b'x'; 8192]), Ok(8192));
     assert_eq!(s.type_(b"\n"), Ok(1));
     assert_eq!(s.read().unwrap().len(), 4096);
@@ -530,7 +531,7 @@ fn a_terminal_that_goes_away_hangs_up() {
     assert_eq!(s.w.write(&s.slave, b"x"), Err(Error::EIO));
     assert_eq!(s.w.read(&s.slave, 1), Ok(vec![]));
     assert!(s.slave.readiness().contains(Readiness::HANGUP));
-    // Who opens it now has a live terminal again.
+    // A process that opens it now has a live terminal again.
     let again = s.w.open("/pts/0", OpenFlags::READ_WRITE).unwrap();
     assert_eq!(s.w.write(&again, b"x"), Ok(1));
     // And a closed master is a hang-up with the name gone.

@@ -132,7 +132,7 @@ impl Caller<'_> {
         self.drop_set_ids(vnode).await
     }
 
-    /// A write by somebody unprivileged takes the set-id bits away.
+    /// A write by an unprivileged process takes the set-id bits away.
     pub(crate) async fn drop_set_ids(&self, vnode: &VnodeRef) -> Result<()> {
         if self.identity.has(Capability::SetId) {
             return Ok(());
@@ -174,7 +174,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// The names of the extended attributes that the caller may see, each with a NUL behind it.
+    /// The names of the extended attributes that the caller may see, each followed by a NUL.
     pub async fn attributes(&self, place: &Location) -> Result<Vec<u8>> {
         let names = place.vnode.attributes().await?;
         if self.identity.has(Capability::Administrator) {

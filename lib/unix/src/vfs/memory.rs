@@ -41,7 +41,7 @@ pub trait FileMemory: Send + Sync + 'static {
     /// Pages that it holds.
     fn pages(&self) -> u64;
 
-    /// This memory as its own type, for who maps it.
+    /// This memory as its own type, for the code that maps it.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 

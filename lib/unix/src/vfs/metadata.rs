@@ -62,7 +62,7 @@ bitflags! {
         const SET_GROUP = 0o2000;
         /// In a directory: only owners remove entries.
         const STICKY = 0o1000;
-        /// May be executed (searched) by someone.
+        /// May be executed (searched) by the owner, the group or others.
         const ANY_EXECUTE = 0o111;
         /// May be executed by the group.
         const GROUP_EXECUTE = 0o010;
@@ -125,7 +125,7 @@ pub enum SetTime {
     To(Timestamp),
 }
 
-/// Attributes to change, all at once. The caller has checked permission.
+/// Attributes to change, all in one step. The caller has checked permission.
 #[derive(Clone, Debug, Default)]
 pub struct AttributeChange {
     /// New permission bits.
@@ -191,6 +191,6 @@ pub struct DirectoryEntry<'a> {
     pub number: u64,
     /// The file's type.
     pub file_type: FileType,
-    /// The position behind this entry.
+    /// The position after this entry.
     pub next: u64,
 }

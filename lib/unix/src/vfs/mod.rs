@@ -2,8 +2,8 @@
 //! and attributes.
 //!
 //! A file system implements [`Vnode`] and [`FileSystem`]; everything that is the same for all of
-//! them is here, once. An operation is a method of [`Caller`]: who asks, and the tree as that
-//! process sees it.
+//! them is here, once. An operation is a method of [`Caller`]: the process that asks, and the tree
+//! as that process sees it.
 
 mod anonymous;
 mod attributes;
@@ -159,7 +159,7 @@ impl Directories {
     }
 }
 
-/// On whose behalf an operation is done. Made anew for each request.
+/// On whose behalf an operation is done. Each request makes a new one.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
     /// The file system.

@@ -291,7 +291,8 @@ impl MountTree {
             return Err(Error::EINVAL);
         }
         let parent = mount.parent().ok_or(Error::EBUSY)?;
-        // References that are not somebody's use: the list's, the parent's and ours.
+        // Three references do not mean that the mount is in use: the list's, the parent's and this
+        // function's.
         if !detach && (Arc::strong_count(&mount) > 3 || !mount.children.lock().is_empty()) {
             return Err(Error::EBUSY);
         }

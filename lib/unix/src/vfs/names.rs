@@ -123,8 +123,9 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Whether the caller may give a file another name: its own, and of others' such as it may read
-    /// and write and that lend nothing to who executes them (proc(5), protected_hardlinks).
+    /// Whether the caller may give a file another name. It may if the file is its own. A file of
+    /// another user must be one that the caller may read and write, and that lends no privileges to
+    /// a process that executes it (proc(5), protected_hardlinks).
     fn may_link(&self, target: &Metadata) -> bool {
         let lends = target.mode.contains(Mode::SET_USER)
             || target.mode.contains(Mode::SET_GROUP | Mode::GROUP_EXECUTE);

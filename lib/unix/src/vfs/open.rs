@@ -75,7 +75,7 @@ impl OpenFlags {
 pub struct OpenContext<'a> {
     /// How it is opened.
     pub flags: OpenFlags,
-    /// Who opens it.
+    /// The process that opens it.
     pub process: &'a dyn ProcessContext,
     /// With which permissions.
     pub identity: &'a Identity,
@@ -158,7 +158,7 @@ impl Caller<'_> {
                     let location = Location { mount: walker.at.mount.clone(), vnode };
                     return self.open_found(location, Some((walker.at, name)), flags, true).await;
                 }
-                // Somebody made it in between: open that one.
+                // Another thread made the file after the look-up: open that one.
                 Err(Error::EEXIST) => {
                     if flags.contains(OpenFlags::EXCLUSIVE) {
                         return Err(Error::EEXIST);

@@ -1,4 +1,4 @@
-//! Who may do what with a file (path_resolution(7), "Permissions").
+//! What a process may do with a file (path_resolution(7), "Permissions").
 
 use super::Caller;
 use super::metadata::{FileType, Metadata, Mode};

@@ -330,7 +330,8 @@ fn owners_modes_and_times_change_by_the_rules() {
     // A change of group takes the set-id bits away.
     w.chown("/f", 5, 9).unwrap();
     assert_eq!(w.stat("/f").unwrap().mode.bits(), 0o755);
-    // So does a write; and somebody outside the group cannot set the group bit.
+    // A write takes the set-id bits away, too. A process outside the group cannot set the
+    // set-group-id bit.
     w.chmod("/f", 0o4755).unwrap();
     let file = w.open("/f", OpenFlags::WRITE).unwrap();
     w.write(&file, b"y").unwrap();

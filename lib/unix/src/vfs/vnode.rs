@@ -58,7 +58,7 @@ pub struct NewAttributes {
     pub user: u32,
     /// Group.
     pub group: u32,
-    /// The account of the user who makes it; none if the system does.
+    /// The account of the user that makes it; none if the system does.
     pub account: Option<Arc<Account>>,
 }
 
@@ -97,9 +97,9 @@ pub struct RenameEnd<'a> {
 pub struct Hooks {
     /// Advisory locks (fcntl, flock).
     pub locks: LockTable,
-    /// The pipe or socket that this name stands for, while somebody holds it.
+    /// The pipe or socket that this name stands for, as long as it is in use.
     pub attachment: SpinLock<Option<Weak<dyn Any + Send + Sync>>>,
-    /// Who is told what happens to the file.
+    /// The watches of inotify that are told what happens to the file.
     pub(crate) watches: SpinLock<Vec<Weak<crate::inotify::Watch>>>,
     /// Descriptions open for writing, or, negative, executions that forbid that.
     writers: SpinLock<i32>,
@@ -253,8 +253,8 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::ENOTDIR))
     }
 
-    /// The position behind the last entry of now: a reader that stops there ends, however fast
-    /// entries are added.
+    /// The position after the last entry that there is now. A reader that stops there comes to an
+    /// end, however fast entries are added.
     fn directory_end(&self) -> u64 {
         u64::MAX
     }
@@ -310,7 +310,7 @@ pub trait Vnode: Send + Sync + 'static {
     }
 
     /// Copies data in, not beyond `limit` (`EFBIG` if it starts there); returns the count and the
-    /// offset behind it.
+    /// offset after the data.
     fn write<'a>(
         &'a self,
         at: WriteAt,
@@ -334,7 +334,7 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::EOPNOTSUPP))
     }
 
-    /// The next offset at or behind `offset` that is data (or, with `hole`, is not); `ENXIO` if
+    /// The next offset at or after `offset` that is data (or, with `hole`, is not); `ENXIO` if
     /// there is none.
     fn seek_data(&self, offset: u64, hole: bool) -> Answer<'_, Result<u64>> {
         let size = self.metadata().size;
@@ -384,7 +384,7 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::EOPNOTSUPP))
     }
 
-    /// The names of the extended attributes, each with a NUL behind it.
+    /// The names of the extended attributes, each followed by a NUL.
     fn attributes(&self) -> Answer<'_, Result<Vec<u8>>> {
         Answer::now(Err(Error::EOPNOTSUPP))
     }
@@ -413,8 +413,7 @@ pub enum AttributeCondition {
     Replace,
 }
 
-/// Whether two references are to one vnode. (A file system may make the object anew for each
-/// lookup.)
+/// Whether two references are to one vnode. (A file system may make a new object for each lookup.)
 pub fn same(a: &VnodeRef, b: &VnodeRef) -> bool {
     core::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
         || (a.number() == b.number()

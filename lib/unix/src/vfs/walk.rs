@@ -27,7 +27,7 @@ pub struct Found {
 /// The last component of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
-    /// A name; with a slash behind it, it has to be a directory.
+    /// A name. If a slash follows it, it has to be a directory.
     Name {
         /// The name.
         name: Vec<u8>,
@@ -133,7 +133,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Goes on through a symbolic link that stands in the walker's place; what was left of the path
-    /// comes behind it.
+    /// comes after the link's target.
     pub(crate) async fn enter_link(&mut self, link: &Location) -> Result<()> {
         self.links += 1;
         if self.links > LINKS_MAXIMUM {

@@ -1,5 +1,5 @@
-//! What a person's work at the shell costs, here and under Debian's own kernel: results and table
-//! of `./mac measure`.
+//! What an interactive session at the shell costs, on Macadamia and under Debian's own kernel:
+//! results and table of `./mac measure`.
 
 use super::series;
 use super::{Measurement, Report, empty_report, published, report::number};

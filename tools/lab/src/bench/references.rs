@@ -131,7 +131,7 @@ impl Operation {
         &self.counter
     }
 
-    /// The unit of the values, as a person reads it.
+    /// The unit of the values, as it is printed.
     pub(crate) fn unit(&self) -> &str {
         match self.counter.as_str() {
             "exception" | "bounce" | "linux" => "instructions",

@@ -87,7 +87,7 @@ const COLUMNS: [(&str, &str); 30] = [
     ("dtlb_misses", "DTLB misses"),
 ];
 
-/// A number as a person reads it: without decimals from 100 on.
+/// A number as it is printed: without decimals from 100 on.
 pub(crate) fn number(value: f64) -> String {
     if value.fract() == 0.0 || value >= 100.0 {
         let digits = format!("{:.0}", value.abs());

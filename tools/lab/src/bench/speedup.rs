@@ -89,7 +89,7 @@ fn sum(region: &Region, counter: &str) -> u64 {
     of(&region.user) + of(&region.kernel)
 }
 
-/// Millions, as a person reads them.
+/// A count in millions, as it is printed.
 fn millions(count: u64) -> String {
     number((count as f64 / 1e5).round() / 10.0)
 }

@@ -155,7 +155,7 @@ fn a_thread_that_has_to_end_makes_no_process() {
     let new = |caller, same_process| {
         system.with(|t| t.create(caller, NewThread { same_process, ..clone_options() }))
     };
-    // The first thread execs while the other makes a third, which nobody would tell to go.
+    // The first thread calls exec while the other makes a third, which would not be told to end.
     system.with(|t| t.begin_exec(child)).unwrap();
     assert_eq!(new(other, true), Err(Error::EAGAIN));
     assert_eq!(new(other, false), Err(Error::EAGAIN));

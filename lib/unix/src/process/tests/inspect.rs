@@ -1,4 +1,4 @@
-//! Who may inspect a process (ptrace(2)), and who is whose once ids change.
+//! Which processes may inspect another one (ptrace(2)), also after their ids have changed.
 
 use super::*;
 
