@@ -2,8 +2,8 @@
 
 /// What can go wrong, by Mach's names and with Mach's numbers (`KERN_SUCCESS`, 0, is `Ok`).
 ///
-/// Who is to blame is in the code: a bad argument or address is the caller's, `Memory*` the
-/// pager's, [`ResourceShortage`](Self::ResourceShortage) the system's.
+/// The code says which side is to blame: for a bad argument or address it is the caller, for
+/// `Memory*` the pager, for [`ResourceShortage`](Self::ResourceShortage) the system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum KernError {

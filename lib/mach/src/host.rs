@@ -92,7 +92,7 @@ impl<M: Machine> Host<M> {
         tasks.values().filter_map(Weak::upgrade).collect()
     }
 
-    /// Says who handles exceptions that neither thread nor task handle.
+    /// Sets the handler of exceptions that neither thread nor task handle.
     pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M>>>) {
         // The old one is dropped after the lock.
         let _old = core::mem::replace(&mut *self.handler.lock(), handler);

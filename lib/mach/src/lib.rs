@@ -1,5 +1,5 @@
 //! Mach as a library: tasks, threads and virtual memory over a small [`Machine`] trait
-//! (ARCHITECTURE U3).
+//! (docs/src/architecture.md).
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -108,8 +108,8 @@ impl<M: Machine> Task<M> {
         self.state.lock().handler.clone()
     }
 
-    /// Says who handles the exceptions of its threads that they do not handle themselves; children
-    /// inherit it.
+    /// Sets the handler of the exceptions of its threads that they do not handle themselves;
+    /// children inherit it.
     pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M>>>) {
         // The old one is dropped after the lock.
         let _old = core::mem::replace(&mut self.state.lock().handler, handler);

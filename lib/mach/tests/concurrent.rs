@@ -1,5 +1,5 @@
-//! Several programs at once over slow pagers and little memory, cancelled and terminated at random
-//! points: what lives on is right, and nothing leaks.
+//! Several programs at a time over slow pagers and little memory, cancelled and terminated at
+//! random points: what lives on is right, and nothing leaks.
 
 #[path = "model/pagers.rs"]
 mod pagers;
@@ -200,7 +200,7 @@ fn a_silent_pager_holds_up_only_those_who_need_it() {
             })
             .collect();
         assert!(!executor.run());
-        // The same map goes on, and the one who asked may be cancelled: the next asks.
+        // The same map goes on. A caller that has asked may be cancelled: then the next one asks.
         let other = executor.block_on(map.allocate(Placement::Above(0), PAGE_SIZE)).unwrap();
         executor.block_on(map.copyout(other, b"alive")).unwrap();
         executor.cancel(waiters[0]);
@@ -217,8 +217,8 @@ fn a_pager_that_never_writes_is_waited_for_only_so_long() {
     memory_is_short_beside(vec![Arc::new(HalfSilent(file))]);
 }
 
-/// Who needs memory that is all in written pages of these pagers, eight of each, is refused it in
-/// time.
+/// All memory is in written pages of these pagers, eight of each: a request for memory is refused
+/// in time.
 fn memory_is_short_beside(pagers: Vec<Arc<dyn Pager<Simulated>>>) {
     let machine = Simulated::new(8 * pagers.len() as u32);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
@@ -267,7 +267,7 @@ fn more_than_memory_cannot_be_wired() {
     for page in 0..2 * u64::from(FRAMES) {
         executor.block_on(map.copyout(BASE + page * PAGE_SIZE, &[page as u8])).unwrap();
     }
-    // More than there is at all, and more than is left beside what is wired; that goes on being so.
+    // More than there is at all, and more than is left next to what is wired: refused each time.
     executor.block_on(map.wire(BASE, OTHERS * PAGE_SIZE)).unwrap();
     for pages in [2 * u64::from(FRAMES), u64::from(FRAMES) + 1] {
         let wired = executor.block_on(map.wire(BASE, pages * PAGE_SIZE));
@@ -283,7 +283,7 @@ fn more_than_memory_cannot_be_wired() {
     }
 }
 
-/// Refuses every page at once.
+/// Refuses every page without waiting.
 struct Refusing(Arc<FilePager>);
 
 impl Pager<Simulated> for Refusing {
@@ -312,7 +312,7 @@ fn a_page_brought_in_for_a_copy_is_not_taken_for_the_copy() {
     run(1680156742857485988, false);
 }
 
-/// Runs a future on this thread beside others that may move the machine's clock.
+/// Runs a future on this thread, while other threads may move the machine's clock.
 fn run_beside_others<T>(machine: &Simulated, future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     loop {

@@ -245,7 +245,7 @@ fn exceptions_go_to_thread_task_and_host_in_turn() {
         task.set_exception_handler(None);
         assert_eq!(thread.raise(exception).await, Ok(()));
         assert_eq!(count(&hosts), 1);
-        // Nobody handles it: the end of the task.
+        // No handler handles it: the end of the task.
         system.host().set_exception_handler(None);
         assert_eq!(thread.raise(exception).await, Err(KernError::Terminated));
         assert!(!task.is_alive() && !thread.is_alive());

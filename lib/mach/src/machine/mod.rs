@@ -4,9 +4,9 @@
 //! is a parameter of every type of the library, never a trait object, so a page costs no indirect
 //! call.
 //!
-//! Two things keep the library free of page tables (Darwin thesis 11.1): a translation may be
-//! thrown away by the machine at any time (the next access faults, and the map has all it takes to
-//! answer), and rights to a *frame* can be revoked in every address space at once
+//! Two things keep the library free of page tables (Darwin thesis 11.1). The machine may throw away
+//! a translation at any time: the next access faults, and the map has all that it takes to answer.
+//! And one call revokes the rights to a *frame* in all address spaces
 //! ([`Machine::frames_protect`]), so no list of a page's mappings is kept.
 
 pub mod buddy;
@@ -145,8 +145,8 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// A new, empty address space.
     fn pmap_create(&self) -> impl Future<Output = KernResult<Self::Pmap>> + Send;
 
-    /// Ends an address space and every translation in it. Its threads are gone already. Cannot
-    /// fail; what takes time is done behind the caller's back.
+    /// Ends an address space and every translation in it. Its threads have ended before. Cannot
+    /// fail; what takes time is done after the call has returned.
     fn pmap_destroy(&self, pmap: Self::Pmap);
 
     /// The name of the address space.
@@ -212,10 +212,11 @@ pub trait Machine: Send + Sync + Sized + 'static {
     // Threads
 
     /// A new thread in an address space, stopped, with all registers zero. `Terminated` if the
-    /// space is gone. A future dropped before its end leaves no thread behind.
+    /// space is gone. If the future is dropped before its end, no thread remains.
     fn thread_create(&self, space: &Self::Space) -> impl Future<Output = KernResult<Self::Thread>> + Send;
 
-    /// Ends a thread wherever it is. Cannot fail; what takes time is done behind the caller's back.
+    /// Ends a thread wherever it is. Cannot fail; what takes time is done after the call has
+    /// returned.
     fn thread_destroy(&self, thread: Self::Thread);
 
     /// Stops a thread: when this is done it executes no user instruction and its state can be read

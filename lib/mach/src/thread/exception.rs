@@ -1,4 +1,4 @@
-//! Exceptions: handing a thread's fault to whoever answers for it.
+//! Exceptions: handing a thread's fault to its exception handler.
 
 use alloc::sync::Arc;
 
@@ -46,7 +46,7 @@ pub enum Handled {
     Pass,
 }
 
-/// Who handles exceptions of a thread or task. The thread is stopped, and its state may be read and
+/// Handles exceptions of a thread or task. The thread is stopped, and its state may be read and
 /// written, until the answer.
 pub trait ExceptionHandler<M: Machine>: Send + Sync {
     /// Handles one exception. The future may be dropped at any await, when the thread dies.

@@ -1,10 +1,10 @@
 //! Threads: what runs in a task.
 //!
 //! A thread is one thread of the machine. It runs when neither it nor its task is suspended. What
-//! is wanted (the counts) and what is so (the machine's thread) are kept apart: an operation
-//! changes the counts at once and then brings the machine's thread in line. An operation dropped in
-//! between has changed the counts; the next operation on the thread finishes the work. Ending a
-//! thread takes no await.
+//! is wanted (the counts) and what is so (the machine's thread) are kept apart: an operation first
+//! changes the counts, which never waits, and then brings the machine's thread in line. If the
+//! operation is dropped in between, only the counts have changed; the next operation on the thread
+//! finishes the work. Ending a thread takes no await.
 
 mod exception;
 mod schedule;
@@ -306,7 +306,7 @@ impl<M: Machine> Thread<M> {
         self.apply().await
     }
 
-    /// Says who handles this thread's exceptions before its task's handler does.
+    /// Sets the handler that gets this thread's exceptions before its task's handler does.
     pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M>>>) {
         // The old one is dropped after the lock.
         let _old = core::mem::replace(&mut self.wanted.lock().handler, handler);
@@ -354,8 +354,8 @@ impl<M: Machine> Thread<M> {
             else {
                 return Err(KernError::Terminated);
             };
-            // `None` first: dropped in the middle, the state is not known, and is set anew next
-            // time.
+            // `None` first: if this future is dropped in the middle, the processor is not known,
+            // and the next call sets it again.
             if *place != Some(processor) {
                 *place = None;
                 machine.thread_set_processor(thread, processor).await?;

@@ -74,8 +74,8 @@ impl<M: Machine> VmObject<M> {
                 Err(blocked) => blocked.wait(self.vm()).await?,
             }
         }
-        // What was begun ends. Each page is waited for once, or those who use the object would keep
-        // us here.
+        // Each page that was in transit is waited for once only: other users of the object may
+        // begin further transfers, and those could keep this loop going for ever.
         next = first;
         while let Some(page) = self.first_in_transit(next, end) {
             self.page_settles(page).await;
@@ -202,7 +202,7 @@ pub(super) async fn unlock<M: Machine>(
     let answer = pager.data_unlock(base + (index << PAGE_SHIFT), access).await;
     answer.map_err(|_| KernError::MemoryError)?;
     if let Some(slot) = object.state.lock().pages.get_mut(index) {
-        // Whoever may do anything may read.
+        // An access that is allowed implies that reading is allowed.
         slot.prohibit(slot.prohibited() - access - Protection::READ);
     }
     Ok(())

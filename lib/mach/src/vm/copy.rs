@@ -1,8 +1,8 @@
 //! Copy-on-write by shadow objects: making copies, and taking chains apart when they are no longer
 //! needed.
 //!
-//! - *Symmetric*: both sides keep the same object and mark their entries `needs_copy`; whoever
-//!   writes first puts a shadow object over it. The object below never changes again.
+//! - *Symmetric*: both sides keep the same object and mark their entries `needs_copy`; the side
+//!   that writes first puts a shadow object over it. The object below never changes again.
 //! - *Delayed*: the copy is a new object over the original, which goes on changing and first gives
 //!   each page that is about to change to its newest copy. For objects that others write to as
 //!   well.
@@ -106,7 +106,7 @@ fn protect<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>) {
     }
 }
 
-/// Merges objects below `object`, whose locked state is `top`, into it as long as nobody else
+/// Merges objects below `object`, whose locked state is `top`, into it as long as nothing else
 /// refers to them.
 pub(super) fn collapse<M: Machine>(vm: &Arc<Vm<M>>, object: &Arc<VmObject<M>>, top: &mut ObjectState<M>) {
     while let Some(shadow) = &top.shadow

@@ -1,5 +1,5 @@
-//! The ordered set of ranges behind a map: a balanced tree (AVL) that also knows its gaps, threaded
-//! with a list.
+//! The ordered set of a map's ranges: a balanced tree (AVL) that also knows its gaps, threaded with
+//! a list.
 //!
 //! Nodes live in one vector and are named by [`EntryId`]. Look-up, insertion, removal and the
 //! search for a gap take logarithmic time; stepping to a neighbour takes constant time. Each node

@@ -25,7 +25,7 @@ pub(super) struct Target<'a, M: Machine> {
     pub(super) needs_copy: bool,
     /// The entry is wired: a page that takes another's place takes its wiring.
     pub(super) wired: bool,
-    /// How many pages to ask of a pager at once.
+    /// How many pages to ask of a pager in one request.
     pub(super) cluster: u64,
     /// The large page around this one lies in the entry, aligned in the object as it is in the
     /// address space.
@@ -63,7 +63,7 @@ pub(super) struct Found<'a, M: Machine> {
     pub(super) rights: Protection,
     /// The page took the place of another that may be mapped at the address.
     pub(super) replaces: bool,
-    /// If pages beside it may be mapped as well: the state of the object that has them.
+    /// If neighbouring pages may be mapped as well: the state of the object that has them.
     pub(super) around: Option<Around<'a, M>>,
 }
 
@@ -107,7 +107,7 @@ impl<M: Machine> Around<'_, M> {
 
 /// What a step must wait for.
 pub(super) enum Pause<M: Machine> {
-    /// A page-in by somebody else.
+    /// The end of a page-in that another fault has begun.
     Busy(Arc<VmObject<M>>, u64),
     /// The pager's permission for an access to a page.
     Locked(Arc<VmObject<M>>, u64, Protection),
@@ -285,8 +285,9 @@ pub(super) fn resolve_other<M: Machine, R>(
     use_top(vm, target, top, write, Origin::Cleared, use_page)
 }
 
-/// The most frequent page of all, if it is this: of an anonymous object, not there yet, and nobody
-/// else has a say in it. It is made as it is handed out, cleared. The object is locked.
+/// The most frequent fault: the page is of an anonymous object and not there yet, and the object
+/// has no shadow, copy or pager that would have a say in it. If the target is of this kind, its
+/// page is allocated, cleared and returned. The object is locked.
 #[inline(always)]
 pub(super) fn fresh_page<M: Machine>(
     vm: &Arc<Vm<M>>,
@@ -316,7 +317,7 @@ pub(super) fn fresh_page<M: Machine>(
 #[derive(Clone, Copy)]
 struct Want {
     access: Protection,
-    /// How many pages to ask of a pager at once.
+    /// How many pages to ask of a pager in one request.
     cluster: u64,
     privileged: bool,
 }
@@ -445,8 +446,8 @@ fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut Objec
     Ok(frame)
 }
 
-/// Makes all pages of the large page around the target at once, cleared, in a run of frames, if
-/// none exists and there is such a run; false if not, and nothing has changed.
+/// Makes all pages of the large page around the target, cleared, in one run of frames, if none of
+/// them exists and there is such a run. False if not; then nothing has changed.
 #[cold]
 fn new_large_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> bool {
     let machine = vm.machine();

@@ -102,7 +102,7 @@ pub struct Settings {
     /// How many pages around a faulting one are mapped with it if they are resident; a power of
     /// two, at most 16.
     pub fault_around: u64,
-    /// How many pages are asked of a pager at once where accesses are not random.
+    /// How many pages are asked of a pager in one request where accesses are not random.
     pub cluster: u64,
     /// Free pages that page-out tries to keep, as Mach's `free_target`.
     pub free_target: u32,
@@ -128,7 +128,7 @@ pub struct Vm<M: Machine> {
     /// Fewer frames are free than there should be.
     memory_low: WaitQueue,
     default_pager: SpinLock<Option<Arc<dyn DefaultPager<M>>>>,
-    /// Who finds memory when no page can be taken.
+    /// The OOM killer, which finds memory when no page can be taken.
     relief: SpinLock<Option<Weak<dyn Relief>>>,
     next_id: AtomicU64,
 }
@@ -136,7 +136,7 @@ pub struct Vm<M: Machine> {
 /// How the pages of the library are used now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmStatistics {
-    /// Pages that can be allocated at once, the reserve included.
+    /// Pages that can be allocated without waiting, the reserve included.
     pub free: u32,
     /// Pages in use, recently used.
     pub active: u32,
@@ -188,8 +188,8 @@ impl<M: Machine> Vm<M> {
         &self.machine
     }
 
-    /// Says who keeps the pages of objects without a pager. Without a default pager they stay in
-    /// memory.
+    /// Sets the pager that keeps the pages of objects without a pager. Without a default pager they
+    /// stay in memory.
     pub fn set_default_pager(&self, pager: Arc<dyn DefaultPager<M>>) {
         *self.default_pager.lock() = Some(pager);
     }
@@ -235,7 +235,7 @@ impl<M: Machine> Vm<M> {
         frame
     }
 
-    /// As [`allocate_frame`](Self::allocate_frame) when there is none, for those whom page-out
+    /// As [`allocate_frame`](Self::allocate_frame) when there is none, for pagers that page-out
     /// waits for.
     #[cold]
     fn allocate_reserved(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {

@@ -167,8 +167,8 @@ impl<M: Machine> VmObject<M> {
     }
 
     /// Says whether page-out depends on this object: a pager needs its pages to write others', as a
-    /// file system needs its own blocks. When no memory is free, they are made of frames that
-    /// nobody else gets (Mach's privilege of the default pager). There are
+    /// file system needs its own blocks. When no memory is free, they are made of frames that no
+    /// other object gets (Mach's privilege of the default pager). There are
     /// [few](super::Settings::free_reserve).
     pub fn set_privileged(&self, privileged: bool) {
         self.state.lock().privileged = privileged;

@@ -16,7 +16,7 @@ bitflags::bitflags! {
     /// What holds for one page of an object.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub(crate) struct SlotFlags: u16 {
-        /// A page-in owns the page: its contents are not valid yet. Everybody else waits.
+        /// A page-in owns the page: its contents are not valid yet. All other users wait.
         const BUSY = 1;
         /// There is no frame: the contents are with the object's pager. Only in objects that the
         /// library made itself.

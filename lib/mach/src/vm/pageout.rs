@@ -4,9 +4,9 @@
 //! The scan follows Mach's second chance: active pages move to the inactive queue with their
 //! referenced bit cleared; an inactive page that was referenced again is active again, a clean one
 //! is freed, a dirty one goes to its pager first. Writing is *laundry*: futures that belong to the
-//! memory system and are polled by whoever waits for memory (or for the write), the daemon among
-//! them; so they go on when a waiter is cancelled, and a pager that never answers holds up its own
-//! pages only.
+//! memory system. Each task that waits for memory or for a write polls all of them, and so does the
+//! page-out daemon. So they go on when one of these tasks is cancelled, and a pager that never
+//! answers holds up its own pages only.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -31,7 +31,7 @@ use crate::{KernError, KernResult};
 const BATCH: usize = 32;
 /// Pages written with one request to a pager.
 const RUN: usize = 16;
-/// How long somebody who needs memory waits for a pager that is busy writing, in microseconds.
+/// How long a task that needs memory waits for a pager that is busy writing, in microseconds.
 const PATIENCE: u64 = 2_000_000;
 
 /// Writes under way.
@@ -41,7 +41,7 @@ pub(super) struct Laundry {
     outstanding: AtomicU64,
     /// Writes that have ended.
     finished: AtomicU64,
-    /// A write ended, or somebody stopped polling the futures.
+    /// A write ended, or a task stopped polling the futures.
     changed: WaitQueue,
 }
 
@@ -67,7 +67,7 @@ impl Laundry {
     }
 }
 
-/// Whoever polls the laundry wakes the others when it stops: one of them must go on.
+/// A task that polls the laundry. When it stops, it wakes the others: one of them must go on.
 struct Driver<'a>(&'a Laundry);
 
 impl Drop for Driver<'_> {
@@ -77,11 +77,11 @@ impl Drop for Driver<'_> {
 }
 
 impl<M: Machine> Vm<M> {
-    /// Waits until a frame may be free: taken from a page, or [given up](super::Relief) by
-    /// somebody. The reserve counts for the `privileged` only.
+    /// Waits until a frame may be free: taken from a page, or from a program that the OOM killer
+    /// ([`super::Relief`]) has ended. The reserve counts for the `privileged` only.
     ///
     /// # Errors
-    /// `ResourceShortage`: no page can be taken, and nobody gives up memory.
+    /// `ResourceShortage`: no page can be taken, and the OOM killer finds no memory.
     pub(super) async fn wait_for_memory(self: &Arc<Self>, privileged: bool) -> KernResult {
         loop {
             match self.wait_for_page(privileged).await {
@@ -124,13 +124,14 @@ impl<M: Machine> Vm<M> {
     }
 
     /// Keeps memory free and the laundry going, for ever: a server spawns this once. Without it,
-    /// pages are taken only when one is needed, and writes go on only while somebody waits for one.
+    /// pages are taken only when one is needed, and writes go on only while a task waits for one.
     pub async fn page_out_daemon(self: Arc<Self>) {
         let target = self.settings.free_target;
         let keep_free = async {
             loop {
                 let low = self.memory_low.wait_until(|| (self.free_count() < target).then_some(()));
-                // Woken as well, but not satisfied, when nobody else polls the laundry any more.
+                // `changed` is awaited for its wake-ups only: one comes when no other task polls
+                // the laundry any more.
                 either(low, self.laundry.changed.wait_until(|| None::<()>)).await;
                 let before = self.laundry.finished.load(Ordering::Acquire);
                 let wanted = || target.saturating_sub(self.free_count());
@@ -232,7 +233,8 @@ impl<M: Machine> Vm<M> {
         }
     }
 
-    /// Takes one inactive page if that can be done at once; true if it is free now.
+    /// Takes one inactive page if its object is not locked and it needs no write; true if it is
+    /// free now.
     fn take_page(self: &Arc<Self>, frame: Frame, status: PageStatus) -> bool {
         let (owner, index) = self.queues.lock().owner(frame);
         // An object that is going away frees its pages itself.
@@ -258,7 +260,7 @@ impl<M: Machine> Vm<M> {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
-        // Behind the others, whether it can be written or not.
+        // It goes to the end of the queue, whether it can be written or not.
         self.queues.lock().move_to(frame, Queue::Inactive);
         if let Some(pager) = self.pager_for(&mut state) {
             self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take);
@@ -366,7 +368,7 @@ pub(super) enum Purpose {
     Clean,
     /// To free them, unless they are used meanwhile.
     Take,
-    /// To free them; whoever wants to use them waits, and asks the pager then.
+    /// To free them: a fault on one of them waits for the write, and then asks the pager.
     Flush,
 }
 
@@ -408,7 +410,7 @@ impl<M: Machine> Write<M> {
         }
         self.object.changed.wake_all();
         vm.laundry.outstanding.fetch_sub(1, Ordering::Release);
-        // Release: who sees the count sees the pages' state.
+        // Release: a task that sees the new count also sees the pages' state.
         vm.laundry.finished.fetch_add(1, Ordering::Release);
         vm.laundry.changed.wake_all();
     }

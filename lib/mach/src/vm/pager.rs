@@ -1,12 +1,13 @@
-//! Pagers: who has the contents of an object's pages when memory does not (Mach paper 3.1, memory
-//! objects).
+//! Pagers, which keep the contents of an object's pages that are not in memory (Mach paper 3.1,
+//! memory objects).
 //!
 //! A file system implements [`Pager`] for its files, a message proxy does for an external memory
-//! object, and whoever keeps swap space implements [`DefaultPager`]. The calls are futures; one
-//! that never completes holds up only those who need its pages, and each of them may be cancelled.
+//! object, and swap space implements [`DefaultPager`]. The calls are futures; one that never
+//! completes holds up only the faults and calls that need its pages, and each of them may be
+//! cancelled.
 //!
-//! What Mach's messages between kernel and pager are here, for whoever carries them to an external
-//! pager:
+//! What Mach's messages between kernel and pager are here, for a proxy that carries them to an
+//! external pager:
 //!
 //! | message | here |
 //! |---|---|
@@ -75,7 +76,7 @@ impl<M: Machine> DataRequest<'_, M> {
     /// [allows](Pager::data_unlock) it: the `lock_value` of Mach's `memory_object_data_supply`.
     /// Without `READ`, which is what they are wanted for, the lock is not taken note of.
     pub fn lock(&self, prohibited: Protection) {
-        // Relaxed: it is read when the answer is there, by whoever polls it.
+        // Relaxed: it is read after the answer has come, by the task that polls for it.
         self.prohibited.store((prohibited - Protection::READ).bits(), Ordering::Relaxed);
     }
 
@@ -112,8 +113,8 @@ impl<M: Machine> DataReturn<'_, M> {
     }
 }
 
-/// Who provides and keeps the pages of an object. Offsets are bytes in the memory object, multiples
-/// of the page size.
+/// Provides and keeps the pages of an object. Offsets are bytes in the memory object, multiples of
+/// the page size.
 pub trait Pager<M: Machine>: Send + Sync {
     /// Fills pages. The answer is how many bytes from the start of the run were filled, every one
     /// of them; the rest of the page in which they end is cleared, further pages of the run are
@@ -127,22 +128,22 @@ pub trait Pager<M: Machine>: Send + Sync {
 
     /// Allows, if this is done without an error, an access to a page of which the pager has
     /// forbidden it ([`VmObject::lock_request`]); on an error the access fails with `MemoryError`.
-    /// Asked by each who wants it. The future may be dropped at any await. A pager that forbids
-    /// nothing is never asked.
+    /// Each fault that wants the access asks for itself. The future may be dropped at any await. A
+    /// pager that forbids nothing is never asked.
     fn data_unlock<'a>(&'a self, _offset: u64, _access: Protection) -> BoxFuture<'a, KernResult> {
         Box::pin(core::future::ready(Ok(())))
     }
 }
 
-/// Who keeps pages that have no pager of their own: swap space.
+/// Keeps pages that have no pager of their own: swap space.
 pub trait DefaultPager<M: Machine>: Send + Sync {
     /// A pager for an object whose pages are to be paged out for the first time. It goes when the
     /// object does.
     fn create(&self) -> KernResult<Arc<dyn Pager<M>>>;
 }
 
-/// A page-in under way: it owns the busy pages of the run. Dropped before its end it leaves the
-/// object as it was, and wakes whoever waits for the pages, to ask for them again.
+/// A page-in under way: it owns the busy pages of the run. If it is dropped before its end, the
+/// object is as it was, and the tasks that wait for the pages wake and ask for them again.
 pub(crate) struct PageIn<M: Machine> {
     vm: Arc<Vm<M>>,
     object: Arc<VmObject<M>>,

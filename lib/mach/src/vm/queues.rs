@@ -16,7 +16,7 @@ const NIL: u32 = u32::MAX;
 /// Free frames kept here rather than given back to the machine, whose allocator costs more.
 const FREE_KEPT: usize = 256;
 
-/// Free frames taken from the machine at once, as a power of two.
+/// How many free frames are taken from the machine in one call, as a power of two.
 const FREE_REFILL: u32 = 5;
 
 /// Where a page is queued.
@@ -78,7 +78,7 @@ impl<M: Machine> Queues<M> {
         Ok(Self { frames, free, reserve, free_reserve, active: EMPTY, inactive: EMPTY, wired: 0 })
     }
 
-    /// Frames that anybody can allocate now.
+    /// Frames that can be allocated now without a privilege.
     pub(crate) fn free_count(&self, machine: &M) -> u32 {
         self.free.len() as u32 + machine.free_frames()
     }

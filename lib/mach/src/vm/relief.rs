@@ -1,6 +1,6 @@
-//! What is left when no page can be taken: whoever holds memory has to give it up. Who that is, the
-//! system above decides; it says so by [`Relief`], and waits for the end of an address space by
-//! [`MapEnd`].
+//! What happens when no page can be taken: a program has to end, so that its memory becomes free.
+//! The system above chooses which, by the OOM killer that it gives the memory system ([`Relief`]),
+//! and waits for the end of an address space by [`MapEnd`].
 
 use alloc::sync::{Arc, Weak};
 
@@ -8,12 +8,12 @@ use super::Vm;
 use super::pager::BoxFuture;
 use crate::machine::Machine;
 
-/// Who finds memory when no page can be taken.
+/// The OOM killer: finds memory when no page can be taken.
 pub trait Relief: Send + Sync {
-    /// Has somebody give up memory, and completes when it is worth another look whether there is
-    /// some; false: nobody gives up any. Many may wait at a time, and each may be dropped. What
-    /// must happen for the memory to come may itself wait for memory here: that has to be ended by
-    /// who decides.
+    /// Makes a program give up memory, and completes with true when the caller should look for free
+    /// memory again; false: no program gives up any. Many callers may wait at a time, and each may
+    /// be dropped. A program that is chosen may itself be waiting for memory here before it can
+    /// end: the implementation has to end that wait.
     fn relieve(&self) -> BoxFuture<'_, bool>;
 }
 
@@ -34,8 +34,8 @@ impl<M: Machine> EndMark<M> {
 
 impl<M: Machine> Drop for EndMark<M> {
     fn drop(&mut self) {
-        // There may have been nothing to give back. Who is woken looks at the mark, which has no
-        // references left.
+        // Even if the map had nothing to give back, the waiting tasks have to see its end: they
+        // look at the mark, which has no references left.
         self.vm.memory_freed.wake_all();
     }
 }
@@ -61,13 +61,13 @@ impl<M: Machine> MapEnd<M> {
 }
 
 impl<M: Machine> Vm<M> {
-    /// Says who finds memory when no page can be taken. Without one, and once it is gone, who needs
-    /// memory then gets `ResourceShortage`.
+    /// Sets the OOM killer, which finds memory when no page can be taken. Without one, or after it
+    /// has been dropped, a request for memory then fails with `ResourceShortage`.
     pub fn set_relief(&self, relief: Weak<dyn Relief>) {
         *self.relief.lock() = Some(relief);
     }
 
-    /// Whether there is a free page for who has no privilege: the reserve does not count.
+    /// Whether there is a free page for a caller without privilege: the reserve does not count.
     pub fn has_free_page(&self) -> bool {
         self.free_count() > 0
     }
@@ -79,7 +79,7 @@ impl<M: Machine> Vm<M> {
         self.until(deadline, changed).await;
     }
 
-    /// Whether somebody gives up memory, and it is worth another look.
+    /// Asks the OOM killer for memory. True: the caller should look for free memory again.
     pub(super) async fn is_relieved(&self) -> bool {
         let relief = self.relief.lock().as_ref().and_then(Weak::upgrade);
         match relief {

@@ -10,7 +10,7 @@ use mach::vm::VmMap;
 
 use crate::driver::PAGE;
 
-/// What is to be seen at a page: whoever holds the same cell sees the same.
+/// What is to be seen at a page: all pages that hold the same cell show the same.
 pub(crate) type Cell = Rc<RefCell<Contents>>;
 
 pub(crate) enum Contents {
@@ -36,8 +36,8 @@ pub(crate) fn bytes_of(cell: &Cell) -> Option<Vec<u8>> {
 
 /// A private copy as the library makes it, of a page that others may write to if it is `shared`.
 ///
-/// Until when a copy of a shared page sees what is written to the file below depends on who writes
-/// to the shared one.
+/// A copy of a shared page sees writes to the file below until a program writes to the shared page;
+/// when that is, the model does not know.
 pub(crate) fn copy_of(cell: &Cell, shared: bool) -> Cell {
     let contents = match &*cell.borrow() {
         Contents::Bytes(bytes) => Contents::Bytes(bytes.clone()),

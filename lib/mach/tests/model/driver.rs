@@ -512,8 +512,8 @@ impl World {
         }
     }
 
-    /// Unmaps everything everywhere and reads the files anew: nothing is known of shared memory any
-    /// more.
+    /// Unmaps everything everywhere and reads the files again: the model has no expectations of
+    /// shared memory any more.
     fn start_again(&mut self) {
         self.machine.inject(Failures::default());
         for task in 0..self.tasks.len() {

@@ -96,8 +96,8 @@ impl World {
         self.compare_file(choice, 0, FILE_PAGES);
     }
 
-    /// What the file's pager could ask; it allows everything that it has forbidden. Nobody sees a
-    /// difference.
+    /// A request that the file's pager could make; the pager allows everything that it has
+    /// forbidden, so no program sees a difference.
     pub(super) fn lock(&mut self, choice: u8, first: u64, count: u64, extra: u8) {
         let file = &self.files[choice as usize & 1];
         let first = first % FILE_PAGES;

@@ -95,7 +95,7 @@ impl Executor {
         self.tasks.iter().all(Option::is_none)
     }
 
-    /// Runs `future` to its end, and the spawned tasks beside it.
+    /// Runs `future` to its end, and in between the spawned tasks.
     ///
     /// # Panics
     /// If nothing can go on any more and the future has not ended: a deadlock.

@@ -230,7 +230,7 @@ impl Simulated {
         (record.priority, record.slice, record.processor, record.running)
     }
 
-    /// Moves the clock on and wakes whoever waited for that.
+    /// Moves the clock on and wakes the tasks that have waited for a time that has come.
     pub fn advance(&self, microseconds: u64) {
         let due: Vec<Waker> = {
             let mut state = self.state.lock();

@@ -295,8 +295,8 @@ impl<M: Machine> VmMap<M> {
         self.page(address, Protection::WRITE, exchange).await
     }
 
-    /// What names the memory at `address` for all who share it: the object's (or for private memory
-    /// the map's) number and the byte offset in it. For futexes.
+    /// The name of the memory at `address`, the same in all maps that share it: the number of the
+    /// object (of the map for private memory) and the byte offset in it. For futexes.
     ///
     /// # Errors
     /// `InvalidAddress`, `Terminated`.

@@ -39,8 +39,8 @@ pub enum AttributeValue {
 impl<M: Machine> VmMap<M> {
     /// Gets or sets an attribute of mapped memory; the value as it is after the call.
     ///
-    /// Caches agree on this machine without help, so flushing them is done at once; memory is
-    /// always cached (device memory as its object says), and there is one memory.
+    /// Caches agree on this machine without help, so flushing them has nothing to do and never
+    /// waits; memory is always cached (device memory as its object says), and there is one memory.
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range. `NotSupported`: a change that the machine

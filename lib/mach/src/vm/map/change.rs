@@ -198,8 +198,8 @@ impl<M: Machine> VmMap<M> {
         }
         let from = state.entries.start(id);
         if let Some(object) = &previous.object {
-            // Nobody else may have pages where the range grows; what an earlier, longer range left
-            // there goes.
+            // Where the range grows, the object may still have pages of an earlier, longer range.
+            // No other map may have them; they are removed.
             let sole = Arc::strong_count(object) == 1 && {
                 let state = object.state.lock();
                 state.is_internal() && state.shadow.is_none() && !state.is_copy

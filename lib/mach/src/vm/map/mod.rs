@@ -77,7 +77,7 @@ impl<M: Machine> MapRequest<M> {
         }
     }
 
-    /// `size` bytes of `object` from `offset` on, shared with all who map it.
+    /// `size` bytes of `object` from `offset` on, shared with all maps that show them.
     pub fn shared(object: Arc<VmObject<M>>, offset: u64, size: u64) -> Self {
         Self { object: Some((object, offset)), inheritance: Inheritance::Share, ..Self::anonymous(size) }
     }
@@ -122,7 +122,7 @@ pub(super) struct Translation<M: Machine> {
     /// The entry of the last fault, so that the next needs no look at the map. Cleared before the
     /// map changes.
     hint: Option<Hint<M>>,
-    /// The hint is of an entry that is [parked]: not to be used now.
+    /// The hint is of the cached entry ([`parked`]): not to be used now.
     hint_parked: bool,
 }
 
@@ -136,7 +136,7 @@ pub struct VmMap<M: Machine> {
     privileged: AtomicBool,
     state: Mutex<MapState<M>>,
     translation: SpinLock<Translation<M>>,
-    /// Dropped when everything that the map held is free: there is one if somebody
+    /// Dropped when everything that the map held is free. There is one only if a task
     /// [waits](Self::end) for that.
     end: SpinLock<Option<Arc<EndMark<M>>>>,
 }
@@ -193,7 +193,7 @@ impl<M: Machine> VmMap<M> {
     }
 
     /// Says whether page-out depends on the programs in this map: they are pagers. When no memory
-    /// is free, their pages are made of frames that nobody else gets, as those of [privileged
+    /// is free, their pages are made of frames that no other program gets, as those of [privileged
     /// objects](VmObject::set_privileged). A child's map does not inherit it.
     pub fn set_privileged(&self, privileged: bool) {
         // Relaxed: it says how faults after it are served, and orders nothing.
@@ -245,17 +245,17 @@ impl<M: Machine> VmMap<M> {
         state.entries.len()
     }
 
-    /// Ends the address space: everything is unmapped and released, at once and for all its users.
-    /// Faults and copies that wait in it end with `Terminated`.
+    /// Ends the address space for all its users: everything is unmapped and released. Faults and
+    /// copies that wait in it end with `Terminated`.
     pub async fn terminate(&self) {
         let mut state = self.state.lock().await;
         state.alive = false;
         self.release_all(&mut state);
     }
 
-    /// The end of the map, for who waits for what it holds.
+    /// The end of the map, for a task that waits for the memory that the map holds.
     pub fn end(&self) -> MapEnd<M> {
-        // A terminated map has given back what it had, and nobody takes the mark away again.
+        // A terminated map has given back what it had, and nothing would take the mark away again.
         if self.with_pmap(|_| ()).is_none() {
             return MapEnd::past();
         }
@@ -303,7 +303,8 @@ impl<M: Machine> VmMap<M> {
         Ok(state)
     }
 
-    /// The map, in which an entry may be [parked].
+    /// The map, locked. Unlike [`look`](Self::look), this leaves a cached entry ([`parked`]) in its
+    /// tree.
     async fn open(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let state = self.state.lock().await;
         if state.alive { Ok(state) } else { Err(KernError::Terminated) }

@@ -1,10 +1,10 @@
 //! The range given back last, kept for the next request like the one that made it.
 //!
 //! Programs often ask for memory, use it, give it back, and ask for as much again. Then the entry,
-//! with its object and its place in the tree, stays *parked*: it is out of the map in every
-//! respect, its pages are unmapped and freed, and only an allocation of the same size, at the same
-//! place or by the same rule, with nothing changed meanwhile, takes it up again. Whatever else
-//! changes the map, or looks at its entries, first takes it out for good ([`VmMap::settle`]).
+//! with its object and its place in the tree, is *cached*: it is out of the map in every respect,
+//! and its pages are unmapped and freed. An allocation of the same size, at the same place or by
+//! the same rule, puts it back into the map if nothing has changed meanwhile. Any other change of
+//! the map, and any look at its entries, first removes it from the tree ([`VmMap::settle`]).
 
 use alloc::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) enum Recent {
     Nothing,
     /// It is as it was added.
     Added(Added),
-    /// It is parked.
+    /// It is cached.
     Parked(Added),
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Added {
 }
 
 impl<M: Machine> MapState<M> {
-    /// Whether an entry is parked, and so not in the map.
+    /// Whether an entry is the cached one, and so not in the map.
     #[inline]
     pub(super) fn is_parked(&self, id: EntryId) -> bool {
         matches!(self.recent, Recent::Parked(added) if added.id == id)
@@ -44,7 +44,7 @@ impl<M: Machine> MapState<M> {
 }
 
 impl<M: Machine> VmMap<M> {
-    /// The map changes or is looked at: nothing is parked any more.
+    /// Called before the map changes or is looked at: removes the cached entry, if there is one.
     #[inline]
     pub(super) fn settle(&self, state: &mut MapState<M>) {
         if let Recent::Parked(added) = core::mem::replace(&mut state.recent, Recent::Nothing) {
@@ -59,8 +59,8 @@ impl<M: Machine> VmMap<M> {
         self.remove_entry(state, added.id);
     }
 
-    /// Takes the parked entry up again if it is what a request of `size` bytes, a whole number of
-    /// pages, asks for: its address.
+    /// Puts the cached entry back into the map if it is what a request of `size` bytes, a whole
+    /// number of pages, asks for: its address.
     pub(super) fn take_up(&self, state: &mut MapState<M>, request: &MapRequest<M>, size: u64) -> Option<u64> {
         let Recent::Parked(added) = state.recent else { return None };
         let (start, end) = (state.entries.start(added.id), state.entries.end(added.id));
@@ -81,8 +81,8 @@ impl<M: Machine> VmMap<M> {
         Some(start)
     }
 
-    /// Parks the entry that was added last if `start..end` is just that, and it holds nothing that
-    /// anybody else could see.
+    /// Caches the entry that was added last if `start..end` is exactly that entry, and it holds
+    /// nothing that another map could see.
     pub(super) fn park(&self, state: &mut MapState<M>, start: u64, end: u64) -> bool {
         let Recent::Added(added) = state.recent else { return false };
         if (state.entries.start(added.id), state.entries.end(added.id)) != (start, end) {
@@ -136,7 +136,7 @@ impl<M: Machine> VmMap<M> {
     }
 }
 
-/// Whether an object that nobody else has is nothing but a few pages in memory.
+/// Whether an object with a single reference is nothing but a few pages in memory.
 fn is_plain<M: Machine>(state: &ObjectState<M>) -> bool {
     matches!(state.backing, Backing::Anonymous)
         && state.shadow.is_none()

@@ -31,7 +31,7 @@ impl<M: Machine> VmMap<M> {
             return Err(KernError::ResourceShortage);
         }
         for _ in 0..ROUNDS {
-            // The pages one by one, then all of them at once if they are all still there.
+            // The pages one by one; then, in one step, all of them if they are all still there.
             let mut at = start;
             while at < end {
                 let access = self.wiring_access(at).await?;

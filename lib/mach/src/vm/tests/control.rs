@@ -147,7 +147,7 @@ fn what_a_pager_forbids_it_is_asked_for() {
         load(&other, page(0), 1).await.unwrap();
         assert_eq!(pager.requests.lock().unwrap()[0], (0, Protection::WRITE));
         object.lock_request(0, SIZE, forbid(Protection::WRITE)).await.unwrap();
-        // Reading is free, for programs and for files, and nobody has a writable page left.
+        // Reading is allowed, for programs and for files, and no map has a writable page left.
         assert_eq!(load(&other, page(0), 4).await.unwrap(), b"mine");
         assert_eq!(map.with_pmap(|pmap| system.machine.user_write(pmap, page(0), &[1])), Some(None));
         assert_eq!(unlocks(), []);
@@ -167,7 +167,7 @@ fn what_a_pager_forbids_it_is_asked_for() {
         }
         assert_eq!(unlocks().len(), 3);
         assert_eq!(object.read(0, &mut [0]).await, Err(KernError::MemoryError));
-        // A page beside one that is not forbidden is not mapped with it.
+        // A forbidden page is not mapped together with its neighbour that is allowed.
         object.lock_request(PAGE_SIZE, 2 * PAGE_SIZE, forbid(Protection::NONE)).await.unwrap();
         assert_eq!(load(&map, page(1), 1).await.unwrap(), [1]);
         assert_eq!(map.with_pmap(|pmap| system.machine.mapped_pages(pmap)), Some(1));
