@@ -1,9 +1,9 @@
 //! A worker's alarm: a thread that waits for the time of the next timer in its worker's stead.
 //!
-//! Whoever waits with a timeout leaves the kernel's fast path, and whoever sends to it too, so that
-//! a timer that is armed anywhere in the server would make every system call several times as dear.
-//! Therefore a worker waits without a timeout, and its alarm notifies it. The alarm listens to
-//! nobody but its worker: no program can disturb it.
+//! A thread that waits with a timeout leaves the kernel's fast path, and so does a thread that
+//! sends to it. A timer that is armed anywhere in the server would therefore make every system call
+//! several times as dear. So a worker waits without a timeout, and its alarm notifies it. The alarm
+//! receives only from its worker: no program can disturb it.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -81,7 +81,7 @@ impl Alarm {
 fn start(worker: usize) -> Option<ThreadId> {
     let stack = Box::into_raw(Box::new(Stack::<STACK>::new()));
     let top = stack as u64 + STACK as u64 - 16;
-    // SAFETY: the word is in the stack, which nobody else has.
+    // SAFETY: the word is in the stack, which nothing else uses.
     unsafe { (top as *mut u64).write(l4::utcb::my_global_id().raw()) };
     // SAFETY: the code finds what it needs, its worker, on this stack, which lives as long as the
     // program if there is a thread.

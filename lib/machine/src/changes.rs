@@ -124,7 +124,8 @@ impl<const N: usize, F: FnMut(&mut [MapItem]) -> Result<(), usize>> Batch<N, F> 
         }
         let Err(failed) = (self.make)(&mut self.items[..count]) else { return Ok(()) };
         let failed = failed.min(count - 1);
-        // Part of a run may be there. Nothing of the change that failed, or of one behind it, may.
+        // A part of a run may be mapped. The change that failed, and those after it, must leave
+        // nothing.
         let item = self.items[failed];
         if item.operation() == MapOperation::Map {
             let target = Fpage::from_raw(item.target).with_rights(Rights::NONE);

@@ -85,10 +85,10 @@ pub enum Resume {
     /// A state that no program may have (addresses outside the user area) is not taken; the thread
     /// ends.
     Registers(Box<ThreadState>),
-    /// Goes on with the registers that it has: repeats the access that faulted, or continues behind
-    /// the system call (with what [`set_state`](crate::UserThread::set_state) has left, else RAX is
-    /// the call's number), or at the instruction that raised the exception. Starts a thread that
-    /// has never run.
+    /// The thread goes on with the registers that it has: it repeats the access that faulted,
+    /// continues after the system call (with what [`set_state`](crate::UserThread::set_state) has
+    /// left, else RAX is the call's number), or continues at the instruction that raised the
+    /// exception. Starts a thread that has never run.
     Continue,
     /// Answers its message. After any other event the same as `Continue`.
     Reply(UserMessage),

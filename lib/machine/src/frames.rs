@@ -1,5 +1,5 @@
 //! The frames: one pool of memory that lies in the server's space in one piece, so that a frame's
-//! number is its address (ARCHITECTURE U7).
+//! number is its address (docs/src/architecture.md).
 //!
 //! Programs change the frames that they have mapped at any time. Therefore nothing here is a Rust
 //! object: contents are copied by instructions that the compiler does not look into, and words that
@@ -137,8 +137,8 @@ impl FramePool {
     pub(crate) fn word(&self, frame: Frame, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4), "an aligned word");
         let address = self.part(frame, offset, 4);
-        // SAFETY: aligned memory in the pool; everybody's access to it is outside of Rust, or
-        // atomic by this function.
+        // SAFETY: aligned memory in the pool; every access to it is made outside of Rust, or
+        // atomically by this function.
         unsafe { AtomicU32::from_ptr(address as *mut u32) }
     }
 }
@@ -194,8 +194,8 @@ mod tests {
     /// A pool of host memory.
     fn pool(pages: usize) -> (Vec<Page>, FramePool) {
         let mut memory = alloc::vec![Page([0xa5; 4096]); pages];
-        // SAFETY: the memory is kept beside the pool and not used otherwise. No test maps it, so
-        // that its alignment is that of pages only.
+        // SAFETY: the memory lives as long as the pool and is not used otherwise. No test maps it,
+        // so that its alignment is that of pages only.
         let pool = unsafe { FramePool::new(memory.as_mut_ptr() as u64, pages as u32) }.unwrap();
         (memory, pool)
     }

@@ -16,13 +16,15 @@
 //!   have something to do, that happens ten times a second, so that each has its turn on the
 //!   emptier one.
 //! - A worker that is busy for threads of other processors counts as a thread on its own.
-//! - To one that looks for another processor, a worker at work there counts as a thread, too: whom
-//!   it works for will go on there. Else those whose programs do little more than call would chase
-//!   each other from processor to processor, since most of the time no program runs on any.
+//! - When a thread looks for another processor, a worker at work there counts as a thread, too: the
+//!   thread that it works for will go on there. Without this, threads that do little more than call
+//!   would chase each other from processor to processor, since most of the time no program runs on
+//!   any.
 //!
-//! How many run is known from who is with the server and who is not. So is what each has used:
-//! threads that run side by side share their processor's time equally, as the kernel divides it. On
-//! a worker's processor that is the time for which the worker waits.
+//! How many threads run on a processor is known, because the server knows which threads are with it
+//! and which are with their programs. From this follows what each thread has used: threads that run
+//! side by side share their processor's time equally, as the kernel divides it. On a worker's
+//! processor, the time that they share is the time for which the worker waits.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -93,7 +95,7 @@ struct Processor {
 #[derive(Clone, Copy)]
 struct Entry {
     thread: ThreadId,
-    /// `None`: nobody has chosen one yet.
+    /// `None`: none has been chosen yet.
     home: Option<usize>,
     allowed: u64,
     runs: bool,
@@ -129,7 +131,7 @@ pub(crate) enum Look {
     Later(u64),
 }
 
-/// All processors, and who lives where.
+/// All processors, and which threads live where.
 pub(crate) struct Homes {
     processors: Box<[Processor]>,
     /// Of each worker.
@@ -395,7 +397,7 @@ impl Stay {
             return best;
         }
         let here = homes.load(self.home);
-        // What is only a worker's own work is not worth a move at once.
+        // If the only load here is the worker's own work, the thread moves only after its rest.
         let idle = there == 0 && homes.processors[self.home].threads > 0;
         if there < here && (idle || rested) { best } else { self.home }
     }
@@ -526,7 +528,8 @@ mod tests {
         let mut stay = homes.enter(id(1), false, 1).unwrap();
         assert_eq!(stay.settle(&mut homes, at(REST)), Some(1));
         assert_eq!(stay.settle(&mut homes, at(REST)), None);
-        // A new one is where whoever makes it works; the kernel has this one elsewhere.
+        // A new thread begins on the processor of the worker that makes it; the kernel has this one
+        // elsewhere.
         let mut again = homes.enter(id(2), true, 0).unwrap();
         assert_eq!((again.home(), again.settle(&mut homes, at(REST))), (0, Some(0)));
         let mut other = homes.enter(id(3), false, 0).unwrap();
@@ -557,7 +560,7 @@ mod tests {
         assert_eq!(go(&mut c, &mut homes, at(1000)), 1);
         assert_eq!(a.used(&mut homes, at(3000)), 2000);
         b.end(&mut homes, at(3000));
-        // The worker's own time is nobody's.
+        // The worker's own time counts for no program.
         let lent = Lent::default();
         lent.begin(0);
         lent.end(4000);
@@ -567,7 +570,7 @@ mod tests {
         c.end(&mut homes, late);
         assert_eq!([a, b, c].map(|stay| stay.used(&mut homes, late)), [3000, 1000, 8000]);
         assert_eq!([0, 1].map(|processor| homes.used_by_programs(processor, late)), [4000, 8000]);
-        // Nobody runs any more.
+        // No thread runs any more.
         let later = Moment { stamp: 20000, lent: &lent };
         assert_eq!([0, 1].map(|processor| homes.used_by_programs(processor, later)), [4000, 8000]);
     }

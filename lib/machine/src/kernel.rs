@@ -51,8 +51,8 @@ pub(crate) fn abort(thread: ThreadId) -> KernResult {
     exchange(thread, ExchangeControl::ABORT_IPC)
 }
 
-/// Lets a thread that waits for its start, or is parked, go on with the registers that it has;
-/// `halted`: only once it is let go by [`unhalt`].
+/// Lets a thread that waits for its start, or is cached, go on with the registers that it has;
+/// `halted`: it executes nothing until [`unhalt`] lets it go.
 pub(crate) fn start(thread: ThreadId, halted: bool) -> KernResult {
     let halt = if halted { ExchangeControl::HALT } else { ExchangeControl::NONE };
     exchange(thread, ExchangeControl::RESUME.with(ExchangeControl::CANCEL_RECEIVE).with(halt))
@@ -101,9 +101,9 @@ pub(crate) fn move_to(thread: ThreadId, processor: usize) -> KernResult {
     thread::schedule(thread, UNCHANGED, processor as u64, UNCHANGED, UNCHANGED).map(drop).map_err(error)
 }
 
-/// Lets a worker have what the kernel reports in a thread's name from now on: faults, exceptions,
-/// system calls. A thread that waits for an answer goes on waiting for whom it asked. The caller's
-/// message registers up to MR20 stay as they are.
+/// From now on a worker gets what the kernel reports in a thread's name: faults, exceptions, system
+/// calls. A thread that waits for an answer goes on waiting for the worker that it asked. The
+/// caller's message registers up to MR20 stay as they are.
 pub(crate) fn set_handlers(thread: ThreadId, handler: ThreadId) -> KernResult {
     extension::set_handlers(thread, Some(handler), Some(handler)).map_err(error)
 }

@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Bits of a time: that the time-stamp counter has one more does not matter.
 const TIME: u64 = u64::MAX >> 1;
 
-/// Ticks of the time-stamp counter for which a worker has waited. Its worker writes it, everybody
-/// reads it: one word, so that nobody counts the present wait twice, or not at all.
+/// Ticks of the time-stamp counter for which a worker has waited. Its worker writes it, all workers
+/// read it: one word, so that no reader counts the present wait twice, or not at all.
 ///
 /// While the worker waits the word is what to subtract from the counter, and odd; else the sum
 /// itself. Both times two.
@@ -17,7 +17,7 @@ impl Lent {
     /// The worker waits from now on.
     #[inline]
     pub(crate) fn begin(&self, now: u64) {
-        // Relaxed: whoever reads it a moment later is off by that moment.
+        // Relaxed: a reader that sees the new value a moment later is off by that moment.
         let word = self.0.load(Ordering::Relaxed);
         if word & 1 == 0 {
             self.0.store(now.wrapping_sub(word >> 1) << 1 | 1, Ordering::Relaxed);

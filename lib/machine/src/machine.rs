@@ -172,7 +172,8 @@ impl Shared {
     pub(crate) fn post(&self, worker: usize, record: Arc<Record>) {
         self.answers[worker].lock().push_back(record);
         if self.answers.len() > 1 {
-            // It looks at its answers before it waits, if it is who calls.
+            // A worker that calls this for itself is notified, too, but needs no waking: it looks
+            // at its answers before it waits.
             self.executor.platform().notify(worker);
         }
     }
@@ -193,7 +194,7 @@ impl Shared {
         }
     }
 
-    /// Ends what is doomed, by requests to root.
+    /// Ends, by requests to root, the threads and spaces that are pending destruction.
     pub(crate) fn bury(&self) {
         loop {
             let Some(doomed) = self.doomed.lock().pop() else { return };
@@ -250,9 +251,9 @@ impl L4Machine {
         self.0.executor.platform().current()
     }
 
-    /// What has become of a processor's time since the start: how much programs have had, and its
-    /// worker. What remains has been nobody's. None with one processor, of which only the threads'
-    /// times are known.
+    /// How a processor's time since the start was used: how much programs have had, and how much
+    /// its worker. The rest was idle. `None` with one processor, of which only the threads' times
+    /// are known.
     pub fn processor_times(&self, processor: usize) -> Option<Times> {
         let shared = &self.0;
         let mut homes = shared.homes.as_ref()?.lock();
@@ -414,7 +415,7 @@ impl L4Machine {
     }
 }
 
-/// Makes a parked thread like new, but for its priority.
+/// Makes a cached thread like new, but for its priority.
 fn renew(thread: ThreadId) -> KernResult {
     if kernel::write_registers(thread, &Registers([0; 20]))?.has_extended_state() {
         kernel::write_extended_state(thread, &initial_extended_state())?;
@@ -461,7 +462,8 @@ impl Machine for L4Machine {
     fn pmap_destroy(&self, pmap: Pmap) {
         let shared = &self.0;
         if pmap.space.0.end() {
-            // At once: the frames may be given to somebody else after this.
+            // Immediately, before root deletes the space: after this call the frames may be used
+            // for something else.
             let end = shared.layout.kernel_interface.min(shared.layout.utcb_area);
             let everything = PmapChange::Remove { address: 0, length: end };
             let _ = self.pmap_change(&pmap, &[everything]);

@@ -1,12 +1,12 @@
-//! Who has used the processor, as a worker sees it, and that nobody keeps it for the server's sake.
+//! CPU-time accounting by a worker, and how it leaves time to the programs.
 //!
 //! A worker runs at a higher priority than the programs that it serves. So what passes while it
 //! waits for a message is the time of programs, and what passes until it waits again is its own, on
-//! behalf of whoever sent the message. Usually the sender has run just before; where a long time
+//! behalf of the sender of the message. Usually the sender has run just before; where a long time
 //! has passed without messages, the kernel has let all threads that run have their timeslices in
-//! turn, and they share it. With several processors messages do not say who has run here, and
-//! others ask while the worker waits: then [`homes`](crate::homes) keeps the accounts of programs,
-//! from what workers say of their waits.
+//! turn, and they share it. With several processors messages do not say which threads have run
+//! here, and others ask while the worker waits: then [`homes`](crate::homes) keeps the accounts of
+//! programs, from what workers say of their waits.
 //!
 //! A request that keeps the worker busy (a long transfer) would keep all programs from running, as
 //! the worker sleeps only when there is nothing to do. It therefore owes them a part of the time
@@ -23,8 +23,8 @@ use crate::machine::Shared;
 use crate::thread_table::Ticks;
 use crate::user_thread::Record;
 
-/// Ticks without a message after which those who run share the time: some timeslices, whatever the
-/// processor's speed.
+/// Ticks without a message after which the threads that run share the time: some timeslices,
+/// whatever the processor's speed.
 const LONG: u64 = 20_000_000;
 /// Ticks after which the time of a thread is charged at its next message: it may be looking at its
 /// own clock.

@@ -29,7 +29,7 @@ pub(crate) struct SpaceRecord {
     pub(crate) handle: rt::root::space::Space,
     /// Its first thread, which lives as long as the space and so stands for it.
     pub(crate) anchor: ThreadId,
-    /// Whether somebody has asked whether it is new.
+    /// Whether [`Space::is_first_use`] has been called.
     known: AtomicBool,
     threads: SpinLock<Threads>,
 }
@@ -49,8 +49,8 @@ enum Place {
     /// Of a thread that is about to be made.
     Taken,
     Used(ThreadId),
-    /// Of a thread that is stopped and belongs to nobody; `used`: it has belonged to somebody;
-    /// `worker`: its messages went there.
+    /// Of a thread that is stopped and cached: no [`UserThread`](crate::UserThread) has it. `used`:
+    /// one has had it; `worker`: its messages went there.
     Parked {
         thread: ThreadId,
         used: bool,
@@ -60,15 +60,16 @@ enum Place {
 
 /// A thread for a new [`UserThread`](crate::UserThread).
 pub(crate) enum Found {
-    /// One that was parked, at this place; `used`: its registers hold what its last user left;
-    /// `worker`: the one that it sends its messages to.
+    /// A cached one, at this place; `used`: its registers hold what its last user left; `worker`:
+    /// the one that it sends its messages to.
     Parked { thread: ThreadId, place: u32, used: bool, worker: usize },
     /// None, but a place for one.
     Place(u32),
 }
 
 impl Space {
-    /// True once: for who prepares what every thread of the space finds there.
+    /// True at the first call only: that caller prepares what every thread of the space finds
+    /// there.
     pub fn is_first_use(&self) -> bool {
         // Relaxed: it guards nothing but the question itself.
         !self.0.known.swap(true, Ordering::Relaxed)
@@ -76,7 +77,7 @@ impl Space {
 }
 
 impl SpaceRecord {
-    /// A new space, whose first thread belongs to nobody and has this worker.
+    /// A new space. Its first thread is cached, and has this worker.
     pub(crate) fn new(
         handle: rt::root::space::Space,
         anchor: ThreadId,

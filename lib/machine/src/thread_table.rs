@@ -1,5 +1,6 @@
 //! Which record belongs to the sender of a message: an array indexed by thread number. It also
-//! counts the processor time of each, because whoever looks for the sender knows how long it ran.
+//! counts the processor time of each thread, because the worker that looks up the sender of a
+//! message knows how long that thread ran.
 
 use alloc::sync::Weak;
 use alloc::vec::Vec;

@@ -7,9 +7,9 @@
 //!
 //! Everything here may be called on any worker. What is known of a thread is under its lock, with
 //! the calls of the kernel that make it so. Its worker, to which its messages go, is that of its
-//! home; both change together, when the worker that has its last message is about to answer it (or
-//! before it first runs): so an answer always comes from whom the thread asked, and nobody who has
-//! ended can be answered in another's place.
+//! home. Both change together, when the worker that has its last message is about to answer it (or
+//! before it first runs). So an answer always comes from the worker that the thread asked, and no
+//! answer for a thread that has ended goes to one that has its number now.
 
 mod residence;
 
@@ -40,15 +40,16 @@ pub(crate) const LEGACY: usize = 512;
 /// A thread of a program. Clones are the same thread. It ends with [`end`](Self::end), or when the
 /// last clone is dropped.
 ///
-/// One task serves a thread: it awaits [`run`](Self::run) again and again. Everything else may be
-/// called by anybody.
+/// One task serves a thread: it awaits [`run`](Self::run) again and again. All other functions may
+/// be called by any task.
 #[derive(Clone)]
 pub struct UserThread(pub(crate) Arc<Record>);
 
 /// Serves the page faults of a thread that need not wait.
 pub trait FaultHandler: Send + Sync {
-    /// Serves a page fault, if that can be done at once: then true, and the access is repeated.
-    /// False: it becomes an event. Must not block; called by the worker outside of any task.
+    /// Serves a page fault, if that can be done without waiting: then true, and the access is
+    /// repeated. False: it becomes an event. Must not block; called by the worker outside of any
+    /// task.
     fn fault(&self, address: u64, access: Protection) -> bool;
 }
 
@@ -60,9 +61,9 @@ impl FaultHandler for VmMap<L4Machine> {
 
 /// Serves those system calls of a thread that need not wait.
 pub trait CallHandler: Send + Sync {
-    /// The result of a call, if there is one at once; `None`, with nothing done: it becomes an
-    /// event. Must not block, and must not recall or end the thread; called by the worker outside
-    /// of any task.
+    /// The result of a call, if it is known without waiting. `None`: nothing was done, and the call
+    /// becomes an event. Must not block, and must not recall or end the thread; called by the
+    /// worker outside of any task.
     fn call(&self, call: &SystemCall) -> Option<u64>;
 }
 
@@ -88,7 +89,7 @@ struct Later {
 
 struct State {
     place: Place,
-    /// An event that nobody has taken yet.
+    /// An event that its task has not taken yet.
     event: Option<Event>,
     /// A message that came while another was being served: the thread does not wait for that one's
     /// answer any more.
@@ -101,7 +102,7 @@ struct State {
     asked: usize,
     /// The server has stopped it: it is started, but not let go.
     stopped: bool,
-    /// Somebody has asked for a recall.
+    /// A recall has been asked for.
     recall: bool,
     /// Where it lives, and for how long it was there; not used with one processor.
     stay: Stay,
@@ -124,7 +125,7 @@ pub(crate) struct Record {
 
 /// What a worker does with a message.
 pub(crate) enum Delivered {
-    /// The thread goes on at once, by this answer.
+    /// The worker answers immediately, with this message, and the thread goes on.
     Answer(MessageTag, Words),
     /// It has its event, which this task awaits.
     Event(Option<Waker>),
@@ -243,7 +244,7 @@ impl UserThread {
         let place = {
             let mut state = record.state.lock();
             if state.event == Some(Event::Recalled) {
-                // Whoever gets that event learns of this recall, too.
+                // The task that takes that event learns of this recall, too.
                 return Ok(());
             }
             state.recall = true;
@@ -360,8 +361,8 @@ impl UserThread {
         }
     }
 
-    /// Ends the thread wherever it is: it executes no further instruction, and whoever awaits its
-    /// events gets [`Event::Ended`]. Does not block.
+    /// Ends the thread wherever it is: it executes no further instruction, and the task that awaits
+    /// its events gets [`Event::Ended`]. Does not block.
     pub fn end(&self) {
         self.0.end();
     }
@@ -440,7 +441,7 @@ impl Record {
         }
     }
 
-    /// The answer to a message of this thread, if one of its handlers gives it at once.
+    /// The answer to a message of this thread, if one of its handlers gives it without waiting.
     #[inline(always)]
     pub(crate) fn serve_at_once(&self, tag: MessageTag, words: &Words) -> Option<(MessageTag, Words)> {
         if self.serve_fault(tag, words) {
@@ -449,7 +450,7 @@ impl Record {
         self.serve_call(tag, words).map(event::returned)
     }
 
-    /// Serves a message that is a page fault which the thread's handler serves at once; else false.
+    /// True if the message is a page fault and the thread's handler has served it without waiting.
     #[inline(always)]
     fn serve_fault(&self, tag: MessageTag, words: &Words) -> bool {
         let Some((address, access)) = event::page_fault(tag, words) else { return false };
@@ -462,7 +463,8 @@ impl Record {
         served
     }
 
-    /// What a message returns that is a system call which the thread's handler answers at once.
+    /// The result of the system call that a message is, if the thread's handler has it without
+    /// waiting.
     #[inline(always)]
     fn serve_call(&self, tag: MessageTag, words: &Words) -> Option<u64> {
         let call = event::system_call(tag, words)?;

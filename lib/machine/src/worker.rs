@@ -23,15 +23,15 @@ const BUDGET: usize = 32;
 /// Messages that are served between two looks at where threads live.
 const BALANCE: u32 = 64;
 
-/// A message from somebody who is no thread of a program: a driver, another server, the kernel.
+/// A message whose sender is no thread of a program: a driver, another server, the kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct OtherMessage {
     /// Sender and tag. Its words are in the message registers, until the next IPC.
     pub received: Received,
 }
 
-/// Who answers for messages that are not those of programs' threads. Called by the worker between
-/// two messages: nothing here may block.
+/// Answers messages that are not those of programs' threads. Called by the worker between two
+/// messages: nothing here may block.
 pub trait Others {
     /// A message. The answer, if any, is sent without waiting: label and up to 7 words.
     fn message(&mut self, message: OtherMessage) -> Option<crate::UserMessage>;
@@ -40,7 +40,7 @@ pub trait Others {
     fn notification(&mut self, bits: u64);
 }
 
-/// For servers that nobody else sends to: messages are ignored.
+/// For servers that only programs' threads send to: other messages are ignored.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoOthers;
 
@@ -96,12 +96,12 @@ impl L4Machine {
         let mut reply = self.give_answers(worker);
         let mut sleep = tasks.prepare_sleep();
         let mut messages = 0;
-        // Whose message was the last, if it was answered at once.
+        // The sender of the last message, if that was answered without its task.
         let mut served: Option<Arc<Record>> = None;
         loop {
             if sleep != Sleep::Busy && !tasks.is_sleeping() {
-                // What was served at once has woken a task. The answer goes first: a task may
-                // recall whoever gets it.
+                // Serving a message has woken a task. The answer is sent before the task runs: the
+                // task may recall the thread that gets it.
                 send(reply);
                 break;
             }
@@ -150,7 +150,7 @@ impl L4Machine {
             };
             let (from, (tag, words)) = match received {
                 Ok(received) => received,
-                // Whoever does not wait for its answer does not get it.
+                // A thread that does not wait for its answer does not get it.
                 Err(error) if error.phase == IpcPhase::Send => continue,
                 Err(_) => {
                     meter.interrupted(shared);
@@ -238,7 +238,7 @@ impl L4Machine {
     }
 }
 
-/// What comes after an answer that was given at once.
+/// What comes after an answer that was given without a task.
 enum Next {
     /// A message, or none.
     Received(l4::ipc::Result<(ThreadId, (MessageTag, Words))>),
@@ -249,7 +249,7 @@ enum Next {
 }
 
 /// Lets a thread go on by `reply`, and receives; serves its next messages as long as each can be
-/// answered at once and nothing else comes.
+/// answered without its task and nothing else comes.
 fn serve_again(
     record: &Record,
     mut reply: Reply,

@@ -1,4 +1,4 @@
-//! Where a thread lives, and by whom it is served there.
+//! On which processor a thread lives, and which worker serves it.
 
 use core::sync::atomic::Ordering;
 
@@ -18,8 +18,9 @@ impl UserThread {
         if self.0.shared.homes.is_some() { self.0.state.lock().stay.allowed() } else { 1 }
     }
 
-    /// Sets the processors that it may live on; bits of others mean nothing. If it is on another
-    /// one it is moved at once, also if it does not get to run there. Does not block.
+    /// Sets the processors that it may live on; bits of others mean nothing. A thread that is on
+    /// another one is moved before this returns, even if it does not get to run there. Does not
+    /// block.
     ///
     /// # Errors
     /// `InvalidArgument`: none of them exists.
@@ -46,8 +47,9 @@ impl UserThread {
 }
 
 impl Record {
-    /// Chooses where one goes on that is not with its program, and gives it the worker there: its
-    /// own worker, which is about to answer it, or anybody before it first runs.
+    /// Chooses the processor on which a thread that is not with its program goes on, and gives it
+    /// the worker there. Called by the thread's own worker when it is about to answer it; before
+    /// the thread first runs, any worker may call this.
     pub(super) fn settle(&self, state: &mut State) {
         let Some(homes) = &self.shared.homes else { return };
         let home = state.stay.settle(&mut homes.lock(), self.shared.moment());
@@ -55,8 +57,8 @@ impl Record {
         self.follow(state);
     }
 
-    /// One that has come is answered at once by the calling worker: it goes on where it is best
-    /// off.
+    /// The calling worker is about to answer this thread's message without its task: chooses the
+    /// processor on which the thread goes on.
     #[inline(always)]
     pub(super) fn settle_at_once(&self) {
         if self.shared.homes.is_some() {
