@@ -93,7 +93,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Those of a system whose server can have so many bytes of memory. A user may have half of it.
+    /// The settings of a system whose server can have `server_memory` bytes of memory. A user may
+    /// have half of it.
     pub fn new(server_memory: u64) -> Arc<Settings> {
         let watches = server_memory / WATCHES_PART;
         let inotify = (watches / INOTIFY_WATCH_BYTES).clamp(*INOTIFY_WATCHES.start(), *INOTIFY_WATCHES.end());

@@ -80,7 +80,7 @@ impl Log {
         Arc::new(Log { lines: SpinLock::default(), readers: PollQueue::new() })
     }
 
-    /// Keeps a line of the system's. Without memory it is lost.
+    /// Keeps a line of the system's. If there is no memory, the line is lost.
     pub fn add(&self, time: Duration, text: &str) {
         self.keep(WARNING, time, text);
     }

@@ -68,8 +68,8 @@ pub trait ProcessContext: Send + Sync {
     fn account(&self) -> Arc<Account>;
 }
 
-/// The processes that a terminal signals on its own account: what is typed comes from no process.
-/// Implemented by the process layer.
+/// The processes to which a terminal itself sends signals, because of keys that are typed: such a
+/// signal has no process as its sender. Implemented by the process layer.
 pub trait SessionHost: Send + Sync {
     /// Sends a signal to every process of a group.
     fn signal_group(&self, group: ProcessId, signal: FileSignal);

@@ -213,7 +213,8 @@ impl FlagSet {
         cargo
     }
 
-    /// The same for packages that have a lock file of their own, or none yet.
+    /// A cargo call like that of `cargo_into`, for packages that have a lock file of their own or
+    /// none yet.
     fn unlocked(&self, toolchain: &Toolchain, verb: &str, results: &Path) -> std::process::Command {
         let flags: Vec<&str> = toolchain.flags.iter().chain(&self.flags).map(String::as_str).collect();
         let mut cargo = command::clean(&toolchain.cargo);

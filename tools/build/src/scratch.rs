@@ -33,8 +33,8 @@ pub fn pass_on<T: Send + 'static>(
     });
 }
 
-/// Shows something; whether there is a reader for it. That of a pipe may have what it wanted, as
-/// `head -1`.
+/// Shows something. Returns whether there is still a reader: the reader of a pipe may have ended,
+/// as `head -1` does after one line.
 pub fn show(terminal: &mut impl Write, shown: &[u8]) -> Result<bool> {
     match terminal.write_all(shown).and_then(|()| terminal.flush()) {
         Ok(()) => Ok(true),

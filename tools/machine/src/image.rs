@@ -100,8 +100,8 @@ fn grub_configuration(machine: &Machine) -> Result<String> {
     }
     commands.push("boot".into());
     // No menu: there is one thing to boot. When one of the commands fails, GRUB has said what is
-    // wrong. A real machine then leaves time to read that, and an emulated machine stops there
-    // instead of waiting for a key.
+    // wrong. The configuration then waits ten seconds, so that a user can read it, and restarts the
+    // machine. An emulated machine ends at the restart, so it never waits for a key.
     Ok(format!(
         "# A machine without a serial port makes the serial command fail, which harms nothing.\n\
          serial --unit=0 --speed=115200\n\

@@ -15,7 +15,7 @@ const QUANTUM: Duration = Duration::from_millis(10);
 pub struct Clock {
     process: u32,
     started: Instant,
-    /// The longest wait of a thread so far; threads that have ended say nothing any more.
+    /// The longest wait of a thread so far; threads that have ended do not count any more.
     waited: Cell<Duration>,
 }
 

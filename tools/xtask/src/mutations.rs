@@ -37,7 +37,7 @@ pub(crate) struct Options {
     /// Only those that their tests are not known to notice: what tests/mutations/log lacks
     #[arg(long)]
     missing: bool,
-    /// Keep what comes of each in tests/mutations/log
+    /// Keep the result of each patch in tests/mutations/log
     #[arg(long)]
     record: bool,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Counts {
     pub(crate) failed: usize,
 }
 
-/// Tries the patches, and prints what comes of each.
+/// Tries the patches, and prints the result of each.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let counts = attempt(options)?;
     println!("{} noticed, {} failed", counts.noticed, counts.failed);

@@ -91,9 +91,9 @@ fn parse_seeds(text: &str) -> Result<Range<u64>, String> {
     }
 }
 
-/// One machine for each suite: that with the most processors. Boots of it must differ: its program
-/// takes the seed, or its processors run in parallel, or the one processor that is asked for has a
-/// clock of its own.
+/// Chooses one machine for each suite: the one with the most processors of those whose boots can
+/// differ. Boots can differ if a program of the suite takes a seed, if the machine's processors run
+/// in parallel, or if its single processor does not run under instruction counting.
 fn choose(suites: &[Suite], cpus: Option<u32>) -> Result<Vec<Run>> {
     let overrides = Overrides { cpus, ..Overrides::default() };
     let takes_seed = |run: &Run| run.machine.modules.iter().any(|module| module.contains(" seed="));
@@ -107,7 +107,7 @@ fn choose(suites: &[Suite], cpus: Option<u32>) -> Result<Vec<Run>> {
     suites.iter().map(machine).collect()
 }
 
-/// The same run of copies of its files.
+/// The same run, but with copies of its files.
 fn copied(mut run: Run, images: &Scratch) -> Result<Run> {
     let modules = run.machine.modules.iter().map(|module| module_name(module).to_string());
     for name in std::iter::once("kernel".to_string()).chain(modules) {

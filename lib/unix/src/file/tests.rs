@@ -142,7 +142,8 @@ fn absent_user_memory_is_brought_in_and_bad_memory_cuts_the_transfer() {
     assert_eq!(now(f.read_at(&caller, 0, &mut holey(30000, 30000))), Ok(25000));
     assert_eq!(now(f.read_at(&caller, 0, &mut holey(30000, 4097))), Ok(4097));
     assert_eq!(now(f.seek(0, Whence::Current)), Ok(25000));
-    // The same through a pipe, whose small writes are all or nothing.
+    // A transfer through a pipe finds missing pages, too. A small write to a pipe is done
+    // completely or not at all.
     let (read, write) = crate::testing::pipe(OpenFlags::NONBLOCK);
     let mut across = Holey { position: 0, length: 9000, resident: vec![false; 9], exists: 9000 };
     across.position = 4000;

@@ -1,4 +1,4 @@
-//! Futexes that know their owner (FUTEX_LOCK_PI and its kin).
+//! Futexes that know their owner (FUTEX_LOCK_PI, FUTEX_UNLOCK_PI and the like).
 //!
 //! The word holds the owner's thread id and two flags; programs lock and unlock it themselves while
 //! no thread waits for it. All operations here are serialised by one asynchronous lock. For a word
@@ -50,8 +50,8 @@ struct Ticket<'a> {
 impl Futexes {
     /// FUTEX_LOCK_PI by thread `thread`: waits until it owns the lock. `owner_lives` tells whether
     /// a thread exists. `EDEADLK` if it owns it already, `ESRCH` if the owner does not exist,
-    /// `EINVAL`, `EFAULT`. Without end: the caller races it against time; then call
-    /// [`Futexes::give_up_lock`].
+    /// `EINVAL`, `EFAULT`. There is no time limit: the caller races the future against a timer, and
+    /// calls [`Futexes::give_up_lock`] if the timer is first.
     pub async fn lock(
         &self,
         words: &impl Words,

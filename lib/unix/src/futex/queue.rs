@@ -134,8 +134,9 @@ impl Futexes {
     }
 
     /// FUTEX_WAIT, FUTEX_WAIT_BITSET: waits until woken by one of `bits`, if the word at `address`
-    /// is `expected`. Without end: the caller races it against time and signals. `EAGAIN` if the
-    /// word differs, `EINVAL` for an unaligned address or no bits, `EFAULT`.
+    /// is `expected`. There is no time limit: the caller races the future against a timer and
+    /// signals. `EAGAIN` if the word differs, `EINVAL` for an unaligned address or no bits,
+    /// `EFAULT`.
     pub async fn wait(
         &self,
         words: &impl Words,

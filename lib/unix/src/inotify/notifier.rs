@@ -24,9 +24,10 @@ pub struct Event {
     pub watch: i32,
     /// What happened.
     pub events: Events,
-    /// The same for both events of a move, else 0.
+    /// A number that the two events of one move share; 0 for other events.
     pub cookie: u32,
-    /// To what in the watched directory; empty: to the watched file itself.
+    /// The name of the file in the watched directory to which it happened; empty if it happened to
+    /// the watched file itself.
     pub name: Vec<u8>,
 }
 
@@ -88,7 +89,7 @@ impl Notifier {
     /// too many.
     pub fn watch(&self, file: &VnodeRef, events: Events, once: bool, how: WatchHow) -> Result<i32> {
         let hooks = file.hooks().ok_or(Error::EINVAL)?;
-        // Those of the file first: they are fewer than this one's may be.
+        // Look for the watch in the file's list, because the notifier's may be much longer.
         let mut of_file = hooks.watches.lock();
         of_file.retain(|watch| watch.strong_count() > 0);
         let mut state = self.state.lock();

@@ -23,7 +23,7 @@ pub enum Move {
 /// What madvise(2) says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Nothing that must be acted on.
+    /// Advice that does not have to be followed.
     Hint,
     /// Contents are not needed any more: zeros or the file again (MADV_DONTNEED, MADV_FREE).
     Forget,

@@ -78,11 +78,11 @@ pub struct ObjectMemory<M: Machine> {
 
 /// Bytes copied at a time between an object and a buffer.
 const PIECE: usize = PAGE as usize;
-/// The same where nothing is waited for: small enough for any stack.
+/// Bytes copied at a time where the copy never blocks: few enough for a buffer on any stack.
 const PIECE_AT_ONCE: usize = 1024;
-/// Bytes moved so before others have their turn.
+/// Bytes copied without blocking before other requests have their turn.
 const MOST_AT_ONCE: usize = 16 * PIECE;
-/// Pages that are charged or cleared before others have their turn.
+/// Pages that are charged or cleared before other requests have their turn.
 const TURN: u32 = 256;
 
 impl<M: Machine> ObjectMemory<M> {
@@ -91,7 +91,8 @@ impl<M: Machine> ObjectMemory<M> {
         &self.object
     }
 
-    /// Reads what needs no waiting, without a future of its own; `None`: nothing.
+    /// Reads as much as can be read without blocking, and makes no future for it. `None` if that is
+    /// nothing.
     fn read_at_once(
         &self,
         offset: u64,

@@ -1,4 +1,4 @@
-//! The memory of a process: mmap(2) and its kin over Mach's `vm_map`.
+//! The memory of a process: mmap(2), munmap(2), mprotect(2) and related calls over Mach's `vm_map`.
 //!
 //! Mach's map holds pages, rights and inheritance. What it does not know is kept here, in one
 //! [`Region`] for each range that was mapped in one way: which file and offset it shows, whether it
@@ -40,7 +40,7 @@ pub const PAGE: u64 = 4096;
 /// Where a mapping goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Anywhere, at this address if that is free (0: no wish).
+    /// At this address if that is free, else anywhere. 0: anywhere.
     Hint(u64),
     /// At this address, in place of what is there (MAP_FIXED).
     Fixed(u64),

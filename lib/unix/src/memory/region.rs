@@ -160,7 +160,7 @@ pub struct Usage {
 /// Regions that an address space may have, about (Linux's vm.max_map_count): each takes memory of
 /// the server's.
 pub const REGIONS_MAXIMUM: usize = 65530;
-/// Bytes that one takes, here and in Mach's map, and how many are charged together.
+/// Bytes that a region takes, here and in Mach's map, and how many regions are charged together.
 const REGION_BYTES: u64 = 512;
 const CHARGED_TOGETHER: usize = 64;
 
@@ -185,7 +185,7 @@ pub(super) struct Regions {
 }
 
 impl Regions {
-    /// None yet. `ENOMEM` if the user has too much.
+    /// An empty table of regions. `ENOMEM` if the user has too much of the server's memory.
     pub(super) fn new(mapping_top: u64, account: &Arc<Account>) -> Result<Regions> {
         Ok(Regions {
             by_start: BTreeMap::new(),

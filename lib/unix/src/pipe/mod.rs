@@ -115,7 +115,7 @@ pub(crate) async fn open_fifo(
         state.count(reads, writes);
         (met, openings.0, openings.1)
     };
-    // If this future is dropped, so is the end.
+    // If this future is dropped, the end is dropped with it.
     let end = PipeEnd::counted(&pipe, reads, writes, if met { 0 } else { writer_openings });
     if met || nonblock || (reads && writes) {
         return Ok(end);
@@ -135,7 +135,7 @@ pub(crate) async fn open_fifo(
 }
 
 impl Pipe {
-    /// None if the caller's user has too many.
+    /// A new pipe; `None` if the caller's user has too many.
     fn new(owner: (u32, u32), caller: &Caller<'_>) -> Option<Arc<Pipe>> {
         let room = Room::new(&caller.process.account(), caller.identity)?;
         let state = State {

@@ -35,8 +35,8 @@ fn pages(bytes: usize) -> u64 {
 }
 
 impl Room {
-    /// That of a new pipe: less than otherwise for a user above the soft limit, none above the hard
-    /// one.
+    /// The capacity of a new pipe. A user above the soft limit gets [`SMALL_CAPACITY`], a user
+    /// above the hard limit gets `None`.
     pub(super) fn new(account: &Arc<Account>, identity: &Identity) -> Option<Room> {
         let limits = Limits::of(account, identity);
         let largest = match identity.has(Capability::Resource) {

@@ -356,7 +356,7 @@ impl EpollItem {
 
     /// Queues the item if its file is ready now.
     fn check(self: &Arc<Self>, file: &OpenFile) {
-        // Without the lock: asking a watched instance may wake this item.
+        // The item's lock is not held here, because asking a watched instance may wake this item.
         let settings = self.settings();
         if !settings.find(file.readiness()).is_empty() {
             self.clone().wake();
@@ -398,7 +398,7 @@ impl Wake for EpollItem {
             return;
         }
         let mut state = epoll.state.lock();
-        // Not if it was removed meanwhile.
+        // Do not queue the item if it was removed meanwhile.
         if state.items.get(&self.key).is_some_and(|item| Arc::ptr_eq(item, &self))
             && !self.queued.swap(true, Ordering::Relaxed)
         {

@@ -1,9 +1,9 @@
-//! Epoll instances that watch instances: how deep, by how many ways, and what is found out about
-//! them together.
+//! Epoll instances that watch other instances: how deep they may be nested, by how many ways a
+//! change may reach an instance, and one look at all of them together.
 //!
 //! A change of a file goes up by every way to an instance that no other instance watches. So that
 //! one change never takes long, there are at most [`WAYS_MAXIMUM`] such ways, as on Linux. A look
-//! goes down, to each instance once ([`Look`]).
+//! goes down, and looks at each instance only once ([`Look`]).
 
 use super::epoll::Epoll;
 use super::{EpollItem, Readiness};

@@ -213,7 +213,7 @@ fn waiting_and_being_dropped() {
     drop(read);
     assert!(queue.is_empty());
     assert_eq!(collect(w, &instance), []);
-    // And so does closing the instance.
+    // Closing the instance removes the registrations, too.
     e.add(4, &write, settings(Readiness::WRITE, 1)).unwrap();
     assert_eq!(queue.len(), 1);
     drop((instance, e, task));

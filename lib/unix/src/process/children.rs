@@ -35,7 +35,7 @@ enum Event {
 }
 
 impl ChildState {
-    /// That of a child whose process is in this state.
+    /// The state of a child whose process is in `state`.
     pub(super) fn of(state: &ProcessState) -> ChildState {
         let event = match (state.phase, state.unreported, state.stop) {
             (Phase::Zombie(_), ..) => Some(Event::Ended),

@@ -9,7 +9,8 @@ use alloc::sync::Weak;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// A process's wish to be ended when memory is short is a number of as many parts of all memory.
+/// The memory adjustment of a process (/proc/PID/oom_score_adj) counts parts of all memory. This
+/// many parts are all memory.
 pub const ADJUSTMENT_UNIT: i64 = 1000;
 
 /// What the end of a thread means for the layers above.
@@ -40,7 +41,8 @@ impl Table {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.gives_memory = true;
         self.generate_for_process(pid, SignalInformation::system(Signal::KILL));
-        // Also those that are past caring about signals.
+        // Wake all threads, also those that do not look for signals any more because they are
+        // ending.
         self.wake_all_threads(pid);
     }
 
@@ -62,9 +64,9 @@ impl Table {
         Ok(())
     }
 
-    /// Removes thread `tid`, which has left its program for good. `status` counts for the process
-    /// if this is its last or first thread and nothing else has ended it. A first thread goes on
-    /// counting against its user's limit until the process is removed: so zombies count
+    /// Removes thread `tid`, which will not return to its program. `status` counts for the process
+    /// if this is its last or first thread and nothing else has ended it. A first thread counts
+    /// against its user's limit until the process is removed. In this way zombies count, too
     /// (setrlimit(2), RLIMIT_NPROC).
     pub fn exit_thread(&mut self, tid: Pid, status: ExitStatus) -> ThreadExit {
         let nothing = ThreadExit { ended_process: None, ended_session: None };
@@ -175,8 +177,8 @@ impl Table {
         };
         let mut signal = process.state.exit_signal;
         let mut nobody_asks = false;
-        // Another program of the parent's has not asked for any other signal, and may have more
-        // rights than the one that did.
+        // If the parent has called exec since, its new program has not asked for a signal other
+        // than SIGCHLD. It may also have more rights than the old one.
         if signal.is_some()
             && self.processes.get(&parent).is_some_and(|p| p.executions != process.parent_executions)
         {

@@ -125,9 +125,9 @@ impl Table {
 
     /// Makes a thread or a process as thread `caller` asked, with a new id that is returned. The
     /// new thread starts in its server. `EAGAIN`: a limit on threads is reached, ids have run out,
-    /// or the caller has to end: what it makes now would not be told to. `EINTR`: a signal is
-    /// pending, which may have been sent to a group, and a new process would not get it; the call
-    /// has to be repeated after the signal.
+    /// or the caller has to end. (A thread that it made now would not be told to end.) `EINTR`: a
+    /// signal is pending. It may have been sent to a process group, and a new process of the group
+    /// would not get it; so the call has to be repeated after the signal.
     pub fn create(&mut self, caller: Pid, new: NewThread) -> Result<Pid> {
         let parent_thread = self.thread(caller)?;
         let (pid, user) = (parent_thread.pid, parent_thread.credentials.user.real);

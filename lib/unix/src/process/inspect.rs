@@ -4,13 +4,13 @@ use super::Pid;
 use super::table::Table;
 use crate::{Error, Result};
 
-/// Which ids of the caller count. Reading and changing are not told apart: no rule here treats them
-/// differently.
+/// Which ids of the caller count. Reading and changing are not distinguished, because no rule here
+/// treats them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InspectAs {
-    /// Those for files: files of /proc.
+    /// The file-system ids: for files of /proc.
     FileUser,
-    /// The real ones: system calls that name the process.
+    /// The real ids: for system calls that name the process.
     RealUser,
 }
 

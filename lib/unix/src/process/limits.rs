@@ -58,7 +58,7 @@ impl Limit {
 pub struct Limits([Limit; 16]);
 
 impl Default for Limits {
-    /// Those of the first process, apart from the number of threads.
+    /// The limits of the first process, apart from the number of threads.
     fn default() -> Limits {
         const MIB: u64 = 1 << 20;
         let mut limits = Limits([Limit { soft: Limit::INFINITE, hard: Limit::INFINITE }; 16]);
@@ -76,8 +76,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Those of the first process of a system that may have so many threads: each user may have
-    /// half of them.
+    /// The limits of the first process of a system that may have `threads` threads. Each user may
+    /// have half of them.
     pub fn with_threads(threads: usize) -> Limits {
         let half = threads as u64 / 2;
         let mut limits = Limits::default();

@@ -112,7 +112,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// As its parent is told.
+    /// The event of which its parent is told.
     pub fn event(self) -> ChildEvent {
         match self {
             ExitStatus::Exited(status) => ChildEvent::Exited(status),
@@ -135,7 +135,7 @@ pub enum Phase {
 /// Whether a process is stopped by job control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It is not.
+    /// It is not stopped.
     Running,
     /// A signal stops it; threads that still run have yet to notice.
     Stopping(Signal),

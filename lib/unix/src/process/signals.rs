@@ -33,7 +33,8 @@ impl Table {
             Target::Everyone => {
                 let others = |pid: &Pid| *pid != Pid::INIT && *pid != own;
                 let targets: Vec<Pid> = self.processes.keys().copied().filter(others).collect();
-                // Those that the sender may not signal are not meant.
+                // A signal to all processes goes only to those that the sender may signal. The
+                // others are no error.
                 let mut result = if targets.is_empty() { Err(Error::ESRCH) } else { Ok(()) };
                 for pid in targets {
                     match self.send_to_process(sender, pid, signal, information) {

@@ -46,7 +46,7 @@ impl ProcessState {
 pub(super) struct IndexedState(ProcessState);
 
 impl IndexedState {
-    /// That of a process which is about to be entered by [`Table::enter_process`].
+    /// The state of a process that is about to be entered by [`Table::enter_process`].
     pub(super) fn new(state: ProcessState) -> IndexedState {
         IndexedState(state)
     }
@@ -66,8 +66,8 @@ pub(super) struct Group {
     pub(super) session: Pid,
     /// Zombies included.
     pub(super) members: BTreeSet<Pid>,
-    /// How many members live that have a parent outside the group but in its session. None: the
-    /// group is orphaned.
+    /// How many members live that have a parent outside the group but in its session. If it is 0,
+    /// the group is orphaned.
     pub(super) supported: usize,
     /// How many members are stopped, or are about to.
     pub(super) stopped: usize,

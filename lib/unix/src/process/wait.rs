@@ -13,7 +13,7 @@ pub enum WaitFor {
     Any,
     /// This one.
     Process(Pid),
-    /// Those of this group.
+    /// Children in this process group.
     Group(Pid),
 }
 

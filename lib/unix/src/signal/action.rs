@@ -89,12 +89,12 @@ impl Actions {
         }
     }
 
-    /// Those for which the program has a handler.
+    /// The signals for which the program has a handler.
     pub fn caught(&self) -> SignalSet {
         self.select(|action| matches!(action.disposition, Disposition::Handler(_)))
     }
 
-    /// Those that the program ignores by its own wish.
+    /// The signals that the program has set to be ignored.
     pub fn ignored(&self) -> SignalSet {
         self.select(|action| action.disposition == Disposition::Ignore)
     }

@@ -10,11 +10,11 @@ pub struct SignalSet(u64);
 impl SignalSet {
     /// No signal.
     pub const EMPTY: SignalSet = SignalSet(0);
-    /// Those that can be neither caught, blocked nor ignored.
+    /// Signals that can be neither caught, blocked nor ignored.
     pub const UNMASKABLE: SignalSet = SignalSet::of(&[Signal::KILL, Signal::STOP]);
-    /// Those whose default action is to stop.
+    /// Signals whose default action is to stop the process.
     pub const STOPPING: SignalSet = SignalSet::of(&[Signal::STOP, Signal::TSTP, Signal::TTIN, Signal::TTOU]);
-    /// Those that a thread's own instruction causes; they are delivered before others.
+    /// Signals that a thread's own instruction causes. They are delivered before others.
     pub const SYNCHRONOUS: SignalSet =
         SignalSet::of(&[Signal::SEGV, Signal::BUS, Signal::ILL, Signal::TRAP, Signal::FPE, Signal::SYS]);
 
@@ -79,7 +79,7 @@ impl SignalSet {
         })
     }
 
-    /// Those whose default action is to do nothing.
+    /// Signals whose default action is to do nothing.
     pub fn ignored_by_default() -> SignalSet {
         let mut set = SignalSet::EMPTY;
         for signal in Signal::STANDARD {

@@ -136,7 +136,8 @@ impl UnixSocket {
                 Err(_) => return Err(Error::EAGAIN),
                 Ok(()) => return Ok(()),
             }
-            // Not holding the listener: when it goes, its senders are woken and look again.
+            // Do not hold a reference to the listener while waiting: when it goes, its senders are
+            // woken and look again.
             let waiting_for = Arc::downgrade(&listener);
             drop(listener);
             let environment = &*caller.vfs.environment;

@@ -34,7 +34,7 @@ pub enum SocketType {
 /// A name in the Unix domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum UnixAddress {
-    /// None.
+    /// The socket has no name.
     #[default]
     Unnamed,
     /// A path, as it was given.
@@ -72,7 +72,7 @@ pub enum Shutdown {
     Read,
     /// Nothing is sent any more.
     Write,
-    /// Both.
+    /// Nothing is received or sent any more.
     Both,
 }
 

@@ -102,7 +102,7 @@ impl Rights {
         self.files.iter().map(|file| file.id())
     }
 
-    /// The same files once more (MSG_PEEK).
+    /// More references to the files (MSG_PEEK).
     pub(super) fn copy(&self) -> Vec<Arc<OpenFile>> {
         self.files.clone()
     }
@@ -169,8 +169,8 @@ pub(super) fn collect() {
         .iter()
         .map(|(id, (file, _))| (*id, file.object_as::<UnixSocket>().map_or(Vec::new(), |s| s.held_files())))
         .collect();
-    // Those that are also in messages of sockets outside the candidates are alive, and what they
-    // hold with them.
+    // Candidates that are also in messages of sockets outside the candidates are alive, and so are
+    // the files in their own messages.
     let mut inside: BTreeMap<u64, usize> = BTreeMap::new();
     holds.values().flatten().for_each(|id| *inside.entry(*id).or_default() += 1);
     let outside = |id: &u64, count: usize| inside.get(id).copied().unwrap_or(0) < count;

@@ -87,7 +87,8 @@ impl UnixSocket {
                 return Err(if self.peer_address().is_ok() { Error::EISCONN } else { Error::EOPNOTSUPP });
             }
             Some(_) if self.kind == SocketType::Packets => None,
-            // Not held while waiting: when it goes, its senders are woken.
+            // No reference to the receiver is held while waiting: when it goes, its senders are
+            // woken.
             Some(address) => Some(Arc::downgrade(&UnixSocket::find(caller, address).await?)),
             None => None,
         };

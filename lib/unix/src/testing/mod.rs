@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
 
-/// That of a system with so many threads, whose server has plenty of memory.
+/// The capacity of a system with `threads` threads, whose server has plenty of memory.
 pub(crate) fn capacity(threads: usize) -> Capacity {
     Capacity { threads, server_memory: 1 << 40 }
 }

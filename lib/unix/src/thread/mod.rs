@@ -106,13 +106,13 @@ pub enum End {
 /// What the memory of programs and files is used for, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// Nothing.
+    /// Pages that are not used.
     pub free: u64,
     /// Pages that were used lately.
     pub active: u64,
-    /// Others that can be used.
+    /// Pages that were not used lately.
     pub inactive: u64,
-    /// Pages that stay.
+    /// Pages that always stay in memory.
     pub wired: u64,
     /// The server's own structures.
     pub server: u64,
@@ -175,8 +175,8 @@ pub trait Host<M: Machine>: Send + Sync {
         Err(Error::ENOSYS)
     }
 
-    /// What this system runs on, for people: lines of a name, a tabulator and what there is to say
-    /// (/proc/macadamia).
+    /// A description of what this system runs on, to be read by users (/proc/macadamia). Each line
+    /// has a name, a tabulator and a text.
     fn description(&self) -> String {
         String::new()
     }
@@ -186,8 +186,8 @@ pub trait Host<M: Machine>: Send + Sync {
         1
     }
 
-    /// For how long programs have used a processor, and for how long this system has for them.
-    /// None: all that they have used was the first one's.
+    /// For how long programs have used `processor`, and for how long this system has used it for
+    /// them. `None`: all the time that they have used was the first processor's.
     fn processor_times(&self, processor: usize) -> Option<(Duration, Duration)> {
         let _ = processor;
         None

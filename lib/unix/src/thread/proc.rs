@@ -88,7 +88,7 @@ pub(super) enum Kind {
     ProcessLink(ExactPid, usize),
     /// Its directory of descriptors.
     Descriptors(ExactPid),
-    /// One of them.
+    /// One link in the directory of descriptors.
     Descriptor(ExactPid, i32),
     /// Its directory of threads.
     Tasks(ExactPid),

@@ -83,7 +83,7 @@ impl<M: Machine> System<M> {
         self.processes.with(|table| table.processes().map(Process::pid).collect())
     }
 
-    /// The same, so that each is told from later ones.
+    /// The ids of all processes in a form that does not mean a later process with the same number.
     pub(super) fn exact_process_ids(&self) -> Vec<ExactPid> {
         self.processes.with(|table| table.processes().map(Process::exact_pid).collect())
     }

@@ -350,7 +350,8 @@ fn names_long_targets_and_attributes_take_the_room_of_files() {
     assert_eq!(free(), 1);
     now(caller.unlink(&At::Current, b"/3")).unwrap();
     assert_eq!(free(), 2);
-    // So do attributes, by their bytes; a smaller value gives back.
+    // Extended attributes take space, too, by their bytes. Setting a smaller value gives space
+    // back.
     set("/2", Some(&[1; 1100])).unwrap();
     assert_eq!(free(), 0);
     assert_eq!(set("/2", Some(&[1; 1024])), Err(Error::ENOSPC), "both are there for a moment");
@@ -359,7 +360,7 @@ fn names_long_targets_and_attributes_take_the_room_of_files() {
     set("/2", Some(&[1; 10])).unwrap();
     assert_eq!(free(), 1);
     set("/2", None).unwrap();
-    // And long targets of symbolic links.
+    // Long targets of symbolic links take space, too.
     now(caller.make_link(&[b'x'; 128], &At::Current, b"/5")).unwrap();
     now(caller.unlink(&At::Current, b"/5")).unwrap();
     now(caller.make_link(&[b'x'; 1024], &At::Current, b"/5")).unwrap();

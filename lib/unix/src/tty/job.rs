@@ -35,7 +35,8 @@ impl Terminal {
         Err(NotDone::NotReady)
     }
 
-    /// The same for writing, if the settings say that background output stops.
+    /// A background process that writes is stopped in the same way as in [`Terminal::check_read`],
+    /// if the settings say that background output stops (TOSTOP).
     pub(super) fn check_write(&self, process: &dyn ProcessContext) -> Result<(), NotDone> {
         if !self.settings().local.contains(LocalModes::STOP_BACKGROUND) {
             return Ok(());

@@ -64,7 +64,8 @@ bitflags! {
 }
 
 impl State {
-    /// Notes what the master is to be told, the opposite being void then.
+    /// Notes what the master is to be told. If the opposite was noted before, the note of that is
+    /// removed.
     fn note(&mut self, packet: Packet) {
         const OPPOSITES: [(Packet, Packet); 2] =
             [(Packet::STOPPED, Packet::STARTED), (Packet::NO_FLOW_CONTROL, Packet::FLOW_CONTROL)];
@@ -90,7 +91,7 @@ pub enum SetWhen {
     Now,
     /// When all output is out (TCSADRAIN).
     Drained,
-    /// Then too, and input is thrown away (TCSAFLUSH).
+    /// When all output is out; input that was not read is thrown away (TCSAFLUSH).
     Flushed,
 }
 

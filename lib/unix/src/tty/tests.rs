@@ -534,7 +534,7 @@ fn a_terminal_that_goes_away_hangs_up() {
     // A process that opens it now has a live terminal again.
     let again = s.w.open("/pts/0", OpenFlags::READ_WRITE).unwrap();
     assert_eq!(s.w.write(&again, b"x"), Ok(1));
-    // And a closed master is a hang-up with the name gone.
+    // When the master is closed, the terminal is hung up and its name disappears.
     let second = s.ptys.create(&s.w.identity).unwrap();
     let open_peer = || second.open_peer(&s.w.vfs.tree, &s.w.process, OpenFlags::READ_WRITE);
     assert_eq!(open_peer().err(), Some(Error::EIO), "locked");

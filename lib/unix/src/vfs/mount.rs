@@ -264,8 +264,8 @@ impl MountTree {
         self.mounts.lock().clone()
     }
 
-    /// Attaches `root` at a place. Both are directories or neither is: `ENOTDIR`. `EBUSY` if it is
-    /// what is there already.
+    /// Attaches `root` at a place. Both are directories or neither is: `ENOTDIR`. `EBUSY` if `root`
+    /// is mounted at this place already.
     pub fn mount(&self, at: Location, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<Mount>> {
         use super::FileType::Directory;
         if (at.vnode.file_type() == Directory) != (root.file_type() == Directory) {

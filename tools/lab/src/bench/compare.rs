@@ -40,8 +40,8 @@ impl fmt::Display for Difference {
 pub(crate) struct Comparison {
     /// Beyond the threshold, largest change first.
     pub(crate) differences: Vec<Difference>,
-    /// Tests, values of their parameters and regions of the first report that the second lacks, and
-    /// the other way round.
+    /// Tests, values of their parameters and regions that only the first report has (`missing`),
+    /// and that only the second has (`new`).
     pub missing: Vec<String>,
     pub new: Vec<String>,
     /// Values compared.

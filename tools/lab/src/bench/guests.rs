@@ -49,8 +49,8 @@ pub(super) fn request(benchmark: &Suite) -> Result<mac_guest::Request> {
     })
 }
 
-/// The measurements with their order before their names: that of Linux, which has every call. Those
-/// that only we have follow.
+/// The measurements, with a number before each name by which they are sorted. The order is that of
+/// Linux' measurements, because Linux has every call. Measurements that only Macadamia has follow.
 fn numbered(mut measurements: Vec<Measurement>) -> Vec<Measurement> {
     let mut names: Vec<String> = Vec::new();
     let (linux, ours): (Vec<_>, Vec<_>) = measurements.iter().partition(|found| found.counter == LINUX);

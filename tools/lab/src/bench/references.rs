@@ -52,7 +52,7 @@ pub(crate) struct Operation {
     /// How much more it costs there with Pistachio's kernel for several processors than with that
     /// for one.
     pub(crate) pistachio_processors: Option<f64>,
-    /// The same with seL4's kernels.
+    /// How much more it costs with seL4's kernel for several processors than with that for one.
     pub(crate) sel4_processors: Option<f64>,
     /// What GNU Mach costs there.
     pub(crate) gnu_mach: Option<f64>,

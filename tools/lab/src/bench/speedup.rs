@@ -1,9 +1,10 @@
 //! What several processors are good for: the same work on machines with one, two and four, under
 //! the Unix server and under Debian's own kernel, counted on each processor by the plugin.
 //!
-//! Not under instruction counting: several processors that take turns do not share work as they
-//! would (docs/src/measuring.md). So a time says nothing. What is compared is what the processor
-//! does that has most to do, with what the one does that has everything to do.
+//! These boots do not run under QEMU's instruction counting. There several processors take turns,
+//! and so do not share work as real ones would (docs/src/measuring.md). Without it times mean
+//! nothing, so instructions are compared: those of the busiest of several processors, with those of
+//! a single processor that does all the work.
 
 use super::guests::{self, parse};
 use super::person::column;

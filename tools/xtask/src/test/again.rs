@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 /// How often a suite that has failed is run again at most.
 const TIMES: usize = 2;
 
-/// With more failures than these something is wrong with the tree or with the host, and to run each
-/// again says nothing.
+/// If more suites than this many fail, something is wrong with the tree or with the host, and
+/// suites are not run again.
 pub(super) const MANY: usize = 10;
 
 /// The page that lists what is known to be flaky.

@@ -77,7 +77,8 @@ fn permission_and_targets() {
     assert_eq!(kill(&system, a, b, Signal::CONT), Ok(()), "same session");
     assert_eq!(system.with(|t| t.kill(a, Target::Process(b), None)), Err(Error::EPERM));
     assert_eq!(kill(&system, a, Pid::new(4711).unwrap(), Signal::TERM), Err(Error::ESRCH));
-    // Those that may not be signalled are not meant.
+    // A signal to all processes goes only to those that the sender may signal. The others are no
+    // error.
     assert_eq!(system.with(|t| t.kill(b, Target::Everyone, None)), Ok(()));
     let group = Target::Group(init);
     assert_eq!(system.with(|t| t.kill(a, group, None)), Ok(()), "at least itself");
@@ -104,7 +105,7 @@ fn a_fault_cannot_be_held_off() {
     catch(&system, child, Signal::SEGV);
     system.with(|t| t.force(child, Fault::NotMapped.at(0x10)));
     assert_eq!(go(&system, child), "SIGSEGV return");
-    // It is blocked now, as if the handler itself faulted.
+    // The signal is blocked now, as if the handler itself faulted.
     system.with(|t| t.force(child, Fault::NotMapped.at(0x10)));
     assert_eq!(go(&system, child), "Killed(SIGSEGV)");
     let reports = system.take_reports();
