@@ -32,7 +32,7 @@ pub(crate) struct AddressSpace {
 struct Region {
     pages: u64,
     content: Content,
-    /// Whether all of it is there, and nobody is taking it away.
+    /// Whether the whole range is mapped, and no request is taking it away.
     settled: bool,
 }
 
@@ -91,8 +91,8 @@ impl AddressSpace {
         self.quota.left().min(frames.free())
     }
 
-    /// Takes `pages` new pages for `address`, where they are not yet: filling and mapping them is
-    /// the caller's, who says at the end that they are [settled](Self::settle) or [takes them
+    /// Takes `pages` new pages for `address`, where they are not yet. The caller fills and maps
+    /// them, and says at the end that they are [settled](Self::settle) or [takes them
     /// back](Self::take_out).
     pub(crate) fn reserve_memory(
         &mut self,

@@ -6,7 +6,7 @@
 //! server console
 //!     program    console          # name of the module that holds the program
 //!     priority   200              # 0..254; default 100
-//!     memory     2M               # bytes with K, M or G, or `rest`: all that nobody else has
+//!     memory     2M               # bytes with K, M or G, or `rest`: all that no other server has
 //!     threads    4                # at most so many threads ...
 //!     spaces     1                # ... in so many address spaces
 //!     kernel-memory 1M            # kernel memory of all its spaces; default no limit
@@ -70,7 +70,8 @@ pub struct Server {
     pub devices: Vec<(u64, u64)>,
     /// PCI functions that it drives, by vendor and device; the same twice is two of them.
     pub functions: Vec<(u16, u16)>,
-    /// Memory for its devices' own reads and writes, in bytes, beside [`memory`](Self::memory).
+    /// Memory for its devices' own reads and writes, in bytes, in addition to
+    /// [`memory`](Self::memory).
     pub dma: Option<u64>,
     /// Whether root starts it again when it has died.
     pub restart: bool,
@@ -107,7 +108,7 @@ impl Server {
 pub struct Error {
     /// Line number.
     pub line: usize,
-    /// What is wrong and what would be right, for a person.
+    /// What is wrong and what would be right, as a text to read.
     pub reason: String,
 }
 
@@ -269,7 +270,7 @@ fn quota(value: &str) -> Result<Quota, String> {
         .ok_or_else(|| alloc::format!("`{value}` is more kernel memory than can be counted"))
 }
 
-/// A size in bytes: a number, with K, M or G behind it; a multiple of 4 KiB, not 0.
+/// A size in bytes: a number, with K, M or G after it; a multiple of 4 KiB, not 0.
 fn size(value: &str) -> Result<u64, String> {
     let (digits, shift) = match value.as_bytes().last() {
         Some(b'K') => (&value[..value.len() - 1], 10),

@@ -1,12 +1,12 @@
-//! Root's own lines on the console, and those that servers print through it: one after the other,
-//! whoever prints them.
+//! Root's own lines on the console, and those that servers print through it. Lines of several
+//! workers come one after the other.
 
 use macadamia_sync::{SpinGuard, SpinLock};
 
 static TURN: SpinLock<()> = SpinLock::new(());
 
-/// Waits until nobody else prints. Only threads that nothing preempts may print, or the next would
-/// wait for ever.
+/// Waits until no other thread prints. Only threads that nothing preempts may print, or the next
+/// would wait for ever.
 pub(crate) fn turn() -> SpinGuard<'static, ()> {
     TURN.lock()
 }

@@ -41,7 +41,7 @@ impl<'a> Executable<'a> {
     /// Reads a program file.
     ///
     /// # Errors
-    /// Why it cannot be loaded, for a person.
+    /// Why it cannot be loaded, as a text to read.
     pub fn parse(file: &'a [u8]) -> Result<Executable<'a>, &'static str> {
         let header = |offset, size| word(file, offset, size).ok_or("the file is cut off");
         if file.get(..5) != Some(b"\x7fELF\x02") || header(16, 2)? != EXECUTABLE || header(18, 2)? != X86_64 {

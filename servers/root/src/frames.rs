@@ -21,7 +21,7 @@ pub(crate) enum Initially {
 #[derive(Clone)]
 pub(crate) struct Block {
     pub(crate) range: Range<u64>,
-    /// It is still to be cleared before anybody has it.
+    /// It has to be cleared before a server gets it.
     pub(crate) clear: bool,
 }
 
@@ -46,7 +46,7 @@ impl Frames {
         Frames { ranges, used: Chunks::below(end) }
     }
 
-    /// How many bytes nobody has.
+    /// How many bytes are free.
     pub(crate) fn free(&self) -> u64 {
         self.ranges.free()
     }
@@ -130,7 +130,8 @@ impl Frames {
 
 /// Clears a block that no server has.
 pub(crate) fn clear(block: &Range<u64>) {
-    // SAFETY: the memory is root's, from sigma0; nobody else has it and no reference to it exists.
+    // SAFETY: the memory is root's, from sigma0; no other space has it and no reference to it
+    // exists.
     unsafe { core::ptr::write_bytes(block.start as *mut u8, 0, (block.end - block.start) as usize) }
 }
 

@@ -30,8 +30,8 @@ struct Place(u32);
 
 impl ConfigurationSpace for Place {
     fn read(&self, register: u8) -> u32 {
-        // SAFETY: reading configuration space changes nothing of the devices that there are; nobody
-        // else uses the ports.
+        // SAFETY: reading configuration space changes nothing of the devices that there are; no
+        // other code uses the ports.
         unsafe {
             port::write32(ADDRESS, ENABLE | self.0 | u32::from(register));
             port::read32(DATA)
@@ -98,7 +98,7 @@ impl Function {
         Some(Function { place, function, owner: None, attached: Vec::new() })
     }
 
-    /// Whether a server may be given it: nobody has it, and it is what is asked for.
+    /// Whether a server may be given it: no server has it, and it is what is asked for.
     pub(crate) fn is_free(&self, (vendor, device): (u16, u16)) -> bool {
         self.owner.is_none() && self.function.identity == u32::from(device) << 16 | u32::from(vendor)
     }
@@ -114,7 +114,7 @@ impl Function {
         let at = table + u64::from(entry) * ENTRY;
         crate::modules::map(at, ENTRY).ok_or(Status::Unsupported)?;
         for (index, word) in (0u64..).zip(words) {
-            // SAFETY: the table is the device's, which `map` has mapped here, and nobody else
+            // SAFETY: the table is the device's, which `map` has mapped here, and no other code
             // writes to it.
             unsafe { ((at + 4 * index) as *mut u32).write_volatile(word) }
         }
@@ -165,7 +165,7 @@ impl Resources {
         }
     }
 
-    /// A message-signalled interrupt that nobody has, if there is one; rather one of this
+    /// A message-signalled interrupt that no function has, if there is one; preferably one of this
     /// processor's.
     fn free_interrupt(&self) -> Option<u32> {
         let all = kip().message_interrupts();
@@ -199,8 +199,8 @@ impl Server {
         Some(((function.place.0 >> 8).into(), function.function.message_count().into()))
     }
 
-    /// Request: the registers of the `index`th function behind a base address: 0 memory, 1 ports;
-    /// the first; how many.
+    /// Request: the registers that the `index`th function has at its base address `number`: 0 for
+    /// memory or 1 for ports, the first address or port, and how many.
     pub(crate) fn pci_region(
         &self,
         resources: &mut Resources,

@@ -22,7 +22,7 @@ use x2::ThreadId;
 pub(crate) enum Next {
     /// This is to be done.
     Piece(Piece),
-    /// The job is done, and who has waited for it is to be answered.
+    /// The job is done, and the thread that has waited for it is to be answered.
     Answer(ThreadId, Message),
     /// The job is done.
     Over,

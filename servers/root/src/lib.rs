@@ -1,8 +1,8 @@
 //! The part of `root` that decides, apart from the part that talks to the kernel: it is tested on
 //! the host.
 //!
-//! `root` is the X.2 root task and the only privileged space (ARCHITECTURE U1). It reads the boot
-//! [`configuration`], starts the servers that it names, and gives them threads
+//! `root` is the X.2 root task and the only privileged space (docs/src/architecture.md). It reads
+//! the boot [`configuration`], starts the servers that it names, and gives them threads
 //! ([`thread_numbers`]), [`spaces`], address ranges ([`ranges`]: memory, device memory, I/O ports,
 //! interrupts) within their [`quota`]s. Its interface is `interfaces/root.defs`.
 #![cfg_attr(not(test), no_std)]

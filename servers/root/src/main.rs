@@ -52,8 +52,8 @@ fn run() -> ! {
 /// More of root's own memory than one step of any request needs.
 const HEADROOM: usize = 64 << 10;
 
-/// Whether root has memory for one more step. Who asks for something when it has not is refused: a
-/// server must not be able to stop root.
+/// Whether root has memory for one more step. When it has not, it refuses requests: a server must
+/// not be able to stop root.
 fn has_headroom() -> bool {
     let mut room = alloc::vec::Vec::<u8>::new();
     let there_is = room.try_reserve_exact(HEADROOM).is_ok();

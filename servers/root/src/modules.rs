@@ -17,7 +17,7 @@ pub(crate) struct Module {
 impl Module {
     /// Its content.
     pub(crate) fn content(self) -> &'static [u8] {
-        // SAFETY: `find` has mapped the memory, it stays so, and nobody writes to it.
+        // SAFETY: `find` has mapped the memory, it stays so, and no code writes to it.
         unsafe { slice::from_raw_parts(self.start as *const u8, self.size as usize) }
     }
 }

@@ -20,8 +20,8 @@ pub(crate) struct Waiter {
 }
 
 impl System {
-    /// Request: from now on `thread` answers to the name of server `index`; whoever waits for it is
-    /// told.
+    /// Request: from now on `thread` answers to the name of server `index`; the threads that wait
+    /// for this name are told.
     pub(crate) fn register(&mut self, index: usize, thread: ThreadId) -> Result<(), Status> {
         if !self.resources.is_own(self.servers[index].index, thread) {
             return Err(Status::InvalidArgument);
@@ -60,7 +60,7 @@ impl System {
         }
     }
 
-    /// Server `index` will not run again: nobody waits for it any more.
+    /// Server `index` will not run again: all threads that wait for its name are refused.
     pub(crate) fn refuse_waiters(&mut self, index: usize) {
         for waiter in self.take_waiters(index) {
             waiter.answer(refusal(Status::NotFound));

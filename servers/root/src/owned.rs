@@ -1,5 +1,5 @@
-//! Requests about the spaces that a server owns (ARCHITECTURE K13): only root may create and delete
-//! spaces and threads, everything else the owner does itself.
+//! Requests about the spaces that a server owns: only root may create and delete spaces and
+//! threads, everything else the owner does itself (docs/src/architecture.md).
 
 use crate::resources::Resources;
 use crate::server::{Server, id, name};

@@ -1,6 +1,6 @@
 //! Cutting a mapping into the fewest runs of pages of one size.
 
-/// So many pages of 2^`size_log2` bytes, one behind the other.
+/// So many pages of 2^`size_log2` bytes, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// Where the first is to be mapped.

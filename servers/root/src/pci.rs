@@ -113,8 +113,8 @@ impl Function {
         }
     }
 
-    /// Whether the physical pages are registers, and none of them holds the table of messages: who
-    /// can write there can raise any interrupt.
+    /// Whether the physical pages are registers, and none of them holds the table of messages: a
+    /// driver that can write there can raise any interrupt.
     pub fn may_map(&self, pages: &Range<u64>) -> bool {
         let holds = |region: &Region| match *region {
             // Of registers that end within a page, the rest of it may be another function's.

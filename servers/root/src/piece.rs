@@ -1,5 +1,5 @@
-//! Pieces of long work: what needs neither root's notes nor its lock nor its heap, so that whoever
-//! does it may be preempted at any moment.
+//! Pieces of long work. A piece needs neither root's notes nor its lock nor its heap, so the thread
+//! that does it may be preempted at any moment.
 
 use crate::frames;
 use core::ops::Range;

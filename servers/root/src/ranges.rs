@@ -1,8 +1,9 @@
 //! Sets of disjoint ranges of numbers, each range with an owner or free: physical memory, I/O
 //! ports, interrupt lines.
 //!
-//! Free neighbours are merged at once, so the largest free block that exists can always be given
-//! out, aligned, and what a dead server had is taken back in one pass.
+//! A range that is freed is merged with its free neighbours in the same call. So the largest free
+//! block that exists can always be given out, aligned, and what a dead server had is taken back in
+//! one pass.
 
 use crate::thread_numbers::ServerIndex;
 use alloc::collections::BTreeMap;
@@ -11,8 +12,7 @@ use alloc::vec::Vec;
 /// Why a range was not given out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeError {
-    /// Nothing free is big enough, or a part of the range asked for belongs to somebody or does not
-    /// exist.
+    /// No free block is big enough, or a part of the range asked for is in use or does not exist.
     Unavailable,
     /// The size is 0, not a power of two where one is needed, or the range wraps around.
     Invalid,
@@ -126,7 +126,7 @@ impl Ranges {
         start < end
     }
 
-    /// Takes `start .. end` back from `owner`, who may keep what lies around it.
+    /// Takes `start .. end` back from `owner`, which keeps its memory before and after it.
     ///
     /// # Errors
     /// [`RangeError::Unavailable`] if not all of it is `owner`'s; then nothing has changed.

@@ -206,7 +206,7 @@ impl System {
         Ok(job)
     }
 
-    /// Carries out a request that is answered at once.
+    /// Carries out a request that is answered immediately, without the background worker.
     fn perform(&mut self, index: usize, request: &Request) -> Result<Answer, Status> {
         let label = request.tag.label();
         if label == request::NAME_REGISTER {

@@ -130,7 +130,7 @@ impl Server {
     /// Begins to start it, which has nothing yet: the space and its memory, to be filled.
     ///
     /// # Errors
-    /// Why it cannot be started, for a person; it may have got something.
+    /// Why it cannot be started, as a text to read; it may have got something by then.
     pub(crate) fn begin(&mut self, resources: &mut Resources, roots: &[ThreadId]) -> Result<Start, String> {
         let program = Executable::parse(self.program.content())?;
         self.state = State::Starting;
@@ -181,7 +181,7 @@ impl Server {
     /// Lets it run, which has its program now, on the first processor.
     ///
     /// # Errors
-    /// Why that does not go, for a person.
+    /// Why that does not go, as a text to read.
     pub(crate) fn activate(&mut self, start: &Start) -> Result<(), String> {
         let (thread, me) = (start.thread, utcb::my_global_id());
         let create = ThreadControl { space: thread, scheduler: me, pager: me, utcb: Some(UTCB_AREA) };
@@ -257,7 +257,7 @@ impl Server {
         resources.silence(self.index);
         resources.spaces.remove_all(self.index);
         resources.shares.forget(&mut resources.frames, self.index);
-        // The spaces are gone, so nobody has the memory but root.
+        // The server's spaces are deleted, so only root has the memory.
         self.memory.clear(&mut resources.frames);
         self.utcbs.clear();
         self.threads.give_back(self.threads.used());

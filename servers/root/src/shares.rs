@@ -12,7 +12,7 @@ use rt::root::Status;
 use rt::root::share::LARGEST;
 use x2::{Rights, ThreadId};
 
-/// Whose the frames are that servers share: no server's.
+/// The owner of the frames that servers share: not a server.
 const SHARED: ServerIndex = ServerIndex::MAX;
 /// Most shares that one server can make.
 const MOST_SHARES: usize = 16;
@@ -25,7 +25,7 @@ pub(crate) struct Shares {
 
 struct Share {
     number: u64,
-    /// Who made it, and the partner, each as long as it lives.
+    /// The server that made it, and the partner, each as long as it lives.
     sides: [Option<ServerIndex>; 2],
     block: Range<u64>,
     /// The block is cleared: the partner may have it.
@@ -37,7 +37,7 @@ impl Shares {
         Shares { shares: Vec::new(), last: 0 }
     }
 
-    /// A server has ended: what nobody has any more is free.
+    /// A server has ended: shares without a living side are free.
     pub(crate) fn forget(&mut self, frames: &mut Frames, server: ServerIndex) {
         for share in &mut self.shares {
             if !share.published && share.sides[0] == Some(server) {

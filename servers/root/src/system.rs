@@ -1,4 +1,4 @@
-//! The servers together: how they start and end, and who is heard.
+//! The servers together: how they start and end, and whose messages count.
 
 use crate::end::End;
 use crate::frames::Frames;
@@ -82,7 +82,7 @@ impl System {
     /// Lets a server run that has got its program.
     ///
     /// # Errors
-    /// Why that does not go, for a person.
+    /// Why that does not go, as a text to read.
     pub(crate) fn activate(&mut self, start: &Start) -> Result<(), String> {
         let server = &mut self.servers[start.index];
         server.activate(start)?;
@@ -95,8 +95,8 @@ impl System {
         Ok(())
     }
 
-    /// What a message leads to. Whoever is not a thread of a running server's own space gets no
-    /// answer.
+    /// What a message leads to. A sender that is not a thread of a running server's own space gets
+    /// no answer.
     pub(crate) fn hear(&mut self, request: &Request) -> Outcome {
         if !request.from.is_global() {
             return Outcome::Later;

@@ -1,9 +1,9 @@
-//! Which thread numbers are in use, by whom, and with which version.
+//! Which thread numbers are in use, by which server, and with which version.
 //!
 //! A number is given out again only after all other free ones (first in, first out) and with
-//! another version, so that an id that a client still holds does not soon name somebody else's
-//! thread (X.2 rule 5.3 leaves reuse to us). While fewer than [`SPARE`] are free, new ones are
-//! taken: who keeps tables by thread number has none that grow for ever.
+//! another version, so that an id that a client still holds does not soon name another thread (X.2
+//! rule 5.3 leaves reuse to us). While fewer than [`SPARE`] are free, new ones are taken. Their
+//! number stays small, so that a server's table by thread number does not grow for ever.
 
 use crate::spaces::SpaceName;
 use alloc::collections::VecDeque;
@@ -73,7 +73,7 @@ impl ThreadNumbers {
         Ok(ThreadName { number: self.first + index, version: entry.version })
     }
 
-    /// Who owns this thread; `None` if the name is not in use with this version.
+    /// The owner of this thread; `None` if the name is not in use with this version.
     pub fn owner(&self, name: ThreadName) -> Option<ServerIndex> {
         let entry = self.entries.get(name.number.checked_sub(self.first)? as usize)?;
         if entry.version == name.version { entry.owner } else { None }

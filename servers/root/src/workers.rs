@@ -1,9 +1,9 @@
 //! Root's threads. Each processor has two.
 //!
 //! The *front* serves the requests of the servers' threads that live there, at the highest
-//! priority: it is interrupted by nothing but the kernel, so that whoever waits for its lock waits
-//! for a running thread. What root knows is under one lock, [`SYSTEM`], which is held for the short
-//! time that notes take, and for calls of the kernel about single threads and spaces.
+//! priority: it is interrupted by nothing but the kernel, so that a thread that waits for its lock
+//! waits for a running thread. What root knows is under one lock, [`SYSTEM`], which is held for the
+//! short time that notes take, and for calls of the kernel about single threads and spaces.
 //!
 //! The *back* does the front's long work, piece by piece, at the priority of the server for which
 //! it is done. It takes no lock and allocates nothing, so it does no harm that it is preempted.
@@ -50,7 +50,7 @@ fn lock() -> SpinGuard<'static, Option<System>> {
             }
             pause();
         }
-        // Who holds it may wait for sigma0, which may live here.
+        // The holder of the lock may wait for sigma0, which may live on this processor.
         thread::yield_now();
     }
 }
@@ -66,7 +66,7 @@ fn with<T>(act: impl FnOnce(&mut System) -> T) -> T {
     act(lock().as_mut().expect("it is there before the threads that use it"))
 }
 
-/// How many thread numbers behind root's first root has for itself.
+/// How many thread numbers after root's first root has for itself.
 pub(crate) fn first_number() -> u32 {
     kip().thread_info().user_base + INITIAL_THREADS + 2 * processors() as u32
 }
@@ -188,7 +188,7 @@ struct Front {
     queue: VecDeque<(Job, Piece)>,
 }
 
-/// Whom to tell what.
+/// The thread that gets an answer, and the answer.
 type Answer = Option<(ThreadId, Message)>;
 
 impl Front {

@@ -78,8 +78,8 @@ fn server() -> Server<'static> {
     Server::new(physical::enlarge(memory), ports, page.root(), kernel, clients())
 }
 
-/// Whom to serve: the word `sigma0=open` on sigma0's command line, or on the kernel's, which passes
-/// it on, opens it to everybody (K13).
+/// Which clients to serve: the word `sigma0=open` on sigma0's command line, or on the kernel's,
+/// which passes it on, opens it to all threads.
 fn clients() -> Clients {
     let open = physical::with_boot_info(|info| {
         info.records().any(|record| match record {

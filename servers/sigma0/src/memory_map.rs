@@ -10,22 +10,22 @@ pub type Memory<'a> = Pool<'a, 64, 12>;
 
 const PAGE: u64 = 4096;
 
-/// An initial server's loaded image and who owns it.
+/// An initial server's loaded image and its owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Image {
     /// First address.
     pub low: u64,
-    /// First address behind it; an image of size 0 is none.
+    /// First address after it; an image of size 0 is none.
     pub high: u64,
-    /// Who owns the memory; nothing for sigma0 itself, whose memory nobody gets.
+    /// The owner of the memory; nothing for sigma0 itself, whose memory no thread gets.
     pub owner: Option<ThreadId>,
 }
 
 /// Enters what the descriptors say, later ones overriding earlier ones, then the images.
 ///
 /// A page that a descriptor covers only in part counts to it, except when the descriptor offers
-/// memory to everybody (conventional), or when the rest of the page is unavailable and would become
-/// available by it.
+/// memory to all threads (conventional), or when the rest of the page is unavailable and would
+/// become available by it.
 pub fn enter(
     memory: &mut Memory<'_>,
     descriptors: impl Iterator<Item = MemoryDescriptor>,

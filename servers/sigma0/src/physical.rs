@@ -64,8 +64,8 @@ pub(crate) fn enlarge(mut memory: Memory<'static>) -> Memory<'static> {
     let Ok(Some(base)) = memory.take_any(order, kip().sigma0()) else { return memory };
     let count = (1usize << order) / size_of::<Node>();
     let table = base as *mut Node;
-    // SAFETY: the pool gave this block to sigma0 and gives it to nobody else; the kernel maps it at
-    // its physical address when it is touched; `base` is page-aligned and not null, and every
+    // SAFETY: the pool gave this block to sigma0 and gives it to no other thread; the kernel maps
+    // it at its physical address when it is touched; `base` is page-aligned and not null, and every
     // element is written before the slice exists.
     let nodes = unsafe {
         for index in 0..count {
@@ -84,8 +84,8 @@ pub(crate) fn with_boot_info<R>(read: impl FnOnce(BootInfo<'_>) -> R) -> Option<
     if address == 0 || !address.is_multiple_of(8) || address >= 1 << 47 {
         return None;
     }
-    // SAFETY: the kernel says that boot info is there, which nobody has been given yet and nothing
-    // changes; a header lies within the first page.
+    // SAFETY: the kernel says that boot info is there, which no other thread has been given yet and
+    // nothing changes; a header lies within the first page.
     let header = unsafe { core::slice::from_raw_parts(address as *const u8, x2::boot_info::HEADER_SIZE) };
     let size = BootInfo::announced_size(header)?;
     if size > LARGEST {

@@ -16,16 +16,16 @@
 
 use x2::ThreadId;
 
-/// What a unit is and who has it.
+/// What a unit is and which thread has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Never given to anybody.
+    /// Never given to any thread.
     Unavailable,
-    /// Free, for anybody, also by a page fault and when any block will do.
+    /// Free, for every thread, also by a page fault and when any block will do.
     Conventional,
-    /// Free, for who asks for exactly this place.
+    /// Free, for a thread that asks for exactly this place.
     OnRequest,
-    /// For everybody who asks for exactly this place.
+    /// For every thread that asks for exactly this place.
     Shared,
     /// Given to this thread.
     Owned(ThreadId),

@@ -167,7 +167,8 @@ impl<'a> Server<'a> {
         let region = Region { base, size_log2: order };
         match self.memory.set(base, region.last(), State::Unavailable) {
             Ok(()) => Answer::Grant(Fpage::from_region(region, Rights::ALL)),
-            // It is root's then: nobody else gets it, and root does not know of it.
+            // The memory counts as root's now, so no other thread gets it, but root does not know
+            // of it.
             Err(_) => Answer::Refused,
         }
     }

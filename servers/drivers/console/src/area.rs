@@ -16,7 +16,7 @@ pub struct Area {
     pub output: Ring<OUTPUT>,
     /// From driver to client.
     pub input: Ring<INPUT>,
-    /// Bytes of input that were lost because nobody took what had come before.
+    /// Bytes of input that were lost because the program had not taken those before.
     pub lost: AtomicU32,
 }
 
@@ -37,8 +37,8 @@ pub const WORK: u64 = 1;
 ///
 /// # Safety
 /// At `address`, a multiple of 4096, are [`SIZE`] bytes of memory that stay there and that programs
-/// use as an area only. All of it is atomic, and every content is valid: the other side can be
-/// anybody.
+/// use as an area only. All of it is atomic, and every content is valid: the other side need not be
+/// trusted.
 #[allow(unsafe_code, reason = "the memory is root's, not a Rust object")]
 pub unsafe fn at(address: u64) -> &'static Area {
     // SAFETY: the caller's promise.

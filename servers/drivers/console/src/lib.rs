@@ -1,10 +1,10 @@
 //! The console: a serial port as a terminal. The driver is the program of this package, an ordinary
-//! server of root's (ARCHITECTURE U9); [`client`] is how another server uses it, without ever
-//! waiting for it (U6).
+//! server of root's; [`client`] is how another server uses it, without ever waiting for it
+//! (docs/src/architecture.md).
 //!
-//! The two share an [`Area`](area::Area) with a [`ring`] of bytes each way. Who has put something
-//! into a ring, or taken something out of one whose writer waits, notifies the other.
-//! `interfaces/console.defs` is the interface.
+//! The two share an [`Area`](area::Area) with a [`ring`] of bytes each way. A side that has put
+//! something into a ring notifies the other, and so does a side that has taken something out of a
+//! ring whose writer waits. `interfaces/console.defs` is the interface.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

@@ -22,7 +22,7 @@ rt::heap!(32 << 10);
 /// Where the client's area is mapped.
 const AREA: u64 = 0x4000_0000;
 
-/// The registers behind I/O ports.
+/// The registers of a port, accessed by I/O ports.
 struct Ports {
     first: u16,
 }
@@ -86,7 +86,7 @@ impl Client {
     }
 }
 
-/// Nobody uses the console: what comes is lost.
+/// There is no client: input is lost.
 struct Nobody;
 
 impl Line for Nobody {

@@ -8,7 +8,7 @@ pub trait Registers {
     fn write(&mut self, register: u8, value: u8);
 }
 
-/// Who has bytes for the port and takes those that come.
+/// The side that has bytes for the port and takes those that come.
 pub trait Line {
     /// Whether there is room for a byte. Where there is none, the port is to be served again once
     /// there is.
@@ -62,7 +62,7 @@ const ROUNDS: usize = 1000;
 #[derive(Debug)]
 pub struct Uart<R> {
     registers: R,
-    /// Bytes that the transmitter takes at once.
+    /// How many bytes the transmitter takes without waiting.
     depth: usize,
     enabled: u8,
     /// Modem control, as it was written last.
