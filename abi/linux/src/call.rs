@@ -80,7 +80,7 @@ impl<M: Machine> Call<'_, M> {
         }
         match self.system().host.shortage() {
             Shortage::None => false,
-            // Users who have much make room for the others.
+            // Users with much memory make room for the others.
             Shortage::Low => !self.thread.credentials().is_privileged() && !self.account().has_little(),
             Shortage::Critical => true,
         }

@@ -86,9 +86,9 @@ impl<M: Machine> Linux<M> {
     }
 
     /// The result of a call that only asks for something, or moves a few bytes to or from a device
-    /// that never waits, if there is one at once. It sends no signals, and `None` means that
-    /// nothing was done. For a thread that stays in its program as far as others know: neither
-    /// [`Linux::serve_call`] nor [`Linux::leave`] is part of it.
+    /// that never waits, if the result is known without waiting. The call sends no signals. `None`
+    /// means that nothing was done. For other threads this thread stays in its program all the
+    /// time: neither [`Linux::serve_call`] nor [`Linux::leave`] is part of this.
     pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &Request) -> Option<u64> {
         let call = Call { linux: self, thread, arguments: request.arguments };
         match calls::at_once(&call, request.number)? {

@@ -1,5 +1,4 @@
-//! What the system consists of, for whoever asks (/proc/macadamia) and for the first lines on the
-//! console.
+//! What the system consists of: the text of /proc/macadamia and the first lines on the console.
 
 use crate::processor;
 use alloc::format;

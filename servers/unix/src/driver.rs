@@ -1,4 +1,4 @@
-//! What the server needs of the machine beside memory: threads, tasks, the console.
+//! What the server needs of the machine in addition to memory: threads, tasks, the console.
 
 use crate::about;
 use crate::bounce::Library;
@@ -84,7 +84,8 @@ impl Driver<L4Machine> for L4Driver {
             KernError::ResourceShortage => Error::EAGAIN,
             other => error(other),
         })?;
-        // Once: other threads of the space may be about to use what would be mapped anew.
+        // Only once: mapping these pages again could disturb other threads of the space that use
+        // them.
         if space.is_first_use() {
             if let Some(library) = &self.library {
                 library.install(&self.machine, memory, &space)?;

@@ -41,7 +41,7 @@ impl Environment for L4Environment {
 
     fn fill_random(&self, bytes: &mut [u8]) {
         let mut random = self.random.lock();
-        // When each request comes is known to nobody exactly.
+        // No program knows exactly when each request comes.
         random.stir([processor::time_stamp(), bytes.len() as u64, 0]);
         random.fill(bytes);
     }

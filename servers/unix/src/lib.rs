@@ -1,4 +1,5 @@
-//! `unix` as a library: everything of the Unix server but the machine below (ARCHITECTURE U4).
+//! `unix` as a library: everything of the Unix server but the machine below
+//! (docs/src/architecture.md).
 //!
 //! A thread of a program is a task of the server: it lets the thread run, waits until it comes back
 //! (a system call, a page fault, an exception, a recall), serves that through [`abi_linux`] and

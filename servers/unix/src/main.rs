@@ -181,15 +181,16 @@ async fn live(
 
 /// Ends the whole system.
 pub(crate) fn end(status: u8) -> ! {
-    // Where whoever started the machine finds it, whatever the emulator's exit status can hold.
+    // On the console, where the whole status can be read, however few bits the emulator's exit
+    // status has.
     say(format_args!("guest: status {status}"));
-    // An emulator's own status has no room for more; whoever wants to know all of it reads the log.
+    // An emulator's own exit status cannot hold a larger number; the line above has the whole one.
     let refused = root::end_system(End::PowerOff(status.min(LARGEST_STATUS)));
     say(format_args!("unix: the system could not be ended: {refused:?}"));
     root::exit(status.into())
 }
 
-/// Starts the whole machine anew.
+/// Restarts the whole machine.
 pub(crate) fn restart() -> ! {
     say(format_args!("unix: the machine starts anew"));
     let refused = root::end_system(End::Reboot);

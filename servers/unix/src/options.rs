@@ -8,7 +8,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How system calls of programs are delivered (ARCHITECTURE K9).
+/// How system calls of programs are delivered (docs/src/architecture.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// As a message of the kernel.
@@ -32,12 +32,12 @@ pub struct Options {
     pub quiet: bool,
     /// Whether the console says first what has been started.
     pub greet: bool,
-    /// Whether the console's line carries commands beside what is typed
+    /// Whether the console's line carries commands in addition to what is typed
     /// ([`crate::console::listen`]).
     pub commands: bool,
     /// Seconds since 1970-01-01 00:00:00 UTC at the start of the machine.
     pub time: u64,
-    /// Variables for the first program, as `NAME=VALUE`, beside the usual ones.
+    /// Variables for the first program, as `NAME=VALUE`, in addition to the usual ones.
     pub environment: Vec<Vec<u8>>,
     /// The first program and its arguments; none: the system's own init.
     pub command: Vec<Vec<u8>>,

@@ -18,11 +18,11 @@ const AREA: u64 = 0x0500_0000_0000;
 /// The notification bit for news of it; bit 0 is the executor's.
 const NEWS: u64 = 2;
 
-/// The console's driver, and who waits for it.
+/// The console's driver, and the tasks that wait for it.
 pub(crate) struct Port {
     /// None: there is no driver.
     ends: Option<(SpinLock<Output>, SpinLock<Input>)>,
-    /// Those who wait for input or for room.
+    /// The tasks that wait for input or for room.
     queue: PollQueue,
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct PortEvents(pub(crate) Arc<Port>);
 
 impl Others for PortEvents {
     fn message(&mut self, _message: OtherMessage) -> Option<UserMessage> {
-        // Nobody has anything to ask of this server.
+        // This server answers requests of its programs only.
         None
     }
 
@@ -106,6 +106,6 @@ impl Others for PortEvents {
 /// Root's console makes its own carriage returns, and knows text only.
 fn print(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).replace('\r', "");
-    // Nobody could be told that it does not work.
+    // If this does not work, there is no other place where it could be reported.
     let _ = Console.write_str(&text);
 }

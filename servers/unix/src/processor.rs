@@ -47,8 +47,8 @@ pub(crate) fn name() -> String {
 /// Bit of leaf 1, ECX: the processor has a random source.
 const RDRAND: u32 = 1 << 30;
 
-/// What the processor knows that nobody can predict: its random source where it has one, and its
-/// time-stamp counter.
+/// What the processor knows that no program can predict: its random source where it has one, and
+/// its time-stamp counter.
 pub(crate) fn entropy() -> [u64; 3] {
     let has_source = __cpuid(1).ecx & RDRAND != 0;
     let random = || if has_source { random_word() } else { 0 };

@@ -7,7 +7,7 @@ use rt::root::{Console, Status};
 
 /// Prints a line in one go, so that no other server's text comes in between.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
-    // Nobody could be told that the console does not work.
+    // If the console does not work, there is no other place where that could be reported.
     let _ = Console.write_str(&alloc::format!("{line}\n"));
 }
 

@@ -18,7 +18,7 @@ use unix::sync::SpinLock;
 use unix::thread::{End, Host, Shortage, Thread};
 use unix::{BoxFuture, Error, Result};
 
-/// What the server needs of the system below it, beside [`Machine`].
+/// What the server needs of the system below it, in addition to [`Machine`].
 pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// A thread of the machine.
     type Thread: UserThread<Task = Self::Task>;
@@ -30,7 +30,7 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// run yet. `EAGAIN`, `ENOMEM`.
     fn create_thread(&self, memory: &Arc<Memory<M>>) -> impl Future<Output = Result<Self::Thread>> + Send;
 
-    /// Runs `task` beside all others. `ENOMEM`.
+    /// Runs `task` concurrently with all others. `ENOMEM`.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<Self::Task>;
 
     /// Shows bytes on the console, after those of earlier calls.

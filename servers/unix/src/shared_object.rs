@@ -14,7 +14,7 @@ use machine::L4Machine;
 use unix::memory::Memory;
 use unix::{Error, Result};
 
-/// Where it lies: between what programs may use and the UTCBs, behind the page of bounce mode.
+/// Where it lies: between what programs may use and the UTCBs, after the page of bounce mode.
 pub(crate) const ADDRESS: u64 = 0x7fff_8000_2000;
 
 /// Where a thread finds its processor's number, from its GS base.

@@ -282,7 +282,7 @@ async fn complain<M: Machine>(thread: &Arc<Thread<M>>, command: &Command, error:
     let line = [b"cannot run '", name, alloc::format!("': {error:?}\n").as_bytes()].concat();
     if let Ok(file) = thread.descriptors().get(2) {
         let context = thread.context();
-        // There is nobody else to tell.
+        // There is no other place to report an error of this write.
         let _ = file.write(&context.caller(), &mut Bytes::of(&line)).await;
     }
 }

@@ -112,8 +112,8 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_left_out() {
-        // Negotiation, another option's, too short, too long, nonsense: the text goes on behind
-        // each.
+        // Negotiation, another option's, too short, too long, nonsense: after each the text goes
+        // on.
         for command in [
             &b"\xff\xfb\x1f"[..],
             b"\xff\xfa\x18\0xterm\xff\xf0",

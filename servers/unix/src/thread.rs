@@ -40,7 +40,7 @@ pub enum Event {
 /// How a thread goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// Behind its system call, with this result; no other register changes.
+    /// After its system call, with this result; no other register changes.
     Return(u64),
     /// With the registers that it has: what faulted is tried again, what was recalled goes on.
     Unchanged,
@@ -80,7 +80,8 @@ pub trait UserThread: unix::thread::UserThread + Sized + 'static {
 
 /// Serves those system calls of a thread that need not wait, without its task.
 pub trait CallsAtOnce: Send + Sync {
-    /// The result, if there is one at once; `None`, with nothing done: the call becomes an event.
+    /// The result, if it is known without waiting. `None`: nothing was done, and the call becomes
+    /// an event.
     fn call(&self, request: &Request) -> Option<u64>;
 }
 

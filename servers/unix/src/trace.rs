@@ -1,5 +1,5 @@
-//! System calls in the log, a line each, in the manner of strace(1): for whoever looks for what a
-//! program does.
+//! System calls in the log, a line each, in the manner of strace(1), to find out what a program
+//! does.
 
 use crate::Driver;
 use crate::server::Server;

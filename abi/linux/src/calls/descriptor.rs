@@ -211,7 +211,7 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
         // The signal is SIGIO always.
         SETSIG if argument == 0 => Ok(0),
         GETSIG => Ok(0),
-        // Nobody has a lease.
+        // No file has a lease.
         GETLEASE => Ok(UNLOCKED),
         SETPIPE_SZ | GETPIPE_SZ => {
             let end = file.object_as::<unix::pipe::PipeEnd>().ok_or(Error::EBADF)?;

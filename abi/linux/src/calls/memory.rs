@@ -125,8 +125,8 @@ pub(crate) async fn msync<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// mincore(2): pages are not taken from programs behind their backs, so what is mapped counts as
-/// there.
+/// mincore(2): all mapped pages count as there. There is no swap space, so no program has pages
+/// that were paged out to it.
 pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.arg(0).is_multiple_of(4096) {
         return Err(Error::EINVAL.into());

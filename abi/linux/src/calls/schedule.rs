@@ -140,7 +140,7 @@ pub(crate) async fn sched_setattr<M: Machine>(call: &Call<'_, M>) -> Done {
     if same { Ok(0) } else { Err(Error::EPERM.into()) }
 }
 
-/// ioprio_get(2): nobody has set a priority of input and output.
+/// ioprio_get(2): no priority of input and output has been set.
 pub(crate) fn ioprio_get<M: Machine>(call: &Call<'_, M>) -> Done {
     match call.uint(0) {
         1 => thread(call, 1).map(|_| 0).map_err(Into::into),

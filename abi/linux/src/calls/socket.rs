@@ -318,7 +318,7 @@ fn received_count(socket: &UnixSocket, received: &Received, flags: u32) -> u64 {
     if whole { received.length as u64 } else { received.count as u64 }
 }
 
-/// Whose address a receive shows: nobody's without a name.
+/// The address that a receive shows as the source; none for a sender without a name.
 fn source(socket: &UnixSocket, received: &Received) -> Option<UnixAddress> {
     let source = match socket.kind() {
         SocketType::Stream => socket.peer_address().unwrap_or_default(),
@@ -512,7 +512,7 @@ fn option_value(socket: &UnixSocket, options: &SocketOptions, option: u32) -> Re
         PASS_CREDENTIALS => number(options.pass_credentials.into()),
         PEER_CREDENTIALS => match socket.peer_credentials() {
             Some(credentials) => to_credentials(credentials).to_vec(),
-            // No process, and nobody's ids.
+            // No process, and the ids that mean "no user" and "no group".
             None => [number(0), number(u32::MAX), number(u32::MAX)].concat(),
         },
         RECEIVE_LOW => number(1),

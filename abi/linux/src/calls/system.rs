@@ -138,7 +138,8 @@ pub(crate) fn vhangup<M: Machine>(call: &Call<'_, M>) -> Done {
 pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
     const MAGIC: u32 = 0xfee1_dead;
     const MAGICS: [u32; 4] = [672_274_793, 85_072_278, 369_367_448, 537_993_216];
-    /// Ctrl-Alt-Del is somebody else's: nothing to switch off.
+    /// Switches off that Ctrl-Alt-Del restarts the machine. This server does not handle these keys,
+    /// so there is nothing to do.
     const KEYS_OFF: u32 = 0;
     if !call.thread.credentials().is_privileged() {
         return Err(Error::EPERM.into());

@@ -91,7 +91,7 @@ impl MessageHeader {
     pub const SIZE: usize = 56;
     /// Where msg_namelen is.
     pub const NAME_LENGTH_AT: u64 = 8;
-    /// Where msg_controllen is, with msg_flags behind it.
+    /// Where msg_controllen is, with msg_flags after it.
     pub const CONTROL_LENGTH_AT: u64 = 40;
 
     /// From memory.
@@ -207,7 +207,7 @@ impl ControlWriter {
 }
 
 /// A time-out (struct timeval): 0 is none. `EDOM` if its microseconds are not below one second; a
-/// negative one is over at once.
+/// negative one ends immediately.
 pub fn timeout(bytes: &[u8; 16]) -> Result<Option<Duration>> {
     let (seconds, microseconds) = (bytes.i64_at(0)?, bytes.i64_at(8)?);
     if !(0..1_000_000).contains(&microseconds) {

@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// Where the process has memory: random bytes, words that make sense, paths; behind it, nothing.
+/// Where the process has memory: random bytes, words that make sense, paths; after it, nothing.
 const MEMORY: u64 = 0x1000_0000;
 const WORDS: u64 = MEMORY + 0x1000;
 const PATHS: u64 = MEMORY + 0x2000;
@@ -252,8 +252,8 @@ fn run_seeds(frames: u32, seeds: impl Iterator<Item = u64> + Clone + 'static, ca
     });
 }
 
-/// Waits until no child is left. Whoever has not ended when all calls are made may wait for ever:
-/// it has some seconds.
+/// Waits until no child is left. A child that has not ended when all calls are made may wait for
+/// ever: it has some seconds.
 async fn reap_all(p: &mut Program, seed: u64, left: &Cell<u64>) -> Result<(), Gone> {
     let mut patience = 0;
     let mut last = left.get();

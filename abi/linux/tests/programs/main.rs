@@ -21,8 +21,7 @@ fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Runs `main` and demands that it reached its end, that nobody is left, and that no memory or
-/// thread is.
+/// Runs `main` and demands that it reached its end, and that no process, memory or thread is left.
 fn run(main: impl AsyncFn(&mut Program) -> Result<(), world::Gone> + 'static) -> Rc<World> {
     let world = World::new();
     run_in(&world, main);

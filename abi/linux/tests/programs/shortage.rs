@@ -1,4 +1,4 @@
-//! When memory runs out: who ends, and that the others only wait.
+//! When memory runs out: which process ends, and that the others only wait.
 
 use crate::run_in;
 use crate::world::{DATA, Gone, Program, World};
@@ -171,7 +171,7 @@ fn wishes_count_and_who_may_not_end_lives() {
                     take_most(p).await?;
                     p.take(2 * LEFT).await?;
                     p.pass(SECOND).await?;
-                    // Nobody is left who may be ended: it is itself who has to end.
+                    // No other process is left that may be ended: this one has to end itself.
                     loop {
                         p.take(1).await?;
                     }
@@ -292,8 +292,8 @@ fn what_processes_count_for() {
                 assert_eq!(score(p, "self").await?, 0);
                 assert_eq!(wish(p, " 500\n").await?, 5);
                 assert!(score(p, "self").await? > 1300);
-                // Who has lost the privilege to lower it can raise it, and come back to what it was
-                // when that was lost.
+                // A process that has lost the privilege to lower the value can raise it, and lower
+                // it again to what it was when the privilege was lost.
                 assert_eq!(p.call(105, &[1000]).await?, 0);
                 // Its files are the superuser's until it says again that it may be looked at.
                 let path = p.string(DATA + 0x100, "/proc/self/oom_score_adj").await?;

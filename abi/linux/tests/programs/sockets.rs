@@ -77,7 +77,7 @@ fn a_server_and_a_client() {
         assert_eq!(p.load_u32(DATA + 0x100).await?, 2, "the client has no name");
         assert_eq!(p.call(72, &[1, 1]).await?, 1, "close on exec");
         assert_eq!(p.call(72, &[1, 3]).await? & NONBLOCK as i64, NONBLOCK as i64);
-        // Who is it?
+        // Which process is the client?
         p.store(DATA + 0x100, &12u32.to_le_bytes()).await?;
         assert_eq!(p.call(55, &[1, 1, 17, DATA + 0x110, DATA + 0x100]).await?, 0);
         assert_eq!(u64::from(p.load_u32(DATA + 0x110).await?), child as u64);
@@ -93,7 +93,7 @@ fn a_server_and_a_client() {
         assert_eq!(p.call(1, &[1, DATA + 0x200, 6]).await?, 6);
         assert_eq!(p.call(48, &[1, 1]).await?, 0);
         assert_eq!(p.wait(0).await?.1, 0);
-        // A write to nobody: EPIPE, with a signal unless that is not wanted.
+        // A write without a receiver: EPIPE, with a signal unless that is not wanted.
         assert_eq!(p.call(44, &[1, DATA, 1, 0x4000, 0, 0]).await?, -32);
         assert_eq!(p.call(87, &[DATA + 2]).await?, 0);
         Ok(())
@@ -174,7 +174,7 @@ fn datagrams_have_bounds_and_senders() {
         p.store(DATA + 0x400, &bytes(&[0, 5000])).await?;
         assert_eq!(p.call(54, &[0, 1, 20, DATA + 0x400, 16]).await?, 0);
         assert_eq!(p.call(45, &[0, DATA + 0x280, 3, 0, 0, 0]).await?, EAGAIN);
-        // Several at once.
+        // Several messages in one call.
         for at in [DATA + 0x500, DATA + 0x540] {
             p.store(at, &bytes(&[DATA, here, DATA + 0x580, 1, 0, 0, 0, 0])).await?;
         }

@@ -637,7 +637,7 @@ impl Program {
         Ok(())
     }
 
-    /// Does not come to its server for so long, whoever calls for it.
+    /// Computes for so long: meanwhile it does not come to its server, even if it is recalled.
     pub(crate) async fn compute(&self, microseconds: u64) {
         let machine = self.world.machine.clone();
         machine.sleep_until(machine.now() + microseconds).await;

@@ -290,7 +290,7 @@ impl Replay {
         const NO_HANG: u64 = 1;
         let (mut who, mut options) = (word(record, 0), word(record, 2));
         if expected == 0 {
-            // Nobody had ended yet: a matter of time.
+            // No child had ended yet: a matter of time.
             return Ok(None);
         }
         if expected > 0 {
