@@ -151,7 +151,8 @@ impl Futexes {
         let key = words.key(address, shared).await?;
         let place = self.join(key, bits);
         if words.load(address).await? != expected {
-            // Woken already: that wake was counted, so it happened.
+            // If the waiter was woken already, the waking thread has counted it, so the call
+            // succeeds.
             return if place.leave() { Ok(()) } else { Err(Error::EAGAIN) };
         }
         place.woken().await;

@@ -21,7 +21,7 @@ impl RobustList {
     /// The thread must not execute any more. A list that cannot be read is left where it becomes
     /// unreadable.
     pub async fn release(self, futexes: &Futexes, words: &impl Words, thread: u32) {
-        // A damaged list is the program's own loss.
+        // A damaged list harms only the program itself, so errors are ignored.
         let _ = self.walk(futexes, words, thread).await;
     }
 

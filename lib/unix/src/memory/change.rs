@@ -88,7 +88,7 @@ impl<M: Machine> Memory<M> {
                 return Err(Error::EINVAL);
             }
         }
-        // What is moved may be cut at both ends, and what is there at the other place too.
+        // The moved region may be cut at both ends, and so may a region that is at the new place.
         regions.check_cuts(&range)?;
         if how != Move::No {
             regions.check_room()?;
@@ -183,7 +183,8 @@ impl<M: Machine> Memory<M> {
         hold.protection = protection(region.rights);
         let target = self.map.map(&hold).await.map_err(map_error)?;
         let new = target..target + new_length;
-        // What was there is gone, whatever comes.
+        // The mapping that was at the new place is gone, even if a later step fails. So the table
+        // shows zeros there now.
         regions.replace(Region {
             kind: super::RegionKind::Zeros,
             shared: false,
@@ -194,7 +195,8 @@ impl<M: Machine> Memory<M> {
             Err(error) => Err(error),
         };
         if let Err(error) = done {
-            // Where not even that can be done, the zeros stay, in the table as well.
+            // If not even the deallocation succeeds, the zeros stay mapped, and the table shows
+            // them, too.
             if self.map.deallocate(target, new_length).await.is_ok() {
                 regions.remove(new);
             }
@@ -223,8 +225,8 @@ impl<M: Machine> Memory<M> {
             return Ok(());
         }
         let mut regions = self.regions.lock().await;
-        // One after the other: a list of them all may be long. What is done may join one with its
-        // neighbours.
+        // Look up one region at a time. A list of them all could be long, and a change may join a
+        // region with its neighbours.
         let mut from = range.start;
         while from < range.end
             && let Some(region) = regions.first_touching(from..range.end)

@@ -1,4 +1,4 @@
-//! Files in Mach objects: one page cache for read, write and mappings (U7).
+//! Files in Mach objects: one page cache for read, write and mappings.
 
 use super::user::at_once;
 use super::{PAGE, map_error};
@@ -53,7 +53,7 @@ impl<M: Machine> Pager<M> for InitialPager {
     }
 
     fn data_return<'a>(&'a self, _data: DataReturn<'a, M>) -> mach::vm::BoxFuture<'a, KernResult> {
-        // There is no other place for them.
+        // The object has no storage to which a page could be written.
         alloc::boxed::Box::pin(core::future::ready(Err(KernError::ResourceShortage)))
     }
 }
@@ -316,8 +316,8 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
     fn truncate(&self, size: u64) -> Answer<'_, ()> {
         Answer::later(async move {
             let _alone = self.resize.lock().await;
-            // A page whose tail cannot be read for clearing keeps it; what is beyond is gone either
-            // way.
+            // If the page at the new end cannot be read in to clear its tail, it keeps the tail.
+            // The pages after it are freed either way.
             let _ = self.object.set_size(size).await;
             let mut state = self.state.lock();
             state.size = size;

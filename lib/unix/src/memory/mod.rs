@@ -83,7 +83,7 @@ pub struct Details {
     pub auxiliary: alloc::vec::Vec<(u64, u64)>,
     /// Its file.
     pub executable: Option<Arc<OpenFile>>,
-    /// Keeps that from being written.
+    /// Keeps the executable from being written.
     pub execution: Option<Arc<Execution>>,
 }
 
@@ -97,7 +97,7 @@ pub struct Memory<M: Machine> {
     stack_limit: AtomicU64,
 }
 
-/// Pages that are brought in before others have their turn.
+/// Pages that are brought in before other requests have their turn.
 const POPULATE_TURN: u32 = 64;
 /// Pages kept free below a stack.
 const STACK_GUARD: u64 = 256 * PAGE;
@@ -281,7 +281,7 @@ impl<M: Machine> Memory<M> {
         if address < self.layout.low { Err(Error::EPERM) } else { Ok(()) }
     }
 
-    /// Where to try first, and then.
+    /// The place to try first, and the place to try if that fails.
     fn placement(&self, regions: &Regions, place: Place, length: u64) -> (Placement, [Option<Placement>; 2]) {
         match place {
             Place::Fixed(address) => (Placement::Replace(address), [None, None]),

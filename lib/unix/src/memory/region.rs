@@ -157,8 +157,8 @@ pub struct Usage {
     pub shared: u64,
 }
 
-/// Regions that an address space may have, about (Linux's vm.max_map_count): each takes memory of
-/// the server's.
+/// About how many regions an address space may have (Linux's vm.max_map_count). There is a limit
+/// because each takes some of the server's memory.
 pub const REGIONS_MAXIMUM: usize = 65530;
 /// Bytes that a region takes, here and in Mach's map, and how many regions are charged together.
 const REGION_BYTES: u64 = 512;
@@ -213,7 +213,7 @@ impl Regions {
         Ok(child)
     }
 
-    /// There are none any more.
+    /// Removes all regions.
     pub(super) fn clear(&mut self) {
         self.by_start.clear();
         self.usage = Usage::default();
@@ -343,8 +343,8 @@ impl Regions {
         }
     }
 
-    /// Takes what lies in `range` out. There may be tens of thousands: no list is made of them,
-    /// here and below.
+    /// Takes what lies in `range` out. There may be tens of thousands of regions, so here and below
+    /// no list of them is made.
     pub(super) fn remove(&mut self, range: Range<u64>) {
         self.cut(range.start);
         self.cut(range.end);
@@ -472,7 +472,8 @@ mod tests {
     }
 
     proptest! {
-        /// The sum that is kept is the sum of the parts, and neighbours that could be one are one.
+        /// The usage that is kept is the sum of the regions' usages, and neighbours that could be
+        /// joined are joined.
         #[test]
         fn the_sum_is_that_of_the_regions(steps in prop::collection::vec(step(), 1..60)) {
             let mut regions = Regions::new(1 << 40, &account()).unwrap();

@@ -79,7 +79,7 @@ impl<M: Machine> Memory<M> {
         let mut piece = [0; 256];
         while string.len() < limit {
             let at = address.wrapping_add(string.len() as u64);
-            // No further than the page's end: the next may not be there.
+            // Read no further than the page's end: the next page may not be mapped.
             let to_page_end = (PAGE - at % PAGE) as usize;
             let length = piece.len().min(to_page_end).min(limit - string.len());
             self.copy_in(at, &mut piece[..length]).await?;
@@ -270,7 +270,7 @@ impl<M: Machine> UserBuffer for UserRanges<M> {
             let access = if write { Protection::WRITE } else { Protection::READ };
             for (index, page) in pages.into_iter().enumerate() {
                 let done = memory.resolve(page, access).await;
-                // A later page that cannot be had is an error of the copy that comes to it.
+                // If a later page cannot be made resident, the copy that comes to that page fails.
                 if index == 0 && done.is_err() {
                     return Err(Error::EFAULT);
                 }

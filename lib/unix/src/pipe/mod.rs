@@ -71,7 +71,8 @@ pub struct PipeEnd {
 /// flags of both. `ENFILE` if the user has too many.
 pub fn pipe(caller: &Caller<'_>, flags: OpenFlags) -> Result<(Arc<OpenFile>, Arc<OpenFile>)> {
     let pipe = Pipe::new((caller.identity.user, caller.identity.group), caller).ok_or(Error::ENFILE)?;
-    // The writer is there before the reader looks: its leaving is a hang-up.
+    // The reader counts as having had a writer from the beginning, so that it sees a hang-up when
+    // the writer leaves.
     let (read, write) = (PipeEnd::open(&pipe, true, false, 0), PipeEnd::open(&pipe, false, true, 0));
     Ok((
         OpenFile::of_object(read, flags | OpenFlags::READ),
@@ -163,7 +164,8 @@ impl Pipe {
         }
         let capacity = capacity.max(1).next_multiple_of(PAGE_SIZE).next_power_of_two();
         let mut state = self.state.lock();
-        // What is given back is there no longer when it is not charged any more.
+        // A smaller storage is set before its charge is made smaller, so that the pipe never holds
+        // memory that is not charged.
         if capacity < state.room.bytes() {
             state.bytes.set_capacity(capacity)?;
         }

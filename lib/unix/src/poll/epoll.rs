@@ -110,8 +110,8 @@ impl Epoll {
         if inner.as_ref().is_some_and(|inner| core::ptr::eq(&**inner, self)) {
             return Err(Error::EINVAL);
         }
-        // One at a time, or two instances could come to watch each other, and a change would go
-        // round for ever.
+        // Only one instance is nested at a time. Otherwise two threads could make two instances
+        // watch each other, and a change would go round for ever.
         let _nesting = (inner.is_some() || self.is_watched()).then(|| NESTING.lock());
         nesting::check(self, file)?;
         delay("epoll may be added");
@@ -242,7 +242,8 @@ impl Epoll {
                 for item in &items {
                     match item.settings.lock().settings {
                         EpollSettings { once: false, edge: false, .. } => state.ready.push_back(item.clone()),
-                        // Before the look: a change after it queues the item again.
+                        // Cleared before the file is looked at: so a change after the look queues
+                        // the item again.
                         _ => item.queued.store(false, Ordering::Relaxed),
                     }
                 }
@@ -277,11 +278,13 @@ impl Epoll {
             }
             state.ready.retain(|other| !Arc::ptr_eq(other, item));
         }
-        // A change before it was taken off did not queue it.
+        // A change that came before the item was taken off the list did not queue it, so look at
+        // the file again.
         item.check(file);
     }
 
-    /// Items whose time has come announce nothing themselves. Whether there are any.
+    /// Queues the items of files that became ready because a time has come: such files wake no
+    /// waiter. Returns whether there are any.
     fn queue_due_items(&self, look: &mut Look) -> bool {
         let mut found = false;
         for item in self.timed_items() {

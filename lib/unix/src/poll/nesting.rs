@@ -26,7 +26,8 @@ type Ways = [u32; CHAIN_MAXIMUM];
 /// too many instances would watch each other in a chain, or a file be watched by too many ways.
 pub(super) fn check(outer: &Epoll, file: &OpenFile) -> Result<()> {
     let Some(inner) = file.object_as::<Epoll>() else {
-        // By a single instance there may be any number of ways.
+        // If no other instance watches `outer`, each way has one instance only, and of those there
+        // may be any number.
         return if outer.is_watched() { check_file(outer, file) } else { Ok(()) };
     };
     let mut below = Below { outer, heights: BTreeMap::new(), files: BTreeMap::new() };

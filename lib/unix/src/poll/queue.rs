@@ -40,7 +40,9 @@ impl Waiters {
         self.list.get_mut(index)
     }
 
-    /// Takes one out: a step, however many there are, on the average of as many as have left.
+    /// Takes one registration out and returns its waker. On the average this takes constant time
+    /// after the search, however many registrations there are: the list is cleaned up only when
+    /// half of its waiters have left.
     fn take(&mut self, registration: Registration) -> Option<Waker> {
         let waker = self.find(registration)?.waker.take()?;
         self.left += 1;
@@ -102,8 +104,8 @@ impl PollQueue {
         let mut from = 0;
         let mut end = None;
         loop {
-            // A bounded batch under the lock; ids only grow, so later registrations are not
-            // visited.
+            // A bounded batch under the lock; ids only grow, so registrations that are made later
+            // are not woken.
             let mut batch: [Option<Waker>; 8] = Default::default();
             let mut filled = 0;
             {

@@ -122,7 +122,8 @@ impl FileObject for TimerFile {
     fn next_change(&self) -> Option<Duration> {
         let now = self.now();
         let next = self.armed.lock().next?;
-        // Ready already: a reader changes that, not time.
+        // The timer is ready already. Only a read changes that, so there is no time at which it
+        // changes by itself.
         let until = next.checked_sub(now).filter(|until| !until.is_zero())?;
         Some(self.environment.monotonic().saturating_add(until))
     }

@@ -46,9 +46,10 @@ pub async fn poll(environment: &dyn Environment, watches: &mut [Watch], deadline
     Polling { environment, watches, deadline, registrations: Vec::new(), sleep: None }.await
 }
 
-/// Files that are waited for by being told of their changes.
+/// Up to this many files, poll registers with each file's queue. With more it looks at them
+/// periodically.
 const REGISTERED: usize = 4096;
-/// Files that are looked at before others have their turn.
+/// Files that are looked at before other requests have their turn.
 const TURN: u32 = 256;
 
 /// For so many files that a look at all of them takes long: looks at them again and again, the less

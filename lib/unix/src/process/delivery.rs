@@ -48,7 +48,7 @@ impl Table {
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     if let Some(mask) = thread.saved_mask.take() {
                         thread.blocked = mask;
-                        // What that unblocks is delivered now.
+                        // Signals that the old mask does not block are delivered now.
                         continue;
                     }
                     thread.is_in_program = true;
@@ -141,7 +141,7 @@ impl Table {
     fn take_next(&mut self, tid: Pid) -> Option<SignalInformation> {
         let thread = self.threads.get(&tid)?;
         let allowed = !thread.blocked;
-        // As after most calls.
+        // The common case: no signal is pending.
         if thread.pending.is_empty() && self.processes.get(&thread.pid)?.pending.is_empty() {
             return None;
         }

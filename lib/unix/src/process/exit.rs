@@ -35,8 +35,8 @@ impl Table {
         }
     }
 
-    /// Ends process `pid` so that its memory comes back, or, if it is ending, lets it wait for
-    /// none.
+    /// Ends process `pid` so that its memory comes back. If it is ending already, it does not wait
+    /// for memory from now on.
     pub fn end_for_memory(&mut self, pid: Pid) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.gives_memory = true;
@@ -101,7 +101,8 @@ impl Table {
 
     /// Follows up on a thread of `pid` having gone while others remain.
     pub(super) fn thread_left(&mut self, pid: Pid) {
-        // It may have been the one chosen to take a signal, or the last one that had not stopped.
+        // The thread may have been the one that was chosen to take a signal, or the last one that
+        // had not stopped.
         self.wake_takers(pid);
         self.finish_stop(pid);
         if let Some(executing) = self.processes.get(&pid).and_then(|process| process.executing) {

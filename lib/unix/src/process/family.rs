@@ -300,7 +300,8 @@ impl Table {
             self.take_leader_place(tid, pid);
         }
         let own_ids = program.credentials.acts_for_itself();
-        // In this order: a change of ids forbids what the new program would permit.
+        // The order matters: a change of ids makes the process one that others may not inspect, and
+        // the new program's own setting must not undo that.
         if let Some(process) = self.processes.get_mut(&pid) {
             process.is_dumpable = own_ids && program.is_readable;
         }

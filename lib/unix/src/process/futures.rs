@@ -11,8 +11,8 @@ use core::future::{Future, poll_fn};
 use core::pin::{Pin, pin};
 use core::task::{Context, Poll};
 
-/// The processes of a system. All requests of one thread are polled by one task: that is what is
-/// woken.
+/// The processes of a system. All requests of one thread are polled by one async task. Waking the
+/// thread means waking this task.
 pub struct Processes {
     table: SpinLock<Table>,
 }

@@ -38,7 +38,7 @@ impl core::fmt::Display for Pid {
     }
 }
 
-/// A process, told from all others that have had or will have its id.
+/// One process, distinguished from all others that have had or will have the same id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExactPid {
     pid: Pid,
@@ -139,7 +139,8 @@ mod tests {
     }
 
     proptest! {
-        /// Never an id in use, and every id is found before `None` is said.
+        /// An id that is in use is never handed out, and every free id is handed out before the
+        /// result is `None`.
         #[test]
         fn unique(frees in prop::collection::vec(any::<prop::sample::Index>(), 0..300)) {
             let mut ids = Allocator::new(70);

@@ -85,8 +85,8 @@ impl<T> Records<T> {
 /// How the table reaches a thread that is running its program.
 pub trait Control: Send + Sync {
     /// Makes the thread come to its server at its next user boundary, on whatever processor it
-    /// runs, also if it is only about to enter its program (K15). Does not wait and does not call
-    /// back.
+    /// runs, also if it is only about to enter its program (docs/src/architecture.md, K15). Does
+    /// not wait and does not call back.
     fn recall(&self);
 
     /// The processor time that the thread of the machine has used since it was made: in its
@@ -168,7 +168,7 @@ pub struct Process {
     pub(super) child_waiters: Vec<Pid>,
     /// The thread of the parent that vfork suspends until this process execs or ends.
     pub(super) vfork_parent: Option<Pid>,
-    /// It ends so that its memory comes back, and waits for none meanwhile.
+    /// It ends so that its memory comes back, and does not wait for memory until then.
     pub(super) gives_memory: bool,
     /// The thread that is replacing the program and waits for the others to end.
     pub(super) executing: Option<Pid>,

@@ -55,7 +55,7 @@ pub struct PeerCredentials {
 }
 
 impl PeerCredentials {
-    /// The caller's.
+    /// The caller's credentials.
     pub fn of(caller: &Caller<'_>) -> PeerCredentials {
         PeerCredentials {
             process: caller.process.process(),

@@ -55,7 +55,7 @@ impl Rights {
         let is_free = [Capability::Resource, Capability::Administrator];
         let is_free = is_free.into_iter().any(|capability| caller.identity.has(capability));
         let count = files.len() as u64;
-        // What there is before this message counts, as on Linux.
+        // Only the descriptors in flight before this message count against the limit, as on Linux.
         let allows = |sum: u64| is_free || sum - count <= limit;
         let charge = caller.process.account().charge(Kept::DescriptorsInFlight, count, allows);
         let charge = Some(charge.ok_or(Error::ETOOMANYREFS)?);

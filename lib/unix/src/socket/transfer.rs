@@ -13,7 +13,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// What is counted for a message beyond its bytes.
+/// Bytes that are counted for each message in addition to its contents.
 const OVERHEAD: usize = 64;
 /// Bytes that one piece of a stream has at most.
 const PIECE: usize = 65536;
@@ -328,7 +328,7 @@ impl UnixSocket {
     pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, NotDone> {
         let mut state = self.state.lock();
         if self.kind != SocketType::Datagram && !matches!(state.role, Role::Connected(_)) {
-            // As Linux has it.
+            // Linux answers so, too.
             let listening = matches!(state.role, Role::Listening { .. });
             let invalid = listening || self.kind == SocketType::Stream;
             return Err(if invalid { Error::EINVAL } else { Error::ENOTCONN }.into());

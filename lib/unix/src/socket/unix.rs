@@ -18,7 +18,7 @@ use core::time::Duration;
 pub struct UnixSocket {
     pub(super) this: Weak<UnixSocket>,
     pub(super) kind: SocketType,
-    /// Never held together with another socket's.
+    /// Never held together with the state of another socket.
     pub(super) state: SpinLock<State>,
     pub(super) queue: PollQueue,
     /// Held while the socket gets its name.

@@ -22,7 +22,8 @@ impl<T> ByTid<T> {
         self.0.values()
     }
 
-    /// Makes `thread` the one with id `tid`. One that still has this place has given up the id.
+    /// Makes `thread` the one with id `tid`. If another thread is still entered with this id, it
+    /// has given up the id already.
     pub(super) fn insert(&mut self, tid: Pid, thread: Arc<T>) {
         self.0.insert(tid, thread);
     }

@@ -112,8 +112,8 @@ impl<M: Machine> Thread<M> {
         };
         let thread = Arc::new(Thread { system: system.clone(), inner: SpinLock::new(inner) });
         {
-            // An exec either sees that this thread shares its directories or has sealed them
-            // before.
+            // The lock orders this with exec. Either exec sees that this thread shares its
+            // directories, or it has sealed them before, and this call fails.
             let mut threads = system.threads.lock();
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);
@@ -122,7 +122,8 @@ impl<M: Machine> Thread<M> {
             unstarted.thread = Some(thread.clone());
         }
         let id = tid.number().to_le_bytes();
-        // A place that cannot be written is the program's own loss.
+        // If the program gave an address that cannot be written, the number is not stored, and that
+        // is no error.
         if request.store_in_parent != 0 {
             own_memory.copy_out(request.store_in_parent, &id).await.map_err(|_| Error::EFAULT)?;
         }

@@ -148,7 +148,7 @@ impl<M: Machine> ProcessContext for CallContext<M> {
     }
 }
 
-/// Processes as terminals signal them on their own account.
+/// The processes of a system, for signals that a terminal itself sends.
 struct Sessions<M: Machine>(Weak<System<M>>);
 
 impl<M: Machine> System<M> {

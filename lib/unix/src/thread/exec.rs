@@ -72,7 +72,8 @@ impl<M: Machine> Thread<M> {
         let interpreter = self.find_interpreter(&program).await?;
         let is_readable =
             self.may_read(&program.file) && interpreter.as_ref().is_none_or(|i| self.may_read(&i.file));
-        // No other process comes to share the directories until the new credentials are in force.
+        // From here until the new credentials are in force, no other process can begin to share the
+        // directories.
         let directories = self.directories();
         let _sealed = directories.seal();
         let (credentials, secure) = self.credentials_for(&found, &directories);
@@ -243,7 +244,7 @@ impl<M: Machine> Thread<M> {
     }
 
     /// The credentials that the program will have, and whether they are more than the caller's. A
-    /// program gets no privileges if another process could change its directories under it.
+    /// program gets no privileges if another process shares its directories and could change them.
     fn credentials_for(&self, found: &Found, directories: &Arc<Directories>) -> (Credentials, bool) {
         let metadata = found.location.vnode.metadata();
         let honoured = !found.location.mount.flags().contains(MountFlags::NO_SET_ID);

@@ -24,7 +24,8 @@ impl<M: Machine> Thread<M> {
             system.expect_end(&self.memory());
         }
         system.futexes.owner_ended(tid.number()).await;
-        // Files are closed before the parent hears of the end: a pipe's reader sees its end first.
+        // Files are closed before the parent is told of the end. So the reader of a pipe sees the
+        // pipe's end before that.
         if let Ok(empty) = DescriptorTable::new().copy() {
             let descriptors = core::mem::replace(&mut self.inner.lock().descriptors, Arc::new(empty));
             drop(descriptors);

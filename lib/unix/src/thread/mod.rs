@@ -125,10 +125,10 @@ impl MemoryUse {
     }
 }
 
-/// How short the memory is that the server itself needs for what it does for programs. What a
-/// program can make it keep (descriptors, names, regions, what is under way) is limited for each
-/// process or user; that all of them together do not use it up, and that an allocation in the midst
-/// of a request never fails, is what refusing requests early is for.
+/// How short the memory is that the server itself needs for what it does for programs. What one
+/// program can make the server keep (descriptors, names, regions, requests) is limited for each
+/// process or user. All programs together could still use the memory up. So requests are refused
+/// early, before an allocation in the middle of a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shortage {
     /// There is enough.
@@ -322,8 +322,8 @@ impl<M: Machine> System<M> {
         system
     }
 
-    /// Looks at what is looked at every second: processes' use of the processor against their
-    /// limits, and how many threads run.
+    /// To be called every second. Compares the processor time of processes with their limits, and
+    /// counts the threads that run.
     pub fn look_around(&self) {
         let running = self.processes.with(|table| {
             table.check_time_limits();
@@ -412,7 +412,8 @@ impl<M: Machine> System<M> {
     /// Any thread of the very process that `exact` was taken from.
     pub fn thread_of_exact(&self, exact: ExactPid) -> Option<Arc<Thread<M>>> {
         let thread = self.thread_of_process(exact.pid());
-        // In this order: if the process is still there, the thread was its.
+        // The order matters: if the process still exists after the thread was looked up, the thread
+        // is one of that process.
         thread.filter(|_| self.processes.with(|table| table.exact_process(exact).is_ok()))
     }
 

@@ -288,7 +288,8 @@ impl<M: Machine> Node<M> {
 
     /// Opens one of [`MEMORY_FILES`]. `EACCES`, `ESRCH`.
     fn open_memory(&self, process: ExactPid, caller: &dyn ProcessContext) -> Result<Opened> {
-        // Taken before it is asked whether that is permitted, as `may_inspect` wants it.
+        // Take the memory first and check the permission afterwards, as `may_inspect` demands:
+        // otherwise exec could come in between.
         let thread = self.system()?.thread_of_exact(process);
         let memory = thread.map_or(Weak::new(), |thread| Arc::downgrade(&thread.memory()));
         self.check_inspection(caller).map_err(|error| match error {
@@ -511,7 +512,8 @@ impl<M: Machine> Vnode for Node<M> {
         if self.kind.file_type() != FileType::Directory {
             return Answer::now(Err(Error::ENOTDIR));
         }
-        // As on Linux, where the permission to search such a directory is that of a process.
+        // As on Linux, which looks for the process to check the permission to search its directory,
+        // and fails with `ESRCH` if it has gone.
         let missing = match self.kind {
             Kind::Process(process) if self.is_gone(process) => Error::ESRCH,
             _ => Error::ENOENT,

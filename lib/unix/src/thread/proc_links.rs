@@ -27,7 +27,8 @@ impl<M: Machine> Node<M> {
         let system = self.system()?;
         let is_link = matches!(self.kind, Kind::ProcessLink(..) | Kind::Descriptor(..));
         let process = self.process().filter(|_| is_link).ok_or(Error::EINVAL)?;
-        // Taken before it is asked whether that is permitted, as `may_inspect` wants it.
+        // Take the target first and check the permission afterwards, as `may_inspect` demands:
+        // otherwise exec could come in between.
         let found = system.thread_of_exact(process).and_then(|thread| {
             let target = match self.kind {
                 Kind::ProcessLink(_, index) => match PROCESS_LINKS[index] {

@@ -175,7 +175,7 @@ pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<A
         let Ok(path) = mount.root().path(&root) else { continue };
         let (file_system, flags) = (mount.file_system(), mount.flags());
         let device = mount.root().vnode.metadata().device;
-        // The number of what the root is mounted on is not in the list.
+        // The root has no mount above it. It gets 1 here, a number that is not in the list.
         let above = mount.parent().map_or(1, |parent| parent.mount.id());
         text.extend_from_slice(
             format!("{} {above} {}:{} ", mount.id(), device.major, device.minor).as_bytes(),
@@ -317,7 +317,8 @@ fn identifier<M: Machine>(system: &System<M>, fresh: bool) -> String {
     let mut bytes = [0; 16];
     match fresh {
         true => system.environment.fill_random(&mut bytes),
-        // One that lasts as long as the address spaces of this start are numbered.
+        // The identifier of this start of the system is made from the time at which the system
+        // started, so it is always the same.
         false => {
             let boot =
                 system.environment.realtime().seconds - system.environment.monotonic().as_secs() as i64;

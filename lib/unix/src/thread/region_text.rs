@@ -11,7 +11,7 @@ use alloc::sync::Weak;
 use alloc::vec::Vec;
 use mach::Machine;
 
-/// Regions that are shown before others have their turn.
+/// Regions that are shown before other requests have their turn.
 const TURN: usize = 64;
 
 /// A part of a text: what is wanted of it, and what there is.

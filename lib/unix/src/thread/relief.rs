@@ -18,8 +18,8 @@ use core::task::Poll;
 use mach::Machine;
 use mach::vm::{MapEnd, Relief};
 
-/// How long the end of a process is waited for before another has to end, in microseconds. Only one
-/// that is held up by something else than memory takes so long.
+/// How long the end of a process is waited for before another has to end, in microseconds. Only a
+/// process that is held up by something else than memory takes so long to end.
 const PATIENCE: u64 = 20_000_000;
 
 /// An address space whose memory is about to come back.
@@ -104,7 +104,8 @@ impl<M: Machine> System<M> {
     async fn find_memory(&self) -> bool {
         let (end, deadline) = {
             let _choosing = self.endings.choosing.lock().await;
-            // They keep the memory of processes, so they are not kept while it is waited for.
+            // The holders have references that keep the memory of processes. So they are dropped
+            // before this function waits for that memory.
             let holders = self.holders();
             match self.expected_end(&holders) {
                 Some(expected) => expected,
@@ -125,7 +126,8 @@ impl<M: Machine> System<M> {
 
     /// The end of an address space that is ending by itself, and until when it is waited for.
     fn expected_end(&self, holders: &BTreeMap<u64, Holder<M>>) -> Option<(MapEnd<M>, u64)> {
-        // Others may use on what a process has left.
+        // A process that has ended may have shared its memory with others that still use it. Such a
+        // memory is not about to come back.
         let is_ending = |memory| holders.get(&memory).is_none_or(|holder: &Holder<M>| holder.is_ending);
         let given_up: Vec<u64> = {
             let mut endings = self.endings.endings.lock();
@@ -148,7 +150,7 @@ impl<M: Machine> System<M> {
         for holder in holders.values().filter(|holder| !holder.is_exempt && !holder.is_ending) {
             let pages = resident(&holder.memory).await;
             let badness = badness(pages, holder.adjustment, total);
-            // Of equals the youngest, which has done least.
+            // If several are equal, choose the youngest, because the least work is lost with it.
             if chosen.is_none_or(|(most, ..)| badness >= most) {
                 chosen = Some((badness, holder, pages));
             }
@@ -167,8 +169,8 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// Ends the processes of an address space, if they are not ending already; what they do then
-    /// waits for no memory.
+    /// Ends the processes of an address space, if they are not ending already; when they end, they
+    /// do not wait for memory.
     fn end_holder(&self, holder: &Holder<M>) -> (MapEnd<M>, u64) {
         let expected = self.expect_end(&holder.memory);
         self.processes.with(|table| holder.processes.iter().for_each(|pid| table.end_for_memory(*pid)));

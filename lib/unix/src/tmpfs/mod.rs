@@ -84,7 +84,8 @@ impl Quota for Pages {
 
 impl Tmpfs {
     /// An empty tmpfs; returns its root directory.
-    // What one wants of a new file system is its root, which keeps it.
+    // The root is returned instead of the file system: it is what the caller needs, and it keeps
+    // the file system.
     #[allow(clippy::new_ret_no_self)]
     pub fn new(
         options: &TmpfsOptions,

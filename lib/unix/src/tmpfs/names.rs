@@ -278,7 +278,8 @@ impl Vnode for Node {
                     }
                 }
             };
-            // A name takes room as a file does, and one is the file's own.
+            // Each name takes as much room as a file. The room of the first name is already counted
+            // with the file.
             if first {
                 return self.add(name, &target);
             }

@@ -195,7 +195,7 @@ impl Node {
     pub(super) fn give_room(&self, bytes: u64) {
         self.attributes.lock().held -= bytes;
         self.file_system.give_room(bytes);
-        // Less is never refused.
+        // Making the charge smaller never fails.
         let _ = self.change_charge(0, bytes);
     }
 

@@ -1,4 +1,4 @@
-//! [`FileMemory`]: the pages of a file, one copy for read, write and mappings (U7).
+//! [`FileMemory`]: the pages of a file, one copy for read, write and mappings.
 
 use crate::{Answer, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
