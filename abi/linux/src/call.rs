@@ -14,26 +14,9 @@ use unix::account::Account;
 use unix::memory::{Memory, UserRanges};
 use unix::process::{ExitStatus, Pid, Table};
 use unix::signal::Rule;
-use unix::thread::{Executed, Shortage, System, Thread};
+use unix::thread::{Shortage, System, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
 use unix::{Error, Result, UserBuffer};
-
-/// A system call, however it was delivered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request {
-    /// Its number (RAX).
-    pub number: u64,
-    /// Its arguments (RDI, RSI, RDX, R10, R8, R9).
-    pub arguments: [u64; 6],
-}
-
-impl Request {
-    /// The call that a program made with these registers.
-    pub fn from_registers(state: &ThreadState) -> Request {
-        let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
-        Request { number: state.rax, arguments }
-    }
-}
 
 /// How a call ended. Small, as every call's result is one: what is large is in memory of its own.
 pub enum Outcome {
@@ -43,8 +26,8 @@ pub enum Outcome {
     Interrupted(Rule),
     /// With all registers replaced (rt_sigreturn).
     Registers(Box<ThreadState>),
-    /// The program was replaced.
-    Executed(Box<Executed>),
+    /// The program was replaced by one that starts with these registers.
+    Executed(Box<ThreadState>),
     /// The thread has to exit; for the process that has already begun.
     Exit(ExitStatus),
 }
@@ -103,7 +86,7 @@ impl<M: Machine> Call<'_, M> {
 
     /// The thread's registers.
     pub(crate) fn registers(&self) -> Result<ThreadState> {
-        self.thread.user().registers()
+        self.thread.registers()
     }
 
     pub(crate) fn system(&self) -> &Arc<System<M>> {

@@ -11,7 +11,7 @@ use mach::machine::ThreadState;
 use unix::Error;
 use unix::process::{Delivery, ExitStatus};
 use unix::signal::{Action, Frame, Resumption, Rule, Signal, SignalInformation};
-use unix::thread::{Executed, Thread, UserThread};
+use unix::thread::Thread;
 
 /// The registers with which a thread is about to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,10 +29,8 @@ impl Registers {
     fn all<M: Machine>(&mut self, thread: &Thread<M>) -> unix::Result<&mut ThreadState> {
         match *self {
             Registers::All(_) => {}
-            Registers::Unchanged => *self = Registers::All(thread.user().registers()?),
-            Registers::Result(rax) => {
-                *self = Registers::All(ThreadState { rax, ..thread.user().registers()? })
-            }
+            Registers::Unchanged => *self = Registers::All(thread.registers()?),
+            Registers::Result(rax) => *self = Registers::All(ThreadState { rax, ..thread.registers()? }),
         }
         match self {
             Registers::All(state) => Ok(state),
@@ -51,9 +49,8 @@ pub enum Next {
     Resume,
     /// Let its program run with these registers.
     Run(Box<ThreadState>),
-    /// The same, but on another thread of the machine: it has a new program, the old thread of the
-    /// machine is over.
-    RunNew(Arc<dyn UserThread>, Box<ThreadState>),
+    /// The same, but on another thread of the machine: it has a new program, the old thread of the machine is over.
+    RunNew(Box<ThreadState>),
     /// Nothing: it has ended.
     Ended,
 }
@@ -65,7 +62,7 @@ impl<M: Machine> Linux<M> {
     /// Brings a thread whose call ended so back to its program.
     pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next {
         let mut interrupted = None;
-        let mut replaced = None;
+        let mut replaced = false;
         let registers = match outcome {
             Outcome::Return(value) => Registers::Result(value),
             Outcome::Interrupted(rule) => {
@@ -73,10 +70,9 @@ impl<M: Machine> Linux<M> {
                 Registers::Unchanged
             }
             Outcome::Registers(state) => Registers::All(*state),
-            Outcome::Executed(executed) => {
-                let Executed { user, state } = *executed;
-                replaced = Some(user);
-                Registers::All(state)
+            Outcome::Executed(state) => {
+                replaced = true;
+                Registers::All(*state)
             }
             Outcome::Exit(status) => {
                 Box::pin(thread.exit(status)).await;
@@ -84,7 +80,7 @@ impl<M: Machine> Linux<M> {
             }
         };
         match (self.leave(thread, registers, interrupted).await, replaced) {
-            (Next::Run(state), Some(user)) => Next::RunNew(user, state),
+            (Next::Run(state), true) => Next::RunNew(state),
             (next, _) => next,
         }
     }
@@ -195,13 +191,13 @@ impl<M: Machine> Linux<M> {
         frame: &Frame,
         state: &ThreadState,
     ) -> Option<ThreadState> {
-        let extended = thread.user().extended_state().await.ok()?;
+        let extended = thread.extended_state().ok()?;
         let trap = thread.trap();
         let built =
             layout::build_frame(frame, state, &extended, (trap.error, trap.number, trap.address)).ok()?;
         thread.memory().copy_out(built.address, &built.bytes).await.ok()?;
         // A handler starts with the initial extended state.
-        thread.user().set_extended_state(&[]).await.ok()?;
+        thread.set_extended_state(&[]).ok()?;
         Some(built.state)
     }
 }
@@ -243,7 +239,7 @@ async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix:
         0 => Vec::new(),
         address => read_extended(call, address).await?,
     };
-    call.thread.user().set_extended_state(&extended).await?;
+    call.thread.set_extended_state(&extended)?;
     let tid = call.tid();
     call.table(|table| {
         let _ = table.set_mask(tid, mask);

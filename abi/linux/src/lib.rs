@@ -28,7 +28,7 @@ mod leave;
 mod names;
 
 pub use auxiliary::Processor;
-pub use call::{Outcome, Request};
+pub use call::Outcome;
 pub use calls::is_served;
 pub use leave::{Next, Registers};
 pub use names::name;
@@ -36,8 +36,9 @@ pub use names::name;
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
+use mach::machine::{SystemCall, ThreadState};
 use unix::sync::SpinLock;
-use unix::thread::{ExecRequest, Executed, Thread};
+use unix::thread::{ExecRequest, Thread};
 
 /// The Linux personality of a system.
 pub struct Linux<M: Machine> {
@@ -54,21 +55,21 @@ impl<M: Machine> Linux<M> {
     }
 
     /// Serves a system call of `thread`: what the server has to do next.
-    pub async fn serve_call(&self, thread: &Arc<Thread<M>>, request: Request) -> Next {
+    pub async fn serve_call(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next {
         let tid = thread.tid();
         thread.system().processes.with(|table| table.enter(tid));
         let outcome = self.perform(thread, request).await;
         self.finish(thread, request.number, outcome).await
     }
 
-    /// Replaces the program of `thread`, as execve does: the way the first process gets its
-    /// program. Errors as those of [`Thread::exec`].
-    pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<Executed> {
+    /// Replaces the program of `thread`, as execve does: the way the first process gets its program. Errors as those
+    /// of [`Thread::exec`].
+    pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<ThreadState> {
         thread.exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&self.processor, program)).await
     }
 
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
-    pub async fn perform(&self, thread: &Arc<Thread<M>>, request: Request) -> Outcome {
+    pub async fn perform(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Outcome {
         let call = Call { linux: self, thread, arguments: request.arguments };
         if call.is_refused(request.number) {
             return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
@@ -85,11 +86,10 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// The result of a call that only asks for something, or moves a few bytes to or from a device
-    /// that never waits, if the result is known without waiting. The call sends no signals. `None`
-    /// means that nothing was done. For other threads this thread stays in its program all the
-    /// time: neither [`Linux::serve_call`] nor [`Linux::leave`] is part of this.
-    pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &Request) -> Option<u64> {
+    /// The result of a call that only asks for something, or moves a few bytes to or from a device that never waits, if
+    /// there is one at once. It sends no signals, and `None` means that nothing was done. For a thread that stays in its
+    /// program as far as others know: neither [`Linux::serve_call`] nor [`Linux::leave`] is part of it.
+    pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &SystemCall) -> Option<u64> {
         let call = Call { linux: self, thread, arguments: request.arguments };
         match calls::at_once(&call, request.number)? {
             Ok(value) => Some(value),

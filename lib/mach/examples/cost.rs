@@ -6,13 +6,14 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Waker};
 use std::time::Instant;
 
 use mach::machine::buddy::Buddy;
 use mach::machine::{
-    Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PmapChange, PmapFull, Protection, ThreadState,
+    AtOnce, Event, ExecutionContext, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PmapChange, PmapFull,
+    Protection, Resume, ThreadState, Times,
 };
 use mach::thread::PriorityRange;
 use mach::vm::{Placement, Vm, VmMap};
@@ -28,7 +29,7 @@ const FRAMES: u32 = 1 << 16;
 impl Machine for Nothing {
     type Pmap = ();
     type Space = ();
-    type Thread = ();
+    type Thread = NoContext;
 
     fn page_shifts(&self) -> &[u32] {
         &[PAGE_SHIFT, 21]
@@ -70,30 +71,8 @@ impl Machine for Nothing {
         true
     }
     fn unreserve_memory(&self, _: usize) {}
-    async fn thread_create(&self, (): &()) -> KernResult<()> {
-        Ok(())
-    }
-    fn thread_destroy(&self, (): ()) {}
-    async fn thread_stop(&self, (): &()) -> KernResult {
-        Ok(())
-    }
-    async fn thread_run(&self, (): &()) -> KernResult {
-        Ok(())
-    }
-    async fn thread_state(&self, (): &()) -> KernResult<ThreadState> {
-        Ok(ThreadState::default())
-    }
-    async fn thread_set_state(&self, (): &(), _: &ThreadState) -> KernResult {
-        Ok(())
-    }
-    async fn thread_set_priority(&self, (): &(), _: u8, _: u32) -> KernResult {
-        Ok(())
-    }
-    async fn thread_set_processor(&self, (): &(), _: usize) -> KernResult {
-        Ok(())
-    }
-    fn thread_time(&self, (): &()) -> u64 {
-        0
+    async fn thread_create(&self, (): &()) -> KernResult<NoContext> {
+        Ok(NoContext)
     }
     fn now(&self) -> u64 {
         0
@@ -106,6 +85,55 @@ impl Machine for Nothing {
     }
     fn current_processor(&self) -> usize {
         0
+    }
+}
+
+/// A thread that never runs.
+#[derive(Clone)]
+struct NoContext;
+
+impl ExecutionContext for NoContext {
+    fn answer(&self, _: Resume) {}
+    fn next_event(&self) -> impl Future<Output = Event> + Send {
+        std::future::ready(Event::Ended)
+    }
+    fn serve_at_once(&self, _: Arc<dyn AtOnce>) {}
+    fn recall(&self) -> KernResult {
+        Ok(())
+    }
+    fn stop(&self) -> KernResult {
+        Ok(())
+    }
+    fn unstop(&self) -> KernResult {
+        Ok(())
+    }
+    fn end(&self) {}
+    fn state(&self) -> KernResult<ThreadState> {
+        Ok(ThreadState::default())
+    }
+    fn set_state(&self, _: &ThreadState) -> KernResult {
+        Ok(())
+    }
+    fn extended_state(&self) -> KernResult<Vec<u8>> {
+        Ok(Vec::new())
+    }
+    fn set_extended_state(&self, _: &[u8]) -> KernResult {
+        Ok(())
+    }
+    fn times(&self) -> Times {
+        Times::default()
+    }
+    fn set_priority(&self, _: u8, _: u32) -> KernResult {
+        Ok(())
+    }
+    fn processor(&self) -> usize {
+        0
+    }
+    fn affinity(&self) -> u64 {
+        1
+    }
+    fn set_affinity(&self, _: u64) -> KernResult {
+        Ok(())
     }
 }
 

@@ -124,7 +124,7 @@ impl<M: Machine> Host<M> {
     ///
     /// # Errors
     /// `InvalidArgument`: no such processor. `Failure`: it is the last of the default set.
-    pub async fn assign_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
+    pub fn assign_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
         let old = self
             .processor_sets()
             .into_iter()
@@ -138,7 +138,7 @@ impl<M: Machine> Host<M> {
         }
         for thread in self.tasks().iter().flat_map(|task| task.threads()) {
             // One that has ended meanwhile needs no processor.
-            let _ = thread.leave_processor(processor, &old).await;
+            let _ = thread.leave_processor(processor, &old);
         }
         Ok(())
     }
@@ -151,7 +151,7 @@ impl<M: Machine> Host<M> {
             self.machine().sleep_until(next).await;
             for thread in self.tasks().iter().flat_map(|task| task.threads()) {
                 // One that has ended meanwhile does not age.
-                let _ = thread.age().await;
+                let _ = thread.age();
             }
         }
     }

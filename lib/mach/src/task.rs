@@ -167,45 +167,42 @@ impl<M: Machine> Task<M> {
             let place = threads.binary_search_by_key(&id, |thread| thread.id());
             place.ok().map(|place| threads.remove(place))
         };
-        let time = thread
-            .as_ref()
-            .and_then(|thread| thread.with_machine_thread(|thread| self.host.machine().thread_time(thread)));
-        self.state.lock().ended_time += time.unwrap_or(0);
+        if let Some(thread) = thread {
+            let time = thread.time();
+            self.state.lock().ended_time += time;
+        }
     }
 
     /// Suspends the task once more: when this is done, none of its threads executes an instruction.
     ///
     /// # Errors
     /// `Terminated`. `ResourceShortage`: suspended 2^32 times.
-    pub async fn suspend(&self) -> KernResult {
-        self.change_suspension(|count| count.checked_add(1).ok_or(KernError::ResourceShortage)).await
+    pub fn suspend(&self) -> KernResult {
+        self.change_suspension(|count| count.checked_add(1).ok_or(KernError::ResourceShortage))
     }
 
     /// Takes back one suspension; the last lets its threads run that are not suspended themselves.
     ///
     /// # Errors
     /// `Terminated`. `Failure`: it was not suspended.
-    pub async fn resume(&self) -> KernResult {
-        self.change_suspension(|count| count.checked_sub(1).ok_or(KernError::Failure)).await
+    pub fn resume(&self) -> KernResult {
+        self.change_suspension(|count| count.checked_sub(1).ok_or(KernError::Failure))
     }
 
-    async fn change_suspension(&self, change: impl FnOnce(u32) -> KernResult<u32>) -> KernResult {
-        {
+    fn change_suspension(&self, change: impl FnOnce(u32) -> KernResult<u32>) -> KernResult {
+        let threads = {
             let mut state = self.state.lock();
             if !state.alive {
                 return Err(KernError::Terminated);
             }
             state.suspend_count = change(state.suspend_count)?;
-        }
-        self.apply_to_threads().await;
-        Ok(())
-    }
-
-    async fn apply_to_threads(&self) {
-        for thread in self.threads() {
+            state.threads.clone()
+        };
+        for thread in threads {
             // A thread that has ended meanwhile is as suspended as it can be.
-            let _ = thread.apply().await;
+            let _ = thread.apply();
         }
+        Ok(())
     }
 
     /// Sets the base level of its new threads.
@@ -228,7 +225,7 @@ impl<M: Machine> Task<M> {
     ///
     /// # Errors
     /// `Terminated`.
-    pub async fn assign(&self, set: &Arc<ProcessorSet<M>>, threads: bool) -> KernResult {
+    pub fn assign(&self, set: &Arc<ProcessorSet<M>>, threads: bool) -> KernResult {
         let all = {
             let mut state = self.state.lock();
             if !state.alive {
@@ -239,7 +236,7 @@ impl<M: Machine> Task<M> {
         };
         for thread in all {
             // One that has ended meanwhile needs no processor.
-            let _ = thread.assign(set).await;
+            let _ = thread.assign(set);
         }
         Ok(())
     }
@@ -268,18 +265,15 @@ impl<M: Machine> Task<M> {
     /// `Terminated`.
     pub async fn info(&self) -> KernResult<TaskInfo> {
         let virtual_size = self.map.size().await;
-        let machine = self.host.machine();
         let state = self.state.lock();
         if !state.alive {
             return Err(KernError::Terminated);
         }
-        let time_of =
-            |thread: &Arc<Thread<M>>| thread.with_machine_thread(|thread| machine.thread_time(thread));
         Ok(TaskInfo {
             suspend_count: state.suspend_count,
             virtual_size,
             threads: state.threads.len(),
-            time: state.ended_time + state.threads.iter().filter_map(time_of).sum::<u64>(),
+            time: state.ended_time + state.threads.iter().map(|thread| thread.time()).sum::<u64>(),
             base: state.base,
         })
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mach::machine::simulated::{Executor, Failures, Simulated};
-use mach::machine::{Machine, PAGE_SIZE, ThreadState};
+use mach::machine::{
+    Event, ExecutionContext, Machine, PAGE_SIZE, PageFault, Protection, Resume, ThreadState,
+};
 use mach::thread::{
     BASE_LEVEL, Exception, ExceptionHandler, ExceptionKind, Handled, LEVELS, Policy, PriorityRange,
 };
@@ -54,7 +56,7 @@ impl Drop for System {
 }
 
 fn schedule(machine: &Simulated, thread: &Thread<Simulated>) -> (u8, u32, usize, bool) {
-    thread.with_machine_thread(|thread| machine.schedule_of(thread)).expect("a live thread")
+    machine.schedule_of(thread.context())
 }
 
 fn runs(machine: &Simulated, thread: &Thread<Simulated>) -> bool {
@@ -69,20 +71,20 @@ fn a_thread_runs_when_neither_it_nor_its_task_is_suspended() {
         let thread = task.create_thread().await.unwrap();
         assert!(!runs(&system.machine, &thread));
         thread.set_state(&ThreadState { rip: 7, ..ThreadState::default() }).await.unwrap();
-        thread.resume().await.unwrap();
+        thread.resume().unwrap();
         assert!(runs(&system.machine, &thread));
-        assert_eq!(thread.resume().await, Err(KernError::Failure));
-        task.suspend().await.unwrap();
-        task.suspend().await.unwrap();
+        assert_eq!(thread.resume(), Err(KernError::Failure));
+        task.suspend().unwrap();
+        task.suspend().unwrap();
         assert!(!runs(&system.machine, &thread));
         assert_eq!(thread.state().await.unwrap().rip, 7);
-        thread.suspend().await.unwrap();
-        task.resume().await.unwrap();
-        task.resume().await.unwrap();
+        thread.suspend().unwrap();
+        task.resume().unwrap();
+        task.resume().unwrap();
         assert!(!runs(&system.machine, &thread));
-        thread.resume().await.unwrap();
+        thread.resume().unwrap();
         assert!(runs(&system.machine, &thread));
-        assert_eq!(task.resume().await, Err(KernError::Failure));
+        assert_eq!(task.resume(), Err(KernError::Failure));
     });
 }
 
@@ -92,10 +94,10 @@ fn termination_ends_everything_at_once() {
     let task = system.task();
     system.run(async {
         let threads = [task.create_thread().await.unwrap(), task.create_thread().await.unwrap()];
-        threads[0].resume().await.unwrap();
+        threads[0].resume().unwrap();
         threads[0].terminate();
         assert_eq!(system.machine.threads(), 1);
-        assert_eq!(threads[0].resume().await, Err(KernError::Terminated));
+        assert_eq!(threads[0].resume(), Err(KernError::Terminated));
         assert_eq!(task.threads().len(), 1);
         let child = task.create_task(true).await.unwrap();
         task.terminate().await;
@@ -155,28 +157,25 @@ fn busy_threads_sink_and_rise_without_a_tick() {
     let mut executor = Executor::new(system.machine.clone());
     let scheduler = executor.spawn(system.host().clone().scheduler());
     let thread = executor.block_on(task.create_thread()).unwrap();
-    executor.block_on(thread.resume()).unwrap();
+    thread.resume().unwrap();
     let second = |executor: &mut Executor, used: u64| {
-        thread.with_machine_thread(|thread| system.machine.use_time(thread, used));
+        system.machine.use_time(thread.context(), used);
         executor.block_on(system.machine.sleep_until(system.machine.now() + 1_000_000));
     };
     assert_eq!(schedule(&system.machine, &thread).0, RANGE.priority(BASE_LEVEL));
     (0..20).for_each(|_| second(&mut executor, 1_000_000));
     assert_eq!(schedule(&system.machine, &thread).0, RANGE.priority(LEVELS - 1));
-    let info = executor.block_on(thread.info()).unwrap();
+    let info = thread.info().unwrap();
     assert!(
         info.usage > 90 && info.level == LEVELS - 1 && info.base == BASE_LEVEL && info.time == 20_000_000
     );
     (0..20).for_each(|_| second(&mut executor, 0));
     assert_eq!(schedule(&system.machine, &thread).0, RANGE.priority(BASE_LEVEL));
     // A thread of fixed priority does not change.
-    executor.block_on(thread.set_policy(Policy::FixedPriority { slice: 77 }, 3)).unwrap();
+    thread.set_policy(Policy::FixedPriority { slice: 77 }, 3).unwrap();
     (0..5).for_each(|_| second(&mut executor, 1_000_000));
     assert_eq!(schedule(&system.machine, &thread), (RANGE.priority(3), 77, 0, true));
-    assert_eq!(
-        executor.block_on(thread.set_policy(Policy::TimeSharing, LEVELS)),
-        Err(KernError::InvalidArgument)
-    );
+    assert_eq!(thread.set_policy(Policy::TimeSharing, LEVELS), Err(KernError::InvalidArgument));
     executor.cancel(scheduler);
 }
 
@@ -188,18 +187,18 @@ fn processor_sets_divide_the_machine() {
         let host = system.host();
         let set = host.create_processor_set();
         let thread = task.create_thread().await.unwrap();
-        thread.resume().await.unwrap();
-        host.assign_processor(1, &set).await.unwrap();
-        assert_eq!(host.assign_processor(0, &set).await, Err(KernError::Failure));
-        assert_eq!(host.assign_processor(9, &set).await, Err(KernError::InvalidArgument));
+        thread.resume().unwrap();
+        host.assign_processor(1, &set).unwrap();
+        assert_eq!(host.assign_processor(0, &set), Err(KernError::Failure));
+        assert_eq!(host.assign_processor(9, &set), Err(KernError::InvalidArgument));
         assert_eq!((host.default_set().processors(), set.processors()), (vec![0], vec![1]));
-        task.assign(&set, true).await.unwrap();
+        task.assign(&set, true).unwrap();
         assert_eq!(schedule(&system.machine, &thread).2, 1);
         set.set_most_urgent(20).unwrap();
-        assert_eq!(thread.set_policy(Policy::TimeSharing, 5).await, Err(KernError::NoAccess));
+        assert_eq!(thread.set_policy(Policy::TimeSharing, 5), Err(KernError::NoAccess));
         let other = task.create_thread().await.unwrap();
-        assert_eq!(other.info().await.unwrap().base, 20);
-        host.assign_processor(1, host.default_set()).await.unwrap();
+        assert_eq!(other.info().unwrap().base, 20);
+        host.assign_processor(1, host.default_set()).unwrap();
         assert_eq!(set.processors(), Vec::<usize>::new());
     });
 }
@@ -253,49 +252,56 @@ fn exceptions_go_to_thread_task_and_host_in_turn() {
 }
 
 #[test]
-fn operations_dropped_at_any_point_leave_a_thread_that_can_be_used_and_ended() {
+fn a_dropped_creation_leaves_no_thread_and_an_end_meets_it_at_any_point() {
     let system = System::new();
-    let task = system.task();
     let mut executor = Executor::new(system.machine.clone());
-    for steps in 0..12 {
-        let thread = executor.block_on(task.create_thread()).unwrap();
-        executor.block_on(thread.resume()).unwrap();
+    for steps in 0..6 {
+        let task = system.task();
         system.machine.set_thread_delay(10);
-        // Two that wait for each other; the first is dropped where it happens to be.
-        let (first, second) = (thread.clone(), thread.clone());
         let creation = task.clone();
-        let suspend = executor.spawn(async move {
-            first.suspend().await.unwrap();
-            first.set_policy(Policy::TimeSharing, 20).await.unwrap();
-        });
-        let read = executor.spawn(async move {
-            let _ = second.state().await;
-        });
         let create = executor.spawn(async move {
-            let _ = creation.create_thread().await.map(|thread| thread.terminate());
+            let _ = creation.create_thread().await;
         });
         (0..steps).for_each(|_| {
             if !executor.step() {
                 system.machine.advance_to_next_timer();
             }
         });
-        executor.cancel(suspend);
-        executor.cancel(create);
         if steps % 2 == 0 {
-            // Ended while others are at it.
-            thread.terminate();
-            assert!(executor.run());
-            assert_eq!(executor.block_on(thread.resume()), Err(KernError::Terminated));
+            executor.cancel(create);
         } else {
-            assert!(executor.run() && executor.is_finished(read));
-            let count = executor.block_on(thread.info()).unwrap().suspend_count;
-            executor.block_on(thread.suspend()).unwrap();
-            assert!(!runs(&system.machine, &thread));
-            (0..=count).for_each(|_| executor.block_on(thread.resume()).unwrap());
-            assert!(runs(&system.machine, &thread));
-            thread.terminate();
+            executor.block_on(task.terminate());
         }
+        assert!(executor.run());
         system.machine.set_thread_delay(0);
+        executor.block_on(task.terminate());
         assert_eq!(system.machine.threads(), 0, "after {steps} steps");
     }
+}
+
+#[test]
+fn the_state_of_a_thread_that_runs_cannot_be_had_and_its_events_are_its_contexts() {
+    let system = System::new();
+    let task = system.task();
+    system.machine.set_program(|_, resume| match resume {
+        Resume::Continue => Some(Event::PageFault(PageFault { address: 8, access: Protection::READ, ip: 0 })),
+        _ => None,
+    });
+    system.run(async {
+        let thread = task.create_thread().await.unwrap();
+        let context = thread.context();
+        let event = context.run(Resume::Continue).await;
+        assert!(matches!(event, Event::PageFault(PageFault { address: 8, .. })));
+        context.answer(Resume::Registers(Box::new(ThreadState { rip: 5, ..ThreadState::default() })));
+        thread.resume().unwrap();
+        assert_eq!(thread.state().await, Err(KernError::InvalidArgument));
+        thread.suspend().unwrap();
+        assert_eq!(thread.state().await.unwrap().rip, 5);
+        context.recall().unwrap();
+        assert_eq!(context.next_event().await, Event::Recalled);
+        thread.terminate();
+        assert_eq!(context.next_event().await, Event::Ended);
+        assert_eq!(thread.suspend(), Err(KernError::Terminated));
+        assert_eq!(context.recall(), Err(KernError::Terminated));
+    });
 }

@@ -1,98 +1,14 @@
-//! What a thread of a program tells the server, and how the server lets it go on: messages to and
-//! from values.
-
-use alloc::boxed::Box;
+//! What a thread of a program tells the server, and how the server lets it go on: messages to and from Mach's values.
 
 use l4::x2::extension::{RECALLED, SYSTEM_CALL_LABEL, SystemCallAnswer};
 use l4::x2::protocol::{self, exception};
 use l4::x2::{MessageTag, Rights};
-use mach::machine::{Protection, ThreadState};
+use mach::machine::{
+    Event, PageFault, ProcessorException, Protection, Resume, SystemCall, ThreadState, UserMessage,
+};
 
 /// Words of a message in registers: MR1..MR7.
 pub(crate) type Words = [u64; l4::registers::WORDS];
-
-/// Why a thread has come to the server. It waits there, at the boundary of user level, until it is
-/// answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// It has made a system call of another system (exception mode, K9).
-    SystemCall(SystemCall),
-    /// It has accessed memory that is not mapped so.
-    PageFault(PageFault),
-    /// It has caused a processor exception.
-    Exception(Exception),
-    /// It was recalled ([`UserThread::recall`](crate::UserThread::recall)).
-    Recalled,
-    /// It has sent a message itself (by an emulation library).
-    Message(UserMessage),
-    /// It is gone: there will be no other event.
-    Ended,
-}
-
-/// A system call: the registers that it uses. All others can be read by
-/// [`UserThread::state`](crate::UserThread::state).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SystemCall {
-    /// RAX.
-    pub number: u64,
-    /// RDI, RSI, RDX, R10, R8, R9.
-    pub arguments: [u64; 6],
-}
-
-/// A page fault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PageFault {
-    /// The address accessed.
-    pub address: u64,
-    /// How: one of the rights.
-    pub access: Protection,
-    /// The instruction pointer.
-    pub ip: u64,
-}
-
-/// A processor exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Exception {
-    /// The vector. 14 (page fault) says that the kernel's memory did not suffice to map a page.
-    pub vector: u64,
-    /// The processor's error code where the kernel delivers it (a boot option), else 0.
-    pub error: u64,
-    /// The instruction pointer.
-    pub ip: u64,
-}
-
-/// A message of up to seven words from or to a thread of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct UserMessage {
-    /// 48 bits.
-    pub label: u64,
-    /// How many words there are, at most 7.
-    pub count: usize,
-    /// The words; those beyond the count are 0.
-    pub words: Words,
-}
-
-/// How a thread goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resume {
-    /// Returns from its system call with this result; no other register changes but RCX and R11.
-    /// After any other event the same as `Continue`.
-    Return(u64),
-    /// Makes its system call again. After any other event the same as `Continue`.
-    Restart,
-    /// Goes on with all these registers. Starts a thread that has never run.
-    ///
-    /// A state that no program may have (addresses outside the user area) is not taken; the thread
-    /// ends.
-    Registers(Box<ThreadState>),
-    /// The thread goes on with the registers that it has: it repeats the access that faulted,
-    /// continues after the system call (with what [`set_state`](crate::UserThread::set_state) has
-    /// left, else RAX is the call's number), or continues at the instruction that raised the
-    /// exception. Starts a thread that has never run.
-    Continue,
-    /// Answers its message. After any other event the same as `Continue`.
-    Reply(UserMessage),
-}
 
 /// Vector of the exception of an access to a port.
 const GENERAL_PROTECTION: u64 = 13;
@@ -141,7 +57,7 @@ pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64
     match protocol::of(tag) {
         // Programs have no ports: what the processor would have raised.
         protocol::IO_PAGE_FAULT if count == 2 => {
-            let exception = Exception { vector: GENERAL_PROTECTION, error: 0, ip: words[1] };
+            let exception = ProcessorException { vector: GENERAL_PROTECTION, error: 0, ip: words[1] };
             Some((Origin::PageFault, Event::Exception(exception)))
         }
         protocol::ARCHITECTURE_EXCEPTION | protocol::SYSTEM_EXCEPTION if count >= exception::WORDS => {
@@ -152,7 +68,7 @@ pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64
             let error =
                 if count >= exception::WORDS_WITH_ERROR_CODE { word(exception::ERROR_CODE) } else { 0 };
             let ip = words[exception::RIP - 1];
-            Some((Origin::Exception, Event::Exception(Exception { vector, error, ip })))
+            Some((Origin::Exception, Event::Exception(ProcessorException { vector, error, ip })))
         }
         _ if tag.signed_label() < 0 || count > words.len() => None,
         _ => {
@@ -230,6 +146,7 @@ pub(crate) fn protection(rights: Rights) -> Protection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::boxed::Box;
     use l4::x2::extension::SYSTEM_CALL_LABEL;
 
     fn decoded(tag: MessageTag, words: Words) -> Option<(Origin, Event)> {
@@ -249,10 +166,10 @@ mod tests {
         let event = Event::PageFault(PageFault { address: 0x5008, access: Protection::WRITE, ip: 0x40_0000 });
         assert_eq!(fault, Some((Origin::PageFault, event)));
         let port = decoded(protocol::IO_PAGE_FAULT_TAG, [0x64_0000, 0x40_0002, 0, 0, 0, 0, 0]);
-        let exception = Exception { vector: 13, error: 0, ip: 0x40_0002 };
+        let exception = ProcessorException { vector: 13, error: 0, ip: 0x40_0002 };
         assert_eq!(port, Some((Origin::PageFault, Event::Exception(exception))));
         let words = [0x40_0002, 0, 0, 0, 0, 0, 0];
-        let exception = |error| Event::Exception(Exception { vector: 13, error, ip: 0x40_0002 });
+        let exception = |error| Event::Exception(ProcessorException { vector: 13, error, ip: 0x40_0002 });
         assert_eq!(decoded(exception::TAG, words), Some((Origin::Exception, exception(0))));
         let with_error = exception::TAG.with_words(exception::WORDS_WITH_ERROR_CODE, 0);
         assert_eq!(decoded(with_error, words), Some((Origin::Exception, exception(0x50))));

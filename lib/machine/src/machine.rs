@@ -10,13 +10,11 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use l4::extension::{self, Registers};
 use l4::thread::system_clock;
 use l4::utcb;
-use l4::x2::control::TimeControl;
 use l4::x2::extension::{MapAnswer, MapItem, MapOperation, SystemCallMode};
-use l4::x2::{Fpage, Rights, ThreadId, Time};
+use l4::x2::{Fpage, Rights, ThreadId};
 use macadamia_sync::SpinLock;
 use mach::machine::{
-    Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection,
-    ThreadState,
+    Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection, Times,
 };
 use mach::{KernError, KernResult};
 use rt::executor::{Executor, JoinHandle, Platform};
@@ -34,17 +32,12 @@ use crate::platform::L4Platform;
 use crate::space::{Found, Pmap, Space, SpaceRecord};
 use crate::start::SpaceLayout;
 use crate::thread_table::ThreadTable;
-use crate::user_thread::{Record, Times, UserThread, initial_extended_state};
+use crate::user_thread::{Record, UserThread, initial_extended_state};
 
 /// Pages that the kernel maps: 4 KiB, 2 MiB, 1 GiB.
 const PAGE_SHIFTS: [u32; 3] = [PAGE_SHIFT, 21, 30];
 /// Items of the largest batch; a compromise between kernel entries and stack.
 const BATCH: usize = 64;
-/// How often, and after how many microseconds, a stopped thread is looked at that the kernel is
-/// still at work for.
-const REST_ATTEMPTS: usize = 100;
-const REST_TIME: u64 = 1000;
-
 /// The machine of the Mach library on L4. Clones are the same machine.
 #[derive(Clone)]
 pub struct L4Machine(Arc<Shared>);
@@ -88,6 +81,8 @@ pub(crate) struct Shared {
     /// For how long each worker's processor was there for programs; counted with several processors
     /// only.
     pub(crate) lent: Box<[Lent]>,
+    /// Bytes of a thread's extended state, at most.
+    pub(crate) extended_size: usize,
     /// Bytes of heap that may be reserved, and that are.
     pub(crate) heap: usize,
     pub(crate) reserved: AtomicUsize,
@@ -282,18 +277,7 @@ impl L4Machine {
         self.0.executor.spawn(worker, future).map_err(|_| KernError::ResourceShortage)
     }
 
-    /// A new thread in a space, served by a worker, of priority 100 (or that of a thread of the
-    /// space that has ended). All its registers are zero and it has never run: its first
-    /// [`run`](UserThread::run) starts it. Asks root unless a thread of the space has been left
-    /// over.
-    ///
-    /// # Errors
-    /// `Terminated`: the space is gone. `ResourceShortage`.
-    pub fn create_user_thread(&self, space: &Space) -> KernResult<UserThread> {
-        self.make_thread(space, false)
-    }
-
-    fn make_thread(&self, space: &Space, stopped: bool) -> KernResult<UserThread> {
+    fn make_thread(&self, space: &Space) -> KernResult<UserThread> {
         let shared = &self.0;
         let worker = self.current_worker();
         shared.admit()?;
@@ -304,7 +288,7 @@ impl L4Machine {
             Some(homes) => homes.lock().enter(id, used, worker),
         };
         // From here on dropping the thread undoes everything.
-        let thread = UserThread::new(shared, space, (id, place), worker, stopped, stay.unwrap_or_default());
+        let thread = UserThread::new(shared, space, (id, place), worker, stay.unwrap_or_default());
         stay.map_err(|_| KernError::ResourceShortage)?;
         let entered = shared.threads.lock().insert(id, Arc::downgrade(&thread.0));
         entered.map_err(|_| KernError::ResourceShortage)?;
@@ -357,6 +341,11 @@ impl L4Machine {
         extension::set_emulation_entry(anchor, emulation_entry)
             .and_then(|()| extension::set_system_call_mode(anchor, mode))
             .map_err(kernel::error)
+    }
+
+    /// Bytes of a thread's extended state in XSAVE's standard format, at most.
+    pub fn extended_state_size(&self) -> usize {
+        self.0.extended_size
     }
 
     /// Bytes of heap reserved by [`Machine::reserve_memory`].
@@ -588,51 +577,10 @@ impl Machine for L4Machine {
         self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// As [`create_user_thread`](Self::create_user_thread), served by the calling worker; but it is
-    /// stopped.
+    /// Served by the calling worker, of priority 100 (or that of a thread of the space that has ended). Asks root unless a
+    /// thread of the space has been left over.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
-        self.make_thread(space, true)
-    }
-
-    fn thread_destroy(&self, thread: UserThread) {
-        thread.end();
-    }
-
-    async fn thread_stop(&self, thread: &UserThread) -> KernResult {
-        thread.stop()
-    }
-
-    async fn thread_run(&self, thread: &UserThread) -> KernResult {
-        thread.unstop()
-    }
-
-    async fn thread_state(&self, thread: &UserThread) -> KernResult<ThreadState> {
-        self.when_it_rests(|| thread.state()).await
-    }
-
-    async fn thread_set_state(&self, thread: &UserThread, state: &ThreadState) -> KernResult {
-        // The library stops a thread first, so what is wrong with the argument is told apart from a
-        // thread that is not at rest yet by its state.
-        self.when_it_rests(|| thread.state()).await?;
-        thread.set_state(state)
-    }
-
-    async fn thread_set_priority(&self, thread: &UserThread, priority: u8, slice: u32) -> KernResult {
-        let slice = if slice == 0 { Time::NEVER } else { Time::period(slice.into()) };
-        kernel::schedule(thread.id(), priority, TimeControl::new(Some(slice), None).raw())
-    }
-
-    async fn thread_set_processor(&self, thread: &UserThread, processor: usize) -> KernResult {
-        if processor < self.processors() {
-            thread.set_affinity(1 << processor)
-        } else {
-            Err(KernError::InvalidArgument)
-        }
-    }
-
-    fn thread_time(&self, thread: &UserThread) -> u64 {
-        let times = thread.times();
-        times.program + times.server
+        self.make_thread(space)
     }
 
     fn now(&self) -> u64 {
@@ -650,20 +598,6 @@ impl Machine for L4Machine {
 
     fn current_processor(&self) -> usize {
         self.0.executor.platform().current()
-    }
-}
-
-impl L4Machine {
-    /// Repeats what cannot be done while the kernel is at work in the thread's name (it was stopped
-    /// in the midst of a long system call of its own), for a while.
-    async fn when_it_rests<T>(&self, with: impl Fn() -> KernResult<T>) -> KernResult<T> {
-        for _ in 0..REST_ATTEMPTS {
-            match with() {
-                Err(KernError::InvalidArgument) => self.sleep_until(self.now() + REST_TIME).await,
-                done => return done,
-            }
-        }
-        with()
     }
 }
 

@@ -1,8 +1,12 @@
-//! Registers of a thread: Mach's structure, and the order in which the kernel moves them.
+//! Registers of a thread: Mach's structure, and the order in which the kernel moves them; the size of the others.
+
+use core::arch::x86_64::{__cpuid, __cpuid_count};
 
 use l4::extension::Registers;
 use l4::x2::protocol::exception;
 use mach::machine::ThreadState;
+
+use crate::user_thread::EXTENDED_STATE_HEADER_END;
 
 /// Each register: its place in the kernel's order, and in Mach's structure.
 macro_rules! registers {
@@ -42,6 +46,18 @@ registers! {
     exception::RFLAGS => rflags,
     Registers::FS_BASE => fs_base,
     Registers::GS_BASE => gs_base,
+}
+
+/// Bit of leaf 1, ECX: XSAVE is switched on.
+const OSXSAVE: u32 = 1 << 27;
+
+/// Bytes of a thread's extended state on this processor, at most.
+pub(crate) fn extended_state_size() -> usize {
+    match __cpuid(1).ecx & OSXSAVE != 0 {
+        // What is switched on needs so much.
+        true => (__cpuid_count(0xd, 0).ebx as usize).max(EXTENDED_STATE_HEADER_END),
+        false => EXTENDED_STATE_HEADER_END,
+    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::homes::{self, Homes};
 use crate::lent::Lent;
 use crate::machine::{L4Machine, Shared};
 use crate::platform::L4Platform;
+use crate::registers;
 use crate::thread_table::ThreadTable;
 use crate::worker::NoOthers;
 
@@ -144,6 +145,7 @@ impl L4Machine {
             has_distant: homes.as_ref().is_some_and(Homes::has_distant),
             homes: homes.map(SpinLock::new),
             lent: (0..workers).map(|_| Lent::default()).collect(),
+            extended_size: registers::extended_state_size(),
             heap: heap as usize,
             reserved: AtomicUsize::new(0),
             epoch: (crate::kernel::time_stamp(), l4::thread::system_clock()),

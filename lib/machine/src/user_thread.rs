@@ -14,23 +14,24 @@
 mod residence;
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicUsize, Ordering};
 use core::task::{Context, Poll, Waker};
 
-use l4::x2::{MessageTag, ThreadId};
+use l4::x2::control::TimeControl;
+use l4::x2::{MessageTag, ThreadId, Time};
 use macadamia_sync::SpinLock;
-use mach::machine::{Protection, ThreadState};
-use mach::vm::VmMap;
+use mach::machine::{AtOnce, Event, ExecutionContext, Resume, ThreadState, Times};
 use mach::{KernError, KernResult};
 use rt::executor::TaskHome;
 
-use crate::event::{self, Event, Origin, Preparation, Resume, SystemCall, Words};
+use crate::event::{self, Origin, Preparation, Words};
 use crate::homes::Stay;
 use crate::machine::Shared;
 use crate::space::Space;
-use crate::{L4Machine, kernel, registers};
+use crate::{kernel, registers};
 
 /// Bytes of the smallest extended state: legacy area and header.
 pub(crate) const EXTENDED_STATE_HEADER_END: usize = 576;
@@ -44,28 +45,6 @@ pub(crate) const LEGACY: usize = 512;
 /// be called by any task.
 #[derive(Clone)]
 pub struct UserThread(pub(crate) Arc<Record>);
-
-/// Serves the page faults of a thread that need not wait.
-pub trait FaultHandler: Send + Sync {
-    /// Serves a page fault, if that can be done without waiting: then true, and the access is
-    /// repeated. False: it becomes an event. Must not block; called by the worker outside of any
-    /// task.
-    fn fault(&self, address: u64, access: Protection) -> bool;
-}
-
-impl FaultHandler for VmMap<L4Machine> {
-    fn fault(&self, address: u64, access: Protection) -> bool {
-        self.try_fault(address, access) == Some(Ok(()))
-    }
-}
-
-/// Serves those system calls of a thread that need not wait.
-pub trait CallHandler: Send + Sync {
-    /// The result of a call, if it is known without waiting. `None`: nothing was done, and the call
-    /// becomes an event. Must not block, and must not recall or end the thread; called by the
-    /// worker outside of any task.
-    fn call(&self, call: &SystemCall) -> Option<u64>;
-}
 
 /// Where a thread is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +85,7 @@ struct State {
     recall: bool,
     /// Where it lives, and for how long it was there; not used with one processor.
     stay: Stay,
-    handler: Option<Arc<dyn FaultHandler>>,
-    calls: Option<Arc<dyn CallHandler>>,
+    handler: Option<Arc<dyn AtOnce>>,
     /// The task that serves it, to live where its worker does.
     task: Option<TaskHome>,
 }
@@ -139,7 +117,6 @@ impl UserThread {
         space: &Space,
         (id, place): (ThreadId, u32),
         worker: usize,
-        stopped: bool,
         stay: Stay,
     ) -> UserThread {
         let state = State {
@@ -149,11 +126,10 @@ impl UserThread {
             waker: None,
             answer: None,
             asked: worker,
-            stopped,
+            stopped: false,
             recall: false,
             stay,
             handler: None,
-            calls: None,
             task: None,
         };
         UserThread(Arc::new(Record {
@@ -176,17 +152,18 @@ impl UserThread {
         self.0.worker()
     }
 
-    /// Answers the thread's event, or starts it, and awaits its next event. The answer is given at
-    /// once, the future is for the event; dropped, the event is there for the next
-    /// [`next_event`](Self::next_event).
-    pub fn run(&self, resume: Resume) -> NextEvent<'_> {
-        self.answer(resume);
-        self.next_event()
+    /// Lets the task that awaits the thread's events live where its worker does, from now on.
+    pub fn set_task(&self, task: TaskHome) {
+        let mut state = self.0.state.lock();
+        task.move_to(self.worker());
+        state.task = Some(task);
     }
+}
 
-    /// Answers the thread's event, or starts it. No effect while it is with its program, or ended.
-    /// Does not block; the answer goes out when its worker next waits for messages.
-    pub fn answer(&self, resume: Resume) {
+impl ExecutionContext for UserThread {
+    /// The answer goes out when the thread's worker next waits for messages.
+    #[inline]
+    fn answer(&self, resume: Resume) {
         let record = &self.0;
         let mut state = record.state.lock();
         if !matches!(state.place, Place::New | Place::Server(_)) {
@@ -203,43 +180,24 @@ impl UserThread {
         }
     }
 
-    /// Awaits the thread's next event. Ready with [`Event::Ended`] from its end on.
-    pub fn next_event(&self) -> NextEvent<'_> {
+    #[inline]
+    fn next_event(&self) -> impl Future<Output = Event> + Send {
         NextEvent(&self.0)
     }
 
-    /// Lets `handler` serve page faults that need not wait, from now on.
-    pub fn set_fault_handler(&self, handler: Option<Arc<dyn FaultHandler>>) {
-        let _old = core::mem::replace(&mut self.0.state.lock().handler, handler);
+    fn serve_at_once(&self, handler: Arc<dyn AtOnce>) {
+        let _old = self.0.state.lock().handler.replace(handler);
     }
 
-    /// Lets `handler` serve system calls that need not wait, from now on.
-    pub fn set_call_handler(&self, handler: Arc<dyn CallHandler>) {
-        let _old = self.0.state.lock().calls.replace(handler);
-    }
-
-    /// Lets the task that awaits the thread's events live where its worker does, from now on.
-    pub fn set_task(&self, task: TaskHome) {
-        let mut state = self.0.state.lock();
-        task.move_to(self.worker());
-        state.task = Some(task);
-    }
-
-    /// Lets the task that serves the other thread serve this one.
-    pub fn set_task_of(&self, other: &UserThread) {
+    fn succeed(&self, other: &UserThread) {
         let task = other.0.state.lock().task.clone();
         if let Some(task) = task {
             self.set_task(task);
         }
     }
 
-    /// Makes the thread come to the server with [`Event::Recalled`] before its next instruction at
-    /// user level, also if it is only about to go on or to start. An IPC of its own is ended by an
-    /// error. Does not block; recalls do not add up.
-    ///
-    /// # Errors
-    /// `Terminated`.
-    pub fn recall(&self) -> KernResult {
+    /// An IPC of the thread's own is ended by an error.
+    fn recall(&self) -> KernResult {
         let record = &self.0;
         let place = {
             let mut state = record.state.lock();
@@ -265,12 +223,32 @@ impl UserThread {
         }
     }
 
-    /// The registers of a thread that is new, with the server, or stopped. GS base is 0 unless the
-    /// program has set another than its own. Does not block.
-    ///
-    /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs.
-    pub fn state(&self) -> KernResult<ThreadState> {
+    fn stop(&self) -> KernResult {
+        let mut state = self.0.state.lock();
+        state.stopped = true;
+        match state.place {
+            Place::New => Ok(()),
+            Place::Ended => Err(KernError::Terminated),
+            Place::Program | Place::Server(_) => kernel::halt(self.0.id),
+        }
+    }
+
+    fn unstop(&self) -> KernResult {
+        let mut state = self.0.state.lock();
+        state.stopped = false;
+        match state.place {
+            Place::New if state.answer.is_none() => self.0.start(&mut state, false),
+            Place::New => Ok(()),
+            Place::Ended => Err(KernError::Terminated),
+            Place::Program | Place::Server(_) => kernel::unhalt(self.0.id),
+        }
+    }
+
+    fn end(&self) {
+        self.0.end();
+    }
+
+    fn state(&self) -> KernResult<ThreadState> {
         let mut state = registers::from_kernel(&kernel::read_registers(self.0.id)?);
         if state.gs_base == self.0.own_gs_base() {
             state.gs_base = 0;
@@ -278,31 +256,20 @@ impl UserThread {
         Ok(state)
     }
 
-    /// Replaces the registers of a thread that is new, with the server, or stopped; a GS base of 0
-    /// is its own. Flags that programs may not change keep their values. Does not block.
-    ///
-    /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs, or an address lies outside the user area.
-    pub fn set_state(&self, state: &ThreadState) -> KernResult {
+    fn set_state(&self, state: &ThreadState) -> KernResult {
         kernel::write_registers(self.0.id, &registers::to_kernel(state)).map(drop)
     }
 
-    /// The extended state (x87, SSE, AVX) in XSAVE's standard format, of a thread as in
-    /// [`state`](Self::state). Returns how many bytes there are. Does not block.
-    ///
-    /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs, or the buffer has less than 576 bytes.
-    pub fn extended_state(&self, buffer: &mut [u8]) -> KernResult<usize> {
-        kernel::read_extended_state(self.0.id, buffer)
+    fn extended_state(&self) -> KernResult<Vec<u8>> {
+        let mut image = Vec::new();
+        image.try_reserve_exact(self.0.shared.extended_size).map_err(|_| KernError::ResourceShortage)?;
+        image.resize(self.0.shared.extended_size, 0);
+        let size = kernel::read_extended_state(self.0.id, &mut image)?;
+        image.truncate(size);
+        Ok(image)
     }
 
-    /// Replaces the extended state: by an image in that format, by the 512 bytes of x87 and SSE
-    /// alone (the rest becomes initial), or, with no bytes, by the initial state. Does not block.
-    ///
-    /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs, or the processor would refuse the image.
-    /// `ResourceShortage`: of the kernel.
-    pub fn set_extended_state(&self, image: &[u8]) -> KernResult {
+    fn set_extended_state(&self, image: &[u8]) -> KernResult {
         if image.len() >= EXTENDED_STATE_HEADER_END {
             return kernel::write_extended_state(self.0.id, image);
         }
@@ -319,9 +286,8 @@ impl UserThread {
         kernel::write_extended_state(self.0.id, &small)
     }
 
-    /// The processor time that it has used, in microseconds: as its worker has measured it between
-    /// messages, and for threads that compute side by side their equal shares.
-    pub fn times(&self) -> Times {
+    /// As its worker has measured it between messages, and for threads that compute side by side their equal shares.
+    fn times(&self) -> Times {
         let record = &self.0;
         let mut ticks = record.shared.threads.lock().ticks(record.id);
         if let Some(homes) = &record.shared.homes {
@@ -331,50 +297,22 @@ impl UserThread {
         Times { program: time(ticks.program), server: time(ticks.server) }
     }
 
-    /// Stops the thread: after this it executes no instruction, and its registers can be read,
-    /// until [`unstop`](Self::unstop). Its events and their answers go on. Does not block.
-    ///
-    /// # Errors
-    /// `Terminated`.
-    pub fn stop(&self) -> KernResult {
-        let mut state = self.0.state.lock();
-        state.stopped = true;
-        match state.place {
-            Place::New => Ok(()),
-            Place::Ended => Err(KernError::Terminated),
-            Place::Program | Place::Server(_) => kernel::halt(self.0.id),
-        }
+    fn set_priority(&self, priority: u8, slice: u32) -> KernResult {
+        let slice = if slice == 0 { Time::NEVER } else { Time::period(slice.into()) };
+        kernel::schedule(self.0.id, priority, TimeControl::new(Some(slice), None).raw())
     }
 
-    /// Lets a stopped thread go on. One that is new is started with the registers that it has.
-    ///
-    /// # Errors
-    /// `Terminated`.
-    pub fn unstop(&self) -> KernResult {
-        let mut state = self.0.state.lock();
-        state.stopped = false;
-        match state.place {
-            Place::New if state.answer.is_none() => self.0.start(&mut state, false),
-            Place::New => Ok(()),
-            Place::Ended => Err(KernError::Terminated),
-            Place::Program | Place::Server(_) => kernel::unhalt(self.0.id),
-        }
+    fn processor(&self) -> usize {
+        self.0.home()
     }
 
-    /// Ends the thread wherever it is: it executes no further instruction, and the task that awaits
-    /// its events gets [`Event::Ended`]. Does not block.
-    pub fn end(&self) {
-        self.0.end();
+    fn affinity(&self) -> u64 {
+        self.0.affinity()
     }
-}
 
-/// Processor time of a thread, in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// In its program.
-    pub program: u64,
-    /// In its server, on its behalf.
-    pub server: u64,
+    fn set_affinity(&self, mask: u64) -> KernResult {
+        self.0.set_affinity(mask)
+    }
 }
 
 impl Record {
@@ -441,7 +379,7 @@ impl Record {
         }
     }
 
-    /// The answer to a message of this thread, if one of its handlers gives it without waiting.
+    /// The answer to a message of this thread, if its handler gives it at once.
     #[inline(always)]
     pub(crate) fn serve_at_once(&self, tag: MessageTag, words: &Words) -> Option<(MessageTag, Words)> {
         if self.serve_fault(tag, words) {
@@ -454,9 +392,8 @@ impl Record {
     #[inline(always)]
     fn serve_fault(&self, tag: MessageTag, words: &Words) -> bool {
         let Some((address, access)) = event::page_fault(tag, words) else { return false };
-        let handler = self.of_running(|state| state.handler.clone());
         // No lock is held: the handler may end the thread.
-        let served = handler.is_some_and(|handler| handler.fault(address, access));
+        let served = self.handler().is_some_and(|handler| handler.fault(address, access));
         if served {
             self.settle_at_once();
         }
@@ -468,21 +405,20 @@ impl Record {
     #[inline(always)]
     fn serve_call(&self, tag: MessageTag, words: &Words) -> Option<u64> {
         let call = event::system_call(tag, words)?;
-        let handler = self.of_running(|state| state.calls.clone())?;
         // As above.
-        let value = handler.call(&call)?;
+        let value = self.handler()?.call(&call)?;
         self.settle_at_once();
         Some(value)
     }
 
-    /// What it has, if it is with its program: only then does its message count.
+    /// Its handler, if it is with its program: only then does its message count.
     #[inline(always)]
-    fn of_running<T>(&self, part: impl Fn(&State) -> Option<T>) -> Option<T> {
+    fn handler(&self) -> Option<Arc<dyn AtOnce>> {
         let state = self.state.lock();
-        if state.place == Place::Program { part(&state) } else { None }
+        if state.place == Place::Program { state.handler.clone() } else { None }
     }
 
-    /// A message of this thread that neither handler has answered.
+    /// A message of this thread that its handler has not answered.
     #[inline(never)]
     pub(crate) fn deliver(
         &self,
@@ -592,7 +528,7 @@ impl Record {
         self.set_place(&mut state, Place::Ended);
         (state.event, state.later, state.answer) = (None, None, None);
         let waker = state.waker.take();
-        let handlers = (state.handler.take(), state.calls.take(), state.task.take());
+        let handlers = (state.handler.take(), state.task.take());
         let worker = self.worker();
         drop(state);
         self.shared.thread_ended(&self.space, self.place, self.id, worker);
@@ -624,9 +560,8 @@ impl Drop for Record {
     }
 }
 
-/// The next event of a thread; see [`UserThread::next_event`]. May be dropped at any time.
-#[must_use = "a future does nothing unless it is awaited"]
-pub struct NextEvent<'a>(&'a Record);
+/// The next event of a thread. May be dropped at any time.
+struct NextEvent<'a>(&'a Record);
 
 impl Future for NextEvent<'_> {
     type Output = Event;

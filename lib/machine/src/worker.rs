@@ -6,6 +6,7 @@ use core::task::Waker;
 use l4::ipc::Received;
 use l4::x2::extension::NOTIFICATION_LABEL;
 use l4::x2::{Acceptor, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
+use mach::machine::UserMessage;
 use rt::executor::{Platform, Sleep, Worker};
 
 use crate::alarm::{self, Alarm};
@@ -34,7 +35,7 @@ pub struct OtherMessage {
 /// messages: nothing here may block.
 pub trait Others {
     /// A message. The answer, if any, is sent without waiting: label and up to 7 words.
-    fn message(&mut self, message: OtherMessage) -> Option<crate::UserMessage>;
+    fn message(&mut self, message: OtherMessage) -> Option<UserMessage>;
 
     /// Notification bits other than bits 0 and 63, which are the worker's own.
     fn notification(&mut self, bits: u64);
@@ -45,7 +46,7 @@ pub trait Others {
 pub struct NoOthers;
 
 impl Others for NoOthers {
-    fn message(&mut self, _message: OtherMessage) -> Option<crate::UserMessage> {
+    fn message(&mut self, _message: OtherMessage) -> Option<UserMessage> {
         None
     }
 

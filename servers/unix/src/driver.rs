@@ -1,9 +1,8 @@
 //! What the server needs of the machine in addition to memory: threads, tasks, the console.
 
 use crate::about;
-use crate::bounce::Library;
+use crate::bounce::{self, Library};
 use crate::port::Port;
-use crate::program_thread::{ProgramThread, error};
 use crate::report::say;
 use crate::shared_object::SharedObject;
 use alloc::string::String;
@@ -12,11 +11,12 @@ use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 use mach::{KernError, Machine};
-use machine::L4Machine;
+use machine::{L4Machine, UserThread};
 use rt::executor::TaskHome;
 use rt::heap::{Extent, Keeping};
 use unix::memory::Memory;
-use unix::thread::{End, Shortage};
+use unix::process::Pid;
+use unix::thread::{End, Shortage, context_error};
 use unix::{Error, Result};
 use unix_server::Driver;
 use unix_server::options::{Mode, Options};
@@ -33,8 +33,6 @@ const CRITICAL_PART: usize = 8;
 pub(crate) struct L4Driver {
     machine: L4Machine,
     port: Arc<Port>,
-    /// Bytes of a thread's extended state, at most.
-    extended_size: usize,
     /// The server's heap, and its bytes at the start.
     heap: &'static Keeping,
     first_heap: usize,
@@ -51,7 +49,6 @@ impl L4Driver {
     pub(crate) fn new(
         machine: L4Machine,
         port: Arc<Port>,
-        extended_size: usize,
         heap: &'static Keeping,
         options: &Options,
     ) -> Result<L4Driver> {
@@ -65,24 +62,23 @@ impl L4Driver {
         };
         let first_heap = heap.extent().free;
         let quiet = options.quiet;
-        Ok(L4Driver { machine, port, extended_size, heap, first_heap, quiet, library, shared_object })
+        Ok(L4Driver { machine, port, heap, first_heap, quiet, library, shared_object })
     }
 
     /// Runs a task that serves the system as a whole. `ENOMEM`.
     pub(crate) fn run_beside(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()> {
-        self.machine.spawn(WORKER, task).map(drop).map_err(error)
+        self.machine.spawn(WORKER, task).map(drop).map_err(context_error)
     }
 }
 
 impl Driver<L4Machine> for L4Driver {
-    type Thread = ProgramThread;
     type Task = TaskHome;
 
-    async fn create_thread(&self, memory: &Arc<Memory<L4Machine>>) -> Result<ProgramThread> {
+    async fn create_thread(&self, memory: &Arc<Memory<L4Machine>>) -> Result<UserThread> {
         let space = memory.map().with_pmap(|pmap| self.machine.space(pmap)).ok_or(Error::ESRCH)?;
-        let thread = self.machine.create_user_thread(&space).map_err(|failure| match failure {
+        let thread = self.machine.thread_create(&space).await.map_err(|failure| match failure {
             KernError::ResourceShortage => Error::EAGAIN,
-            other => error(other),
+            other => context_error(other),
         })?;
         // Only once: mapping these pages again could disturb other threads of the space that use
         // them.
@@ -94,12 +90,22 @@ impl Driver<L4Machine> for L4Driver {
                 object.install(&self.machine, memory)?;
             }
         }
-        Ok(ProgramThread::new(thread, memory, self.extended_size, self.library.is_some()))
+        Ok(thread)
+    }
+
+    fn identify(&self, thread: &UserThread, pid: Pid, tid: Pid) {
+        if self.library.is_some() {
+            bounce::set_ids(thread.id(), pid.number(), tid.number());
+        }
+    }
+
+    fn set_task(&self, thread: &UserThread, task: TaskHome) {
+        thread.set_task(task);
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<TaskHome> {
         let spawned = self.machine.spawn(self.machine.current_worker(), task);
-        spawned.map(|task| task.home()).map_err(error)
+        spawned.map(|task| task.home()).map_err(context_error)
     }
 
     async fn show(&self, bytes: &[u8]) {

@@ -1,14 +1,13 @@
 //! `unix` as a library: everything of the Unix server but the machine below
 //! (docs/src/architecture.md).
 //!
-//! A thread of a program is a task of the server: it lets the thread run, waits until it comes back
-//! (a system call, a page fault, an exception, a recall), serves that through [`abi_linux`] and
-//! [`unix`], and lets it run again ([`thread`]). What the machine has to offer for that is
-//! [`Driver`]; tests drive scripted threads.
+//! A thread of a program is a task of the server: it lets the thread run, waits until it comes back (a system call, a
+//! page fault, an exception, a recall), serves that through [`abi_linux`] and [`unix`], and lets it run again
+//! (`thread`). What the machine has to offer for that is [`Driver`]; tests drive scripted threads.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`thread`] | the loop of one thread; processor exceptions as signals |
+//! | `thread` | the loop of one thread; processor exceptions as signals |
 //! | [`server`] | the [`unix::thread::Host`]; how threads are made and started |
 //! | [`start`] | from an empty system to the first program, and its end |
 //! | [`options`] | the server's arguments |
@@ -27,8 +26,7 @@ pub mod random;
 pub mod server;
 pub mod start;
 mod telnet;
-pub mod thread;
+mod thread;
 pub mod trace;
 
 pub use server::{Driver, Server};
-pub use thread::{CallsAtOnce, Event, Resume, UserThread};

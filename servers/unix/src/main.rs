@@ -11,7 +11,6 @@ mod driver;
 mod environment;
 mod port;
 mod processor;
-mod program_thread;
 mod report;
 mod shared_object;
 
@@ -97,9 +96,9 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let own_heap = own_heap().ok_or(Failure::NoMemory)?;
     own_heap.keep((heap / KEPT_PART) as usize);
     let vm = Vm::new(machine.clone()).map_err(|_| Failure::NoMemory)?;
-    let processor = processor::describe(about::processors());
-    let driver = L4Driver::new(machine.clone(), port.clone(), processor.extended_size, own_heap, &options)
-        .map_err(|_| Failure::NoMemory)?;
+    let processor = processor::describe(about::processors(), machine.extended_state_size());
+    let driver =
+        L4Driver::new(machine.clone(), port.clone(), own_heap, &options).map_err(|_| Failure::NoMemory)?;
     // For as long as the server runs.
     let lender = Box::leak(Box::new(machine.lender()));
     let borrowed = machine.frame_bytes() / 3 * BORROWED_THIRDS;

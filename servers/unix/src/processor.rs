@@ -8,22 +8,13 @@ use core::arch::x86_64::{__cpuid, __cpuid_count};
 /// Bit of leaf 7, EBX: instructions that read and write FS and GS base, which the kernel switches
 /// on where they are.
 const FSGSBASE: u32 = 1;
-/// Bit of leaf 1, ECX: XSAVE is switched on.
-const OSXSAVE: u32 = 1 << 27;
 /// Bit of AT_HWCAP2: programs may use the FSGSBASE instructions.
 const MAY_WRITE_BASES: u64 = 2;
-/// Bytes of the extended state without XSAVE: legacy area and header.
-const LEGACY: usize = 576;
 
-/// The processor that this program runs on, one of so many.
-pub(crate) fn describe(processors: usize) -> Processor {
+/// The processor that this program runs on, one of so many; threads' extended states have so many bytes.
+pub(crate) fn describe(processors: usize, extended_size: usize) -> Processor {
     let basic = __cpuid(1);
     let extended = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };
-    let extended_size = match basic.ecx & OSXSAVE != 0 {
-        // What is switched on needs so much.
-        true => (__cpuid_count(0xd, 0).ebx as usize).max(LEGACY),
-        false => LEGACY,
-    };
     Processor {
         features: basic.edx.into(),
         more_features: if extended & FSGSBASE != 0 { MAY_WRITE_BASES } else { 0 },

@@ -1,7 +1,6 @@
 //! The server as the Unix library sees it: what makes and runs threads.
 
 use crate::start::{self, Command};
-use crate::thread::UserThread;
 use abi_linux::{Linux, Next, Processor, Registers};
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -14,21 +13,26 @@ use mach::Machine;
 use mach::machine::ThreadState;
 use unix::log::Log;
 use unix::memory::Memory;
+use unix::process::Pid;
 use unix::sync::SpinLock;
 use unix::thread::{End, Host, Shortage, Thread};
 use unix::{BoxFuture, Error, Result};
 
 /// What the server needs of the system below it, in addition to [`Machine`].
 pub trait Driver<M: Machine>: Send + Sync + 'static {
-    /// A thread of the machine.
-    type Thread: UserThread<Task = Self::Task>;
-
     /// Names a task.
     type Task;
 
-    /// A thread in the address space of `memory`, which it keeps as long as it lives. It does not
-    /// run yet. `EAGAIN`, `ENOMEM`.
-    fn create_thread(&self, memory: &Arc<Memory<M>>) -> impl Future<Output = Result<Self::Thread>> + Send;
+    /// A thread in the address space of `memory`. It does not run yet. `EAGAIN`, `ENOMEM`.
+    fn create_thread(&self, memory: &Arc<Memory<M>>) -> impl Future<Output = Result<M::Thread>> + Send;
+
+    /// Says which Unix thread `thread` is, before it runs for the first time: for what the program can find out by itself.
+    fn identify(&self, thread: &M::Thread, pid: Pid, tid: Pid);
+
+    /// Says which task runs `thread`: the two may be served together. May do nothing.
+    fn set_task(&self, thread: &M::Thread, task: Self::Task) {
+        let _ = (thread, task);
+    }
 
     /// Runs `task` concurrently with all others. `ENOMEM`.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<Self::Task>;
@@ -115,15 +119,8 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
 }
 
 impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
-    fn create_thread<'a>(
-        &'a self,
-        memory: &'a Arc<Memory<M>>,
-    ) -> BoxFuture<'a, Result<Arc<dyn unix::thread::UserThread>>> {
-        Box::pin(async move {
-            let thread = self.driver.create_thread(memory).await?;
-            let thread: Arc<dyn unix::thread::UserThread> = Arc::new(thread);
-            Ok(thread)
-        })
+    fn create_thread<'a>(&'a self, memory: &'a Arc<Memory<M>>) -> BoxFuture<'a, Result<M::Thread>> {
+        Box::pin(self.driver.create_thread(memory))
     }
 
     fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState) {
@@ -140,10 +137,9 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
                 server.run(thread, next).await;
             }
         };
-        match (self.driver.spawn(task), self.machine_thread(&running)) {
-            (Ok(task), Some(user)) => user.set_task(task),
-            (Ok(_), None) => {}
-            (Err(_), _) => running.out_of_memory(),
+        match self.driver.spawn(task) {
+            Ok(task) => self.driver.set_task(&running.user(), task),
+            Err(_) => running.out_of_memory(),
         }
     }
 

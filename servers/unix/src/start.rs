@@ -207,8 +207,8 @@ pub(crate) async fn execute<M: Machine, D: Driver<M>>(
         server.linux.execute(thread, request).await
     };
     match done.await {
-        Ok(executed) => match server.linux.leave(thread, Registers::All(executed.state), None).await {
-            Next::Run(state) => Next::RunNew(executed.user, state),
+        Ok(state) => match server.linux.leave(thread, Registers::All(state), None).await {
+            Next::Run(state) => Next::RunNew(state),
             next => next,
         },
         Err(error) => {

@@ -2,99 +2,37 @@
 
 use crate::Driver;
 use crate::server::Server;
-use abi_linux::{Next, Registers, Request};
+use abi_linux::{Next, Registers};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
-use core::future::Future;
 use mach::Machine;
-use mach::machine::{Protection, ThreadState};
+use mach::machine::{
+    AtOnce, Event, ExecutionContext, PageFault, ProcessorException, Protection, Resume, SystemCall,
+};
+use mach::vm::VmMap;
 use unix::process::{ExitStatus, Pid};
 use unix::signal::{Fault, Signal};
 use unix::thread::{Thread, Trap};
 
-/// Why a thread came to the server. It waits there until it is run again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// It made a system call.
-    SystemCall(Request),
-    /// It accessed memory that is not mapped, or not for that.
-    PageFault {
-        /// What it accessed.
-        address: u64,
-        /// How.
-        access: Protection,
-    },
-    /// The processor raised an exception.
-    Exception {
-        /// Its vector.
-        vector: u64,
-        /// Its error code, 0 if it has none.
-        error: u64,
-    },
-    /// [`unix::process::Control::recall`] was called.
-    Recalled,
-    /// The machine has lost it.
-    Lost,
-}
-
-/// How a thread goes on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resume {
-    /// After its system call, with this result; no other register changes.
-    Return(u64),
-    /// With the registers that it has: what faulted is tried again, what was recalled goes on.
-    Unchanged,
-    /// With these registers: also how a new thread starts.
-    Registers(Box<ThreadState>),
-}
-
-/// A thread of the machine as the server drives it. Dropping it ends it.
-pub trait UserThread: unix::thread::UserThread + Sized + 'static {
-    /// Names a task.
-    type Task;
-
-    /// Which Unix thread it is, said before it runs for the first time: for what the program can
-    /// find out by itself.
-    fn set_ids(&self, pid: Pid, tid: Pid);
-
-    /// Lets `calls` serve the thread's system calls that need not wait, from now on. May do
-    /// nothing.
-    fn serve_at_once(&self, calls: impl CallsAtOnce + 'static) {
-        let _ = calls;
-    }
-
-    /// Says which task runs it: the two may be served together. May do nothing.
-    fn set_task(&self, task: Self::Task) {
-        let _ = task;
-    }
-
-    /// Says that the task which ran `other` runs this one from now on. May do nothing.
-    fn take_task_of(&self, other: &Self) {
-        let _ = other;
-    }
-
-    /// Lets the thread run until it comes back. At most one such future exists at a time; a recall
-    /// that comes while there is none takes effect in the next.
-    fn run(&self, resume: Resume) -> impl Future<Output = Event> + Send;
-}
-
-/// Serves those system calls of a thread that need not wait, without its task.
-pub trait CallsAtOnce: Send + Sync {
-    /// The result, if it is known without waiting. `None`: nothing was done, and the call becomes
-    /// an event.
-    fn call(&self, request: &Request) -> Option<u64>;
-}
-
-/// The server, for one thread.
-struct AtOnce<M: Machine, D: Driver<M>> {
+/// What a thread's machine serves without its task: faults that its memory has all it takes for, and calls that need not wait.
+struct Quick<M: Machine, D: Driver<M>> {
+    map: Arc<VmMap<M>>,
     server: Weak<Server<M, D>>,
     /// Its thread of the machine keeps this.
     thread: Weak<Thread<M>>,
 }
 
-impl<M: Machine, D: Driver<M>> CallsAtOnce for AtOnce<M, D> {
-    fn call(&self, request: &Request) -> Option<u64> {
-        self.server.upgrade()?.linux.call_at_once(&self.thread.upgrade()?, request)
+impl<M: Machine, D: Driver<M>> AtOnce for Quick<M, D> {
+    #[inline]
+    fn fault(&self, address: u64, access: Protection) -> bool {
+        AtOnce::fault(&*self.map, address, access)
+    }
+
+    #[inline]
+    fn call(&self, call: &SystemCall) -> Option<u64> {
+        let server = self.server.upgrade()?;
+        // A trace is to show every call.
+        if server.trace { None } else { server.linux.call_at_once(&self.thread.upgrade()?, call) }
     }
 }
 
@@ -128,17 +66,15 @@ fn page_fault_error(access: Protection) -> u64 {
 impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves `thread` from now on, `next` being what it does first, until it has ended.
     pub(crate) async fn run(self: Arc<Self>, thread: Arc<Thread<M>>, mut next: Next) {
-        let Some(mut user) = self.machine_thread(&thread) else { return };
+        let mut user = thread.user();
         self.begin(&thread, &user);
         loop {
             let resume = match next {
                 Next::Return(value) => Resume::Return(value),
-                Next::Resume => Resume::Unchanged,
+                Next::Resume => Resume::Continue,
                 Next::Run(state) => Resume::Registers(state),
-                Next::RunNew(_, state) => {
-                    let Some(new) = self.machine_thread(&thread) else { return };
-                    new.take_task_of(&user);
-                    user = new;
+                Next::RunNew(state) => {
+                    user = thread.user();
                     self.begin(&thread, &user);
                     Resume::Registers(state)
                 }
@@ -150,19 +86,11 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     }
 
     /// Before `user` runs for `thread` for the first time.
-    fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>, user: &Arc<D::Thread>) {
-        user.set_ids(thread.pid(), thread.tid());
-        // A trace is to show every call.
-        if !self.trace {
-            let at_once = AtOnce { server: Arc::downgrade(self), thread: Arc::downgrade(thread) };
-            user.serve_at_once(at_once);
-        }
-    }
-
-    /// The machine's side of a thread.
-    pub(crate) fn machine_thread(&self, thread: &Thread<M>) -> Option<Arc<D::Thread>> {
-        // Every thread was made by this server's driver.
-        thread.user().into_any().downcast().ok()
+    fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>, user: &M::Thread) {
+        self.driver.identify(user, thread.pid(), thread.tid());
+        let map = thread.memory().map().clone();
+        let (server, thread) = (Arc::downgrade(self), Arc::downgrade(thread));
+        user.serve_at_once(Arc::new(Quick { map, server, thread }));
     }
 
     /// What the thread does after this event.
@@ -176,19 +104,22 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         }
         thread.system().processes.with(|table| table.enter(tid));
         match event {
-            Event::SystemCall(_) | Event::Recalled => {}
-            Event::PageFault { address, access } => {
+            // No message that a program sends itself means anything here.
+            Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
+            Event::PageFault(PageFault { address, access, .. }) => {
                 let trap = Trap { error: page_fault_error(access), number: PAGE_FAULT, address };
                 // A thread that has to end does not wait for memory.
                 let resolving = Box::pin(thread.page_fault(trap, access));
                 let _ = thread.system().processes.killable(tid, resolving).await;
             }
-            Event::Exception { vector: DEVICE_NOT_AVAILABLE, .. } => thread.out_of_memory(),
-            Event::Exception { vector, error } => match fault_of(vector) {
+            Event::Exception(ProcessorException { vector: DEVICE_NOT_AVAILABLE, .. }) => {
+                thread.out_of_memory();
+            }
+            Event::Exception(ProcessorException { vector, error, .. }) => match fault_of(vector) {
                 Some(fault) => thread.raise(fault, Trap { error, number: vector, address: 0 }),
                 None => end(thread, tid),
             },
-            Event::Lost => end(thread, tid),
+            Event::Ended => end(thread, tid),
         }
         if self.trace {
             self.trace_event(thread, event);

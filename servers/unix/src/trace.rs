@@ -3,13 +3,13 @@
 
 use crate::Driver;
 use crate::server::Server;
-use crate::thread::Event;
-use abi_linux::{Next, Request};
+use abi_linux::Next;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use mach::Machine;
+use mach::machine::{Event, SystemCall};
 use unix::Error;
 use unix::thread::Thread;
 
@@ -38,7 +38,7 @@ const SECOND_IS_PATH: &[&str] = &[
 
 impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves a call and writes it and its result to the log.
-    pub(crate) async fn serve_traced(&self, thread: &Arc<Thread<M>>, request: Request) -> Next {
+    pub(crate) async fn serve_traced(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
         let text = describe(thread, request).await;
         // What does not come back (or much later) is seen at its beginning, too.
@@ -53,7 +53,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
             }
             Next::Return(value) => self.driver.log(format_args!("[{pid}.{tid}] {text} = {value:#x}")),
             Next::Resume => self.driver.log(format_args!("[{pid}.{tid}] {text} = (unchanged)")),
-            Next::Run(state) | Next::RunNew(_, state) => {
+            Next::Run(state) | Next::RunNew(state) => {
                 let (rax, rip, rsp) = (state.rax, state.rip, state.rsp);
                 self.driver.log(format_args!("[{pid}.{tid}] {text} = {rax:#x} at {rip:#x}, stack {rsp:#x}"));
             }
@@ -65,13 +65,13 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Writes an event that is no system call to the log.
     pub(crate) fn trace_event(&self, thread: &Arc<Thread<M>>, event: Event) {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
-        let at = thread.user().registers().map_or(0, |state| state.rip);
+        let at = thread.registers().map_or(0, |state| state.rip);
         self.driver.log(format_args!("[{pid}.{tid}] {event:x?} at {at:#x}"));
     }
 }
 
 /// A call with its arguments, paths as text.
-async fn describe<M: Machine>(thread: &Arc<Thread<M>>, request: Request) -> String {
+async fn describe<M: Machine>(thread: &Arc<Thread<M>>, request: SystemCall) -> String {
     let mut text = String::new();
     let name = abi_linux::name(request.number);
     // Writing to a string does not fail.

@@ -1,141 +1,64 @@
 //! The server on the simulated machine, its threads driven by scripts instead of instructions.
 
-use abi_linux::{Processor, Request};
-use mach::machine::simulated::{Executor, Simulated};
-use mach::machine::{Machine, Protection, ThreadState};
+use abi_linux::Processor;
+use mach::machine::simulated::{Executor, Simulated, SimulatedThread};
+use mach::machine::{Event, Machine, PageFault, ProcessorException, Protection, Resume, SystemCall};
 use mach::vm::Vm;
-use std::any::Any;
 use std::cell::RefCell;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Arguments;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex};
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 use unix::account::Capacity;
 use unix::exec::Layout;
 use unix::memory::Memory;
-use unix::process::{Control, Pid};
+use unix::process::Pid;
+use unix::thread::context_error;
 use unix::{BoxFuture, Environment, Timestamp};
 use unix_server::start::{self, Command, Parts};
-use unix_server::{Driver, Event, Resume, Server, UserThread};
+use unix_server::{Driver, Server};
 
-/// What a scripted program does after it was let run.
-enum Step {
-    /// Comes to its server.
-    Come(Event),
-    /// Computes until it is recalled.
-    Compute,
-}
-
-/// A program: what it does, by how many times it has run before (in this thread), and how it was
-/// resumed.
-type Script = Arc<dyn Fn(&TestThread, usize, Resume) -> Step + Send + Sync>;
-
-#[derive(Default)]
-struct Recall {
-    pending: bool,
-    waker: Option<Waker>,
-}
-
-/// A thread of the machine that follows a script.
-struct TestThread {
-    /// Which of all threads it is.
+/// What a scripted thread is and has.
+struct Scripted<'a> {
+    machine: &'a Simulated,
+    thread: &'a SimulatedThread,
     number: usize,
-    machine: Simulated,
-    memory: Arc<Memory<Simulated>>,
-    script: Script,
-    state: Mutex<ThreadState>,
-    runs: Mutex<usize>,
-    recall: Mutex<Recall>,
-    alive: Arc<Mutex<usize>>,
 }
 
-impl Drop for TestThread {
-    fn drop(&mut self) {
-        *self.alive.lock().unwrap() -= 1;
-    }
-}
+/// What a scripted program does after it was let run, by how many times it has run before (in this thread), and how it was
+/// resumed: the event with which it comes back, or nothing: it computes until it is recalled.
+type Step = Option<Event>;
 
-impl Control for TestThread {
-    fn recall(&self) {
-        let mut recall = self.recall.lock().unwrap();
-        recall.pending = true;
-        if let Some(waker) = recall.waker.take() {
-            waker.wake();
-        }
-    }
-}
-
-impl unix::thread::UserThread for TestThread {
-    fn registers(&self) -> unix::Result<ThreadState> {
-        Ok(*self.state.lock().unwrap())
-    }
-    fn extended_state(&self) -> BoxFuture<'_, unix::Result<Vec<u8>>> {
-        Box::pin(async { Ok(vec![0; 832]) })
-    }
-    fn set_extended_state<'a>(&'a self, _image: &'a [u8]) -> BoxFuture<'a, unix::Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-}
-
-impl UserThread for TestThread {
-    type Task = ();
-
-    fn set_ids(&self, pid: Pid, tid: Pid) {
-        assert_eq!(pid, tid, "no process of the tests has two threads");
-    }
-
-    async fn run(&self, resume: Resume) -> Event {
-        if let Resume::Registers(state) = &resume {
-            *self.state.lock().unwrap() = **state;
-        }
-        if std::mem::take(&mut self.recall.lock().unwrap().pending) {
-            return Event::Recalled;
-        }
-        let run = std::mem::replace(&mut *self.runs.lock().unwrap(), 0);
-        *self.runs.lock().unwrap() = run + 1;
-        match (self.script)(self, run, resume) {
-            Step::Come(event) => {
-                if let Event::SystemCall(request) = event {
-                    let mut state = self.state.lock().unwrap();
-                    let [rdi, rsi, rdx, r10, r8, r9] = request.arguments;
-                    *state = ThreadState { rax: request.number, rdi, rsi, rdx, r10, r8, r9, ..*state };
-                }
-                event
-            }
-            Step::Compute => {
-                poll_fn(|cx| {
-                    let mut recall = self.recall.lock().unwrap();
-                    if std::mem::take(&mut recall.pending) {
-                        return Poll::Ready(Event::Recalled);
-                    }
-                    recall.waker = Some(cx.waker().clone());
-                    Poll::Pending
-                })
-                .await
-            }
-        }
-    }
-}
-
-impl TestThread {
+impl Scripted<'_> {
     fn call(&self, number: u64, arguments: &[u64]) -> Step {
         let mut all = [0; 6];
         all[..arguments.len()].copy_from_slice(arguments);
-        Step::Come(Event::SystemCall(Request { number, arguments: all }))
+        Some(Event::SystemCall(SystemCall { number, arguments: all }))
     }
 
     /// Stores to memory as an instruction does; false: it faults.
     fn store(&self, address: u64, bytes: &[u8]) -> bool {
-        let done = self.memory.map().with_pmap(|pmap| self.machine.user_write(pmap, address, bytes));
-        done.flatten().is_some()
+        self.machine.user_write_in(self.thread.space(), address, bytes).is_some()
     }
+}
+
+/// Plays the programs of all threads of a machine by a script.
+fn play(machine: &Simulated, script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static) {
+    let runs: Mutex<BTreeMap<usize, usize>> = Mutex::default();
+    let on = machine.clone();
+    machine.set_program(move |thread, resume| {
+        let number = thread.number();
+        let run = {
+            let mut runs = runs.lock().unwrap();
+            let runs = runs.entry(number).or_default();
+            core::mem::replace(runs, *runs + 1)
+        };
+        script(&Scripted { machine: &on, thread, number }, run, resume)
+    });
 }
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -143,33 +66,22 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 /// The system below the server.
 struct TestDriver {
     machine: Simulated,
-    script: Script,
     tasks: Mutex<Vec<Task>>,
     shown: Mutex<Vec<u8>>,
     keyboard: Mutex<VecDeque<u8>>,
     log: Mutex<Vec<String>>,
-    made: Mutex<usize>,
-    alive: Arc<Mutex<usize>>,
 }
 
 impl Driver<Simulated> for TestDriver {
-    type Thread = TestThread;
     type Task = ();
 
-    async fn create_thread(&self, memory: &Arc<Memory<Simulated>>) -> unix::Result<TestThread> {
-        let mut made = self.made.lock().unwrap();
-        *made += 1;
-        *self.alive.lock().unwrap() += 1;
-        Ok(TestThread {
-            number: *made - 1,
-            machine: self.machine.clone(),
-            memory: memory.clone(),
-            script: self.script.clone(),
-            state: Mutex::default(),
-            runs: Mutex::default(),
-            recall: Mutex::default(),
-            alive: self.alive.clone(),
-        })
+    async fn create_thread(&self, memory: &Arc<Memory<Simulated>>) -> unix::Result<SimulatedThread> {
+        let space = memory.map().space().expect("a live address space");
+        self.machine.thread_create(&space).await.map_err(context_error)
+    }
+
+    fn identify(&self, _thread: &SimulatedThread, pid: Pid, tid: Pid) {
+        assert_eq!(pid, tid, "no process of the tests has two threads");
     }
 
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> unix::Result<()> {
@@ -275,7 +187,7 @@ struct Run {
 /// Runs the script as the command `arguments`; demands that nothing is left but the first process.
 fn run(
     arguments: &[&str],
-    script: impl Fn(&TestThread, usize, Resume) -> Step + Send + Sync + 'static,
+    script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static,
 ) -> Run {
     run_typing("", arguments, script)
 }
@@ -284,18 +196,16 @@ fn run(
 fn run_typing(
     typed: &str,
     arguments: &[&str],
-    script: impl Fn(&TestThread, usize, Resume) -> Step + Send + Sync + 'static,
+    script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static,
 ) -> Run {
     let machine = Simulated::new(4096);
+    play(&machine, script);
     let driver = TestDriver {
         machine: machine.clone(),
-        script: Arc::new(script),
         tasks: Mutex::default(),
         shown: Mutex::default(),
         keyboard: Mutex::new(typed.bytes().collect()),
         log: Mutex::default(),
-        made: Mutex::default(),
-        alive: Arc::default(),
     };
     let server = Server::new(
         driver,
@@ -349,7 +259,7 @@ fn run_typing(
         }
     }
     let driver = server.driver();
-    assert_eq!(*driver.alive.lock().unwrap(), 1, "threads beside the first process's are left");
+    assert_eq!(machine.threads(), 1, "threads beside the first process's are left");
     let status = status.borrow_mut().take().expect("the command has not ended");
     let shown = String::from_utf8(driver.shown.lock().unwrap().clone()).unwrap();
     let log = driver.log.lock().unwrap().clone();
@@ -380,16 +290,24 @@ const WAIT: u64 = 61;
 const KILL: u64 = 62;
 const EXIT: u64 = 231;
 
+fn fault(address: u64, access: Protection) -> Step {
+    Some(Event::PageFault(PageFault { address, access, ip: TEXT }))
+}
+
+fn exception(vector: u64) -> Event {
+    Event::Exception(ProcessorException { vector, error: 0, ip: TEXT })
+}
+
 #[test]
 fn a_program_faults_writes_and_exits() {
     let run = run(&["program", "argument"], |thread, run, resume| match run {
         0 => {
             assert!(matches!(resume, Resume::Registers(state) if state.rip == TEXT));
             assert!(!thread.store(DATA, b"hello\n"));
-            Step::Come(Event::PageFault { address: DATA, access: Protection::WRITE })
+            fault(DATA, Protection::WRITE)
         }
         1 => {
-            assert_eq!(resume, Resume::Unchanged, "what faulted is tried again");
+            assert_eq!(resume, Resume::Continue, "what faulted is tried again");
             assert!(thread.store(DATA, b"hello\n"));
             thread.call(WRITE, &[1, DATA, 6])
         }
@@ -440,7 +358,7 @@ fn a_computing_child_is_recalled_and_killed() {
         }
         (3, 0) => {
             assert!(matches!(resume, Resume::Registers(state) if state.rax == 0));
-            Step::Compute
+            None
         }
         other => panic!("{other:?} {resume:?}"),
     });
@@ -450,17 +368,17 @@ fn a_computing_child_is_recalled_and_killed() {
 #[test]
 fn exceptions_are_signals_with_a_report() {
     for (event, signal, text) in [
-        (Event::Exception { vector: 6, error: 0 }, 4, "Illegal instruction"),
-        (Event::Exception { vector: 0, error: 0 }, 8, "Arithmetic exception"),
-        (Event::Exception { vector: 13, error: 0 }, 11, "Segmentation fault"),
-        (Event::Exception { vector: 3, error: 0 }, 5, "trap"),
-        (Event::PageFault { address: 8, access: Protection::READ }, 11, "Segmentation fault"),
-        (Event::PageFault { address: TEXT, access: Protection::WRITE }, 11, "NotPermitted"),
-        (Event::Exception { vector: 7, error: 0 }, 9, "memory ran out"),
-        (Event::Exception { vector: 2, error: 0 }, 9, ""),
-        (Event::Lost, 9, ""),
+        (exception(6), 4, "Illegal instruction"),
+        (exception(0), 8, "Arithmetic exception"),
+        (exception(13), 11, "Segmentation fault"),
+        (exception(3), 5, "trap"),
+        (fault(8, Protection::READ).unwrap(), 11, "Segmentation fault"),
+        (fault(TEXT, Protection::WRITE).unwrap(), 11, "NotPermitted"),
+        (exception(7), 9, "memory ran out"),
+        (exception(2), 9, ""),
+        (Event::Ended, 9, ""),
     ] {
-        let run = run(&["program"], move |_, _, _| Step::Come(event));
+        let run = run(&["program"], move |_, _, _| Some(event));
         assert_eq!(run.status, 128 + signal, "{event:?}");
         assert!(
             run.log.iter().any(|line| line.contains(text)) || text.is_empty(),

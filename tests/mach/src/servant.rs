@@ -4,10 +4,10 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-use mach::machine::{Protection, ThreadState};
+use mach::machine::{Event, ExecutionContext, Protection, Resume, SystemCall, ThreadState};
 use mach::vm::{Inheritance, MapRequest, Placement, VmMap};
 use mach::{KernError, KernResult, Task, Thread};
-use machine::{Event, L4Machine, Resume, SystemCall, UserThread};
+use machine::{L4Machine, UserThread};
 
 use crate::code::{self, command};
 
@@ -69,8 +69,8 @@ impl Servant {
         let thread = task.create_thread().await?;
         let state = ThreadState { rip: CODE, rsp: STACK, ..ThreadState::default() };
         thread.set_state(&state).await?;
-        thread.resume().await?;
-        let user = thread.with_machine_thread(UserThread::clone).ok_or(KernError::Terminated)?;
+        thread.resume()?;
+        let user = thread.context().clone();
         let servant = Servant { task: task.clone(), thread, user, faults: AtomicU32::new(0) };
         match servant.serve(None).await {
             Outcome::Done(_) => Ok(servant),

@@ -5,11 +5,11 @@ use super::process::{check_schedule, id};
 use crate::call::{Call, Done};
 use crate::layout::time::to_timespec;
 use crate::layout::{Fields, Writer};
-use alloc::sync::Arc;
 use core::time::Duration;
 use mach::Machine;
+use mach::machine::ExecutionContext;
 use unix::process::Pid;
-use unix::thread::UserThread;
+use unix::thread::context_error;
 use unix::{Error, Result};
 
 /// A thread argument; 0 is the caller.
@@ -23,7 +23,7 @@ const MASK: usize = 8;
 const LONGEST_MASK: usize = 1024;
 
 /// The machine's thread of another Unix thread, or of the caller.
-fn machine_thread<M: Machine>(call: &Call<'_, M>) -> Result<Arc<dyn UserThread>> {
+fn machine_thread<M: Machine>(call: &Call<'_, M>) -> Result<M::Thread> {
     let tid = thread(call, 0)?;
     call.system().thread(tid).map(|thread| thread.user()).ok_or(Error::ESRCH)
 }
@@ -43,7 +43,7 @@ pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
     let mut mask = [0; MASK];
     mask.iter_mut().zip(&given).for_each(|(byte, given)| *byte = *given);
     may_set(call)?;
-    machine_thread(call)?.set_affinity(u64::from_le_bytes(mask))?;
+    machine_thread(call)?.set_affinity(u64::from_le_bytes(mask)).map_err(context_error)?;
     Ok(0)
 }
 

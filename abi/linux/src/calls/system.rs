@@ -4,6 +4,7 @@ use crate::call::{Call, Done};
 use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
 use crate::layout::{Fields, Writer};
 use mach::Machine;
+use mach::machine::ExecutionContext;
 use unix::Error;
 use unix::process_context::ProcessContext;
 use unix::sync::Turns;

@@ -3,7 +3,7 @@
 
 use crate::run_in;
 use crate::world::{DATA, Program, World};
-use abi_linux::Request;
+use mach::machine::SystemCall;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Instant;
@@ -37,7 +37,7 @@ async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) ->
     const TIMES: u32 = 2000;
     let mut all = [0; 6];
     all[..arguments.len()].copy_from_slice(arguments);
-    let request = Request { number, arguments: all };
+    let request = SystemCall { number, arguments: all };
     let mut cost = (0, 0);
     for times in [10, TIMES] {
         let (before, start) = (ALLOCATIONS.get(), Instant::now());

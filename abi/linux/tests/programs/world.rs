@@ -5,18 +5,16 @@
 //! An address of code stands for a function ([`World::code`]). A thread runs the function that its
 //! instruction pointer names: at its start, after exec, and when a signal handler is entered.
 
-use abi_linux::{Linux, Next, Processor, Registers, Request};
-use mach::machine::simulated::{Executor, Simulated};
-use mach::machine::{Machine, Protection, ThreadState};
+use abi_linux::{Linux, Next, Processor, Registers};
+use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated, SimulatedThread};
+use mach::machine::{Machine, Protection, SystemCall, ThreadState};
 use mach::vm::Vm;
-use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Arguments as Text;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use unix::account::Capacity;
@@ -24,9 +22,8 @@ use unix::descriptor::DescriptorTable;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
 use unix::memory::{Memory, ObjectProvider};
-use unix::process::Control;
 use unix::signal::Fault;
-use unix::thread::{ExecRequest, Host, Shortage, System, Thread, Trap, UserThread};
+use unix::thread::{ExecRequest, Host, Shortage, System, Thread, Trap, context_error};
 use unix::tmpfs::{Tmpfs, TmpfsOptions};
 use unix::tty::{Terminal, TerminalFile};
 use unix::vfs::{At, DeviceNumber, FileType, Mode, MountFlags, OpenContext, OpenFlags, Vfs};
@@ -64,48 +61,6 @@ impl Environment for MachineEnvironment {
     }
 }
 
-pub(crate) const EXTENDED_SIZE: usize = 832;
-
-/// A thread of the machine.
-struct TestThread {
-    recalled: AtomicBool,
-    registers: Mutex<ThreadState>,
-    extended: Mutex<Vec<u8>>,
-    alive: Arc<Mutex<usize>>,
-}
-
-impl Drop for TestThread {
-    fn drop(&mut self) {
-        *self.alive.lock().unwrap() -= 1;
-    }
-}
-
-impl Control for TestThread {
-    fn recall(&self) {
-        self.recalled.store(true, Ordering::SeqCst);
-    }
-}
-
-impl UserThread for TestThread {
-    fn registers(&self) -> unix::Result<ThreadState> {
-        Ok(*self.registers.lock().unwrap())
-    }
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-    fn extended_state(&self) -> BoxFuture<'_, unix::Result<Vec<u8>>> {
-        Box::pin(async { Ok(self.extended.lock().unwrap().clone()) })
-    }
-    fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, unix::Result<()>> {
-        Box::pin(async {
-            let mut new = image.to_vec();
-            new.resize(EXTENDED_SIZE, 0);
-            *self.extended.lock().unwrap() = new;
-            Ok(())
-        })
-    }
-}
-
 /// Opens a terminal.
 struct TerminalDriver(Arc<Terminal>);
 
@@ -123,24 +78,17 @@ type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, ThreadState)>>;
 struct TestHost {
     starts: Starts,
     log: Mutex<Vec<String>>,
-    alive: Arc<Mutex<usize>>,
     shortage: Mutex<Option<Shortage>>,
 }
 
 impl Host<Simulated> for TestHost {
     fn create_thread<'a>(
         &'a self,
-        _memory: &'a Arc<Memory<Simulated>>,
-    ) -> BoxFuture<'a, unix::Result<Arc<dyn UserThread>>> {
-        Box::pin(async {
-            *self.alive.lock().unwrap() += 1;
-            let thread = TestThread {
-                recalled: AtomicBool::new(false),
-                registers: Mutex::default(),
-                extended: Mutex::new(vec![0; EXTENDED_SIZE]),
-                alive: self.alive.clone(),
-            };
-            Ok(Arc::new(thread) as Arc<dyn UserThread>)
+        memory: &'a Arc<Memory<Simulated>>,
+    ) -> BoxFuture<'a, unix::Result<SimulatedThread>> {
+        let (machine, space) = (memory.map().vm().machine(), memory.map().space());
+        Box::pin(async move {
+            machine.thread_create(&space.expect("a live address space")).await.map_err(context_error)
         })
     }
 
@@ -252,7 +200,7 @@ impl World {
             })
         };
         let (a, b) = (linux(), linux());
-        let request = Request::from_registers(&ThreadState::default());
+        let request = SystemCall::from_registers(&ThreadState::default());
         (async move { a.serve_call(&first, request).await }, async move {
             b.leave(&second, Registers::Unchanged, None).await
         })
@@ -273,7 +221,7 @@ impl World {
     }
 
     pub(crate) fn machine_threads(&self) -> usize {
-        *self.host.alive.lock().unwrap()
+        self.machine.threads()
     }
 
     pub(crate) fn log(&self) -> Vec<String> {
@@ -354,7 +302,7 @@ impl World {
                 environment: Arguments::new(),
             };
             let executed = world.linux.execute(&init, request).await.unwrap();
-            world.run_thread(init, executed.state).await;
+            world.run_thread(init, executed).await;
         });
         let world = self.clone();
         executor.spawn(async move {
@@ -429,7 +377,7 @@ impl Program {
             Next::Return(value) => self.state.rax = value,
             Next::Resume => {}
             Next::Run(state) => self.state = *state,
-            Next::RunNew(_, state) => {
+            Next::RunNew(state) => {
                 self.state = *state;
                 return Err(Gone::Replaced);
             }
@@ -467,8 +415,7 @@ impl Program {
 
     /// Comes to its server if that has called for it.
     pub(crate) async fn check_recall(&mut self) -> Result<(), Gone> {
-        // Every thread of the tests is a `TestThread`; recalls are noticed by state alone: leaving
-        // is idempotent.
+        // Recalls are noticed by state alone: leaving is idempotent.
         let expected = self.state.rip;
         let tid = self.thread.tid();
         self.world.system.processes.with(|table| table.enter(tid));
@@ -493,8 +440,7 @@ impl Program {
 
     /// Shows its registers to the server, as the machine does.
     fn show_registers(&self) {
-        let user: Arc<TestThread> = self.thread.user().into_any().downcast().unwrap();
-        *user.registers.lock().unwrap() = self.state;
+        self.world.machine.set_registers(&self.thread.user(), &self.state);
     }
 
     /// Makes a system call: the value in RAX.
@@ -667,7 +613,7 @@ impl World {
     async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next {
         let thread = program.thread.clone();
         program.show_registers();
-        let request = Request::from_registers(&program.state);
+        let request = SystemCall::from_registers(&program.state);
         // As the server does: what needs no task is served without one.
         match self.linux.call_at_once(&thread, &request) {
             Some(value) => Next::Return(value),

@@ -10,6 +10,7 @@
 //! ([`Machine::frames_protect`]), so no list of a page's mappings is kept.
 
 pub mod buddy;
+mod context;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
 pub mod state;
@@ -17,6 +18,9 @@ pub mod state;
 use core::future::Future;
 
 use crate::KernResult;
+pub use context::{
+    AtOnce, Event, ExecutionContext, PageFault, ProcessorException, Resume, SystemCall, Times, UserMessage,
+};
 pub use state::ThreadState;
 
 /// Bytes of the base page, as a shift.
@@ -135,7 +139,7 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Names an address space, to make threads in it; it may outlive the space.
     type Space: Clone + Send + Sync;
     /// A thread of the machine.
-    type Thread: Send + Sync;
+    type Thread: ExecutionContext;
 
     /// Page sizes that can be mapped, as shifts, ascending; the first is [`PAGE_SHIFT`].
     fn page_shifts(&self) -> &[u32];
@@ -211,50 +215,9 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     // Threads
 
-    /// A new thread in an address space, stopped, with all registers zero. `Terminated` if the
-    /// space is gone. If the future is dropped before its end, no thread remains.
+    /// A new thread in an address space, with all registers zero; it does not run before it is answered or let go.
+    /// `Terminated` if the space is gone. A future dropped before its end leaves no thread behind.
     fn thread_create(&self, space: &Self::Space) -> impl Future<Output = KernResult<Self::Thread>> + Send;
-
-    /// Ends a thread wherever it is. Cannot fail; what takes time is done after the call has
-    /// returned.
-    fn thread_destroy(&self, thread: Self::Thread);
-
-    /// Stops a thread: when this is done it executes no user instruction and its state can be read
-    /// and written (K15 recall).
-    fn thread_stop(&self, thread: &Self::Thread) -> impl Future<Output = KernResult> + Send;
-
-    /// Lets a stopped thread run.
-    fn thread_run(&self, thread: &Self::Thread) -> impl Future<Output = KernResult> + Send;
-
-    /// The integer state of a stopped thread.
-    fn thread_state(&self, thread: &Self::Thread) -> impl Future<Output = KernResult<ThreadState>> + Send;
-
-    /// Replaces the integer state of a stopped thread. A state that would give the thread
-    /// privileges is `InvalidArgument`.
-    fn thread_set_state(
-        &self,
-        thread: &Self::Thread,
-        state: &ThreadState,
-    ) -> impl Future<Output = KernResult> + Send;
-
-    /// Sets the thread's priority in the machine, 0 (least) to 255, and its time slice in
-    /// microseconds (0: none, it runs until it blocks).
-    fn thread_set_priority(
-        &self,
-        thread: &Self::Thread,
-        priority: u8,
-        slice: u32,
-    ) -> impl Future<Output = KernResult> + Send;
-
-    /// Moves the thread to a processor.
-    fn thread_set_processor(
-        &self,
-        thread: &Self::Thread,
-        processor: usize,
-    ) -> impl Future<Output = KernResult> + Send;
-
-    /// Processor time that the thread has used, in microseconds.
-    fn thread_time(&self, thread: &Self::Thread) -> u64;
 
     // Time and processors
 

@@ -1,10 +1,8 @@
 //! Threads: what runs in a task.
 //!
-//! A thread is one thread of the machine. It runs when neither it nor its task is suspended. What
-//! is wanted (the counts) and what is so (the machine's thread) are kept apart: an operation first
-//! changes the counts, which never waits, and then brings the machine's thread in line. If the
-//! operation is dropped in between, only the counts have changed; the next operation on the thread
-//! finishes the work. Ending a thread takes no await.
+//! A thread is one execution context of the machine with what Mach wants of it: it runs when neither it nor its task is
+//! suspended. An operation changes what is wanted and brings the context in line, under one lock. Nothing of that is on the
+//! way of an event and its answer: they are between the context and the task that serves it.
 
 mod exception;
 mod schedule;
@@ -12,27 +10,24 @@ mod schedule;
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use macadamia_sync::{Mutex, MutexGuard, SpinLock};
+use macadamia_sync::SpinLock;
 
 pub use exception::{Exception, ExceptionHandler, ExceptionKind, Handled};
 pub use schedule::{AGE_INTERVAL, BASE_LEVEL, LEVELS, Policy, PriorityRange};
 
 use crate::host::Host;
-use crate::machine::{Machine, ThreadState};
+use crate::machine::{ExecutionContext, Machine, ThreadState, Times};
 use crate::processor_set::ProcessorSet;
 use crate::task::Task;
 use crate::{KernError, KernResult};
 use schedule::Usage;
 
-/// The machine's thread, and what is known of it.
-struct Control<M: Machine> {
-    /// `None` once it is destroyed.
-    thread: Option<M::Thread>,
-    /// Whether it was told to run; `None` while that is being changed.
-    runs: Option<bool>,
-    /// Priority and slice that it was given.
+/// What the context was told.
+#[derive(Default)]
+struct Told {
+    runs: bool,
+    /// Priority and slice.
     priority: Option<(u8, u32)>,
-    /// Processor that it was given.
     processor: Option<usize>,
 }
 
@@ -45,7 +40,12 @@ struct Wanted<M: Machine> {
     handler: Option<Arc<dyn ExceptionHandler<M>>>,
     set: Arc<ProcessorSet<M>>,
     processor: usize,
+    told: Told,
 }
+
+/// How often, and after how many microseconds, a stopped thread is looked at that the machine is still at work for.
+const REST_ATTEMPTS: usize = 100;
+const REST_TIME: u64 = 1000;
 
 /// A thread.
 pub struct Thread<M: Machine> {
@@ -53,7 +53,7 @@ pub struct Thread<M: Machine> {
     host: Arc<Host<M>>,
     task: Weak<Task<M>>,
     alive: AtomicBool,
-    control: Mutex<Control<M>>,
+    context: M::Thread,
     wanted: SpinLock<Wanted<M>>,
 }
 
@@ -78,16 +78,6 @@ pub struct ThreadInfo {
     pub processor: usize,
 }
 
-/// Destroys the machine's thread of a dead thread when an operation that kept it ends, however it
-/// ends.
-struct Reaper<'a, M: Machine>(&'a Thread<M>);
-
-impl<M: Machine> Drop for Reaper<'_, M> {
-    fn drop(&mut self) {
-        self.0.reap();
-    }
-}
-
 impl<M: Machine> Thread<M> {
     /// Bytes that a thread is accounted with.
     const BYTES: usize = size_of::<Self>();
@@ -101,16 +91,19 @@ impl<M: Machine> Thread<M> {
         }
         // Gives the reservation back if this future is dropped or the machine has no thread for us.
         let reserved = Reservation { machine, bytes: Self::BYTES };
-        let thread = machine.thread_create(&space).await?;
+        let context = machine.thread_create(&space).await?;
+        // Suspended, until it is resumed.
+        context.stop()?;
         let set = task.processor_set();
         let wanted = Wanted {
             suspend_count: 1,
             policy: Policy::TimeSharing,
             base: task.base_level().max(set.most_urgent()),
-            usage: Usage::starting(machine.now(), machine.thread_time(&thread)),
+            usage: Usage::starting(machine.now(), used(&context)),
             handler: None,
             processor: set.choose(),
             set,
+            told: Told::default(),
         };
         core::mem::forget(reserved);
         Ok(Arc::new(Self {
@@ -118,12 +111,7 @@ impl<M: Machine> Thread<M> {
             host: host.clone(),
             task: Arc::downgrade(task),
             alive: AtomicBool::new(true),
-            control: Mutex::new(Control {
-                thread: Some(thread),
-                runs: Some(false),
-                priority: None,
-                processor: None,
-            }),
+            context,
             wanted: SpinLock::new(wanted),
         }))
     }
@@ -140,95 +128,91 @@ impl<M: Machine> Thread<M> {
 
     /// Whether it has not been terminated.
     pub fn is_alive(&self) -> bool {
-        // SeqCst: see `terminate`.
-        self.alive.load(Ordering::SeqCst)
+        self.alive.load(Ordering::Relaxed)
     }
 
-    /// Calls `with` with the machine's thread, unless it is gone or an operation has it.
-    pub fn with_machine_thread<R>(&self, with: impl FnOnce(&M::Thread) -> R) -> Option<R> {
-        let _reaper = Reaper(self);
-        self.control.try_lock().and_then(|control| control.thread.as_ref().map(with))
+    /// The machine's side of it: its events, and how it goes on.
+    pub fn context(&self) -> &M::Thread {
+        &self.context
+    }
+
+    /// Microseconds of processor time used.
+    pub(crate) fn time(&self) -> u64 {
+        used(&self.context)
     }
 
     /// Suspends the thread once more. When this is done it executes no instruction.
     ///
     /// # Errors
     /// `Terminated`. `ResourceShortage`: suspended 2^32 times.
-    pub async fn suspend(&self) -> KernResult {
-        self.check_alive()?;
-        {
-            let mut wanted = self.wanted.lock();
+    pub fn suspend(&self) -> KernResult {
+        self.change(|wanted| {
             wanted.suspend_count = wanted.suspend_count.checked_add(1).ok_or(KernError::ResourceShortage)?;
-        }
-        self.apply().await
+            Ok(())
+        })
     }
 
     /// Takes back one suspension; the last lets it run if its task does.
     ///
     /// # Errors
     /// `Terminated`. `Failure`: it was not suspended.
-    pub async fn resume(&self) -> KernResult {
-        self.check_alive()?;
-        {
-            let mut wanted = self.wanted.lock();
+    pub fn resume(&self) -> KernResult {
+        self.change(|wanted| {
             wanted.suspend_count = wanted.suspend_count.checked_sub(1).ok_or(KernError::Failure)?;
-        }
-        self.apply().await
+            Ok(())
+        })
     }
 
     /// Ends the thread. Nothing of it runs any more; operations that are under way end with
     /// `Terminated`.
     pub fn terminate(&self) {
-        // SeqCst: an operation that holds the machine's thread now looks at this after it let go,
-        // and ends it.
-        let first = self.alive.swap(false, Ordering::SeqCst);
+        // Relaxed: the context's own lock orders its end.
+        let first = self.alive.swap(false, Ordering::Relaxed);
         if let Some(task) = self.task.upgrade().filter(|_| first) {
             task.forget_thread(self.id);
         }
-        self.reap();
-    }
-
-    fn reap(&self) {
-        if self.is_alive() {
-            return;
-        }
-        let thread = self.control.try_lock().and_then(|mut control| control.thread.take());
-        if let Some(thread) = thread {
-            self.host.machine().thread_destroy(thread);
-        }
+        self.context.end();
     }
 
     /// The registers. The thread must be suspended, or stopped by an exception.
     ///
     /// # Errors
-    /// `Terminated`. What the machine says of a thread that runs.
+    /// `Terminated`. `InvalidArgument`: it runs.
     pub async fn state(&self) -> KernResult<ThreadState> {
-        let _reaper = Reaper(self);
-        let control = self.control().await?;
-        self.host.machine().thread_state(Self::machine_thread(&control)?).await
+        for _ in 0..REST_ATTEMPTS {
+            match self.context.state() {
+                // Stopped in the midst of something that the machine does for it.
+                Err(KernError::InvalidArgument) => {}
+                done => return done,
+            }
+            let machine = self.host.machine();
+            machine.sleep_until(machine.now() + REST_TIME).await;
+        }
+        self.context.state()
     }
 
     /// Replaces the registers; as [`state`](Self::state).
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: a state that no program may have.
+    /// `Terminated`. `InvalidArgument`: it runs, or a state that no program may have.
     pub async fn set_state(&self, state: &ThreadState) -> KernResult {
-        let _reaper = Reaper(self);
-        let control = self.control().await?;
-        self.host.machine().thread_set_state(Self::machine_thread(&control)?, state).await
+        // What is wrong with the argument is told apart from a thread that is not at rest yet by its state.
+        self.state().await?;
+        self.context.set_state(state)
     }
 
     /// What is to be known of it.
-    pub async fn info(&self) -> KernResult<ThreadInfo> {
-        let _reaper = Reaper(self);
-        let control = self.control().await?;
-        let time = self.host.machine().thread_time(Self::machine_thread(&control)?);
-        let runnable = self.should_run();
+    ///
+    /// # Errors
+    /// `Terminated`.
+    pub fn info(&self) -> KernResult<ThreadInfo> {
+        self.check_alive()?;
+        let time = self.time();
         let mut wanted = self.wanted.lock();
         wanted.usage.age(self.host.machine().now(), time);
         Ok(ThreadInfo {
             suspend_count: wanted.suspend_count,
-            runnable,
+            runnable: self.should_run(&wanted),
             time,
             usage: wanted.usage.percent(),
             policy: wanted.policy,
@@ -241,12 +225,9 @@ impl<M: Machine> Thread<M> {
     /// Sets how the thread is scheduled, and its base level.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: no such level. `NoAccess`: more urgent than its processor
-    /// set allows.
-    pub async fn set_policy(&self, policy: Policy, base: u8) -> KernResult {
-        self.check_alive()?;
-        {
-            let mut wanted = self.wanted.lock();
+    /// `Terminated`. `InvalidArgument`: no such level. `NoAccess`: more urgent than its processor set allows.
+    pub fn set_policy(&self, policy: Policy, base: u8) -> KernResult {
+        self.change(|wanted| {
             if base >= LEVELS {
                 return Err(KernError::InvalidArgument);
             }
@@ -254,56 +235,43 @@ impl<M: Machine> Thread<M> {
                 return Err(KernError::NoAccess);
             }
             (wanted.policy, wanted.base) = (policy, base);
-        }
-        self.apply().await
+            Ok(())
+        })
     }
 
     /// Assigns the thread to a processor set, and so to one of its processors.
     ///
     /// # Errors
     /// `Terminated`.
-    pub async fn assign(&self, set: &Arc<ProcessorSet<M>>) -> KernResult {
-        self.check_alive()?;
-        {
-            let mut wanted = self.wanted.lock();
+    pub fn assign(&self, set: &Arc<ProcessorSet<M>>) -> KernResult {
+        self.change(|wanted| {
             wanted.set = set.clone();
             wanted.processor = set.choose();
             wanted.base = wanted.base.max(set.most_urgent());
-        }
-        self.apply().await
+            Ok(())
+        })
     }
 
-    /// Moves the thread to another processor of its set if it has `processor` and the set has lost
-    /// that.
-    pub(crate) async fn leave_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
-        {
-            let mut wanted = self.wanted.lock();
-            if wanted.processor != processor || !Arc::ptr_eq(&wanted.set, set) {
-                return Ok(());
+    /// Moves the thread to another processor of its set if it has `processor` and the set has lost that.
+    pub(crate) fn leave_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
+        self.change(|wanted| {
+            if wanted.processor == processor && Arc::ptr_eq(&wanted.set, set) {
+                wanted.processor = set.choose();
             }
-            wanted.processor = set.choose();
-        }
-        self.apply().await
+            Ok(())
+        })
     }
 
     /// Takes note of the processor time used, and lowers or raises a time-sharing thread for it.
     ///
     /// # Errors
     /// `Terminated`.
-    pub async fn age(&self) -> KernResult {
-        {
-            let Some(time) = self.with_machine_thread(|thread| self.host.machine().thread_time(thread))
-            else {
-                return self.check_alive();
-            };
-            let mut wanted = self.wanted.lock();
-            let before = wanted.level();
-            wanted.usage.age(self.host.machine().now(), time);
-            if wanted.level() == before {
-                return Ok(());
-            }
-        }
-        self.apply().await
+    pub fn age(&self) -> KernResult {
+        let (now, time) = (self.host.machine().now(), self.time());
+        self.change(|wanted| {
+            wanted.usage.age(now, time);
+            Ok(())
+        })
     }
 
     /// Sets the handler that gets this thread's exceptions before its task's handler does.
@@ -332,70 +300,56 @@ impl<M: Machine> Thread<M> {
         Err(KernError::Terminated)
     }
 
-    /// Brings the machine's thread in line with what is wanted.
-    pub(crate) async fn apply(&self) -> KernResult {
-        let _reaper = Reaper(self);
-        let machine = self.host.machine();
-        let mut control = self.control().await?;
-        loop {
-            self.check_alive()?;
-            let (level, policy, processor) = {
-                let wanted = self.wanted.lock();
-                (wanted.level(), wanted.policy, wanted.processor)
-            };
-            let slice = match policy {
-                Policy::TimeSharing => self.host.time_slice(),
-                Policy::FixedPriority { slice } => slice,
-            };
-            let priority = (self.host.priorities().priority(level), slice);
-            let runs = self.should_run();
-            let Control { thread: Some(thread), runs: known, priority: given, processor: place } =
-                &mut *control
-            else {
-                return Err(KernError::Terminated);
-            };
-            // `None` first: if this future is dropped in the middle, the processor is not known,
-            // and the next call sets it again.
-            if *place != Some(processor) {
-                *place = None;
-                machine.thread_set_processor(thread, processor).await?;
-                *place = Some(processor);
-            } else if *given != Some(priority) {
-                *given = None;
-                machine.thread_set_priority(thread, priority.0, priority.1).await?;
-                *given = Some(priority);
-            } else if *known != Some(runs) {
-                *known = None;
-                if runs {
-                    machine.thread_run(thread).await?;
-                } else {
-                    machine.thread_stop(thread).await?;
-                }
-                *known = Some(runs);
-            } else {
-                return Ok(());
-            }
-        }
+    /// Changes what is wanted, and brings the context in line with it.
+    fn change(&self, change: impl FnOnce(&mut Wanted<M>) -> KernResult) -> KernResult {
+        self.check_alive()?;
+        let mut wanted = self.wanted.lock();
+        change(&mut wanted)?;
+        self.tell(&mut wanted)
     }
 
-    fn should_run(&self) -> bool {
-        let own = self.wanted.lock().suspend_count == 0;
-        own && self.task.upgrade().is_some_and(|task| !task.is_suspended())
+    /// Brings the context in line with what is wanted of the thread and its task.
+    pub(crate) fn apply(&self) -> KernResult {
+        self.change(|_| Ok(()))
+    }
+
+    fn tell(&self, wanted: &mut Wanted<M>) -> KernResult {
+        let slice = match wanted.policy {
+            Policy::TimeSharing => self.host.time_slice(),
+            Policy::FixedPriority { slice } => slice,
+        };
+        let priority = (self.host.priorities().priority(wanted.level()), slice);
+        let runs = self.should_run(wanted);
+        let (processor, told) = (wanted.processor, &mut wanted.told);
+        if told.processor != Some(processor) {
+            self.context.set_affinity(1 << processor)?;
+            told.processor = Some(processor);
+        }
+        if told.priority != Some(priority) {
+            self.context.set_priority(priority.0, priority.1)?;
+            told.priority = Some(priority);
+        }
+        if told.runs != runs {
+            if runs { self.context.unstop() } else { self.context.stop() }?;
+            told.runs = runs;
+        }
+        Ok(())
+    }
+
+    /// Looks at the task, whose lock comes after this thread's.
+    fn should_run(&self, wanted: &Wanted<M>) -> bool {
+        wanted.suspend_count == 0 && self.task.upgrade().is_some_and(|task| !task.is_suspended())
     }
 
     fn check_alive(&self) -> KernResult {
         if self.is_alive() { Ok(()) } else { Err(KernError::Terminated) }
     }
+}
 
-    async fn control(&self) -> KernResult<MutexGuard<'_, Control<M>>> {
-        let control = self.control.lock().await;
-        self.check_alive()?;
-        Ok(control)
-    }
-
-    fn machine_thread<'a>(control: &'a MutexGuard<'_, Control<M>>) -> KernResult<&'a M::Thread> {
-        control.thread.as_ref().ok_or(KernError::Terminated)
-    }
+/// Microseconds of processor time that a context has used.
+fn used<C: ExecutionContext>(context: &C) -> u64 {
+    let Times { program, server } = context.times();
+    program + server
 }
 
 impl<M: Machine> Wanted<M> {
@@ -409,9 +363,7 @@ impl<M: Machine> Wanted<M> {
 
 impl<M: Machine> Drop for Thread<M> {
     fn drop(&mut self) {
-        if let Some(thread) = self.control.get_mut().thread.take() {
-            self.host.machine().thread_destroy(thread);
-        }
+        self.context.end();
         self.host.machine().unreserve_memory(Self::BYTES);
     }
 }

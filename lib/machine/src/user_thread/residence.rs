@@ -4,32 +4,26 @@ use core::sync::atomic::Ordering;
 
 use mach::{KernError, KernResult};
 
-use super::{Place, Record, State, UserThread};
+use super::{Place, Record, State};
 use crate::{homes, kernel};
 
-impl UserThread {
+impl Record {
     /// The processor that it lives on.
-    pub fn processor(&self) -> usize {
-        if self.0.shared.homes.is_some() { self.0.state.lock().stay.home() } else { 0 }
+    pub(super) fn home(&self) -> usize {
+        if self.shared.homes.is_some() { self.state.lock().stay.home() } else { 0 }
     }
 
     /// The processors that it may live on, a bit for each.
-    pub fn affinity(&self) -> u64 {
-        if self.0.shared.homes.is_some() { self.0.state.lock().stay.allowed() } else { 1 }
+    pub(super) fn affinity(&self) -> u64 {
+        if self.shared.homes.is_some() { self.state.lock().stay.allowed() } else { 1 }
     }
 
-    /// Sets the processors that it may live on; bits of others mean nothing. A thread that is on
-    /// another one is moved before this returns, even if it does not get to run there. Does not
-    /// block.
-    ///
-    /// # Errors
-    /// `InvalidArgument`: none of them exists.
-    pub fn set_affinity(&self, mask: u64) -> KernResult {
-        let record = &self.0;
-        let Some(homes) = &record.shared.homes else {
+    /// Sets the processors that it may live on.
+    pub(super) fn set_affinity(&self, mask: u64) -> KernResult {
+        let Some(homes) = &self.shared.homes else {
             return if mask & 1 != 0 { Ok(()) } else { Err(KernError::InvalidArgument) };
         };
-        let mut state = record.state.lock();
+        let mut state = self.state.lock();
         let has_to_move = {
             let mut homes = homes.lock();
             let mask = mask & homes.all();
@@ -40,16 +34,13 @@ impl UserThread {
         };
         if has_to_move && state.place == Place::Program {
             // Its worker follows when it next comes.
-            record.settle_again(&mut state);
+            self.settle_again(&mut state);
         }
         Ok(())
     }
-}
 
-impl Record {
-    /// Chooses the processor on which a thread that is not with its program goes on, and gives it
-    /// the worker there. Called by the thread's own worker when it is about to answer it; before
-    /// the thread first runs, any worker may call this.
+    /// Chooses where one goes on that is not with its program, and gives it the worker there: its own worker, which is about to
+    /// answer it, or anybody before it first runs.
     pub(super) fn settle(&self, state: &mut State) {
         let Some(homes) = &self.shared.homes else { return };
         let home = state.stay.settle(&mut homes.lock(), self.shared.moment());

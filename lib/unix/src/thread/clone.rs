@@ -1,6 +1,6 @@
 //! New threads and processes with their resources (clone(2), fork(2), vfork(2)).
 
-use super::{Inner, PidFile, System, Thread, Trap};
+use super::{Inner, PidFile, Reach, System, Thread, Trap, context_error};
 use crate::process::{NewThread, Pid, Resource};
 use crate::signal::Signal;
 use crate::sync::SpinLock;
@@ -8,7 +8,7 @@ use crate::vfs::OpenFlags;
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use mach::Machine;
-use mach::machine::ThreadState;
+use mach::machine::{ExecutionContext, ThreadState};
 
 /// What clone(2) asks for. The front end has checked that the flags go together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,11 +81,12 @@ impl<M: Machine> Thread<M> {
             false => Arc::new(own_directories.copy()),
         };
         let user = system.host.create_thread(&memory).await?;
-        let extended = self.user().extended_state().await?;
-        user.set_extended_state(&extended).await?;
-        user.set_affinity(self.user().affinity())?;
+        let own = self.user();
+        let extended = own.extended_state().map_err(context_error)?;
+        user.set_extended_state(&extended).map_err(context_error)?;
+        user.set_affinity(own.affinity()).map_err(context_error)?;
         let new = NewThread {
-            control: user.clone(),
+            control: Reach::<M>::of(&user),
             same_process: request.same_process,
             share_actions: request.share_actions,
             clear_handlers: request.clear_handlers,

@@ -1,6 +1,6 @@
 //! Replacing a process's program (execve(2)).
 
-use super::{Thread, UserThread};
+use super::{Reach, Thread, context_error};
 use crate::credentials::Credentials;
 use crate::exec::{Arguments, Image, arguments, elf, script, stack};
 use crate::file::OpenFile;
@@ -11,7 +11,7 @@ use crate::{Bytes, Error, Identity, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use mach::machine::ThreadState;
+use mach::machine::{ExecutionContext, ThreadState};
 
 /// What execve(2) asks for.
 pub struct ExecRequest {
@@ -41,26 +41,18 @@ pub struct ProgramInformation<'a> {
     pub pointers: &'a stack::Pointers,
 }
 
-/// A program that was just loaded, in place of the one that asked.
-pub struct Executed {
-    /// The new thread of the machine; the old one ends.
-    pub user: Arc<dyn UserThread>,
-    /// Its registers.
-    pub state: ThreadState,
-}
-
 impl<M: Machine> Thread<M> {
-    /// Replaces the program of this thread's process. Until the last step nothing has changed for
-    /// the old program, which goes on if this fails or is dropped. `auxiliary` makes the auxiliary
-    /// vector, `platform` is the name of the processor family. `ENOENT`, `EACCES`, `ENOEXEC`,
-    /// `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...; `EAGAIN` if the process ends or
-    /// another thread was first: then this thread will have to exit.
+    /// Replaces the program of this thread's process: the registers with which it starts, on another thread of the machine
+    /// ([`Thread::user`]). Until the last step nothing has changed for the old program,
+    /// which goes on if this fails or is dropped. `auxiliary` makes the auxiliary vector, `platform` is the name of
+    /// the processor family. `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
+    /// `EAGAIN` if the process ends or another thread was first: then this thread will have to exit.
     pub async fn exec(
         &self,
         mut request: ExecRequest,
         platform: &[u8],
         auxiliary: impl FnOnce(&ProgramInformation<'_>) -> Vec<(u64, u64)>,
-    ) -> Result<Executed> {
+    ) -> Result<ThreadState> {
         let system = &self.system;
         let limits = self.limits();
         let limit = arguments::size_limit(limits.soft(Resource::Stack));
@@ -109,26 +101,24 @@ impl<M: Machine> Thread<M> {
             })
             .await?;
         let user = system.host.create_thread(&memory).await?;
-        user.set_affinity(self.user().affinity())?;
+        user.set_affinity(self.user().affinity()).map_err(context_error)?;
         let own = if self.descriptors_are_shared() { Some(self.descriptors().copy()?) } else { None };
         system.processes.become_only_thread(self.tid()).await?;
         self.leave_memory().await;
 
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
         let old_tid = self.tid();
-        let new = NewProgram { name, credentials, is_readable, control: user.clone() };
-        // The credentials come first: nothing of the new program can be inspected with the rights
-        // of the old one's.
+        let new = NewProgram { name, credentials, is_readable, control: Reach::<M>::of(&user) };
+        // The credentials come first: nothing of the new program can be inspected with the rights of the old one's.
         let pid = system.processes.with(|table| table.finish_exec(old_tid, new))?;
 
         // Point of no return: from here on nothing fails and nothing waits.
-        let old = self.replace(pid, memory, user.clone(), own.map(Arc::new));
+        let old = self.replace(pid, memory, user, own.map(Arc::new));
         system.threads.lock().rename(old_tid, pid);
         drop(old);
         system.timers.delete_all(&system.processes, pid, false);
         self.descriptors().close_for_exec();
-        let state = ThreadState { rip: loaded.start, rsp: pointer, rflags: 0x202, ..ThreadState::default() };
-        Ok(Executed { user, state })
+        Ok(ThreadState { rip: loaded.start, rsp: pointer, rflags: 0x202, ..ThreadState::default() })
     }
 
     fn descriptors_are_shared(&self) -> bool {
@@ -136,24 +126,24 @@ impl<M: Machine> Thread<M> {
         Arc::strong_count(&self.inner.lock().descriptors) > 1
     }
 
-    #[expect(
-        clippy::type_complexity,
-        reason = "the parts of the old program, to be dropped outside the lock"
-    )]
+    /// The parts of the old program, to be dropped outside the lock; its thread of the machine has ended.
     fn replace(
         &self,
         pid: Pid,
         memory: Arc<Memory<M>>,
-        user: Arc<dyn UserThread>,
+        user: M::Thread,
         descriptors: Option<Arc<crate::descriptor::DescriptorTable>>,
-    ) -> (Arc<Memory<M>>, Arc<dyn UserThread>, Option<Arc<crate::descriptor::DescriptorTable>>) {
+    ) -> (Arc<Memory<M>>, Option<Arc<crate::descriptor::DescriptorTable>>) {
         let mut inner = self.inner.lock();
         inner.tid = pid;
         inner.continuation = None;
         let memory = core::mem::replace(&mut inner.memory, memory);
+        user.succeed(&inner.user);
         let user = core::mem::replace(&mut inner.user, user);
         let descriptors = descriptors.map(|own| core::mem::replace(&mut inner.descriptors, own));
-        (memory, user, descriptors)
+        drop(inner);
+        user.end();
+        (memory, descriptors)
     }
 
     /// Finds the program to load: the file itself, or the interpreter of a script, whose arguments

@@ -22,7 +22,7 @@ pub mod status;
 
 pub use clone::CloneRequest;
 pub use context::CallContext;
-pub use exec::{ExecRequest, Executed, ProgramInformation};
+pub use exec::{ExecRequest, ProgramInformation};
 pub use pid_file::PidFile;
 pub use proc::Proc;
 pub use proc_text::{RELEASE, VERSION};
@@ -50,47 +50,11 @@ use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use by_tid::ByTid;
-use core::any::Any;
 use core::fmt::Arguments;
 use core::time::Duration;
-use mach::machine::{Protection, ThreadState};
+use mach::machine::{ExecutionContext, Protection, ThreadState, Times};
 use mach::vm::{Relief, Vm, VmStatistics};
 use mach::{KernError, Machine};
-
-/// A thread of the machine, as a Unix thread uses it. Dropping the last reference ends it.
-pub trait UserThread: Control {
-    /// Its integer registers. The thread is in its server; if it made a system call, RIP points
-    /// after the instruction and RAX still holds the call's number. Fails if the thread of the
-    /// machine does not exist any more.
-    fn registers(&self) -> Result<ThreadState>;
-
-    /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. The thread is in its server.
-    fn extended_state(&self) -> BoxFuture<'_, Result<Vec<u8>>>;
-
-    /// Replaces its extended state: by a whole image, by its first 512 bytes (x87 and SSE, the rest
-    /// initial), or, with no bytes, by the initial state. The image comes from a program: what
-    /// would make the processor fault is `EINVAL`.
-    fn set_extended_state<'a>(&'a self, image: &'a [u8]) -> BoxFuture<'a, Result<()>>;
-
-    /// The processor that it runs on, or will.
-    fn processor(&self) -> usize {
-        0
-    }
-
-    /// The processors that it may run on, a bit for each.
-    fn affinity(&self) -> u64 {
-        1
-    }
-
-    /// Sets them; bits of processors that there are not mean nothing. From now on it runs on no
-    /// other. `EINVAL`: there would be none.
-    fn set_affinity(&self, mask: u64) -> Result<()> {
-        if mask & 1 != 0 { Ok(()) } else { Err(Error::EINVAL) }
-    }
-
-    /// Itself, for the server that made it.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
-}
 
 /// How a system ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +106,7 @@ pub enum Shortage {
 /// What runs threads: the server around this library.
 pub trait Host<M: Machine>: Send + Sync {
     /// A thread of the machine in an address space; it does not run yet. `EAGAIN`, `ENOMEM`.
-    fn create_thread<'a>(&'a self, memory: &'a Arc<Memory<M>>) -> BoxFuture<'a, Result<Arc<dyn UserThread>>>;
+    fn create_thread<'a>(&'a self, memory: &'a Arc<Memory<M>>) -> BoxFuture<'a, Result<M::Thread>>;
 
     /// Serves `thread` from now on, as if its first request had just been answered:
     /// [`Processes::leave`], then its program with these registers.
@@ -279,10 +243,47 @@ pub struct Thread<M: Machine> {
     inner: SpinLock<Inner<M>>,
 }
 
+impl<M: Machine> Drop for Thread<M> {
+    fn drop(&mut self) {
+        // Before its address space, whatever else names it.
+        self.inner.get_mut().user.end();
+    }
+}
+
+/// A thread of the machine as processes reach it in its program.
+struct Reach<M: Machine>(M::Thread);
+
+impl<M: Machine> Reach<M> {
+    fn of(user: &M::Thread) -> Arc<dyn Control> {
+        Arc::new(Reach::<M>(user.clone()))
+    }
+}
+
+impl<M: Machine> Control for Reach<M> {
+    fn recall(&self) {
+        // One that has ended needs no recall.
+        let _ = self.0.recall();
+    }
+
+    fn times(&self) -> (Duration, Duration) {
+        let Times { program, server } = self.0.times();
+        (Duration::from_micros(program), Duration::from_micros(server))
+    }
+}
+
+/// Errors of a thread of the machine as Unix has them.
+pub fn context_error(error: KernError) -> Error {
+    match error {
+        KernError::ResourceShortage => Error::ENOMEM,
+        KernError::InvalidArgument => Error::EINVAL,
+        _ => Error::ESRCH,
+    }
+}
+
 struct Inner<M: Machine> {
     tid: Pid,
     pid: Pid,
-    user: Arc<dyn UserThread>,
+    user: M::Thread,
     memory: Arc<Memory<M>>,
     descriptors: Arc<DescriptorTable>,
     directories: Arc<Directories>,
@@ -379,7 +380,9 @@ impl<M: Machine> System<M> {
         let user = self.host.create_thread(&memory).await?;
         let directories = Arc::new(Directories::new(self.vfs.tree.root()));
         let now = self.environment.monotonic();
-        let pid = self.processes.with(|table| table.create_init(user.clone(), Credentials::superuser(), now));
+        let pid = self
+            .processes
+            .with(|table| table.create_init(Reach::<M>::of(&user), Credentials::superuser(), now));
         let inner = Inner {
             tid: pid,
             pid,
@@ -464,8 +467,25 @@ impl<M: Machine> Thread<M> {
     }
 
     /// Its thread of the machine.
-    pub fn user(&self) -> Arc<dyn UserThread> {
+    pub fn user(&self) -> M::Thread {
         self.inner.lock().user.clone()
+    }
+
+    /// Its registers. It is in its server; if it made a system call, RIP is after the instruction and RAX still the call's
+    /// number. An error: the thread of the machine is gone.
+    pub fn registers(&self) -> Result<ThreadState> {
+        self.user().state().map_err(context_error)
+    }
+
+    /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. It is in its server.
+    pub fn extended_state(&self) -> Result<Vec<u8>> {
+        self.user().extended_state().map_err(context_error)
+    }
+
+    /// Replaces its extended state: by a whole image, by its first 512 bytes (x87 and SSE, the rest initial), or, with no
+    /// bytes, by the initial state. The image comes from a program: what would make the processor fault is `EINVAL`.
+    pub fn set_extended_state(&self, image: &[u8]) -> Result<()> {
+        self.user().set_extended_state(image).map_err(context_error)
     }
 
     /// Its address space.

@@ -10,6 +10,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt::Write;
 use mach::Machine;
+use mach::machine::ExecutionContext;
 
 /// Bytes of arguments or environment that are shown at most.
 const STRINGS_LIMIT: u64 = 1 << 20;

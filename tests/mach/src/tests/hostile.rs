@@ -7,7 +7,7 @@ use l4::x2::protocol;
 use l4::x2::{MessageTag, Rights, Time, Timeouts};
 use l4::{kip, utcb};
 use mach::KernError;
-use mach::machine::{PAGE_SIZE, ThreadState};
+use mach::machine::{ExecutionContext, PAGE_SIZE, Resume, ThreadState, UserMessage};
 use mach::vm::{MapRequest, Placement};
 use machine::SpaceLayout;
 
@@ -57,9 +57,9 @@ fn answered(outcome: Outcome) -> Outcome {
 async fn message(system: &System) -> TestResult {
     let servant = system.servant().await?;
     same!(send(&servant, MessageTag::new(1234, 2, 0), true).await, Outcome::Message(1234));
-    let answer = machine::UserMessage { label: 4321, count: 1, words: [5, 0, 0, 0, 0, 0, 0] };
+    let answer = UserMessage { label: 4321, count: 1, words: [5, 0, 0, 0, 0, 0, 0] };
     let tag = MessageTag::new(4321, 1, 0).raw();
-    same!(answered(servant.serve(Some(machine::Resume::Reply(answer))).await), Outcome::Done(tag));
+    same!(answered(servant.serve(Some(Resume::Reply(answer))).await), Outcome::Done(tag));
     servant.task.terminate().await;
     Ok(())
 }
@@ -85,12 +85,12 @@ async fn forged(system: &System) -> TestResult {
     let servant = system.servant().await?;
     let fault = Outcome::Fault(command::CALL, KernError::InvalidAddress);
     same!(send(&servant, tags[0], true).await, fault);
-    same!(answered(servant.serve(Some(machine::Resume::Continue)).await), Outcome::Done(0));
+    same!(answered(servant.serve(Some(Resume::Continue)).await), Outcome::Done(0));
     holds!(
         matches!(send(&servant, tags[1], true).await, Outcome::Call(call) if call.number == command::CALL)
     );
     let answer = MessageTag::new(0, 1, 0).raw();
-    same!(answered(servant.serve(Some(machine::Resume::Return(5))).await), Outcome::Done(answer));
+    same!(answered(servant.serve(Some(Resume::Return(5))).await), Outcome::Done(answer));
     servant.task.terminate().await;
     for tag in tags {
         for receive in [true, false] {
@@ -126,7 +126,7 @@ async fn flood(system: &System) -> TestResult {
             let me = utcb::my_global_id().raw();
             servant.begin(command::CALL, |state| ipc(state, tag, me, 0, Timeouts::NEVER, [1, 2]));
             holds!(matches!(servant.serve(None).await, Outcome::Message(99) | Outcome::Done(_)));
-            holds!(matches!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Done(_)));
+            holds!(matches!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(_)));
         }
         crowd.push(servant);
     }
@@ -158,7 +158,7 @@ async fn recall_waiting(system: &System) -> TestResult {
     }
     servant.user.recall()?;
     same!(servant.serve(None).await, Outcome::Recalled);
-    holds!(matches!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Done(_)));
+    holds!(matches!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(_)));
     servant.task.terminate().await;
     Ok(())
 }

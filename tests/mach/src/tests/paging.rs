@@ -7,7 +7,7 @@ use core::future::pending;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use macadamia_sync::Event;
-use mach::machine::{Machine, PAGE_SIZE, Protection};
+use mach::machine::{Machine, PAGE_SIZE, Protection, Resume};
 use mach::vm::{
     BoxFuture, CopyStrategy, DataRequest, DataReturn, LockRequest, MapRequest, Pager, Placement, ReturnPages,
     VmObject,
@@ -254,7 +254,7 @@ async fn no_kernel_memory(system: &System) -> TestResult {
     same!(other.load(HERE).await, Outcome::Done(9));
     // With some of it given back, the same access succeeds.
     map.deallocate(HERE + APART, last - HERE - APART).await?;
-    same!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Done(9));
+    same!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(9));
     servant.task.terminate().await;
     same!(other.store(HERE, 10).await, Outcome::Done(HERE));
     other.task.terminate().await;
@@ -279,10 +279,7 @@ async fn pager_that_never_writes(system: &System) -> TestResult {
     holds!(address > HERE + frames / 2 * PAGE_SIZE);
     // The pager answers at last.
     keeps.set();
-    same!(
-        servant.serve(Some(machine::Resume::Continue)).await,
-        Outcome::Done(HERE + (frames + 100) * PAGE_SIZE)
-    );
+    same!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(HERE + (frames + 100) * PAGE_SIZE));
     same!(other.load(HERE).await, Outcome::Done(1));
     servant.task.terminate().await;
     other.task.terminate().await;

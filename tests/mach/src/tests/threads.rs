@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use mach::machine::{Machine, PAGE_SIZE, ThreadState};
+use mach::machine::{Event, ExecutionContext, Machine, PAGE_SIZE, Resume, ThreadState};
 use mach::thread::{Exception, ExceptionHandler, ExceptionKind, Handled, Policy};
 use mach::vm::{BoxFuture, MapRequest, Placement};
 use mach::{KernError, Thread};
@@ -78,12 +78,12 @@ async fn counting(system: &System) -> Result<Servant, KernError> {
 async fn suspend(system: &System) -> TestResult {
     let servant = counting(system).await?;
     holds!(counts(system, &servant).await?);
-    servant.thread.suspend().await?;
+    servant.thread.suspend()?;
     holds!(rests(system, &servant).await?);
-    servant.thread.suspend().await?;
-    servant.thread.resume().await?;
+    servant.thread.suspend()?;
+    servant.thread.resume()?;
     holds!(rests(system, &servant).await?);
-    servant.thread.resume().await?;
+    servant.thread.resume()?;
     holds!(counts(system, &servant).await?);
     servant.task.terminate().await;
     Ok(())
@@ -93,12 +93,12 @@ async fn suspend_task(system: &System) -> TestResult {
     let servant = counting(system).await?;
     let other = Servant::start(&servant.task).await?;
     holds!(counts(system, &servant).await?);
-    servant.task.suspend().await?;
+    servant.task.suspend()?;
     holds!(rests(system, &servant).await?);
     // A thread in the server is answered, but does not go on.
     other.begin(command::STORE, |state| (state.rdi, state.rsi) = (HERE + 8, 9));
     holds!(rests(system, &servant).await?);
-    servant.task.resume().await?;
+    servant.task.resume()?;
     same!(other.serve(None).await, Outcome::Done(HERE + 8));
     holds!(counts(system, &servant).await?);
     servant.task.terminate().await;
@@ -108,7 +108,7 @@ async fn suspend_task(system: &System) -> TestResult {
 async fn state(system: &System) -> TestResult {
     let servant = counting(system).await?;
     holds!(counts(system, &servant).await?);
-    servant.thread.suspend().await?;
+    servant.thread.suspend()?;
     let state = servant.thread.state().await?;
     same!((state.rdi, state.gs_base), (HERE, 0));
     holds!((crate::servant::CODE..crate::servant::CODE + PAGE_SIZE).contains(&state.rip));
@@ -135,9 +135,9 @@ async fn state(system: &System) -> TestResult {
     let back = servant.thread.state().await?;
     same!(back, numbers);
     // It still counts: the loop uses RDI only.
-    servant.thread.resume().await?;
+    servant.thread.resume()?;
     holds!(counts(system, &servant).await?);
-    servant.thread.suspend().await?;
+    servant.thread.suspend()?;
     let later = servant.thread.state().await?;
     same!((later.r15, later.fs_base, later.gs_base), (15, 0x1234_5000, 0x4321_0000));
     servant.task.terminate().await;
@@ -148,7 +148,7 @@ async fn wrong_state(system: &System) -> TestResult {
     let servant = counting(system).await?;
     holds!(counts(system, &servant).await?);
     same!(servant.user.state(), Err(KernError::InvalidArgument));
-    servant.thread.suspend().await?;
+    servant.thread.suspend()?;
     let good = servant.thread.state().await?;
     for wrong in [
         ThreadState { rip: 0xffff_8000_0000_0000, ..good },
@@ -170,7 +170,7 @@ async fn spins_on(system: &System, servant: &Servant, count: u64) -> Result<bool
         if servant.user.state()?.rbx > count {
             return Ok(true);
         }
-        servant.user.answer(machine::Resume::Continue);
+        servant.user.answer(Resume::Continue);
         // Each attempt waits longer, beyond the timeslices of other threads that run: the machine
         // itself may be slow.
         sleep(system, 500 * (1 + attempt)).await;
@@ -206,7 +206,7 @@ async fn recall_before(system: &System) -> TestResult {
     same!(servant.load(crate::servant::CODE).await, Outcome::Recalled);
     let state = servant.user.state()?;
     same!(state.rax, command::LOAD);
-    holds!(matches!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Done(_)));
+    holds!(matches!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(_)));
     servant.task.terminate().await;
     Ok(())
 }
@@ -254,7 +254,7 @@ async fn exceptions(system: &System) -> TestResult {
     for round in 1..=3 {
         same!(servant.command(command::UNDEFINED, |_| {}).await, Outcome::Exception(UNDEFINED_INSTRUCTION));
         servant.thread.raise(INSTRUCTION).await?;
-        same!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Done(106));
+        same!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(106));
         same!((own.raised.load(Ordering::Relaxed), task.raised.load(Ordering::Relaxed)), (round, round));
     }
     servant.task.terminate().await;
@@ -266,7 +266,7 @@ async fn unhandled(system: &System) -> TestResult {
     same!(servant.command(99, |_| {}).await, Outcome::Exception(GENERAL_PROTECTION));
     same!(servant.thread.raise(INSTRUCTION).await, Err(KernError::Terminated));
     holds!(!servant.task.is_alive());
-    same!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Ended);
+    same!(servant.serve(Some(Resume::Continue)).await, Outcome::Ended);
     Ok(())
 }
 
@@ -277,11 +277,10 @@ async fn extended_state(system: &System) -> TestResult {
         same!(servant.command(command::VECTOR, |_| {}).await, Outcome::Done(round));
         same!(other.command(command::VECTOR, |_| {}).await, Outcome::Done(round));
     }
-    let mut image = [0; 4096];
-    let size = servant.user.extended_state(&mut image)?;
-    holds!(size >= 576 && image[160] == 3);
+    let mut image = servant.user.extended_state()?;
+    holds!(image.len() >= 576 && image[160] == 3);
     image[160] = 40;
-    servant.user.set_extended_state(&image[..size])?;
+    servant.user.set_extended_state(&image)?;
     same!(servant.command(command::VECTOR, |_| {}).await, Outcome::Done(41));
     let legacy: [u8; 512] = core::array::from_fn(|index| if index == 160 { 50 } else { image[index] });
     servant.user.set_extended_state(&legacy)?;
@@ -289,7 +288,7 @@ async fn extended_state(system: &System) -> TestResult {
     same!(servant.user.set_extended_state(&image[..100]), Err(KernError::InvalidArgument));
     // A component that does not exist, as a program could put it on its signal frame.
     image[512 + 7] = 0x80;
-    same!(servant.user.set_extended_state(&image[..size]), Err(KernError::InvalidArgument));
+    same!(servant.user.set_extended_state(&image), Err(KernError::InvalidArgument));
     servant.user.set_extended_state(&[])?;
     same!(servant.command(command::VECTOR, |_| {}).await, Outcome::Done(1));
     // The next thread of the task begins with clean registers, although it may be the same L4
@@ -327,8 +326,8 @@ async fn ended(system: &System) -> TestResult {
     same!(servant.serve(None).await, Outcome::Ended);
     same!(servant.user.recall(), Err(KernError::Terminated));
     same!(servant.user.stop(), Err(KernError::Terminated));
-    same!(servant.thread.suspend().await, Err(KernError::Terminated));
-    same!(servant.serve(Some(machine::Resume::Continue)).await, Outcome::Ended);
+    same!(servant.thread.suspend(), Err(KernError::Terminated));
+    same!(servant.serve(Some(Resume::Continue)).await, Outcome::Ended);
     servant.task.terminate().await;
     Ok(())
 }
@@ -395,24 +394,24 @@ async fn priorities(system: &System) -> TestResult {
     let everywhere = system.host.default_set();
     let last = system.machine.processors() - 1;
     let alone = if last > 0 { system.host.create_processor_set() } else { everywhere.clone() };
-    system.host.assign_processor(last, &alone).await?;
+    system.host.assign_processor(last, &alone)?;
     for servant in [&busy, &other] {
-        servant.thread.assign(&alone).await?;
+        servant.thread.assign(&alone)?;
     }
     // The more urgent one does not let the other run.
-    busy.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 5).await?;
+    busy.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 5)?;
     holds!(counts(system, &busy).await? && rests(system, &other).await?);
-    other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 5).await?;
+    other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 5)?;
     holds!(counts(system, &other).await? && counts(system, &busy).await?);
-    same!(busy.thread.info().await?.level, 5);
+    same!(busy.thread.info()?.level, 5);
     if last > 0 {
         // Nor is it in the way of one on another processor.
-        other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 6).await?;
+        other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 6)?;
         holds!(counts(system, &busy).await? && rests(system, &other).await?);
-        other.thread.assign(everywhere).await?;
+        other.thread.assign(everywhere)?;
         holds!(counts(system, &other).await? && counts(system, &busy).await?);
     }
-    system.host.assign_processor(last, everywhere).await?;
+    system.host.assign_processor(last, everywhere)?;
     busy.task.terminate().await;
     other.task.terminate().await;
     Ok(())
@@ -426,7 +425,7 @@ async fn moves(system: &System) -> TestResult {
         servant.user.set_affinity(place(turn))?;
         servant.user.recall()?;
         same!(servant.serve(None).await, Outcome::Recalled);
-        servant.user.answer(machine::Resume::Continue);
+        servant.user.answer(Resume::Continue);
         // It has its answer, and since then this worker.
         holds!(counts(system, &servant).await?);
         same!((servant.user.processor(), servant.user.worker()), (turn % processors, turn % processors));
@@ -442,10 +441,10 @@ async fn moves(system: &System) -> TestResult {
     for turn in 0..PAGES as usize {
         servant.user.set_affinity(place(turn))?;
         match servant.user.next_event().await {
-            machine::Event::PageFault(fault) => {
+            Event::PageFault(fault) => {
                 servant.user.set_affinity(place(turn + 1))?;
                 servant.map().fault(fault.address, fault.access).await?;
-                servant.user.answer(machine::Resume::Continue);
+                servant.user.answer(Resume::Continue);
             }
             other => return Err(other.into()),
         }
@@ -460,7 +459,7 @@ async fn moves(system: &System) -> TestResult {
         servant.user.recall()?;
         if turn % 3 == 0 {
             same!(servant.serve(None).await, Outcome::Recalled);
-            servant.user.answer(machine::Resume::Continue);
+            servant.user.answer(Resume::Continue);
         }
         servant.user.set_affinity(place(turn + 1))?;
         if turn % 2 == 0 {

@@ -7,6 +7,7 @@
 //! Failures can be injected, and kernel entries are counted.
 
 mod executor;
+mod thread;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -21,9 +22,10 @@ use super::buddy::Buddy;
 use super::{
     Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection,
 };
-use crate::machine::ThreadState;
-use crate::{KernError, KernResult};
+use crate::KernResult;
 pub use executor::{Executor, TaskId};
+pub use thread::{EXTENDED_SIZE, SimulatedThread};
+use thread::{Program, ThreadRecord};
 
 /// What fills a frame that was just allocated.
 const RUBBISH: u8 = 0xa5;
@@ -39,15 +41,6 @@ struct Translation {
 #[derive(Default)]
 struct PmapTable {
     translations: BTreeMap<u64, Translation>,
-}
-
-struct ThreadRecord {
-    state: ThreadState,
-    running: bool,
-    priority: u8,
-    slice: u32,
-    processor: usize,
-    time: u64,
 }
 
 /// What a simulated machine has done so far.
@@ -83,6 +76,7 @@ struct State {
     next_pmap: usize,
     threads: BTreeMap<usize, ThreadRecord>,
     next_thread: usize,
+    program: Option<Program>,
     devices: BTreeMap<u64, Box<[u8]>>,
     reserved: usize,
     reserve_limit: usize,
@@ -104,10 +98,6 @@ pub struct Simulated {
 #[derive(Debug)]
 pub struct SimulatedPmap(usize);
 
-/// A thread of a [`Simulated`] machine.
-#[derive(Debug)]
-pub struct SimulatedThread(usize);
-
 impl Simulated {
     /// A machine with `frames` frames of memory, pages of 4 KiB and 2 MiB, and no limit of server
     /// memory.
@@ -128,6 +118,7 @@ impl Simulated {
             next_pmap: 0,
             threads: BTreeMap::new(),
             next_thread: 0,
+            program: None,
             devices: BTreeMap::new(),
             reserved: 0,
             reserve_limit: usize::MAX,
@@ -155,7 +146,7 @@ impl Simulated {
         self.state.lock().reserve_limit = bytes;
     }
 
-    /// Lets every operation on a thread take so many microseconds.
+    /// Lets the making of a thread take so many microseconds.
     pub fn set_thread_delay(&self, microseconds: u64) {
         self.state.lock().thread_delay = microseconds;
     }
@@ -207,8 +198,13 @@ impl Simulated {
 
     /// As [`user_read`](Self::user_read), for a store.
     pub fn user_write(&self, pmap: &SimulatedPmap, address: u64, bytes: &[u8]) -> Option<()> {
+        self.user_write_in(pmap.0, address, bytes)
+    }
+
+    /// As [`user_write`](Self::user_write), in the address space of this name.
+    pub fn user_write_in(&self, space: usize, address: u64, bytes: &[u8]) -> Option<()> {
         let state = &mut *self.state.lock();
-        let (page, offset) = state.translate(pmap.0, address, bytes.len(), Protection::WRITE)?;
+        let (page, offset) = state.translate(space, address, bytes.len(), Protection::WRITE)?;
         state.contents(page)[offset..][..bytes.len()].copy_from_slice(bytes);
         Some(())
     }
@@ -218,19 +214,7 @@ impl Simulated {
         self.state.lock().translate(pmap.0, address, 1, Protection::EXECUTE).map(|_| ())
     }
 
-    /// Lets a thread use processor time.
-    pub fn use_time(&self, thread: &SimulatedThread, microseconds: u64) {
-        self.state.lock().threads.get_mut(&thread.0).expect("a live thread").time += microseconds;
-    }
-
-    /// Priority, time slice and processor that a thread was given, and whether it runs.
-    pub fn schedule_of(&self, thread: &SimulatedThread) -> (u8, u32, usize, bool) {
-        let state = self.state.lock();
-        let record = &state.threads[&thread.0];
-        (record.priority, record.slice, record.processor, record.running)
-    }
-
-    /// Moves the clock on and wakes the tasks that have waited for a time that has come.
+    /// Moves the clock on and wakes whoever waited for that.
     pub fn advance(&self, microseconds: u64) {
         let due: Vec<Waker> = {
             let mut state = self.state.lock();
@@ -252,14 +236,6 @@ impl Simulated {
             state.timers.iter().map(|(time, _)| time.saturating_sub(state.now)).min()
         };
         next.inspect(|&step| self.advance(step)).is_some()
-    }
-
-    fn thread<T>(
-        &self,
-        thread: &SimulatedThread,
-        with: impl FnOnce(&mut ThreadRecord) -> T,
-    ) -> KernResult<T> {
-        self.state.lock().threads.get_mut(&thread.0).map(with).ok_or(KernError::Terminated)
     }
 }
 
@@ -571,60 +547,7 @@ impl Machine for Simulated {
 
     async fn thread_create(&self, space: &usize) -> KernResult<SimulatedThread> {
         self.delay().await;
-        let mut state = self.state.lock();
-        if !state.pmaps.contains_key(space) {
-            return Err(KernError::Terminated);
-        }
-        let number = state.next_thread;
-        state.next_thread += 1;
-        let record = ThreadRecord {
-            state: ThreadState::default(),
-            running: false,
-            priority: 0,
-            slice: 0,
-            processor: 0,
-            time: 0,
-        };
-        state.threads.insert(number, record);
-        Ok(SimulatedThread(number))
-    }
-
-    fn thread_destroy(&self, thread: SimulatedThread) {
-        self.state.lock().threads.remove(&thread.0);
-    }
-
-    async fn thread_stop(&self, thread: &SimulatedThread) -> KernResult {
-        self.delay().await;
-        self.thread(thread, |record| record.running = false)
-    }
-
-    async fn thread_run(&self, thread: &SimulatedThread) -> KernResult {
-        self.delay().await;
-        self.thread(thread, |record| record.running = true)
-    }
-
-    async fn thread_state(&self, thread: &SimulatedThread) -> KernResult<ThreadState> {
-        self.delay().await;
-        self.thread(thread, |record| record.state)
-    }
-
-    async fn thread_set_state(&self, thread: &SimulatedThread, state: &ThreadState) -> KernResult {
-        self.delay().await;
-        self.thread(thread, |record| record.state = *state)
-    }
-
-    async fn thread_set_priority(&self, thread: &SimulatedThread, priority: u8, slice: u32) -> KernResult {
-        self.delay().await;
-        self.thread(thread, |record| (record.priority, record.slice) = (priority, slice))
-    }
-
-    async fn thread_set_processor(&self, thread: &SimulatedThread, processor: usize) -> KernResult {
-        self.delay().await;
-        self.thread(thread, |record| record.processor = processor)
-    }
-
-    fn thread_time(&self, thread: &SimulatedThread) -> u64 {
-        self.thread(thread, |record| record.time).unwrap_or(0)
+        self.make_thread(*space)
     }
 
     fn now(&self) -> u64 {

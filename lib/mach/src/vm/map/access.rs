@@ -9,7 +9,7 @@ use super::super::fault::{self, Blocked, Found, Step, Target};
 use super::super::object::{CopyStrategy, VmObject};
 use super::entry::{Behavior, Entry};
 use super::{EntryId, MapState, Translation, VmMap};
-use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, PmapChange, Protection};
+use crate::machine::{AtOnce, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, PmapChange, Protection};
 use crate::{KernError, KernResult};
 
 /// The most pages that one fault maps.
@@ -177,6 +177,12 @@ impl<M: Machine, R, F: FnMut(&M, Frame) -> R> PageUse<M> for Touch<F> {
             Enter.use_page(map, translation, place, Found { around, ..found })?;
         }
         Ok((self.0)(map.vm.machine(), frame))
+    }
+}
+
+impl<M: Machine> AtOnce for VmMap<M> {
+    fn fault(&self, address: u64, access: Protection) -> bool {
+        self.try_fault(address, access) == Some(Ok(()))
     }
 }
 

@@ -1,0 +1,264 @@
+//! Threads of the simulated machine. Instructions are not executed: what a thread does in its program, a test says
+//! ([`Simulated::set_program`]).
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::{Future, poll_fn};
+use core::task::{Poll, Waker};
+
+use super::Simulated;
+use crate::machine::{AtOnce, Event, ExecutionContext, Resume, SystemCall, ThreadState, Times};
+use crate::{KernError, KernResult};
+
+/// Bytes of a thread's extended state.
+pub const EXTENDED_SIZE: usize = 832;
+
+/// What a thread does in its program, from how it goes on: the event with which it comes back, or nothing: it computes.
+pub(super) type Program = Arc<dyn Fn(&SimulatedThread, Resume) -> Option<Event> + Send + Sync>;
+
+/// A thread of a [`Simulated`] machine.
+#[derive(Clone)]
+pub struct SimulatedThread(Arc<Handle>);
+
+/// Ends the thread with the last reference to it.
+struct Handle {
+    machine: Simulated,
+    number: usize,
+    space: usize,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        end(&self.machine, self.number);
+    }
+}
+
+pub(super) struct ThreadRecord {
+    state: ThreadState,
+    extended: Vec<u8>,
+    stopped: bool,
+    computes: bool,
+    recalled: bool,
+    event: Option<Event>,
+    waker: Option<Waker>,
+    priority: u8,
+    slice: u32,
+    processor: usize,
+    time: u64,
+}
+
+/// The processors, a bit for each.
+const PROCESSORS: u64 = 3;
+
+impl Simulated {
+    /// Says what all threads do in their programs. Without, they compute.
+    pub fn set_program(
+        &self,
+        program: impl Fn(&SimulatedThread, Resume) -> Option<Event> + Send + Sync + 'static,
+    ) {
+        self.state.lock().program = Some(Arc::new(program));
+    }
+
+    /// Lets a thread use processor time.
+    pub fn use_time(&self, thread: &SimulatedThread, microseconds: u64) {
+        thread.record(|record| record.time += microseconds).expect("a live thread");
+    }
+
+    /// Priority, time slice and processor that a thread was given, and whether it may run.
+    pub fn schedule_of(&self, thread: &SimulatedThread) -> (u8, u32, usize, bool) {
+        let schedule =
+            |record: &mut ThreadRecord| (record.priority, record.slice, record.processor, !record.stopped);
+        thread.record(schedule).expect("a live thread")
+    }
+
+    /// Sets the registers of a thread as its instructions do, wherever it is.
+    pub fn set_registers(&self, thread: &SimulatedThread, registers: &ThreadState) {
+        // One that has ended has none.
+        let _ = thread.record(|record| record.state = *registers);
+    }
+
+    /// A new thread in an address space.
+    pub(super) fn make_thread(&self, space: usize) -> KernResult<SimulatedThread> {
+        let mut state = self.state.lock();
+        if !state.pmaps.contains_key(&space) {
+            return Err(KernError::Terminated);
+        }
+        let number = state.next_thread;
+        state.next_thread += 1;
+        let record = ThreadRecord {
+            state: ThreadState::default(),
+            extended: alloc::vec![0; EXTENDED_SIZE],
+            stopped: false,
+            computes: false,
+            recalled: false,
+            event: None,
+            waker: None,
+            priority: 0,
+            slice: 0,
+            processor: 0,
+            time: 0,
+        };
+        state.threads.insert(number, record);
+        Ok(SimulatedThread(Arc::new(Handle { machine: self.clone(), number, space })))
+    }
+}
+
+fn end(machine: &Simulated, number: usize) {
+    let ended = machine.state.lock().threads.remove(&number);
+    if let Some(waker) = ended.and_then(|record| record.waker) {
+        waker.wake();
+    }
+}
+
+impl SimulatedThread {
+    /// Which of all threads of the machine it is, from 0 on.
+    pub fn number(&self) -> usize {
+        self.0.number
+    }
+
+    /// Which address space it is in, as [`Machine::space`](crate::Machine::space) names it.
+    pub fn space(&self) -> usize {
+        self.0.space
+    }
+
+    fn record<T>(&self, with: impl FnOnce(&mut ThreadRecord) -> T) -> KernResult<T> {
+        self.0.machine.state.lock().threads.get_mut(&self.0.number).map(with).ok_or(KernError::Terminated)
+    }
+
+    /// The record of a thread whose registers can be seen.
+    fn at_rest<T>(&self, with: impl FnOnce(&mut ThreadRecord) -> T) -> KernResult<T> {
+        self.record(|record| match record.computes && !record.stopped {
+            true => Err(KernError::InvalidArgument),
+            false => Ok(with(record)),
+        })?
+    }
+
+    /// It has come to its server.
+    fn comes(&self, event: Event) {
+        let waker = self.record(|record| {
+            if let Event::SystemCall(SystemCall { number: rax, arguments: [rdi, rsi, rdx, r10, r8, r9] }) =
+                event
+            {
+                record.state = ThreadState { rax, rdi, rsi, rdx, r10, r8, r9, ..record.state };
+            }
+            record.computes = false;
+            record.event = Some(event);
+            record.waker.take()
+        });
+        if let Ok(Some(waker)) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl ExecutionContext for SimulatedThread {
+    fn answer(&self, resume: Resume) {
+        let recalled = self.record(|record| {
+            if record.computes {
+                return None;
+            }
+            if let Resume::Registers(state) = &resume {
+                record.state = **state;
+            }
+            record.event = None;
+            Some(core::mem::take(&mut record.recalled))
+        });
+        let Ok(Some(recalled)) = recalled else { return };
+        if recalled {
+            return self.comes(Event::Recalled);
+        }
+        let program = self.0.machine.state.lock().program.clone();
+        match program.and_then(|program| program(self, resume)) {
+            Some(Event::Ended) => self.end(),
+            Some(event) => self.comes(event),
+            None => {
+                // It may have ended itself.
+                let _ = self.record(|record| record.computes = true);
+            }
+        }
+    }
+
+    fn next_event(&self) -> impl Future<Output = Event> + Send {
+        poll_fn(|context| {
+            let event = self.record(|record| {
+                let event = record.event.take();
+                if event.is_none() {
+                    record.waker = Some(context.waker().clone());
+                }
+                event
+            });
+            match event {
+                Ok(Some(event)) => Poll::Ready(event),
+                Ok(None) => Poll::Pending,
+                Err(_) => Poll::Ready(Event::Ended),
+            }
+        })
+    }
+
+    fn serve_at_once(&self, _handler: Arc<dyn AtOnce>) {}
+
+    fn recall(&self) -> KernResult {
+        let comes = self.record(|record| {
+            record.recalled |= !record.computes;
+            record.computes
+        })?;
+        if comes {
+            self.comes(Event::Recalled);
+        }
+        Ok(())
+    }
+
+    fn stop(&self) -> KernResult {
+        self.record(|record| record.stopped = true)
+    }
+
+    fn unstop(&self) -> KernResult {
+        self.record(|record| record.stopped = false)
+    }
+
+    fn end(&self) {
+        end(&self.0.machine, self.0.number);
+    }
+
+    fn state(&self) -> KernResult<ThreadState> {
+        self.at_rest(|record| record.state)
+    }
+
+    fn set_state(&self, state: &ThreadState) -> KernResult {
+        self.at_rest(|record| record.state = *state)
+    }
+
+    fn extended_state(&self) -> KernResult<Vec<u8>> {
+        self.at_rest(|record| record.extended.clone())
+    }
+
+    fn set_extended_state(&self, image: &[u8]) -> KernResult {
+        self.at_rest(|record| {
+            record.extended = image.to_vec();
+            record.extended.resize(EXTENDED_SIZE, 0);
+        })
+    }
+
+    fn times(&self) -> Times {
+        Times { program: self.record(|record| record.time).unwrap_or(0), server: 0 }
+    }
+
+    fn set_priority(&self, priority: u8, slice: u32) -> KernResult {
+        self.record(|record| (record.priority, record.slice) = (priority, slice))
+    }
+
+    fn processor(&self) -> usize {
+        self.record(|record| record.processor).unwrap_or(0)
+    }
+
+    fn affinity(&self) -> u64 {
+        1 << self.processor()
+    }
+
+    fn set_affinity(&self, mask: u64) -> KernResult {
+        match mask & PROCESSORS {
+            0 => Err(KernError::InvalidArgument),
+            mask => self.record(|record| record.processor = mask.trailing_zeros() as usize),
+        }
+    }
+}
