@@ -11,10 +11,10 @@ use core::time::Duration;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::account::Account;
-use unix::memory::{Memory, UserRanges};
+use unix::memory::UserRanges;
 use unix::process::{ExitStatus, Pid, Table};
 use unix::signal::Rule;
-use unix::thread::{Shortage, System, Thread};
+use unix::thread::{Shortage, System, Task, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
 use unix::{Error, Result, UserBuffer};
 
@@ -26,7 +26,8 @@ pub enum Outcome {
     Interrupted(Rule),
     /// With all registers replaced (rt_sigreturn).
     Registers(Box<ThreadState>),
-    /// The program was replaced by one that starts with these registers.
+    /// The program was replaced by one that starts with these registers, on the process's only
+    /// thread.
     Executed(Box<ThreadState>),
     /// The thread has to exit; for the process that has already begun.
     Exit(ExitStatus),
@@ -93,8 +94,8 @@ impl<M: Machine> Call<'_, M> {
         self.thread.system()
     }
 
-    pub(crate) fn memory(&self) -> Arc<Memory<M>> {
-        self.thread.memory()
+    pub(crate) fn memory(&self) -> Arc<Task<M>> {
+        self.thread.memory().clone()
     }
 
     pub(crate) fn tid(&self) -> Pid {

@@ -11,7 +11,7 @@ use mach::machine::ThreadState;
 use unix::Error;
 use unix::process::{Delivery, ExitStatus};
 use unix::signal::{Action, Frame, Resumption, Rule, Signal, SignalInformation};
-use unix::thread::Thread;
+use unix::thread::{Executed, Thread};
 
 /// The registers with which a thread is about to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Registers {
 }
 
 /// What a server has to do with a thread now.
-pub enum Next {
+pub enum Next<M: Machine> {
     /// Let its program go on after its call, with this result. From now on only
     /// [`unix::process::Control::recall`] reaches it, here and below.
     Return(u64),
@@ -49,8 +49,9 @@ pub enum Next {
     Resume,
     /// Let its program run with these registers.
     Run(Box<ThreadState>),
-    /// The same, but on another thread of the machine: it has a new program, the old thread of the machine is over.
-    RunNew(Box<ThreadState>),
+    /// The same, but of another thread: the process has a new program, and the old thread has
+    /// ended.
+    RunNew(Arc<Thread<M>>, Box<ThreadState>),
     /// Nothing: it has ended.
     Ended,
 }
@@ -60,9 +61,8 @@ const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {
     /// Brings a thread whose call ended so back to its program.
-    pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next {
+    pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
         let mut interrupted = None;
-        let mut replaced = false;
         let registers = match outcome {
             Outcome::Return(value) => Registers::Result(value),
             Outcome::Interrupted(rule) => {
@@ -71,17 +71,23 @@ impl<M: Machine> Linux<M> {
             }
             Outcome::Registers(state) => Registers::All(*state),
             Outcome::Executed(state) => {
-                replaced = true;
-                Registers::All(*state)
+                let Some(thread) = thread.system().thread(thread.pid()) else { return Next::Ended };
+                return self.begin(Executed { thread, state: *state }).await;
             }
             Outcome::Exit(status) => {
                 Box::pin(thread.exit(status)).await;
                 return Next::Ended;
             }
         };
-        match (self.leave(thread, registers, interrupted).await, replaced) {
-            (Next::Run(state), true) => Next::RunNew(state),
-            (next, _) => next,
+        self.leave(thread, registers, interrupted).await
+    }
+
+    /// Lets a new program begin.
+    pub async fn begin(&self, executed: Executed<M>) -> Next<M> {
+        let Executed { thread, state } = executed;
+        match self.leave(&thread, Registers::All(state), None).await {
+            Next::Run(state) => Next::RunNew(thread, state),
+            next => next,
         }
     }
 
@@ -93,7 +99,7 @@ impl<M: Machine> Linux<M> {
         thread: &Arc<Thread<M>>,
         mut registers: Registers,
         mut interrupted: Option<(Rule, u64)>,
-    ) -> Next {
+    ) -> Next<M> {
         let system = thread.system().clone();
         loop {
             let done = match system.processes.leave(thread.tid()).await {
@@ -140,7 +146,7 @@ impl<M: Machine> Linux<M> {
         thread: &Arc<Thread<M>>,
         registers: &mut Registers,
         interrupted: Option<(Rule, u64)>,
-    ) -> unix::Result<Option<Next>> {
+    ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
             resume(registers.all(thread)?, interrupted, None);
         }

@@ -36,9 +36,9 @@ pub use names::name;
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
-use mach::machine::{SystemCall, ThreadState};
+use mach::machine::SystemCall;
 use unix::sync::SpinLock;
-use unix::thread::{ExecRequest, Thread};
+use unix::thread::{ExecRequest, Executed, Thread};
 
 /// The Linux personality of a system.
 pub struct Linux<M: Machine> {
@@ -55,16 +55,16 @@ impl<M: Machine> Linux<M> {
     }
 
     /// Serves a system call of `thread`: what the server has to do next.
-    pub async fn serve_call(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next {
+    pub async fn serve_call(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next<M> {
         let tid = thread.tid();
         thread.system().processes.with(|table| table.enter(tid));
         let outcome = self.perform(thread, request).await;
         self.finish(thread, request.number, outcome).await
     }
 
-    /// Replaces the program of `thread`, as execve does: the way the first process gets its program. Errors as those
-    /// of [`Thread::exec`].
-    pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<ThreadState> {
+    /// Replaces the program of `thread`, as execve does: the way the first process gets its
+    /// program. Errors as those of [`Thread::exec`].
+    pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<Executed<M>> {
         thread.exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&self.processor, program)).await
     }
 
@@ -86,9 +86,10 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// The result of a call that only asks for something, or moves a few bytes to or from a device that never waits, if
-    /// there is one at once. It sends no signals, and `None` means that nothing was done. For a thread that stays in its
-    /// program as far as others know: neither [`Linux::serve_call`] nor [`Linux::leave`] is part of it.
+    /// The result of a call that only asks for something, or moves a few bytes to or from a device
+    /// that never waits, if the result is known without waiting. The call sends no signals. `None`
+    /// means that nothing was done. For other threads this thread stays in its program all the
+    /// time: neither [`Linux::serve_call`] nor [`Linux::leave`] is part of this.
     pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &SystemCall) -> Option<u64> {
         let call = Call { linux: self, thread, arguments: request.arguments };
         match calls::at_once(&call, request.number)? {

@@ -51,6 +51,30 @@ impl KernError {
     pub fn code(self) -> i32 {
         self as i32
     }
+
+    /// The error with this number.
+    pub fn from_code(code: u64) -> Option<Self> {
+        use KernError::*;
+        let all = [
+            InvalidAddress,
+            ProtectionFailure,
+            NoSpace,
+            InvalidArgument,
+            Failure,
+            ResourceShortage,
+            NoAccess,
+            MemoryFailure,
+            MemoryError,
+            Aborted,
+            InvalidName,
+            InvalidTask,
+            InvalidObject,
+            Terminated,
+            NotSupported,
+            OperationTimedOut,
+        ];
+        all.into_iter().find(|error| *error as u64 == code)
+    }
 }
 
 impl core::fmt::Display for KernError {

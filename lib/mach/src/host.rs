@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use macadamia_sync::SpinLock;
 
 use crate::machine::Machine;
+use crate::personality::Personality;
 use crate::processor_set::ProcessorSet;
 use crate::task::Task;
 use crate::thread::{AGE_INTERVAL, ExceptionHandler, PriorityRange};
@@ -15,18 +16,18 @@ use crate::vm::{Vm, VmMap};
 use crate::{KernError, KernResult};
 
 /// The tasks, processor sets and memory of a machine.
-pub struct Host<M: Machine> {
+pub struct Host<M: Machine, P: Personality<M> = ()> {
     vm: Arc<Vm<M>>,
     priorities: PriorityRange,
     time_slice: u32,
     default_set: Arc<ProcessorSet<M>>,
     sets: SpinLock<Vec<Arc<ProcessorSet<M>>>>,
-    tasks: SpinLock<BTreeMap<u64, Weak<Task<M>>>>,
-    handler: SpinLock<Option<Arc<dyn ExceptionHandler<M>>>>,
+    tasks: SpinLock<BTreeMap<u64, Weak<Task<M, P>>>>,
+    handler: SpinLock<Option<Arc<dyn ExceptionHandler<M, P>>>>,
     next_id: AtomicU64,
 }
 
-impl<M: Machine> Host<M> {
+impl<M: Machine, P: Personality<M>> Host<M, P> {
     /// A host whose threads get machine priorities from `priorities`, and time-sharing ones slices
     /// of `time_slice` microseconds. All processors are in the default set.
     pub fn new(vm: Arc<Vm<M>>, priorities: PriorityRange, time_slice: u32) -> Arc<Self> {
@@ -71,14 +72,18 @@ impl<M: Machine> Host<M> {
     ///
     /// # Errors
     /// `InvalidArgument`: the bounds. `ResourceShortage`.
-    pub async fn create_task(self: &Arc<Self>, lowest: u64, highest: u64) -> KernResult<Arc<Task<M>>> {
+    pub async fn create_task_of(
+        self: &Arc<Self>,
+        lowest: u64,
+        highest: u64,
+        personality: impl FnOnce(&Arc<VmMap<M>>) -> P::Task,
+    ) -> KernResult<Arc<Task<M, P>>> {
         let map = VmMap::new(&self.vm, lowest, highest).await?;
-        let task = Task::new(self, map, None)?;
-        self.add_task(&task);
-        Ok(task)
+        let personality = personality(&map);
+        Task::new(self, map, None, personality)
     }
 
-    pub(crate) fn add_task(&self, task: &Arc<Task<M>>) {
+    pub(crate) fn add_task(&self, task: &Arc<Task<M, P>>) {
         self.tasks.lock().insert(task.id(), Arc::downgrade(task));
     }
 
@@ -87,18 +92,18 @@ impl<M: Machine> Host<M> {
     }
 
     /// The tasks that live now, oldest first.
-    pub fn tasks(&self) -> Vec<Arc<Task<M>>> {
+    pub fn tasks(&self) -> Vec<Arc<Task<M, P>>> {
         let tasks = self.tasks.lock();
         tasks.values().filter_map(Weak::upgrade).collect()
     }
 
     /// Sets the handler of exceptions that neither thread nor task handle.
-    pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M>>>) {
+    pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M, P>>>) {
         // The old one is dropped after the lock.
         let _old = core::mem::replace(&mut *self.handler.lock(), handler);
     }
 
-    pub(crate) fn exception_handler(&self) -> Option<Arc<dyn ExceptionHandler<M>>> {
+    pub(crate) fn exception_handler(&self) -> Option<Arc<dyn ExceptionHandler<M, P>>> {
         self.handler.lock().clone()
     }
 
@@ -154,5 +159,16 @@ impl<M: Machine> Host<M> {
                 let _ = thread.age();
             }
         }
+    }
+}
+
+impl<M: Machine> Host<M> {
+    /// A task with an empty address space for addresses from `lowest` to before `highest`, child of
+    /// none.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: the bounds. `ResourceShortage`.
+    pub async fn create_task(self: &Arc<Self>, lowest: u64, highest: u64) -> KernResult<Arc<Task<M>>> {
+        self.create_task_of(lowest, highest, |_| ()).await
     }
 }

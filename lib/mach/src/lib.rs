@@ -6,6 +6,7 @@
 //! | [`machine`] | what the library asks of the hardware or microkernel below; with `simulated`, a machine for tests |
 //! | [`vm`] | maps, objects, copy-on-write, paging; its page has an example |
 //! | [`task`], [`thread`] | tasks and threads: create, suspend, resume, terminate, state, exceptions, scheduling |
+//! | [`personality`] | what a system keeps in its tasks and threads |
 //! | [`host`], [`processor_set`] | all tasks of a machine; processors in groups |
 //! | [`error`] | Mach's return codes |
 //!
@@ -18,6 +19,7 @@ extern crate alloc;
 pub mod error;
 pub mod host;
 pub mod machine;
+pub mod personality;
 pub mod processor_set;
 pub mod task;
 pub mod thread;
@@ -26,6 +28,7 @@ pub mod vm;
 pub use error::{KernError, KernResult};
 pub use host::Host;
 pub use machine::Machine;
+pub use personality::Personality;
 pub use processor_set::ProcessorSet;
 pub use task::Task;
 pub use thread::Thread;

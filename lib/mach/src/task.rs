@@ -1,35 +1,46 @@
 //! Tasks: an address space and the threads in it.
 
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::ops::Deref;
 
 use macadamia_sync::SpinLock;
 
 use crate::host::Host;
 use crate::machine::Machine;
+use crate::personality::Personality;
 use crate::processor_set::ProcessorSet;
 use crate::thread::{BASE_LEVEL, ExceptionHandler, LEVELS, Thread};
 use crate::vm::VmMap;
 use crate::{KernError, KernResult};
 
-struct State<M: Machine> {
+struct State<M: Machine, P: Personality<M>> {
     alive: bool,
     suspend_count: u32,
-    /// In order of their making.
-    threads: Vec<Arc<Thread<M>>>,
+    /// In order of their making. They keep the task.
+    threads: Vec<(u64, Weak<Thread<M, P>>)>,
     /// Processor time of threads that have ended, in microseconds.
     ended_time: u64,
     base: u8,
-    handler: Option<Arc<dyn ExceptionHandler<M>>>,
+    handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
 }
 
 /// A task.
-pub struct Task<M: Machine> {
+pub struct Task<M: Machine, P: Personality<M> = ()> {
     id: u64,
-    host: Arc<Host<M>>,
+    host: Arc<Host<M, P>>,
     map: Arc<VmMap<M>>,
-    state: SpinLock<State<M>>,
+    state: SpinLock<State<M, P>>,
+    personality: P::Task,
+}
+
+impl<M: Machine, P: Personality<M>> Deref for Task<M, P> {
+    type Target = P::Task;
+
+    fn deref(&self) -> &P::Task {
+        &self.personality
+    }
 }
 
 /// What is to be known of a task: `task_info`.
@@ -47,14 +58,15 @@ pub struct TaskInfo {
     pub base: u8,
 }
 
-impl<M: Machine> Task<M> {
+impl<M: Machine, P: Personality<M>> Task<M, P> {
     /// Bytes that a task is accounted with.
     const BYTES: usize = size_of::<Self>();
 
     pub(crate) fn new(
-        host: &Arc<Host<M>>,
+        host: &Arc<Host<M, P>>,
         map: Arc<VmMap<M>>,
-        parent: Option<&Task<M>>,
+        parent: Option<&Self>,
+        personality: P::Task,
     ) -> KernResult<Arc<Self>> {
         if !host.machine().reserve_memory(Self::BYTES) {
             return Err(KernError::ResourceShortage);
@@ -68,7 +80,10 @@ impl<M: Machine> Task<M> {
         };
         let state =
             State { alive: true, suspend_count: 0, threads: Vec::new(), ended_time: 0, base, handler, set };
-        Ok(Arc::new(Self { id: host.new_id(), host: host.clone(), map, state: SpinLock::new(state) }))
+        let (id, state) = (host.new_id(), SpinLock::new(state));
+        let task = Arc::new(Self { id, host: host.clone(), map, state, personality });
+        host.add_task(&task);
+        Ok(task)
     }
 
     /// A number that names this task alone, for ever.
@@ -82,7 +97,7 @@ impl<M: Machine> Task<M> {
     }
 
     /// The host it runs on.
-    pub fn host(&self) -> &Arc<Host<M>> {
+    pub fn host(&self) -> &Arc<Host<M, P>> {
         &self.host
     }
 
@@ -95,8 +110,10 @@ impl<M: Machine> Task<M> {
         self.state.lock().suspend_count > 0
     }
 
-    pub(crate) fn base_level(&self) -> u8 {
-        self.state.lock().base
+    /// Base level and processor set of a new thread.
+    pub(crate) fn schedule(&self) -> (u8, Arc<ProcessorSet<M>>) {
+        let state = self.state.lock();
+        (state.base, state.set.clone())
     }
 
     /// The processor set that its new threads are assigned to.
@@ -104,20 +121,20 @@ impl<M: Machine> Task<M> {
         self.state.lock().set.clone()
     }
 
-    pub(crate) fn exception_handler(&self) -> Option<Arc<dyn ExceptionHandler<M>>> {
+    pub(crate) fn exception_handler(&self) -> Option<Arc<dyn ExceptionHandler<M, P>>> {
         self.state.lock().handler.clone()
     }
 
     /// Sets the handler of the exceptions of its threads that they do not handle themselves;
     /// children inherit it.
-    pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M>>>) {
+    pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M, P>>>) {
         // The old one is dropped after the lock.
         let _old = core::mem::replace(&mut self.state.lock().handler, handler);
     }
 
     /// Its threads, in order of their making.
-    pub fn threads(&self) -> Vec<Arc<Thread<M>>> {
-        self.state.lock().threads.clone()
+    pub fn threads(&self) -> Vec<Arc<Thread<M, P>>> {
+        self.state.lock().living()
     }
 
     /// A new task: with `inherit`, this task's memory as its regions' inheritance says; without,
@@ -125,7 +142,11 @@ impl<M: Machine> Task<M> {
     ///
     /// # Errors
     /// `Terminated`. `ResourceShortage`.
-    pub async fn create_task(&self, inherit: bool) -> KernResult<Arc<Self>> {
+    pub async fn create_child(
+        &self,
+        inherit: bool,
+        personality: impl FnOnce(&Arc<VmMap<M>>) -> P::Task,
+    ) -> KernResult<Arc<Self>> {
         let map = if inherit {
             self.map.fork().await?
         } else {
@@ -135,42 +156,42 @@ impl<M: Machine> Task<M> {
         if !self.is_alive() {
             return Err(KernError::Terminated);
         }
-        let task = Self::new(&self.host, map, Some(self))?;
-        self.host.add_task(&task);
-        Ok(task)
+        let personality = personality(&map);
+        Self::new(&self.host, map, Some(self), personality)
     }
 
-    /// A new thread, suspended once, with all registers zero.
+    /// A new thread with all registers zero, suspended so many times.
     ///
     /// # Errors
     /// `Terminated`. `ResourceShortage`.
-    pub async fn create_thread(self: &Arc<Self>) -> KernResult<Arc<Thread<M>>> {
-        let thread = Thread::new(&self.host, self).await?;
-        {
-            let mut state = self.state.lock();
-            if !state.alive {
-                return Err(KernError::Terminated);
+    pub async fn create_thread_of(
+        self: &Arc<Self>,
+        suspend_count: u32,
+        personality: impl FnOnce(&M::Thread) -> P::Thread,
+    ) -> KernResult<Arc<Thread<M, P>>> {
+        let thread = Thread::new(self, suspend_count, personality).await?;
+        let mut state = self.state.lock();
+        let added = match () {
+            () if !state.alive => Err(KernError::Terminated),
+            () if state.threads.try_reserve(1).is_err() => Err(KernError::ResourceShortage),
+            () => {
+                let place = state.threads.partition_point(|(other, _)| *other < thread.id());
+                state.threads.insert(place, (thread.id(), Arc::downgrade(&thread)));
+                Ok(())
             }
-            if state.threads.try_reserve(1).is_ok() {
-                let place = state.threads.partition_point(|other| other.id() < thread.id());
-                state.threads.insert(place, thread.clone());
-                return Ok(thread);
-            }
-        }
-        thread.terminate();
-        Err(KernError::ResourceShortage)
+        };
+        // Before a thread that is not added ends.
+        drop(state);
+        added.map(|()| thread)
     }
 
-    pub(crate) fn forget_thread(&self, id: u64) {
-        let thread = {
-            let threads = &mut self.state.lock().threads;
-            let place = threads.binary_search_by_key(&id, |thread| thread.id());
-            place.ok().map(|place| threads.remove(place))
-        };
-        if let Some(thread) = thread {
-            let time = thread.time();
-            self.state.lock().ended_time += time;
+    /// A thread has ended that has used so much processor time.
+    pub(crate) fn forget_thread(&self, id: u64, time: u64) {
+        let mut state = self.state.lock();
+        if let Ok(place) = state.threads.binary_search_by_key(&id, |(id, _)| *id) {
+            state.threads.remove(place);
         }
+        state.ended_time += time;
     }
 
     /// Suspends the task once more: when this is done, none of its threads executes an instruction.
@@ -196,7 +217,7 @@ impl<M: Machine> Task<M> {
                 return Err(KernError::Terminated);
             }
             state.suspend_count = change(state.suspend_count)?;
-            state.threads.clone()
+            state.living()
         };
         for thread in threads {
             // A thread that has ended meanwhile is as suspended as it can be.
@@ -232,7 +253,7 @@ impl<M: Machine> Task<M> {
                 return Err(KernError::Terminated);
             }
             state.set = set.clone();
-            if threads { state.threads.clone() } else { Vec::new() }
+            if threads { state.living() } else { Vec::new() }
         };
         for thread in all {
             // One that has ended meanwhile needs no processor.
@@ -250,7 +271,7 @@ impl<M: Machine> Task<M> {
         let threads = {
             let mut state = self.state.lock();
             state.alive = false;
-            core::mem::take(&mut state.threads)
+            state.living()
         };
         for thread in &threads {
             thread.terminate();
@@ -265,6 +286,9 @@ impl<M: Machine> Task<M> {
     /// `Terminated`.
     pub async fn info(&self) -> KernResult<TaskInfo> {
         let virtual_size = self.map.size().await;
+        // Before the lock, which their end takes.
+        let threads = self.threads();
+        let time = threads.iter().map(|thread| thread.time()).sum::<u64>();
         let state = self.state.lock();
         if !state.alive {
             return Err(KernError::Terminated);
@@ -272,14 +296,39 @@ impl<M: Machine> Task<M> {
         Ok(TaskInfo {
             suspend_count: state.suspend_count,
             virtual_size,
-            threads: state.threads.len(),
-            time: state.ended_time + state.threads.iter().map(|thread| thread.time()).sum::<u64>(),
+            threads: threads.len(),
+            time: state.ended_time + time,
             base: state.base,
         })
     }
 }
 
-impl<M: Machine> Drop for Task<M> {
+impl<M: Machine> Task<M> {
+    /// A new task: with `inherit`, this task's memory as its regions' inheritance says; without,
+    /// none.
+    ///
+    /// # Errors
+    /// `Terminated`. `ResourceShortage`.
+    pub async fn create_task(&self, inherit: bool) -> KernResult<Arc<Self>> {
+        self.create_child(inherit, |_| ()).await
+    }
+
+    /// A new thread, suspended once, with all registers zero.
+    ///
+    /// # Errors
+    /// `Terminated`. `ResourceShortage`.
+    pub async fn create_thread(self: &Arc<Self>) -> KernResult<Arc<Thread<M>>> {
+        self.create_thread_of(1, |_| ()).await
+    }
+}
+
+impl<M: Machine, P: Personality<M>> State<M, P> {
+    fn living(&self) -> Vec<Arc<Thread<M, P>>> {
+        self.threads.iter().filter_map(|(_, thread)| thread.upgrade()).collect()
+    }
+}
+
+impl<M: Machine, P: Personality<M>> Drop for Task<M, P> {
     fn drop(&mut self) {
         self.host.forget_task(self.id);
         self.host.machine().unreserve_memory(Self::BYTES);

@@ -8,7 +8,8 @@ use mach::machine::{
     Event, ExecutionContext, Machine, PAGE_SIZE, PageFault, Protection, Resume, ThreadState,
 };
 use mach::thread::{
-    BASE_LEVEL, Exception, ExceptionHandler, ExceptionKind, Handled, LEVELS, Policy, PriorityRange,
+    BASE_LEVEL, Exception, ExceptionHandler, ExceptionKind, ExceptionState, Handled, LEVELS, Policy,
+    PriorityRange,
 };
 use mach::vm::{BoxFuture, Placement, Vm};
 use mach::{Host, KernError, Task, Thread};
@@ -56,7 +57,7 @@ impl Drop for System {
 }
 
 fn schedule(machine: &Simulated, thread: &Thread<Simulated>) -> (u8, u32, usize, bool) {
-    machine.schedule_of(thread.context())
+    machine.schedule_of(thread.machine_thread())
 }
 
 fn runs(machine: &Simulated, thread: &Thread<Simulated>) -> bool {
@@ -159,7 +160,7 @@ fn busy_threads_sink_and_rise_without_a_tick() {
     let thread = executor.block_on(task.create_thread()).unwrap();
     thread.resume().unwrap();
     let second = |executor: &mut Executor, used: u64| {
-        system.machine.use_time(thread.context(), used);
+        system.machine.use_time(thread.machine_thread(), used);
         executor.block_on(system.machine.sleep_until(system.machine.now() + 1_000_000));
     };
     assert_eq!(schedule(&system.machine, &thread).0, RANGE.priority(BASE_LEVEL));
@@ -229,7 +230,8 @@ fn exceptions_go_to_thread_task_and_host_in_turn() {
     let system = System::new();
     let task = system.task();
     let handler = |answer| Arc::new(Handler { answer, raised: AtomicU64::new(0) });
-    let exception = Exception { kind: ExceptionKind::BadAccess, code: 11, subcode: 0 };
+    let exception =
+        Exception { kind: ExceptionKind::BadAccess, code: 11, subcode: 0, state: ExceptionState::default() };
     system.run(async {
         let thread = task.create_thread().await.unwrap();
         let (own, tasks, hosts) =
@@ -237,16 +239,16 @@ fn exceptions_go_to_thread_task_and_host_in_turn() {
         thread.set_exception_handler(Some(own.clone()));
         task.set_exception_handler(Some(tasks.clone()));
         system.host().set_exception_handler(Some(hosts.clone()));
-        assert_eq!(thread.raise(exception).await, Ok(()));
+        assert_eq!(thread.raise(&exception).await, Ok(()));
         assert_eq!(thread.state().await.unwrap().rax, 11);
         let count = |handler: &Handler| handler.raised.load(Ordering::Relaxed);
         assert_eq!((count(&own), count(&tasks), count(&hosts)), (1, 1, 0));
         task.set_exception_handler(None);
-        assert_eq!(thread.raise(exception).await, Ok(()));
+        assert_eq!(thread.raise(&exception).await, Ok(()));
         assert_eq!(count(&hosts), 1);
         // No handler handles it: the end of the task.
         system.host().set_exception_handler(None);
-        assert_eq!(thread.raise(exception).await, Err(KernError::Terminated));
+        assert_eq!(thread.raise(&exception).await, Err(KernError::Terminated));
         assert!(!task.is_alive() && !thread.is_alive());
     });
 }
@@ -289,7 +291,7 @@ fn the_state_of_a_thread_that_runs_cannot_be_had_and_its_events_are_its_contexts
     });
     system.run(async {
         let thread = task.create_thread().await.unwrap();
-        let context = thread.context();
+        let context = thread.machine_thread();
         let event = context.run(Resume::Continue).await;
         assert!(matches!(event, Event::PageFault(PageFault { address: 8, .. })));
         context.answer(Resume::Registers(Box::new(ThreadState { rip: 5, ..ThreadState::default() })));

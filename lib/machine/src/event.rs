@@ -1,4 +1,5 @@
-//! What a thread of a program tells the server, and how the server lets it go on: messages to and from Mach's values.
+//! What a thread of a program tells the server, and how the server lets it go on: messages to and
+//! from Mach's values.
 
 use l4::x2::extension::{RECALLED, SYSTEM_CALL_LABEL, SystemCallAnswer};
 use l4::x2::protocol::{self, exception};

@@ -3,7 +3,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`L4Machine`] | the machine: its start, and [`mach::Machine`] |
-//! | [`UserThread`] | a thread of a program: Mach's [`ExecutionContext`](mach::machine::ExecutionContext) |
+//! | [`UserThread`] | a thread of a program: an execution context of Mach's library |
 //! | [`Space`], [`Pmap`] | an address space, and its translation by MapControl (K8) |
 //! | [`serve`](L4Machine::serve) | the loop of a worker: messages of threads, tasks, answers (U6) |
 //!
@@ -33,15 +33,18 @@
 //!
 //! # What holds
 //!
-//! - **A thread belongs to the worker of the processor that it lives on**: its messages go there. Home and worker change
-//!   together, when the worker that has its message answers it, so that whoever waits for an answer gets it from whom it asked.
-//! - **No program can block or stop the server.** Answers have a zero send timeout; messages of programs are words
-//!   only, and count only if the thread was running at user level as far as the server knows, so a forged or repeated
-//!   one confuses nobody but its sender's own program.
-//! - **The only IPC that waits for somebody is the request to root** (which never waits for a server): at the start, for
-//!   a new space or thread, and for those that have ended, whose requests the worker makes between two messages.
-//! - A request that is answered at once allocates nothing and costs one kernel entry: the answer goes out with the next
-//!   receive. A page fault that need not wait is answered without waking the thread's task ([`AtOnce`](mach::machine::AtOnce)).
+//! - **A thread belongs to the worker of the processor that it lives on**: its messages go there.
+//!   Home and worker change together, when the worker that has the thread's message answers it. So
+//!   a thread gets its answer from the worker that it asked.
+//! - **No program can block or stop the server.** Answers have a zero send timeout. Messages of
+//!   programs are words only, and count only if the thread was running at user level as far as the
+//!   server knows. So a forged or repeated message confuses only its sender's own program.
+//! - **The only IPC in which a worker waits for another thread is the request to root** (which
+//!   never waits for a server): at the start, for a new space or thread, and for those that have
+//!   ended, whose requests the worker makes between two messages.
+//! - A request that is answered without waiting allocates nothing and costs one kernel entry: the
+//!   answer goes out with the next receive. A page fault that need not wait is answered without
+//!   waking the thread's task ([`AtOnce`](mach::machine::AtOnce)).
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

@@ -577,8 +577,8 @@ impl Machine for L4Machine {
         self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Served by the calling worker, of priority 100 (or that of a thread of the space that has ended). Asks root unless a
-    /// thread of the space has been left over.
+    /// Served by the calling worker, of priority 100 (or that of a thread of the space that has
+    /// ended). Asks root unless a thread of the space has been left over.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
         self.make_thread(space)
     }

@@ -1,4 +1,5 @@
-//! Registers of a thread: Mach's structure, and the order in which the kernel moves them; the size of the others.
+//! Registers of a thread: Mach's structure, and the order in which the kernel moves them; the size
+//! of the others.
 
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 

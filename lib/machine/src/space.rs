@@ -2,7 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::AtomicBool;
 
 use l4::x2::ThreadId;
 use macadamia_sync::SpinLock;
@@ -29,8 +29,6 @@ pub(crate) struct SpaceRecord {
     pub(crate) handle: rt::root::space::Space,
     /// Its first thread, which lives as long as the space and so stands for it.
     pub(crate) anchor: ThreadId,
-    /// Whether [`Space::is_first_use`] has been called.
-    known: AtomicBool,
     threads: SpinLock<Threads>,
 }
 
@@ -67,15 +65,6 @@ pub(crate) enum Found {
     Place(u32),
 }
 
-impl Space {
-    /// True at the first call only: that caller prepares what every thread of the space finds
-    /// there.
-    pub fn is_first_use(&self) -> bool {
-        // Relaxed: it guards nothing but the question itself.
-        !self.0.known.swap(true, Ordering::Relaxed)
-    }
-}
-
 impl SpaceRecord {
     /// A new space. Its first thread is cached, and has this worker.
     pub(crate) fn new(
@@ -88,7 +77,7 @@ impl SpaceRecord {
         places.try_reserve(1).map_err(|_| KernError::ResourceShortage)?;
         places.push(Place::Parked { thread: anchor, used: false, worker });
         let threads = Threads { alive: true, places, most, parked: 1 };
-        Ok(SpaceRecord { handle, anchor, known: AtomicBool::new(false), threads: SpinLock::new(threads) })
+        Ok(SpaceRecord { handle, anchor, threads: SpinLock::new(threads) })
     }
 
     /// A thread, or a place for one.

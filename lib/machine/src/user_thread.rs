@@ -286,7 +286,8 @@ impl ExecutionContext for UserThread {
         kernel::write_extended_state(self.0.id, &small)
     }
 
-    /// As its worker has measured it between messages, and for threads that compute side by side their equal shares.
+    /// As its worker has measured it between messages, and for threads that compute side by side
+    /// their equal shares.
     fn times(&self) -> Times {
         let record = &self.0;
         let mut ticks = record.shared.threads.lock().ticks(record.id);
@@ -379,7 +380,7 @@ impl Record {
         }
     }
 
-    /// The answer to a message of this thread, if its handler gives it at once.
+    /// The answer to a message of this thread, if its handler gives it without waiting.
     #[inline(always)]
     pub(crate) fn serve_at_once(&self, tag: MessageTag, words: &Words) -> Option<(MessageTag, Words)> {
         if self.serve_fault(tag, words) {

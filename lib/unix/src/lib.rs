@@ -36,8 +36,8 @@
 //! `sysfs`, `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
 //! `tty`, `socket`, `inotify`, `log`.
 //!
-//! Processes: `process`, `thread`, `credentials`, `signal`, `exec`, `memory`, `futex`, `clock`,
-//! `timer`, `load`.
+//! Processes: `personality` (tasks and threads of Mach), `process`, `thread`, `credentials`,
+//! `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -60,6 +60,7 @@ pub mod inotify;
 pub mod load;
 pub mod log;
 pub mod memory;
+pub mod personality;
 pub mod pipe;
 pub mod poll;
 pub mod process;

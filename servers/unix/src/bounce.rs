@@ -16,8 +16,8 @@ use l4::x2::extension::{FORWARD, SystemCallMode};
 use l4::x2::{ThreadId, utcb};
 use mach::Machine;
 use mach::machine::Frame;
-use machine::{L4Machine, Space};
-use unix::memory::Memory;
+use machine::L4Machine;
+use unix::thread::Task;
 use unix::{Error, Result};
 
 /// Where the library lies: between what programs may use and the UTCBs.
@@ -47,13 +47,9 @@ impl Library {
     }
 
     /// Makes a space bounce system calls to the library. `ENOMEM`.
-    pub(crate) fn install(
-        &self,
-        machine: &L4Machine,
-        memory: &Memory<L4Machine>,
-        space: &Space,
-    ) -> Result<()> {
-        shared_object::install(machine, memory, ADDRESS, self.0)?;
+    pub(crate) fn install(&self, machine: &L4Machine, task: &Task<L4Machine>) -> Result<()> {
+        shared_object::install(machine, task, ADDRESS, self.0)?;
+        let space = &task.map().space().ok_or(Error::ESRCH)?;
         machine.set_system_call_mode(space, SystemCallMode::Bounce, ADDRESS).map_err(|_| Error::ENOMEM)
     }
 }

@@ -10,14 +10,13 @@ use alloc::sync::Arc;
 use core::fmt;
 use core::future::Future;
 use core::time::Duration;
-use mach::{KernError, Machine};
+use mach::Machine;
 use machine::{L4Machine, UserThread};
 use rt::executor::TaskHome;
 use rt::heap::{Extent, Keeping};
-use unix::memory::Memory;
+use unix::Result;
 use unix::process::Pid;
-use unix::thread::{End, Shortage, context_error};
-use unix::{Error, Result};
+use unix::thread::{End, Shortage, Task, context_error};
 use unix_server::Driver;
 use unix_server::options::{Mode, Options};
 
@@ -74,23 +73,14 @@ impl L4Driver {
 impl Driver<L4Machine> for L4Driver {
     type Task = TaskHome;
 
-    async fn create_thread(&self, memory: &Arc<Memory<L4Machine>>) -> Result<UserThread> {
-        let space = memory.map().with_pmap(|pmap| self.machine.space(pmap)).ok_or(Error::ESRCH)?;
-        let thread = self.machine.thread_create(&space).await.map_err(|failure| match failure {
-            KernError::ResourceShortage => Error::EAGAIN,
-            other => context_error(other),
-        })?;
-        // Only once: mapping these pages again could disturb other threads of the space that use
-        // them.
-        if space.is_first_use() {
-            if let Some(library) = &self.library {
-                library.install(&self.machine, memory, &space)?;
-            }
-            if let Some(object) = &self.shared_object {
-                object.install(&self.machine, memory)?;
-            }
+    fn prepare(&self, task: &Task<L4Machine>) -> Result<()> {
+        if let Some(library) = &self.library {
+            library.install(&self.machine, task)?;
         }
-        Ok(thread)
+        if let Some(object) = &self.shared_object {
+            object.install(&self.machine, task)?;
+        }
+        Ok(())
     }
 
     fn identify(&self, thread: &UserThread, pid: Pid, tid: Pid) {

@@ -11,7 +11,8 @@ const FSGSBASE: u32 = 1;
 /// Bit of AT_HWCAP2: programs may use the FSGSBASE instructions.
 const MAY_WRITE_BASES: u64 = 2;
 
-/// The processor that this program runs on, one of so many; threads' extended states have so many bytes.
+/// The processor that this program runs on, one of so many; threads' extended states have so many
+/// bytes.
 pub(crate) fn describe(processors: usize, extended_size: usize) -> Processor {
     let basic = __cpuid(1);
     let extended = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };

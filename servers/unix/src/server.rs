@@ -1,8 +1,6 @@
 //! The server as the Unix library sees it: what makes and runs threads.
 
-use crate::start::{self, Command};
 use abi_linux::{Linux, Next, Processor, Registers};
-use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -12,21 +10,23 @@ use core::time::Duration;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::log::Log;
-use unix::memory::Memory;
 use unix::process::Pid;
-use unix::sync::SpinLock;
-use unix::thread::{End, Host, Shortage, Thread};
-use unix::{BoxFuture, Error, Result};
+use unix::thread::{End, Host, Shortage, Task, Thread};
+use unix::{Error, Result};
 
 /// What the server needs of the system below it, in addition to [`Machine`].
 pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// Names a task.
     type Task;
 
-    /// A thread in the address space of `memory`. It does not run yet. `EAGAIN`, `ENOMEM`.
-    fn create_thread(&self, memory: &Arc<Memory<M>>) -> impl Future<Output = Result<M::Thread>> + Send;
+    /// Puts what every program finds in its address space into a new one. `ENOMEM`.
+    fn prepare(&self, task: &Task<M>) -> Result<()> {
+        let _ = task;
+        Ok(())
+    }
 
-    /// Says which Unix thread `thread` is, before it runs for the first time: for what the program can find out by itself.
+    /// Says which Unix thread `thread` is, before it runs for the first time: for what the program
+    /// can find out by itself.
     fn identify(&self, thread: &M::Thread, pid: Pid, tid: Pid);
 
     /// Says which task runs `thread`: the two may be served together. May do nothing.
@@ -94,9 +94,6 @@ pub struct Server<M: Machine, D: Driver<M>> {
     pub(crate) trace: bool,
     /// What was logged last, for programs.
     pub(crate) log: Arc<Log>,
-    /// What the next thread that is started runs, if that is not decided by its registers: the
-    /// first program.
-    pub(crate) first: SpinLock<Option<Command>>,
 }
 
 impl<M: Machine, D: Driver<M>> Server<M, D> {
@@ -108,8 +105,27 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
             driver,
             trace,
             log: Log::new(),
-            first: SpinLock::new(None),
         })
+    }
+
+    /// Runs a new thread by a task of its own, which begins with what `first` does.
+    pub(crate) fn start(
+        self: Arc<Self>,
+        thread: Arc<Thread<M>>,
+        first: impl Future<Output = Next<M>> + Send + 'static,
+    ) {
+        let (server, running) = (self.clone(), thread.clone());
+        let task = async move {
+            let next = first.await;
+            // A thread that was killed before it ran has no use for its machine thread.
+            if !matches!(next, Next::Ended) {
+                server.run(thread, next).await;
+            }
+        };
+        match self.driver.spawn(task) {
+            Ok(task) => self.driver.set_task(running.machine_thread(), task),
+            Err(_) => running.out_of_memory(),
+        }
     }
 
     /// What it was made with.
@@ -119,28 +135,15 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
 }
 
 impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
-    fn create_thread<'a>(&'a self, memory: &'a Arc<Memory<M>>) -> BoxFuture<'a, Result<M::Thread>> {
-        Box::pin(self.driver.create_thread(memory))
+    fn prepare(&self, task: &Task<M>) -> Result<()> {
+        self.driver.prepare(task)
     }
 
     fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState) {
         let Some(server) = self.me.upgrade() else { return };
-        let first = self.first.lock().take();
-        let running = thread.clone();
-        let task = async move {
-            let next = match first {
-                None => server.linux.leave(&thread, Registers::All(state), None).await,
-                Some(command) => Box::pin(start::execute(&server, &thread, command)).await,
-            };
-            // A thread that was killed before it ran has no use for its machine thread.
-            if !matches!(next, Next::Ended) {
-                server.run(thread, next).await;
-            }
-        };
-        match self.driver.spawn(task) {
-            Ok(task) => self.driver.set_task(&running.user(), task),
-            Err(_) => running.out_of_memory(),
-        }
+        let (linux, entering) = (server.clone(), thread.clone());
+        let first = async move { linux.linux.leave(&entering, Registers::All(state), None).await };
+        server.start(thread, first);
     }
 
     fn log(&self, line: Arguments<'_>) {

@@ -1,11 +1,11 @@
 //! From an empty system to the first program, and its end.
 
 use crate::server::{Driver, Server};
-use abi_linux::{Next, Registers};
+use abi_linux::Next;
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use mach::machine::ThreadState;
 use mach::vm::Vm;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
@@ -150,10 +150,11 @@ pub async fn run_command<M: Machine, D: Driver<M>>(
 ) -> Result<u8> {
     complete(&mut command);
     let request = CloneRequest { exit_signal: Some(Signal::CHLD), ..CloneRequest::default() };
-    *server.first.lock() = Some(command);
-    let child = started.init.clone_thread(&request, ThreadState::default()).await;
-    server.first.lock().take();
-    let child = child?;
+    let thread = started.init.clone_unstarted(&request).await?;
+    let child = thread.pid();
+    let (loader, entering) = (server.clone(), thread.clone());
+    let first = async move { Box::pin(execute(&loader, &entering, command)).await };
+    server.clone().start(thread, first);
     let options = WaitOptions { ended: true, all_kinds: true, ..WaitOptions::default() };
     loop {
         match started.system.processes.wait_child(Pid::INIT, WaitFor::Any, options).await? {
@@ -196,21 +197,18 @@ fn status_of(event: ChildEvent) -> u8 {
 
 /// Gives `thread`, of a process without a program, a session, the console, and its program: how it
 /// begins to run.
-pub(crate) async fn execute<M: Machine, D: Driver<M>>(
+async fn execute<M: Machine, D: Driver<M>>(
     server: &Arc<Server<M, D>>,
     thread: &Arc<Thread<M>>,
     command: Command,
-) -> Next {
+) -> Next<M> {
     let done = async {
         prepare(thread).await?;
         let request = find(thread, &command).await?;
         server.linux.execute(thread, request).await
     };
     match done.await {
-        Ok(state) => match server.linux.leave(thread, Registers::All(state), None).await {
-            Next::Run(state) => Next::RunNew(state),
-            next => next,
-        },
+        Ok(executed) => server.linux.begin(executed).await,
         Err(error) => {
             complain(thread, &command, error).await;
             let status = if error == Error::ENOENT { NOT_FOUND } else { NOT_EXECUTABLE };

@@ -6,15 +6,13 @@ use abi_linux::{Next, Registers};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use mach::Machine;
-use mach::machine::{
-    AtOnce, Event, ExecutionContext, PageFault, ProcessorException, Protection, Resume, SystemCall,
-};
+use mach::machine::{AtOnce, Event, ExecutionContext, Protection, Resume, SystemCall};
+use mach::thread::Exception;
 use mach::vm::VmMap;
-use unix::process::{ExitStatus, Pid};
-use unix::signal::{Fault, Signal};
-use unix::thread::{Thread, Trap};
+use unix::thread::Thread;
 
-/// What a thread's machine serves without its task: faults that its memory has all it takes for, and calls that need not wait.
+/// What a thread's machine serves without its task: faults that its memory has all it takes for,
+/// and calls that need not wait.
 struct Quick<M: Machine, D: Driver<M>> {
     map: Arc<VmMap<M>>,
     server: Weak<Server<M, D>>,
@@ -36,65 +34,40 @@ impl<M: Machine, D: Driver<M>> AtOnce for Quick<M, D> {
     }
 }
 
-/// The signal-worthy meaning of a processor exception.
-fn fault_of(vector: u64) -> Option<Fault> {
-    Some(match vector {
-        0 => Fault::IntegerDivide,
-        1 => Fault::Step,
-        3 => Fault::Breakpoint,
-        4 => Fault::IntegerOverflow,
-        6 => Fault::IllegalInstruction,
-        5 | 13 => Fault::NotCanonical,
-        11 | 12 | 17 => Fault::Alignment,
-        16 | 19 => Fault::FloatInvalid,
-        _ => return None,
-    })
-}
-
-/// Vector of the exception that the kernel raises when it has no memory for a thread's extended
-/// state.
-const DEVICE_NOT_AVAILABLE: u64 = 7;
-/// Vector of a page fault, for signal frames.
-const PAGE_FAULT: u64 = 14;
-
-/// The processor's error code of a page fault in user mode.
-fn page_fault_error(access: Protection) -> u64 {
-    let bit = |right, bit: u64| if access.contains(right) { bit } else { 0 };
-    4 | bit(Protection::WRITE, 2) | bit(Protection::EXECUTE, 16)
-}
-
 impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves `thread` from now on, `next` being what it does first, until it has ended.
-    pub(crate) async fn run(self: Arc<Self>, thread: Arc<Thread<M>>, mut next: Next) {
-        let mut user = thread.user();
-        self.begin(&thread, &user);
+    pub(crate) async fn run(self: Arc<Self>, mut thread: Arc<Thread<M>>, mut next: Next<M>) {
+        if !matches!(next, Next::RunNew(..)) {
+            self.begin(&thread);
+        }
         loop {
             let resume = match next {
                 Next::Return(value) => Resume::Return(value),
                 Next::Resume => Resume::Continue,
                 Next::Run(state) => Resume::Registers(state),
-                Next::RunNew(state) => {
-                    user = thread.user();
-                    self.begin(&thread, &user);
+                Next::RunNew(new, state) => {
+                    thread = new;
+                    self.begin(&thread);
                     Resume::Registers(state)
                 }
                 Next::Ended => return,
             };
-            let event = user.run(resume).await;
+            let event = thread.machine_thread().run(resume).await;
             next = self.serve(&thread, event).await;
         }
     }
 
-    /// Before `user` runs for `thread` for the first time.
-    fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>, user: &M::Thread) {
-        self.driver.identify(user, thread.pid(), thread.tid());
-        let map = thread.memory().map().clone();
+    /// Before `thread` runs for the first time.
+    fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>) {
+        let machine_thread = thread.machine_thread();
+        self.driver.identify(machine_thread, thread.pid(), thread.tid());
+        let map = thread.task().map().clone();
         let (server, thread) = (Arc::downgrade(self), Arc::downgrade(thread));
-        user.serve_at_once(Arc::new(Quick { map, server, thread }));
+        machine_thread.serve_at_once(Arc::new(Quick { map, server, thread }));
     }
 
     /// What the thread does after this event.
-    async fn serve(&self, thread: &Arc<Thread<M>>, event: Event) -> Next {
+    async fn serve(&self, thread: &Arc<Thread<M>>, event: Event) -> Next<M> {
         let tid = thread.tid();
         if let Event::SystemCall(request) = event {
             return match self.trace {
@@ -106,33 +79,22 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         match event {
             // No message that a program sends itself means anything here.
             Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
-            Event::PageFault(PageFault { address, access, .. }) => {
-                let trap = Trap { error: page_fault_error(access), number: PAGE_FAULT, address };
-                // A thread that has to end does not wait for memory.
-                let resolving = Box::pin(thread.page_fault(trap, access));
-                let _ = thread.system().processes.killable(tid, resolving).await;
+            Event::PageFault(fault) => {
+                if thread.begin_fault() {
+                    // A thread that has to end does not wait for memory.
+                    let serving = Box::pin(thread.fault(&fault));
+                    let _ = thread.system().processes.killable(tid, serving).await;
+                }
             }
-            Event::Exception(ProcessorException { vector: DEVICE_NOT_AVAILABLE, .. }) => {
-                thread.out_of_memory();
+            Event::Exception(exception) => {
+                // Unix answers every exception.
+                let _ = Box::pin(thread.raise(&Exception::of_processor(&exception))).await;
             }
-            Event::Exception(ProcessorException { vector, error, .. }) => match fault_of(vector) {
-                Some(fault) => thread.raise(fault, Trap { error, number: vector, address: 0 }),
-                None => end(thread, tid),
-            },
-            Event::Ended => end(thread, tid),
+            Event::Ended => thread.lost(),
         }
         if self.trace {
             self.trace_event(thread, event);
         }
         self.linux.leave(thread, Registers::Unchanged, None).await
     }
-}
-
-/// Ends the process of a thread that cannot go on.
-fn end<M: Machine>(thread: &Thread<M>, tid: Pid) {
-    thread.system().processes.with(|table| {
-        if let Ok(pid) = table.thread(tid).map(|thread| thread.pid()) {
-            table.begin_exit(pid, ExitStatus::Killed(Signal::KILL));
-        }
-    });
 }

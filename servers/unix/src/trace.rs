@@ -38,7 +38,7 @@ const SECOND_IS_PATH: &[&str] = &[
 
 impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves a call and writes it and its result to the log.
-    pub(crate) async fn serve_traced(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next {
+    pub(crate) async fn serve_traced(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next<M> {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
         let text = describe(thread, request).await;
         // What does not come back (or much later) is seen at its beginning, too.
@@ -53,7 +53,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
             }
             Next::Return(value) => self.driver.log(format_args!("[{pid}.{tid}] {text} = {value:#x}")),
             Next::Resume => self.driver.log(format_args!("[{pid}.{tid}] {text} = (unchanged)")),
-            Next::Run(state) | Next::RunNew(state) => {
+            Next::Run(state) | Next::RunNew(_, state) => {
                 let (rax, rip, rsp) = (state.rax, state.rip, state.rsp);
                 self.driver.log(format_args!("[{pid}.{tid}] {text} = {rax:#x} at {rip:#x}, stack {rsp:#x}"));
             }

@@ -15,9 +15,7 @@ use std::task::Poll;
 use std::time::Duration;
 use unix::account::Capacity;
 use unix::exec::Layout;
-use unix::memory::Memory;
 use unix::process::Pid;
-use unix::thread::context_error;
 use unix::{BoxFuture, Environment, Timestamp};
 use unix_server::start::{self, Command, Parts};
 use unix_server::{Driver, Server};
@@ -29,8 +27,9 @@ struct Scripted<'a> {
     number: usize,
 }
 
-/// What a scripted program does after it was let run, by how many times it has run before (in this thread), and how it was
-/// resumed: the event with which it comes back, or nothing: it computes until it is recalled.
+/// What a scripted program does after it was let run, by how many times it has run before (in this
+/// thread), and how it was resumed: the event with which it comes back, or nothing: it computes
+/// until it is recalled.
 type Step = Option<Event>;
 
 impl Scripted<'_> {
@@ -65,7 +64,6 @@ type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// The system below the server.
 struct TestDriver {
-    machine: Simulated,
     tasks: Mutex<Vec<Task>>,
     shown: Mutex<Vec<u8>>,
     keyboard: Mutex<VecDeque<u8>>,
@@ -74,11 +72,6 @@ struct TestDriver {
 
 impl Driver<Simulated> for TestDriver {
     type Task = ();
-
-    async fn create_thread(&self, memory: &Arc<Memory<Simulated>>) -> unix::Result<SimulatedThread> {
-        let space = memory.map().space().expect("a live address space");
-        self.machine.thread_create(&space).await.map_err(context_error)
-    }
 
     fn identify(&self, _thread: &SimulatedThread, pid: Pid, tid: Pid) {
         assert_eq!(pid, tid, "no process of the tests has two threads");
@@ -201,7 +194,6 @@ fn run_typing(
     let machine = Simulated::new(4096);
     play(&machine, script);
     let driver = TestDriver {
-        machine: machine.clone(),
         tasks: Mutex::default(),
         shown: Mutex::default(),
         keyboard: Mutex::new(typed.bytes().collect()),
@@ -259,7 +251,7 @@ fn run_typing(
         }
     }
     let driver = server.driver();
-    assert_eq!(machine.threads(), 1, "threads beside the first process's are left");
+    assert_eq!(machine.threads(), 1, "threads other than the first process's are left");
     let status = status.borrow_mut().take().expect("the command has not ended");
     let shown = String::from_utf8(driver.shown.lock().unwrap().clone()).unwrap();
     let log = driver.log.lock().unwrap().clone();

@@ -70,7 +70,7 @@ impl Servant {
         let state = ThreadState { rip: CODE, rsp: STACK, ..ThreadState::default() };
         thread.set_state(&state).await?;
         thread.resume()?;
-        let user = thread.context().clone();
+        let user = thread.machine_thread().clone();
         let servant = Servant { task: task.clone(), thread, user, faults: AtomicU32::new(0) };
         match servant.serve(None).await {
             Outcome::Done(_) => Ok(servant),

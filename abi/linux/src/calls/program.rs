@@ -248,5 +248,5 @@ async fn exec<M: Machine>(
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
     let executed = call.linux.execute(call.thread, request).await?;
-    Err(Stop::Outcome(Outcome::Executed(Box::new(executed))))
+    Err(Stop::Outcome(Outcome::Executed(Box::new(executed.state))))
 }

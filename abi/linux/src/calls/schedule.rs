@@ -5,11 +5,12 @@ use super::process::{check_schedule, id};
 use crate::call::{Call, Done};
 use crate::layout::time::to_timespec;
 use crate::layout::{Fields, Writer};
+use alloc::sync::Arc;
 use core::time::Duration;
 use mach::Machine;
 use mach::machine::ExecutionContext;
 use unix::process::Pid;
-use unix::thread::context_error;
+use unix::thread::{Thread, context_error};
 use unix::{Error, Result};
 
 /// A thread argument; 0 is the caller.
@@ -22,19 +23,19 @@ fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
 const MASK: usize = 8;
 const LONGEST_MASK: usize = 1024;
 
-/// The machine's thread of another Unix thread, or of the caller.
-fn machine_thread<M: Machine>(call: &Call<'_, M>) -> Result<M::Thread> {
+/// Another thread, or the caller.
+fn target<M: Machine>(call: &Call<'_, M>) -> Result<Arc<Thread<M>>> {
     let tid = thread(call, 0)?;
-    call.system().thread(tid).map(|thread| thread.user()).ok_or(Error::ESRCH)
+    call.system().thread(tid).ok_or(Error::ESRCH)
 }
 
 pub(crate) async fn sched_getaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
-    let user = machine_thread(call)?;
+    let target = target(call)?;
     let size = call.uint(1) as usize;
     if !size.is_multiple_of(MASK) || size == 0 {
         return Err(Error::EINVAL.into());
     }
-    call.write(call.arg(2), &user.affinity().to_le_bytes()).await?;
+    call.write(call.arg(2), &target.machine_thread().affinity().to_le_bytes()).await?;
     Ok(MASK as u64)
 }
 
@@ -43,7 +44,7 @@ pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
     let mut mask = [0; MASK];
     mask.iter_mut().zip(&given).for_each(|(byte, given)| *byte = *given);
     may_set(call)?;
-    machine_thread(call)?.set_affinity(u64::from_le_bytes(mask)).map_err(context_error)?;
+    target(call)?.machine_thread().set_affinity(u64::from_le_bytes(mask)).map_err(context_error)?;
     Ok(0)
 }
 

@@ -90,7 +90,7 @@ pub(crate) async fn getrandom<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) async fn getcpu<M: Machine>(call: &Call<'_, M>) -> Done {
-    let processor = call.thread.user().processor() as u32;
+    let processor = call.thread.machine_thread().processor() as u32;
     call.write_optional(call.arg(0), &processor.to_le_bytes()).await?;
     call.write_optional(call.arg(1), &[0; 4]).await?;
     Ok(0)

@@ -6,8 +6,9 @@
 //! instruction pointer names: at its start, after exec, and when a signal handler is entered.
 
 use abi_linux::{Linux, Next, Processor, Registers};
-use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated, SimulatedThread};
-use mach::machine::{Machine, Protection, SystemCall, ThreadState};
+use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated};
+use mach::machine::{Machine, PageFault, Protection, SystemCall, ThreadState};
+use mach::thread::ExceptionState;
 use mach::vm::Vm;
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -21,9 +22,9 @@ use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
-use unix::memory::{Memory, ObjectProvider};
+use unix::memory::ObjectProvider;
 use unix::signal::Fault;
-use unix::thread::{ExecRequest, Host, Shortage, System, Thread, Trap, context_error};
+use unix::thread::{ExecRequest, Host, Shortage, System, Thread};
 use unix::tmpfs::{Tmpfs, TmpfsOptions};
 use unix::tty::{Terminal, TerminalFile};
 use unix::vfs::{At, DeviceNumber, FileType, Mode, MountFlags, OpenContext, OpenFlags, Vfs};
@@ -82,16 +83,6 @@ struct TestHost {
 }
 
 impl Host<Simulated> for TestHost {
-    fn create_thread<'a>(
-        &'a self,
-        memory: &'a Arc<Memory<Simulated>>,
-    ) -> BoxFuture<'a, unix::Result<SimulatedThread>> {
-        let (machine, space) = (memory.map().vm().machine(), memory.map().space());
-        Box::pin(async move {
-            machine.thread_create(&space.expect("a live address space")).await.map_err(context_error)
-        })
-    }
-
     fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: ThreadState) {
         self.starts.lock().unwrap().push((thread, state));
     }
@@ -188,7 +179,9 @@ impl World {
     }
 
     /// A call and a return of a thread, as futures that are not run.
-    pub(crate) fn requests(&self) -> (impl Future<Output = Next> + Send, impl Future<Output = Next> + Send) {
+    pub(crate) fn requests(
+        &self,
+    ) -> (impl Future<Output = Next<Simulated>> + Send, impl Future<Output = Next<Simulated>> + Send) {
         let thread = self.machine.block_on(self.init());
         let (first, second) = (thread.clone(), thread);
         let linux = || {
@@ -302,7 +295,9 @@ impl World {
                 environment: Arguments::new(),
             };
             let executed = world.linux.execute(&init, request).await.unwrap();
-            world.run_thread(init, executed).await;
+            drop(init);
+            world.init.borrow_mut().replace(executed.thread.clone());
+            world.run_thread(executed.thread, executed.state).await;
         });
         let world = self.clone();
         executor.spawn(async move {
@@ -372,12 +367,13 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    fn accept(&mut self, next: Next) -> Result<(), Gone> {
+    fn accept(&mut self, next: Next<Simulated>) -> Result<(), Gone> {
         match next {
             Next::Return(value) => self.state.rax = value,
             Next::Resume => {}
             Next::Run(state) => self.state = *state,
-            Next::RunNew(state) => {
+            Next::RunNew(thread, state) => {
+                self.thread = thread;
                 self.state = *state;
                 return Err(Gone::Replaced);
             }
@@ -430,8 +426,8 @@ impl Program {
     async fn run_nothing(&mut self) -> Result<(), Gone> {
         let tid = self.thread.tid();
         self.world.system.processes.with(|table| table.enter(tid));
-        let trap = Trap { error: 0, number: 6, address: self.state.rip };
-        self.thread.raise(Fault::IllegalInstruction, trap);
+        let state = ExceptionState { error: 0, number: 6, address: self.state.rip };
+        self.thread.force(Fault::IllegalInstruction, state);
         let world = self.world.clone();
         self.show_registers();
         let next = world.linux.leave(&self.thread, Registers::Unchanged, None).await;
@@ -440,7 +436,7 @@ impl Program {
 
     /// Shows its registers to the server, as the machine does.
     fn show_registers(&self) {
-        self.world.machine.set_registers(&self.thread.user(), &self.state);
+        self.world.machine.set_registers(self.thread.machine_thread(), &self.state);
     }
 
     /// Makes a system call: the value in RAX.
@@ -514,8 +510,10 @@ impl Program {
         let last = address + length.max(1) as u64 - 1;
         let second = (last / 4096 != address / 4096).then_some(last);
         for at in core::iter::once(address).chain(second) {
-            let trap = Trap { error: 6, number: 14, address: at };
-            let _ = self.world.system.processes.killable(tid, self.thread.page_fault(trap, access)).await;
+            if self.thread.begin_fault() {
+                let fault = PageFault { address: at, access, ip: expected };
+                let _ = self.world.system.processes.killable(tid, self.thread.fault(&fault)).await;
+            }
         }
         let world = self.world.clone();
         self.show_registers();
@@ -610,7 +608,7 @@ impl Program {
 }
 
 impl World {
-    async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next {
+    async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next<Simulated> {
         let thread = program.thread.clone();
         program.show_registers();
         let request = SystemCall::from_registers(&program.state);

@@ -215,8 +215,9 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     // Threads
 
-    /// A new thread in an address space, with all registers zero; it does not run before it is answered or let go.
-    /// `Terminated` if the space is gone. A future dropped before its end leaves no thread behind.
+    /// A new thread in an address space, with all registers zero; it does not run before it is
+    /// answered or let go. `Terminated` if the space is gone. A future dropped before its end
+    /// leaves no thread.
     fn thread_create(&self, space: &Self::Space) -> impl Future<Output = KernResult<Self::Thread>> + Send;
 
     // Time and processors

@@ -1,22 +1,25 @@
 //! Threads: what runs in a task.
 //!
-//! A thread is one execution context of the machine with what Mach wants of it: it runs when neither it nor its task is
-//! suspended. An operation changes what is wanted and brings the context in line, under one lock. Nothing of that is on the
-//! way of an event and its answer: they are between the context and the task that serves it.
+//! A thread is one execution context of the machine with what Mach wants of it: it runs when
+//! neither it nor its task is suspended. An operation changes what is wanted and brings the context
+//! in line, under one lock. Nothing of that is on the way of an event and its answer: they are
+//! between the context and the task that serves it.
 
 mod exception;
 mod schedule;
 
-use alloc::sync::{Arc, Weak};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use macadamia_sync::SpinLock;
 
-pub use exception::{Exception, ExceptionHandler, ExceptionKind, Handled};
+pub use exception::{Exception, ExceptionHandler, ExceptionKind, ExceptionState, Handled};
 pub use schedule::{AGE_INTERVAL, BASE_LEVEL, LEVELS, Policy, PriorityRange};
 
-use crate::host::Host;
-use crate::machine::{ExecutionContext, Machine, ThreadState, Times};
+use crate::machine::{ExecutionContext, Machine, PageFault, ThreadState, Times};
+use crate::personality::Personality;
 use crate::processor_set::ProcessorSet;
 use crate::task::Task;
 use crate::{KernError, KernResult};
@@ -32,29 +35,40 @@ struct Told {
 }
 
 /// What is wanted of the thread.
-struct Wanted<M: Machine> {
+struct Wanted<M: Machine, P: Personality<M>> {
     suspend_count: u32,
     policy: Policy,
     base: u8,
     usage: Usage,
-    handler: Option<Arc<dyn ExceptionHandler<M>>>,
+    handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
-    processor: usize,
+    /// Chosen when the machine is first told.
+    processor: Option<usize>,
     told: Told,
 }
 
-/// How often, and after how many microseconds, a stopped thread is looked at that the machine is still at work for.
+/// How often, and after how many microseconds, a stopped thread is looked at that the machine is
+/// still at work for.
 const REST_ATTEMPTS: usize = 100;
 const REST_TIME: u64 = 1000;
 
-/// A thread.
-pub struct Thread<M: Machine> {
+/// A thread. It ends with [`terminate`](Self::terminate), with its task, or with the last reference
+/// to it.
+pub struct Thread<M: Machine, P: Personality<M> = ()> {
     id: u64,
-    host: Arc<Host<M>>,
-    task: Weak<Task<M>>,
+    task: Arc<Task<M, P>>,
     alive: AtomicBool,
     context: M::Thread,
-    wanted: SpinLock<Wanted<M>>,
+    wanted: SpinLock<Wanted<M, P>>,
+    personality: P::Thread,
+}
+
+impl<M: Machine, P: Personality<M>> Deref for Thread<M, P> {
+    type Target = P::Thread;
+
+    fn deref(&self) -> &P::Thread {
+        &self.personality
+    }
 }
 
 /// What is to be known of a thread: `thread_info`.
@@ -78,12 +92,18 @@ pub struct ThreadInfo {
     pub processor: usize,
 }
 
-impl<M: Machine> Thread<M> {
+impl<M: Machine, P: Personality<M>> Thread<M, P> {
     /// Bytes that a thread is accounted with.
     const BYTES: usize = size_of::<Self>();
 
-    /// A new thread of a task, suspended once; [`Task::create_thread`] adds it to the task.
-    pub(crate) async fn new(host: &Arc<Host<M>>, task: &Arc<Task<M>>) -> KernResult<Arc<Self>> {
+    /// A new thread of a task, suspended so many times; [`Task::create_thread_of`] adds it to the
+    /// task.
+    pub(crate) async fn new(
+        task: &Arc<Task<M, P>>,
+        suspend_count: u32,
+        personality: impl FnOnce(&M::Thread) -> P::Thread,
+    ) -> KernResult<Arc<Self>> {
+        let host = task.host();
         let machine = host.machine();
         let space = task.map().space().ok_or(KernError::Terminated)?;
         if !machine.reserve_memory(Self::BYTES) {
@@ -92,25 +112,26 @@ impl<M: Machine> Thread<M> {
         // Gives the reservation back if this future is dropped or the machine has no thread for us.
         let reserved = Reservation { machine, bytes: Self::BYTES };
         let context = machine.thread_create(&space).await?;
-        // Suspended, until it is resumed.
-        context.stop()?;
-        let set = task.processor_set();
+        if suspend_count > 0 {
+            context.stop()?;
+        }
+        let (base, set) = task.schedule();
         let wanted = Wanted {
-            suspend_count: 1,
+            suspend_count,
             policy: Policy::TimeSharing,
-            base: task.base_level().max(set.most_urgent()),
-            usage: Usage::starting(machine.now(), used(&context)),
+            base: base.max(set.most_urgent()),
+            usage: Usage::starting(machine.now(), 0),
             handler: None,
-            processor: set.choose(),
+            processor: None,
             set,
-            told: Told::default(),
+            told: Told { runs: suspend_count == 0, ..Told::default() },
         };
         core::mem::forget(reserved);
         Ok(Arc::new(Self {
             id: host.new_id(),
-            host: host.clone(),
-            task: Arc::downgrade(task),
+            task: task.clone(),
             alive: AtomicBool::new(true),
+            personality: personality(&context),
             context,
             wanted: SpinLock::new(wanted),
         }))
@@ -121,9 +142,9 @@ impl<M: Machine> Thread<M> {
         self.id
     }
 
-    /// Its task, if that still exists.
-    pub fn task(&self) -> Option<Arc<Task<M>>> {
-        self.task.upgrade()
+    /// Its task.
+    pub fn task(&self) -> &Arc<Task<M, P>> {
+        &self.task
     }
 
     /// Whether it has not been terminated.
@@ -132,7 +153,7 @@ impl<M: Machine> Thread<M> {
     }
 
     /// The machine's side of it: its events, and how it goes on.
-    pub fn context(&self) -> &M::Thread {
+    pub fn machine_thread(&self) -> &M::Thread {
         &self.context
     }
 
@@ -167,9 +188,8 @@ impl<M: Machine> Thread<M> {
     /// `Terminated`.
     pub fn terminate(&self) {
         // Relaxed: the context's own lock orders its end.
-        let first = self.alive.swap(false, Ordering::Relaxed);
-        if let Some(task) = self.task.upgrade().filter(|_| first) {
-            task.forget_thread(self.id);
+        if self.alive.swap(false, Ordering::Relaxed) {
+            self.task.forget_thread(self.id, self.time());
         }
         self.context.end();
     }
@@ -185,7 +205,7 @@ impl<M: Machine> Thread<M> {
                 Err(KernError::InvalidArgument) => {}
                 done => return done,
             }
-            let machine = self.host.machine();
+            let machine = self.task.host().machine();
             machine.sleep_until(machine.now() + REST_TIME).await;
         }
         self.context.state()
@@ -196,7 +216,8 @@ impl<M: Machine> Thread<M> {
     /// # Errors
     /// `Terminated`. `InvalidArgument`: it runs, or a state that no program may have.
     pub async fn set_state(&self, state: &ThreadState) -> KernResult {
-        // What is wrong with the argument is told apart from a thread that is not at rest yet by its state.
+        // What is wrong with the argument is told apart from a thread that is not at rest yet by
+        // its state.
         self.state().await?;
         self.context.set_state(state)
     }
@@ -209,7 +230,7 @@ impl<M: Machine> Thread<M> {
         self.check_alive()?;
         let time = self.time();
         let mut wanted = self.wanted.lock();
-        wanted.usage.age(self.host.machine().now(), time);
+        wanted.usage.age(self.task.host().machine().now(), time);
         Ok(ThreadInfo {
             suspend_count: wanted.suspend_count,
             runnable: self.should_run(&wanted),
@@ -218,14 +239,15 @@ impl<M: Machine> Thread<M> {
             policy: wanted.policy,
             base: wanted.base,
             level: wanted.level(),
-            processor: wanted.processor,
+            processor: self.context.processor(),
         })
     }
 
     /// Sets how the thread is scheduled, and its base level.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: no such level. `NoAccess`: more urgent than its processor set allows.
+    /// `Terminated`. `InvalidArgument`: no such level. `NoAccess`: more urgent than its processor
+    /// set allows.
     pub fn set_policy(&self, policy: Policy, base: u8) -> KernResult {
         self.change(|wanted| {
             if base >= LEVELS {
@@ -246,17 +268,18 @@ impl<M: Machine> Thread<M> {
     pub fn assign(&self, set: &Arc<ProcessorSet<M>>) -> KernResult {
         self.change(|wanted| {
             wanted.set = set.clone();
-            wanted.processor = set.choose();
+            wanted.processor = Some(set.choose());
             wanted.base = wanted.base.max(set.most_urgent());
             Ok(())
         })
     }
 
-    /// Moves the thread to another processor of its set if it has `processor` and the set has lost that.
+    /// Moves the thread to another processor of its set if it has `processor` and the set has lost
+    /// that.
     pub(crate) fn leave_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
         self.change(|wanted| {
-            if wanted.processor == processor && Arc::ptr_eq(&wanted.set, set) {
-                wanted.processor = set.choose();
+            if wanted.processor == Some(processor) && Arc::ptr_eq(&wanted.set, set) {
+                wanted.processor = Some(set.choose());
             }
             Ok(())
         })
@@ -267,7 +290,7 @@ impl<M: Machine> Thread<M> {
     /// # Errors
     /// `Terminated`.
     pub fn age(&self) -> KernResult {
-        let (now, time) = (self.host.machine().now(), self.time());
+        let (now, time) = (self.task.host().machine().now(), self.time());
         self.change(|wanted| {
             wanted.usage.age(now, time);
             Ok(())
@@ -275,33 +298,59 @@ impl<M: Machine> Thread<M> {
     }
 
     /// Sets the handler that gets this thread's exceptions before its task's handler does.
-    pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M>>>) {
+    pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M, P>>>) {
         // The old one is dropped after the lock.
         let _old = core::mem::replace(&mut self.wanted.lock().handler, handler);
     }
 
-    /// Hands an exception of this thread to its handler, then to its task's, then to the host's. If
-    /// none handles it, the task is terminated. The machine keeps the thread stopped meanwhile; the
-    /// caller lets it go on after `Ok`.
+    /// Answers a page fault of this thread from its task's memory; one that memory does not answer
+    /// is an exception.
     ///
     /// # Errors
     /// `Terminated`: the thread does not go on.
-    pub async fn raise(self: &Arc<Self>, exception: Exception) -> KernResult {
-        let own = self.wanted.lock().handler.clone();
-        let task = self.task().ok_or(KernError::Terminated)?;
-        for handler in [own, task.exception_handler(), self.host.exception_handler()].into_iter().flatten() {
-            let handled = handler.raise(self, exception).await;
-            self.check_alive()?;
-            if handled == Handled::Resume {
-                return Ok(());
+    pub async fn fault(self: &Arc<Self>, fault: &PageFault) -> KernResult {
+        match self.task.map().fault(fault.address, fault.access).await {
+            Ok(()) => Ok(()),
+            // In memory of its own: most faults end before.
+            Err(error) => {
+                let exception = Exception::of_fault(fault, error);
+                Box::pin(self.raise(&exception)).await
             }
         }
-        task.terminate().await;
+    }
+
+    /// Hands an exception of this thread to its handler, then to its task's, then to its
+    /// personality, then to the host's handler. If none handles it, the task is terminated. The
+    /// machine keeps the thread stopped meanwhile; the caller lets it go on after `Ok`.
+    ///
+    /// # Errors
+    /// `Terminated`: the thread does not go on.
+    pub async fn raise(self: &Arc<Self>, exception: &Exception) -> KernResult {
+        let own = self.wanted.lock().handler.clone();
+        if self.is_handled_by(own, exception).await?
+            || self.is_handled_by(self.task.exception_handler(), exception).await?
+            || P::raise(self, exception).await == Handled::Resume
+            || self.is_handled_by(self.task.host().exception_handler(), exception).await?
+        {
+            return self.check_alive();
+        }
+        self.task.terminate().await;
         Err(KernError::Terminated)
     }
 
+    async fn is_handled_by(
+        self: &Arc<Self>,
+        handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
+        exception: &Exception,
+    ) -> KernResult<bool> {
+        let Some(handler) = handler else { return Ok(false) };
+        let handled = handler.raise(self, *exception).await;
+        self.check_alive()?;
+        Ok(handled == Handled::Resume)
+    }
+
     /// Changes what is wanted, and brings the context in line with it.
-    fn change(&self, change: impl FnOnce(&mut Wanted<M>) -> KernResult) -> KernResult {
+    fn change(&self, change: impl FnOnce(&mut Wanted<M, P>) -> KernResult) -> KernResult {
         self.check_alive()?;
         let mut wanted = self.wanted.lock();
         change(&mut wanted)?;
@@ -313,14 +362,15 @@ impl<M: Machine> Thread<M> {
         self.change(|_| Ok(()))
     }
 
-    fn tell(&self, wanted: &mut Wanted<M>) -> KernResult {
+    fn tell(&self, wanted: &mut Wanted<M, P>) -> KernResult {
         let slice = match wanted.policy {
-            Policy::TimeSharing => self.host.time_slice(),
+            Policy::TimeSharing => self.task.host().time_slice(),
             Policy::FixedPriority { slice } => slice,
         };
-        let priority = (self.host.priorities().priority(wanted.level()), slice);
+        let priority = (self.task.host().priorities().priority(wanted.level()), slice);
         let runs = self.should_run(wanted);
-        let (processor, told) = (wanted.processor, &mut wanted.told);
+        let set = &wanted.set;
+        let (processor, told) = (*wanted.processor.get_or_insert_with(|| set.choose()), &mut wanted.told);
         if told.processor != Some(processor) {
             self.context.set_affinity(1 << processor)?;
             told.processor = Some(processor);
@@ -337,8 +387,8 @@ impl<M: Machine> Thread<M> {
     }
 
     /// Looks at the task, whose lock comes after this thread's.
-    fn should_run(&self, wanted: &Wanted<M>) -> bool {
-        wanted.suspend_count == 0 && self.task.upgrade().is_some_and(|task| !task.is_suspended())
+    fn should_run(&self, wanted: &Wanted<M, P>) -> bool {
+        wanted.suspend_count == 0 && !self.task.is_suspended()
     }
 
     fn check_alive(&self) -> KernResult {
@@ -352,7 +402,7 @@ fn used<C: ExecutionContext>(context: &C) -> u64 {
     program + server
 }
 
-impl<M: Machine> Wanted<M> {
+impl<M: Machine, P: Personality<M>> Wanted<M, P> {
     fn level(&self) -> u8 {
         match self.policy {
             Policy::TimeSharing => self.usage.level(self.base),
@@ -361,10 +411,11 @@ impl<M: Machine> Wanted<M> {
     }
 }
 
-impl<M: Machine> Drop for Thread<M> {
+impl<M: Machine, P: Personality<M>> Drop for Thread<M, P> {
     fn drop(&mut self) {
-        self.context.end();
-        self.host.machine().unreserve_memory(Self::BYTES);
+        // Before its address space, whatever else names the context.
+        self.terminate();
+        self.task.host().machine().unreserve_memory(Self::BYTES);
     }
 }
 

@@ -39,8 +39,9 @@ impl Record {
         Ok(())
     }
 
-    /// Chooses where one goes on that is not with its program, and gives it the worker there: its own worker, which is about to
-    /// answer it, or anybody before it first runs.
+    /// Chooses the processor on which a thread that is not with its program goes on, and gives it
+    /// the worker there. Called by the thread's own worker when it is about to answer it; before
+    /// the thread first runs, any worker may call this.
     pub(super) fn settle(&self, state: &mut State) {
         let Some(homes) = &self.shared.homes else { return };
         let home = state.stay.settle(&mut homes.lock(), self.shared.moment());

@@ -22,6 +22,7 @@ use crate::account::Account;
 use crate::exec::Layout;
 use crate::exec::elf::Rights;
 use crate::file::OpenFile;
+use crate::personality::{Task, Unix};
 use crate::process::{Limits, Resource};
 use crate::sync::{SpinLock, Turns};
 use crate::vfs::{Access, MountFlags};
@@ -30,7 +31,7 @@ use alloc::sync::Arc;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use mach::machine::Protection;
-use mach::vm::{MapRequest, Placement, Vm, VmMap, VmObject};
+use mach::vm::{MapRequest, Placement, VmMap, VmObject};
 use mach::{KernError, Machine};
 use region::Regions;
 
@@ -87,7 +88,8 @@ pub struct Details {
     pub execution: Option<Arc<Execution>>,
 }
 
-/// An address space with what Unix knows of it.
+/// An address space with what Unix knows of it: what it keeps in a Mach task. The map is the
+/// task's.
 pub struct Memory<M: Machine> {
     map: Arc<VmMap<M>>,
     layout: Layout,
@@ -103,33 +105,37 @@ const POPULATE_TURN: u32 = 64;
 const STACK_GUARD: u64 = 256 * PAGE;
 
 impl<M: Machine> Memory<M> {
-    /// An empty address space of this user. `ENOMEM`.
-    pub async fn new(vm: &Arc<Vm<M>>, layout: &Layout, account: &Arc<Account>) -> Result<Arc<Memory<M>>> {
+    /// A task of this user with an empty address space. `ENOMEM`.
+    pub async fn create(
+        host: &Arc<mach::Host<M, Unix>>,
+        layout: &Layout,
+        account: &Arc<Account>,
+    ) -> Result<Arc<Task<M>>> {
         let regions = Regions::new(layout.high, account)?;
-        let map = VmMap::new(vm, layout.low, layout.high).await.map_err(map_error)?;
-        Ok(Arc::new(Memory {
-            map,
+        let memory = |map: &Arc<VmMap<M>>| Memory {
+            map: map.clone(),
             layout: layout.clone(),
             regions: macadamia_sync::Mutex::new(regions),
             details: SpinLock::new(Details::default()),
             stack_limit: AtomicU64::new(8 << 20),
-        }))
+        };
+        host.create_task_of(layout.low, layout.high, memory).await.map_err(map_error)
     }
 
-    /// A copy for a child process of this user: private memory is shared until one of both writes
-    /// to it. `ENOMEM`.
-    pub async fn fork(&self, account: &Arc<Account>) -> Result<Arc<Memory<M>>> {
-        let regions = self.regions.lock().await;
+    /// A copy of a task for a child process of this user: private memory is shared until one of
+    /// both writes to it. `ENOMEM`.
+    pub async fn fork(task: &Arc<Task<M>>, account: &Arc<Account>) -> Result<Arc<Task<M>>> {
+        let regions = task.regions.lock().await;
         let copies = regions.for_child(account)?;
-        let map = self.map.fork().await.map_err(map_error)?;
-        Ok(Arc::new(Memory {
-            map,
-            layout: self.layout.clone(),
+        let memory = |map: &Arc<VmMap<M>>| Memory {
+            map: map.clone(),
+            layout: task.layout.clone(),
             regions: macadamia_sync::Mutex::new(copies),
-            details: SpinLock::new(self.details.lock().clone()),
+            details: SpinLock::new(task.details.lock().clone()),
             // Relaxed: a plain number without order to anything else, here and below.
-            stack_limit: AtomicU64::new(self.stack_limit.load(Ordering::Relaxed)),
-        }))
+            stack_limit: AtomicU64::new(task.stack_limit.load(Ordering::Relaxed)),
+        };
+        task.create_child(true, memory).await.map_err(map_error)
     }
 
     /// Mach's map.
@@ -138,7 +144,7 @@ impl<M: Machine> Memory<M> {
     }
 
     /// A number that no other address space has had.
-    pub fn id(&self) -> u64 {
+    pub fn map_id(&self) -> u64 {
         self.map.id()
     }
 
@@ -160,13 +166,6 @@ impl<M: Machine> Memory<M> {
     /// Sets how far stacks may grow.
     pub fn set_stack_limit(&self, bytes: u64) {
         self.stack_limit.store(bytes, Ordering::Relaxed);
-    }
-
-    /// Ends the address space immediately, although processes may still use it.
-    pub async fn terminate(&self) {
-        let mut regions = self.regions.lock().await;
-        self.map.terminate().await;
-        regions.clear();
     }
 
     /// Up to `limit` regions that begin at `address` or above, in order of address.
@@ -359,35 +358,38 @@ impl<M: Machine> Memory<M> {
         Ok(())
     }
 
-    /// Answers a page fault of the program, or makes a page ready for a copy.
-    /// Stacks grow. The error says what the program did wrong, or `ResourceShortage`.
+    /// Makes a page ready for a copy, as a page fault of the program would.
     pub async fn resolve(&self, address: u64, access: Protection) -> Result<(), KernError> {
         match self.map.fault(address, access).await {
-            Err(KernError::InvalidAddress) if self.grow_stack(address).await => {
-                self.map.fault(address, access).await
-            }
+            Err(KernError::InvalidAddress) => self.extend_stack(address, access).await,
             done => done,
         }
     }
 
+    /// Answers an access to an address where nothing is mapped: a stack grows. The error says what
+    /// the program did wrong, or `ResourceShortage`.
+    pub async fn extend_stack(&self, address: u64, access: Protection) -> Result<(), KernError> {
+        // Another thread may have made it grow meanwhile.
+        self.grow_stack(address).await;
+        self.map.fault(address, access).await
+    }
+
     /// Extends the stack above `address` down to it, if there is one and nothing forbids that.
-    async fn grow_stack(&self, address: u64) -> bool {
+    async fn grow_stack(&self, address: u64) {
         let mut regions = self.regions.lock().await;
         let limit = self.stack_limit.load(Ordering::Relaxed);
         let start = address & !(PAGE - 1);
-        let Some(stack) = regions.stack_above(start) else { return false };
+        let Some(stack) = regions.stack_above(start) else { return };
         let guard_end = regions.end_before(stack.start).saturating_add(STACK_GUARD).max(self.layout.low);
         if stack.end - start > limit || start < guard_end {
-            return false;
+            return;
         }
         let rights = regions.at(stack.start).map(|region| region.rights).unwrap_or_default();
         let mut request = MapRequest::anonymous(stack.start - start).at(Placement::Fixed(start));
         request.protection = protection(rights);
-        if self.map.map(&request).await.is_err() {
-            return false;
+        if self.map.map(&request).await.is_ok() {
+            regions.extend_down(stack.start, start);
         }
-        regions.extend_down(stack.start, start);
-        true
     }
 
     /// Whether a fault at `address`, where nothing is mapped, may make a stack grow.

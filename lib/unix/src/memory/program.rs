@@ -5,12 +5,13 @@ use crate::account::Account;
 use crate::exec::elf::{Image, Mapping, Rights};
 use crate::exec::{Layout, Placement, layout, stack};
 use crate::file::OpenFile;
+use crate::personality::{Task, Unix};
 use crate::process::{Limits, Resource};
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use mach::vm::{MapRequest, Vm};
+use mach::vm::MapRequest;
 
 /// A file that cannot be written because it is being executed, for as long as this lives.
 pub struct Execution(Arc<OpenFile>);
@@ -63,8 +64,8 @@ const FIRST_STACK: u64 = 32 * PAGE;
 
 /// What an address space for a program is made of.
 pub struct NewSpace<'a, M: Machine> {
-    /// Where its memory comes from.
-    pub vm: &'a Arc<Vm<M>>,
+    /// What makes tasks.
+    pub host: &'a Arc<mach::Host<M, Unix>>,
     /// Addresses that it may use.
     pub layout: &'a Layout,
     /// The limits of its process.
@@ -81,11 +82,11 @@ impl<M: Machine> Memory<M> {
         program: &ProgramFile,
         interpreter: Option<&ProgramFile>,
         random: impl FnMut() -> u64,
-    ) -> Result<(Arc<Memory<M>>, Loaded, Placement)> {
-        let NewSpace { vm, layout, limits, account } = *space;
+    ) -> Result<(Arc<Task<M>>, Loaded, Placement)> {
+        let NewSpace { host, layout, limits, account } = *space;
         let stack_limit = limits.soft(Resource::Stack);
         let placement = layout.place(&program.image, stack_limit, random)?;
-        let memory = Memory::new(vm, layout, account).await?;
+        let memory = Memory::create(host, layout, account).await?;
         memory.set_stack_limit(stack_limit);
         {
             let mut regions = memory.regions.lock().await;

@@ -213,13 +213,6 @@ impl Regions {
         Ok(child)
     }
 
-    /// Removes all regions.
-    pub(super) fn clear(&mut self) {
-        self.by_start.clear();
-        self.usage = Usage::default();
-        self.settle();
-    }
-
     /// Charges what there is now. More was checked before, by `check_room`, `check_cuts` or
     /// `check_hole`.
     fn settle(&mut self) {
@@ -462,7 +455,7 @@ mod tests {
         assert!(regions.for_child(&user).is_err(), "there is room for two like this");
         assert_eq!(user.amount(Kept::ServerMemory), 2 * charged(64));
         drop(child);
-        regions.clear();
+        regions.remove(0..1 << 40);
         assert_eq!(user.amount(Kept::ServerMemory), charged(0));
         let other = Regions::new(1 << 40, &user).unwrap();
         let _rest = user.charge_memory(3 * charged(0)).unwrap();

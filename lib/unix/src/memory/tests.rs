@@ -3,8 +3,10 @@
 
 use super::*;
 use crate::UserBuffer;
+use crate::personality::{Task, Unix};
 use crate::testing::account;
 use mach::machine::simulated::{Failures, Simulated};
+use mach::vm::Vm;
 
 const RW: Rights = Rights { read: true, write: true, execute: false };
 const RO: Rights = Rights { read: true, write: false, execute: false };
@@ -23,13 +25,18 @@ fn anonymous(place: Place, length: u64) -> NewMapping<'static> {
     }
 }
 
+/// A host for tasks on this memory.
+fn host(vm: &Arc<Vm<Simulated>>) -> Arc<mach::Host<Simulated, Unix>> {
+    mach::Host::new(vm.clone(), Default::default(), 0)
+}
+
 /// Runs a test on an empty address space, and checks that nothing is left of it.
-fn with_memory<F: Future<Output = ()>>(test: impl FnOnce(Arc<Memory<Simulated>>, Limits) -> F) {
+fn with_memory<F: Future<Output = ()>>(test: impl FnOnce(Arc<Task<Simulated>>, Limits) -> F) {
     let machine = Simulated::new(512);
     let vm = Vm::new(machine.clone()).unwrap();
     let free = machine.free_frames_now(&vm);
     machine.block_on(async {
-        let memory = Memory::new(&vm, &LAYOUT, &account()).await.unwrap();
+        let memory = Memory::create(&host(&vm), &LAYOUT, &account()).await.unwrap();
         test(memory, Limits::default()).await;
     });
     assert_eq!(machine.free_frames_now(&vm), free, "every page was freed");
@@ -103,7 +110,7 @@ fn fork_copies_private_and_shares_shared_memory() {
             memory.copy_out(at, b"old").await.unwrap();
         }
         memory.advise(hidden, PAGE, Advice::Fork(false)).await.unwrap();
-        let child = memory.fork(&account()).await.unwrap();
+        let child = Memory::fork(&memory, &account()).await.unwrap();
         memory.copy_out(private, b"new").await.unwrap();
         memory.copy_out(shared, b"new").await.unwrap();
         assert_eq!(child.read(private).await, Ok(*b"old"));
@@ -212,7 +219,7 @@ fn a_move_that_fails_has_moved_nothing() {
             let machine = Simulated::new(512);
             let vm = Vm::new(machine.clone()).unwrap();
             machine.block_on(async {
-                let memory = Memory::new(&vm, &LAYOUT, &account()).await.unwrap();
+                let memory = Memory::create(&host(&vm), &LAYOUT, &account()).await.unwrap();
                 move_with(&machine, &memory, how, granted).await
             })
         };
@@ -234,7 +241,7 @@ fn shared_zeros_grow_for_all_who_have_them() {
             memory.copy_out(at, b"old").await.unwrap();
             let new = memory.remap(at, PAGE, 3 * PAGE, how, &limits).await.unwrap();
             assert_eq!(new != at, guarded);
-            let child = memory.fork(&account()).await.unwrap();
+            let child = Memory::fork(&memory, &account()).await.unwrap();
             memory.copy_out(new + 2 * PAGE, b"parent").await.unwrap();
             child.copy_out(new, b"child").await.unwrap();
             assert_eq!(child.read(new + 2 * PAGE).await, Ok(*b"parent"));

@@ -2,6 +2,7 @@
 
 use super::{Memory, PAGE};
 use crate::futex::{Key, Words};
+use crate::personality::Task;
 use crate::{BoxFuture, CopyError, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -45,7 +46,7 @@ impl<M: Machine> Memory<M> {
     /// A copy stopped at `address`: makes a stack grow there, or fails with `EFAULT`.
     async fn after_fault(&self, error: KernError, address: u64, access: Protection) -> Result<()> {
         match error {
-            KernError::InvalidAddress => self.resolve(address, access).await.map_err(|_| Error::EFAULT),
+            KernError::InvalidAddress => self.extend_stack(address, access).await.map_err(|_| Error::EFAULT),
             _ => Err(Error::EFAULT),
         }
     }
@@ -104,7 +105,7 @@ pub(super) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
 
 /// Ranges of a program's memory as a transfer's buffer.
 pub struct UserRanges<M: Machine> {
-    memory: Arc<Memory<M>>,
+    memory: Arc<Task<M>>,
     ranges: Ranges,
     /// The range at the cursor, and how much of it is done.
     index: usize,
@@ -131,18 +132,18 @@ impl core::ops::Deref for Ranges {
 }
 
 impl<M: Machine> UserRanges<M> {
-    fn new(memory: &Arc<Memory<M>>, ranges: Ranges) -> UserRanges<M> {
+    fn new(memory: &Arc<Task<M>>, ranges: Ranges) -> UserRanges<M> {
         let total = ranges.iter().map(|(_, length)| length).sum();
         UserRanges { memory: memory.clone(), ranges, index: 0, within: 0, transferred: 0, total }
     }
 
     /// A buffer over one range.
-    pub fn one(memory: &Arc<Memory<M>>, address: u64, length: usize) -> UserRanges<M> {
+    pub fn one(memory: &Arc<Task<M>>, address: u64, length: usize) -> UserRanges<M> {
         UserRanges::new(memory, Ranges::One((address, length)))
     }
 
     /// A buffer over several ranges, whose lengths together do not overflow.
-    pub fn many(memory: &Arc<Memory<M>>, ranges: Vec<(u64, usize)>) -> UserRanges<M> {
+    pub fn many(memory: &Arc<Task<M>>, ranges: Vec<(u64, usize)>) -> UserRanges<M> {
         UserRanges::new(memory, Ranges::Many(ranges))
     }
 
@@ -285,12 +286,12 @@ pub struct MemoryWords<'a, M: Machine>(pub &'a Memory<M>);
 
 impl<M: Machine> Words for MemoryWords<'_, M> {
     async fn key(&self, address: u64, shared: bool) -> Result<Key> {
-        let private = Key::Private { space: self.0.id(), address };
+        let private = Key::Private { space: self.0.map_id(), address };
         if !shared {
             return Ok(private);
         }
         let (object, offset) = self.0.map.memory_key(address).await.map_err(|_| Error::EFAULT)?;
-        let is_own = object == self.0.id();
+        let is_own = object == self.0.map_id();
         Ok(if is_own { private } else { Key::Shared { object, offset } })
     }
 

@@ -28,19 +28,16 @@ impl<T> ByTid<T> {
         self.0.insert(tid, thread);
     }
 
-    /// Gives the thread with id `old` the id `new` instead.
-    pub(super) fn rename(&mut self, old: Pid, new: Pid) {
-        if let Some(thread) = self.0.remove(&old) {
-            self.0.insert(new, thread);
-        }
+    /// Puts `thread`, which has id `new`, in the place of the one with id `old`.
+    pub(super) fn replace(&mut self, old: Pid, new: Pid, thread: Arc<T>) -> Option<Arc<T>> {
+        let replaced = self.0.remove(&old);
+        self.0.insert(new, thread);
+        replaced
     }
 
-    /// Removes `thread`, which had id `tid`, unless another has the id now.
-    pub(super) fn remove(&mut self, tid: Pid, thread: &T) -> Option<Arc<T>> {
-        if self.get(tid).is_some_and(|found| core::ptr::eq(&raw const **found, thread)) {
-            return self.0.remove(&tid);
-        }
-        None
+    /// Removes the thread that had id `tid`, unless another has the id now.
+    pub(super) fn remove(&mut self, tid: Pid, is_it: impl Fn(&T) -> bool) -> Option<Arc<T>> {
+        if self.get(tid).is_some_and(|found| is_it(found)) { self.0.remove(&tid) } else { None }
     }
 }
 
@@ -55,12 +52,13 @@ mod tests {
         let mut threads = ByTid::new();
         threads.insert(first, leader.clone());
         threads.insert(second, caller.clone());
-        threads.rename(second, first);
-        assert!(threads.remove(first, &leader).is_none());
-        assert_eq!(threads.get(first), Some(&caller));
+        let loaded = Arc::new("loaded");
+        assert_eq!(threads.replace(second, first, loaded.clone()), Some(caller));
+        assert!(threads.remove(first, |thread| thread == &*leader).is_none());
+        assert_eq!(threads.get(first), Some(&loaded));
         assert_eq!(threads.get(second), None);
         assert_eq!(threads.values().count(), 1);
-        assert_eq!(threads.remove(first, &caller), Some(caller));
+        assert_eq!(threads.remove(first, |thread| thread == &*loaded), Some(loaded));
         assert_eq!(threads.values().count(), 0);
     }
 }

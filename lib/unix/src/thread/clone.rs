@@ -1,14 +1,16 @@
 //! New threads and processes with their resources (clone(2), fork(2), vfork(2)).
 
-use super::{Inner, PidFile, Reach, System, Thread, Trap, context_error};
+use super::{Inner, PidFile, Resources, System, context_error};
+use crate::memory::Memory;
+use crate::personality::Thread;
 use crate::process::{NewThread, Pid, Resource};
 use crate::signal::Signal;
-use crate::sync::SpinLock;
 use crate::vfs::OpenFlags;
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
+use mach::thread::ExceptionState;
 
 /// What clone(2) asks for. The front end has checked that the flags go together.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,22 +58,36 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
             return;
         }
         if let Some(thread) = &self.thread {
-            self.system.threads.lock().remove(self.tid, thread);
+            self.system.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &**thread));
         }
         self.system.processes.with(|table| table.abandon(self.tid));
     }
 }
 
-impl<M: Machine> Thread<M> {
+impl<M: Machine> Resources<M> {
     /// Makes a thread or a process that starts with registers `state`; its id. Does not wait for a
     /// vfork's child: that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
     pub async fn clone_thread(&self, request: &CloneRequest, state: ThreadState) -> Result<Pid> {
+        let thread = self.clone_unstarted(request).await?;
+        let tid = thread.tid();
+        self.system.host.start_thread(thread, state);
+        Ok(tid)
+    }
+
+    /// The same, but the caller has to see to it that the thread runs.
+    pub async fn clone_unstarted(&self, request: &CloneRequest) -> Result<Arc<Thread<M>>> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
-            (self.memory(), self.descriptors(), self.directories());
+            (&self.memory, self.descriptors(), self.directories());
         let account = system.processes.with(|table| table.user_account(self.tid()));
-        let memory =
-            if request.share_memory { own_memory.clone() } else { own_memory.fork(&account).await? };
+        let memory = match request.share_memory {
+            true => own_memory.clone(),
+            false => {
+                let child = Memory::fork(own_memory, &account).await?;
+                system.host.prepare(&child)?;
+                child
+            }
+        };
         let descriptors = match request.share_descriptors {
             true => own_descriptors,
             false => Arc::new(own_descriptors.copy()?),
@@ -80,13 +96,20 @@ impl<M: Machine> Thread<M> {
             true => own_directories,
             false => Arc::new(own_directories.copy()),
         };
-        let user = system.host.create_thread(&memory).await?;
-        let own = self.user();
-        let extended = own.extended_state().map_err(context_error)?;
-        user.set_extended_state(&extended).map_err(context_error)?;
-        user.set_affinity(own.affinity()).map_err(context_error)?;
+        let caller = self.tid();
+        let inner = Inner {
+            tid: caller,
+            pid: self.pid(),
+            descriptors,
+            directories: directories.clone(),
+            continuation: None,
+            trap: ExceptionState::default(),
+        };
+        let thread = system.create_thread(&memory, inner).await?;
+        thread.set_extended_state(&self.extended_state()?)?;
+        thread.context.set_affinity(self.context.affinity()).map_err(context_error)?;
         let new = NewThread {
-            control: Reach::<M>::of(&user),
+            control: thread.clone(),
             same_process: request.same_process,
             share_actions: request.share_actions,
             clear_handlers: request.clear_handlers,
@@ -97,21 +120,15 @@ impl<M: Machine> Thread<M> {
             clear_child_tid: request.clear_in_child,
             now: system.environment.monotonic(),
         };
-        let caller = self.tid();
         let tid = system.processes.with(|table| table.create(caller, new))?;
         let mut unstarted = Unstarted { system, tid, thread: None, started: false };
-        let pid = if request.same_process { self.pid() } else { tid };
-        let inner = Inner {
-            tid,
-            pid,
-            user,
-            memory: memory.clone(),
-            descriptors,
-            directories: directories.clone(),
-            continuation: None,
-            trap: Trap::default(),
-        };
-        let thread = Arc::new(Thread { system: system.clone(), inner: SpinLock::new(inner) });
+        {
+            let mut inner = thread.inner.lock();
+            inner.tid = tid;
+            if !request.same_process {
+                inner.pid = tid;
+            }
+        }
         {
             // The lock orders this with exec. Either exec sees that this thread shares its
             // directories, or it has sealed them before, and this call fails.
@@ -142,7 +159,6 @@ impl<M: Machine> Thread<M> {
             let _ = memory.copy_out(request.store_in_child, &id).await;
         }
         unstarted.started = true;
-        system.host.start_thread(thread, state);
-        Ok(tid)
+        Ok(thread)
     }
 }

@@ -1,6 +1,6 @@
 //! A thread as files and terminals see it.
 
-use super::{System, Thread};
+use super::{Resources, System};
 use crate::Identity;
 use crate::account::Account;
 use crate::credentials::Credentials;
@@ -22,7 +22,7 @@ pub struct CallContext<M: Machine> {
     file_size_limit: u64,
 }
 
-impl<M: Machine> Thread<M> {
+impl<M: Machine> Resources<M> {
     /// The thread as files see it.
     pub fn context(&self) -> CallContext<M> {
         self.context_with(|credentials| credentials.identity())

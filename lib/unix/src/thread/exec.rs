@@ -1,17 +1,20 @@
 //! Replacing a process's program (execve(2)).
 
-use super::{Reach, Thread, context_error};
+use super::{Inner, Resources, context_error};
 use crate::credentials::Credentials;
+use crate::descriptor::DescriptorTable;
 use crate::exec::{Arguments, Image, arguments, elf, script, stack};
 use crate::file::OpenFile;
 use crate::memory::{Execution, Loaded, Memory, NewSpace, ProgramFile};
-use crate::process::{NewProgram, Pid, Resource};
+use crate::personality::Thread;
+use crate::process::{NewProgram, Resource};
 use crate::vfs::{Access, At, Directories, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
 use crate::{Bytes, Error, Identity, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
+use mach::thread::ExceptionState;
 
 /// What execve(2) asks for.
 pub struct ExecRequest {
@@ -41,18 +44,27 @@ pub struct ProgramInformation<'a> {
     pub pointers: &'a stack::Pointers,
 }
 
-impl<M: Machine> Thread<M> {
-    /// Replaces the program of this thread's process: the registers with which it starts, on another thread of the machine
-    /// ([`Thread::user`]). Until the last step nothing has changed for the old program,
-    /// which goes on if this fails or is dropped. `auxiliary` makes the auxiliary vector, `platform` is the name of
-    /// the processor family. `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
-    /// `EAGAIN` if the process ends or another thread was first: then this thread will have to exit.
+/// A program that was just loaded, in place of the one that asked.
+pub struct Executed<M: Machine> {
+    /// The thread that runs it; the old one has ended.
+    pub thread: Arc<Thread<M>>,
+    /// Its registers.
+    pub state: ThreadState,
+}
+
+impl<M: Machine> Resources<M> {
+    /// Replaces the program of this thread's process by one in a task of its own. Until the last
+    /// step nothing has changed for the old program, which goes on if this fails or is dropped.
+    /// `auxiliary` makes the auxiliary vector, `platform` is the name of the processor family.
+    /// `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
+    /// `EAGAIN` if the process ends or another thread was first: then this thread will have to
+    /// exit.
     pub async fn exec(
         &self,
         mut request: ExecRequest,
         platform: &[u8],
         auxiliary: impl FnOnce(&ProgramInformation<'_>) -> Vec<(u64, u64)>,
-    ) -> Result<ThreadState> {
+    ) -> Result<Executed<M>> {
         let system = &self.system;
         let limits = self.limits();
         let limit = arguments::size_limit(limits.soft(Resource::Stack));
@@ -77,7 +89,8 @@ impl<M: Machine> Thread<M> {
             u64::from_le_bytes(bytes)
         };
         let account = system.processes.with(|table| table.user_account(self.tid()));
-        let place = NewSpace { vm: &system.vm, layout: &system.layout, limits: &limits, account: &account };
+        let place =
+            NewSpace { host: &system.mach, layout: &system.layout, limits: &limits, account: &account };
         let (memory, loaded, placement) =
             Memory::load(&place, &program, interpreter.as_ref(), &mut random).await?;
         let mut secret = [0; 16];
@@ -100,50 +113,53 @@ impl<M: Machine> Thread<M> {
                 })
             })
             .await?;
-        let user = system.host.create_thread(&memory).await?;
-        user.set_affinity(self.user().affinity()).map_err(context_error)?;
-        let own = if self.descriptors_are_shared() { Some(self.descriptors().copy()?) } else { None };
+        system.host.prepare(&memory)?;
+        let descriptors = match self.descriptors_are_shared() {
+            true => Arc::new(self.descriptors().copy()?),
+            false => self.descriptors(),
+        };
+        let thread = system.create_thread(&memory, self.inner_for_exec(descriptors)).await?;
+        thread.context.set_affinity(self.context.affinity()).map_err(context_error)?;
         system.processes.become_only_thread(self.tid()).await?;
         self.leave_memory().await;
 
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
         let old_tid = self.tid();
-        let new = NewProgram { name, credentials, is_readable, control: Reach::<M>::of(&user) };
-        // The credentials come first: nothing of the new program can be inspected with the rights of the old one's.
+        let new = NewProgram { name, credentials, is_readable, control: thread.clone() };
+        // The credentials come first: nothing of the new program can be inspected with the rights
+        // of the old one's.
         let pid = system.processes.with(|table| table.finish_exec(old_tid, new))?;
 
         // Point of no return: from here on nothing fails and nothing waits.
-        let old = self.replace(pid, memory, user, own.map(Arc::new));
-        system.threads.lock().rename(old_tid, pid);
-        drop(old);
+        thread.inner.lock().tid = pid;
+        // The old thread keeps no files open that are the others'.
+        let old = core::mem::replace(&mut self.inner.lock().descriptors, thread.descriptors());
+        thread.context.succeed(&self.context);
+        self.context.end();
+        let replaced = system.threads.lock().replace(old_tid, pid, thread.clone());
+        drop((old, replaced));
         system.timers.delete_all(&system.processes, pid, false);
-        self.descriptors().close_for_exec();
-        Ok(ThreadState { rip: loaded.start, rsp: pointer, rflags: 0x202, ..ThreadState::default() })
+        thread.descriptors().close_for_exec();
+        let state = ThreadState { rip: loaded.start, rsp: pointer, rflags: 0x202, ..ThreadState::default() };
+        Ok(Executed { thread, state })
+    }
+
+    /// What its new program's thread takes over.
+    fn inner_for_exec(&self, descriptors: Arc<DescriptorTable>) -> Inner {
+        let inner = self.inner.lock();
+        Inner {
+            tid: inner.tid,
+            pid: inner.pid,
+            descriptors,
+            directories: inner.directories.clone(),
+            continuation: None,
+            trap: ExceptionState::default(),
+        }
     }
 
     fn descriptors_are_shared(&self) -> bool {
         // One reference is the thread's own.
         Arc::strong_count(&self.inner.lock().descriptors) > 1
-    }
-
-    /// The parts of the old program, to be dropped outside the lock; its thread of the machine has ended.
-    fn replace(
-        &self,
-        pid: Pid,
-        memory: Arc<Memory<M>>,
-        user: M::Thread,
-        descriptors: Option<Arc<crate::descriptor::DescriptorTable>>,
-    ) -> (Arc<Memory<M>>, Option<Arc<crate::descriptor::DescriptorTable>>) {
-        let mut inner = self.inner.lock();
-        inner.tid = pid;
-        inner.continuation = None;
-        let memory = core::mem::replace(&mut inner.memory, memory);
-        user.succeed(&inner.user);
-        let user = core::mem::replace(&mut inner.user, user);
-        let descriptors = descriptors.map(|own| core::mem::replace(&mut inner.descriptors, own));
-        drop(inner);
-        user.end();
-        (memory, descriptors)
     }
 
     /// Finds the program to load: the file itself, or the interpreter of a script, whose arguments

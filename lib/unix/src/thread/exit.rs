@@ -1,6 +1,6 @@
 //! The end of a thread with its resources.
 
-use super::Thread;
+use super::Resources;
 use crate::descriptor::DescriptorTable;
 use crate::futex::{Futexes, RobustList};
 use crate::memory::MemoryWords;
@@ -8,7 +8,7 @@ use crate::process::ExitStatus;
 use alloc::sync::Arc;
 use mach::Machine;
 
-impl<M: Machine> Thread<M> {
+impl<M: Machine> Resources<M> {
     /// Ends the thread, which is in its server and will not return to its program: releases its
     /// locks, tells those that wait for its end, closes its files if no other thread shares them.
     /// This future must run to completion. The thread of the machine ends with the last reference
@@ -21,7 +21,7 @@ impl<M: Machine> Thread<M> {
             table.process_of(tid).is_ok_and(|process| process.is_ending() || process.thread_count() == 1)
         });
         if is_last {
-            system.expect_end(&self.memory());
+            system.expect_end(self.memory());
         }
         system.futexes.owner_ended(tid.number()).await;
         // Files are closed before the parent is told of the end. So the reader of a pipe sees the
@@ -31,7 +31,7 @@ impl<M: Machine> Thread<M> {
             drop(descriptors);
         }
         let ended = system.processes.with(|table| table.exit_thread(tid, status));
-        system.threads.lock().remove(tid, self);
+        system.threads.lock().remove(tid, |thread| core::ptr::eq::<Self>(&**thread, self));
         if let Some(pid) = ended.ended_process {
             system.timers.delete_all(&system.processes, pid, true);
         }
@@ -49,7 +49,7 @@ impl<M: Machine> Thread<M> {
     pub(super) async fn leave_memory(&self) {
         let tid = self.tid();
         let memory = self.memory();
-        let words = MemoryWords(&*memory);
+        let words = MemoryWords(memory);
         let (robust, clear) = self.system.processes.with(|table| {
             table.thread(tid).map_or((0, 0), |thread| (thread.robust_list, thread.clear_child_tid))
         });

@@ -1,9 +1,10 @@
 //! Threads with their resources, and what is done with all of them together: clone, exec, exit,
 //! faults.
 //!
-//! [`System`] holds everything that processes share. [`Thread`] is one thread: its address space,
-//! descriptors and directories, each of which it may share with others. The families of processes,
-//! and signals, are in [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
+//! [`System`] holds everything that processes share. [`Resources`] are a thread's: its address
+//! space, descriptors and directories, each of which it may share with others; they lie in its Mach
+//! thread ([`Thread`]). The families of processes, and signals, are in
+//! [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
 
 mod by_tid;
 mod clone;
@@ -20,9 +21,10 @@ mod relief;
 mod signal_file;
 pub mod status;
 
+pub use crate::personality::{Task, Thread};
 pub use clone::CloneRequest;
 pub use context::CallContext;
-pub use exec::{ExecRequest, ProgramInformation};
+pub use exec::{ExecRequest, Executed, ProgramInformation};
 pub use pid_file::PidFile;
 pub use proc::Proc;
 pub use proc_text::{RELEASE, VERSION};
@@ -37,14 +39,15 @@ use crate::futex::Futexes;
 use crate::load::Load;
 use crate::log::Rate;
 use crate::memory::{Memory, ObjectProvider, PAGE};
-use crate::process::{Control, ExactPid, Limit, Limits, Pid, Processes, Resource};
-use crate::signal::{Fault, Signal, SignalInformation};
+use crate::personality::Unix;
+use crate::process::{ExactPid, Limit, Limits, Pid, Processes, Resource};
+use crate::signal::{Signal, SignalInformation};
 use crate::sync::SpinLock;
 use crate::timer::Timers;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::Terminal;
 use crate::vfs::{Directories, MemoryProvider, Vfs, VnodeRef};
-use crate::{BoxFuture, Environment, Error, Result};
+use crate::{Environment, Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
@@ -52,7 +55,8 @@ use alloc::vec::Vec;
 use by_tid::ByTid;
 use core::fmt::Arguments;
 use core::time::Duration;
-use mach::machine::{ExecutionContext, Protection, ThreadState, Times};
+use mach::machine::{ExecutionContext, ThreadState};
+use mach::thread::{ExceptionState, PriorityRange};
 use mach::vm::{Relief, Vm, VmStatistics};
 use mach::{KernError, Machine};
 
@@ -105,8 +109,11 @@ pub enum Shortage {
 
 /// What runs threads: the server around this library.
 pub trait Host<M: Machine>: Send + Sync {
-    /// A thread of the machine in an address space; it does not run yet. `EAGAIN`, `ENOMEM`.
-    fn create_thread<'a>(&'a self, memory: &'a Arc<Memory<M>>) -> BoxFuture<'a, Result<M::Thread>>;
+    /// Prepares a new address space: puts in what every program finds there. `ENOMEM`.
+    fn prepare(&self, task: &Task<M>) -> Result<()> {
+        let _ = task;
+        Ok(())
+    }
 
     /// Serves `thread` from now on, as if its first request had just been answered:
     /// [`Processes::leave`], then its program with these registers.
@@ -174,6 +181,8 @@ pub struct System<M: Machine> {
     pub load: SpinLock<Load>,
     /// Memory.
     pub vm: Arc<Vm<M>>,
+    /// What makes tasks.
+    pub mach: Arc<mach::Host<M, Unix>>,
     /// Addresses that programs may use.
     pub layout: Layout,
     /// What runs threads.
@@ -187,17 +196,6 @@ pub struct System<M: Machine> {
     caused_lines: SpinLock<Rate>,
     /// Address spaces that end.
     endings: relief::Endings<M>,
-}
-
-/// A page fault or exception as the processor reported it, for signal frames.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Trap {
-    /// The processor's error code.
-    pub error: u64,
-    /// The vector.
-    pub number: u64,
-    /// The faulting address.
-    pub address: u64,
 }
 
 /// What remains of an interrupted call that is to be continued (restart_syscall).
@@ -237,38 +235,14 @@ pub enum Continuation {
     },
 }
 
-/// A thread.
-pub struct Thread<M: Machine> {
+/// What Unix keeps in a Mach thread.
+pub struct Resources<M: Machine> {
     system: Arc<System<M>>,
-    inner: SpinLock<Inner<M>>,
-}
-
-impl<M: Machine> Drop for Thread<M> {
-    fn drop(&mut self) {
-        // Before its address space, whatever else names it.
-        self.inner.get_mut().user.end();
-    }
-}
-
-/// A thread of the machine as processes reach it in its program.
-struct Reach<M: Machine>(M::Thread);
-
-impl<M: Machine> Reach<M> {
-    fn of(user: &M::Thread) -> Arc<dyn Control> {
-        Arc::new(Reach::<M>(user.clone()))
-    }
-}
-
-impl<M: Machine> Control for Reach<M> {
-    fn recall(&self) {
-        // One that has ended needs no recall.
-        let _ = self.0.recall();
-    }
-
-    fn times(&self) -> (Duration, Duration) {
-        let Times { program, server } = self.0.times();
-        (Duration::from_micros(program), Duration::from_micros(server))
-    }
+    /// Its thread of the machine.
+    context: M::Thread,
+    /// Its address space.
+    memory: Arc<Task<M>>,
+    inner: SpinLock<Inner>,
 }
 
 /// Errors of a thread of the machine as Unix has them.
@@ -280,15 +254,13 @@ pub fn context_error(error: KernError) -> Error {
     }
 }
 
-struct Inner<M: Machine> {
+struct Inner {
     tid: Pid,
     pid: Pid,
-    user: M::Thread,
-    memory: Arc<Memory<M>>,
     descriptors: Arc<DescriptorTable>,
     directories: Arc<Directories>,
     continuation: Option<Continuation>,
-    trap: Trap,
+    trap: ExceptionState,
 }
 
 impl<M: Machine> System<M> {
@@ -308,6 +280,7 @@ impl<M: Machine> System<M> {
             vfs,
             environment,
             load: SpinLock::new(Load::default()),
+            mach: mach::Host::new(vm.clone(), PriorityRange::default(), 0),
             vm,
             layout,
             host,
@@ -376,26 +349,37 @@ impl<M: Machine> System<M> {
     /// `ENOMEM`, `EAGAIN`.
     pub async fn create_init(self: &Arc<Self>, descriptors: DescriptorTable) -> Result<Arc<Thread<M>>> {
         let account = self.processes.with(|table| table.account_of(Credentials::superuser().user.real));
-        let memory = Memory::new(&self.vm, &self.layout, &account).await?;
-        let user = self.host.create_thread(&memory).await?;
+        let task = Memory::create(&self.mach, &self.layout, &account).await?;
+        self.host.prepare(&task)?;
         let directories = Arc::new(Directories::new(self.vfs.tree.root()));
-        let now = self.environment.monotonic();
-        let pid = self
-            .processes
-            .with(|table| table.create_init(Reach::<M>::of(&user), Credentials::superuser(), now));
         let inner = Inner {
-            tid: pid,
-            pid,
-            user,
-            memory,
+            tid: Pid::INIT,
+            pid: Pid::INIT,
             descriptors: Arc::new(descriptors),
             directories,
             continuation: None,
-            trap: Trap::default(),
+            trap: ExceptionState::default(),
         };
-        let thread = Arc::new(Thread { system: self.clone(), inner: SpinLock::new(inner) });
+        let thread = self.create_thread(&task, inner).await?;
+        let now = self.environment.monotonic();
+        let pid =
+            self.processes.with(|table| table.create_init(thread.clone(), Credentials::superuser(), now));
         self.threads.lock().insert(pid, thread.clone());
         Ok(thread)
+    }
+
+    /// A thread in a task; it does not run yet. `EAGAIN`.
+    async fn create_thread(self: &Arc<Self>, task: &Arc<Task<M>>, inner: Inner) -> Result<Arc<Thread<M>>> {
+        let resources = |context: &M::Thread| Resources {
+            system: self.clone(),
+            context: context.clone(),
+            memory: task.clone(),
+            inner: SpinLock::new(inner),
+        };
+        task.create_thread_of(0, resources).await.map_err(|error| match error {
+            KernError::ResourceShortage => Error::EAGAIN,
+            other => context_error(other),
+        })
     }
 
     /// The thread `tid`, if it lives.
@@ -450,7 +434,7 @@ impl<M: Machine> System<M> {
     }
 }
 
-impl<M: Machine> Thread<M> {
+impl<M: Machine> Resources<M> {
     /// The system that it belongs to.
     pub fn system(&self) -> &Arc<System<M>> {
         &self.system
@@ -466,31 +450,27 @@ impl<M: Machine> Thread<M> {
         self.inner.lock().pid
     }
 
-    /// Its thread of the machine.
-    pub fn user(&self) -> M::Thread {
-        self.inner.lock().user.clone()
-    }
-
-    /// Its registers. It is in its server; if it made a system call, RIP is after the instruction and RAX still the call's
-    /// number. An error: the thread of the machine is gone.
+    /// Its registers. It is in its server; if it made a system call, RIP is after the instruction
+    /// and RAX still the call's number. An error: the thread of the machine is gone.
     pub fn registers(&self) -> Result<ThreadState> {
-        self.user().state().map_err(context_error)
+        self.context.state().map_err(context_error)
     }
 
     /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. It is in its server.
     pub fn extended_state(&self) -> Result<Vec<u8>> {
-        self.user().extended_state().map_err(context_error)
+        self.context.extended_state().map_err(context_error)
     }
 
-    /// Replaces its extended state: by a whole image, by its first 512 bytes (x87 and SSE, the rest initial), or, with no
-    /// bytes, by the initial state. The image comes from a program: what would make the processor fault is `EINVAL`.
+    /// Replaces its extended state: by a whole image, by its first 512 bytes (x87 and SSE, the rest
+    /// initial), or, with no bytes, by the initial state. The image comes from a program: what
+    /// would make the processor fault is `EINVAL`.
     pub fn set_extended_state(&self, image: &[u8]) -> Result<()> {
-        self.user().set_extended_state(image).map_err(context_error)
+        self.context.set_extended_state(image).map_err(context_error)
     }
 
     /// Its address space.
-    pub fn memory(&self) -> Arc<Memory<M>> {
-        self.inner.lock().memory.clone()
+    pub fn memory(&self) -> &Arc<Task<M>> {
+        &self.memory
     }
 
     /// Its descriptors.
@@ -529,7 +509,7 @@ impl<M: Machine> Thread<M> {
     }
 
     /// The trap that its next signal frame shows.
-    pub fn trap(&self) -> Trap {
+    pub fn trap(&self) -> ExceptionState {
         self.inner.lock().trap
     }
 
@@ -560,35 +540,11 @@ impl<M: Machine> Thread<M> {
         limit.unwrap_or(Limit::INFINITE)
     }
 
-    /// Answers a page fault of its program; what cannot be answered becomes a signal.
-    pub async fn page_fault(&self, trap: Trap, access: Protection) {
-        let tid = self.tid();
-        self.system.processes.with(|table| table.account_fault(tid));
-        if self.system.host.shortage() == Shortage::Critical {
-            return self.out_of_memory();
-        }
-        match self.memory().resolve(trap.address, access).await {
-            Ok(()) => {}
-            Err(KernError::ResourceShortage) => self.out_of_memory(),
-            Err(error) => {
-                let fault = match error {
-                    KernError::ProtectionFailure => Fault::NotPermitted,
-                    KernError::MemoryFailure | KernError::MemoryError => Fault::NoObject,
-                    _ => Fault::NotMapped,
-                };
-                self.raise(fault, trap);
-            }
-        }
-    }
-
-    /// Raises the signal of an exception of its program.
-    pub fn raise(&self, fault: Fault, trap: Trap) {
-        let tid = {
-            let mut inner = self.inner.lock();
-            inner.trap = trap;
-            inner.tid
-        };
-        self.system.processes.with(|table| table.force(tid, fault.at(trap.address)));
+    /// Notes what its next signal frame shows; its id.
+    pub(crate) fn note_exception(&self, state: ExceptionState) -> Pid {
+        let mut inner = self.inner.lock();
+        inner.trap = state;
+        inner.tid
     }
 
     /// To be called when memory is short, the OOM killer finds no process to end, and the thread

@@ -8,7 +8,7 @@ use super::region_text::Part;
 use super::status::{auxiliary_text, environment_text};
 use crate::account::Setting;
 use crate::file::FileObject;
-use crate::memory::Memory;
+use crate::personality::Task;
 use crate::process::{ExactPid, InspectAs, Pid, Process};
 use crate::process_context::ProcessContext;
 use crate::vfs::{
@@ -98,7 +98,7 @@ pub(super) struct Node<M: Machine> {
     proc: Arc<Proc<M>>,
     pub(super) kind: Kind,
     /// Of an open one of [`MEMORY_FILES`]: the memory of the process when it was opened.
-    opened: Option<Weak<Memory<M>>>,
+    opened: Option<Weak<Task<M>>>,
 }
 
 impl<M: Machine> FileSystem for Proc<M> {
@@ -277,7 +277,7 @@ impl<M: Machine> Node<M> {
 
     /// The memory that an open one of [`MEMORY_FILES`] shows; none if the process has gone or has
     /// another program.
-    fn memory(&self) -> Result<Option<Arc<Memory<M>>>> {
+    fn memory(&self) -> Result<Option<Arc<Task<M>>>> {
         let (process, opened) = self.process().zip(self.opened.as_ref()).ok_or(Error::EACCES)?;
         match self.system()?.opened_memory(process, opened) {
             Ok(found) => Ok(found.map(|(_, memory)| memory)),
@@ -291,7 +291,7 @@ impl<M: Machine> Node<M> {
         // Take the memory first and check the permission afterwards, as `may_inspect` demands:
         // otherwise exec could come in between.
         let thread = self.system()?.thread_of_exact(process);
-        let memory = thread.map_or(Weak::new(), |thread| Arc::downgrade(&thread.memory()));
+        let memory = thread.map_or(Weak::new(), |thread| Arc::downgrade(thread.memory()));
         self.check_inspection(caller).map_err(|error| match error {
             Error::EPERM => Error::EACCES,
             error => error,

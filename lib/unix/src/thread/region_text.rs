@@ -2,7 +2,8 @@
 //! piece by piece.
 
 use super::System;
-use crate::memory::{Memory, PAGE, Region, RegionKind};
+use crate::memory::{PAGE, Region, RegionKind};
+use crate::personality::Task;
 use crate::process::ExactPid;
 use crate::sync::give_turn;
 use crate::{Error, Result};
@@ -49,7 +50,7 @@ impl<M: Machine> System<M> {
     pub(super) async fn maps_text(
         &self,
         process: ExactPid,
-        opened: &Weak<Memory<M>>,
+        opened: &Weak<Task<M>>,
         part: &mut Part,
     ) -> Result<()> {
         let Some((thread, memory)) = self.opened_memory(process, opened)? else { return Ok(()) };
@@ -71,7 +72,7 @@ impl<M: Machine> System<M> {
     pub(super) async fn region_usage_text(
         &self,
         process: ExactPid,
-        opened: &Weak<Memory<M>>,
+        opened: &Weak<Task<M>>,
         sum: bool,
         part: &mut Part,
     ) -> Result<()> {

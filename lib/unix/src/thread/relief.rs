@@ -4,9 +4,10 @@
 //! chosen process has come back. Each of them waits as a future, so that no worker blocks, and a
 //! thread that is to end itself stops waiting.
 
-use super::{System, Thread};
+use super::{Resources, System};
 use crate::BoxFuture;
 use crate::memory::{Memory, PAGE};
+use crate::personality::Task;
 use crate::process::{ADJUSTMENT_UNIT, ExactPid, Pid};
 use crate::sync::SpinLock;
 use alloc::collections::BTreeMap;
@@ -45,7 +46,7 @@ impl<M: Machine> Endings<M> {
 
 /// An address space and the processes that use it: they end together.
 struct Holder<M: Machine> {
-    memory: Arc<Memory<M>>,
+    memory: Arc<Task<M>>,
     processes: Vec<Pid>,
     /// All of them are ending already.
     is_ending: bool,
@@ -79,7 +80,7 @@ impl<M: Machine> System<M> {
             .processes
             .with(|table| table.exact_process(process).map(|process| process.memory_adjustment))?;
         let (total, memory) =
-            (self.all_pages().max(1), self.thread_of_exact(process).map(|thread| thread.memory()));
+            (self.all_pages().max(1), self.thread_of_exact(process).map(|thread| thread.memory().clone()));
         if process.pid() == Pid::INIT || i64::from(adjustment) == -ADJUSTMENT_UNIT {
             return Ok(0);
         }
@@ -94,8 +95,8 @@ impl<M: Machine> System<M> {
     pub(super) fn expect_end(&self, memory: &Memory<M>) -> (MapEnd<M>, u64) {
         let (end, deadline) = (memory.map().end(), self.vm.machine().now() + PATIENCE);
         let mut endings = self.endings.endings.lock();
-        endings.retain(|ending| !ending.end.has_come() && ending.memory != memory.id());
-        endings.push(Ending { memory: memory.id(), end: end.clone(), deadline });
+        endings.retain(|ending| !ending.end.has_come() && ending.memory != memory.map_id());
+        endings.push(Ending { memory: memory.map_id(), end: end.clone(), deadline });
         (end, deadline)
     }
 
@@ -139,7 +140,7 @@ impl<M: Machine> System<M> {
             }
             ending.map(|ending| ending.memory).collect()
         };
-        let mut holders = holders.values().filter(|holder| !given_up.contains(&holder.memory.id()));
+        let mut holders = holders.values().filter(|holder| !given_up.contains(&holder.memory.map_id()));
         holders.find(|holder| holder.is_ending).map(|holder| self.end_holder(holder))
     }
 
@@ -186,8 +187,8 @@ impl<M: Machine> System<M> {
                 table.process(pid).map(|process| (process.is_ending(), process.memory_adjustment))
             });
             let Ok((is_ending, adjustment)) = state else { continue };
-            let memory = thread.memory();
-            let holder = holders.entry(memory.id()).or_insert_with(|| Holder {
+            let memory = thread.memory().clone();
+            let holder = holders.entry(memory.map_id()).or_insert_with(|| Holder {
                 memory,
                 processes: Vec::new(),
                 is_ending: true,
@@ -209,7 +210,7 @@ async fn resident<M: Machine>(memory: &Memory<M>) -> u64 {
     memory.map().resident_pages(low, high).await
 }
 
-impl<M: Machine> Thread<M> {
+impl<M: Machine> Resources<M> {
     /// Completes if there is no free page while the thread's process is ending to give its memory
     /// back: then the thread must not wait for memory. It is polled together with, and after, a
     /// future that may wait for memory. It registers no waker for free pages itself: the other

@@ -2,6 +2,7 @@
 
 use super::{System, Thread};
 use crate::memory::{Memory, PAGE};
+use crate::personality::Task;
 use crate::process::{ExactPid, Limit, Phase, Pid, Process, Resource, RunState, Table};
 use crate::signal::SignalSet;
 use crate::{Error, Result};
@@ -16,7 +17,7 @@ use mach::machine::ExecutionContext;
 const STRINGS_LIMIT: u64 = 1 << 20;
 
 /// A thread, and its address space.
-type ThreadAndMemory<M> = (Arc<Thread<M>>, Arc<Memory<M>>);
+type ThreadAndMemory<M> = (Arc<Thread<M>>, Arc<Task<M>>);
 
 /// What is shown of memory.
 #[derive(Default)]
@@ -129,7 +130,7 @@ impl<M: Machine> System<M> {
             }
             None => (0, -1),
         };
-        let processor = self.thread_of_exact(process).map_or(0, |thread| thread.user().processor());
+        let processor = self.thread_of_exact(process).map_or(0, |thread| thread.machine_thread().processor());
         self.processes.with(|table| {
             let process = table.exact_process(process)?;
             let usage = table.usage(process);
@@ -189,7 +190,7 @@ impl<M: Machine> System<M> {
         let memory = self.memory_usage(process).await;
         let (memory, resident) = (memory.regions, memory.resident);
         let umask = self.thread_of_exact(process).map_or(0o022, |thread| thread.directories().umask().bits());
-        let affinity = self.thread_of_exact(process).map_or(0, |thread| thread.user().affinity());
+        let affinity = self.thread_of_exact(process).map_or(0, |thread| thread.machine_thread().affinity());
         self.processes.with(|table| {
             let process = table.exact_process(process)?;
             let (letter, word) = state_letter(table, process);
@@ -327,7 +328,7 @@ impl<M: Machine> System<M> {
         self.processes.with(|table| table.exact_process(process).map(drop))?;
         let Some(thread) = self.thread_of_exact(process) else { return Ok(Vec::new()) };
         let memory = thread.memory();
-        Ok(strings(&memory, memory.details().arguments).await)
+        Ok(strings(memory, memory.details().arguments).await)
     }
 
     /// The thread and the memory that a file of /proc shows which was opened when the process had
@@ -335,11 +336,11 @@ impl<M: Machine> System<M> {
     pub(super) fn opened_memory(
         &self,
         process: ExactPid,
-        opened: &Weak<Memory<M>>,
+        opened: &Weak<Task<M>>,
     ) -> Result<Option<ThreadAndMemory<M>>> {
         self.processes.with(|table| table.exact_process(process).map(drop))?;
         let Some(thread) = self.thread_of_exact(process) else { return Ok(None) };
-        let memory = opened.upgrade().filter(|memory| Arc::ptr_eq(memory, &thread.memory()));
+        let memory = opened.upgrade().filter(|memory| Arc::ptr_eq(memory, thread.memory()));
         Ok(memory.map(|memory| (thread, memory)))
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use mach::machine::{Event, ExecutionContext, Machine, PAGE_SIZE, Resume, ThreadState};
-use mach::thread::{Exception, ExceptionHandler, ExceptionKind, Handled, Policy};
+use mach::thread::{Exception, ExceptionHandler, ExceptionKind, ExceptionState, Handled, Policy};
 use mach::vm::{BoxFuture, MapRequest, Placement};
 use mach::{KernError, Thread};
 use machine::L4Machine;
@@ -243,8 +243,14 @@ fn handler(answer: Handled) -> Arc<Handler> {
     Arc::new(Handler { answer, raised: AtomicU64::new(0) })
 }
 
-const INSTRUCTION: Exception =
-    Exception { kind: ExceptionKind::BadInstruction, code: UNDEFINED_INSTRUCTION, subcode: 0 };
+const INSTRUCTION: Exception = Exception {
+    kind: ExceptionKind::BadInstruction,
+    code: UNDEFINED_INSTRUCTION,
+    subcode: 0,
+    state: INSTRUCTION_STATE,
+};
+const INSTRUCTION_STATE: ExceptionState =
+    ExceptionState { error: 0, number: UNDEFINED_INSTRUCTION, address: 0 };
 
 async fn exceptions(system: &System) -> TestResult {
     let servant = system.servant().await?;
@@ -253,7 +259,7 @@ async fn exceptions(system: &System) -> TestResult {
     servant.task.set_exception_handler(Some(task.clone()));
     for round in 1..=3 {
         same!(servant.command(command::UNDEFINED, |_| {}).await, Outcome::Exception(UNDEFINED_INSTRUCTION));
-        servant.thread.raise(INSTRUCTION).await?;
+        servant.thread.raise(&INSTRUCTION).await?;
         same!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(106));
         same!((own.raised.load(Ordering::Relaxed), task.raised.load(Ordering::Relaxed)), (round, round));
     }
@@ -264,7 +270,7 @@ async fn exceptions(system: &System) -> TestResult {
 async fn unhandled(system: &System) -> TestResult {
     let servant = system.servant().await?;
     same!(servant.command(99, |_| {}).await, Outcome::Exception(GENERAL_PROTECTION));
-    same!(servant.thread.raise(INSTRUCTION).await, Err(KernError::Terminated));
+    same!(servant.thread.raise(&INSTRUCTION).await, Err(KernError::Terminated));
     holds!(!servant.task.is_alive());
     same!(servant.serve(Some(Resume::Continue)).await, Outcome::Ended);
     Ok(())

@@ -214,7 +214,7 @@ impl Simulated {
         self.state.lock().translate(pmap.0, address, 1, Protection::EXECUTE).map(|_| ())
     }
 
-    /// Moves the clock on and wakes whoever waited for that.
+    /// Moves the clock on and wakes the tasks that have waited for a time that has come.
     pub fn advance(&self, microseconds: u64) {
         let due: Vec<Waker> = {
             let mut state = self.state.lock();

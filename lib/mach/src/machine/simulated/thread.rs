@@ -1,5 +1,5 @@
-//! Threads of the simulated machine. Instructions are not executed: what a thread does in its program, a test says
-//! ([`Simulated::set_program`]).
+//! Threads of the simulated machine. Instructions are not executed: what a thread does in its
+//! program, a test says ([`Simulated::set_program`]).
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -13,7 +13,8 @@ use crate::{KernError, KernResult};
 /// Bytes of a thread's extended state.
 pub const EXTENDED_SIZE: usize = 832;
 
-/// What a thread does in its program, from how it goes on: the event with which it comes back, or nothing: it computes.
+/// What a thread does in its program, from how it goes on: the event with which it comes back, or
+/// nothing: it computes.
 pub(super) type Program = Arc<dyn Fn(&SimulatedThread, Resume) -> Option<Event> + Send + Sync>;
 
 /// A thread of a [`Simulated`] machine.
