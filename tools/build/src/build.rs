@@ -40,7 +40,7 @@ pub fn everything(options: &Options) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for set in [FlagSet::kernel(), FlagSet::user()?] {
         let chosen: Vec<&Package> = packages.iter().filter(|package| package.kind == set.kind).collect();
-        // The kernel is always the release: it is what is measured.
+        // The kernel is always built with the release profile, because it is what is measured.
         let profile = if matches!(set.kind, Kind::Kernel) { RELEASE } else { profile };
         files.extend(set.build(&toolchain, &chosen, profile, options.verbose)?);
     }
@@ -177,8 +177,8 @@ pub struct FlagSet {
 }
 
 impl FlagSet {
-    /// The kernel runs in the top 2 GiB, at a fixed address; its linker script is its own build
-    /// script's business.
+    /// The kernel runs in the top 2 GiB, at a fixed address; its own build script passes its linker
+    /// script.
     pub fn kernel() -> FlagSet {
         let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"];
         FlagSet { kind: Kind::Kernel, what: "the kernel", flags: flags.map(String::from).to_vec() }

@@ -1,6 +1,6 @@
 //! Builds what boots: the kernel and the native programs, the programs in C, those of Linux, and a
-//! boot loader. In addition what every other part of `./mac` needs: where things are, how programs
-//! are started.
+//! boot loader. It also has what every other part of `./mac` needs: where things are, and how
+//! programs are started.
 #![forbid(unsafe_code)]
 
 pub mod build;

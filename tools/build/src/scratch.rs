@@ -47,7 +47,7 @@ pub fn show(terminal: &mut impl Write, shown: &[u8]) -> Result<bool> {
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
-    /// Makes it; the name is a part of its own.
+    /// Makes the directory; `name` becomes a part of its name.
     pub fn new(name: &str) -> Result<Scratch> {
         // Sockets have short names, so this is not below the tree.
         let path = std::env::temp_dir().join(format!("mac-{}-{}", std::process::id(), file_name(name)));

@@ -143,7 +143,7 @@ fn sysroot(compiler: &Candidate, library: &Path) -> Result<PathBuf> {
     });
     let _ = fs::remove_dir_all(&scratch);
     match built {
-        // Another process may have finished the same sysroot meanwhile: that one is as good.
+        // Another process may have finished the same sysroot meanwhile. Then that one is used.
         Err(_) if finished.is_dir() => Ok(finished),
         Err(error) => Err(error.context(format!("cannot build the libraries of {TARGET}"))),
         Ok(()) => Ok(finished),

@@ -118,8 +118,8 @@ impl Processor {
             counts.l2_misses += u64::from(!self.l2.access(place));
         }
         if special == Some(Special::Cr3Load) {
-            // Without global pages and process tags in the model: the pessimistic bound
-            // (docs/src/measuring.md).
+            // The model has no global pages and no process tags, so a load of CR3 empties both
+            // TLBs. That is a pessimistic bound (docs/src/measuring.md).
             self.itlb.flush();
             self.dtlb.flush();
         }

@@ -1,7 +1,7 @@
 //! What kind of instruction a guest instruction is, from its bytes. Only the kinds that the lab
-//! counts are told apart.
+//! counts are distinguished.
 
-/// What the lab counts an instruction as, besides as an instruction.
+/// What the lab counts an instruction as, in addition to counting it as an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing special.

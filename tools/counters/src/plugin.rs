@@ -338,7 +338,8 @@ extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: 
 
 extern "C" fn exiting(_id: PluginId, _data: *mut c_void) {
     if let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) {
-        // A region that never ended: say so instead of leaving a file that looks complete.
+        // A region was begun and never ended. Say so, instead of leaving a file that looks
+        // complete.
         let _ =
             state.out.lock().map(|mut out| writeln!(out, "{{\"error\":\"a region began and never ended\"}}"));
     }

@@ -88,7 +88,7 @@ impl Work {
         }
     }
 
-    /// What has not turned out to be polling was work.
+    /// Counts the undecided instructions as work, because they have not turned out to be polling.
     pub fn decide(&mut self) {
         for count in self.undecided.drain(..).flatten() {
             count.executed();

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// The Debian release that guests are made from.
 const RELEASE: &str = "bookworm";
-/// Where it is taken from if the machine has no such repositories.
+/// The repositories from which packages are taken if the machine has none of the release.
 const DEFAULT: [(&str, &str); 3] = [
     ("http://deb.debian.org/debian/", "bookworm"),
     ("http://deb.debian.org/debian/", "bookworm-updates"),
@@ -53,8 +53,8 @@ pub(super) fn fetch<'a>(packages: &[&'a Package]) -> Result<Vec<&'a Package>> {
             helper.arg(format!("{address}{}", package.path)).arg(partial(package));
             helper.arg(format!("SHA256:{}", package.sha256));
         }
-        // What fails here is tried with the next repository; apt has compared the checksums of what
-        // is there.
+        // Packages whose download fails are tried with the next repository. apt has compared the
+        // checksums of those that are there.
         let said = helper.output().with_context(|| format!("cannot start {HELPER}"))?;
         for package in &missing {
             if partial(package).is_file() {
@@ -156,7 +156,7 @@ impl Lists {
     /// These packages, each `NAME` (then its newest version) or `NAME=VERSION`.
     pub(super) fn exactly(&self, names: &[String]) -> Result<Vec<Package>> {
         let mut download = self.apt("download");
-        // Otherwise apt warns that it cannot give up root's rights in this directory.
+        // Without this option apt warns that it cannot give up root's rights in this directory.
         download.args(["-qq", "--print-uris", "--"]).args(names);
         let said = command::output(&mut download)?;
         let mut packages: Vec<Package> = said.lines().map(parse_uri).collect::<Result<_>>()?;

@@ -50,12 +50,12 @@ pub(super) struct Definition {
 #[derive(Clone, Debug, Default, Deserialize, Hash, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Dependencies {
-    /// Those asked for and all that they depend on, without recommendations.
+    /// The packages that are asked for and all that they depend on, without recommendations.
     #[default]
     All,
-    /// Only those asked for.
+    /// Only the packages that are asked for.
     None,
-    /// Only those whose names start so.
+    /// Only packages whose names start with one of the names that are asked for.
     Only(String),
 }
 

@@ -104,7 +104,7 @@ mod tests {
         symlink(scratch.0.join("one/share/go/src"), &part).unwrap();
         link(&part, Path::new("../../share/go/src")).unwrap();
         assert_eq!(part.canonicalize().unwrap(), scratch.0.join("two/share/go/src").canonicalize().unwrap());
-        // What is a directory, and what has no sources, stays as it is.
+        // A part that is a directory already, and a part that has no sources, are not changed.
         link(&scratch.0.join("two/lib/go"), Path::new("../share")).unwrap();
         assert!(part.is_symlink());
         link(&scratch.0.join("two/lib/go/api"), Path::new("../../share/go/api")).unwrap();

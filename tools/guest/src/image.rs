@@ -40,7 +40,7 @@ const FORMAT: u32 = 1;
 
 /// Makes an image, or finds it made before from the same.
 pub fn make(request: &Request) -> Result<Image> {
-    // Runs in parallel may want the same image: one makes it, the others find it.
+    // Several threads may want the same image: one makes it, the others find it.
     static MAKING: Mutex<()> = Mutex::new(());
     let _guard = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let definitions = Definitions::read()?;
@@ -129,7 +129,8 @@ fn add_own(tree: &mut Tree, definition: &Definition, request: &Request) -> Resul
 /// How many images of one name are kept: they differ in what was added to them.
 const KEPT: usize = 6;
 
-/// Removes the oldest images of a name. One that is in use stays readable for what has it open.
+/// Removes the oldest images of a name. An image that is in use stays readable for programs that
+/// have it open.
 fn remove_old(kept: &Path) {
     let Ok(entries) = fs::read_dir(kept) else { return };
     let made = |path: &PathBuf| fs::metadata(path.join(MODULE)).and_then(|data| data.modified()).ok();

@@ -396,8 +396,8 @@ impl Person {
         Ok(())
     }
 
-    /// Takes what is printed next; false if nothing came until then on the machine's clock, or
-    /// nothing will.
+    /// Takes what is printed next. Returns false if nothing was printed before `deadline` on the
+    /// machine's clock, or if the machine has ended.
     fn listen(&mut self, deadline: Duration) -> Result<bool> {
         let clock = &self.session.clock;
         match clock.receive(&self.session.printed, deadline.saturating_sub(clock.elapsed())) {

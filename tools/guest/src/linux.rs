@@ -12,9 +12,9 @@ use std::process::Command;
 /// Puts Debian's kernel and the image on a machine.
 pub(super) fn on(machine: &mut Machine, image: PathBuf, environment: &[(String, String)]) -> Result<()> {
     let (kernel, _) = kernel()?;
-    // An oops ends the machine immediately. On a busy host the kernel's check of its timer takes an
-    // emulated one for broken. The guest's init is told where its terminal is and where its end is
-    // told.
+    // An oops ends the machine immediately. The kernel's check of its timer is switched off,
+    // because on a busy host it takes an emulated timer for broken. The last words tell the guest's
+    // init where its terminal is, and where to report the status with which it ends.
     machine.arguments = format!(
         "console=ttyS0 loglevel=4 panic=-1 oops=panic no_timer_check rdinit=/sbin/init LOG=/dev/ttyS0 TERMINAL=/dev/ttyS1{}",
         environment.iter().map(|(name, value)| format!(" {name}={value}")).collect::<String>()

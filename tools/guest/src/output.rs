@@ -8,7 +8,7 @@ use mac_machine::suites::Mode;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-/// What a machine without an answer is given up after.
+/// For how long a machine may print nothing before it is given up.
 const PATIENCE: Duration = Duration::from_secs(900);
 
 impl Start {

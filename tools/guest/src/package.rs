@@ -42,7 +42,7 @@ pub(super) fn contents(file: &Path) -> Result<(Vec<tar::Entry>, Option<String>)>
     let entries = tar::parse(&tar).with_context(|| format!("reading {}", file.display()))?;
     let mut control = Command::new("dpkg-deb");
     let fields = command::output(control.arg("--info").arg(file))?;
-    // The names of the control files stand one a line, the name last.
+    // The listing has one control file on each line, with the name last.
     let sums = if fields.lines().any(|line| line.split_whitespace().last() == Some("md5sums")) {
         Some(String::from_utf8(piped(Command::new("dpkg-deb").arg("--info").arg(file).arg("md5sums"))?)?)
     } else {
@@ -64,7 +64,7 @@ fn piped(command: &mut Command) -> Result<Vec<u8>> {
 /// Compares files with their packages' checksums; an error names those that differ.
 pub(super) fn check(files: &[(&Package, PathBuf)]) -> Result<()> {
     let mut wrong = Vec::new();
-    // One process for all: a list of hundreds of packages still fits a command line.
+    // One process checks all packages: a list of hundreds of them still fits a command line.
     let said = command::output(Command::new("sha256sum").arg("--").args(files.iter().map(|(_, path)| path)))?;
     for ((package, path), line) in files.iter().zip(said.lines()) {
         // A line that starts with a backslash has an escaped name.

@@ -173,8 +173,8 @@ impl Run {
     fn pass_through(mut self, typed: &Receiver<Typed>, file: &mut std::fs::File) -> Result<End> {
         let mut terminal = std::io::stdout();
         let mut leaving = false;
-        // What the guest has been told of this window; before it shows something, no program there
-        // listens.
+        // The size of the window that the guest was told. Before the guest has shown something, no
+        // program there listens.
         let (mut told, mut listens) = (None, false);
         loop {
             match self.session.printed.recv_timeout(Duration::from_millis(20)) {
@@ -199,7 +199,8 @@ impl Run {
                 self.session.resize(rows, columns);
                 told = Some((rows, columns));
             }
-            // Before the command has its terminal, nothing would get what is typed.
+            // Before the command has its terminal, keys that are typed would be lost. So they wait
+            // until then.
             while self.readiness.ready
                 && let Ok(typed) = typed.try_recv()
             {
@@ -226,7 +227,8 @@ impl Run {
     }
 }
 
-/// Reads what is typed, or what is piped in, on a thread of its own: it may never come.
+/// Reads what is typed, or what is piped in, on a separate thread, because the read may block for
+/// ever.
 fn read_keys(interactive: bool) -> Receiver<Typed> {
     let (sender, typed) = channel();
     std::thread::spawn(move || {

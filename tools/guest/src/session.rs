@@ -62,8 +62,8 @@ pub(crate) struct Session {
     child: Guard,
     /// Disconnected once the machine has ended and everything has been read.
     pub printed: Receiver<Printed>,
-    /// What is sent here is typed at the guest's terminal, by a thread of its own: the guest takes
-    /// it when it likes.
+    /// What is sent here is typed at the guest's terminal, by a separate thread, because the guest
+    /// may take it late.
     keyboard: Sender<Vec<u8>>,
     /// Whether the line carries commands in addition to what is typed ([`telnet`]).
     has_commands: bool,
@@ -203,7 +203,7 @@ fn type_on(mut keyboard: UnixStream) -> Sender<Vec<u8>> {
 }
 
 impl Session {
-    /// Types at the guest's terminal. A machine that has ended takes nothing; that it has is
+    /// Types at the guest's terminal. If the machine has ended, the bytes are lost; its end is
     /// noticed elsewhere.
     pub(crate) fn send(&self, bytes: &[u8]) {
         let typed = if self.has_commands { telnet::text(bytes) } else { bytes.to_vec() };

@@ -30,8 +30,8 @@ pub(super) struct Entry {
 
 /// All entries of an archive.
 pub(super) fn parse(archive: &[u8]) -> Result<Vec<Entry>> {
-    // The reader takes the end of what there is for the end of the archive, which is an empty
-    // block.
+    // The reader would take the end of the output for the end of the archive. An archive ends with
+    // an empty block, so check that it is there.
     if !archive.ends_with(&[0; 512]) {
         bail!("the end is missing");
     }

@@ -3,8 +3,8 @@
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
 use std::io::{stdin, stdout};
 
-/// While it lives, the terminal passes every key on, immediately and unseen: the guest's own
-/// terminal does what there is to do.
+/// While this value exists, the terminal passes every key on, immediately and without echo: the
+/// guest's own terminal does the echo and the editing.
 pub(super) struct Terminal {
     before: Option<Termios>,
 }
@@ -25,7 +25,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if let Some(before) = &self.before {
-            // Should this fail there is nothing left to tell.
+            // If this fails, there is no place left to report it.
             let _ = tcsetattr(stdin(), OptionalActions::Drain, before);
         }
     }

@@ -12,7 +12,7 @@ const LETTERS: i32 = 15;
 /// How high a line of a legend is.
 pub(crate) const LINE: i32 = 18;
 const MARGIN: i32 = 12;
-/// Distinguishable in greys, too: neighbours differ in lightness.
+/// The colours can be distinguished in greys, too, because neighbours differ in lightness.
 const COLOURS: [RGBColor; 12] = [
     RGBColor(0x1b, 0x3a, 0x5c),
     RGBColor(0x6f, 0x9f, 0xd0),

@@ -38,7 +38,7 @@ pub struct Options {
 pub use self::phases::check as check_phases;
 pub(crate) use self::phases::redraw as redraw_phases;
 
-/// Most events of a picture: more cannot be told apart.
+/// The largest number of events in a picture: more could not be distinguished.
 const MOST_SHOWN: usize = 200;
 
 /// Prints the table, or writes the picture.

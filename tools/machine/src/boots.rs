@@ -84,7 +84,7 @@ pub fn run(run: &Run) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Prints what came of a run: each test that did not pass, and the end of the console if one
+/// Prints the result of a run: each test that did not pass, and the end of the console if one
 /// failed.
 pub fn show(run: &Run, verdict: &Verdict) {
     let word = if verdict.failed() == 0 { "ok" } else { "not ok" };
@@ -116,7 +116,8 @@ struct Console {
     input: ChildStdin,
     log: fs::File,
     socket: PathBuf,
-    /// The lines that are not complete yet: the machine's and QEMU's own.
+    /// The lines that are not complete yet: one of the machine's console, and one of QEMU's own
+    /// output.
     partial: Vec<u8>,
     complaint: Vec<u8>,
     lines: Vec<String>,
@@ -126,7 +127,8 @@ struct Console {
 enum Heard {
     /// Its console.
     Console(Vec<u8>),
-    /// QEMU itself, at any moment: also in the midst of a line of the console.
+    /// Output of QEMU itself. It may come at any moment, also in the middle of a line of the
+    /// console.
     Emulator(Vec<u8>),
 }
 
@@ -173,7 +175,8 @@ impl Console {
                 Ok(heard) => self.hear(heard),
                 Err(RecvTimeoutError::Timeout) if judge.complete() => break Stop::Complete,
                 Err(RecvTimeoutError::Timeout) if monitor::stands_still(&self.socket) => break Stop::Hung,
-                // It is at work, and may be for longer than that before it prints.
+                // The machine is at work. It may work for longer than this before it prints
+                // something.
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break Stop::Ended,
             }
@@ -185,7 +188,8 @@ impl Console {
             // A prompt has no newline: what is expected may stand in the line that is not complete
             // yet.
             keys += &judge.partial_line(&String::from_utf8_lossy(&self.partial));
-            // A machine that stopped reading is noticed by what it fails to print.
+            // An error is ignored: a machine that has stopped reading is noticed because it does
+            // not print what is expected.
             let _ = self.input.write_all(keys.as_bytes()).and_then(|()| self.input.flush());
             for command in std::mem::take(&mut judge.commands) {
                 let answer =

@@ -12,7 +12,7 @@ use std::sync::Mutex;
 
 /// The image for what boots on that machine, made once for the same content.
 pub fn cached(machine: &Machine) -> Result<PathBuf> {
-    // Runs in parallel may want the same image: one makes it, the others find it.
+    // Several threads may want the same image: one makes it, the others find it.
     static MAKING: Mutex<()> = Mutex::new(());
     let _guard = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let configuration = grub_configuration(machine)?;

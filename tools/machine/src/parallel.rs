@@ -42,9 +42,9 @@ pub fn in_parallel(
 }
 
 /// How many processors of the host a machine takes: as many as it has itself, all of the host's at
-/// most. One where instructions are counted, for there its processors take turns, and one with
-/// guests, whose scripts run one program after the other, so that most of its processors rest most
-/// of the time.
+/// most. A machine where instructions are counted takes one, because its processors take turns
+/// there. A machine with guests takes one, too: its scripts run one program after the other, so
+/// that most of its processors rest most of the time.
 fn width(run: &Run, processors: usize) -> usize {
     let is_narrow = run.machine.icount || run.suite.image.is_some();
     if is_narrow { 1 } else { (run.machine.cpus as usize).min(processors) }

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 /// What is waited for at least before the clock is read again.
 const QUANTUM: Duration = Duration::from_millis(10);
 
-/// The time of a process and of those that it has started: wall-clock time without what one of
-/// their threads, that with the most, has waited for a processor of the host. It stands still while
-/// they wait, and is the wall clock's where the host does not say.
+/// The time of a process and of those that it has started. It is wall-clock time, minus the time
+/// that one of their threads has waited for a processor of the host: the thread that has waited
+/// most. So the clock stands still while the processes wait for a processor. Where the host does
+/// not say how long threads wait, it is the wall clock.
 pub struct Clock {
     process: u32,
     started: Instant,

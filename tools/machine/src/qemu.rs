@@ -131,7 +131,7 @@ impl Machine {
     pub fn command(&self, scratch: &Path) -> Result<Command> {
         let mut qemu = command::clean(binary()?);
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-net", "none"]);
-        // Shadow stacks of firmware menus and option ROM prompts only cost time.
+        // Menus of the firmware and prompts of option ROMs only cost time.
         qemu.args(["-machine", &self.model, "-m", &self.memory, "-smp", &self.cpus.to_string()]);
         match self.accelerator {
             Accelerator::Tcg if self.icount => {

@@ -126,8 +126,8 @@ impl Symboliser {
         }
         let mut explained = Vec::new();
         for address in addresses(line) {
-            // Of programs' addresses only those that are surely of code: "sigma0 at 0xf00000" is no
-            // place in it.
+            // Of addresses in the lower half, which are those of programs, explain only those that
+            // are certainly of code: the one in "sigma0 at 0xf00000" is not.
             if !is_frame && !is_pointer && address < 1 << 63 {
                 continue;
             }

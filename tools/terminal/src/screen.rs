@@ -17,7 +17,7 @@ pub struct Screen {
     pub answers: Vec<u8>,
 }
 
-/// What was in the bytes, beyond what the terminal does with them.
+/// What crate `vt100` reports about the bytes in addition to what it does on its screen.
 #[derive(Default)]
 struct Seen {
     /// Every character that was ever shown, in order, with line feeds.
@@ -49,7 +49,7 @@ impl vte::Perform for Seen {
             (true, 'k') => ('┐', '┐'),
             (true, 'm') => ('└', '└'),
             (true, 'j') => ('┘', '┘'),
-            // vt100 leaves out what stands for bytes that are no character.
+            // vt100 leaves out the character U+FFFD, which stands for bytes that are no character.
             (_, '\u{fffd}') => ('\u{fffd}', '?'),
             _ => (character, character),
         };

@@ -4,7 +4,8 @@
 use anyhow::Result;
 use mac_build::{command, toolchain, tree};
 
-/// The page that is named: it lists all libraries, and those that write programs begin there.
+/// The page whose name is printed: it lists all libraries, and it is where authors of programs
+/// begin.
 const FIRST: &str = "doc/l4/index.html";
 
 /// Renders it and says where it is.

@@ -97,7 +97,8 @@ const QUIET: Duration = Duration::from_secs(15 * 60);
 /// Builds the tests of a cargo call, however long a busy machine takes for it, then runs those that
 /// are `wanted`.
 fn build_and_count(tests: impl Fn(&[&str]) -> Command, wanted: &[&str]) -> Result<Counts> {
-    // What does not compile is said again, and counted, by the call that runs it.
+    // Errors are ignored here. If something does not compile, the call that runs the tests says so
+    // again and counts it.
     tests(&["--no-run", "--quiet"]).status().context("cannot start cargo test")?;
     count(tests(&["--", "--quiet"]).args(wanted))
 }
@@ -141,10 +142,11 @@ fn count(cargo: &mut Command) -> Result<Counts> {
 pub(crate) fn stop(process: u32) {
     let children =
         std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    // The parent first: it must not see its children die and end as if all were well.
+    // End the parent first. Otherwise it could see its children end, and end itself as if nothing
+    // were wrong.
     let all = core::iter::once(process.to_string()).chain(children.split_whitespace().map(String::from));
-    // The shell's own `kill`: a minimal system has no other. What has ended meanwhile cannot be
-    // ended again; nothing else can go wrong.
+    // Use the shell's own `kill`, because a minimal system has no other. An error is ignored: the
+    // only one that can happen is that a process has ended already.
     let _ = Command::new("sh").args(["-c", "kill -KILL \"$@\"", "sh"]).args(all).status();
 }
 

@@ -42,8 +42,8 @@ pub(crate) struct Options {
     record: bool,
 }
 
-/// The patches that `./mac test` tries: of each kind, those that say most about whether the tests
-/// notice anything at all, and that take seconds.
+/// The patches that `./mac test` tries: some of each kind, which take seconds, and which say most
+/// about whether the tests notice anything at all.
 const SAMPLE: [&str; 4] = ["confined-send", "fast-version", "map-control-owner", "quota"];
 
 /// How many patches were noticed, and how many were not.

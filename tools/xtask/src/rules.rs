@@ -5,8 +5,8 @@
 //! cites in brackets; everything else by `Rules: 7.1, ABI 5` in a comment: on the line of the
 //! quoted id, or in the comment of a host test. A row may mark the clauses of its rule, `(a)`,
 //! `(b)` and so on; then tests cite clauses, `7.1a` or `7.1ab`, and never the rule as a whole.
-//! Rules and clauses that no test cites are listed in the caveats, with the reason. What other
-//! chapters name as tests must be some.
+//! Rules and clauses that no test cites are listed in the caveats, with the reason. If other
+//! chapters name tests, these must exist.
 
 use anyhow::{Context, Result, bail};
 use mac_build::{build, tree};
@@ -171,7 +171,7 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
 
 /// Adds what the tests of one file cite.
 fn cited(text: &str, citations: &mut Citations) -> Result<()> {
-    // Citations of a comment wait for the test below it.
+    // Citations in a comment are kept until the test below the comment is found.
     let mut waiting: Vec<String> = Vec::new();
     for line in text.lines().map(str::trim) {
         let mark = line.find(MARK).map(|at| &line[at + MARK.len()..]);

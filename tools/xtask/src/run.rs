@@ -1,4 +1,4 @@
-//! `./mac run`, `./mac debug` and `./mac image`: the system for people.
+//! `./mac run`, `./mac debug` and `./mac image`: the system for interactive use.
 
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, show};
@@ -54,7 +54,7 @@ const BENCHMARKS: &str = "hardware-benchmarks";
 /// Runs a command or a shell of Linux programs, or boots another system with its console in this
 /// terminal.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
-    // The system for people, unless another is named.
+    // The system with guest programs, unless another one is named.
     let guest = options.choice.system.is_none();
     if guest {
         if options.guest.kernel == mac_guest::Kernel::Macadamia {
@@ -67,7 +67,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
     if options.guest.wanted() {
         bail!("a system of systems.toml runs no command and has no image: leave out its name");
     }
-    // A name that is none is said before minutes of building.
+    // Check the name first: if there is no such system, the error comes before minutes of building.
     options.choice.machine(&options.hardware)?;
     build::everything(&build::Options::default())?;
     eprintln!("mac: booting; Ctrl-A X leaves, Ctrl-A H lists the other keys");
@@ -108,7 +108,7 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
     }
     let machine = choice.machine(&Hardware::plain())?;
     match options.bench {
-        // Nothing else is built for them: all of it takes minutes.
+        // Nothing else is built for guests, because building everything takes minutes.
         true => {
             let programs: Vec<&str> = machine.modules.iter().map(|module| module_name(module)).collect();
             build::kernel_and_programs(&programs)?;

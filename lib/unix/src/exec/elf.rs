@@ -412,8 +412,8 @@ pub(crate) mod tests {
     }
 
     proptest! {
-        /// Whatever is in a file, it is refused or what it asks for lies in the file and the
-        /// address space.
+        /// For any contents of a file: either the file is refused, or all its segments lie in the
+        /// file and in the address space.
         #[test]
         fn damaged_files(edits in prop::collection::vec((0usize..0x200, any::<u8>()), 0..24), cut in 0usize..0x4001) {
             let mut data = file(3, 0x100, &[

@@ -62,7 +62,7 @@ macro_rules! signals {
                 match self { $(Signal::$name => concat!("SIG", stringify!($name)),)* _ => "SIGRT" }
             }
 
-            /// What happened, for reports to people.
+            /// What happened, in words that are shown to users.
             pub fn description(self) -> &'static str {
                 match self { $(Signal::$name => $text,)* _ => "Real-time signal" }
             }

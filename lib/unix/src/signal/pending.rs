@@ -37,10 +37,10 @@ impl PendingSignals {
         signal.is_real_time() || !self.set.contains(signal)
     }
 
-    /// Adds an instance. `room` says whether the sender's quota has room for one more record:
-    /// without one a standard signal is pending without information, and a real-time signal fails
-    /// with `EAGAIN`, unless it was sent by kill. Returns whether a record was added, to be charged
-    /// to the quota.
+    /// Adds an instance. `room` says whether the sender's quota has room for one more record: if
+    /// not, a standard signal is pending without information, and a real-time signal fails with
+    /// `EAGAIN`, unless it was sent by kill. Returns whether a record was added, to be charged to
+    /// the quota.
     pub fn push(&mut self, information: SignalInformation, room: bool) -> Result<bool> {
         let signal = information.signal;
         if !self.would_add(signal) {

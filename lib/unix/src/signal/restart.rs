@@ -1,4 +1,4 @@
-//! What becomes of a system call that a signal interrupted.
+//! What happens to a system call that a signal interrupted.
 
 use super::Action;
 

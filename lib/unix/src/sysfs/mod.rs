@@ -96,7 +96,8 @@ fn texts(count: usize) -> Vec<(String, String)> {
         add(format!("cpu/{name}"), text);
     }
     for index in 0..count {
-        // There is no file by which to take one away, as there is none for Linux' first one.
+        // There is no file by which a processor could be taken offline. Linux has none for its
+        // first processor either.
         for (name, text) in [
             ("core_id", &*format!("{index}")),
             ("physical_package_id", "0"),
@@ -137,8 +138,8 @@ fn list(count: usize) -> String {
     if count == 1 { "0".to_string() } else { format!("0-{}", count - 1) }
 }
 
-/// A set of processors as a number in sixteens, as many digits as there are fours of `count`, with
-/// a comma between words.
+/// A set of processors as a hexadecimal number: one digit for each four of `count` processors, and
+/// a comma between words of 32 bits.
 fn mask(bits: u64, count: usize) -> String {
     let mut text = String::new();
     let digits = count.div_ceil(4);
@@ -238,8 +239,9 @@ impl Vnode for Node {
 
     fn metadata(&self) -> Metadata {
         let (mode, links, size) = match self.content() {
-            // As many as lead there: from above, its own and those of the directories in it.
-            // find(1) counts on it.
+            // The number of links is that of names that lead to the directory: the one in the
+            // directory above, its own `.`, and the `..` of each directory in it. find(1) relies on
+            // it.
             Content::Directory(inside) => (0o755, 2 + inside, 0),
             Content::File(_) => (0o444, 1, PAGE_SIZE as u64),
             Content::Link(_) => (0o777, 1, 0),

@@ -72,7 +72,7 @@ struct Timer {
     _charge: Option<Charge>,
 }
 
-/// Bytes that a timer takes which a process creates.
+/// Bytes that a timer takes if a process has created it.
 const TIMER_BYTES: u64 = 512;
 
 #[derive(Default)]
@@ -91,12 +91,12 @@ pub struct Timers {
 impl Timers {
     /// Most timers that a process may create.
     pub const LIMIT: u32 = 1024;
-    /// How soon a timer of processor time is looked at again, at least.
+    /// The shortest time after which a timer of processor time is looked at again.
     const PROCESSOR_TIME_GRAIN: Duration = Duration::from_millis(1);
-    /// How soon a timer that has expired is looked at again, at least: what expires more often is
-    /// counted, not waited for.
+    /// The shortest time after which a timer that has expired is looked at again. If it expires
+    /// more often than that, the expirations are counted.
     const GRAIN: Duration = Duration::from_micros(100);
-    /// Timers that are looked at before others have their turn.
+    /// Timers that are looked at before other async tasks have their turn.
     const TURN: usize = 64;
 
     /// No timers.
@@ -256,7 +256,8 @@ impl Timers {
                 continue;
             };
             drop(state);
-            // A process that has gone has no time; its timers are about to be deleted.
+            // A process that has ended has no processor time any more. Its timers are about to be
+            // deleted.
             let Ok(now) = clock.now(environment, processes) else { continue };
             let mut guard = self.state.lock();
             let state = &mut *guard;
@@ -275,7 +276,7 @@ impl Timers {
         self.state.lock().queue.first()
     }
 
-    /// Drives the timers for ever: the one task of the server that does.
+    /// Drives the timers for ever. One async task of the server runs this.
     pub async fn drive(
         &self,
         environment: &dyn Environment,
@@ -309,7 +310,8 @@ impl Timer {
     fn setting(&self, now: Duration) -> Setting {
         let value = match self.expiry {
             None => Duration::ZERO,
-            // Set but due at this moment: never zero, which would mean not set.
+            // The timer is due at this moment. The result must not be zero, which would mean that
+            // the timer is not set.
             Some(expiry) => expiry.saturating_sub(now).max(Duration::from_nanos(1)),
         };
         Setting { value, interval: self.interval }

@@ -96,7 +96,7 @@ impl Entries {
         self.next_position
     }
 
-    /// Takes some child out, for taking a tree apart.
+    /// Takes any one child out. With this a tree is taken apart.
     pub(super) fn pop(&mut self) -> Option<Arc<Node>> {
         let (_, name) = self.by_position.first_key_value()?;
         let name = name.clone();

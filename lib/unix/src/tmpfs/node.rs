@@ -73,7 +73,7 @@ pub(super) struct Attributes {
 
 /// Bytes of names and values of extended attributes that one file may have.
 const EXTENDED_MAXIMUM: usize = 128 * 1024;
-/// Targets of symbolic links up to here are among what every file takes.
+/// Targets of symbolic links up to this length are included in what every file takes.
 const SHORT_TARGET: usize = 128;
 /// What a directory entry adds to the size that a directory shows.
 pub(super) const ENTRY_SIZE: i64 = 20;

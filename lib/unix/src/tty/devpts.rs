@@ -106,7 +106,7 @@ impl PtsNode {
     }
 
     pub(super) fn is_locked(&self) -> bool {
-        // Relaxed: a flag of its own.
+        // Relaxed: the flag orders no other memory.
         self.locked.load(Ordering::Relaxed)
     }
 

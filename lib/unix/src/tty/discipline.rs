@@ -35,7 +35,7 @@ pub(super) struct Discipline {
 /// Bytes of input that are kept, a line's length included.
 pub(super) const INPUT_MAXIMUM: usize = 4096;
 
-/// What a received byte asks of the outside.
+/// What the terminal has to do after a byte was received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effect {
     /// A signal for the foreground group.
@@ -233,7 +233,7 @@ impl Discipline {
             if self.local(LocalModes::CANONICAL) {
                 self.edit.push(byte);
             } else {
-                // Without memory the byte is lost, as on an overrun line.
+                // If there is no memory, the byte is lost, as on an overrun line.
                 let _ = self.ready.push(&[byte]);
             }
         }
@@ -348,7 +348,8 @@ impl Discipline {
         } else if !self.local(LocalModes::ECHO_ERASE) {
             self.echo(byte);
         } else if character == b"\t" {
-            // Back to where the cursor was before: follow the line from its start.
+            // To find the column where the cursor was before the character, follow the line from
+            // its start.
             let mut column = self.edit_column;
             for &byte in &self.edit {
                 column += self.echoed_width(column, byte);

@@ -188,7 +188,8 @@ impl Terminal {
             Some(_) => {}
         }
         {
-            // It may have been hung up, or become another session's, while the process waited.
+            // While the process waited, the terminal may have been hung up or have become that of
+            // another session.
             let mut state = self.state.lock();
             if state.session != Some(process.session()) {
                 return Err(Error::ENOTTY);

@@ -4,13 +4,13 @@ use super::settings::{OutputModes, Settings};
 use crate::Result;
 use crate::ring::Ring;
 
-/// What waits to be shown, and where the cursor will be then.
+/// The bytes that wait to be shown, and where the cursor will be after them.
 pub(super) struct Output {
     pub(super) bytes: Ring,
     pub(super) column: u32,
 }
 
-/// Bytes that wait before a writer waits.
+/// Bytes that may wait to be shown; a write that would exceed this number blocks.
 const CAPACITY: usize = 8192;
 /// Echo may fill this many bytes more. Echo beyond that is lost, because no process can be made to
 /// wait until there is room for it.

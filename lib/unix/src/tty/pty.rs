@@ -137,7 +137,8 @@ impl FileObject for PtyMaster {
         if to.remaining() == 0 {
             return Ok(0);
         }
-        // Asked first: what was written before the last one closed it is there then.
+        // Ask this first. If the last program has closed the terminal, all that it wrote before is
+        // there to be read afterwards.
         let abandoned = self.is_abandoned();
         delay("master reads");
         match self.node.terminal().copy_output(to) {

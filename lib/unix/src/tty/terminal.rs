@@ -302,7 +302,8 @@ impl Terminal {
         match (settings.characters.minimum, state.discipline.readable()) {
             (0, _) => Some(started + patience),
             (_, 0) => None,
-            // Between bytes; a read that begins late still waits its time.
+            // The time limit is between bytes. A read that begins long after the last byte still
+            // waits for this time.
             _ => Some(state.last_input.max(started) + patience),
         }
     }

@@ -1,4 +1,5 @@
-//! Types of file systems, as mount(2) names them, and files that are in none that can be seen.
+//! Types of file systems, as mount(2) names them, and files in a file system that is not mounted
+//! anywhere.
 
 use super::mount::{Location, Mount, MountFlags};
 use super::vnode::{NewAttributes, VnodeRef};
@@ -17,7 +18,7 @@ pub type MakeFileSystem = dyn Fn(&[u8]) -> Result<VnodeRef> + Send + Sync;
 #[derive(Default)]
 pub(super) struct Types {
     known: SpinLock<Vec<(&'static str, Arc<MakeFileSystem>)>>,
-    /// Where files live that memory alone holds (memfd_create(2)).
+    /// The mount of files that exist in memory only (memfd_create(2)).
     memory_files: SpinLock<Option<Arc<Mount>>>,
 }
 

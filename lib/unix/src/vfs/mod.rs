@@ -89,7 +89,8 @@ struct DirectoriesState {
     root: Location,
     current: Location,
     umask: Mode,
-    /// Executions under way that rely on it that nothing else begins to share these directories.
+    /// How many calls of exec are under way that must not see another process begin to share these
+    /// directories.
     seals: u32,
 }
 

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 /// How to rename (renameat2(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RenameHow {
-    /// What has the new name is replaced.
+    /// The file that has the new name is replaced.
     #[default]
     Replace,
     /// Fail with `EEXIST` if something has the new name (RENAME_NOREPLACE).
@@ -291,7 +291,8 @@ impl Caller<'_> {
                     _ => {}
                 }
             }
-            // A directory that moves has another `..`: that writes to it.
+            // A directory that moves gets another `..`, so the caller needs write permission for
+            // the directory itself.
             if how == RenameHow::Exchange && moves && is_directory(target) {
                 permitted_at(target, self.identity, Access::WRITE)?;
             }

@@ -195,7 +195,8 @@ impl Caller<'_> {
         let attributes = self.new_attributes(&directory, mode, false)?;
         let vnode = directory.vnode.create_unnamed(attributes).await?;
         let location = Location { mount: directory.mount, vnode };
-        // O_TMPFILE contains O_DIRECTORY, which is about where, not what.
+        // O_TMPFILE contains O_DIRECTORY. There it says that the path names a directory; the new
+        // file is none.
         let flags = flags.difference(OpenFlags::TEMPORARY | OpenFlags::DIRECTORY);
         let file = self.open_found(location, None, flags, true).await?;
         if flags.contains(OpenFlags::EXCLUSIVE) {

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// Symbolic links that one path may cross.
 pub const LINKS_MAXIMUM: u32 = 40;
 
-/// Components that are walked before others have their turn.
+/// Components that are walked before other requests have their turn.
 const TURN: u32 = 512;
 
 /// What a path names.
@@ -164,9 +164,9 @@ impl<'a> Walker<'a> {
         Ok(())
     }
 
-    /// As [`Walker::enter_link`], for a link at the end of the path: in a directory where others
-    /// may put links but not remove them, only one's own and those of the directory's owner are
-    /// followed (proc(5), protected_symlinks).
+    /// As [`Walker::enter_link`], for a link at the end of the path: in a directory where other
+    /// users may put links but not remove them, only links of the caller and of the directory's
+    /// owner are followed (proc(5), protected_symlinks).
     pub(crate) async fn enter_last_link(&mut self, link: &Location) -> Result<()> {
         let (directory, own) = (self.at.vnode.metadata(), link.vnode.metadata());
         let is_trap = directory.mode.contains(Mode::STICKY | Mode::OTHER_WRITE)

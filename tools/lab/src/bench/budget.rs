@@ -6,7 +6,7 @@ use super::references::References;
 use super::report::{Report, number};
 use anyhow::{Result, bail};
 
-/// Rounding, and a tick of a timer in many operations.
+/// The slack of each budget: for rounding, and for a tick of a timer in many operations.
 const SLACK: f64 = 0.05;
 
 /// An error if `report`, of that benchmark, exceeds a budget or lacks a region that has one.

@@ -156,8 +156,8 @@ fn empty_report() -> Result<Report> {
     })
 }
 
-/// Boots one benchmark as often as it says, and collects everything, with the model of caches but
-/// for what is to be other. An error if anything disturbed it.
+/// Boots one benchmark as often as it says, and collects everything, with the usual model of
+/// caches, except for the parts in `model`. An error if anything disturbed it.
 fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
     if benchmark.speedup {
         return speedup::measure(benchmark);

@@ -1,5 +1,6 @@
-//! What several processors cost one: the operations of the kernel for several, and of the same
-//! kernel built for one, which is there for this table only.
+//! What support for several processors costs on one: the operations of the usual kernel, which is
+//! for several processors, and of the same kernel built for one. The latter is built for this table
+//! only.
 
 use super::references::{Operation, References};
 use super::report::{Report, number};

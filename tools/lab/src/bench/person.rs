@@ -26,8 +26,9 @@ pub fn person(name: &str, measurements: &[Measurement], publish: bool) -> Result
     Ok(table(&report))
 }
 
-/// What is another thing on either kernel, so that a ratio would mean nothing: a start that looks
-/// for devices and one that does not, an image that is compressed and one that has line tables.
+/// Tests that measure different things on the two kernels, so that a ratio would mean nothing. One
+/// start looks for devices and the other does not; one image is compressed and the other has line
+/// tables.
 const UNLIKE: [&str; 2] = ["power-on to the prompt", "kernel and servers, as they are loaded"];
 
 /// The table in Markdown. A test's name is its place, what was measured, a comma and the unit.

@@ -1,9 +1,9 @@
 //! `./mac bench --profile`: in which functions the instructions of each marked region are, per
 //! operation.
 //!
-//! The counting plugin says how often each instruction was executed; symbols and line tables say
-//! whose it is. A table of functions goes to the terminal, and all stacks of inlined functions
-//! (`region;image;function;inlined;... count`, what tools for flame graphs read) to
+//! The counting plugin says how often each instruction was executed; symbols and line tables say to
+//! which function it belongs. A table of functions goes to the terminal, and all stacks of inlined
+//! functions (`region;image;function;inlined;... count`, what tools for flame graphs read) to
 //! `target/bench/NAME.folded`.
 
 use super::series::Measurement;

@@ -194,7 +194,8 @@ pub(crate) fn stretches_table(report: &Report) -> String {
     table
 }
 
-/// To one decimal: a region contains the loop around its operations, and now and then a timer.
+/// Rounds to one decimal. More would mean nothing, because a region contains the loop around its
+/// operations and sometimes an interrupt of a timer.
 fn round(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }

@@ -103,7 +103,7 @@ fn bars(area: &Area<'_>, lanes: &Lanes<'_>, processor: u16) -> Result<()> {
         let Some(event) = Event::from_number(record.event) else { continue };
         let left = lanes.x(record.time);
         let end = own.get(place + 1).map_or(lanes.start + lanes.length, |(_, next)| next.time);
-        // A pixel less, so that each begins where it can be seen.
+        // Each bar is a pixel shorter, so that the beginning of the next one can be seen.
         area.block((left, top), lanes.x(end) - left - 1, BAR, colour(event))?;
         let row = (0..ROWS).find(|row| ends[*row] < left).unwrap_or(0);
         ends[row] = left + 24;

@@ -94,7 +94,7 @@ fn named(text: &str, begin: &str) -> Vec<String> {
 fn command(code: &str, begin: &str) -> Option<String> {
     let at = code.find(begin)?;
     let before = code[..at].trim();
-    // Before it only a prompt or variables may stand: elsewhere it is prose.
+    // Only a prompt or variables may stand before a command. Otherwise the text is prose.
     if !before.split(' ').all(|word| word.is_empty() || word == "$" || word.contains('=')) {
         return None;
     }

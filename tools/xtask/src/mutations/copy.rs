@@ -16,8 +16,9 @@ pub(super) struct Copy {
 const LEFT_OUT: [&str; 2] = ["target", ".git"];
 
 impl Copy {
-    /// Makes the copy like the tree as it is now. Files that are so already keep their time, so
-    /// that little is built again. There can be several, by name.
+    /// Makes the copy like the tree as it is now. Files that have the right content already keep
+    /// their time stamps, so that little is built again. There can be several copies, with
+    /// different names.
     pub(super) fn make(name: &str) -> Result<Copy> {
         let root = directory().join(name);
         fs::create_dir_all(&root)?;

@@ -1,4 +1,4 @@
-//! `tests/mutations/log`: what came of each patch when it was last tried.
+//! `tests/mutations/log`: the result of each patch when it was last tried.
 
 use anyhow::Result;
 use mac_build::{build, command, tree};
@@ -58,9 +58,9 @@ impl Record {
     }
 }
 
-/// Notes what came of the patch `name`. The file keeps nothing of patches that are not in `all`.
+/// Notes the result of the patch `name`. The file keeps nothing of patches that are not in `all`.
 pub(super) fn note(name: &str, noticed: bool, commit: &str, what: &str, all: &[&str]) -> Result<()> {
-    // Read again: others are tried in another process, perhaps.
+    // Read the file again, because another process may try other patches at the same time.
     let mut record = Record::read();
     record.set(name, noticed, commit, what);
     record.lines.retain(|name, _| all.contains(&name.as_str()));

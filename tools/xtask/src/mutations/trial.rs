@@ -92,8 +92,8 @@ impl Trials {
                 Outcome::Skipped(reason) => Went::NotRun(format!("was skipped: {reason}")),
             },
             None if verdict.announced => Went::Failed(format!("does not end: {failures}")),
-            // Without the patch it comes to the test, so the patch is noticed by all tests of the
-            // suite.
+            // Without the patch the suite reaches this test, and with the patch it does not. So all
+            // tests of the suite notice the patch.
             None => Went::Failed(format!("is not reached: {failures}")),
         };
         Ok(tests.iter().map(went).collect())
@@ -135,7 +135,7 @@ fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run>
         run.suite.tests = Some(tests.len());
     }
     run.machine.elsewhere.insert("kernel".into(), kernel.into());
-    // A kernel that a patch has broken may be at work for ever.
+    // A kernel that a patch has broken may loop for ever, so the time limit is short.
     run.limit = run.quiet * 2;
     run.name = format!("mutation {name}");
     Ok(run)
