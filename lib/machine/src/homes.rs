@@ -1,18 +1,22 @@
-//! Which processor each thread of a program lives on, and what it has had of it.
+//! CPU placement: on which processor each thread of a program lives, and how much processor time it
+//! has used.
 //!
-//! Programs are on all processors, workers on the first ones: usually on all, too. A thread's
-//! messages go to the worker of its processor, or, where there is none, to that of another. A
-//! thread that goes on after an answer may be given another home first: it is with the server
-//! anyway, so that it costs a call of the kernel or two and no interrupt.
+//! Programs run on all processors, workers on the first ones: usually on all, too. A thread's
+//! messages go to the worker of its processor, or, where there is none, to that of another. Before
+//! the server answers a thread, it may give the thread another home. As the thread waits for its
+//! answer anyway, this costs a call of the kernel or two and no interrupt. The home is chosen by
+//! these rules:
 //!
-//! - It stays where it is, if no other program runs there.
-//! - Otherwise it goes to a processor where none does, or, not more often than every few
-//!   milliseconds, to one with fewer.
+//! - A thread stays where it is, if no other program runs there.
+//! - Otherwise it goes to a processor where no program runs, or, not more often than every few
+//!   milliseconds, to one where fewer run.
 //! - A thread of a processor without a worker that often comes after a short time (it makes system
 //!   calls rather than computes) goes to its worker's processor if no program runs there: its calls
 //!   are local there.
-//! - When a worker is about to sleep and a processor has two threads more than another, it *pulls*
-//!   one: recalls it, and it gets its new home when it comes. Where the difference is one, and all
+//! - When a worker is about to sleep and a processor has two threads more than another, the worker
+//!   *pulls* one: it recalls the thread, which gets its new home when its message comes. Where the
+//!   difference is one, and all processors have something to do, a worker pulls a thread ten times
+//!   a second, so that each thread has its turn on the processor with fewer.
 //!   have something to do, that happens ten times a second, so that each has its turn on the
 //!   emptier one.
 //! - A worker that is busy for threads of other processors counts as a thread on its own.
@@ -87,7 +91,7 @@ struct Processor {
     clock: u64,
     /// Ticks for which programs had it.
     used: u64,
-    /// The processor's time at which both were right.
+    /// The processor's time up to which `clock` and `used` count.
     at: u64,
 }
 
@@ -114,7 +118,8 @@ struct Pull {
 /// How busy a worker is for threads of other processors.
 #[derive(Clone, Copy, Default)]
 struct Work {
-    /// Whether it was lately; since when it is measured, and for how long it was.
+    /// Whether it was busy in the last window; when the present window began, and for how many
+    /// ticks of it the worker was busy.
     busy: bool,
     window: u64,
     worked: u64,
@@ -134,7 +139,7 @@ pub(crate) enum Look {
 /// All processors, and which threads live where.
 pub(crate) struct Homes {
     processors: Box<[Processor]>,
-    /// Of each worker.
+    /// How busy each worker is for threads of other processors.
     work: Box<[Work]>,
     /// Thread number of the first entry.
     first: u32,
@@ -203,7 +208,7 @@ impl Homes {
         Ok(Stay { place, home, known, allowed: self.all(), ..Stay::default() })
     }
 
-    /// A worker has worked for a thread, so many ticks until now.
+    /// Notes that a worker has worked for a thread: for `ticks` ticks, until `now`.
     pub(crate) fn work(&mut self, worker: usize, thread: ThreadId, ticks: u64, now: u64) {
         let place = thread.number().wrapping_sub(self.first) as usize;
         let Some(work) = self.work.get_mut(worker) else { return };
@@ -256,7 +261,7 @@ impl Homes {
         }
     }
 
-    /// A thread that runs at one processor and may at the other.
+    /// A thread that runs on processor `from` and may run on `to`.
     fn find(&mut self, from: usize, to: usize) -> Option<ThreadId> {
         let count = self.entries.len();
         let places = (0..count).map(|offset| (self.cursor + offset) % count);
@@ -297,14 +302,14 @@ pub(crate) struct Stay {
     home: usize,
     /// Where the kernel has it, if that is known.
     known: Option<usize>,
-    /// Where it may.
+    /// The mask of processors on which it may live.
     allowed: u64,
     /// Whether it is with its program, and what its processor's clock was when it came there.
     runs: bool,
     since: u64,
-    /// Ticks used before that.
+    /// Ticks that it had used before it came there.
     used: u64,
-    /// Short stays in a row.
+    /// How many of its last stays with its program, in a row, were short.
     short: u8,
     /// When it got its home.
     moved: u64,
@@ -316,7 +321,7 @@ impl Stay {
         self.home
     }
 
-    /// The mask of those that it may live on.
+    /// The mask of processors that it may live on.
     pub(crate) fn allowed(&self) -> u64 {
         self.allowed
     }
@@ -356,7 +361,8 @@ impl Stay {
         self.used + if self.runs { homes.advance(self.home, now).clock - self.since } else { 0 }
     }
 
-    /// Chooses its home, while it does not run. Returns it unless the kernel has it there.
+    /// Chooses the home of this thread, which does not run. Returns the home if the kernel has the
+    /// thread on another processor.
     pub(crate) fn settle(&mut self, homes: &mut Homes, now: Moment<'_>) -> Option<usize> {
         let to = self.choose(homes, now);
         if to != self.home {
@@ -384,7 +390,7 @@ impl Stay {
             let nearer = self.short >= CALLS && rested && may(near) && homes.threads_on(near) == 0;
             return if nearer { near } else { self.home };
         }
-        // At home the worker is at work for this one.
+        // The worker of the thread's own home works for this thread now, so it does not count.
         let load = |processor| {
             homes.load(processor) + usize::from(processor != self.home && now.has_work(processor))
         };
@@ -447,7 +453,7 @@ mod tests {
         stays[3].end(&mut homes, at(2 * REST));
         let Look::Pull(thread) = homes.look(at(2 * REST), 0) else { panic!("two on one processor") };
         assert_eq!(thread.number(), 100);
-        // It is on its way.
+        // The pulled thread has not come yet: no other is pulled.
         assert_eq!(homes.look(at(2 * REST), 0), Look::Later(TURN));
         stays[0].end(&mut homes, at(3 * REST));
         assert_eq!(go(&mut stays[0], &mut homes, at(3 * REST)), 1);
@@ -515,7 +521,8 @@ mod tests {
         assert_eq!(go(&mut stay, &mut homes, at(REST)), 2);
         assert!(!other.allow(&mut homes, 0b0101));
         assert_eq!(go(&mut other, &mut homes, at(REST)), 0);
-        // The same number lives on where it did, but may live anywhere.
+        // A new thread with this number starts at the home of the earlier one, but may live
+        // anywhere.
         stay.end(&mut homes, at(REST));
         let mut again = homes.enter(ThreadId::global(100, 2).unwrap(), true, 2).unwrap();
         assert_eq!((again.home(), again.allowed(), again.settle(&mut homes, at(REST))), (2, 0b1111, None));

@@ -61,7 +61,7 @@ pub(crate) enum Found {
     /// A cached one, at this place; `used`: its registers hold what its last user left; `worker`:
     /// the one that it sends its messages to.
     Parked { thread: ThreadId, place: u32, used: bool, worker: usize },
-    /// None, but a place for one.
+    /// There is no cached thread; a free place for a new one.
     Place(u32),
 }
 
@@ -139,7 +139,8 @@ impl SpaceRecord {
         let mut threads = self.threads.lock();
         for place in &threads.places {
             if let Place::Used(thread) = *place {
-                // None is left out: what it would run in is about to be unmapped.
+                // All of them must stop, because the memory in which they run is about to be
+                // unmapped. Only a thread that has ended cannot be stopped.
                 let _ = kernel::park(thread);
             }
         }

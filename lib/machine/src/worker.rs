@@ -53,7 +53,7 @@ impl Others for NoOthers {
     fn notification(&mut self, _bits: u64) {}
 }
 
-/// What a worker has for the passing of time.
+/// A worker's clocks: its accounting of time, and its alarm.
 struct Clocks {
     meter: Meter,
     alarm: Alarm,
@@ -171,7 +171,8 @@ impl L4Machine {
                 break;
             }
             match meter.received(shared, from) {
-                // A thread that speaks for another says nothing that counts.
+                // A propagated message, which its sender sends in another thread's name: it is
+                // ignored.
                 Some(_) if tag.is_propagated() => {}
                 Some(record) => match record.serve(worker, tag, &words, l4::utcb::message_register) {
                     Delivered::Answer(tag, words) => {
@@ -210,7 +211,8 @@ impl L4Machine {
             Look::Balanced => None,
             Look::Later(time) => Some(now + time),
             Look::Pull(thread) => {
-                // It comes, is answered, and moves. One that has ended need not.
+                // The recalled thread sends a message, and moves when that is answered. A thread
+                // that has ended need not move.
                 let _ = kernel::recall(thread);
                 None
             }
@@ -273,7 +275,8 @@ fn serve_again(
             Some((tag, words)) => Reply { to: record.id, tag, words },
             None => match record.deliver(tasks.index(), tag, &words, l4::utcb::message_register) {
                 Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
-                // Unless it is another's by now, it is ignored there, too.
+                // The caller looks the sender's number up. If it belongs to another thread by now,
+                // that thread gets the message; if not, the caller ignores the message, too.
                 Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
                 Delivered::Event(waker) => return Next::Event(waker),
             },
@@ -287,7 +290,7 @@ fn serve_again(
 
 /// Wakes the task of a thread that has an event.
 fn wake(tasks: &mut Worker<L4Platform>, waker: Option<Waker>) {
-    // First awake: this worker need not be told by a notification what it does itself.
+    // This worker is marked awake first: otherwise the waker would notify it, which is not needed.
     tasks.awake();
     if let Some(waker) = waker {
         waker.wake();

@@ -16,7 +16,7 @@ use root::thread_numbers::ServerIndex;
 use rt::root::Status;
 use x2::{Rights, ThreadId};
 
-/// Whose the frames are that devices may write: no running server's.
+/// The owner of the frames that devices may write: not a running server.
 const DEVICES: ServerIndex = ServerIndex::MAX - 1;
 
 /// The blocks that a server has, or had before it was started again.

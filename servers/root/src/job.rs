@@ -47,7 +47,7 @@ pub(crate) struct Allocate {
     /// Where it begins.
     pub(crate) address: u64,
     pub(crate) pages: u64,
-    /// What it is told, and which share this is, if it is one.
+    /// What the thread is told; for shared memory, the number of the share.
     pub(crate) answer: Answer,
     pub(crate) share: Option<u64>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Release {
     /// Names the space.
     pub(crate) thread: ThreadId,
     pub(crate) address: u64,
-    /// Bytes that are unmapped, and all of them.
+    /// How many bytes are unmapped, and how many there are.
     pub(crate) done: u64,
     pub(crate) size: u64,
     /// What the thread that waits is told.
@@ -67,12 +67,12 @@ pub(crate) struct Release {
     pub(crate) share: Option<u64>,
 }
 
-/// A space has ended, which has left its threads.
+/// A space has ended; its threads have still to be ended.
 pub(crate) struct EndThreads {
     pub(crate) index: usize,
     pub(crate) from: ThreadId,
     pub(crate) threads: Vec<ThreadName>,
-    /// Those that a piece ends.
+    /// The threads that the present piece ends.
     pub(crate) ending: [Option<ThreadName>; THREADS],
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Start {
     pub(crate) index: usize,
     pub(crate) thread: ThreadId,
     pub(crate) entry: u64,
-    /// What it begins with, the next one last.
+    /// The contents of its memory at the start. They are filled in from the end of this list.
     pub(crate) fills: Vec<Fill>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct TakeDown {
     /// Where to look for its threads next.
     pub(crate) cursor: u32,
     pub(crate) ending: [Option<ThreadName>; THREADS],
-    /// Why it could not be started, if that is why.
+    /// Whether it is taken down because it could not be started.
     pub(crate) failed: bool,
 }
 
@@ -109,7 +109,7 @@ impl Job {
 }
 
 impl System {
-    /// What comes next of a job whose last piece, if any, went so.
+    /// What a job does next, given the result of its last piece, if there was one.
     pub(crate) fn advance(&mut self, job: &mut Job, last: piece::Result) -> Next {
         let index = job.index();
         let has_ended = self.servers[index].state == State::Ending;
@@ -230,7 +230,7 @@ impl System {
 }
 
 impl Start {
-    /// The thread whose name is given.
+    /// The start of a server whose first thread has this name.
     pub(crate) fn of(index: usize, name: ThreadName, entry: u64, mut fills: Vec<Fill>) -> Start {
         fills.reverse();
         Start { index, thread: id(name), entry, fills }

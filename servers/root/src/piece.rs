@@ -44,7 +44,7 @@ impl Piece {
         }
     }
 
-    /// Does it.
+    /// Does the piece.
     ///
     /// # Errors
     /// The kernel's reason. Only mapping can fail.

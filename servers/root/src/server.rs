@@ -49,14 +49,14 @@ pub(crate) enum State {
 pub(crate) struct Server {
     pub(crate) configuration: configuration::Server,
     program: Module,
-    /// Those that it may map, in the configuration's order.
+    /// The boot modules that it may map, in the configuration's order.
     pub(crate) modules: Vec<Module>,
     /// Which PCI functions it has, in the configuration's order; none where the machine has no
     /// such.
     pub(crate) functions: Vec<Option<usize>>,
     pub(crate) index: ServerIndex,
     pub(crate) memory: AddressSpace,
-    /// What its devices write, which outlives it.
+    /// The memory that its devices may write; it is kept when the server ends.
     pub(crate) dma: DeviceMemory,
     pub(crate) threads: Quota,
     pub(crate) spaces: Quota,
@@ -178,7 +178,7 @@ impl Server {
         Ok(Start::of(self.index.into(), name, program.entry, fills))
     }
 
-    /// Lets it run, which has its program now, on the first processor.
+    /// Lets the server, which has its program now, run on the first processor.
     ///
     /// # Errors
     /// Why that does not go, as a text to read.
@@ -251,8 +251,8 @@ impl Server {
         self.utcbs.iter_mut().filter(|place| **place == Some(name)).for_each(|place| *place = None);
     }
 
-    /// Takes everything back that the server has, whose threads, and with them its spaces, are
-    /// gone.
+    /// Takes back everything that the server has. Its threads, and with them its spaces, have been
+    /// deleted before.
     pub(crate) fn take_down(&mut self, resources: &mut Resources) {
         resources.silence(self.index);
         resources.spaces.remove_all(self.index);
@@ -266,7 +266,7 @@ impl Server {
     }
 }
 
-/// What of a server's start the kernel has refused.
+/// The text about a step of a server's start that the kernel has refused.
 fn refused(what: &'static str) -> impl Fn(Option<ErrorCode>) -> String {
     move |error| format!("the kernel refused {what}: {error:?}")
 }

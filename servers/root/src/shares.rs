@@ -60,7 +60,7 @@ impl Shares {
             .for_each(|share| share.published = true);
     }
 
-    /// This share, which its maker could not be given, is no more.
+    /// Removes a share that could not be mapped for the server that made it.
     pub(crate) fn withdraw(&mut self, frames: &mut Frames, number: u64) {
         for gone in self.shares.extract_if(.., |share| share.number == number) {
             frames.release(SHARED, &gone.block);

@@ -182,9 +182,9 @@ struct Front {
     back: ThreadId,
     /// Whether the back waits for a piece.
     is_idle: bool,
-    /// What the back is at.
+    /// The job that the back works on.
     current: Option<Job>,
-    /// What it is at in turn with that: what is next of each.
+    /// The jobs that the back works on in turn, each with its next piece.
     queue: VecDeque<(Job, Piece)>,
 }
 
@@ -200,7 +200,7 @@ impl Front {
     fn hear(&mut self, message: Received) -> Answer {
         let request = Request::new(message);
         if request.from.is_local() {
-            // Only the back is of this space.
+            // A local sender is the back: no other thread of root's space calls the front.
             self.is_idle = true;
             let result = request.word(0).map_or(Ok(()), decode);
             if let Some(job) = self.current.take()
@@ -218,7 +218,8 @@ impl Front {
         }
     }
 
-    /// Goes on with a job whose last piece went so: by itself as long as that does not take long.
+    /// Goes on with a job, given the result of its last piece. The front does the next pieces
+    /// itself as long as they fit into `budget`; then the back goes on.
     fn go_on(&mut self, mut job: Job, mut last: piece::Result, mut budget: u64) -> Answer {
         loop {
             match with(|system| system.advance(&mut job, last)) {

@@ -11,8 +11,8 @@ use rt::root::servers;
 /// The version of everything here.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Lines of a name, a tabulator and what there is to say. `bounce`: how system calls are delivered;
-/// `heap`: bytes of the server's own memory that are used, and all of them.
+/// Lines of a name, a tabulator and a value. `bounce`: how system calls are delivered; `heap`:
+/// bytes of the server's own memory that are used, and all of them.
 pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
     let mut text = format!(
         "kernel\tMacadamia {VERSION}, L4 X.2\nprocessor\t{}\nprocessors\t{}\nmemory\t{} KiB\ncalls\t{}\nheap\t{} KiB\t{} KiB\n",
@@ -46,7 +46,7 @@ pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
 /// The moments of the start, in microseconds since the kernel's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
-    /// This server's first.
+    /// This server began.
     pub(crate) begun: u64,
     /// The console's driver was found.
     pub(crate) console: u64,

@@ -54,7 +54,7 @@ pub async fn listen<M: Machine, D: Driver<M>>(
                 None => continue,
                 Some(command) => command,
             };
-            // What was typed before comes before.
+            // The terminal gets what was typed before the command first.
             receive(&terminal, &typed, environment).await;
             typed.clear();
             match command {
@@ -78,7 +78,7 @@ async fn receive(terminal: &Terminal, bytes: &[u8], environment: &dyn Environmen
             let room = until_ready(terminal.driver_queue(), Readiness::WRITE, || {
                 if terminal.can_receive() { Ok(()) } else { Err(NotDone::NotReady) }
             });
-            // Its attempt fails in no other way.
+            // The attempt has no other error than that there is no room.
             let _ = room.await;
         }
     }

@@ -16,7 +16,7 @@ use unix::sync::SpinLock;
 const NAME: &str = "console";
 /// Where the memory lies that is shared with it.
 const AREA: u64 = 0x0500_0000_0000;
-/// The notification bit for news of it; bit 0 is the executor's.
+/// The notification bit by which the driver says that a ring has changed; bit 0 is the executor's.
 const NEWS: u64 = 2;
 
 /// The console's driver, and the tasks that wait for it.
@@ -88,7 +88,7 @@ impl Port {
     }
 }
 
-/// The worker's ear for the driver.
+/// Takes the driver's notifications, which the worker receives.
 pub(crate) struct PortEvents(pub(crate) Arc<Port>);
 
 impl Others for PortEvents {

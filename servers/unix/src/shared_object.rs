@@ -111,7 +111,7 @@ fn image() -> Vec<u8> {
     // A global function, in a section (there is none, but it must not be an undefined one).
     image.extend(words(&[FUNCTION_NAME, 0x0001_0012]));
     image.extend(longs(&[CODE as u64, CODE_SIZE as u64]));
-    // The first symbol has none, the second the second version. The first is the object's own name.
+    // Symbol 0 has no version, symbol 1 has version 2. Version 1 is the object's own name.
     image.extend(half(&[0, 2]));
     for (flag, index, name, next) in [(1, 1, OBJECT_NAME, 28), (0, 2, VERSION_NAME, 0)] {
         let text = NAMES[name as usize..].split(|&byte| byte == 0).next().unwrap_or_default();

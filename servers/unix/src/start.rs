@@ -61,7 +61,7 @@ const LEAST_FILES: u64 = 1 << 16;
 const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
 /// The number of the console as a serial line.
 const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
-/// Its node.
+/// The path of this device's node.
 const LINE_PATH: &[u8] = b"/dev/ttyS0";
 /// Exit statuses of a command that is not there, and of one that cannot be executed, as shells have
 /// them.

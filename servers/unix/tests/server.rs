@@ -185,7 +185,7 @@ fn run(
     run_typing("", arguments, script)
 }
 
-/// The same, with `typed` on the console.
+/// Runs the script, with `typed` as the console's input.
 fn run_typing(
     typed: &str,
     arguments: &[&str],

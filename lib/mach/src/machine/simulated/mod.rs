@@ -105,8 +105,8 @@ impl Simulated {
         Self::with_large_pages(frames, 21)
     }
 
-    /// The same, but its large pages have 2^`large_shift` bytes: less than others, so that small
-    /// tests have many.
+    /// A machine as [`new`](Self::new) makes it, but with large pages of 2^`large_shift` bytes:
+    /// less than on real machines, so that small tests have many.
     pub fn with_large_pages(frames: u32, large_shift: u32) -> Self {
         let mut buddy = Buddy::new(frames).expect("memory for the simulation");
         buddy.donate(0, frames);

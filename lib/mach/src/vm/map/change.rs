@@ -25,7 +25,7 @@ pub struct RegionInfo {
     pub inheritance: Inheritance,
     /// How it is said to be used.
     pub behavior: Behavior,
-    /// What is written here others see.
+    /// Other maps see what is written here.
     pub shared: bool,
     /// Times wired.
     pub wired: u16,
@@ -82,7 +82,7 @@ impl<M: Machine> VmMap<M> {
         now().transpose()
     }
 
-    /// Maps fresh zeros: a valid request.
+    /// Maps fresh zeros. The request has been checked.
     fn map_zeros(&self, state: &mut MapState<M>, request: &MapRequest<M>, size: u64) -> KernResult<u64> {
         if let Some(start) = self.take_up(state, request, size) {
             return Ok(start);

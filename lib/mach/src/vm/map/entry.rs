@@ -45,7 +45,7 @@ pub(super) struct Entry<M: Machine> {
     pub(super) behavior: Behavior,
     /// The object is shared with a copy, and is shadowed before it is written through this entry.
     pub(super) needs_copy: bool,
-    /// The memory is shared: what is written here others see.
+    /// The memory is shared: other maps see what is written here.
     pub(super) shared: bool,
     /// How many times the range is wired.
     pub(super) wired: u16,

@@ -163,7 +163,7 @@ impl<M: Machine> VmMap<M> {
         let entry = state.entries.get_mut(id);
         let Some(object) = &entry.object else { return Ok(Entry { wired: 0, ..entry.clone() }) };
         if matches!(object.state.lock().backing, Backing::Device(..)) {
-            // Devices are not copied: the child has the same.
+            // Device memory is not copied: the child gets the same.
             return Ok(Entry { wired: 0, ..entry.clone() });
         }
         let copied = if entry.shared {

@@ -87,12 +87,12 @@ impl<M: Machine> MapRequest<M> {
         Self { object: Some((object, offset)), copy: true, ..Self::anonymous(size) }
     }
 
-    /// The same, placed so.
+    /// This request with another placement.
     pub fn at(self, placement: Placement) -> Self {
         Self { placement, ..self }
     }
 
-    /// The same, with these rights now.
+    /// This request with these rights at the start.
     pub fn protection(self, protection: Protection) -> Self {
         Self { protection, ..self }
     }
