@@ -261,8 +261,8 @@ async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix:
 }
 
 /// The extended state in a frame: all of it if its description and its end say that it is the
-/// processor's, else the part that every processor has. A frame that we have written is read at
-/// once, one that is cut short by what follows it in parts.
+/// processor's, else the part that every processor has. A frame that we have written is read with
+/// one copy. If it is cut short by what follows it, it is read in parts.
 async fn read_extended<M: Machine>(call: &Call<'_, M>, address: u64) -> unix::Result<Vec<u8>> {
     const LEGACY: usize = 512;
     const MARK: usize = 4;

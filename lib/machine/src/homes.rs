@@ -17,8 +17,6 @@
 //!   *pulls* one: it recalls the thread, which gets its new home when its message comes. Where the
 //!   difference is one, and all processors have something to do, a worker pulls a thread ten times
 //!   a second, so that each thread has its turn on the processor with fewer.
-//!   have something to do, that happens ten times a second, so that each has its turn on the
-//!   emptier one.
 //! - A worker that is busy for threads of other processors counts as a thread on its own.
 //! - When a thread looks for another processor, a worker at work there counts as a thread, too: the
 //!   thread that it works for will go on there. Without this, threads that do little more than call

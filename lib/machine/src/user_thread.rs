@@ -70,10 +70,10 @@ struct State {
     place: Place,
     /// An event that its task has not taken yet.
     event: Option<Event>,
-    /// A message that came while another was being served: the thread does not wait for that one's
-    /// answer any more.
+    /// A message that came while the thread's earlier one was being served: the thread does not
+    /// wait for the answer to the earlier one any more.
     later: Option<Later>,
-    /// The task that waits for one.
+    /// The task that waits for an event.
     waker: Option<Waker>,
     /// The answer that is to be given, and the worker which does that: the one that has the
     /// thread's message.
@@ -86,7 +86,7 @@ struct State {
     /// Where it lives, and for how long it was there; not used with one processor.
     stay: Stay,
     handler: Option<Arc<dyn AtOnce>>,
-    /// The task that serves it, to live where its worker does.
+    /// The task that serves it: it is moved to the thread's worker.
     task: Option<TaskHome>,
 }
 
@@ -344,7 +344,7 @@ impl Record {
         state.place = place;
     }
 
-    /// Starts one that is new; `halted`: it is to be let go later.
+    /// Starts a thread that is new; `halted`: it executes nothing until it is let go.
     fn start(&self, state: &mut State, halted: bool) -> KernResult {
         self.settle(state);
         kernel::start(self.id, halted)?;
@@ -406,7 +406,7 @@ impl Record {
     #[inline(always)]
     fn serve_call(&self, tag: MessageTag, words: &Words) -> Option<u64> {
         let call = event::system_call(tag, words)?;
-        // As above.
+        // No lock is held while the handler runs.
         let value = self.handler()?.call(&call)?;
         self.settle_at_once();
         Some(value)

@@ -128,7 +128,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         }
     }
 
-    /// What it was made with.
+    /// The driver that the server was made with.
     pub fn driver(&self) -> &D {
         &self.driver
     }
