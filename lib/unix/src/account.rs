@@ -57,7 +57,7 @@ const EPOLL_WATCH_BYTES: u64 = 512;
 const INOTIFY_WATCH_BYTES: u64 = 256;
 /// The part of the server's memory that all watches of a user may take.
 const WATCHES_PART: u64 = 16;
-/// The part of what a user may have that is little.
+/// A user has little of the server's memory if it has at most this part of what a user may have.
 const LITTLE_PART: u64 = 64;
 /// Least and most watches of inotify, as on Linux.
 const INOTIFY_WATCHES: core::ops::RangeInclusive<u64> = 8192..=1_048_576;
@@ -165,8 +165,8 @@ impl Account {
         self.user == 0 || sum <= self.settings.server_memory
     }
 
-    /// Whether the user has so little of the server's memory that its programs go on where there is
-    /// little left.
+    /// Whether the user has so little of the server's memory that its programs still get more when
+    /// memory is short.
     pub fn has_little(&self) -> bool {
         self.amount(Kept::ServerMemory) <= self.settings.server_memory / LITTLE_PART
     }
@@ -201,8 +201,8 @@ impl Charge {
         &self.account
     }
 
-    /// Makes it another amount; false, and as it was, if that is more and `allows` does not accept
-    /// what there is then.
+    /// Changes the amount. Returns false and changes nothing if the new amount is more and `allows`
+    /// does not accept what the account would have then.
     pub fn change(&mut self, amount: u64, allows: impl Fn(u64) -> bool) -> bool {
         let changed = match amount.checked_sub(self.amount) {
             Some(more) => self.account.add(self.kept, more, allows),

@@ -100,7 +100,7 @@ impl Credentials {
     /// Most supplementary groups that a process may have.
     pub const MAX_GROUPS: usize = 65536;
 
-    /// The superuser's.
+    /// The superuser's credentials.
     pub fn superuser() -> Credentials {
         Credentials { user: Ids::all(0), group: Ids::all(0), groups: Arc::new([]), no_new_privileges: false }
     }

@@ -106,8 +106,8 @@ errors! {
     EXDEV "Cross-device link",
 }
 
-/// Why an attempt, which never waits, was not done. Nothing has changed in either of the last two
-/// cases.
+/// Why an attempt, which never waits, was not done. [`NotDone::NotReady`] and
+/// [`NotDone::NotResident`] mean that nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NotDone {
     /// It failed.

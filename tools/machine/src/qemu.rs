@@ -130,8 +130,8 @@ impl Machine {
     /// this run.
     pub fn command(&self, scratch: &Path) -> Result<Command> {
         let mut qemu = command::clean(binary()?);
+        // No default devices: their option ROMs have prompts, which only cost time.
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-net", "none"]);
-        // Menus of the firmware and prompts of option ROMs only cost time.
         qemu.args(["-machine", &self.model, "-m", &self.memory, "-smp", &self.cpus.to_string()]);
         match self.accelerator {
             Accelerator::Tcg if self.icount => {

@@ -225,7 +225,8 @@ impl Score {
         Ok(())
     }
 
-    /// A suite that has failed: what comes of it when it is run again, if it is.
+    /// Counts a suite that has failed. If `is_tried` is set, runs it again first: if it passes
+    /// then, it is flaky.
     fn again(
         &mut self,
         failed: Failed,

@@ -43,7 +43,8 @@ pub(crate) fn check() -> Result<()> {
     for (key, limit, places) in limits()? {
         if places.len() > limit {
             more.push(format!("{key}: {} times, {LIST} allows {limit}", places.len()));
-            // Which of them are new can be seen only where there are few.
+            // List the places only if there are few of them. Otherwise the new ones could not be
+            // seen among the old ones.
             more.extend(places.iter().filter(|_| places.len() <= 20).map(|place| format!("    {place}")));
         }
     }
@@ -127,7 +128,7 @@ fn sources(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// With what a line begins in such a file that is a comment.
+/// What a line begins with that is a comment, in a file with this name.
 fn comments_of(name: &str) -> Option<&'static [&'static str]> {
     let (_, extension) = name.rsplit_once('.')?;
     COMMENTS.iter().find(|(extensions, _)| extensions.contains(&extension)).map(|(_, marks)| *marks)

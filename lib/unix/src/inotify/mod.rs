@@ -32,7 +32,7 @@ bitflags! {
         const ATTRIBUTES = 4;
         /// It was closed after it had been open for writing.
         const CLOSE_WRITE = 8;
-        /// It was closed after it had not.
+        /// It was closed after it had been open for reading only.
         const CLOSE_OTHER = 0x10;
         /// It was opened.
         const OPEN = 0x20;
@@ -50,7 +50,7 @@ bitflags! {
         const MOVE_SELF = 0x800;
         /// Events were lost.
         const OVERFLOW = 0x1000;
-        /// The watch is no more.
+        /// The watch was removed.
         const IGNORED = 0x2000;
         /// It happened to a directory.
         const DIRECTORY = 0x4000;

@@ -164,7 +164,7 @@ pub const REGIONS_MAXIMUM: usize = 65530;
 const REGION_BYTES: u64 = 512;
 const CHARGED_TOGETHER: usize = 64;
 
-/// Bytes that so many regions are charged.
+/// The bytes that are charged for `regions` regions.
 fn charged(regions: usize) -> u64 {
     (regions + 1).next_multiple_of(CHARGED_TOGETHER) as u64 * REGION_BYTES
 }

@@ -1,5 +1,5 @@
-//! The children of a process, by what wait and job control ask of them: none of their questions
-//! looks at each child.
+//! The children of a process, indexed by what wait and job control ask of them. So no such question
+//! looks at every child.
 
 use super::Pid;
 use super::records::{Phase, Stop};
@@ -8,7 +8,7 @@ use super::wait::{WaitFor, WaitOptions};
 use crate::signal::{ChildEvent, Signal};
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// What of a child its parent keeps an index of.
+/// The part of a child's state of which its parent keeps an index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChildState {
     group: Pid,

@@ -182,7 +182,7 @@ pub struct Process {
     pub(super) listeners: Vec<Weak<dyn Listener>>,
     /// How often it has replaced its program.
     pub(super) executions: u64,
-    /// How often its parent had when this process was made.
+    /// How often its parent had replaced its program when this process was made.
     pub(super) parent_executions: u64,
     /// See [`ExactPid`].
     pub(super) birth: u64,

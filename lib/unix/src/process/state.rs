@@ -13,8 +13,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-/// What of a process its relatives and its group depend on: family, job control, and how far it has
-/// come.
+/// The part of a process on which its relatives and its group depend: family, job control, and how
+/// far it has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcessState {
     pub(super) parent: Option<Pid>,
@@ -112,7 +112,8 @@ impl Table {
         }
         let (counted, counts) = (self.counted(&old), self.counted(&new));
         if moves {
-            // The new group first: a session stays while a member of it only changes its group.
+            // Join the new group first. So the session does not disappear if its only member
+            // changes its group.
             self.join_group(pid, &new, counts);
             self.leave_group(pid, &old, counted);
         } else if counted != counts {

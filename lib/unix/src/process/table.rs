@@ -56,7 +56,7 @@ pub struct Table {
     pub(super) processes: Records<Process>,
     pub(super) threads: Records<Thread>,
     pub(super) groups: BTreeMap<Pid, Group>,
-    /// Groups whose last supported member is not so any longer ([`Table::telling_orphans`]).
+    /// Groups that have lost their last supported member ([`Table::telling_orphans`]).
     pub(super) orphaned: Vec<Pid>,
     /// How many groups each session has.
     pub(super) sessions: BTreeMap<Pid, usize>,

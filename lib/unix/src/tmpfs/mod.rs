@@ -55,7 +55,7 @@ struct Room {
     limit: u64,
 }
 
-/// The room for so many files.
+/// The room that `files` files take.
 fn room_for(files: u64) -> u64 {
     files.saturating_mul(FILE_ROOM)
 }
