@@ -63,7 +63,7 @@ impl<M: Machine> Linux<M> {
     }
 
     /// Replaces the program of `thread`, as execve does: the way the first process gets its
-    /// program. Errors as those of [`Thread::exec`].
+    /// program. Errors as those of [`unix::thread::Resources::exec`].
     pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<Executed<M>> {
         thread.exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&self.processor, program)).await
     }

@@ -1,7 +1,7 @@
 //! Telling programs what happens to files (inotify(7)).
 //!
 //! A [`Watch`] belongs to a [`Notifier`], which is what a program holds; the watched vnode's
-//! [`Hooks`] have a weak reference to it. Code that does something to a file calls [`happened`] (or
+//! [`Hooks`] have a weak reference to it. Code that does something to a file calls `happened` (or
 //! one of its relatives) afterwards. While there is no watch in the system, that costs one load.
 
 mod notifier;

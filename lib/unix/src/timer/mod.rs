@@ -1,7 +1,7 @@
 //! Timers that send signals (timer_create(2), setitimer(2)).
 //!
 //! One task of the server drives all of them ([`Timers::drive`]): it sleeps until the earliest
-//! deadline in the [`queue`], sends what is due, and is woken when an earlier deadline appears.
+//! deadline in the `queue`, sends what is due, and is woken when an earlier deadline appears.
 
 mod queue;
 
