@@ -86,7 +86,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of the lines of each set in order of use.
+        /// The cache behaves as a list of the lines of each set in order of use does.
         #[test]
         fn behaves_as_lists_in_order_of_use(addresses in proptest::collection::vec(0u64..4096, 1..500)) {
             let mut cache = Cache::new(Geometry { sets: 4, ways: 3, line_log2: 5 });

@@ -79,7 +79,7 @@ fn closing_any_descriptor_of_a_file_gives_its_record_locks_up() {
 }
 
 proptest! {
-    /// Against a map from numbers to files.
+    /// A table behaves as a model does: a map from numbers to files.
     #[test]
     fn a_table_is_a_map(steps in proptest::collection::vec((0u8..4, 0i32..12, 0i32..12), 1..80)) {
         let t = DescriptorTable::new();

@@ -397,8 +397,8 @@ mod tests {
         let mut first =
             Task::new(async move { copy.set(&account(), a, 1, LockKind::Exclusive, range(1, 2)).await });
         first.waits();
-        // The other gives up what the first waits for, and asks for what the first has before that
-        // has gone on.
+        // The second owner gives up the lock that the first waits for. Before the first has gone
+        // on, the second asks for the lock that the first has.
         table.try_set(&account(), b, 2, None, range(1, 2)).unwrap();
         let copy = table.clone();
         let mut second =
@@ -419,7 +419,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model of one cell per byte.
+        /// Locks behave as a model does that has one cell for each byte.
         #[test]
         fn record_locks_match_a_byte_model(
             steps in proptest::collection::vec((0u64..3, 0u8..3, 0u64..16, 1u64..8), 1..40)
@@ -454,7 +454,8 @@ mod tests {
 
     #[test]
     fn a_user_who_has_too_many_can_give_them_up() {
-        // Four locks, for room is asked for two more.
+        // There is memory for five locks. A change asks for room for two more, so there can be
+        // four.
         let user = Account::new(1000, Settings::new(2 * 5 * LOCK_BYTES));
         let table = LockTable::default();
         let set = |kind, start, end| table.try_set(&user, A, 1, kind, range(start, end));

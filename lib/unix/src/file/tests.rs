@@ -172,7 +172,8 @@ fn transfer_between_files_moves_offsets_by_what_was_written() {
     now(transfer(&caller, &from, Some(&mut offset), &to, None, usize::MAX, &mut moved)).unwrap();
     assert_eq!((moved, offset), (10_000, 200_000));
     assert_eq!(w.cat("/to").unwrap(), [&content[..150_000], &content[190_000..]].concat());
-    // To a pipe that fills up: the count says how far it came, also when interrupted.
+    // A transfer to a pipe that fills up: the count says how far it came, also when it is
+    // interrupted.
     let (_read, write) = crate::testing::pipe(OpenFlags::NONBLOCK);
     let (mut offset, mut moved) = (0, 0);
     now(transfer(&caller, &from, Some(&mut offset), &write, None, 100_000, &mut moved)).unwrap();

@@ -216,7 +216,7 @@ fn robust_locks_of_an_ended_thread() {
     waiter.finish().unwrap();
     let words = [0x210, 0x310, 0x410].map(|address| world.memory.get(address).unwrap());
     assert_eq!(words, [LOCK_WAITERS | LOCK_OWNER_DIED, 11, LOCK_OWNER_DIED]);
-    // A list that never ends and one that leads nowhere.
+    // A list that never ends, and a list whose head is not mapped.
     set64(0x300, 0x200);
     now(RobustList { head: 0x100 }.release(&world.futexes, &world.memory, 10));
     now(RobustList { head: 0x9000 }.release(&world.futexes, &world.memory, 10));

@@ -101,7 +101,7 @@ fn contents_are_not_copied_until_written() {
     let mut expected = vec![b'x'; 5000];
     expected[..3].copy_from_slice(b"abc");
     assert_eq!(w.cat("/etc/motd"), Ok(expected));
-    // Cut and grown again: zeros, not the archive's bytes.
+    // A file that is cut and then grown has zeros there, not the archive's bytes.
     now(file.truncate(&w.caller(), 4097)).unwrap();
     now(file.truncate(&w.caller(), 5000)).unwrap();
     assert_eq!(w.cat("/etc/motd").unwrap()[4090..], [vec![b'x'; 7], vec![0; 903]].concat());

@@ -181,9 +181,9 @@ fn remapping() {
     });
 }
 
-/// Moves two pages out of the midst of a region, to `how`, where they become four, while one
-/// request for the server's memory is refused, after `granted` others; whether that succeeds. Pages
-/// and table agree then.
+/// Moves two pages out of the middle of a region to `how`, where they become four. Meanwhile one
+/// request for the server's memory is refused, after `granted` others. Returns whether the move
+/// succeeds. Pages and table must agree afterwards in either case.
 async fn move_with(machine: &Simulated, memory: &Memory<Simulated>, how: Move, granted: u32) -> bool {
     let limits = Limits::default();
     let (at, other) = (0x40_0000, 0x50_0000);
@@ -309,7 +309,7 @@ fn regions_are_limited() {
         while memory.protect(at + (2 * made + 1) * PAGE, PAGE, RO).await.is_ok() {
             made += 1;
         }
-        // Of the last two cuts there was room for one, which was made.
+        // There was room for one of the last two cuts. That one was made.
         assert_eq!(made, (REGIONS_MAXIMUM as u64 - 1) / 2);
         assert_eq!(memory.regions_from(0, usize::MAX).await.len(), REGIONS_MAXIMUM);
         let last = at + 79_000 * PAGE;
@@ -322,7 +322,8 @@ fn regions_are_limited() {
         let map = async || memory.map_new(&anonymous(Place::Hint(0x2000), PAGE), &limits).await;
         assert!(map().await.is_ok(), "a new one may be one too many");
         assert_eq!(map().await, Err(Error::ENOMEM));
-        // What makes none more is done, and what gives some back makes room.
+        // A change that makes no more regions succeeds, and one that gives regions back makes room
+        // for others.
         assert_eq!(memory.protect(at, PAGE, RO).await, Ok(()));
         assert_eq!(memory.unmap(at, 9 * PAGE).await, Ok(()));
         assert!(map().await.is_ok());

@@ -49,7 +49,7 @@ fn a_pipe_without_readers_is_epipe() {
     let mut writer = writing(w, &write, vec![1; 100_000]);
     writer.waits();
     drop(read);
-    // What was written counts; the next write is told.
+    // The write returns the count of what was written before, and the next write fails.
     assert_eq!(writer.finish(), Ok(65536));
     assert_eq!(w.write(&write, b"x"), Err(Error::EPIPE));
     assert!(write.readiness().contains(Readiness::ERROR));
@@ -153,7 +153,8 @@ fn the_pipes_of_a_user_are_limited_together() {
     assert!(matches!(make(&w), Err(Error::ENFILE)), "44 are more than the hard limit");
     assert_eq!(set(&w, &all[0], 4096), Ok(4096), "less is always possible");
     assert!(make(&w).is_ok());
-    // The superuser's privileges lift the limits, but what a pipe counts for is its maker's.
+    // The superuser's privileges lift the limits, but a pipe's capacity is charged to the user that
+    // made the pipe.
     let administrator = w.identity.clone().with(Capability::Administrator);
     let grown = all[1].object_as::<PipeEnd>().unwrap().pipe().set_capacity(&administrator, 1 << 20);
     assert_eq!((grown, account.amount(Kept::PipePages)), (Ok(1 << 20), 42 - 15 + 240));
@@ -248,7 +249,7 @@ fn fifos_opened_without_waiting_or_for_both() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
-    /// What writers write arrives once, in order, small writes in one piece.
+    /// All that writers write arrives once and in order, and small writes arrive in one piece.
     #[test]
     fn a_pipe_is_a_stream(
         writes in proptest::collection::vec(proptest::collection::vec(1usize..9000, 1..12), 1..4),
@@ -313,7 +314,7 @@ fn what_another_reader_has_taken_is_no_end() {
             let mut moved = 0;
             splice(&w.caller(), (&source, None), (&target, None), 9, false, &mut moved).await.map(|()| moved)
         });
-        // It has seen a byte, and waits for room.
+        // The call has seen a byte, and waits for room.
         moving.waits();
         assert_eq!(w.read(&from, 9), Ok(b"a".to_vec()));
         w.read(&output, 65536).unwrap();

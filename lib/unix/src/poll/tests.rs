@@ -58,7 +58,7 @@ fn poll_reports_at_once_or_waits() {
     w.environment.advance(SECOND);
     assert_eq!(task.finish(), 0);
     assert!(start.is_empty(), "nobody stays registered");
-    // A file without readiness is always ready; nothing to wait for just sleeps.
+    // A file without readiness is always ready. Without any files, poll just sleeps.
     w.put("/f", b"");
     let mut watches = [Watch::new(w.open("/f", OpenFlags::READ).unwrap(), Readiness::READ)];
     assert_eq!(now(poll(&*w.environment, &mut watches, None)), 1);
@@ -263,11 +263,11 @@ fn chains_that_grow_at_their_lower_end_end_too() {
     }
     let more = Epoll::create(account());
     assert_eq!(epoll(&lowest).add(3, &more, settings(Readiness::READ, 1)), Err(Error::EINVAL));
-    // A file below so many would be too deep as well; one step higher it is not.
+    // A file below this many instances would be too deep, too. One step higher it is not.
     let (read, _write) = pipe(OpenFlags::empty());
     assert_eq!(epoll(&lowest).add(4, &read, settings(Readiness::READ, 1)), Err(Error::EINVAL));
     assert_eq!(epoll(&chain[4]).add(4, &read, settings(Readiness::READ, 1)), Ok(()));
-    // What is not watched any more does not count.
+    // An instance that is not watched any more does not count.
     epoll(&chain[0]).remove(3, &chain[1]).unwrap();
     assert_eq!(epoll(&lowest).add(3, &more, settings(Readiness::READ, 1)), Ok(()));
 }
@@ -276,7 +276,7 @@ fn chains_that_grow_at_their_lower_end_end_too() {
 fn a_file_is_watched_by_a_bounded_number_of_ways() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
-    // Any number of instances directly.
+    // Any number of instances may watch a file directly.
     let many = layer(std::slice::from_ref(&read), 700);
     w.write(&write, b"x").unwrap();
     assert!(many.iter().all(|instance| instance.readiness() == Readiness::READ));
@@ -396,7 +396,8 @@ fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
     meanwhile("epoll reports", move || assert_eq!(collect(w, &other), [(1, Readiness::READ)]));
     assert_eq!(collect(w, &instance), [(1, Readiness::READ)]);
     assert!(has_happened());
-    // Read out, and written to again at the moment at which it is found not to be ready.
+    // The pipe is emptied. It is written to again at the moment at which it is found not to be
+    // ready.
     w.read(&read, 1).unwrap();
     let end = write.clone();
     meanwhile("epoll reports", move || assert_eq!(w.write(&end, b"b"), Ok(1)));
@@ -425,7 +426,7 @@ fn two_instances_do_not_come_to_watch_each_other_at_once() {
     let place = second.clone();
     meanwhile("epoll may be added", move || {
         let thread = std::thread::spawn(move || epoll(&outer).add(4, &inner, settings(Readiness::READ, 2)));
-        // It goes on now, or waits until the first is done.
+        // The second thread goes on now, or waits until the first one is done.
         (0..10_000).take_while(|_| !thread.is_finished()).for_each(|_| std::thread::yield_now());
         *place.lock().unwrap() = Some(thread);
     });

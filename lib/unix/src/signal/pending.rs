@@ -172,8 +172,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain list: lowest signal first, arrival order within a signal, standard
-        /// signals once.
+        /// The set behaves as a plain list does: lowest signal first, arrival order within a
+        /// signal, standard signals once.
         #[test]
         fn matches_a_model(steps in prop::collection::vec((0u32..4, 1u32..=64, any::<u64>()), 0..200)) {
             let mut pending = PendingSignals::default();

@@ -16,10 +16,10 @@ fn world() -> &'static World {
     Box::leak(Box::new(World::new()))
 }
 
-/// Whether that holds soon. What a message held may be dropped by another test's thread, which is
-/// dropping for all at that moment, and a search for cycles on another thread holds every socket in
-/// flight while it looks: files go a moment after the last close, so tests wait for it as long as a
-/// thread may not have run on a busy machine.
+/// Whether the condition holds soon. Files disappear a moment after the last close, for two
+/// reasons. The files of a message may be dropped by the thread of another test, if that is
+/// dropping files at the moment. And a search for cycles on another thread holds every socket in
+/// flight while it looks. So tests wait, for as long as a thread may not run on a busy machine.
 fn soon(holds: impl Fn() -> bool) -> bool {
     (0..60_000).any(|_| {
         let yes = holds();
@@ -126,7 +126,7 @@ fn ends_and_shutdown() {
     drop(b);
     assert!(a.readiness().contains(Readiness::HANGUP));
     assert_eq!(w.read(&a, 9), Ok(vec![]));
-    // Unread data at the close is a reset, told once.
+    // If data is unread when a side closes, the other side gets a reset, once.
     let (a, b) = pair(w, SocketType::Stream);
     w.write(&a, b"unread").unwrap();
     drop(b);
@@ -397,7 +397,7 @@ fn a_long_chain_is_dropped_without_recursion() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
-    /// What is written is read, in order, whatever the pieces.
+    /// All that is written is read, in order, in whatever pieces.
     #[test]
     fn a_stream_is_a_stream(steps in proptest::collection::vec((any::<bool>(), 1usize..60_000), 1..60)) {
         let w = world();

@@ -102,7 +102,7 @@ fn nothing_can_be_changed() {
     assert_eq!(w.read(&file, 100), Ok(b"-1\n".to_vec()), "from where it was read last");
 }
 
-/// What find's -xdev and mountpoint(1) go by.
+/// The device numbers by which find's -xdev and mountpoint(1) recognise mounts.
 #[test]
 fn it_is_a_file_system_of_its_own() {
     let w = world(1);

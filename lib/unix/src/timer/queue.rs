@@ -46,7 +46,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against a sorted list.
+        /// The queue behaves as a sorted list does.
         #[test]
         fn matches_a_model(steps in prop::collection::vec((any::<bool>(), 0u64..20, any::<prop::sample::Index>()), 0..100)) {
             let mut queue = TimerQueue::default();

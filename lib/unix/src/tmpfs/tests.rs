@@ -178,7 +178,8 @@ fn model_rename(tree: &mut Tree, from: &[u8], to: &[u8], how: u8) -> Result<()> 
 /// words are folded one by one, so that for every first word there is a second one.
 fn names_of_one_summary() -> [String; 3] {
     let sum_behind = |first: &[u8; 8]| summary(&[first.as_slice(), &[0; 8]].concat());
-    // The last step multiplies by an odd number: what comes out differs as what goes in does.
+    // The last step multiplies by an odd number, which can be undone: different inputs have
+    // different results.
     let inverse = |odd: u64| (0..6).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
     let before_last = |first: &[u8; 8]| sum_behind(first).wrapping_mul(inverse(ODD));
     let wanted = before_last(b"a0000000") ^ u64::from_le_bytes(*b"00000000");
@@ -404,7 +405,7 @@ fn readers_of_directories_end_and_miss_nothing() {
         }
         for (name, ..) in batch.entries {
             let name = String::from_utf8(name).unwrap();
-            // As a careless `for f in *; do mv`: every name seen becomes a new one.
+            // As a careless `for f in *; do mv` does: every file that is seen gets a new name.
             if name.starts_with('f') {
                 let new = format!("/n{made}");
                 made += 1;

@@ -367,7 +367,7 @@ fn background_processes_are_stopped() {
     });
     reader.waits();
     assert!(p.sent.lock().unwrap().contains(&(11, FileSignal::BackgroundRead)));
-    // Brought to the foreground, it reads.
+    // When the process is brought to the foreground, it reads.
     let mut leader = TestProcess::new(10, 10, 10);
     leader.set_terminal(Some(s.terminal()));
     struct Knows(TestProcess);
@@ -414,7 +414,7 @@ fn background_processes_are_stopped() {
     assert_eq!(s.terminal().foreground(&leader, false), Ok(11));
     assert_eq!(reader.finish(), Ok(b"line\n".to_vec()));
     now(s.terminal().set_foreground(&leader, 10)).unwrap();
-    // Ignored or orphaned: an error instead of a stop.
+    // If the signal is ignored or the group is orphaned, there is an error instead of a stop.
     process.disregarded = vec![FileSignal::BackgroundRead];
     let mut to = crate::Bytes::empty(9);
     let p = leak(process);
@@ -423,7 +423,8 @@ fn background_processes_are_stopped() {
     orphan.orphaned = true;
     let orphan = leak(orphan);
     assert_eq!(now(s.slave.read(&caller(orphan), &mut to)), Err(Error::EIO));
-    // Writing is stopped only if asked for; changing settings always, unless ignored.
+    // A write from the background stops the process only if the settings say so. A change of
+    // settings always does, unless the signal is ignored.
     let p = leak(background(s));
     assert_eq!(now(s.slave.write(&caller(p), &mut crate::Bytes::of(b"x"))), Ok(1));
     s.change(|t| t.local |= LocalModes::STOP_BACKGROUND);
@@ -545,7 +546,7 @@ fn a_terminal_that_goes_away_hangs_up() {
 }
 
 proptest! {
-    /// Editing a line is what a model with a stack of characters says.
+    /// Editing a line behaves as a model with a stack of characters does.
     #[test]
     fn editing_matches_a_model(keys in proptest::collection::vec(0u8..12, 0..60)) {
         let s = setup();

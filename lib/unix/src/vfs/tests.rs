@@ -192,7 +192,7 @@ fn temporary_files_have_no_name_until_linked() {
     assert_eq!(w.cat("/d/named"), Ok(b"data".to_vec()));
     let exclusive = w.open("/d", RW | OpenFlags::TEMPORARY | OpenFlags::EXCLUSIVE).unwrap();
     assert_eq!(link(&exclusive, b"/d/other"), Err(Error::ENOENT));
-    // What was unlinked does not come back.
+    // A file that was unlinked does not get a name again.
     w.rm("/d/named").unwrap();
     assert_eq!(link(&file, b"/d/again"), Err(Error::ENOENT));
 }

@@ -170,7 +170,8 @@ fn a_process_does_not_multiply_under_a_signal() {
     let (system, init) = system();
     let child = fork(&system, init);
     catch(&system, child, Signal::INT);
-    // It came to the whole group after the call had begun: a child made now would not get it.
+    // The signal came to the whole group after the call had begun. A child that is made now would
+    // not get it.
     kill(&system, init, child, Signal::INT).unwrap();
     assert_eq!(system.with(|t| t.create(child, clone_options())), Err(Error::EINTR));
     assert!(system.with(|t| t.create(child, NewThread { same_process: true, ..clone_options() })).is_ok());

@@ -1,5 +1,5 @@
-//! The table's indexes agree with a look at each process, and their costs do not depend on how many
-//! there are.
+//! The table's indexes agree with a look at each process, and what they cost does not depend on the
+//! number of processes.
 
 use super::*;
 
@@ -144,7 +144,7 @@ fn check(table: &Table) {
     for (session, count) in &table.sessions {
         assert_eq!(table.groups.values().filter(|group| group.session == *session).count(), *count);
     }
-    // More than there are steps that take one.
+    // More ids than the steps of the test can take.
     for id in (1..300).filter_map(Pid::new) {
         assert_eq!(table.ids.is_used(id), table.id_is_used(id), "id {id}");
     }

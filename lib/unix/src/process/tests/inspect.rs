@@ -96,7 +96,7 @@ fn a_process_is_told_from_a_later_one_with_its_id() {
     exit(&system, child, 0);
     assert!(system.with(|t| t.exact_process(exact).is_ok()), "a zombie is still it");
     wait(&system, init, any()).unwrap().unwrap();
-    // All at one time of the clock, until the id comes again.
+    // The clock stands still until the same id is handed out again.
     loop {
         let next = fork(&system, init);
         if next == child {

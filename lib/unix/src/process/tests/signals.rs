@@ -149,7 +149,7 @@ fn process_signals_go_to_a_thread_that_takes_them() {
     kill(&system, init, child, Signal::USR1).unwrap();
     assert_eq!(recalls.0.load(Ordering::Relaxed), 1);
     assert_eq!(go(&system, child), "return");
-    // The one that was chosen exits first; nothing is lost.
+    // The thread that was chosen to take the signal exits first. The signal is not lost.
     system.with(|t| t.exit_thread(second, ExitStatus::Exited(0)));
     system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
     assert_eq!(go(&system, child), "SIGUSR1 return");
