@@ -223,8 +223,20 @@ impl Run {
         let status = status.with_context(|| {
             format!("what the kernel and the servers said is in {}", log_file().display())
         })?;
-        Ok(End::Status(status))
+        ended(status, listens, &self.log).map(End::Status)
     }
+}
+
+/// The status with which the guest ended.
+///
+/// # Errors
+/// It is none of a program's: the terminal has shown nothing, so that not even init has run. The
+/// error has the last lines of the log.
+fn ended(status: i32, listens: bool, log: &Log) -> Result<i32> {
+    if status != 0 && !listens {
+        bail!("the system ended with status {status} before a program ran in it:\n{}", log.last_lines());
+    }
+    Ok(status)
 }
 
 /// Reads what is typed, or what is piped in, on a separate thread, because the read may block for
@@ -279,6 +291,15 @@ mod tests {
 
     fn what_runs(line: &[&str], at_terminal: bool) -> Vec<String> {
         Line::parse_from([&["run"], line].concat()).options.what_runs(at_terminal)
+    }
+
+    #[test]
+    fn a_system_that_ends_before_a_program_runs_shows_its_last_lines() {
+        let mut log = Log::default();
+        log.take(b"unix: no memory\r\nguest: status 16\r\n");
+        let error = ended(16, false, &log).unwrap_err().to_string();
+        assert!(error.contains("status 16") && error.contains("\n  unix: no memory\n"), "{error}");
+        assert_eq!((ended(3, true, &log).unwrap(), ended(0, false, &log).unwrap()), (3, 0));
     }
 
     #[test]

@@ -292,7 +292,7 @@ impl Log {
     }
 
     /// What was printed last, a line to a line.
-    fn last_lines(&self) -> String {
+    pub(crate) fn last_lines(&self) -> String {
         let partial = String::from_utf8_lossy(&self.partial);
         let lines: Vec<&str> = self.last.iter().map(String::as_str).chain([partial.trim_end()]).collect();
         format!("  {}", lines.join("\n  ").trim_end())
