@@ -11,7 +11,7 @@
 
 use crate::{command, tree};
 use anyhow::{Context, Result, bail};
-use serde::Deserialize;
+use cargo_metadata::MetadataCommand;
 use std::path::{Path, PathBuf};
 
 /// What a package is to the build.
@@ -53,68 +53,39 @@ pub fn of(cargo: &Path, manifest: &Path) -> Result<Vec<Package>> {
     parse(&said).with_context(|| format!("reading {}", manifest.display()))
 }
 
-#[derive(Deserialize)]
-struct RawMetadata {
-    packages: Vec<RawPackage>,
-}
-
-#[derive(Deserialize)]
-struct RawPackage {
-    name: String,
-    manifest_path: PathBuf,
-    targets: Vec<RawTarget>,
-    #[serde(default)]
-    dependencies: Vec<RawDependency>,
-    metadata: Option<serde_json::Value>,
-}
-
-#[derive(Deserialize)]
-struct RawDependency {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct RawTarget {
-    name: String,
-    kind: Vec<String>,
-}
-
 fn parse(json: &str) -> Result<Vec<Package>> {
-    let raw: RawMetadata = serde_json::from_str(json)?;
-    raw.packages.into_iter().map(Package::try_from).collect()
+    MetadataCommand::parse(json)?.packages.iter().map(package).collect()
 }
 
-impl TryFrom<RawPackage> for Package {
-    type Error = anyhow::Error;
-
-    fn try_from(raw: RawPackage) -> Result<Package> {
-        let ours = raw.metadata.as_ref().and_then(|metadata| metadata.get("macadamia"));
-        let kind = match ours.and_then(|ours| ours.get("kind")).and_then(|kind| kind.as_str()) {
-            None if ours.is_none() => Kind::Host,
-            Some("kernel") => Kind::Kernel,
-            Some("program") => Kind::Program,
-            other => {
-                bail!("package {}: metadata.macadamia.kind is {other:?}, not kernel or program", raw.name)
-            }
-        };
-        let binaries = raw
-            .targets
-            .into_iter()
-            .filter(|target| target.kind.iter().any(|kind| kind == "bin"))
-            .map(|target| target.name)
-            .collect();
-        let model_checked = raw.dependencies.iter().any(|dependency| dependency.name == "loom");
-        let directory = raw.manifest_path.parent().map(PathBuf::from).unwrap_or_default();
-        Ok(Package { name: raw.name, kind, directory, binaries, model_checked })
-    }
+fn package(found: &cargo_metadata::Package) -> Result<Package> {
+    let ours = found.metadata.get("macadamia");
+    let kind = match ours.and_then(|ours| ours.get("kind")).and_then(|kind| kind.as_str()) {
+        None if ours.is_none() => Kind::Host,
+        Some("kernel") => Kind::Kernel,
+        Some("program") => Kind::Program,
+        other => {
+            bail!("package {}: metadata.macadamia.kind is {other:?}, not kernel or program", found.name)
+        }
+    };
+    let binaries = found.targets.iter().filter(|target| target.is_bin());
+    Ok(Package {
+        name: found.name.to_string(),
+        kind,
+        directory: found.manifest_path.parent().map(Into::into).unwrap_or_default(),
+        binaries: binaries.map(|target| target.name.clone()).collect(),
+        model_checked: found.dependencies.iter().any(|dependency| dependency.name == "loom"),
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const PACKAGE: &str = r#"{"packages":[{"name":"p","manifest_path":"/tree/p/Cargo.toml","metadata":METADATA,
-        "targets":[{"name":"one","kind":["bin"]},{"name":"p","kind":["lib"]}]}]}"#;
+    const PACKAGE: &str = r#"{"version":1,"workspace_root":"/tree","workspace_members":[],
+        "target_directory":"/tree/target","packages":[{"name":"p","version":"1.0.0","id":"p","features":{},
+        "dependencies":[],"manifest_path":"/tree/p/Cargo.toml","metadata":METADATA,"targets":[
+        {"name":"one","kind":["bin"],"crate_types":["bin"],"src_path":"/tree/p/one.rs"},
+        {"name":"p","kind":["lib"],"crate_types":["lib"],"src_path":"/tree/p/lib.rs"}]}]}"#;
 
     fn with(metadata: &str) -> Result<Vec<Package>> {
         parse(&PACKAGE.replace("METADATA", metadata))
