@@ -1,7 +1,7 @@
 //! Device memory: what root's configuration gives the server, which it has in one place of its own
 //! space, so that it can enter the pages into programs' spaces. It never touches them itself.
 //!
-//! How a page is cached is what root's and sigma0's page says; [`mach::machine::Caching`] changes
+//! A page is cached as in root's and sigma0's mappings of it; [`mach::machine::Caching`] changes
 //! nothing.
 
 use alloc::vec::Vec;

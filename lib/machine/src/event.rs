@@ -56,7 +56,8 @@ pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64
         return Some((Origin::PageFault, Event::PageFault(PageFault { address, access, ip: words[1] })));
     }
     match protocol::of(tag) {
-        // Programs have no ports: what the processor would have raised.
+        // Programs have no ports, so this becomes the exception that the processor would have
+        // raised.
         protocol::IO_PAGE_FAULT if count == 2 => {
             let exception = ProcessorException { vector: GENERAL_PROTECTION, error: 0, ip: words[1] };
             Some((Origin::PageFault, Event::Exception(exception)))
@@ -184,7 +185,7 @@ mod tests {
         let message = UserMessage { label: 77, count: 2, words: [9, 8, 0, 0, 0, 0, 0] };
         let event = Some((Origin::Message, Event::Message(message)));
         assert_eq!(decoded(MessageTag::new(77, 2, 0), words), event);
-        // Too short or too long for what their labels say they are.
+        // These messages are too short or too long for their labels.
         for (label, count) in [
             (SYSTEM_CALL_LABEL, 6),
             (protocol::label(protocol::PAGE_FAULT, 2), 1),

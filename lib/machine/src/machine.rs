@@ -49,8 +49,8 @@ pub(crate) enum Doomed {
     Space(Space),
 }
 
-/// A thread of the kernel for a [`UserThread`], its place in its space, and whether it has belonged
-/// to another before.
+/// A thread of the kernel for a [`UserThread`], its place in its space, and whether an earlier
+/// [`UserThread`] has had it.
 struct Taken {
     thread: ThreadId,
     place: u32,
@@ -83,11 +83,11 @@ pub(crate) struct Shared {
     pub(crate) lent: Box<[Lent]>,
     /// Bytes of a thread's extended state, at most.
     pub(crate) extended_size: usize,
-    /// Bytes of heap that may be reserved, and that are.
+    /// Bytes of heap that may be reserved, and bytes that are reserved.
     pub(crate) heap: usize,
     pub(crate) reserved: AtomicUsize,
-    /// Time-stamp counter and clock at the start: what a tick is, is what has become of both since
-    /// then.
+    /// Time-stamp counter and clock at the start. The length of a tick follows from how far both
+    /// have come since then.
     pub(crate) epoch: (u64, u64),
 }
 
@@ -95,8 +95,8 @@ pub(crate) struct Shared {
 pub struct HeapFrames(Arc<Shared>);
 
 impl HeapFrames {
-    /// The part of the frames that is not lent, so that what ends a program for its memory finds
-    /// some.
+    /// The part of the frames that is not lent, so that the OOM killer finds some when it ends a
+    /// program.
     const KEPT_PART: u32 = 64;
 
     fn kept(&self) -> u32 {
@@ -218,7 +218,7 @@ impl Shared {
     }
 }
 
-/// What root's refusal means to the library.
+/// The library's error for a status with which root refuses.
 fn refused(status: Status) -> KernError {
     match status {
         Status::QuotaExceeded | Status::NoMemory => KernError::ResourceShortage,
@@ -295,7 +295,7 @@ impl L4Machine {
         Ok(thread)
     }
 
-    /// A thread that was left over in the space, as if new; or a new one.
+    /// A cached thread of the space, made like new; or a new one.
     fn find_or_make(&self, space: &Space, worker: usize) -> KernResult<Taken> {
         let handler = self.0.executor.platform().worker(worker);
         let record = &space.0;
@@ -421,7 +421,7 @@ impl Machine for L4Machine {
         &PAGE_SHIFTS
     }
 
-    /// Asks root.
+    /// Asks root for a new space.
     async fn pmap_create(&self) -> KernResult<Pmap> {
         let shared = &self.0;
         shared.admit()?;
@@ -440,7 +440,7 @@ impl Machine for L4Machine {
             let (handle, anchor) = root::create(&description, handler).map_err(refused)?;
             let record = SpaceRecord::new(handle, anchor, worker, shared.layout.threads());
             record.inspect_err(|_| {
-                // Just made.
+                // Root has just made this space, and no thread of a program has run in it.
                 let _ = root::delete(handle);
             })
         };
@@ -471,7 +471,7 @@ impl Machine for L4Machine {
         ] = changes
             && !protection.is_empty()
         {
-            // What most faults end with.
+            // The short path: most faults end with one page that is entered.
             pmap.entered.store(true, Ordering::Relaxed);
             let target = Fpage::memory(address, PAGE_SHIFT).with_rights(changes::rights(protection));
             let item = MapItem::new(MapOperation::Map, target, 1, self.0.pool.address(frame));
@@ -577,8 +577,8 @@ impl Machine for L4Machine {
         self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// Served by the calling worker, of priority 100 (or that of a thread of the space that has
-    /// ended). Asks root unless a thread of the space has been left over.
+    /// The new thread is served by the calling worker. It has priority 100, or that of the cached
+    /// thread that it is. Root is asked only if the space has no cached thread.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
         self.make_thread(space)
     }

@@ -81,7 +81,7 @@ impl AddressSpace {
         self.quota.used()
     }
 
-    /// How much of it there may be.
+    /// How much memory of its own the server may have, in bytes.
     pub(crate) fn limit(&self) -> u64 {
         self.quota.used() + self.quota.left()
     }
@@ -124,17 +124,18 @@ impl AddressSpace {
         initially: Initially,
     ) -> Result<Fill, Status> {
         self.check_free(address, size)?;
-        // A pool is for what the server maps into its own spaces, which may be code.
+        // The server maps pages of such a pool into the spaces that it owns. They may hold code
+        // there.
         let rights = if initially == Initially::AsItIs { Rights::ALL } else { Rights::READ_WRITE };
         Ok(self.reserve_memory(frames, thread, address, size / PAGE, initially, rights)?)
     }
 
-    /// The region at `address` is as it was asked for.
+    /// The region at `address` is complete: it is mapped as it was asked for.
     pub(crate) fn settle(&mut self, address: u64) {
         self.regions.entry(address).and_modify(|region| region.settled = true);
     }
 
-    /// All regions are as they were asked for.
+    /// All regions are complete: they are mapped as they were asked for.
     pub(crate) fn settle_all(&mut self) {
         self.regions.values_mut().for_each(|region| region.settled = true);
     }
@@ -209,12 +210,12 @@ impl AddressSpace {
         regions.any(|region| matches!(region.content, Content::Borrowed(start) if start == physical))
     }
 
-    /// Counts `size` bytes against the quota that are not this space's alone.
+    /// Counts against the quota `size` bytes of memory that other spaces have, too.
     pub(crate) fn reserve(&mut self, size: u64) -> Result<(), Status> {
         self.quota.take(size).map_err(|_| Status::QuotaExceeded)
     }
 
-    /// Counts them no more.
+    /// Takes back what [`reserve`](Self::reserve) counted.
     pub(crate) fn give_back(&mut self, size: u64) {
         self.quota.give_back(size);
     }

@@ -6,13 +6,13 @@ use x2::{Fpage, PortRange};
 /// What ended a server.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    /// It asked for that, with this status.
+    /// The server asked for its end, with this status.
     Exit(u64),
-    /// An access to an address where it has nothing, by the instruction there.
+    /// The instruction at `ip` accessed an address where the server has no memory.
     Fault { address: u64, ip: u64 },
-    /// An exception of this number, at that instruction.
+    /// The instruction at `ip` raised an exception of this number.
     Exception { number: u64, ip: u64 },
-    /// The use of ports that it does not have, an fpage, by the instruction there.
+    /// The instruction at `ip` used ports, an fpage, that the server does not have.
     Ports { fpage: u64, ip: u64 },
     /// It could not be started.
     NotStarted,

@@ -13,7 +13,7 @@ use x2::{ErrorCode, ThreadId};
 #[derive(Clone, Copy)]
 pub(crate) struct Waiter {
     thread: ThreadId,
-    /// Root's thread that it waits for an answer of.
+    /// The thread of root's that it has asked, and whose answer it waits for.
     asked: ThreadId,
     /// The server.
     index: usize,
@@ -67,7 +67,7 @@ impl System {
         }
     }
 
-    /// A server's threads have ended: none of them waits.
+    /// A server's threads have ended: removes those of them that have waited.
     pub(crate) fn forget_waiters(&mut self) {
         self.waiters.retain(|waiter| self.resources.numbers.owner(name(waiter.thread)).is_some());
     }
@@ -78,7 +78,8 @@ impl System {
 }
 
 impl Waiter {
-    /// It waits for the thread that it has asked; one that no longer waits has nothing to be told.
+    /// The answer comes in the name of the thread that was asked. If the receiver no longer waits,
+    /// it gets none.
     fn answer(&self, answer: Message) {
         let here = self.asked == utcb::my_global_id();
         let answer = if here { answer } else { answer.propagated_for(self.asked) };

@@ -56,7 +56,7 @@ impl Server {
         if !resources.is_own(self.index, handler) {
             return Err(Status::InvalidArgument);
         }
-        // No limit is more than any share.
+        // The word of "no limit" is larger than that of any share.
         if self.configuration.kernel_memory.is_some_and(|share| wanted.kernel_memory.word() > share.word()) {
             return Err(Status::QuotaExceeded);
         }

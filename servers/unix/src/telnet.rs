@@ -32,7 +32,7 @@ pub(crate) enum Input {
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     state: State,
-    /// What a subnegotiation said so far; how much, which may be more than is kept.
+    /// The bytes of the present subnegotiation, and how many came, which may be more than are kept.
     said: [u8; LONGEST],
     length: usize,
 }

@@ -11,8 +11,8 @@ use mach::thread::Exception;
 use mach::vm::VmMap;
 use unix::thread::Thread;
 
-/// What a thread's machine serves without its task: faults that its memory has all it takes for,
-/// and calls that need not wait.
+/// Serves, without the thread's task, page faults for which the memory system has all that it
+/// needs, and system calls that need not wait.
 struct Quick<M: Machine, D: Driver<M>> {
     map: Arc<VmMap<M>>,
     server: Weak<Server<M, D>>,

@@ -41,7 +41,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     pub(crate) async fn serve_traced(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next<M> {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
         let text = describe(thread, request).await;
-        // What does not come back (or much later) is seen at its beginning, too.
+        // A call that does not return, or only much later, is shown at its beginning, too.
         let name = abi_linux::name(request.number).unwrap_or("");
         if matches!(name, "exit" | "exit_group" | "execve" | "rt_sigreturn" | "wait4" | "pause") {
             self.driver.log(format_args!("[{pid}.{tid}] {text} ..."));

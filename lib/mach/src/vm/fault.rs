@@ -71,8 +71,8 @@ pub(super) struct Found<'a, M: Machine> {
 pub(super) struct Around<'a, M: Machine> {
     state: &'a mut ObjectState<M>,
     index: u64,
-    /// The pages of the top object and the place of the one found, if it was found below: what is
-    /// there hides ours.
+    /// If the page was found below the top object: the top object's pages, and the place of the
+    /// found page among them. A page that is there hides the one of the object below.
     hidden_by: Option<(&'a PageIndex, u64)>,
     /// Rights with which a clean, and a dirty, neighbour may be mapped.
     clean: Protection,
@@ -191,7 +191,7 @@ pub(super) fn resolve<M: Machine, R>(
     resolve_other(vm, target, access, top, use_page)
 }
 
-/// As [`resolve`], for pages that are not fresh, or not to be had so easily; the object is locked.
+/// As [`resolve`], for pages that [`fresh_page`] does not make; the object is locked.
 #[inline(never)]
 pub(super) fn resolve_other<M: Machine, R>(
     vm: &Arc<Vm<M>>,
@@ -226,7 +226,8 @@ pub(super) fn resolve_other<M: Machine, R>(
         return use_top(vm, target, top, write, Origin::Resident, use_page);
     }
 
-    // Below: hand over hand, so that no page moves past us.
+    // The objects below: each is locked before the one above it is unlocked, so that no page moves
+    // past this walk to the object above.
     let mut below: Option<OwnedSpinGuard<VmObject<M>, ObjectState<M>>> = None;
     let mut index = target.index;
     let mut between_is_empty = true;

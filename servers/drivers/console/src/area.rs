@@ -1,4 +1,4 @@
-//! What driver and client share.
+//! The memory that driver and client share.
 
 use crate::ring::Ring;
 use core::sync::atomic::AtomicU32;

@@ -60,8 +60,8 @@ impl Output {
         count
     }
 
-    /// Asks for a notification when the driver has sent something. Look once more afterwards: what
-    /// it sent before is not told.
+    /// Asks for a notification when the driver has sent something. The caller has to look for room
+    /// once more after this: for bytes that were sent before, there is no notification.
     pub fn wait(&self) {
         self.ring.wait_for_reader();
     }
@@ -93,7 +93,7 @@ impl Input {
     }
 }
 
-/// A driver that is gone is not there to be told; the rings stand still then.
+/// If the driver has ended, the notification fails; the rings stand still then.
 fn notify(driver: ThreadId) {
     let _ = extension::notify(driver, WORK);
 }

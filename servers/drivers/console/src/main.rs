@@ -46,7 +46,7 @@ struct Client {
     area: &'static Area,
     output: Reader<'static, OUTPUT>,
     input: Writer<'static, INPUT>,
-    /// It has something to be told.
+    /// There is something of which the client has not been notified yet.
     news: bool,
 }
 
@@ -75,7 +75,7 @@ impl Line for Client {
 }
 
 impl Client {
-    /// Tells the client what there is to tell. Whether it is still there.
+    /// Notifies the client if there is something new. False: the client has ended.
     fn tell(&mut self) -> bool {
         let has_room = self.output.available() <= OUTPUT / 2;
         if !(self.news || has_room && self.output.take_waiting()) {

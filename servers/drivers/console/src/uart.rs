@@ -51,7 +51,7 @@ const REQUEST_TO_SEND: u8 = 2;
 const LOOPBACK: u8 = 0x10;
 const DATA_READY: u8 = 1;
 const TRANSMITTER_EMPTY: u8 = 0x20;
-/// What a port that does not exist answers.
+/// What is read from the registers of a port that does not exist.
 const NOBODY: u8 = 0xff;
 
 /// How often [`Uart::serve`] looks for more work: hardware that always has some must not keep the

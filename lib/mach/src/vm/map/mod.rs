@@ -276,7 +276,8 @@ impl<M: Machine> VmMap<M> {
         (state.size, state.recent) = (0, Recent::Nothing);
         for (size, entry) in state.entries.drain() {
             if entry.wired > 0 {
-                // What is shared lives on.
+                // Shared pages stay in memory for other maps, so this map's wiring of them must
+                // end.
                 self.unwire_pages(&entry, size);
             }
         }
@@ -329,7 +330,7 @@ impl<M: Machine> VmMap<M> {
 
     /// Reserves memory for `count` more entries, so that so many can be added without failure.
     fn reserve_entries(&self, state: &mut MapState<M>, count: usize) -> KernResult {
-        // Two more: for the cuts that may come before these are added.
+        // Two more than `count`: cuts of entries may come before these are added.
         state.entries.reserve(count + 2).map_err(|_| KernError::ResourceShortage)?;
         if self.vm.machine().reserve_memory(count * EntryTree::<Entry<M>>::NODE_BYTES) {
             Ok(())
