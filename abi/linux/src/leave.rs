@@ -16,11 +16,11 @@ use unix::thread::{Executed, Thread};
 /// The registers with which a thread is about to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
-    /// Those that it has.
+    /// The registers that it has.
     Unchanged,
-    /// Those that it has, and the result of its call in RAX.
+    /// The registers that it has, but the result of its call in RAX.
     Result(u64),
-    /// These.
+    /// These registers.
     All(ThreadState),
 }
 
@@ -42,15 +42,16 @@ impl Registers {
 
 /// What a server has to do with a thread now.
 pub enum Next<M: Machine> {
-    /// Let its program go on after its call, with this result. From now on only
-    /// [`unix::process::Control::recall`] reaches it, here and below.
+    /// Let its program go on after its call, with this result. From now on the thread can be
+    /// reached only by [`unix::process::Control::recall`]. That holds for the other kinds below,
+    /// too.
     Return(u64),
     /// Let its program go on where it was: try again what faulted, or go on where it was recalled.
     Resume,
     /// Let its program run with these registers.
     Run(Box<ThreadState>),
-    /// The same, but of another thread: the process has a new program, and the old thread has
-    /// ended.
+    /// Let the program of another thread run with these registers: the process has a new program,
+    /// and the old thread has ended.
     RunNew(Arc<Thread<M>>, Box<ThreadState>),
     /// Nothing: it has ended.
     Ended,

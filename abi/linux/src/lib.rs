@@ -81,7 +81,8 @@ impl<M: Machine> Linux<M> {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
             Some(Err(Stop::Outcome(outcome))) => outcome,
-            // Its end is found out about on the way back.
+            // The thread has to end. [`Linux::leave`] sees that before the program goes on, so this
+            // result is not used.
             None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
         }
     }

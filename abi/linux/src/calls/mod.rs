@@ -38,8 +38,8 @@ fn boxed<F: Future<Output = Done>>(call: F) -> core::pin::Pin<alloc::boxed::Box<
 /// Makes [`dispatch`] and [`is_served`] of one list.
 macro_rules! table {
     ($call:ident, $number:ident: $($($name:ident)|+ => $work:expr,)*) => {
-        /// Finds and runs the call. What is not here does not exist: `ENOSYS`, and a line in the
-        /// log.
+        /// Finds and runs the call. A number that is not in the table is no call: `ENOSYS`, and a
+        /// line in the log.
         #[expect(non_upper_case_globals, reason = "calls go by their own names")]
         pub(crate) async fn dispatch<M: Machine>($call: &Call<'_, M>, $number: u64) -> Done {
             match $number {
@@ -372,14 +372,14 @@ fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
 pub(crate) fn needs_little(number: u64) -> bool {
     matches!(
         number,
-        // What gives something back, or ends.
+        // Calls that give something back, or end a process or thread.
         exit | exit_group | close | close_range | munmap | kill | tkill | tgkill | wait4 | waitid | shutdown
             | timer_delete | inotify_rm_watch | rmdir | unlink | unlinkat | ftruncate | umount2 | reboot
-            // What a program does to go on.
+            // Calls that a program needs to go on.
             | read | readv | pread64 | write | writev | pwrite64 | lseek | rt_sigreturn | rt_sigaction
             | rt_sigprocmask | sigaltstack | futex | nanosleep | clock_nanosleep | restart_syscall | pause
             | sched_yield | set_tid_address | arch_prctl
-            // What only asks.
+            // Calls that only ask for something.
             | getpid | gettid | getppid | getuid | geteuid | getgid | getegid | clock_gettime | gettimeofday
             | times | getrusage | uname | sysinfo | fstat | syslog
     )

@@ -283,7 +283,7 @@ pub(crate) async fn times<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(ticks(call.system().environment.monotonic()))
 }
 
-/// The processes that getpriority and setpriority mean.
+/// The processes that the arguments of getpriority and setpriority name.
 fn priority_targets<M: Machine>(call: &Call<'_, M>) -> Result<Vec<Pid>> {
     let number = call.int(1);
     let targets = match call.uint(0) {
@@ -326,7 +326,7 @@ pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
             Ok(())
         })
     };
-    // One that may not be changed does not keep the others from it.
+    // A process that the caller may not change does not prevent the change of the others.
     let mut result = Ok(0);
     for pid in priority_targets(call)? {
         result = set(pid).map_or_else(|error| Err(error.into()), |()| result);
@@ -346,8 +346,8 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_CHILD_SUBREAPER: u32 = 37;
     const SET_NO_NEW_PRIVS: u32 = 38;
     const GET_NO_NEW_PRIVS: u32 = 39;
-    // What is asked of these is always the same here: nothing is kept, secured, filtered or
-    // measured.
+    // The answers to these requests are always the same here: capabilities are never kept, and
+    // nothing is secured, filtered or measured.
     const GET_KEEP_CAPABILITIES: u32 = 7;
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;

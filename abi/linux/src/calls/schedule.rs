@@ -1,5 +1,6 @@
-//! Scheduling: processors, policies and priorities. Programs may ask for all of it; what they may
-//! set is what is so.
+//! Scheduling: processors, policies and priorities. Programs may ask for all of these, and may
+//! change the processors. The policy and its priority cannot be changed: a program may only set
+//! those that it has.
 
 use super::process::{check_schedule, id};
 use crate::call::{Call, Done};

@@ -20,7 +20,7 @@ use crate::KernResult;
 pub enum Event {
     /// It has made a system call of another system.
     SystemCall(SystemCall),
-    /// It has accessed memory that is not mapped so.
+    /// It has accessed memory that is not mapped, or not for this kind of access.
     PageFault(PageFault),
     /// It has caused a processor exception.
     Exception(ProcessorException),
@@ -28,7 +28,7 @@ pub enum Event {
     Recalled,
     /// It has sent a message itself (by an emulation library).
     Message(UserMessage),
-    /// It is gone: there will be no other event.
+    /// It has ended: there will be no other event.
     Ended,
 }
 
@@ -153,8 +153,8 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// Lets `handler` serve what needs no wait, from now on.
     fn serve_at_once(&self, handler: Arc<dyn AtOnce>);
 
-    /// Says that what awaits the events of `other` awaits this one's from now on: the two are
-    /// served in the same place.
+    /// Says that the task which awaits the events of `other` awaits this context's events from now
+    /// on: the two are served on the same worker.
     fn succeed(&self, other: &Self) {
         let _ = other;
     }

@@ -67,9 +67,9 @@ pub enum Caching {
     /// Write-back, as ordinary memory.
     #[default]
     Default,
-    /// Not at all: registers of devices.
+    /// Not cached: registers of devices.
     Uncached,
-    /// Not, but writes are combined: frame buffers.
+    /// Not cached, but writes are combined: frame buffers.
     WriteCombined,
 }
 
@@ -196,7 +196,8 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Atomically loads the aligned word at `offset` of a frame.
     fn load_u32(&self, frame: Frame, offset: usize) -> u32;
 
-    /// Atomically replaces the aligned word at `offset` if it is `current`; the old value tells.
+    /// Atomically replaces the aligned word at `offset` if it is `current`. The result holds the
+    /// old value.
     fn compare_exchange_u32(&self, frame: Frame, offset: usize, current: u32, new: u32) -> Result<u32, u32>;
 
     /// Takes the rights outside `protection` from every mapping of these frames, in every address
@@ -207,7 +208,7 @@ pub trait Machine: Send + Sync + Sized + 'static {
     fn frames_status(&self, frames: &[Frame], status: &mut [PageStatus]);
 
     /// Sets aside `bytes` of the server's own memory for a structure about to be made; false when
-    /// its limit is reached. What is granted here the allocator must be able to deliver.
+    /// its limit is reached. The allocator must be able to deliver all that is granted here.
     fn reserve_memory(&self, bytes: usize) -> bool;
 
     /// Gives back what [`reserve_memory`](Self::reserve_memory) granted.

@@ -1,9 +1,9 @@
 //! Threads: what runs in a task.
 //!
-//! A thread is one execution context of the machine with what Mach wants of it: it runs when
-//! neither it nor its task is suspended. An operation changes what is wanted and brings the context
-//! in line, under one lock. Nothing of that is on the way of an event and its answer: they are
-//! between the context and the task that serves it.
+//! A thread is one execution context of the machine, together with what Mach wants of it: it runs
+//! when neither it nor its task is suspended. An operation changes what is wanted, and then makes
+//! the context as it is wanted, under one lock. An event and its answer do not take this lock: they
+//! pass between the context and the task that serves it.
 
 mod exception;
 mod schedule;
@@ -25,7 +25,7 @@ use crate::task::Task;
 use crate::{KernError, KernResult};
 use schedule::Usage;
 
-/// What the context was told.
+/// The values that the context has been given.
 #[derive(Default)]
 struct Told {
     runs: bool,
@@ -42,7 +42,7 @@ struct Wanted<M: Machine, P: Personality<M>> {
     usage: Usage,
     handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
-    /// Chosen when the machine is first told.
+    /// `None` until the context is first given one.
     processor: Option<usize>,
     told: Told,
 }
@@ -216,8 +216,8 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
     /// # Errors
     /// `Terminated`. `InvalidArgument`: it runs, or a state that no program may have.
     pub async fn set_state(&self, state: &ThreadState) -> KernResult {
-        // What is wrong with the argument is told apart from a thread that is not at rest yet by
-        // its state.
+        // `InvalidArgument` has two causes: the thread is not at rest yet, or the argument is
+        // wrong. After `state` has succeeded, it can only be the second.
         self.state().await?;
         self.context.set_state(state)
     }
