@@ -34,7 +34,7 @@ impl Registers {
         }
         match self {
             Registers::All(state) => Ok(state),
-            // They were just fetched.
+            // Not reached: the registers have just been fetched.
             _ => Err(Error::ESRCH),
         }
     }
@@ -110,7 +110,8 @@ impl<M: Machine> Linux<M> {
                     Err(gone) => Err(gone),
                 },
                 Delivery::Handler(frame) => {
-                    // In memory of its own, as most calls end without a signal.
+                    // Boxed, because most calls end without a signal, and the thread's future stays
+                    // small.
                     let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
                     let delivering = system.processes.killable(thread.tid(), Box::pin(delivering));
                     // A thread that has to end needs no frame.
@@ -140,8 +141,8 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// How the program goes on, now that nothing is to be delivered; nothing if that gave it a
-    /// signal.
+    /// How the program goes on, if no signal is to be delivered. `None`: its registers are not
+    /// valid, and it has got a signal for that.
     fn go_on(
         &self,
         thread: &Arc<Thread<M>>,

@@ -345,7 +345,8 @@ fn programs_on_several_processors_meet_in_objects_and_queues() {
                         let random = Random::new(seed * 1000 + number * 10 + turn);
                         let map = run_beside_others(&machine, VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
                         match run_beside_others(&machine, program(number, map, file.clone(), random)) {
-                            // The clock that others move may run out for one that waits for memory.
+                            // Other threads move the clock on, so a program that waits for memory
+                            // may run into its time limit.
                             Ok(()) | Err(KernError::ResourceShortage) => {}
                             Err(error) => panic!("program {number}: {error}"),
                         }

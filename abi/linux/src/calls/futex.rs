@@ -73,7 +73,7 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
             let deadline = deadline(call, clock, false).await?;
             let lives = |tid| Pid::new(tid).is_some_and(|tid| call.table(|table| table.thread(tid).is_ok()));
             let locking = futexes.lock(&words, address, shared, thread, lives);
-            // A wait in memory of its own; what need not wait is done without.
+            // Boxed: only a command that waits pays for this memory.
             let locking = Box::pin(until(&*call.system().environment, deadline, locking));
             let done = call.wait(Rule::Always, locking).await;
             match done {

@@ -65,7 +65,8 @@ pub(crate) fn pidfd_getfd<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let (process, _) = process_of(call, 0)?;
     let thread = call.system().thread_of_exact(process).ok_or(Error::ESRCH)?;
-    // Taken before it is asked whether that is permitted, as `may_inspect` wants it.
+    // The file is taken before the check whether the caller may have it: `may_inspect` requires
+    // this order.
     let theirs = thread.descriptors().get(call.int(1));
     call.table(|table| {
         let target = table.exact_process(process)?.pid();

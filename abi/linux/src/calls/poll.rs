@@ -119,7 +119,7 @@ async fn poll_array<M: Machine>(
             }
         }
     }
-    // What is not a descriptor is an answer already.
+    // A number that is no descriptor is reported as an event (POLLNVAL), so the call does not wait.
     let deadline = if invalid > 0 { Some(Duration::ZERO) } else { deadline };
     let environment = call.system().environment.clone();
     let ready = call.wait(rule, poll_files(&*environment, &mut watches, deadline)).await?;
@@ -163,7 +163,8 @@ pub(crate) async fn ppoll<M: Machine>(call: &Call<'_, M>) -> Done {
     let done = poll_array(call, call.arg(0), call.uint(1).into(), deadline, Rule::WithoutHandler).await;
     restore_mask(call, &done);
     if let Some(deadline) = deadline {
-        // A program that cannot be told how much time is left is not told.
+        // If the time that is left cannot be written to the program's memory, the call succeeds all
+        // the same.
         let _ = call.write(call.arg(2), &to_timespec(left(call, deadline))).await;
     }
     done
@@ -203,7 +204,8 @@ pub(crate) async fn pselect6<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 async fn select_sets<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>) -> Done {
-    /// What each set asks for, and what counts as that.
+    /// For each set: what its descriptors are asked for, and which kinds of readiness count as
+    /// that.
     const KINDS: [(Readiness, Readiness); 3] = [
         (Readiness::READ, Readiness::READ.union(Readiness::HANGUP).union(Readiness::ERROR)),
         (Readiness::WRITE, Readiness::WRITE.union(Readiness::ERROR)),

@@ -55,7 +55,7 @@ pub(crate) async fn fork<M: Machine>(call: &Call<'_, M>, vfork: bool) -> Done {
 
 pub(crate) async fn clone<M: Machine>(call: &Call<'_, M>) -> Done {
     let flags = call.arg(0) & 0xffff_ffff;
-    // Both are stored at the same place.
+    // The thread id and the descriptor of the process would be stored at the same address.
     if flags & (CLONE_PIDFD | CLONE_PARENT_SETTID) == CLONE_PIDFD | CLONE_PARENT_SETTID {
         return Err(Error::EINVAL.into());
     }
@@ -133,7 +133,8 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         return Err(Error::EINVAL.into());
     }
     let tid = call.tid();
-    // A process that is being told something hears it before it multiplies.
+    // Signals that are pending are delivered before a child is made; the call is made again after
+    // that.
     if call.table(|table| table.has_work(tid)) {
         return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always)));
     }
@@ -164,7 +165,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         state.fs_base = arguments.tls;
     }
     let child = match call.thread.clone_thread(&request, state).await {
-        // A signal has come meanwhile.
+        // A signal has come in between: as above, the call is made again after its delivery.
         Err(Error::EINTR) => return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always))),
         made => made?,
     };

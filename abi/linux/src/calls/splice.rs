@@ -28,7 +28,7 @@ async fn optional_offset<M: Machine>(call: &Call<'_, M>, index: usize) -> Result
     }
 }
 
-/// What was moved, and where the offsets are that moved with it.
+/// Returns how much was moved, and stores the offsets that moved with it at their addresses.
 async fn finish<M: Machine>(
     call: &Call<'_, M>,
     done: Result<Result<()>, crate::call::Stop>,

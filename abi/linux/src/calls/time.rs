@@ -128,7 +128,7 @@ pub(crate) async fn clock_nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
     let clock = clock(call, call.int(0))?;
     let time = timespec(&call.read::<16>(call.arg(2)).await?)?;
     match clock {
-        // The calling thread's own, by its fixed number.
+        // The processor time of the calling thread, named by the constant CLOCK_THREAD_CPUTIME_ID.
         Clock::ThreadTime(_) if call.int(0) >= 0 => return Err(Error::EOPNOTSUPP.into()),
         Clock::ThreadTime(_) => return Err(Error::EINVAL.into()),
         Clock::ProcessTime(_) => return processor_sleep(call, clock, time).await,

@@ -1,5 +1,5 @@
-//! What the commonest calls cost: allocations, which must not be, and, as far as the machine tells,
-//! time.
+//! What the commonest calls cost: how many allocations, which are limited for each call, and, as
+//! far as the machine tells, how much time.
 
 use crate::run_in;
 use crate::world::{DATA, Program, World};
@@ -75,7 +75,7 @@ fn common_calls_do_not_allocate() {
             ("read 1 of /dev/zero", 0, &[0, buffer, 1], 1, 0.0),
             ("write 1 to /dev/null", 1, &[1, buffer, 1], 1, 0.0),
             ("pread 1 of a file", 17, &[2, buffer, 1, 0], 1, 0.0),
-            // The vnode's locks are taken in a future of their own.
+            // One allocation: the vnode's locks are taken in a boxed future.
             ("pwrite 1 to a file", 18, &[2, buffer, 1, 0], 1, 1.0),
             ("fstat", 5, &[2, buffer], 0, 0.0),
             ("lseek", 8, &[2, 0, 0], 0, 0.0),
@@ -83,7 +83,7 @@ fn common_calls_do_not_allocate() {
             ("rt_sigprocmask", 14, &[0, 0, buffer, 8], 0, 0.0),
             ("clock_gettime", 228, &[1, buffer], 0, 0.0),
             ("futex wake", 202, &[buffer, 129, 1], 0, 0.0),
-            // A path is a string.
+            // A path is copied into a string.
             ("stat", 4, &[file, buffer], 0, 3.0),
             ("access", 21, &[file, 4], 0, 3.0),
         ];

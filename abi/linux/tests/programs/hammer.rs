@@ -243,7 +243,8 @@ fn run_seeds(frames: u32, seeds: impl Iterator<Item = u64> + Clone + 'static, ca
             assert!(child > 0, "seed {seed}: the first process cannot fork: {child}");
             reap_all(p, seed, &left).await?;
             assert_eq!(p.call(166, &[path, 2]).await?, 0);
-            // The first seed has made what is made once.
+            // The first seed's run has made all that is made once, at first use. Later runs are
+            // compared with what was free after it.
             let free = p.world.free_frames();
             let expected = *before.get_or_insert(free);
             assert!(free >= expected, "seed {seed}: {free} frames are free, {expected} were");

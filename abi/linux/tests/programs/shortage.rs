@@ -116,8 +116,8 @@ fn who_takes_all_memory_ends_whatever_it_waits_for() {
     let world = world();
     run_in(&world, async |p| {
         for _ in 0..3 {
-            // Its thread at its end has a word to clear in a page that is not there yet: that waits
-            // for nothing either.
+            // When the thread ends, a word has to be cleared in a page that is not there yet. This,
+            // too, waits for nothing.
             let child = p
                 .fork(|p| {
                     Box::pin(async move {

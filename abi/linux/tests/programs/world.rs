@@ -276,7 +276,7 @@ impl World {
         });
     }
 
-    /// Runs `main` as the first process, and everything that comes of it, until nothing can go on.
+    /// Runs `main` as the first process, and all processes that it makes, until nothing can go on.
     pub(crate) fn run(self: &Rc<Self>, main: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) {
         let entry = self.code(main);
         self.install("/init", 0o755, &elf(entry));
@@ -409,7 +409,7 @@ impl Program {
         })
     }
 
-    /// Comes to its server if that has called for it.
+    /// Comes to its server if it was recalled.
     pub(crate) async fn check_recall(&mut self) -> Result<(), Gone> {
         // Recalls are noticed by state alone: leaving is idempotent.
         let expected = self.state.rip;
