@@ -1,7 +1,7 @@
 //! The memory that driver and client share.
 
-use crate::ring::Ring;
 use core::sync::atomic::AtomicU32;
+use ring::Ring;
 
 /// Bytes on their way to the serial port.
 pub const OUTPUT: usize = 8192;

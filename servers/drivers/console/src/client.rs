@@ -1,11 +1,11 @@
 //! How a server uses the console. Nothing here waits for the driver, except [`open`].
 
 use crate::area::{ANSWER, ATTACH, Area, INPUT, OUTPUT, SIZE, WORK, at};
-use crate::ring::{Reader, Writer};
 use core::sync::atomic::Ordering;
 use l4::extension;
 use l4::ipc::{self, Message};
 use l4::x2::ThreadId;
+use ring::{Reader, Writer};
 use rt::root::{Status, names, share};
 
 /// The way to the console.

@@ -10,5 +10,4 @@
 
 pub mod area;
 pub mod client;
-pub mod ring;
 pub mod uart;

@@ -5,13 +5,13 @@
 extern crate alloc;
 
 use console::area::{self, ANSWER, ATTACH, Area, INPUT, OUTPUT, WORK};
-use console::ring::{Reader, Writer};
 use console::uart::{Line, Registers, Uart};
 use core::sync::atomic::Ordering;
 use l4::ipc::{self, Message, Received};
 use l4::x2::ThreadId;
 use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use l4::{extension, port, utcb};
+use ring::{Reader, Writer};
 use rt::root::{self, Status, device, memory, names, share};
 use rt::start_page;
 

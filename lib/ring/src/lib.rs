@@ -3,6 +3,8 @@
 //! Each side counts its own bytes privately and only publishes the count. What the other side
 //! publishes is believed as far as it can be true; a count that cannot be true is taken as "nothing
 //! there" or "no room".
+#![cfg_attr(not(test), no_std)]
+#![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_is_notified_once() {
+    fn what_waits_is_notified_once() {
         let ring = Ring::<8>::default();
         let (writer, reader) = (Writer::new(&ring), Reader::new(&ring));
         assert!(!reader.take_waiting());
