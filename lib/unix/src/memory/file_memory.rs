@@ -245,7 +245,9 @@ impl<M: Machine> ObjectMemory<M> {
         let zeros = [0; PIECE];
         let mut turns = Turns::every(TURN);
         let mut at = start;
-        while let Some(page) = self.next_page(at / PAGE).filter(|page| page * PAGE < end) {
+        while at < end
+            && let Some(page) = self.next_page(at / PAGE).filter(|page| page * PAGE < end)
+        {
             at = at.max(page * PAGE);
             let count = ((end - at) as usize).min(PIECE - (at % PAGE) as usize);
             self.object.write(at, &zeros[..count]).await.map_err(object_error)?;
@@ -367,5 +369,41 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
 
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use mach::machine::simulated::Simulated;
+
+    /// A quota without end.
+    struct Endless;
+
+    impl Quota for Endless {
+        fn charge(&self, _: u64) -> bool {
+            true
+        }
+        fn release(&self, _: u64) {}
+    }
+
+    #[test]
+    fn a_hole_from_the_end_of_the_file_on_is_none() {
+        let machine = Simulated::new(64);
+        let vm = Vm::new(machine.clone()).unwrap();
+        let contents: Vec<u8> = vec![7; PAGE as usize + 100];
+        let length = contents.len();
+        let initial = InitialContents { length, holder: Arc::new(contents), start: 0 };
+        let file = ObjectProvider(vm).file_memory(Arc::new(Endless), Some(initial)).unwrap();
+        machine.block_on(async {
+            for offset in [PAGE + 100, PAGE + 200, 2 * PAGE, u64::MAX - 1] {
+                assert_eq!(file.allocate(offset, 50, true).await, Ok(()), "from {offset}");
+            }
+            let object: Arc<ObjectMemory<Simulated>> = file.clone().into_any().downcast().unwrap();
+            let mut bytes = [0; 100];
+            assert_eq!(object.object().read(PAGE, &mut bytes).await, Ok(100));
+            assert_eq!(bytes, [7; 100], "it has what it had");
+        });
     }
 }
