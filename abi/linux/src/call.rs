@@ -1,7 +1,7 @@
 //! One system call: its arguments, how it ends, and the program's memory as it sees it.
 
 use crate::Linux;
-use crate::calls;
+use crate::calls::{self, Transfer};
 use crate::layout;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -14,6 +14,7 @@ use unix::account::Account;
 use unix::memory::UserRanges;
 use unix::process::{ExitStatus, Pid, Table};
 use unix::signal::Rule;
+use unix::sync::SpinLock;
 use unix::thread::{Shortage, System, Task, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
 use unix::{Error, Result, UserBuffer};
@@ -53,6 +54,8 @@ pub(crate) struct Call<'a, M: Machine> {
     pub(crate) linux: &'a Linux<M>,
     pub(crate) thread: &'a Arc<Thread<M>>,
     pub(crate) arguments: [u64; 6],
+    /// What is known of it from an attempt that was not to wait.
+    pub(crate) decoded: SpinLock<Option<Transfer<M>>>,
 }
 
 impl<M: Machine> Call<'_, M> {
@@ -68,6 +71,11 @@ impl<M: Machine> Call<'_, M> {
             Shortage::Low => !self.thread.credentials().is_privileged() && !self.account().has_little(),
             Shortage::Critical => true,
         }
+    }
+
+    /// A read or write that was tried already, to go on with; once.
+    pub(crate) fn decoded(&self) -> Option<Transfer<M>> {
+        self.decoded.lock().take()
     }
 
     /// An argument as it is.

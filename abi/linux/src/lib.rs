@@ -29,16 +29,25 @@ mod names;
 
 pub use auxiliary::Processor;
 pub use call::Outcome;
-pub use calls::is_served;
+pub use calls::{Transfer, is_served};
 pub use leave::{Next, Registers};
 pub use names::name;
 
 use alloc::sync::Arc;
 use call::{Call, Stop};
+use calls::Tried;
 use mach::Machine;
 use mach::machine::SystemCall;
 use unix::sync::SpinLock;
 use unix::thread::{ExecRequest, Executed, Thread};
+
+/// What became of a call that was tried without waiting.
+pub enum Attempt<M: Machine> {
+    /// It is done, with this result.
+    Done(u64),
+    /// Nothing was done: [`Linux::serve_call`] does it, for which this is.
+    No(Option<Transfer<M>>),
+}
 
 /// The Linux personality of a system.
 pub struct Linux<M: Machine> {
@@ -54,11 +63,17 @@ impl<M: Machine> Linux<M> {
         Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
     }
 
-    /// Serves a system call of `thread`: what the server has to do next.
-    pub async fn serve_call(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next<M> {
+    /// Serves a system call of `thread`: what the server has to do next. `decoded` is what
+    /// [`Linux::call_at_once`] has found out about this very call.
+    pub async fn serve_call(
+        &self,
+        thread: &Arc<Thread<M>>,
+        request: SystemCall,
+        decoded: Option<Transfer<M>>,
+    ) -> Next<M> {
         let tid = thread.tid();
         thread.system().processes.with(|table| table.enter(tid));
-        let outcome = self.perform(thread, request).await;
+        let outcome = self.perform(thread, request, decoded).await;
         self.finish(thread, request.number, outcome).await
     }
 
@@ -69,8 +84,14 @@ impl<M: Machine> Linux<M> {
     }
 
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
-    pub async fn perform(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Outcome {
-        let call = Call { linux: self, thread, arguments: request.arguments };
+    pub async fn perform(
+        &self,
+        thread: &Arc<Thread<M>>,
+        request: SystemCall,
+        decoded: Option<Transfer<M>>,
+    ) -> Outcome {
+        let decoded = SpinLock::new(decoded);
+        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
         if call.is_refused(request.number) {
             return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
         }
@@ -88,15 +109,16 @@ impl<M: Machine> Linux<M> {
     }
 
     /// The result of a call that only asks for something, or moves a few bytes to or from a device
-    /// that never waits, if the result is known without waiting. The call sends no signals. `None`
-    /// means that nothing was done. For other threads this thread stays in its program all the
-    /// time: neither [`Linux::serve_call`] nor [`Linux::leave`] is part of this.
-    pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &SystemCall) -> Option<u64> {
-        let call = Call { linux: self, thread, arguments: request.arguments };
-        match calls::at_once(&call, request.number)? {
-            Ok(value) => Some(value),
-            Err(Stop::Error(error)) => Some(errno::result(Err(error))),
-            Err(Stop::Outcome(_)) => None,
+    /// that never waits, if the result is known without waiting. The call sends no signals. For
+    /// other threads this thread stays in its program all the time: neither [`Linux::serve_call`]
+    /// nor [`Linux::leave`] is part of this.
+    pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &SystemCall) -> Attempt<M> {
+        let call = Call { linux: self, thread, arguments: request.arguments, decoded: SpinLock::new(None) };
+        match calls::at_once(&call, request.number) {
+            Tried::Done(Ok(value)) => Attempt::Done(value),
+            Tried::Done(Err(Stop::Error(error))) => Attempt::Done(errno::result(Err(error))),
+            Tried::Done(Err(Stop::Outcome(_))) | Tried::No => Attempt::No(None),
+            Tried::Decoded(transfer) => Attempt::No(Some(transfer)),
         }
     }
 

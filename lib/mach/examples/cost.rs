@@ -59,6 +59,7 @@ impl Machine for Nothing {
     fn copy_frame(&self, _: Frame, _: Frame) {}
     fn read_frame(&self, _: Frame, _: usize, _: &mut [u8]) {}
     fn write_frame(&self, _: Frame, _: usize, _: &[u8]) {}
+    fn copy_between(&self, _: (Frame, usize), _: (Frame, usize), _: usize) {}
     fn load_u32(&self, _: Frame, _: usize) -> u32 {
         0
     }

@@ -132,6 +132,14 @@ impl FramePool {
         unsafe { copy_bytes(bytes.as_ptr() as u64, to, bytes.len()) }
     }
 
+    /// Copies bytes from one frame, at the offset given with it, to another.
+    #[inline]
+    pub(crate) fn copy_between(&self, from: (Frame, usize), to: (Frame, usize), length: usize) {
+        let (from, to) = (self.part(from.0, from.1, length), self.part(to.0, to.1, length));
+        // SAFETY: source and target lie in their frames, which are for this.
+        unsafe { copy_bytes(from, to, length) }
+    }
+
     /// The aligned word at `offset` of a frame, which programs may change at the same time.
     #[inline]
     pub(crate) fn word(&self, frame: Frame, offset: usize) -> &AtomicU32 {
@@ -220,6 +228,15 @@ mod tests {
         let mut end = [0; 4];
         pool.read(other, 4092, &mut end);
         assert_eq!(&end, b"\0end");
+        for length in [0, 1, 7, 8, 9, 64, 3000] {
+            let bytes: Vec<u8> = (0..length).map(|byte| byte as u8 | 1).collect();
+            pool.zero(other);
+            pool.write(one, 5, &bytes);
+            pool.copy_between((one, 5), (other, 1000), length);
+            let mut back = alloc::vec![0; length + 2];
+            pool.read(other, 999, &mut back);
+            assert_eq!((back[0], &back[1..=length], back[length + 1]), (0, &bytes[..], 0), "{length}");
+        }
         pool.word(other, 8).store(7, Ordering::Relaxed);
         assert_eq!(pool.word(other, 8).compare_exchange(7, 9, Ordering::SeqCst, Ordering::SeqCst), Ok(7));
         pool.release(one, 0);
@@ -254,6 +271,13 @@ mod tests {
     fn nothing_reaches_beyond_a_frame() {
         let (_memory, pool) = pool(2);
         pool.write(Frame(0), 4094, b"abc");
+    }
+
+    #[test]
+    #[should_panic(expected = "within the frame")]
+    fn no_copy_reaches_beyond_its_target() {
+        let (_memory, pool) = pool(2);
+        pool.copy_between((Frame(0), 0), (Frame(1), 4094), 3);
     }
 
     #[test]

@@ -539,6 +539,11 @@ impl Machine for L4Machine {
         self.0.pool.write(frame, offset, bytes);
     }
 
+    #[inline]
+    fn copy_between(&self, from: (Frame, usize), to: (Frame, usize), length: usize) {
+        self.0.pool.copy_between(from, to, length);
+    }
+
     fn load_u32(&self, frame: Frame, offset: usize) -> u32 {
         // SeqCst, as for the exchange: programs order other accesses by these.
         self.0.pool.word(frame, offset).load(Ordering::SeqCst)

@@ -81,7 +81,7 @@ pub use answer::{Answer, BoxFuture};
 pub use environment::{Environment, Timestamp};
 pub use error::{Error, NotDone, Result};
 pub use identity::{Capability, Identity};
-pub use user_buffer::{Bytes, CopyError, UserBuffer};
+pub use user_buffer::{Bytes, CopyError, Part, UserBuffer};
 
 #[cfg(test)]
 mod testing;

@@ -2,6 +2,7 @@
 
 use crate::{BoxFuture, Error, NotDone, Result};
 use alloc::vec::Vec;
+use mach::machine::Frame;
 
 /// Why bytes could not be copied to or from user memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,43 @@ pub enum CopyError {
     NotResident,
     /// There is no such memory, or it forbids this access.
     Fault,
+}
+
+/// A part of a transfer's memory that lies in one page, lent for a moment.
+#[derive(Debug)]
+pub enum Part<'a> {
+    /// It is in a frame of the machine that the programs run on.
+    Frame {
+        /// The frame.
+        frame: Frame,
+        /// Where in it the part begins.
+        offset: usize,
+        /// Its bytes.
+        length: usize,
+    },
+    /// It is the server's.
+    Bytes(&'a mut [u8]),
+}
+
+impl Part<'_> {
+    /// Its bytes; at least one.
+    pub fn length(&self) -> usize {
+        match self {
+            Part::Frame { length, .. } => *length,
+            Part::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    /// `length` bytes of it, from byte `start` on.
+    pub(crate) fn piece(&mut self, start: usize, length: usize) -> Part<'_> {
+        debug_assert!(start + length <= self.length(), "a piece of the part");
+        match self {
+            Part::Frame { frame, offset, .. } => {
+                Part::Frame { frame: *frame, offset: *offset + start, length }
+            }
+            Part::Bytes(bytes) => Part::Bytes(&mut bytes[start..][..length]),
+        }
+    }
 }
 
 /// The user memory of one transfer: a cursor over a list of ranges (an iovec), consumed from front
@@ -33,6 +71,21 @@ pub trait UserBuffer: Send {
 
     /// Copies from user memory to `bytes` and moves on; rules as for [`UserBuffer::copy_out`].
     fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, CopyError>;
+
+    /// Lends the next bytes that lie together in one page, `length` of them at most, to `work`: to
+    /// write them if `write`, else to read them. `work` says how many it has used from the front
+    /// on, and the buffer moves on by so many. So bytes go from page to page without a buffer
+    /// between. With nothing left, or a `length` of 0: `Ok(0)`, without `work`.
+    ///
+    /// `work` runs under locks of the memory that it is lent: it is short, and reaches other memory
+    /// only by what never waits for a lock
+    /// ([`VmObject::try_with_frame`](mach::vm::VmObject::try_with_frame)).
+    fn with_part(
+        &mut self,
+        length: usize,
+        write: bool,
+        work: &mut dyn FnMut(Part<'_>) -> usize,
+    ) -> Result<usize, CopyError>;
 
     /// Moves on by `count` bytes, at most [`UserBuffer::remaining`], without using them (a write to
     /// /dev/null).
@@ -103,6 +156,13 @@ impl Bytes {
         Bytes { bytes: bytes.to_vec(), position: 0 }
     }
 
+    /// A buffer that supplies what was filled of this one.
+    pub fn into_supply(mut self) -> Bytes {
+        self.bytes.truncate(self.position);
+        self.position = 0;
+        self
+    }
+
     /// What was not transferred.
     pub fn left(&self) -> &[u8] {
         &self.bytes[self.position..]
@@ -135,6 +195,21 @@ impl UserBuffer for Bytes {
         bytes[..count].copy_from_slice(&self.bytes[self.position..][..count]);
         self.position += count;
         Ok(count)
+    }
+
+    fn with_part(
+        &mut self,
+        length: usize,
+        _write: bool,
+        work: &mut dyn FnMut(Part<'_>) -> usize,
+    ) -> Result<usize, CopyError> {
+        let count = length.min(self.remaining());
+        if count == 0 {
+            return Ok(0);
+        }
+        let used = work(Part::Bytes(&mut self.bytes[self.position..][..count]));
+        self.position += used;
+        Ok(used)
     }
 
     fn skip(&mut self, count: usize) {

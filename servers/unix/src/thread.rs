@@ -2,13 +2,14 @@
 
 use crate::Driver;
 use crate::server::Server;
-use abi_linux::{Next, Registers};
+use abi_linux::{Attempt, Next, Registers, Transfer};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use mach::Machine;
 use mach::machine::{AtOnce, Event, ExecutionContext, Protection, Resume, SystemCall};
 use mach::thread::Exception;
 use mach::vm::VmMap;
+use unix::sync::SpinLock;
 use unix::thread::Thread;
 
 /// Serves, without the thread's task, page faults for which the memory system has all that it
@@ -18,7 +19,12 @@ struct Quick<M: Machine, D: Driver<M>> {
     server: Weak<Server<M, D>>,
     /// Its thread of the machine keeps this.
     thread: Weak<Thread<M>>,
+    decoded: Arc<Decoded<M>>,
 }
+
+/// What is known of the system call that a thread's next event is, if the call was tried without
+/// blocking. The next event, whatever it is, empties this.
+type Decoded<M> = SpinLock<Option<Transfer<M>>>;
 
 impl<M: Machine, D: Driver<M>> AtOnce for Quick<M, D> {
     #[inline]
@@ -30,15 +36,25 @@ impl<M: Machine, D: Driver<M>> AtOnce for Quick<M, D> {
     fn call(&self, call: &SystemCall) -> Option<u64> {
         let server = self.server.upgrade()?;
         // A trace is to show every call.
-        if server.trace { None } else { server.linux.call_at_once(&self.thread.upgrade()?, call) }
+        if server.trace {
+            return None;
+        }
+        match server.linux.call_at_once(&self.thread.upgrade()?, call) {
+            Attempt::Done(value) => Some(value),
+            Attempt::No(decoded) => {
+                *self.decoded.lock() = decoded;
+                None
+            }
+        }
     }
 }
 
 impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves `thread` from now on, `next` being what it does first, until it has ended.
     pub(crate) async fn run(self: Arc<Self>, mut thread: Arc<Thread<M>>, mut next: Next<M>) {
+        let decoded = Arc::new(SpinLock::new(None));
         if !matches!(next, Next::RunNew(..)) {
-            self.begin(&thread);
+            self.begin(&thread, &decoded);
         }
         loop {
             let resume = match next {
@@ -47,31 +63,32 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
                 Next::Run(state) => Resume::Registers(state),
                 Next::RunNew(new, state) => {
                     thread = new;
-                    self.begin(&thread);
+                    self.begin(&thread, &decoded);
                     Resume::Registers(state)
                 }
                 Next::Ended => return,
             };
             let event = thread.machine_thread().run(resume).await;
-            next = self.serve(&thread, event).await;
+            let decoded = decoded.lock().take();
+            next = self.serve(&thread, event, decoded).await;
         }
     }
 
     /// Before `thread` runs for the first time.
-    fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>) {
+    fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>, decoded: &Arc<Decoded<M>>) {
         let machine_thread = thread.machine_thread();
         self.driver.identify(machine_thread, thread.pid(), thread.tid());
         let map = thread.task().map().clone();
-        let (server, thread) = (Arc::downgrade(self), Arc::downgrade(thread));
-        machine_thread.serve_at_once(Arc::new(Quick { map, server, thread }));
+        let (server, thread, decoded) = (Arc::downgrade(self), Arc::downgrade(thread), decoded.clone());
+        machine_thread.serve_at_once(Arc::new(Quick { map, server, thread, decoded }));
     }
 
     /// What the thread does after this event.
-    async fn serve(&self, thread: &Arc<Thread<M>>, event: Event) -> Next<M> {
+    async fn serve(&self, thread: &Arc<Thread<M>>, event: Event, decoded: Option<Transfer<M>>) -> Next<M> {
         let tid = thread.tid();
         if let Event::SystemCall(request) = event {
             return match self.trace {
-                false => self.linux.serve_call(thread, request).await,
+                false => self.linux.serve_call(thread, request, decoded).await,
                 true => Box::pin(self.serve_traced(thread, request)).await,
             };
         }

@@ -46,7 +46,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         if matches!(name, "exit" | "exit_group" | "execve" | "rt_sigreturn" | "wait4" | "pause") {
             self.driver.log(format_args!("[{pid}.{tid}] {text} ..."));
         }
-        let next = self.linux.serve_call(thread, request).await;
+        let next = self.linux.serve_call(thread, request, None).await;
         match &next {
             Next::Return(value) if *value > u64::MAX - 4095 => {
                 self.driver.log(format_args!("[{pid}.{tid}] {text} = {}", *value as i64));

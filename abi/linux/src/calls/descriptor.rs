@@ -1,6 +1,5 @@
-//! Descriptors: open, close, dup, fcntl, pipes, locks, and moving bytes through them.
+//! Descriptors: open, close, dup, fcntl, pipes, locks, and what holds for the file of one.
 
-use super::poll_once;
 use crate::call::{Call, Done, Stop};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, KNOWN_FLAGS, open_flags, to_open_flags};
@@ -9,7 +8,7 @@ use alloc::vec::Vec;
 use mach::Machine;
 use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
 use unix::signal::Rule;
-use unix::vfs::{Access, At, Mode, OpenFlags};
+use unix::vfs::{At, Mode, OpenFlags};
 use unix::{Error, NotDone, Result};
 
 pub(crate) fn file<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Arc<OpenFile>> {
@@ -316,89 +315,8 @@ pub(crate) async fn flock<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// A read or write that moves little, to or from a pipe or a device whose bytes are always the same
-/// or random, if it need not wait and sends no signal.
-pub(crate) fn transfer_at_once<M: Machine>(call: &Call<'_, M>, write: bool) -> Option<Done> {
-    const LITTLE: u64 = 4096;
-    if call.arg(2) > LITTLE {
-        return None;
-    }
-    let file = file(call, 0).ok()?;
-    let object = file.object()?;
-    if object.is_memory_device() {
-        return if write { poll_once(self::write(call)) } else { poll_once(read(call)) };
-    }
-    let end = object.pipe_end()?;
-    file.check(if write { Access::WRITE } else { Access::READ }).ok()?;
-    let mut buffer = call.buffer(call.arg(1), call.arg(2)).ok()?;
-    let done = if write { end.write_now(&mut buffer) } else { end.read_now(&mut buffer) };
-    Some(Ok(done.ok()? as u64))
-}
-
-pub(crate) async fn read<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context) = (file(call, 0)?, call.thread.context());
-    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
-    call.transfer(&mut buffer, async |buffer| file.read(&context.caller(), buffer).await).await
-}
-
-pub(crate) async fn write<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context) = (file(call, 0)?, call.thread.context());
-    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
-    call.transfer(&mut buffer, async |buffer| file.write(&context.caller(), buffer).await).await
-}
-
-pub(crate) async fn readv<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context) = (file(call, 0)?, call.thread.context());
-    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
-    call.transfer(&mut buffer, async |buffer| file.read(&context.caller(), buffer).await).await
-}
-
-pub(crate) async fn writev<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context) = (file(call, 0)?, call.thread.context());
-    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
-    call.transfer(&mut buffer, async |buffer| file.write(&context.caller(), buffer).await).await
-}
-
-fn offset<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<u64> {
+pub(super) fn offset<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<u64> {
     u64::try_from(call.arg(index) as i64).map_err(|_| Error::EINVAL)
-}
-
-pub(crate) async fn pread64<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
-    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
-    call.transfer(&mut buffer, async |buffer| file.read_at(&context.caller(), offset, buffer).await).await
-}
-
-pub(crate) async fn pwrite64<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
-    let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
-    call.transfer(&mut buffer, async |buffer| file.write_at(&context.caller(), offset, buffer).await).await
-}
-
-/// preadv(2), and preadv2(2) without flags, where an offset of -1 is the position.
-pub(crate) async fn preadv<M: Machine>(call: &Call<'_, M>, second: bool) -> Done {
-    if second && call.uint(5) != 0 {
-        return Err(Error::EOPNOTSUPP.into());
-    }
-    if second && call.arg(3) as i64 == -1 {
-        return readv(call).await;
-    }
-    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
-    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
-    call.transfer(&mut buffer, async |buffer| file.read_at(&context.caller(), offset, buffer).await).await
-}
-
-/// pwritev(2), and pwritev2(2) without flags, where an offset of -1 is the position.
-pub(crate) async fn pwritev<M: Machine>(call: &Call<'_, M>, second: bool) -> Done {
-    if second && call.uint(5) != 0 {
-        return Err(Error::EOPNOTSUPP.into());
-    }
-    if second && call.arg(3) as i64 == -1 {
-        return writev(call).await;
-    }
-    let (file, context, offset) = (file(call, 0)?, call.thread.context(), offset(call, 3)?);
-    let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
-    call.transfer(&mut buffer, async |buffer| file.write_at(&context.caller(), offset, buffer).await).await
 }
 
 pub(crate) async fn lseek<M: Machine>(call: &Call<'_, M>) -> Done {

@@ -17,6 +17,7 @@ mod socket;
 mod splice;
 mod system;
 mod time;
+mod transfer;
 
 use crate::call::{Call, Done};
 use crate::layout::file::EntryLayout;
@@ -27,6 +28,8 @@ use core::task::{Context, Poll, Waker};
 use mach::Machine;
 use path::Named;
 use process::{change_credentials, optional_id};
+pub use transfer::Transfer;
+pub(crate) use transfer::Tried;
 use unix::Error;
 
 /// A call in memory of its own: the task of a thread then has room for a pointer instead of the
@@ -61,16 +64,16 @@ macro_rules! table {
 
 table! { call, number:
     // Files by descriptor.
-    read => descriptor::read(call).await,
-    write => descriptor::write(call).await,
-    readv => descriptor::readv(call).await,
-    writev => descriptor::writev(call).await,
-    pread64 => descriptor::pread64(call).await,
-    pwrite64 => descriptor::pwrite64(call).await,
-    preadv => boxed(descriptor::preadv(call, false)).await,
-    pwritev => boxed(descriptor::pwritev(call, false)).await,
-    preadv2 => boxed(descriptor::preadv(call, true)).await,
-    pwritev2 => boxed(descriptor::pwritev(call, true)).await,
+    read => transfer::read(call).await,
+    write => transfer::write(call).await,
+    readv => transfer::readv(call).await,
+    writev => transfer::writev(call).await,
+    pread64 => transfer::pread64(call).await,
+    pwrite64 => transfer::pwrite64(call).await,
+    preadv => boxed(transfer::preadv(call, false)).await,
+    pwritev => boxed(transfer::pwritev(call, false)).await,
+    preadv2 => boxed(transfer::preadv(call, true)).await,
+    pwritev2 => boxed(transfer::pwritev(call, true)).await,
     lseek => descriptor::lseek(call).await,
     sendfile => boxed(splice::sendfile(call)).await,
     copy_file_range => boxed(splice::copy_file_range(call)).await,
@@ -330,10 +333,21 @@ table! { call, number:
     capset => boxed(system::capset(call)).await,
 }
 
-/// See [`Linux::call_at_once`](crate::Linux::call_at_once). Calls whose futures can be dropped and
-/// begun again, and forms of others that do nothing unless they can do all.
+/// See [`Linux::call_at_once`](crate::Linux::call_at_once).
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
-pub(crate) fn at_once<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
+pub(crate) fn at_once<M: Machine>(call: &Call<'_, M>, number: u64) -> Tried<M> {
+    match number {
+        read => transfer::try_transfer(call, false),
+        write => transfer::try_transfer(call, true),
+        _ => try_other(call, number).map_or(Tried::No, Tried::Done),
+    }
+}
+
+/// Calls whose futures can be dropped and begun again, and forms of
+/// others that do nothing unless they can do all.
+#[expect(non_upper_case_globals, reason = "calls go by their own names")]
+#[inline(always)]
+fn try_other<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
     match number {
         getpid => Some(process::getpid(call)),
         gettid => Some(process::gettid(call)),
@@ -349,8 +363,7 @@ pub(crate) fn at_once<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Don
         fstat => poll_once(path::fstat(call)),
         newfstatat => poll_once(path::newfstatat(call)),
         access => poll_once(path::access(call)),
-        read => descriptor::transfer_at_once(call, false),
-        write => descriptor::transfer_at_once(call, true),
+        pread64 => transfer::try_pread(call),
         lseek => poll_once(descriptor::lseek(call)),
         rt_sigaction => signal::rt_sigaction_at_once(call),
         rt_sigprocmask => signal::rt_sigprocmask_at_once(call),

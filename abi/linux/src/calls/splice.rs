@@ -122,7 +122,7 @@ pub(crate) async fn vmsplice<M: Machine>(call: &Call<'_, M>) -> Done {
     let file = file(call, 0)?;
     file.object_as::<PipeEnd>().ok_or(Error::EBADF)?;
     match file.flags().contains(OpenFlags::WRITE) {
-        true => super::descriptor::writev(call).await,
-        false => super::descriptor::readv(call).await,
+        true => super::transfer::writev(call).await,
+        false => super::transfer::readv(call).await,
     }
 }

@@ -193,6 +193,10 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Copies bytes into a frame. `offset + bytes.len()` is at most [`PAGE_SIZE`].
     fn write_frame(&self, frame: Frame, offset: usize, bytes: &[u8]);
 
+    /// Copies `length` bytes from one frame, at the offset given with it, to another. `offset +
+    /// length` is at most [`PAGE_SIZE`] for both.
+    fn copy_between(&self, from: (Frame, usize), to: (Frame, usize), length: usize);
+
     /// Atomically loads the aligned word at `offset` of a frame.
     fn load_u32(&self, frame: Frame, offset: usize) -> u32;
 

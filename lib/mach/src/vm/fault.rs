@@ -433,7 +433,11 @@ fn no_frame<M: Machine>(
 }
 
 /// A new page at the target's place in the top object, contents undefined, dirty.
-fn new_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> Step<M, Frame> {
+pub(super) fn new_page<M: Machine>(
+    vm: &Arc<Vm<M>>,
+    target: &Target<'_, M>,
+    top: &mut ObjectState<M>,
+) -> Step<M, Frame> {
     let frame = frame_for(vm, target.object, target.index, target.privileged || top.privileged)?;
     let mut slot = Slot::new(frame, SlotFlags::DIRTY);
     slot.wired = u16::from(target.wired);

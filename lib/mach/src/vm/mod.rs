@@ -9,6 +9,7 @@
 //! | [`pager`] | what file systems and swap space implement |
 //! | `control` | what a pager asks about its pages ([`VmObject::lock_request`]) |
 //! | `fault` | from an address and an access to a page: the walk along shadow objects |
+//! | `lend` | frames of pages for a moment, for copies from page to page |
 //! | `copy` | copy-on-write: shadows, delayed copies, collapse and bypass |
 //! | `queues`, `pageout` | active, inactive and free pages; taking pages when memory is short |
 //! | `relief` | what is left when no page can be taken: somebody gives up memory |
@@ -66,6 +67,7 @@ mod control;
 mod copy;
 mod entry_tree;
 mod fault;
+mod lend;
 pub mod map;
 pub mod object;
 mod page_index;

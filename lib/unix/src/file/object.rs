@@ -64,6 +64,13 @@ pub trait FileObject: Send + Sync + 'static {
         Readiness::READ | Readiness::WRITE
     }
 
+    /// If one of several that wait to read (or write) is enough for what comes: whether there is
+    /// something for another now. `None`: all of them look at each change.
+    fn left_for_another(&self, write: bool) -> Option<bool> {
+        let _ = write;
+        None
+    }
+
     /// The queue of those that wait for the readiness to change; `None` if it never changes.
     fn queue(&self) -> Option<&PollQueue> {
         None

@@ -3,7 +3,7 @@
 use super::*;
 use crate::poll::PollQueue;
 use crate::testing::{Task, World, now};
-use crate::{BoxFuture, Bytes, CopyError, UserBuffer};
+use crate::{BoxFuture, Bytes, CopyError, Part, UserBuffer};
 use alloc::boxed::Box;
 
 const RW: OpenFlags = OpenFlags::READ_WRITE;
@@ -110,6 +110,18 @@ impl UserBuffer for Holey {
         let count = self.step(bytes.len())?;
         bytes[..count].fill(7);
         Ok(count)
+    }
+    fn with_part(
+        &mut self,
+        length: usize,
+        _write: bool,
+        work: &mut dyn FnMut(Part<'_>) -> usize,
+    ) -> Result<usize, CopyError> {
+        let start = self.position;
+        let count = self.step(length.min(self.remaining()))?;
+        let used = if count > 0 { work(Part::Bytes(&mut vec![7; count])) } else { 0 };
+        self.position = start + used;
+        Ok(used)
     }
     fn skip(&mut self, count: usize) {
         self.position += count;

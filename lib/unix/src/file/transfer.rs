@@ -270,10 +270,13 @@ impl OpenFile {
             return first;
         }
         let interest = if write { Readiness::WRITE } else { Readiness::READ };
+        let left: &(dyn Fn() -> bool + Sync) = &|| object.left_for_another(write) == Some(true);
+        let exclusive = object.left_for_another(write).is_some();
         until_ready_or_deadline(queue, interest, &*caller.vfs.environment, |expired| {
             io.expired = expired;
             attempt(io).map_err(|not_done| (not_done, object.deadline(io, write)))
         })
+        .exclusive(exclusive.then_some(left))
         .await
     }
 
@@ -413,7 +416,7 @@ async fn transfer_at(
         if read == 0 {
             return Ok(());
         }
-        let mut out = Bytes::of(piece.done());
+        let mut out = piece.into_supply();
         while out.remaining() > 0 {
             let written = match (&target.object, &mut to) {
                 (Some(object), _) => target.write_some(&**object, caller, 0, &mut out).await,

@@ -1,6 +1,5 @@
 //! Files in Mach objects: one page cache for read, write and mappings.
 
-use super::user::at_once;
 use super::{PAGE, map_error};
 use crate::sync::{SpinLock, Turns};
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota};
@@ -69,19 +68,14 @@ struct State {
 
 /// The contents of a file in a Mach object.
 pub struct ObjectMemory<M: Machine> {
-    object: Arc<VmObject<M>>,
+    pub(super) object: Arc<VmObject<M>>,
     quota: Arc<dyn Quota>,
+    /// Taken under locks of pages; under it no other lock of memory is taken.
     state: SpinLock<State>,
     /// Held while the object's size changes.
-    resize: macadamia_sync::Mutex<()>,
+    pub(super) resize: macadamia_sync::Mutex<()>,
 }
 
-/// Bytes copied at a time between an object and a buffer.
-const PIECE: usize = PAGE as usize;
-/// Bytes copied at a time where the copy never blocks: few enough for a buffer on any stack.
-const PIECE_AT_ONCE: usize = 1024;
-/// Bytes copied without blocking before other requests have their turn.
-const MOST_AT_ONCE: usize = 16 * PIECE;
 /// Pages that are charged or cleared before other requests have their turn.
 const TURN: u32 = 256;
 
@@ -91,133 +85,13 @@ impl<M: Machine> ObjectMemory<M> {
         &self.object
     }
 
-    /// Reads as much as can be read without blocking, and makes no future for it. `None` if that is
-    /// nothing.
-    fn read_at_once(
-        &self,
-        offset: u64,
-        length: usize,
-        to: &mut dyn UserBuffer,
-    ) -> Option<Result<usize, NotDone>> {
-        let mut piece = [0; PIECE_AT_ONCE];
-        let length = length.min(to.remaining()).min(MOST_AT_ONCE);
-        let mut done = 0;
-        while done < length {
-            let at = offset + done as u64;
-            let bytes = &mut piece[..(length - done).min(PIECE_AT_ONCE - (at as usize % PIECE_AT_ONCE))];
-            let got = match self.state.lock().size > at {
-                true => at_once(self.object.read(at, bytes)),
-                false => Some(Ok(0)),
-            };
-            let Some(Ok(got)) = got else { break };
-            // Bytes of the file beyond what the object has are zeros.
-            bytes[got..].fill(0);
-            match to.copy_out(bytes) {
-                Ok(copied) => {
-                    done += copied;
-                    if copied < bytes.len() {
-                        break;
-                    }
-                }
-                Err(_) if done > 0 => break,
-                Err(error) => return Some(Err(error.into())),
-            }
-        }
-        (done > 0).then_some(Ok(done))
+    /// Bytes that the object can have pages for, now.
+    pub(super) fn size(&self) -> u64 {
+        self.state.lock().size
     }
 
-    /// As [`ObjectMemory::read_at_once`], for writing.
-    fn write_at_once(
-        &self,
-        offset: u64,
-        length: usize,
-        from: &mut dyn UserBuffer,
-    ) -> Option<Result<usize, NotDone>> {
-        let mut piece = [0; PIECE_AT_ONCE];
-        let length = length.min(from.remaining()).min(MOST_AT_ONCE);
-        let mut done = 0;
-        while done < length {
-            let at = offset + done as u64;
-            let count = (length - done).min(PIECE_AT_ONCE - (at as usize % PIECE_AT_ONCE));
-            let copied = match from.copy_in(&mut piece[..count]) {
-                Ok(0) => break,
-                Ok(copied) => copied,
-                Err(_) if done > 0 => break,
-                Err(error) => return Some(Err(error.into())),
-            };
-            match at_once(self.store(at, &piece[..copied])) {
-                Some(Ok(())) => done += copied,
-                // It would block, or it failed. If it would block, the caller begins again with a
-                // future that may block, so these bytes are put back.
-                stopped => {
-                    from.retreat(copied);
-                    match stopped {
-                        Some(Err(error)) if done == 0 => return Some(Err(error.into())),
-                        _ => break,
-                    }
-                }
-            }
-        }
-        (done > 0).then_some(Ok(done))
-    }
-
-    async fn read_some(&self, offset: u64, length: usize, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
-        let mut page = [0; PIECE];
-        let mut done = 0;
-        let length = length.min(to.remaining());
-        while done < length {
-            let at = offset + done as u64;
-            let count = (length - done).min(PIECE - (at % PAGE) as usize);
-            let bytes = &mut page[..count];
-            let known = self.state.lock().size > at;
-            let got = match known {
-                true => self.object.read(at, bytes).await.map_err(object_error)?,
-                false => 0,
-            };
-            // Bytes of the file beyond what the object has are zeros.
-            bytes[got..].fill(0);
-            match to.copy_out(bytes) {
-                Ok(copied) => {
-                    done += copied;
-                    if copied < count {
-                        break;
-                    }
-                }
-                Err(_) if done > 0 => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(done)
-    }
-
-    async fn write_some(
-        &self,
-        offset: u64,
-        length: usize,
-        from: &mut dyn UserBuffer,
-    ) -> Result<usize, NotDone> {
-        let mut page = [0; PIECE];
-        let mut done = 0;
-        let length = length.min(from.remaining());
-        while done < length {
-            let at = offset + done as u64;
-            let count = (length - done).min(PIECE - (at % PAGE) as usize);
-            let copied = match from.copy_in(&mut page[..count]) {
-                Ok(0) => break,
-                Ok(copied) => copied,
-                Err(_) if done > 0 => break,
-                Err(error) => return Err(error.into()),
-            };
-            if let Err(error) = self.store(at, &page[..copied]).await {
-                from.retreat(copied);
-                return if done > 0 { Ok(done) } else { Err(error.into()) };
-            }
-            done += copied;
-        }
-        Ok(done)
-    }
-
-    async fn store(&self, at: u64, bytes: &[u8]) -> Result<()> {
+    /// Writes bytes of one page.
+    pub(super) async fn store(&self, at: u64, bytes: &[u8]) -> Result<()> {
         let end = at + bytes.len() as u64;
         self.charge(at / PAGE)?;
         self.grow(end).await?;
@@ -226,12 +100,12 @@ impl<M: Machine> ObjectMemory<M> {
     }
 
     /// Lets the object have pages up to `size`.
-    async fn grow(&self, size: u64) -> Result<()> {
-        if self.state.lock().size >= size {
+    pub(super) async fn grow(&self, size: u64) -> Result<()> {
+        if self.size() >= size {
             return Ok(());
         }
         let _alone = self.resize.lock().await;
-        if self.state.lock().size < size {
+        if self.size() < size {
             self.object.set_size(size).await.map_err(object_error)?;
             let mut state = self.state.lock();
             state.size = size;
@@ -242,14 +116,14 @@ impl<M: Machine> ObjectMemory<M> {
     /// Makes the bytes of a range zeros. Only pages that may hold something else are looked at,
     /// however long the range is.
     async fn clear(&self, start: u64, end: u64) -> Result<()> {
-        let zeros = [0; PIECE];
+        let zeros = [0; PAGE as usize];
         let mut turns = Turns::every(TURN);
         let mut at = start;
         while at < end
             && let Some(page) = self.next_page(at / PAGE).filter(|page| page * PAGE < end)
         {
             at = at.max(page * PAGE);
-            let count = ((end - at) as usize).min(PIECE - (at % PAGE) as usize);
+            let count = ((end - at) as usize).min((PAGE - at % PAGE) as usize);
             self.object.write(at, &zeros[..count]).await.map_err(object_error)?;
             at += count as u64;
             turns.step().await;
@@ -264,7 +138,7 @@ impl<M: Machine> ObjectMemory<M> {
         if page < initial { Some(page) } else { self.object.next_page(page) }
     }
 
-    fn charge(&self, page: u64) -> Result<()> {
+    pub(super) fn charge(&self, page: u64) -> Result<()> {
         let mut state = self.state.lock();
         let is_new = page >= state.initial.div_ceil(PAGE) && !state.written.contains(&page);
         if is_new {
@@ -283,7 +157,7 @@ impl<M: Machine> Drop for ObjectMemory<M> {
     }
 }
 
-fn object_error(error: KernError) -> Error {
+pub(super) fn object_error(error: KernError) -> Error {
     match error {
         KernError::ResourceShortage => Error::ENOMEM,
         _ => Error::EIO,
@@ -297,9 +171,9 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         length: usize,
         to: &'a mut dyn UserBuffer,
     ) -> Answer<'a, Result<usize, NotDone>> {
-        match self.read_at_once(offset, length, to) {
+        match self.read_pages(offset, length, to) {
             Some(done) => Answer::now(done),
-            None => Answer::later(self.read_some(offset, length, to)),
+            None => Answer::later(self.read_through_buffer(offset, length, to)),
         }
     }
 
@@ -309,9 +183,9 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         length: usize,
         from: &'a mut dyn UserBuffer,
     ) -> Answer<'a, Result<usize, NotDone>> {
-        match self.write_at_once(offset, length, from) {
+        match self.write_pages(offset, length, from) {
             Some(done) => Answer::now(done),
-            None => Answer::later(self.write_some(offset, length, from)),
+            None => Answer::later(self.write_through_buffer(offset, length, from)),
         }
     }
 
@@ -341,7 +215,7 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
                 }
                 return self.grow(end).await;
             }
-            let size = self.state.lock().size;
+            let size = self.size();
             self.clear(offset, end.min(size)).await
         })
     }

@@ -8,6 +8,7 @@
 
 mod change;
 mod file_memory;
+mod file_transfer;
 mod program;
 mod region;
 mod user;
@@ -449,5 +450,7 @@ pub(crate) fn map_error(error: KernError) -> Error {
     }
 }
 
+#[cfg(test)]
+mod file_tests;
 #[cfg(test)]
 mod tests;

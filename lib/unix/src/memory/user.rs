@@ -3,13 +3,14 @@
 use super::{Memory, PAGE};
 use crate::futex::{Key, Words};
 use crate::personality::Task;
-use crate::{BoxFuture, CopyError, Error, Result, UserBuffer};
+use crate::{BoxFuture, CopyError, Error, Part, Result, UserBuffer};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
+use core::ops::Range;
 use core::pin::pin;
 use core::task::{Context, Poll, Waker};
-use mach::machine::Protection;
+use mach::machine::{Frame, Protection};
 use mach::{KernError, Machine};
 
 impl<M: Machine> Memory<M> {
@@ -189,31 +190,55 @@ impl<M: Machine> UserRanges<M> {
         self.transferred += count;
     }
 
-    /// Copies page by page with `copy`, which is given the address and the part of the `length`
-    /// bytes to copy.
+    /// Lends the part of the next `length` bytes that lies in one page to `work`: machine, frame,
+    /// offset in it, bytes. Moves on by as many as `work` has used.
+    #[inline]
+    fn next_part(
+        &mut self,
+        length: usize,
+        access: Protection,
+        mut work: impl FnMut(&M, Frame, usize, usize) -> usize,
+    ) -> Result<usize, CopyError> {
+        let Some((address, here)) = self.here() else { return Ok(0) };
+        let (count, offset) = (here.min(length), (address % PAGE) as usize);
+        if count == 0 {
+            return Ok(0);
+        }
+        let map = &self.memory.map;
+        let machine = map.vm().machine();
+        match map.try_with_frame(address, access, |frame| work(machine, frame, offset, count)) {
+            Some(Ok(used)) => {
+                self.advance(used);
+                Ok(used)
+            }
+            None => Err(CopyError::NotResident),
+            Some(Err(KernError::InvalidAddress)) if self.memory.may_grow(address) => {
+                Err(CopyError::NotResident)
+            }
+            Some(Err(_)) => Err(CopyError::Fault),
+        }
+    }
+
+    /// Copies `length` bytes page by page with `copy`: machine, frame, offset in it, and which of
+    /// the bytes go there.
     fn copy(
         &mut self,
         length: usize,
-        mut copy: impl FnMut(&Memory<M>, u64, core::ops::Range<usize>) -> Option<Result<(), KernError>>,
+        access: Protection,
+        mut copy: impl FnMut(&M, Frame, usize, Range<usize>),
     ) -> Result<usize, CopyError> {
         let mut done = 0;
-        while done < length
-            && let Some((address, here)) = self.here()
-        {
-            let count = here.min(length - done);
-            let error = match copy(&self.memory, address, done..done + count) {
-                Some(Ok(())) => {
-                    self.advance(count);
-                    done += count;
-                    continue;
-                }
-                None => CopyError::NotResident,
-                Some(Err(KernError::InvalidAddress)) if self.memory.may_grow(address) => {
-                    CopyError::NotResident
-                }
-                Some(Err(_)) => CopyError::Fault,
-            };
-            return if done > 0 { Ok(done) } else { Err(error) };
+        while done < length {
+            let part = self.next_part(length - done, access, |machine, frame, offset, count| {
+                copy(machine, frame, offset, done..done + count);
+                count
+            });
+            match part {
+                Ok(0) => break,
+                Ok(count) => done += count,
+                Err(_) if done > 0 => break,
+                Err(error) => return Err(error),
+            }
         }
         Ok(done)
     }
@@ -229,17 +254,25 @@ impl<M: Machine> UserBuffer for UserRanges<M> {
     }
 
     fn copy_out(&mut self, bytes: &[u8]) -> Result<usize, CopyError> {
-        self.copy(bytes.len(), |memory, address, part| {
-            let done = at_once(memory.map.copyout(address, &bytes[part]))?;
-            Some(done.map_err(|fault| fault.error))
+        self.copy(bytes.len(), Protection::WRITE, |machine, frame, offset, part| {
+            machine.write_frame(frame, offset, &bytes[part]);
         })
     }
 
     fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, CopyError> {
-        self.copy(bytes.len(), |memory, address, part| {
-            let done = at_once(memory.map.copyin(address, &mut bytes[part]))?;
-            Some(done.map_err(|fault| fault.error))
+        self.copy(bytes.len(), Protection::READ, |machine, frame, offset, part| {
+            machine.read_frame(frame, offset, &mut bytes[part]);
         })
+    }
+
+    fn with_part(
+        &mut self,
+        length: usize,
+        write: bool,
+        work: &mut dyn FnMut(Part<'_>) -> usize,
+    ) -> Result<usize, CopyError> {
+        let access = if write { Protection::WRITE } else { Protection::READ };
+        self.next_part(length, access, |_, frame, offset, length| work(Part::Frame { frame, offset, length }))
     }
 
     fn retreat(&mut self, count: usize) {

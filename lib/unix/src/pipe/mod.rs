@@ -278,6 +278,15 @@ impl FileObject for PipeEnd {
         ready
     }
 
+    /// The room is for another also if it is too little for a write that is all or nothing.
+    fn left_for_another(&self, write: bool) -> Option<bool> {
+        let state = self.pipe.state.lock();
+        Some(match write {
+            false => !state.bytes.is_empty() || state.writers == 0,
+            true => state.bytes.space() > 0 || state.readers == 0,
+        })
+    }
+
     fn queue(&self) -> Option<&PollQueue> {
         Some(&self.pipe.queue)
     }

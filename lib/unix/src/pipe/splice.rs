@@ -155,7 +155,7 @@ pub async fn splice(
                 None => drop(source.read(caller, &mut bytes).await?),
                 Some(offset) => *offset += source.read_at(caller, *offset, &mut bytes).await? as u64,
             }
-            let mut bytes = Bytes::of(bytes.done());
+            let mut bytes = bytes.into_supply();
             let written = target.write(caller, &mut bytes).await;
             *progress += bytes.transferred();
             written.map(drop)

@@ -89,6 +89,14 @@ fn an_interrupted_write_tells_how_far_it_came() {
         fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, crate::CopyError> {
             self.0.lock().unwrap().copy_in(bytes)
         }
+        fn with_part(
+            &mut self,
+            length: usize,
+            write: bool,
+            work: &mut dyn FnMut(crate::Part<'_>) -> usize,
+        ) -> Result<usize, crate::CopyError> {
+            self.0.lock().unwrap().with_part(length, write, work)
+        }
         fn skip(&mut self, count: usize) {
             self.0.lock().unwrap().skip(count)
         }

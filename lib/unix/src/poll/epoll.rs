@@ -206,6 +206,7 @@ impl Epoll {
         if !events.is_empty() || deadline.is_some_and(|deadline| deadline <= environment.monotonic()) {
             return events;
         }
+        let left = || !self.state.lock().ready.is_empty();
         loop {
             let waited = until_ready_or_deadline(&self.queue, Readiness::READ, environment, |_| {
                 let found = self.harvest(limit);
@@ -214,6 +215,7 @@ impl Epoll {
                 }
                 Ok(found)
             })
+            .exclusive(Some(&left))
             .await;
             events = waited.unwrap_or_default();
             if !events.is_empty() || deadline.is_some_and(|deadline| deadline <= environment.monotonic()) {

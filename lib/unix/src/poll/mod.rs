@@ -5,6 +5,7 @@ mod event;
 mod nesting;
 mod queue;
 mod timer;
+mod until;
 mod wait;
 
 #[cfg(test)]
@@ -12,8 +13,9 @@ mod tests;
 
 pub use epoll::{Epoll, EpollEvent, EpollItem, EpollSettings};
 pub use event::EventCounter;
-pub use queue::{PollQueue, Registration, until_ready, until_ready_or_deadline};
+pub use queue::{PollQueue, Registration};
 pub use timer::TimerFile;
+pub use until::{until_ready, until_ready_or_deadline};
 pub use wait::{Watch, poll};
 
 use bitflags::bitflags;

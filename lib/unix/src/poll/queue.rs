@@ -2,16 +2,18 @@
 
 use super::Readiness;
 use crate::sync::SpinLock;
-use crate::{BoxFuture, Environment, NotDone};
 use alloc::vec::Vec;
-use core::future::Future;
-use core::pin::Pin;
-use core::task::{Context, Poll, Waker};
-use core::time::Duration;
+use core::task::Waker;
 
 /// The waiters of one object. A registration stays until it is removed, so that an edge-triggered
 /// watcher sees every change; a waiter that must not miss one registers first and looks at the
 /// object afterwards.
+///
+/// Of the waiters that are registered as exclusive, a change wakes one: the first that has not been
+/// woken, or that has looked at the object since. So the one chosen looks at the object after the
+/// change. If something is left then, it hands it on ([`PollQueue::hand_on`]): to any other when it
+/// goes, to one that came after it when it could not use what there is and goes on waiting. So no
+/// change is lost, and of many readers of a pipe those run that find something.
 ///
 /// Code that changes an object calls [`PollQueue::wake`] after releasing the object's lock.
 #[derive(Default)]
@@ -26,12 +28,26 @@ struct Waiters {
     list: Vec<Waiter>,
     /// How many have left.
     left: usize,
+    /// How many of those that have not are exclusive.
+    exclusive: usize,
 }
 
 struct Waiter {
     id: u64,
     interest: Readiness,
     waker: Option<Waker>,
+    exclusive: bool,
+    /// Exclusive: it has been woken, and has not said since that it looks at the object.
+    woken: bool,
+}
+
+/// Events that concern every waiter: what is over is over for all.
+const FOR_ALL: Readiness = Readiness::ALWAYS.union(Readiness::READ_HANGUP);
+
+impl Waiter {
+    fn wants(&self, events: Readiness) -> bool {
+        self.waker.is_some() && self.interest.intersects(events)
+    }
 }
 
 impl Waiters {
@@ -40,17 +56,36 @@ impl Waiters {
         self.list.get_mut(index)
     }
 
-    /// Takes one registration out and returns its waker. On the average this takes constant time
-    /// after the search, however many registrations there are: the list is cleaned up only when
-    /// half of its waiters have left.
-    fn take(&mut self, registration: Registration) -> Option<Waker> {
-        let waker = self.find(registration)?.waker.take()?;
+    /// Takes one registration out and returns its waker, and whether it was woken as an exclusive
+    /// one. On the average this takes constant time after the search, however many registrations
+    /// there are: the list is cleaned up only when half of its waiters have left.
+    fn take(&mut self, registration: Registration) -> Option<(Waker, bool)> {
+        let waiter = self.find(registration)?;
+        let (waker, exclusive, woken) = (waiter.waker.take()?, waiter.exclusive, waiter.woken);
+        self.exclusive -= usize::from(exclusive);
         self.left += 1;
         if 2 * self.left >= self.list.len() {
             self.list.retain(|waiter| waiter.waker.is_some());
             self.left = 0;
         }
-        Some(waker)
+        Some((waker, woken))
+    }
+
+    /// The exclusive waiter whose turn it is, of those from the id `from` on. If all have been
+    /// woken, the first once more.
+    fn next_exclusive(&mut self, events: Readiness, from: u64) -> Option<Waker> {
+        if self.exclusive == 0 {
+            return None;
+        }
+        let start = self.list.partition_point(|waiter| waiter.id < from);
+        let mut candidates = self.list[start..].iter_mut().filter(|w| w.exclusive && w.wants(events));
+        let first = candidates.next()?;
+        let chosen = match first.woken {
+            false => first,
+            true => candidates.find(|waiter| !waiter.woken).unwrap_or(first),
+        };
+        chosen.woken = true;
+        chosen.waker.clone()
     }
 }
 
@@ -61,26 +96,40 @@ pub struct Registration(u64);
 impl PollQueue {
     /// A queue without waiters.
     pub const fn new() -> PollQueue {
-        PollQueue { waiters: SpinLock::new(Waiters { next: 0, list: Vec::new(), left: 0 }) }
+        PollQueue { waiters: SpinLock::new(Waiters { next: 0, list: Vec::new(), left: 0, exclusive: 0 }) }
     }
 
     /// From now on `waker` is woken at each change that concerns `interest` (or an error or
     /// hang-up).
     pub fn register(&self, interest: Readiness, waker: &Waker) -> Registration {
+        self.add(interest, waker, false)
+    }
+
+    /// As [`PollQueue::register`], for one of several that wait for the same, of which each change
+    /// needs one. It says [`PollQueue::update`] before each look, and ends with
+    /// [`PollQueue::leave`].
+    pub(super) fn register_exclusive(&self, interest: Readiness, waker: &Waker) -> Registration {
+        self.add(interest, waker, true)
+    }
+
+    fn add(&self, interest: Readiness, waker: &Waker, exclusive: bool) -> Registration {
         let mut waiters = self.waiters.lock();
         let id = waiters.next;
         waiters.next += 1;
-        let waker = Some(waker.clone());
-        waiters.list.push(Waiter { id, interest: interest | Readiness::ALWAYS, waker });
+        let (interest, waker) = (interest | Readiness::ALWAYS, Some(waker.clone()));
+        waiters.exclusive += usize::from(exclusive);
+        waiters.list.push(Waiter { id, interest, waker, exclusive, woken: false });
         Registration(id)
     }
 
-    /// Replaces the waker of a registration (a future that moved to another task).
-    pub fn update(&self, registration: Registration, waker: &Waker) {
+    /// Replaces the waker of a registration (a future that moved to another task), before another
+    /// look at the object. Whether it is an exclusive one that has been woken: from now on it
+    /// counts as one that has not.
+    pub fn update(&self, registration: Registration, waker: &Waker) -> bool {
         let mut waiters = self.waiters.lock();
-        if let Some(Waiter { waker: Some(old), .. }) = waiters.find(registration) {
-            old.clone_from(waker);
-        }
+        let Some(Waiter { waker: Some(old), woken, .. }) = waiters.find(registration) else { return false };
+        old.clone_from(waker);
+        core::mem::take(woken)
     }
 
     /// Changes what a registration is interested in.
@@ -93,14 +142,31 @@ impl PollQueue {
 
     /// Ends a registration.
     pub fn unregister(&self, registration: Registration) {
-        // Dropped outside the lock.
-        let removed = self.waiters.lock().take(registration);
-        drop(removed);
+        self.leave(registration);
     }
 
-    /// Wakes every waiter that is interested in one of `events`. The wakers run while no lock of
-    /// the queue is held.
+    /// Ends a registration; whether it was an exclusive one that has been woken: then the next is
+    /// to be, if something is left for it.
+    pub(super) fn leave(&self, registration: Registration) -> bool {
+        // The waker is dropped outside the lock.
+        let removed = self.waiters.lock().take(registration);
+        removed.is_some_and(|(_, woken)| woken)
+    }
+
+    /// Hands on what an exclusive waiter was woken for: wakes one that came after `registration`,
+    /// or with `None` any.
+    pub(super) fn hand_on(&self, after: Option<Registration>, events: Readiness) {
+        let from = after.map_or(0, |registration| registration.0 + 1);
+        let waker = self.waiters.lock().next_exclusive(events, from);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Wakes every waiter that is interested in one of `events`, but only one of the exclusive
+    /// waiters, unless the events are the end. The wakers run while no lock of the queue is held.
     pub fn wake(&self, events: Readiness) {
+        let all = events.intersects(FOR_ALL);
         let mut from = 0;
         let mut end = None;
         loop {
@@ -109,7 +175,11 @@ impl PollQueue {
             let mut batch: [Option<Waker>; 8] = Default::default();
             let mut filled = 0;
             {
-                let waiters = self.waiters.lock();
+                let mut waiters = self.waiters.lock();
+                if end.is_none() && !all {
+                    batch[0] = waiters.next_exclusive(events, 0);
+                    filled = usize::from(batch[0].is_some());
+                }
                 let end = *end.get_or_insert(waiters.next);
                 let start = waiters.list.partition_point(|w| w.id < from);
                 from = end;
@@ -121,7 +191,7 @@ impl PollQueue {
                         from = waiter.id;
                         break;
                     }
-                    if waiter.waker.is_some() && waiter.interest.intersects(events) {
+                    if waiter.wants(events) && (all || !waiter.exclusive) {
                         batch[filled] = waiter.waker.clone();
                         filled += 1;
                     }
@@ -146,149 +216,11 @@ impl PollQueue {
     }
 }
 
-/// Repeats `attempt` until it is something else than [`NotDone::NotReady`], waiting on `queue` in
-/// between. Dropping the future leaves the queue as it was.
-pub fn until_ready<T, F>(queue: &PollQueue, interest: Readiness, attempt: F) -> UntilReady<'_, F>
-where
-    F: FnMut() -> Result<T, NotDone> + Unpin,
-{
-    UntilReady { queue, interest, attempt, registration: None }
-}
-
-/// The future of [`until_ready`].
-pub struct UntilReady<'a, F> {
-    queue: &'a PollQueue,
-    interest: Readiness,
-    attempt: F,
-    registration: Option<Registration>,
-}
-
-impl<T, F: FnMut() -> Result<T, NotDone> + Unpin> Future for UntilReady<'_, F> {
-    type Output = Result<T, NotDone>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        match this.registration {
-            Some(registration) => this.queue.update(registration, cx.waker()),
-            None => match (this.attempt)() {
-                Err(NotDone::NotReady) => {
-                    this.registration = Some(this.queue.register(this.interest, cx.waker()));
-                }
-                done => return Poll::Ready(done),
-            },
-        }
-        // Registered: a change after this attempt wakes us, a change before it is seen by it.
-        match (this.attempt)() {
-            Err(NotDone::NotReady) => Poll::Pending,
-            done => Poll::Ready(done),
-        }
-    }
-}
-
-impl<F> Drop for UntilReady<'_, F> {
-    fn drop(&mut self) {
-        if let Some(registration) = self.registration {
-            self.queue.unregister(registration);
-        }
-    }
-}
-
-/// As [`until_ready`], but each refused attempt may name a deadline; when that passes, the attempt
-/// is repeated with `true`, and its result stands whatever it is.
-pub fn until_ready_or_deadline<'a, T, F>(
-    queue: &'a PollQueue,
-    interest: Readiness,
-    environment: &'a dyn Environment,
-    attempt: F,
-) -> UntilReadyOrDeadline<'a, F>
-where
-    F: FnMut(bool) -> Result<T, (NotDone, Option<Duration>)>,
-{
-    UntilReadyOrDeadline { queue, interest, environment, attempt, registration: None, sleep: None }
-}
-
-/// The future of [`until_ready_or_deadline`].
-pub struct UntilReadyOrDeadline<'a, F> {
-    queue: &'a PollQueue,
-    interest: Readiness,
-    environment: &'a dyn Environment,
-    attempt: F,
-    registration: Option<Registration>,
-    sleep: Option<(Duration, BoxFuture<'static, ()>)>,
-}
-
-impl<F> Unpin for UntilReadyOrDeadline<'_, F> {}
-
-impl<T, F> Future for UntilReadyOrDeadline<'_, F>
-where
-    F: FnMut(bool) -> Result<T, (NotDone, Option<Duration>)>,
-{
-    type Output = Result<T, NotDone>;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        match this.registration {
-            Some(registration) => this.queue.update(registration, cx.waker()),
-            None => this.registration = Some(this.queue.register(this.interest, cx.waker())),
-        }
-        // Registered: a change after this attempt wakes us, a change before it is seen by it.
-        let deadline = match (this.attempt)(false) {
-            Ok(value) => return Poll::Ready(Ok(value)),
-            Err((NotDone::NotReady, deadline)) => deadline,
-            Err((not_done, _)) => return Poll::Ready(Err(not_done)),
-        };
-        let Some(deadline) = deadline else {
-            this.sleep = None;
-            return Poll::Pending;
-        };
-        if deadline <= this.environment.monotonic() {
-            return Poll::Ready((this.attempt)(true).map_err(|(not_done, _)| not_done));
-        }
-        if this.sleep.as_ref().is_none_or(|(until, _)| *until != deadline) {
-            this.sleep = Some((deadline, this.environment.sleep_until(deadline)));
-        }
-        let (_, sleep) = this.sleep.as_mut().expect("just set");
-        match sleep.as_mut().poll(cx) {
-            Poll::Ready(()) => Poll::Ready((this.attempt)(true).map_err(|(not_done, _)| not_done)),
-            Poll::Pending => Poll::Pending,
-        }
-    }
-}
-
-impl<F> Drop for UntilReadyOrDeadline<'_, F> {
-    fn drop(&mut self) {
-        if let Some(registration) = self.registration {
-            self.queue.unregister(registration);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Task;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering};
-
-    #[test]
-    fn wakes_only_the_interested_and_leaves_nothing() {
-        let shared = Arc::new((PollQueue::new(), AtomicU32::new(0)));
-        let copy = shared.clone();
-        let mut task = Task::new(async move {
-            until_ready(&copy.0, Readiness::READ, || match copy.1.load(Ordering::SeqCst) {
-                0 => Err(NotDone::NotReady),
-                n => Ok(n),
-            })
-            .await
-        });
-        task.waits();
-        shared.1.store(7, Ordering::SeqCst);
-        shared.0.wake(Readiness::WRITE);
-        task.waits();
-        shared.0.wake(Readiness::READ);
-        assert_eq!(task.finish(), Ok(7));
-        assert!(shared.0.is_empty());
-    }
 
     #[test]
     fn many_waiters_are_all_woken() {
@@ -325,16 +257,5 @@ mod tests {
             }
             assert!(queue.is_empty() && queue.waiters.lock().list.is_empty());
         }
-    }
-
-    #[test]
-    fn dropping_a_waiter_unregisters_it() {
-        let queue = PollQueue::new();
-        let mut future = Box::pin(until_ready(&queue, Readiness::READ, || Err::<(), _>(NotDone::NotReady)));
-        let mut cx = Context::from_waker(Waker::noop());
-        assert!(future.as_mut().poll(&mut cx).is_pending());
-        assert_eq!(queue.len(), 1);
-        drop(future);
-        assert!(queue.is_empty());
     }
 }

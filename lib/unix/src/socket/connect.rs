@@ -263,10 +263,12 @@ impl UnixSocket {
             true => Some(core::time::Duration::ZERO),
             false => self.options().receive_timeout.map(|t| environment.monotonic() + t),
         };
+        let left =
+            || matches!(&self.state.lock().role, Role::Listening { pending, .. } if !pending.is_empty());
         let taken = until_ready_or_deadline(&self.queue, Readiness::READ, environment, |_| {
             self.try_accept().map_err(|not_done| (not_done, deadline))
         });
-        let file = match taken.await {
+        let file = match taken.exclusive(Some(&left)).await {
             Ok(file) => file,
             Err(NotDone::Failed(error)) => return Err(error),
             Err(_) => return Err(Error::EAGAIN),

@@ -290,11 +290,17 @@ impl UnixSocket {
         let timeout = self.options().receive_timeout.map(|t| environment.monotonic() + t);
         let deadline = if how.nonblock { Some(Duration::ZERO) } else { timeout };
         let mut all: Option<Received> = None;
+        // A message is for one of those that wait for messages.
+        let left = || !self.state.lock().inbox.is_empty();
+        let of_messages: Option<&(dyn Fn() -> bool + Sync)> = match self.kind {
+            SocketType::Stream => None,
+            _ => Some(&left),
+        };
         loop {
             let attempt = until_ready_or_deadline(&self.queue, Readiness::READ, environment, |_| {
                 self.try_receive(to, how.peek).map_err(|not_done| (not_done, deadline))
             });
-            let error = match attempt.await {
+            let error = match attempt.exclusive(of_messages).await {
                 Ok(received) => {
                     let count = received.count;
                     let total = match all.take() {

@@ -478,6 +478,16 @@ impl Machine for Simulated {
         self.state.lock().frame(frame)[offset..][..bytes.len()].copy_from_slice(bytes);
     }
 
+    fn copy_between(&self, from: (Frame, usize), to: (Frame, usize), length: usize) {
+        assert!(from.0 != to.0, "a frame has one owner");
+        let state = &mut *self.state.lock();
+        // The tests of costs count allocations, so none here.
+        let mut bytes = [0; PAGE_SIZE as usize];
+        let bytes = &mut bytes[..length];
+        bytes.copy_from_slice(&state.frame(from.0)[from.1..][..length]);
+        state.frame(to.0)[to.1..][..length].copy_from_slice(bytes);
+    }
+
     fn load_u32(&self, frame: Frame, offset: usize) -> u32 {
         assert!(offset.is_multiple_of(4), "an aligned word");
         let mut word = [0; 4];

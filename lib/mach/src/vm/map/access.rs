@@ -46,6 +46,20 @@ impl<M: Machine> Hint<M> {
     }
 }
 
+impl<M: Machine> Translation<M> {
+    /// The hint, if it is of the entry at `address` and the entry allows the access as it is.
+    #[inline(always)]
+    fn hint_for(&self, address: u64, access: Protection) -> Option<&Hint<M>> {
+        let hint = self.hint.as_ref()?;
+        let fits = !self.hint_parked
+            && hint.start <= address
+            && address < hint.end
+            && hint.protection.contains(access)
+            && !(hint.needs_copy && access.contains(Protection::WRITE));
+        fits.then_some(hint)
+    }
+}
+
 /// Why a copy to or from a task's memory stopped, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyFault {
@@ -201,18 +215,66 @@ impl<M: Machine> VmMap<M> {
     /// As [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has been
     /// begun.
     pub fn try_fault(&self, address: u64, access: Protection) -> Option<KernResult> {
-        let step = match self.short_path(address, access, &mut Enter) {
+        self.try_page(address, access, &mut Enter)
+    }
+
+    /// Lends the frame of the page at `address` to `with`, as [`copyin`](Self::copyin) and
+    /// [`copyout`](Self::copyout) find it, if nothing is to be waited for; else `None`, and nothing
+    /// has been begun. `with` runs under the locks of the page's object and of the translation: it
+    /// is short, and takes another object's lock only by [`VmObject::try_with_frame`].
+    ///
+    /// # Errors
+    /// As [`fault`](Self::fault).
+    pub fn try_with_frame<R>(
+        &self,
+        address: u64,
+        access: Protection,
+        mut with: impl FnMut(Frame) -> R,
+    ) -> Option<KernResult<R>> {
+        if let Some(output) = self.ready_path(address, access, &mut with) {
+            return Some(Ok(output));
+        }
+        self.try_page(address, access, &mut Touch(|_: &M, frame| with(frame)))
+    }
+
+    /// The page, if the last fault's entry has it and it is in memory in the entry's own object, as
+    /// most pages are that a program names in its calls.
+    #[inline]
+    fn ready_path<R>(
+        &self,
+        address: u64,
+        access: Protection,
+        with: &mut impl FnMut(Frame) -> R,
+    ) -> Option<R> {
+        let translation = self.translation.lock();
+        let hint = translation.hint_for(address, access)?;
+        let object = hint.object.upgrade()?;
+        let index = (hint.offset + (address - hint.start)) >> PAGE_SHIFT;
+        let mut state = object.state.lock();
+        let frame = state.ready_frame(index, access)?;
+        Some(with(frame))
+    }
+
+    /// Finds the page at `address` for an access and uses it, if nothing is to be waited for.
+    #[inline(always)]
+    fn try_page<U: PageUse<M>>(
+        &self,
+        address: u64,
+        access: Protection,
+        page_use: &mut U,
+    ) -> Option<KernResult<U::Output>> {
+        let step = match self.short_path(address, access, page_use) {
             Some(step) => step,
             None => {
                 let mut state = self.state.try_lock()?;
                 if !state.alive {
                     return Some(Err(KernError::Terminated));
                 }
-                self.long_path(&mut state, address, access, &mut Enter)
+                self.long_path(&mut state, address, access, page_use)
             }
         };
         match step {
-            Ok(()) => Some(Ok(())),
+            Ok(output) => Some(Ok(output)),
             Err(Blocked::Error(error)) => Some(Err(error)),
             Err(Blocked::Wait(_)) => None,
         }
@@ -370,15 +432,7 @@ impl<M: Machine> VmMap<M> {
         page_use: &mut U,
     ) -> Option<Step<M, U::Output>> {
         let translation = self.translation.lock();
-        let hint = translation.hint.as_ref()?;
-        let fits = !translation.hint_parked
-            && hint.start <= address
-            && address < hint.end
-            && hint.protection.contains(access)
-            && !(hint.needs_copy && access.contains(Protection::WRITE));
-        if !fits {
-            return None;
-        }
+        let hint = translation.hint_for(address, access)?;
         let object = hint.object.upgrade()?;
         Some(self.use_hint(&translation, hint, &object, address, access, page_use))
     }

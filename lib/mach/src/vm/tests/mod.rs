@@ -2,4 +2,5 @@
 
 mod basic;
 mod control;
+mod lend;
 mod support;

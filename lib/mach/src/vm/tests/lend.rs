@@ -1,0 +1,124 @@
+//! Frames lent without waiting, and copies from page to page.
+
+use alloc::sync::Arc;
+
+use super::super::{CopyStrategy, MapRequest, Placement, VmObject};
+use super::support::{BASE, FilePager, System, load, store};
+use crate::KernError;
+use crate::machine::simulated::Simulated;
+use crate::machine::{Machine, PAGE_SIZE, Protection};
+
+const READ: Protection = Protection::READ;
+const WRITE: Protection = Protection::WRITE;
+
+fn rest(object: &Arc<VmObject<Simulated>>, offset: u64, access: Protection) -> Option<u64> {
+    object.try_with_frame(offset, access, |_, rest| rest)
+}
+
+#[test]
+fn objects_lend_what_is_there_and_zeros() {
+    let system = System::new(64);
+    let object = VmObject::anonymous(system.vm()).unwrap();
+    system.run(object.set_size(2 * PAGE_SIZE + 10)).unwrap();
+    assert_eq!(rest(&object, 5, READ), Some(2 * PAGE_SIZE + 5));
+    assert_eq!(rest(&object, 2 * PAGE_SIZE + 9, WRITE), Some(1));
+    assert_eq!(rest(&object, 2 * PAGE_SIZE + 10, READ), None, "the object ends there");
+    let bytes = object.try_with_frame(PAGE_SIZE, READ, |frame, _| {
+        let mut bytes = [1; 3];
+        system.machine.read_frame(frame, 7, &mut bytes);
+        bytes
+    });
+    assert_eq!(bytes, Some([0; 3]));
+    // More pages than there are frames.
+    let end = 100 * PAGE_SIZE;
+    system.run(object.set_size(end)).unwrap();
+    let refused = (2..100).find(|page| rest(&object, page * PAGE_SIZE, WRITE).is_none());
+    assert!(refused.is_some_and(|page| page > 9), "no frame for it: {refused:?}");
+    assert_eq!(rest(&object, PAGE_SIZE, WRITE), Some(end - PAGE_SIZE), "this one has its own");
+}
+
+#[test]
+fn nothing_is_begun_for_what_is_not_there() {
+    let system = System::new(64);
+    let pager = FilePager::new(vec![7; 3 * PAGE_SIZE as usize]);
+    let file = VmObject::paged(system.vm(), pager.clone(), 3 * PAGE_SIZE, CopyStrategy::Symmetric).unwrap();
+    assert_eq!((rest(&file, 0, READ), rest(&file, 0, WRITE)), (None, None));
+    assert!(pager.requests.lock().unwrap().is_empty() && file.resident_pages() == 0);
+    system.run(file.read(0, &mut [0; 1])).unwrap();
+    assert_eq!(rest(&file, 1, READ), Some(3 * PAGE_SIZE - 1));
+}
+
+#[test]
+fn a_page_that_a_copy_has_to_save_is_not_lent_for_writing() {
+    let system = System::new(64);
+    let file =
+        VmObject::paged(system.vm(), FilePager::new(vec![7; 4096]), 4096, CopyStrategy::Delay).unwrap();
+    system.run(file.read(0, &mut [0; 1])).unwrap();
+    assert!(rest(&file, 0, WRITE).is_some());
+    let map = system.map();
+    let copy = MapRequest::private(file.clone(), 0, PAGE_SIZE).at(Placement::Fixed(BASE));
+    system.run(map.map(&copy)).unwrap();
+    assert_eq!((rest(&file, 0, READ), rest(&file, 0, WRITE)), (Some(4096), None));
+    system.run(file.write(0, b"new")).unwrap();
+    assert_eq!(system.run(load(&map, BASE, 3)).unwrap(), [7; 3]);
+}
+
+#[test]
+fn maps_lend_pages_as_programs_see_them() {
+    let system = System::new(64);
+    let parent = system.map();
+    let fixed = |request: MapRequest<_>, page| request.at(Placement::Fixed(BASE + page * PAGE_SIZE));
+    system.run(parent.map(&fixed(MapRequest::anonymous(PAGE_SIZE), 0))).unwrap();
+    let read_only = MapRequest::anonymous(PAGE_SIZE).protection(READ);
+    system.run(parent.map(&fixed(read_only, 1))).unwrap();
+    system.run(store(&parent, BASE, b"old")).unwrap();
+    let child = system.run(parent.fork()).unwrap();
+    // The parent's translation is of the page that is shared now; what is lent to be written is its
+    // own, and is what it sees.
+    assert_eq!(system.run(load(&parent, BASE, 3)).unwrap(), b"old");
+    let lent =
+        |map: &super::super::VmMap<Simulated>, at, access| map.try_with_frame(at, access, |frame| frame);
+    let shared = lent(&parent, BASE, READ).unwrap().unwrap();
+    assert_eq!(lent(&child, BASE, READ), Some(Ok(shared)));
+    let own = lent(&parent, BASE, WRITE).unwrap().unwrap();
+    assert_ne!(own, shared);
+    system.machine.write_frame(own, 0, b"new");
+    assert_eq!(system.run(load(&parent, BASE, 3)).unwrap(), b"new");
+    assert_eq!(system.run(load(&child, BASE, 3)).unwrap(), b"old");
+    assert_eq!(lent(&parent, BASE, READ), Some(Ok(own)));
+    assert_eq!(lent(&parent, BASE + PAGE_SIZE, WRITE), Some(Err(KernError::ProtectionFailure)));
+    assert_eq!(lent(&parent, BASE + 2 * PAGE_SIZE, READ), Some(Err(KernError::InvalidAddress)));
+    drop(child);
+}
+
+#[test]
+fn a_copy_within_one_object_is_refused_and_does_not_wait_for_itself() {
+    let system = System::new(64);
+    let pager = FilePager::new(vec![7; 2 * PAGE_SIZE as usize]);
+    let file = VmObject::paged(system.vm(), pager, 2 * PAGE_SIZE, CopyStrategy::Symmetric).unwrap();
+    system.run(file.write(0, &[1; 2 * PAGE_SIZE as usize])).unwrap();
+    let map = system.map();
+    let shared = MapRequest::shared(file.clone(), 0, 2 * PAGE_SIZE).at(Placement::Fixed(BASE));
+    let private = MapRequest::private(file.clone(), 0, PAGE_SIZE).at(Placement::Fixed(BASE + 2 * PAGE_SIZE));
+    let other = MapRequest::anonymous(PAGE_SIZE).at(Placement::Fixed(BASE + 3 * PAGE_SIZE));
+    for request in [shared, private, other] {
+        system.run(map.map(&request)).unwrap();
+    }
+    // From a page of the map to the second page of the file, and back.
+    let copy = |page: u64, out: bool| {
+        let access = if out { WRITE } else { READ };
+        let copied = map.try_with_frame(BASE + page * PAGE_SIZE, access, |program| {
+            file.try_with_frame(PAGE_SIZE, if out { READ } else { WRITE }, |frame, _| {
+                let (from, to) = if out { (frame, program) } else { (program, frame) };
+                system.machine.copy_between((from, 0), (to, 0), 4);
+            })
+        });
+        copied.unwrap().unwrap().is_some()
+    };
+    assert_eq!([copy(0, false), copy(1, true)], [false; 2], "both pages are of the file");
+    assert!(!copy(2, false), "and a private one that is not written yet");
+    assert!(copy(3, true) && copy(3, false));
+    system.run(store(&map, BASE + 2 * PAGE_SIZE, b"mine")).unwrap();
+    assert!(copy(2, false));
+    assert_eq!(system.run(load(&map, BASE + PAGE_SIZE, 4)).unwrap(), b"mine");
+}

@@ -1,0 +1,321 @@
+//! Waiting for an object with an attempt that is repeated: until it is ready, or a deadline has
+//! passed.
+
+use super::{PollQueue, Readiness, Registration};
+use crate::{BoxFuture, Environment, NotDone};
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll, Waker};
+use core::time::Duration;
+
+/// Repeats `attempt` until it is something else than [`NotDone::NotReady`], waiting on `queue` in
+/// between. Dropping the future leaves the queue as it was.
+pub fn until_ready<T, F>(queue: &PollQueue, interest: Readiness, attempt: F) -> UntilReady<'_, F>
+where
+    F: FnMut() -> Result<T, NotDone> + Unpin,
+{
+    UntilReady { queue, interest, attempt, registration: None }
+}
+
+/// The future of [`until_ready`].
+pub struct UntilReady<'a, F> {
+    queue: &'a PollQueue,
+    interest: Readiness,
+    attempt: F,
+    registration: Option<Registration>,
+}
+
+impl<T, F: FnMut() -> Result<T, NotDone> + Unpin> Future for UntilReady<'_, F> {
+    type Output = Result<T, NotDone>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        match this.registration {
+            Some(registration) => {
+                this.queue.update(registration, cx.waker());
+            }
+            None => match (this.attempt)() {
+                Err(NotDone::NotReady) => {
+                    this.registration = Some(this.queue.register(this.interest, cx.waker()));
+                }
+                done => return Poll::Ready(done),
+            },
+        }
+        // Registered: a change after this attempt wakes us, a change before it is seen by it.
+        match (this.attempt)() {
+            Err(NotDone::NotReady) => Poll::Pending,
+            done => Poll::Ready(done),
+        }
+    }
+}
+
+impl<F> Drop for UntilReady<'_, F> {
+    fn drop(&mut self) {
+        if let Some(registration) = self.registration {
+            self.queue.unregister(registration);
+        }
+    }
+}
+
+/// As [`until_ready`], but each refused attempt may name a deadline; when that passes, the attempt
+/// is repeated with `true`, and its result stands whatever it is.
+pub fn until_ready_or_deadline<'a, T, F>(
+    queue: &'a PollQueue,
+    interest: Readiness,
+    environment: &'a dyn Environment,
+    attempt: F,
+) -> UntilReadyOrDeadline<'a, F>
+where
+    F: FnMut(bool) -> Result<T, (NotDone, Option<Duration>)>,
+{
+    UntilReadyOrDeadline {
+        queue,
+        interest,
+        environment,
+        attempt,
+        left: None,
+        registration: None,
+        woken: false,
+        sleep: None,
+    }
+}
+
+/// The future of [`until_ready_or_deadline`].
+pub struct UntilReadyOrDeadline<'a, F> {
+    queue: &'a PollQueue,
+    interest: Readiness,
+    environment: &'a dyn Environment,
+    attempt: F,
+    /// If it waits as one of several: whether the object has something for another.
+    left: Option<&'a (dyn Fn() -> bool + Sync)>,
+    registration: Option<Registration>,
+    /// It was woken as one of several, and has not handed on what it leaves.
+    woken: bool,
+    sleep: Option<(Duration, BoxFuture<'static, ()>)>,
+}
+
+impl<F> Unpin for UntilReadyOrDeadline<'_, F> {}
+
+impl<'a, F> UntilReadyOrDeadline<'a, F> {
+    /// The same, as one of several that wait for the same, of which a change of the object wakes
+    /// one. `left` tells whether the object has something for another: when this one was woken, and
+    /// has taken what it wants or cannot use what there is.
+    pub fn exclusive(mut self, left: Option<&'a (dyn Fn() -> bool + Sync)>) -> Self {
+        self.left = left;
+        self
+    }
+
+    /// Before a look at the object: registers, or says to which task the registration belongs now.
+    fn register(&mut self, waker: &Waker) {
+        match (self.registration, self.left) {
+            (Some(registration), _) => self.woken |= self.queue.update(registration, waker),
+            (None, None) => self.registration = Some(self.queue.register(self.interest, waker)),
+            (None, Some(_)) => self.registration = Some(self.queue.register_exclusive(self.interest, waker)),
+        }
+    }
+
+    /// What it was woken for it has used, or cannot use; the rest is another's.
+    fn hand_on(&mut self, after: Option<Registration>) {
+        if core::mem::take(&mut self.woken) && self.left.is_some_and(|left| left()) {
+            self.queue.hand_on(after, self.interest);
+        }
+    }
+}
+
+impl<T, F> Future for UntilReadyOrDeadline<'_, F>
+where
+    F: FnMut(bool) -> Result<T, (NotDone, Option<Duration>)>,
+{
+    type Output = Result<T, NotDone>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.get_mut();
+        this.register(cx.waker());
+        // Registered: a change after this attempt wakes us, a change before it is seen by it.
+        let deadline = match (this.attempt)(false) {
+            Ok(value) => return Poll::Ready(Ok(value)),
+            Err((NotDone::NotReady, deadline)) => deadline,
+            Err((not_done, _)) => return Poll::Ready(Err(not_done)),
+        };
+        this.hand_on(this.registration);
+        let Some(deadline) = deadline else {
+            this.sleep = None;
+            return Poll::Pending;
+        };
+        if deadline <= this.environment.monotonic() {
+            return Poll::Ready((this.attempt)(true).map_err(|(not_done, _)| not_done));
+        }
+        if this.sleep.as_ref().is_none_or(|(until, _)| *until != deadline) {
+            this.sleep = Some((deadline, this.environment.sleep_until(deadline)));
+        }
+        let (_, sleep) = this.sleep.as_mut().expect("just set");
+        match sleep.as_mut().poll(cx) {
+            Poll::Ready(()) => Poll::Ready((this.attempt)(true).map_err(|(not_done, _)| not_done)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+impl<F> Drop for UntilReadyOrDeadline<'_, F> {
+    fn drop(&mut self) {
+        if let Some(registration) = self.registration {
+            self.woken |= self.queue.leave(registration);
+            self.hand_on(None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Environment;
+    use crate::testing::{Task, TestEnvironment};
+    use std::collections::VecDeque;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex};
+
+    /// Numbers that several wait for.
+    #[derive(Default)]
+    struct Source {
+        queue: PollQueue,
+        numbers: Mutex<VecDeque<u32>>,
+        attempts: Mutex<u32>,
+    }
+
+    impl Source {
+        fn put(&self, number: u32) {
+            self.numbers.lock().unwrap().push_back(number);
+            self.queue.wake(Readiness::READ);
+        }
+
+        fn attempts(&self) -> u32 {
+            std::mem::take(&mut self.attempts.lock().unwrap())
+        }
+
+        /// Waits as one of several for a number that is at least `least`.
+        async fn take(&self, environment: &dyn Environment, least: u32) -> Result<u32, NotDone> {
+            let left = || !self.numbers.lock().unwrap().is_empty();
+            until_ready_or_deadline(&self.queue, Readiness::READ, environment, |_| {
+                *self.attempts.lock().unwrap() += 1;
+                let mut numbers = self.numbers.lock().unwrap();
+                let found = numbers.iter().position(|number| *number >= least);
+                found.and_then(|at| numbers.remove(at)).ok_or((NotDone::NotReady, None))
+            })
+            .exclusive(Some(&left))
+            .await
+        }
+    }
+
+    /// A source, and tasks that wait for numbers from these on.
+    fn waiting(least: &[u32]) -> (Arc<Source>, Vec<Task<Result<u32, NotDone>>>) {
+        let (source, environment) = (Arc::new(Source::default()), TestEnvironment::new());
+        let mut tasks: Vec<_> = least
+            .iter()
+            .map(|&least| {
+                let (source, environment) = (source.clone(), environment.clone());
+                Task::new(async move { source.take(&*environment, least).await })
+            })
+            .collect();
+        tasks.iter_mut().for_each(|task| task.waits());
+        source.attempts();
+        (source, tasks)
+    }
+
+    #[test]
+    fn a_change_wakes_one_of_those_that_wait_for_the_same() {
+        let (source, mut tasks) = waiting(&[0; 5]);
+        source.put(1);
+        let mut done: Vec<_> = tasks.iter_mut().map(|task| task.run()).collect();
+        assert_eq!((done.remove(0), source.attempts()), (Some(Ok(1)), 1), "the first, and no other");
+        assert!(done.into_iter().all(|done| done.is_none()));
+        // Two changes before any of them runs wake two.
+        source.put(2);
+        source.put(3);
+        let done: Vec<_> = tasks[1..].iter_mut().filter_map(|task| task.run()).collect();
+        assert_eq!(done, [Ok(2), Ok(3)]);
+        assert_eq!(
+            source.attempts(),
+            3,
+            "what the first of them left there was for a third, if the second had not taken it"
+        );
+    }
+
+    #[test]
+    fn what_the_woken_one_leaves_wakes_the_next() {
+        let (source, mut tasks) = waiting(&[0; 3]);
+        source.numbers.lock().unwrap().extend([1, 2, 3]);
+        source.queue.wake(Readiness::READ);
+        let done: Vec<_> = tasks.iter_mut().map(|task| task.run()).collect();
+        assert_eq!(done, [Some(Ok(1)), Some(Ok(2)), Some(Ok(3))]);
+        assert!(source.queue.is_empty());
+    }
+
+    #[test]
+    fn a_woken_one_that_is_interrupted_wakes_the_next() {
+        let (source, mut tasks) = waiting(&[0; 3]);
+        source.put(1);
+        drop(tasks.remove(0));
+        assert_eq!((tasks[0].run(), tasks[1].run(), source.attempts()), (Some(Ok(1)), None, 1));
+    }
+
+    #[test]
+    fn what_the_woken_one_cannot_use_goes_to_one_that_can() {
+        let (source, mut tasks) = waiting(&[9, 8, 1, 1]);
+        source.put(3);
+        let done: Vec<_> = tasks.iter_mut().map(|task| task.run()).collect();
+        assert_eq!((done, source.attempts()), (vec![None, None, Some(Ok(3)), None], 3));
+        // Those that could not use it are woken again, by what they can.
+        source.put(9);
+        assert_eq!(tasks[0].run(), Some(Ok(9)));
+    }
+
+    #[test]
+    fn the_end_wakes_all() {
+        let (source, mut tasks) = waiting(&[0; 20]);
+        source.numbers.lock().unwrap().extend(0..20);
+        source.queue.wake(Readiness::READ | Readiness::HANGUP);
+        let done: Vec<_> = tasks.iter_mut().rev().filter_map(|task| task.run()).collect();
+        assert_eq!(done.len(), 20, "in whichever order they run");
+    }
+
+    #[test]
+    fn one_that_is_woken_again_while_it_looks_misses_nothing() {
+        let (source, mut tasks) = waiting(&[0]);
+        source.queue.wake(Readiness::READ);
+        source.queue.wake(Readiness::READ);
+        tasks[0].waits();
+        source.put(1);
+        assert_eq!(tasks[0].run(), Some(Ok(1)));
+    }
+
+    #[test]
+    fn wakes_only_the_interested_and_leaves_nothing() {
+        let shared = Arc::new((PollQueue::new(), AtomicU32::new(0)));
+        let copy = shared.clone();
+        let mut task = Task::new(async move {
+            until_ready(&copy.0, Readiness::READ, || match copy.1.load(Ordering::SeqCst) {
+                0 => Err(NotDone::NotReady),
+                n => Ok(n),
+            })
+            .await
+        });
+        task.waits();
+        shared.1.store(7, Ordering::SeqCst);
+        shared.0.wake(Readiness::WRITE);
+        task.waits();
+        shared.0.wake(Readiness::READ);
+        assert_eq!(task.finish(), Ok(7));
+        assert!(shared.0.is_empty());
+    }
+
+    #[test]
+    fn dropping_a_waiter_unregisters_it() {
+        let queue = PollQueue::new();
+        let mut future = Box::pin(until_ready(&queue, Readiness::READ, || Err::<(), _>(NotDone::NotReady)));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(future.as_mut().poll(&mut cx).is_pending());
+        assert_eq!(queue.len(), 1);
+        drop(future);
+        assert!(queue.is_empty());
+    }
+}
