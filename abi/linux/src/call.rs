@@ -55,7 +55,7 @@ pub(crate) struct Call<'a, M: Machine> {
     pub(crate) thread: &'a Arc<Thread<M>>,
     pub(crate) arguments: [u64; 6],
     /// What is known of it from an attempt that was not to wait.
-    pub(crate) decoded: SpinLock<Option<Transfer<M>>>,
+    pub(crate) decoded: SpinLock<Option<Box<Transfer<M>>>>,
 }
 
 impl<M: Machine> Call<'_, M> {
@@ -74,7 +74,7 @@ impl<M: Machine> Call<'_, M> {
     }
 
     /// A read or write that was tried already, to go on with; once.
-    pub(crate) fn decoded(&self) -> Option<Transfer<M>> {
+    pub(crate) fn decoded(&self) -> Option<Box<Transfer<M>>> {
         self.decoded.lock().take()
     }
 

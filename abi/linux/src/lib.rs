@@ -33,6 +33,7 @@ pub use calls::{Transfer, is_served};
 pub use leave::{Next, Registers};
 pub use names::name;
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use calls::Tried;
@@ -46,7 +47,7 @@ pub enum Attempt<M: Machine> {
     /// It is done, with this result.
     Done(u64),
     /// Nothing was done: [`Linux::serve_call`] does it, for which this is.
-    No(Option<Transfer<M>>),
+    No(Option<Box<Transfer<M>>>),
 }
 
 /// The Linux personality of a system.
@@ -69,7 +70,7 @@ impl<M: Machine> Linux<M> {
         &self,
         thread: &Arc<Thread<M>>,
         request: SystemCall,
-        decoded: Option<Transfer<M>>,
+        decoded: Option<Box<Transfer<M>>>,
     ) -> Next<M> {
         let tid = thread.tid();
         thread.system().processes.with(|table| table.enter(tid));
@@ -88,7 +89,7 @@ impl<M: Machine> Linux<M> {
         &self,
         thread: &Arc<Thread<M>>,
         request: SystemCall,
-        decoded: Option<Transfer<M>>,
+        decoded: Option<Box<Transfer<M>>>,
     ) -> Outcome {
         let decoded = SpinLock::new(decoded);
         let call = Call { linux: self, thread, arguments: request.arguments, decoded };

@@ -24,7 +24,7 @@ struct Quick<M: Machine, D: Driver<M>> {
 
 /// What is known of the system call that a thread's next event is, if the call was tried without
 /// blocking. The next event, whatever it is, empties this.
-type Decoded<M> = SpinLock<Option<Transfer<M>>>;
+type Decoded<M> = SpinLock<Option<Box<Transfer<M>>>>;
 
 impl<M: Machine, D: Driver<M>> AtOnce for Quick<M, D> {
     #[inline]
@@ -84,7 +84,12 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     }
 
     /// What the thread does after this event.
-    async fn serve(&self, thread: &Arc<Thread<M>>, event: Event, decoded: Option<Transfer<M>>) -> Next<M> {
+    async fn serve(
+        &self,
+        thread: &Arc<Thread<M>>,
+        event: Event,
+        decoded: Option<Box<Transfer<M>>>,
+    ) -> Next<M> {
         let tid = thread.tid();
         if let Event::SystemCall(request) = event {
             return match self.trace {

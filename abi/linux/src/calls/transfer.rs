@@ -4,6 +4,7 @@
 use super::descriptor::{file, offset};
 use super::poll_once;
 use crate::call::{Call, Done};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::OpenFile;
@@ -11,7 +12,8 @@ use unix::memory::UserRanges;
 use unix::vfs::Access;
 use unix::{Error, Result};
 
-/// What a read or write needs: looked up once, however often it is tried.
+/// What a read or write needs: looked up once, however often it is tried. It is handed on in a box:
+/// the many calls that have none would pay for moving it.
 pub struct Transfer<M: Machine> {
     file: Arc<OpenFile>,
     buffer: UserRanges<M>,
@@ -29,7 +31,7 @@ pub(crate) enum Tried<M: Machine> {
     /// It is to be begun as any other call.
     No,
     /// It has to wait; nothing has been done but this.
-    Decoded(Transfer<M>),
+    Decoded(Box<Transfer<M>>),
 }
 
 /// Bytes that are moved without the thread's task at most.
@@ -47,7 +49,7 @@ pub(crate) fn try_transfer<M: Machine>(call: &Call<'_, M>, write: bool) -> Tried
     };
     let Some(object) = transfer.file.object() else { return Tried::No };
     if object.is_memory_device() {
-        *call.decoded.lock() = Some(transfer);
+        *call.decoded.lock() = Some(Box::new(transfer));
         let done = if write { poll_once(self::write(call)) } else { poll_once(read(call)) };
         return done.map_or(Tried::No, Tried::Done);
     }
@@ -58,7 +60,7 @@ pub(crate) fn try_transfer<M: Machine>(call: &Call<'_, M>, write: bool) -> Tried
     let buffer = &mut transfer.buffer;
     match if write { end.write_now(buffer) } else { end.read_now(buffer) } {
         Ok(count) => Tried::Done(Ok(count as u64)),
-        Err(_) => Tried::Decoded(transfer),
+        Err(_) => Tried::Decoded(Box::new(transfer)),
     }
 }
 
@@ -68,13 +70,15 @@ pub(crate) fn try_pread<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
 }
 
 pub(crate) async fn read<M: Machine>(call: &Call<'_, M>) -> Done {
-    let Transfer { file, mut buffer } = call.decoded().map_or_else(|| Transfer::decode(call), Ok)?;
+    let Transfer { file, mut buffer } =
+        call.decoded().map_or_else(|| Transfer::decode(call), |known| Ok(*known))?;
     let context = call.thread.context();
     call.transfer(&mut buffer, async |buffer| file.read(&context.caller(), buffer).await).await
 }
 
 pub(crate) async fn write<M: Machine>(call: &Call<'_, M>) -> Done {
-    let Transfer { file, mut buffer } = call.decoded().map_or_else(|| Transfer::decode(call), Ok)?;
+    let Transfer { file, mut buffer } =
+        call.decoded().map_or_else(|| Transfer::decode(call), |known| Ok(*known))?;
     let context = call.thread.context();
     call.transfer(&mut buffer, async |buffer| file.write(&context.caller(), buffer).await).await
 }
