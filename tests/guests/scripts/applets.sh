@@ -1,6 +1,5 @@
 #!/bin/sh
-# GUEST0002 busybox's applets: each program that the image has a link for, and what some sixty of
-# them print
+# GUEST0002 busybox's applets: each program that the image has a link for, and what some sixty of them print
 export LC_ALL=C TZ=UTC
 for applet in $(busybox --list); do
     command -v "$applet" >/dev/null || echo "missing: $applet"

@@ -1,6 +1,5 @@
 #!/bin/bash
-# GUEST0201 a long bash script: arrays, associative arrays, functions, patterns, arithmetic,
-# here-documents, traps, subshells
+# GUEST0201 a long bash script: arrays, associative arrays, functions, patterns, arithmetic, here-documents, traps, subshells
 set -u
 
 section() { printf -- '--- %s\n' "$1"; }

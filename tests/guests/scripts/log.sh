@@ -1,6 +1,5 @@
 #!/bin/sh
-# GUEST0111 what the system logs can be read, by the superuser; what a process has used of the
-# processor can be asked for
+# GUEST0111 what the system logs can be read, by the superuser; what a process has used of the processor can be asked for
 echo "a line of mine" >/dev/kmsg
 dd if=/dev/kmsg bs=8192 iflag=nonblock 2>/dev/null | grep -c "a line of mine"
 dd if=/dev/kmsg bs=8192 count=1 2>/dev/null | wc -l

@@ -1,6 +1,5 @@
 #!/bin/sh
-# GUEST0001 a long shell script: expansion, arithmetic, pipes, here-documents, functions, traps,
-# background jobs, globbing
+# GUEST0001 a long shell script: expansion, arithmetic, pipes, here-documents, functions, traps, background jobs, globbing
 export LC_ALL=C
 failures=0
 section() { echo "--- $*"; }

@@ -1,6 +1,5 @@
 #!/bin/sh
-# GUEST0105 tcc compiles and runs programs: in memory, to a file, from several sources, with a
-# shared library
+# GUEST0105 tcc compiles and runs programs: in memory, to a file, from several sources, with a shared library
 export LC_ALL=C
 cat >primes.c <<'END'
 #include <stdio.h>

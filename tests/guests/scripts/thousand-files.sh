@@ -1,6 +1,5 @@
 #!/bin/sh
-# GUEST0103 a tree of a thousand files: find, xargs, sort, uniq; tar and gzip there and back,
-# compared by checksum
+# GUEST0103 a tree of a thousand files: find, xargs, sort, uniq; tar and gzip there and back, compared by checksum
 export LC_ALL=C
 n=0
 while [ $n -lt 1000 ]; do

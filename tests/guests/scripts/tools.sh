@@ -1,6 +1,5 @@
 #!/bin/bash
-# GUEST0202 util-linux's tools, file, bc, less, procps and completion's functions, as far as their
-# answers are the same everywhere
+# GUEST0202 util-linux's tools, file, bc, less, procps and completion's functions, as far as their answers are the same everywhere
 set -u
 section() { printf -- '--- %s\n' "$1"; }
 
