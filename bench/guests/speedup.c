@@ -136,7 +136,7 @@ static void shell(void)
     execl("/bin/sh", "sh", "/tests/bin/work.sh", (char *)0);
 }
 
-static void storm(void)
+static void fork_stress(void)
 {
     for (int i = 0; i < EXECUTIONS; i++) {
         pid_t child = fork();
@@ -157,7 +157,7 @@ int main(void)
     printf("sort of %d numbers by %d threads %d\n", NUMBERS, PARTS, PARTS);
     processes(shell);
     printf("%d shells with a script each %d\n", PARTS, PARTS);
-    processes(storm);
-    printf("storm of %d processes from %d parents %d\n", PARTS * EXECUTIONS, PARTS, PARTS);
+    processes(fork_stress);
+    printf("fork stress of %d processes from %d parents %d\n", PARTS * EXECUTIONS, PARTS, PARTS);
     return 0;
 }

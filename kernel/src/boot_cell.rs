@@ -1,7 +1,7 @@
 //! A value that boot code writes while nothing else runs, and that is constant afterwards.
 use core::cell::UnsafeCell;
 
-/// A static that is settled at boot.
+/// A static that is written at boot only.
 pub struct BootCell<T>(UnsafeCell<T>);
 
 // SAFETY: `get_mut`'s contract says that nothing else runs while the value changes; afterwards it
@@ -28,7 +28,7 @@ impl<T> BootCell<T> {
     /// from [`BootCell::get`] is in use.
     #[allow(clippy::mut_from_ref, reason = "the contract is what makes the reference unique")]
     pub unsafe fn get_mut(&self) -> &mut T {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that no other reference exists.
         unsafe { &mut *self.0.get() }
     }
 }

@@ -11,7 +11,7 @@ use crate::memory::node::{self, MAX_NODES};
 /// Bytes that are always enough: 32 modules, all command lines, the two programs, the nodes.
 pub const SIZE: u64 = 12288;
 
-/// The kernel's option that is sigma0's (K13).
+/// The word of the kernel's command line that is passed on to sigma0 (K13).
 const SIGMA0_OPEN: &[u8] = b" sigma0=open";
 /// `flags` of a program record: a 64-bit ELF file.
 const ELF_64: u64 = 2;

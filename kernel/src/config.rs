@@ -38,15 +38,15 @@ use crate::sync::delay;
 /// The fast paths of IPC (K10), which give the same answers.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum FastPath {
-    /// No fast path: for comparison.
+    /// No fast path, to compare with the others.
     Off,
-    /// The one in Rust.
+    /// The fast path in Rust, without the one in assembly.
     Portable,
     /// The one in assembly first, then the one in Rust.
     Assembly,
 }
 
-/// Local APIC ids.
+/// A list of local APIC ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ApicIds {
     ids: [u32; MAX_PROCESSORS],
@@ -54,7 +54,7 @@ pub struct ApicIds {
 }
 
 impl ApicIds {
-    /// Numbers between commas.
+    /// Parses decimal numbers that are separated by commas.
     fn parse(text: &str) -> Option<Self> {
         let mut parsed = Self { ids: [0; MAX_PROCESSORS], count: 0 };
         for id in text.split(',') {
@@ -64,7 +64,7 @@ impl ApicIds {
         Some(parsed)
     }
 
-    /// The ids, in their order.
+    /// The ids, in the order of the command line.
     pub fn get(&self) -> &[u32] {
         &self.ids[..self.count]
     }
@@ -73,9 +73,9 @@ impl ApicIds {
 /// The parsed options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// What is printed.
+    /// The importance from which on log lines are printed.
     pub log: Level,
-    /// Bytes of kernel memory, if given.
+    /// Bytes of kernel memory, if the command line says so.
     pub kernel_memory: Option<u64>,
     /// Memory from this address on is ignored.
     pub memory_limit: Option<u64>,
@@ -97,7 +97,7 @@ pub struct Config {
     pub enter_kdb: bool,
     /// The first serial line's interrupt is the kernel debugger's break key.
     pub break_key: bool,
-    /// There is no kernel debugger.
+    /// The kernel debugger cannot be entered.
     pub no_kdb: bool,
     /// Exception messages carry the processor's error code as word 20.
     pub exception_error_code: bool,
@@ -124,7 +124,7 @@ impl fmt::Display for Unknown<'_> {
 }
 
 impl Config {
-    /// What holds without options.
+    /// The values of options that the command line does not give.
     pub const DEFAULT: Self = Self {
         log: Level::Info,
         kernel_memory: None,
@@ -200,10 +200,10 @@ fn parse_size(text: &str) -> Option<u64> {
     number.checked_mul(1 << shift)
 }
 
-/// The options in force, set once by [`init`].
+/// The options of this boot, set once by [`init`].
 static CURRENT: BootCell<Config> = BootCell::new(Config::DEFAULT);
 
-/// The options in force.
+/// The options of this boot.
 pub fn get() -> &'static Config {
     CURRENT.get()
 }

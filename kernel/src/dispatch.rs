@@ -2,7 +2,7 @@
 //! chosen thread on until one is to return to user level, and makes its space and registers the
 //! processor's.
 
-use handover::{Letters, Node};
+use handover::{Node, Requests};
 use x2::Time;
 
 use crate::processor::{self, Processor};
@@ -15,18 +15,18 @@ use crate::thread::{Continuation, IpcKind, ThreadRef, exception, flag, ipc, loca
 use crate::trace::{self, Event};
 use crate::{arch, interrupt, syscall};
 
-/// What the processor does now.
+/// What the processor does after a dispatch.
 pub enum Outcome {
     /// Runs this thread at user level; its space and registers are loaded.
     Resume(ThreadRef),
-    /// Waits for an interrupt.
+    /// The processor waits for an interrupt.
     Idle,
     /// Takes a pending interrupt by [`take_interrupts`], and dispatches again.
     TakeInterrupts,
 }
 
 /// How many timeouts end in one go before other interrupts get their turn.
-const EXPIRED_AT_ONCE: usize = 16;
+const EXPIRED_PER_POLL: usize = 16;
 
 /// Carries out `next`, the decision of a handler that worked for the current thread.
 pub fn dispatch(next: Next) -> Outcome {
@@ -67,12 +67,12 @@ pub fn dispatch(next: Next) -> Outcome {
             }
             Continuation::ReturnToUser if thread.has(flag::RECALLED) => {
                 thread.set_flag(flag::RECALLED, false);
-                exception::report(thread, x2::extension::RECALLED, 0)
+                exception::report_exception(thread, x2::extension::RECALLED, 0)
             }
             Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
             Continuation::ReturnToUser if !arch::is_canonical(thread.registers.rip.get()) => {
                 // Whichever thread set the instruction pointer, this one cannot go on there (K14).
-                exception::report(thread, exception::GENERAL_PROTECTION, 0)
+                exception::report_exception(thread, exception::GENERAL_PROTECTION, 0)
             }
             Continuation::ReturnToUser if thread.pending.get() != 0 => attend(thread),
             Continuation::ReturnToUser => {
@@ -94,8 +94,8 @@ fn go_on(thread: ThreadRef) -> Next {
         Continuation::Receive(_)
         | Continuation::SendTransfer(_)
         | Continuation::ReceiveTransfer(_)
-        | Continuation::ResumeTransfer => ipc::resume(thread),
-        Continuation::SystemCall => syscall::resume(thread),
+        | Continuation::ResumeTransfer => ipc::resume_ipc(thread),
+        Continuation::SystemCall => syscall::resume_call(thread),
         Continuation::SendAgain(kind) => ipc::send_again(thread, kind),
         Continuation::Call(call) => {
             thread.set_continuation(Continuation::ReturnToUser);
@@ -119,7 +119,7 @@ fn send_home() {
 
 /// Other processors have sent cross-processor requests. Threads that have come do immediately what
 /// they came for; the current thread, if it can, goes on afterwards.
-pub fn receive_mail() -> Next {
+pub fn receive_requests() -> Next {
     let this = processor::this();
     arch::serve_requests();
     this.update_fast_path();
@@ -128,33 +128,33 @@ pub fn receive_mail() -> Next {
     // threads are in the other request queue then.
     let mut threads = this.public.threads.take();
     if interrupted.is_none()
-        && !this.public.interrupts.has_mail()
-        && let Some(letter) = threads.take_only()
+        && !this.public.interrupts.has_requests()
+        && let Some(request) = threads.take_only()
     {
         delay::at(Point::Admit);
-        return match admit(arrival(letter)) {
+        return match admit(arrival(request)) {
             Some(woken) if this.scheduler.starts(woken) => Next::Start(woken),
-            None if this.followers.are_left() => receive_letters(None),
+            None if this.followers.are_left() => take_in_requests(None),
             woken => {
-                settle(woken);
+                queue_woken(woken);
                 Next::Schedule
             }
         };
     }
-    if threads.is_empty() && !this.public.interrupts.has_mail() {
+    if threads.is_empty() && !this.public.interrupts.has_requests() {
         this.current.set(interrupted);
         return after_interrupt();
     }
     interrupted.inspect(|thread| this.scheduler.ready.push_front(thread));
     this.arriving.threads.set(threads);
-    receive_letters(interrupted)
+    take_in_requests(interrupted)
 }
 
 /// The thread that this entry of the request queue has brought.
 #[inline]
-fn arrival(letter: &'static Node) -> ThreadRef {
-    // SAFETY: only threads are in this request queue.
-    let thread = unsafe { location::of_mail(letter) };
+fn arrival(request: &'static Node) -> ThreadRef {
+    // SAFETY: this request queue holds only threads.
+    let thread = unsafe { location::of_request(request) };
     thread.location.arrive(arch::cpu_number() as u16);
     thread
 }
@@ -162,7 +162,7 @@ fn arrival(letter: &'static Node) -> ThreadRef {
 /// Threads or interrupts have come while `interrupted` ran: all of them are served, before any
 /// thread that lives here runs. As they can be many, the processor gives way to pending interrupts
 /// in between, and goes on by [`take_interrupts`].
-fn receive_letters(interrupted: Option<ThreadRef>) -> Next {
+fn take_in_requests(interrupted: Option<ThreadRef>) -> Next {
     if !location::send_followers() || !let_in() || !admit_all() {
         processor::this().arriving.interrupted.set(interrupted);
         return Next::Interrupted;
@@ -194,12 +194,12 @@ pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
     let next = take().unwrap_or_else(after_interrupt);
     let interrupted = this.current.take().filter(|_| matches!(next, Next::ReturnFromEvent));
     interrupted.inspect(|thread| this.scheduler.ready.push_front(thread));
-    receive_letters(interrupted)
+    take_in_requests(interrupted)
 }
 
 /// Other processors have sent cross-processor requests, and this one is about to look at its
 /// request queue anyway.
-pub fn attend_before_mail() -> Next {
+pub fn attend_before_requests() -> Next {
     arch::serve_requests();
     processor::this().update_fast_path();
     after_interrupt()
@@ -207,9 +207,9 @@ pub fn attend_before_mail() -> Next {
 
 /// How many entries of a request queue are put in order, and how many threads arrive, between two
 /// looks for interrupts: about 30 instructions each.
-const LETTERS_AT_ONCE: usize = arch::POLL_INTERVAL as usize / 2;
+const REQUESTS_PER_POLL: usize = arch::POLL_INTERVAL as usize / 2;
 /// How many threads do what they came for between two looks for interrupts.
-const ADMITTED_AT_ONCE: usize = 2;
+const ADMITTED_PER_POLL: usize = 2;
 
 /// Takes in the cross-processor requests: interrupts are delivered, threads go into the ring of
 /// arrived threads. Returns whether that is all; `false`: an interrupt is pending.
@@ -217,7 +217,7 @@ fn let_in() -> bool {
     let Processor { arriving, public, .. } = processor::this();
     loop {
         let mut threads = arriving.threads.take();
-        if threads.is_empty() && public.threads.has_mail() {
+        if threads.is_empty() && public.threads.has_requests() {
             threads = public.threads.take();
         }
         // Interrupts that were handed over before these threads are in the other request queue now.
@@ -226,7 +226,7 @@ fn let_in() -> bool {
         if !done {
             return false;
         }
-        if !public.has_mail() {
+        if !public.has_requests() {
             return true;
         }
         if arch::interrupt_pending() {
@@ -239,16 +239,16 @@ fn let_in() -> bool {
 /// [`let_in`].
 fn let_interrupts_in() -> bool {
     let Processor { arriving, public, .. } = processor::this();
-    let mut letters = arriving.interrupts.take();
+    let mut requests = arriving.interrupts.take();
     loop {
-        if letters.is_empty() && public.interrupts.has_mail() {
-            letters = public.interrupts.take();
+        if requests.is_empty() && public.interrupts.has_requests() {
+            requests = public.interrupts.take();
         }
-        let Some(letter) = letters.next() else { return true };
-        // SAFETY: only interrupts are in this request queue.
-        unsafe { interrupt::of_mail(letter) }.arrive();
-        if !letters.is_empty() && arch::interrupt_pending() {
-            arriving.interrupts.set(letters);
+        let Some(request) = requests.next() else { return true };
+        // SAFETY: this request queue holds only interrupts.
+        unsafe { interrupt::of_request(request) }.arrive();
+        if !requests.is_empty() && arch::interrupt_pending() {
+            arriving.interrupts.set(requests);
             return false;
         }
     }
@@ -256,14 +256,14 @@ fn let_interrupts_in() -> bool {
 
 /// Takes in these threads. Returns whether that is all, as [`let_in`]. Threads that it has not
 /// reached stay on their way.
-fn let_threads_in(threads: &mut Letters) -> bool {
-    while !threads.put_in_order(LETTERS_AT_ONCE) {
+fn let_threads_in(threads: &mut Requests) -> bool {
+    while !threads.put_in_order(REQUESTS_PER_POLL) {
         if arch::interrupt_pending() {
             return false;
         }
     }
     while !threads.is_empty() {
-        for thread in threads.take(LETTERS_AT_ONCE).map(arrival) {
+        for thread in threads.take(REQUESTS_PER_POLL).map(arrival) {
             processor::this().scheduler.ready.push_to(Ring::Arrived, thread);
         }
         if !threads.is_empty() && arch::interrupt_pending() {
@@ -283,7 +283,7 @@ fn admit_all() -> bool {
         if !location::send_followers() {
             return false;
         }
-        core::iter::from_fn(next).take(ADMITTED_AT_ONCE).for_each(|thread| settle(admit(thread)));
+        core::iter::from_fn(next).take(ADMITTED_PER_POLL).for_each(|thread| queue_woken(admit(thread)));
         if !ready.has_arrived() && !followers.are_left() {
             return true;
         }
@@ -297,7 +297,7 @@ fn admit_all() -> bool {
 /// that can run then, and is not in the ready queue yet.
 fn admit(thread: ThreadRef) -> Option<ThreadRef> {
     match location::admit(thread) {
-        Arrival::Acts => serve_visitor(thread),
+        Arrival::Acts => serve_request(thread),
         Arrival::Ready => Some(thread),
         Arrival::Waits => None,
         Arrival::Later => {
@@ -309,7 +309,7 @@ fn admit(thread: ThreadRef) -> Option<ThreadRef> {
 
 /// Puts `woken`, which can run, into the ready queue, and sends threads home that belong to other
 /// processors.
-fn settle(woken: Option<ThreadRef>) {
+fn queue_woken(woken: Option<ThreadRef>) {
     let scheduler = &processor::this().scheduler;
     woken.inspect(|woken| scheduler.make_ready(woken));
     if scheduler.ready.has_outbound() {
@@ -319,7 +319,7 @@ fn settle(woken: Option<ThreadRef>) {
 
 /// `thread`, which has just come, does what it came for. Returns the thread that can run then, and
 /// is not in the ready queue yet.
-fn serve_visitor(thread: ThreadRef) -> Option<ThreadRef> {
+fn serve_request(thread: ThreadRef) -> Option<ThreadRef> {
     let this = processor::this();
     trace::event(Event::Serve, thread.id().raw(), u64::from(thread.home()));
     this.current.set(Some(thread));
@@ -446,13 +446,13 @@ fn attend(thread: ThreadRef) -> Next {
 }
 
 fn tell_quantum(thread: ThreadRef) -> Next {
-    ipc::tell(thread, IpcKind::Quantum, thread.scheduler.get(), Time::NEVER)
+    ipc::send_notice(thread, IpcKind::Quantum, thread.scheduler.get(), Time::NEVER)
 }
 
 fn tell_preemption(thread: ThreadRef) -> Next {
     match thread.exception_handler() {
         handler if handler.is_nil() => Next::Return,
-        handler => ipc::tell(thread, IpcKind::Preemption, handler, Time::ZERO),
+        handler => ipc::send_notice(thread, IpcKind::Preemption, handler, Time::ZERO),
     }
 }
 
@@ -486,7 +486,7 @@ pub fn timer_interrupt() -> Next {
     this.scheduler.timer_fired();
     let now = arch::clock();
     trace::event(Event::Timer, now, 0);
-    for _ in 0..EXPIRED_AT_ONCE {
+    for _ in 0..EXPIRED_PER_POLL {
         match this.scheduler.timeouts.pop_expired(now) {
             Some(ended) => ended.into_iter().for_each(ipc::expire),
             None => break,

@@ -24,7 +24,7 @@ pub enum ElfError {
     Kind,
     /// A header or a segment reaches beyond the file, or a size overflows.
     Malformed,
-    /// Nothing to load, or more than [`MAX_SEGMENTS`] segments.
+    /// The file has no loadable segment, or more than [`MAX_SEGMENTS`].
     Segments,
     /// The entry point lies in no segment.
     Entry,
@@ -45,9 +45,9 @@ impl fmt::Display for ElfError {
 /// A loadable segment: `content` goes to the start of `physical`, the rest of which is zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment<'a> {
-    /// Where it goes.
+    /// The physical range to which the segment is copied.
     pub physical: PhysRange,
-    /// Where the program expects it.
+    /// The virtual address at which the program expects the segment.
     pub virtual_address: u64,
     /// The segment's bytes in the file.
     pub content: &'a [u8],
@@ -99,7 +99,7 @@ impl<'a> Executable<'a> {
         }
     }
 
-    /// Where it starts.
+    /// The address of the program's first instruction.
     pub fn entry(&self) -> u64 {
         self.entry
     }

@@ -23,7 +23,7 @@ pub struct InitialServer {
 /// Why a server cannot be loaded. Nothing has been copied then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LoadError {
-    /// The file is no good.
+    /// The file is no executable that can be loaded.
     Elf(ElfError),
     /// The range does not lie in free memory.
     Occupied(PhysRange),

@@ -43,9 +43,9 @@ static COUNT: AtomicU32 = AtomicU32::new(0);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// No handler; a line is masked.
+    /// The interrupt has no handler; a line is masked.
     Free,
-    /// Open: the next interrupt is delivered.
+    /// The interrupt has a handler and is not masked: the next one is delivered.
     Open,
     /// A line is masked; the message waits for the handler to receive.
     Pending,
@@ -61,12 +61,12 @@ pub struct Interrupt {
     source: AtomicU16,
     state: Cell<State>,
     location: Location,
-    mail: Node,
+    request: Node,
     /// The message of the device has come again, which the source notes.
     again: Again,
     /// Any processor may read it; changed under the lock of ThreadControl.
     handler: SharedRef<Tcb>,
-    /// In whose list of pending interrupts it is.
+    /// The handler in whose list of pending interrupts it is.
     waits_for: Cell<Option<ThreadRef>>,
     /// The next in the handler's list of pending interrupts, in order of numbers.
     next: Cell<Option<&'static Interrupt>>,
@@ -85,7 +85,7 @@ static INTERRUPTS: Interrupts = Interrupts(
             source: AtomicU16::new(FIRST_PROCESSOR),
             state: Cell::new(State::Free),
             location: Location::new(FIRST_PROCESSOR),
-            mail: Node::new(),
+            request: Node::new(),
             again: Again::new(),
             handler: SharedRef::new(),
             waits_for: Cell::new(None),
@@ -185,10 +185,10 @@ pub fn message_arrived(message: u32) {
 /// The interrupt that lies in a request queue with this node.
 ///
 /// # Safety
-/// The node is the `mail` of an interrupt.
-pub unsafe fn of_mail(node: &'static Node) -> &'static Interrupt {
-    // SAFETY: the caller's promise; interrupts are statics.
-    unsafe { &*core::ptr::from_ref(node).byte_sub(offset_of!(Interrupt, mail)).cast::<Interrupt>() }
+/// The node is the `request` of an interrupt.
+pub unsafe fn of_request(node: &'static Node) -> &'static Interrupt {
+    // SAFETY: the caller promises that the node is an interrupt's; interrupts are statics.
+    unsafe { &*core::ptr::from_ref(node).byte_sub(offset_of!(Interrupt, request)).cast::<Interrupt>() }
 }
 
 /// `handler` is about to live at `processor`, and the interrupts that wait for it go there. At its
@@ -255,7 +255,7 @@ impl Interrupt {
         ThreadId::interrupt(self.number.get())
     }
 
-    /// Which message raises it; `None` for a line.
+    /// The number of the message that raises it; `None` for a line.
     fn message(&self) -> Option<u32> {
         self.number.get().checked_sub(LINES.load(Ordering::Relaxed))
     }
@@ -282,19 +282,19 @@ impl Interrupt {
         self.arrive();
     }
 
-    /// Whether the interrupt is located here.
+    /// Whether the interrupt is located at the executing processor.
     pub fn is_here(&self) -> bool {
         self.location.is_at(arch::cpu_number() as u16)
     }
 
-    /// Where the interrupt is.
+    /// The processor at which the interrupt is located.
     pub fn processor(&self) -> u16 {
         self.location.processor()
     }
 
     fn post(&'static self, processor: u16) {
-        self.location.leave(processor);
-        processor::post(processor, |public| &public.interrupts, &[&self.mail]);
+        self.location.hand_over(processor);
+        processor::post(processor, |public| &public.interrupts, &[&self.request]);
     }
 
     /// The interrupt has occurred here, or has come to this processor since. It goes to its
@@ -319,8 +319,8 @@ impl Interrupt {
     }
 
     /// The thread to which the interrupt is delivered.
-    pub fn handler(&self) -> Option<ThreadRef> {
-        self.handler.get()
+    pub fn handler(&self) -> Option<Found> {
+        self.handler.get().map(Found::new)
     }
 
     /// Makes `handler` the thread to which the interrupt, which is here, is delivered, and opens
@@ -329,6 +329,7 @@ impl Interrupt {
         self.detach();
         handler.mark(mark::HANDLES_INTERRUPTS);
         // What is sent to the interrupt goes to its home processor.
+        // Only the reference is kept: what is done with the handler is done where it is.
         self.handler.set(Some(handler.anywhere()));
         self.open();
     }

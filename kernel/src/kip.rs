@@ -23,7 +23,7 @@ use crate::sync::SEVERAL;
 
 /// Most processors: as many as the page has room to describe.
 pub const MAX_PROCESSORS: usize = if SEVERAL { 64 } else { 1 };
-/// Bits of a thread number.
+/// How many bits of a thread id the thread number has.
 pub const THREAD_NUMBER_BITS: u32 = 18;
 
 const WORDS: usize = SIZE as usize / 8;
@@ -34,7 +34,7 @@ const VERSION_STRING: &[u8] =
 /// empty (K1).
 const MEMORY_DESCRIPTORS: usize =
     (KERNEL_DESCRIPTOR + kernel_descriptor::VERSION_STRING + VERSION_STRING.len() + 2).next_multiple_of(16);
-/// Room for memory descriptors.
+/// How many memory descriptors fit into the page.
 pub const CAPACITY: usize = (SIZE as usize - MEMORY_DESCRIPTORS) / MemoryDescriptor::SIZE;
 
 /// Kernel id and subid of Macadamia, which no other X.2 kernel uses.
@@ -160,7 +160,7 @@ pub struct Full;
 pub struct Processor {
     /// Bus.
     pub external_khz: u64,
-    /// Core: the rate of the time-stamp counter.
+    /// The frequency of the core: the rate of the time-stamp counter.
     pub internal_khz: u64,
 }
 
@@ -174,7 +174,7 @@ pub struct Facts<'a> {
     pub messages: u32,
     /// Rights that can be set independently of each other.
     pub rights: Rights,
-    /// Sum of the page sizes.
+    /// The page sizes that the processor supports, added up.
     pub page_sizes: u64,
     /// At most [`MAX_PROCESSORS`].
     pub processors: &'a [Processor],
@@ -182,7 +182,7 @@ pub struct Facts<'a> {
     pub isolates: bool,
 }
 
-/// Where the page is: mapped read-only into every space.
+/// The physical address of the kernel interface page, which every space has read-only.
 pub fn physical_address() -> PhysAddr {
     arch::image_to_phys(&raw const *PAGE.get())
 }

@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::{arch, kdb, log};
 
-/// Frames printed at most.
+/// The most frames that a backtrace prints.
 const DEPTH: usize = 32;
 /// What the emulator's exit device is told: exit status 2 * 16 + 1 = 33.
 const EXIT_CODE: u32 = 16;
@@ -23,11 +23,11 @@ pub fn set_exit(exit: bool) {
 
 /// Notes that the kernel is ending, and stops the other processors. A second end while the first is
 /// reported stops without a report.
-pub fn enter() {
+pub fn begin_report() {
     // Of several processors that come to an end, one reports.
     arch::stop_others();
     if NESTED.fetch_add(1, Ordering::Relaxed) > 1 {
-        end();
+        stop_machine();
     }
 }
 
@@ -53,7 +53,7 @@ pub fn backtrace(address: u64, frame_pointer: u64) {
 
 /// After the report: prints where the other processors and the threads are, then ends the emulator
 /// if asked to, else enters the debugger.
-pub fn leave() -> ! {
+pub fn end_report() -> ! {
     log::error!("the kernel has stopped");
     kdb::show_others();
     kdb::overview();
@@ -62,11 +62,11 @@ pub fn leave() -> ! {
         NESTED.store(0, Ordering::Relaxed);
         kdb::after_the_end();
     }
-    end()
+    stop_machine()
 }
 
 /// Ends the emulator if asked to, else stops this processor.
-fn end() -> ! {
+fn stop_machine() -> ! {
     if EXIT.load(Ordering::Relaxed) {
         arch::debug_exit(EXIT_CODE);
     }
@@ -76,11 +76,11 @@ fn end() -> ! {
 #[cfg(target_os = "none")]
 #[panic_handler]
 fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
-    enter();
+    begin_report();
     log::error!("kernel panic: {}", info.message());
     if let Some(location) = info.location() {
         log::error!("at {location}");
     }
     backtrace(panic as *const () as u64, arch::frame_pointer());
-    leave()
+    end_report()
 }

@@ -3,7 +3,7 @@
 use core::cell::Cell;
 use core::ptr::{eq, from_ref, null};
 
-use handover::{Attention, Idle, Letters, Mailbox, Node};
+use handover::{Attention, Idle, Node, RequestQueue, Requests};
 
 use crate::arch;
 use crate::config::{self, FastPath};
@@ -16,7 +16,7 @@ use crate::thread::{Followers, ThreadRef};
 /// One processor's part of the kernel. Only that processor touches it, with interrupts off, except
 /// for the public part.
 pub struct Processor {
-    /// What others see.
+    /// The part that other processors read.
     pub public: Public,
     /// The thread that runs or on whose behalf the kernel works; `None` while idle.
     pub current: Cell<Option<ThreadRef>>,
@@ -29,11 +29,11 @@ pub struct Processor {
     /// Whether system calls may take the fast path. Off by boot option, while events are traced
     /// that it would miss, and while a thread has a finite total quantum, which it would not meter.
     pub fast_path: Cell<bool>,
-    /// Which fast path exactly.
+    /// The fast paths that are allowed now.
     allowed: Cell<FastPath>,
     /// Ready threads, timeslices and timeouts.
     pub scheduler: Scheduler,
-    /// What has come, and is not let in yet.
+    /// Interrupts and threads that have come, and are not handled yet.
     pub arriving: Arriving,
     /// Threads that are still to go after a thread that has moved. As with arriving threads, there
     /// are none while the processor is at user level.
@@ -41,7 +41,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// An idle processor.
+    /// A processor that has no threads.
     pub const fn new() -> Self {
         Self {
             public: Public::new(),
@@ -109,18 +109,18 @@ pub fn allow_fast_path(allowed: bool) {
 pub struct Arriving {
     /// Threads that are still under way, as if they lay in the request queue. Threads that have
     /// arrived stand in the ready queue's ring.
-    pub threads: Cell<Letters>,
+    pub threads: Cell<Requests>,
     /// Interrupts.
-    pub interrupts: Cell<Letters>,
-    /// The thread that ran when they came.
+    pub interrupts: Cell<Requests>,
+    /// The thread that was interrupted when they came.
     pub interrupted: Cell<Option<ThreadRef>>,
 }
 
 impl Arriving {
     const fn new() -> Self {
         Self {
-            threads: Cell::new(Letters::new()),
-            interrupts: Cell::new(Letters::new()),
+            threads: Cell::new(Requests::new()),
+            interrupts: Cell::new(Requests::new()),
             interrupted: Cell::new(None),
         }
     }
@@ -128,10 +128,10 @@ impl Arriving {
 
 /// The part of a processor that other processors use or read.
 pub struct Public {
-    /// Threads on their way here (K6).
-    pub threads: Mailbox,
-    /// Interrupts on their way here.
-    pub interrupts: Mailbox,
+    /// Threads that are being moved to this processor (K6).
+    pub threads: RequestQueue,
+    /// Interrupts that are being moved to this processor.
+    pub interrupts: RequestQueue,
     /// Whether the processor looks at its request queues by itself.
     pub attention: Attention,
     /// Whether the processor is idle, so that another may act in its place.
@@ -148,8 +148,8 @@ pub struct Public {
 impl Public {
     const fn new() -> Self {
         Self {
-            threads: Mailbox::new(),
-            interrupts: Mailbox::new(),
+            threads: RequestQueue::new(),
+            interrupts: RequestQueue::new(),
             attention: Attention::new(),
             idle: Idle::new(),
             active_root: ActiveRoot::new(),
@@ -160,17 +160,17 @@ impl Public {
 
     /// Whether anything has come.
     #[inline]
-    pub fn has_mail(&self) -> bool {
-        self.threads.has_mail() || self.interrupts.has_mail()
+    pub fn has_requests(&self) -> bool {
+        self.threads.has_requests() || self.interrupts.has_requests()
     }
 }
 
-/// Posts to a processor: `mailbox` is one of its own. Interrupts the processor if it would not look
+/// Posts to a processor: `queue` is one of its own. Interrupts the processor if it would not look
 /// there by itself.
-pub fn post(number: u16, mailbox: impl Fn(&'static Public) -> &'static Mailbox, nodes: &[&'static Node]) {
+pub fn post(number: u16, queue: impl Fn(&'static Public) -> &'static RequestQueue, nodes: &[&'static Node]) {
     delay::at(Point::Post);
     let public = arch::processor(u32::from(number));
-    if mailbox(public).post(nodes) && public.attention.is_needed() {
+    if queue(public).post(nodes) && public.attention.is_needed() {
         arch::request_attention(u32::from(number));
     }
 }

@@ -7,7 +7,7 @@ pub mod redirector_word;
 use core::cell::Cell;
 use core::mem::offset_of;
 use core::pin::Pin;
-use core::ptr::{NonNull, eq};
+use core::ptr::NonNull;
 
 use x2::extension::Quota;
 use x2::{Region, Rights, ThreadId, utcb};
@@ -15,7 +15,7 @@ use x2::{Region, Rights, ThreadId, utcb};
 use crate::mapping::{self, Cursor, Progress, SpaceMemory};
 use crate::memory::{Account, Frame, ObjectSlab, OutOfMemory, PhysAddr, Use, VirtAddr, frame};
 use crate::sync::{SharedFlag, SharedRef, SharedWord, SpinLock};
-use crate::thread::{Found, Tcb, ThreadRef, Utcb, table};
+use crate::thread::{Found, Tcb, Utcb, table};
 use crate::{arch, config, kip};
 
 pub use ownership::{MAX_OPENINGS, Ownership};
@@ -46,14 +46,14 @@ pub struct Space {
     /// message may go to without a check on the general path.
     pub(crate) restriction: SharedRef<Space>,
     has_used_ports: SharedFlag,
-    /// Pays for the space's kernel memory.
+    /// The account that pays for the space's kernel memory.
     account: Account,
     kip_area: Cell<Option<Region>>,
     utcb_area: Cell<Option<Region>>,
-    /// Threads, active or not.
+    /// How many threads live in the space, active or not.
     threads: Cell<u32>,
     active_threads: Cell<u32>,
-    /// UTCBs in use.
+    /// How many UTCBs are in use.
     utcbs: Cell<u32>,
     /// The *page at hand*: the page of UTCBs that was used last, or [`NO_PAGE`]. Most often the
     /// next UTCB is there.
@@ -76,7 +76,7 @@ static SPACES: ObjectSlab<Space, { offset_of!(Space, kip_area) as u32 }> = Objec
 
 const _: () = assert!(offset_of!(Space, entry_root) / 64 == offset_of!(Space, restriction) / 64);
 
-/// Spaces in use, for leak checks.
+/// How many spaces are in use, for leak checks.
 pub fn spaces_in_use() -> u32 {
     SPACES.slab().usage().0
 }
@@ -101,10 +101,10 @@ pub(crate) const PORTS: u64 = 1 << 62;
 /// Both bits, to be added to the root table.
 pub(crate) const PORTS_TOO: u64 = NO_ENTRY | PORTS;
 
-/// No page's address.
+/// A value that is no page's address.
 const NO_PAGE: u64 = 1;
 
-/// UTCBs that share a frame.
+/// How many UTCBs share a frame.
 const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
 
 /// A place for a UTCB, which is [taken](Space::take_utcb) into use before [`CONTROL`] is released,
@@ -112,7 +112,7 @@ const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
 pub struct VacantUtcb {
     /// Which UTCBs of its frame are in use, as [`slots`].
     used: &'static Cell<u16>,
-    /// Its number in the frame.
+    /// The UTCB's place in the frame.
     place: u32,
     block: &'static Utcb,
 }
@@ -229,7 +229,7 @@ impl Space {
         self.kip_area.get().is_some() && self.utcb_area.get().is_some()
     }
 
-    /// Whether the areas are in use.
+    /// Whether active threads use the KIP and UTCB areas.
     pub fn has_active_threads(&self) -> bool {
         self.active_threads.get() != 0
     }
@@ -383,10 +383,10 @@ impl Space {
         let page = VirtAddr::new(location).align_down(crate::memory::PAGE_BITS);
         let _walk = arch::tlb::Walk::begin();
         let block = block_in(self.memory.kernel_frame(page)?, location);
-        let thread = table::threads()
-            .find(block.read_id(utcb::MY_GLOBAL_ID))
-            .filter(|found| self.calls(found.anywhere(), id));
+        let thread =
+            table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|&found| self.calls(found, id));
         if thread.is_some() {
+            // Only the reference is kept: a look-up makes it a [`Found`] again.
             self.local_ids[place_of(id)].set(thread.map(Found::anywhere));
         }
         thread
@@ -397,15 +397,15 @@ impl Space {
     /// and is not found.
     #[inline]
     pub fn remembered_local_id(&self, id: ThreadId) -> Option<Found> {
-        let thread = self.local_ids[place_of(id)].get()?;
-        (!thread.found_id().is_nil() && self.calls(thread, id)).then_some(Found::new(thread))
+        let thread = Found::new(self.local_ids[place_of(id)].get()?);
+        (!thread.found_id().is_nil() && self.calls(thread, id)).then_some(thread)
     }
 
     /// Whether `id` is the local id of `thread`, in this space. (A TCB is always one, if perhaps
     /// another thread's by now.)
     #[inline]
-    fn calls(&self, thread: ThreadRef, id: ThreadId) -> bool {
-        thread.local_id.get() == id.raw() && thread.space.get().is_some_and(|space| eq(space, self))
+    fn calls(&self, thread: Found, id: ThreadId) -> bool {
+        thread.local_id() == id.raw() && thread.is_in(self)
     }
 }
 

@@ -30,7 +30,7 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
                 .map(|region| nodes.cut(region))
                 .unwrap_or_else(|missing| panic!("cannot start the system: {missing}"))
         }
-        // SAFETY: nothing else runs yet.
+        // SAFETY: no other code of the kernel runs yet.
         Protocol::Multiboot1 | Protocol::Multiboot2 => unsafe { preparation::prepare(boot, image, nodes) }
             .unwrap_or_else(|obstacle| panic!("cannot start the system: {obstacle}")),
     };
@@ -74,10 +74,10 @@ pub fn start(boot: &'static mut BootInformation) -> ! {
     }
     kdb::init();
     arch::boot::processors::release();
-    arch::entry::enter()
+    arch::entry::start_scheduling()
 }
 
-/// Where the kernel has written the boot info.
+/// The address at which the kernel writes the boot info.
 fn boot_info_page() -> *mut u8 {
     arch::phys_to_virt(PhysAddr::new(kip::word(x2::kip::BOOT_INFO)))
 }

@@ -15,10 +15,10 @@ use crate::kip::MAX_PROCESSORS;
 use crate::memory::{Account, Frame, OutOfMemory, PAGE_SIZE, PhysAddr, Use, frame};
 use crate::{arch, processor};
 
-/// Frames of one processor's ring.
+/// How many frames the ring of one processor has.
 const FRAMES: usize = 32;
 const PER_FRAME: u64 = PAGE_SIZE / size_of::<Record>() as u64;
-/// Events that one ring keeps.
+/// How many events one ring keeps.
 pub const CAPACITY: u64 = FRAMES as u64 * PER_FRAME;
 
 type Ring = ring::Ring<FRAMES>;

@@ -1,7 +1,7 @@
 //! One system call: its arguments, how it ends, and the program's memory as it sees it.
 
 use crate::Linux;
-use crate::calls::{self, Transfer};
+use crate::decoded::Decoded;
 use crate::layout;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -14,18 +14,17 @@ use unix::account::Account;
 use unix::memory::UserRanges;
 use unix::process::{ExitStatus, Pid, Table};
 use unix::signal::Rule;
-use unix::sync::SpinLock;
 use unix::thread::{Shortage, System, Task, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
 use unix::{Error, Result, UserBuffer};
 
 /// How a call ended. Small, as every call's result is one: what is large is in memory of its own.
 pub enum Outcome {
-    /// With this value in RAX.
+    /// The call returns with this value in RAX.
     Return(u64),
     /// It was interrupted; what becomes of it depends on the signal.
     Interrupted(Rule),
-    /// With all registers replaced (rt_sigreturn).
+    /// The call returns with all registers replaced (rt_sigreturn).
     Registers(Box<ThreadState>),
     /// The program was replaced by one that starts with these registers, on the process's only
     /// thread.
@@ -54,31 +53,22 @@ pub(crate) struct Call<'a, M: Machine> {
     pub(crate) linux: &'a Linux<M>,
     pub(crate) thread: &'a Arc<Thread<M>>,
     pub(crate) arguments: [u64; 6],
-    /// What is known of it from an attempt that was not to wait.
-    pub(crate) decoded: SpinLock<Option<Box<Transfer<M>>>>,
+    /// What is known of it if it was tried without blocking.
+    pub(crate) decoded: &'a Decoded<M>,
 }
 
 impl<M: Machine> Call<'_, M> {
-    /// Whether the server's memory is too short for this call: those by which a program gives
-    /// something back, and those that need next to nothing, are always served.
-    pub(crate) fn is_refused(&self, number: u64) -> bool {
-        if calls::needs_little(number) {
-            return false;
-        }
+    /// Whether the server's memory is too short for a call of this program's that needs memory.
+    pub(crate) fn is_short_of_memory(&self) -> bool {
         match self.system().host.shortage() {
             Shortage::None => false,
-            // Users with much memory make room for the others.
+            // Programs of users that have much memory are refused first.
             Shortage::Low => !self.thread.credentials().is_privileged() && !self.account().has_little(),
             Shortage::Critical => true,
         }
     }
 
-    /// A read or write that was tried already, to go on with; once.
-    pub(crate) fn decoded(&self) -> Option<Box<Transfer<M>>> {
-        self.decoded.lock().take()
-    }
-
-    /// An argument as it is.
+    /// An argument as a 64-bit word.
     pub(crate) fn arg(&self, index: usize) -> u64 {
         self.arguments[index]
     }
@@ -119,14 +109,15 @@ impl<M: Machine> Call<'_, M> {
         self.table(|table| table.user_account(self.tid()))
     }
 
-    /// Works on the table of processes.
+    /// Calls `work` with the process table.
     pub(crate) fn table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
         self.system().processes.with(work)
     }
 
     /// Waits for `future` unless a signal comes first: then the call ends as `rule` says.
     pub(crate) async fn wait<T>(&self, rule: Rule, future: impl Future<Output = T>) -> Result<T, Stop> {
-        // Pinned here, so that what waits for it holds a pointer and not the future once more.
+        // The future is pinned here, so that futures that wait for it hold a pointer and no second
+        // copy.
         let future = core::pin::pin!(future);
         let done = self.system().processes.interruptible(self.tid(), future).await;
         done.ok_or(Stop::Outcome(Outcome::Interrupted(rule)))
@@ -152,7 +143,7 @@ impl<M: Machine> Call<'_, M> {
         }
     }
 
-    /// The signals that errors of writes stand for.
+    /// Sends the signal that goes with the error of a write, if there is one.
     pub(crate) fn signal_for(&self, error: Error) {
         use unix::signal::{Signal, SignalInformation};
         let signal = match error {
@@ -195,12 +186,12 @@ impl<M: Machine> Call<'_, M> {
         if address == 0 { Ok(()) } else { self.write(address, bytes).await }
     }
 
-    /// A path argument.
+    /// Reads the path to which an argument points.
     pub(crate) async fn path(&self, index: usize) -> Result<Vec<u8>> {
         self.memory().read_string(self.arg(index), PATH_MAXIMUM, Error::ENAMETOOLONG).await
     }
 
-    /// A directory argument of the `*at` calls.
+    /// The directory that an argument of the `*at` calls names.
     pub(crate) fn at(&self, index: usize) -> Result<At> {
         const CURRENT: i32 = -100;
         match self.int(index) {
@@ -214,7 +205,7 @@ impl<M: Machine> Call<'_, M> {
         if path.first() == Some(&b'/') { Ok(At::Current) } else { self.at(index) }
     }
 
-    /// An optional timespec.
+    /// Reads the timespec to which an argument points, unless it is nil.
     pub(crate) async fn time(&self, index: usize) -> Result<Option<Duration>> {
         match self.arg(index) {
             0 => Ok(None),
@@ -222,7 +213,7 @@ impl<M: Machine> Call<'_, M> {
         }
     }
 
-    /// The limit on descriptors.
+    /// The caller's limit on descriptors.
     pub(crate) fn descriptor_limit(&self) -> usize {
         let limit = self.thread.soft_limit(unix::process::Resource::Files);
         usize::try_from(limit).unwrap_or(usize::MAX)

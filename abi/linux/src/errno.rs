@@ -81,7 +81,7 @@ pub fn number(error: Error) -> i32 {
     }
 }
 
-/// A call's result as it stands in RAX.
+/// The value in RAX that stands for a call's result.
 pub fn result(result: Result<u64, Error>) -> u64 {
     result.unwrap_or_else(|error| (-i64::from(number(error))) as u64)
 }

@@ -16,7 +16,7 @@ use unix::thread::{Executed, Thread};
 /// The registers with which a thread is about to go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Registers {
-    /// The registers that it has.
+    /// The thread keeps the registers that it has.
     Unchanged,
     /// The registers that it has, but the result of its call in RAX.
     Result(u64),
@@ -25,7 +25,7 @@ pub enum Registers {
 }
 
 impl Registers {
-    /// All of them; they are fetched at most once.
+    /// All registers of the thread, which are fetched at most once.
     fn all<M: Machine>(&mut self, thread: &Thread<M>) -> unix::Result<&mut ThreadState> {
         match *self {
             Registers::All(_) => {}
@@ -48,16 +48,16 @@ pub enum Next<M: Machine> {
     Return(u64),
     /// Let its program go on where it was: try again what faulted, or go on where it was recalled.
     Resume,
-    /// Let its program run with these registers.
+    /// The thread runs its program with these registers.
     Run(Box<ThreadState>),
     /// Let the program of another thread run with these registers: the process has a new program,
     /// and the old thread has ended.
     RunNew(Arc<Thread<M>>, Box<ThreadState>),
-    /// Nothing: it has ended.
+    /// The thread has ended: nothing is to be done.
     Ended,
 }
 
-/// Bytes of the instruction that makes a system call.
+/// Length of the SYSCALL instruction in bytes.
 const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {

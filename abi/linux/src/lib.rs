@@ -11,6 +11,7 @@
 //! | [`errno`], [`layout`] | numbers of errors, structures |
 //! | `names` | numbers and names of calls |
 //! | `call` | arguments, results, access to the program's memory |
+//! | `decoded` | what a call that was tried without blocking leaves for the time when it is served |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `leave` | signals: frames, restarts, rt_sigreturn |
 //! | `auxiliary` | what a program is told at its start |
@@ -22,6 +23,7 @@ extern crate alloc;
 mod auxiliary;
 mod call;
 mod calls;
+mod decoded;
 pub mod errno;
 pub mod layout;
 mod leave;
@@ -29,26 +31,17 @@ mod names;
 
 pub use auxiliary::Processor;
 pub use call::Outcome;
-pub use calls::{Transfer, is_served};
+pub use calls::is_served;
+pub use decoded::Decoded;
 pub use leave::{Next, Registers};
 pub use names::name;
 
-use alloc::boxed::Box;
 use alloc::sync::Arc;
 use call::{Call, Stop};
-use calls::Tried;
 use mach::Machine;
 use mach::machine::SystemCall;
 use unix::sync::SpinLock;
 use unix::thread::{ExecRequest, Executed, Thread};
-
-/// What became of a call that was tried without waiting.
-pub enum Attempt<M: Machine> {
-    /// It is done, with this result.
-    Done(u64),
-    /// Nothing was done: [`Linux::serve_call`] does it, for which this is.
-    No(Option<Box<Transfer<M>>>),
-}
 
 /// The Linux personality of a system.
 pub struct Linux<M: Machine> {
@@ -64,13 +57,13 @@ impl<M: Machine> Linux<M> {
         Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
     }
 
-    /// Serves a system call of `thread`: what the server has to do next. `decoded` is what
-    /// [`Linux::call_at_once`] has found out about this very call.
+    /// Serves a system call of `thread`: what the server has to do next. `decoded` is where
+    /// [`Linux::try_call`] has left what it found out about this very call.
     pub async fn serve_call(
         &self,
         thread: &Arc<Thread<M>>,
         request: SystemCall,
-        decoded: Option<Box<Transfer<M>>>,
+        decoded: &Decoded<M>,
     ) -> Next<M> {
         let tid = thread.tid();
         thread.system().processes.with(|table| table.enter(tid));
@@ -89,11 +82,11 @@ impl<M: Machine> Linux<M> {
         &self,
         thread: &Arc<Thread<M>>,
         request: SystemCall,
-        decoded: Option<Box<Transfer<M>>>,
+        decoded: &Decoded<M>,
     ) -> Outcome {
-        let decoded = SpinLock::new(decoded);
         let call = Call { linux: self, thread, arguments: request.arguments, decoded };
-        if call.is_refused(request.number) {
+        if !calls::needs_little(request.number) && call.is_short_of_memory() {
+            decoded.clear();
             return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
         }
         let tid = thread.tid();
@@ -113,13 +106,20 @@ impl<M: Machine> Linux<M> {
     /// that never waits, if the result is known without waiting. The call sends no signals. For
     /// other threads this thread stays in its program all the time: neither [`Linux::serve_call`]
     /// nor [`Linux::leave`] is part of this.
-    pub fn call_at_once(&self, thread: &Arc<Thread<M>>, request: &SystemCall) -> Attempt<M> {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded: SpinLock::new(None) };
-        match calls::at_once(&call, request.number) {
-            Tried::Done(Ok(value)) => Attempt::Done(value),
-            Tried::Done(Err(Stop::Error(error))) => Attempt::Done(errno::result(Err(error))),
-            Tried::Done(Err(Stop::Outcome(_))) | Tried::No => Attempt::No(None),
-            Tried::Decoded(transfer) => Attempt::No(Some(transfer)),
+    ///
+    /// `None` means that nothing was done: [`Linux::serve_call`] does it, with the same `decoded`.
+    /// If the thread comes with something else than this call next, `decoded` is to be cleared.
+    pub fn try_call(
+        &self,
+        thread: &Arc<Thread<M>>,
+        request: &SystemCall,
+        decoded: &Decoded<M>,
+    ) -> Option<u64> {
+        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+        match calls::try_call(&call, request.number)? {
+            Ok(value) => Some(value),
+            Err(Stop::Error(error)) => Some(errno::result(Err(error))),
+            Err(Stop::Outcome(_)) => None,
         }
     }
 

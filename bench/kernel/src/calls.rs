@@ -13,13 +13,13 @@ extern "C" fn switch_back() -> ! {
     }
 }
 
-/// Tells the root task that it runs.
+/// Sends the root task a message as soon as the thread runs.
 extern "C" fn tell() -> ! {
     let _ = ipc::send(kip().root(), Message::new(1));
     start::halt()
 }
 
-/// There and back again.
+/// Measures a switch to another thread and back.
 fn switches() {
     for (test, partner) in [
         ("thread-switch-round-trip-within-a-space", fixture::here(switch_back)),

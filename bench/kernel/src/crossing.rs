@@ -133,7 +133,7 @@ fn by_words(name: fmt::Arguments<'_>, range: Range, messages: u64, mut operation
     }
 }
 
-/// Own pages flushed while so many other processors run threads of this space.
+/// Measures flushes of pages while so many other processors run threads of this space.
 fn shoot_down(processors: u64) {
     let start = PAGES.0.get() as u64;
     let area = |log2: u64| Fpage::memory(start, 12 + log2 as u32).with_rights(Rights::ALL);

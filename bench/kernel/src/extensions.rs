@@ -14,10 +14,10 @@ use x2::extension::{ACCEPT_NOTIFICATION, MapItem, MapOperation, SystemCallAnswer
 use x2::protocol::exception;
 use x2::{Fpage, MapItem as Item, Rights, ThreadId};
 
-/// What a measured program found; it shares this program's memory.
+/// The result of a measured program, which shares this program's memory.
 static MEASURED: AtomicU64 = AtomicU64::new(0);
 
-/// Where nothing is mapped in the programs' spaces.
+/// An address at which the programs' spaces have nothing mapped.
 const FAR: u64 = 0x4000_0000_0000;
 
 pub(crate) fn run() {

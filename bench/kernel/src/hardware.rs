@@ -21,13 +21,13 @@ use l4::println;
 
 l4::program!(run);
 
-/// Operations in a sample.
+/// How many operations a sample has.
 const AVERAGED: u64 = 64;
 /// Samples of an operation whose cost does not depend on anything, and of one at a value of its
 /// parameter.
 const SAMPLES: usize = 21;
 const SAMPLES_AT: usize = 5;
-/// Measurements that are kept.
+/// The most measurements that are kept.
 const ROWS: usize = 512;
 
 /// A measurement, in cycles an operation.
@@ -62,7 +62,7 @@ fn report(test: &'static str, parameter: u64, cost: u64) {
     record(Row { test, parameter: Some(parameter), best: cost, median: cost });
 }
 
-/// Nothing counts regions here.
+/// Runs `body` once: on hardware, regions are not counted.
 fn region(_name: fmt::Arguments<'_>, _operations: u64, body: impl FnOnce()) {
     body();
 }
@@ -90,7 +90,7 @@ fn measure(test: &'static str, mut operation: impl FnMut()) {
     record(Row { test, parameter: None, best, median });
 }
 
-/// `share` operations are in one round.
+/// Measures an operation of which `share` are in one round.
 fn measure_at(test: &'static str, parameter: u64, share: u64, mut operation: impl FnMut()) {
     operation();
     let (best, median) = sample::<SAMPLES_AT>(operation);

@@ -217,7 +217,7 @@ fn loop_round_trips(partner: ThreadId, tag: MessageTag, rounds: u64) {
     }
 }
 
-/// Words of a message, all that there can be.
+/// The numbers of words that messages have: all that are possible.
 const WORDS: Range = Range::linear(0, 63, 1);
 /// Words at which the plugin counts: none, all that registers hold, the first that memory holds,
 /// all.
@@ -321,7 +321,7 @@ extern "C" fn take_pages() -> ! {
     }
 }
 
-/// Where nothing is mapped in the partners' spaces.
+/// An address at which the partners' spaces have nothing mapped.
 const WINDOW: u64 = 0x5000_0000_0000;
 
 /// A page mapped by a message, and the answer; then it is taken back, so that it is not there the

@@ -12,12 +12,12 @@ use bench_framework::now;
 use crate::crossing::{LONG, STATES, pause, place};
 use crate::fixture;
 
-/// Calls before the one that is looked at.
+/// How many calls precede the one that is measured.
 const BEFORE: u32 = 4;
 
 /// Rounds for which the partner waits before it answers.
 static REST: AtomicU64 = AtomicU64::new(0);
-/// When it had the message, and when it answered.
+/// When the partner received the message, and when it answered.
 static ARRIVED: AtomicU64 = AtomicU64::new(0);
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
 

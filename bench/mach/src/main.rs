@@ -14,13 +14,13 @@ use core::arch::x86_64::_rdtsc;
 use core::fmt::Write;
 
 use l4::mark;
-use mach::machine::{AtOnce, ExecutionContext, PAGE_SIZE, Protection, Resume, SystemCall};
+use mach::machine::{ExecutionContext, NonblockingHandler, PAGE_SIZE, Protection, Resume, SystemCall};
 use mach::thread::PriorityRange;
 use mach::vm::{MapRequest, Placement, Settings, Vm};
 use mach::{Host, KernError, KernResult, Task};
+use mach_l4::{Configuration, L4Machine, NoOthers, SpaceLayout};
 use mach_tests::code::{self, command};
 use mach_tests::servant::{self, Outcome, Servant, TOP};
-use machine::{Configuration, L4Machine, NoOthers, SpaceLayout};
 use rt::executor::YieldNow;
 use rt::root::{self, Console};
 
@@ -98,9 +98,9 @@ fn end(test: &str, operations: u64, since: u64) {
 /// The servant's calls for memory, answered where nothing need be waited for.
 struct MemoryCalls(Arc<servant::Map>);
 
-impl AtOnce for MemoryCalls {
+impl NonblockingHandler for MemoryCalls {
     fn fault(&self, address: u64, access: Protection) -> bool {
-        AtOnce::fault(&*self.0, address, access)
+        NonblockingHandler::fault(&*self.0, address, access)
     }
 
     fn call(&self, call: &SystemCall) -> Option<u64> {
@@ -148,7 +148,7 @@ impl Bench {
     /// A task with a thread whose faults are answered without its task where they need not wait.
     async fn servant(&self) -> KernResult<Servant> {
         let servant = Servant::start(&self.task().await?).await?;
-        servant.user.serve_at_once(servant.map().clone());
+        servant.user.set_handler(servant.map().clone());
         Ok(servant)
     }
 
@@ -213,7 +213,7 @@ impl Bench {
             parent.map().map(&Self::region(pages)).await?;
             done(parent.fill(HERE, pages, 1).await)?;
             let child = Servant::start(&parent.task.create_task(true).await?).await?;
-            child.user.serve_at_once(child.map().clone());
+            child.user.set_handler(child.map().clone());
             let start = begin(pages);
             done(child.fill(HERE, pages, 2).await)?;
             end("copy-on-write-fault", pages, start);
@@ -228,7 +228,7 @@ impl Bench {
     async fn allocate_touch_deallocate(&self) -> KernResult {
         let servant = self.servant().await?;
         self.allocation_loop(&servant, "allocate-touch-deallocate-by-task").await?;
-        servant.user.serve_at_once(Arc::new(MemoryCalls(servant.map().clone())));
+        servant.user.set_handler(Arc::new(MemoryCalls(servant.map().clone())));
         self.allocation_loop(&servant, "allocate-touch-deallocate").await?;
         self.end(&servant.task).await;
         Ok(())

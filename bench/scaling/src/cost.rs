@@ -8,7 +8,7 @@ use l4::{kip, thread};
 use x2::{MessageTag, ThreadId, Time, Timeouts};
 
 const OTHERS: [u64; 4] = [0, 10, 100, RUNNING - 1];
-/// Longer than anything here lasts.
+/// A time that is longer than the whole benchmark.
 const LONG: Time = Time::period(3_600_000_000);
 const PRIORITY: u8 = 100;
 

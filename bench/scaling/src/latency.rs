@@ -36,7 +36,7 @@ pub(crate) fn run() {
     threads();
 }
 
-/// Everything about many mappings.
+/// Measures operations while there are many mappings.
 fn mappings(memory: u64) {
     let everything = || [Fpage::COMPLETE.with_rights(Rights::ALL)];
     make_owned(id(0));
@@ -173,7 +173,7 @@ extern "C" fn sleeper() -> ! {
     }
 }
 
-/// Everything about many threads.
+/// Measures operations while there are many threads.
 fn threads() {
     const OTHERS: u64 = RUNNING - 2;
     let (space, victim) = (id(0), id(1));

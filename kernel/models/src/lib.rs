@@ -20,10 +20,10 @@ pub mod spin_lock;
 #[path = "../../src/sync/walks.rs"]
 pub mod walks;
 
-/// As in the kernel.
+/// Models have several processors, as the kernel has by default.
 pub const SEVERAL: bool = true;
 
-/// Where [`shoot_down`] finds it, as in the kernel.
+/// Under the path by which [`shoot_down`] imports it, as in the kernel.
 use spin_lock::SpinLock;
 
 #[cfg(test)]

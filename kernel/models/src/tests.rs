@@ -59,7 +59,7 @@ fn loom_spin_lock_excludes_and_publishes() {
 }
 
 #[test]
-fn loom_spin_lock_is_taken_once_by_those_who_try() {
+fn loom_spin_lock_is_taken_once_by_several_that_try() {
     loom::model(|| {
         let lock = Arc::new(SpinLock::new(Watched(UnsafeCell::new(0))));
         let other = {
@@ -210,7 +210,7 @@ fn freed_while_left(leave: fn(&ActiveRoot, &dyn Fn())) {
         let user = {
             let shared = std::sync::Arc::clone(&shared);
             thread::spawn(move || {
-                Shared::serve_by(&shared, 1, |shared| shared.processors[1].0.leave(load));
+                Shared::serve_by(&shared, 1, |shared| shared.processors[1].0.unload(load));
                 let root = &shared.processors[1].0;
                 root.change(ROOT, load);
                 if shared.entries[0].load(Ordering::Relaxed) != 0 {
@@ -234,19 +234,19 @@ fn freed_while_left(leave: fn(&ActiveRoot, &dyn Fn())) {
 }
 
 #[test]
-fn loom_who_loads_another_page_table_does_not_use_the_old_one_freed() {
+fn loom_a_processor_that_loads_another_page_table_does_not_use_the_old_one_freed() {
     freed_while_left(|root, load| root.change(OTHER_ROOT, load));
 }
 
 #[test]
-fn loom_who_goes_idle_does_not_use_its_page_table_freed() {
-    freed_while_left(|root, load| root.leave(load));
+fn loom_a_processor_that_goes_idle_does_not_use_its_page_table_freed() {
+    freed_while_left(|root, load| root.unload(load));
 }
 
 /// A thread that holds a lock may wait for an answer from a thread that waits for the lock, as with
 /// shoot-downs within changes of mappings.
 #[test]
-fn loom_who_waits_for_a_spin_lock_serves_requests() {
+fn loom_a_processor_that_waits_for_a_spin_lock_serves_requests() {
     loom::model(|| {
         let shared = (Arc::new(SpinLock::new(())), Shared::new());
         shared.1.processors[1].0.change(ROOT, load);

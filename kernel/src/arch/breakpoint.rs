@@ -1,6 +1,6 @@
 //! What the processor can watch for the kernel debugger.
 
-/// How many places it can watch at a time.
+/// How many breakpoints the processor can have at a time.
 pub const BREAKPOINTS: usize = 4;
 
 /// Executes one instruction, then raises a debug exception: RFLAGS.TF.
@@ -9,7 +9,7 @@ pub const STEP_FLAG: u64 = 1 << 8;
 /// Does not stop at an execution breakpoint for one instruction: RFLAGS.RF.
 pub const RESUME_FLAG: u64 = 1 << 16;
 
-/// What to stop at.
+/// The access at a breakpoint's address that stops the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StopAt {
     /// Before the instruction at the address.
@@ -27,14 +27,14 @@ pub enum StopAt {
 pub struct Breakpoint {
     /// The linear address, user's or kernel's.
     pub address: u64,
-    /// What must happen there.
+    /// The access that stops the program.
     pub at: StopAt,
 }
 
 /// Why a debug exception came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DebugStatus {
-    /// A bit for each breakpoint that was met.
+    /// A bit for each breakpoint that was reached.
     pub breakpoints: u8,
     /// One instruction has been executed.
     pub step: bool,

@@ -1,6 +1,6 @@
 //! Ways for the kernel to go wrong on demand of the debugger.
 
-/// How the kernel goes wrong.
+/// Faults of the kernel that the debugger can provoke.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crash {
     /// A panic.
@@ -9,12 +9,12 @@ pub enum Crash {
     Fault,
     /// A read of an unmapped address while the stack pointer points into no stack.
     Entry,
-    /// The stack runs into its guard page.
+    /// The kernel's stack runs into its guard page.
     Stack,
     /// A write to the kernel's code, at the address where it runs.
     Code,
     /// A write to the kernel's code through the direct map.
     CodeAlias,
-    /// Execution of the kernel's data.
+    /// The kernel executes its own data.
     Data,
 }

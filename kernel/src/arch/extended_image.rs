@@ -4,7 +4,7 @@
 
 /// Where the legacy area and the header end: the least that an image can have.
 pub const EXTENDED_STATE_HEADER_END: usize = 512 + 64;
-/// With AVX' upper halves.
+/// Size of an image that has the upper halves of AVX registers, too.
 pub const LARGEST_EXTENDED_STATE: usize = EXTENDED_STATE_HEADER_END + 256;
 
 /// x87 and SSE: components 0 and 1.
@@ -16,9 +16,9 @@ pub const AVX: u64 = 0b100;
 pub const CONTROL_WORD: u16 = 0x37f;
 /// Initial MXCSR: all exceptions masked.
 pub const MXCSR: u32 = 0x1f80;
-/// Where MXCSR lies.
+/// Offset of MXCSR in the image.
 pub const MXCSR_OFFSET: usize = 24;
-/// Where the header says which components the image holds.
+/// Offset of the header's word that says which components the image holds.
 const XSTATE_BV: usize = 512;
 /// From here to its end the header is zero: the compacted format is not used.
 const HEADER_ZERO: usize = 520;
@@ -55,7 +55,7 @@ impl ExtendedImage {
         &mut self.0
     }
 
-    /// Says which components the image holds.
+    /// Sets which components the image holds.
     pub fn set_components(&mut self, components: u64) {
         self.0[XSTATE_BV..XSTATE_BV + 8].copy_from_slice(&components.to_le_bytes());
     }

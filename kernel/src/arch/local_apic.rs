@@ -25,16 +25,16 @@ const MASKED: u32 = 1 << 16;
 const NON_MASKABLE: u32 = 4 << 8;
 const DIVIDE_BY_16: u32 = 3;
 
-// The command register: what is sent.
+// Values of the interrupt command register: what is sent.
 const RESET: u32 = 5 << 8;
 const START: u32 = 6 << 8;
 const ASSERT: u32 = 1 << 14;
 const SENDING: u32 = 1 << 12;
 
-/// The model-specific register that stands for the first register.
+/// The model-specific register of the local APIC's register at offset 0 (x2APIC).
 const X2APIC_REGISTERS: u32 = 0x800;
 
-/// How the executing processor's registers are reached.
+/// The access to the executing processor's local APIC.
 pub trait Access {
     /// Whether they are model-specific registers.
     fn is_x2apic(&self) -> bool;
@@ -136,7 +136,7 @@ impl<A: Access> LocalApic<A> {
         if self.0.is_x2apic() { self.read(ID) } else { self.read(ID) >> 24 }
     }
 
-    /// The interrupt that was taken last is dealt with.
+    /// Tells the local APIC that the interrupt in service has been handled (EOI).
     #[inline]
     pub fn end_of_interrupt(&self) {
         self.write(END_OF_INTERRUPT, 0);

@@ -8,7 +8,7 @@ use x2::Rights;
 
 use crate::memory::PhysAddr;
 
-/// Entries of a table.
+/// How many entries a page table has.
 pub const ENTRIES: usize = 512;
 /// The level of a space's root table.
 pub const ROOT_LEVEL: u32 = 4;
@@ -26,7 +26,7 @@ const TYPE_HIGH_LARGE: u64 = 1 << 12;
 const NO_EXECUTE: u64 = 1 << 63;
 const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
 
-/// Level of the largest pages in use.
+/// Level of page tables whose entries map the largest pages in use.
 static LARGEST_LEVEL: AtomicU32 = AtomicU32::new(3);
 /// The bit that forbids execution, or 0 on a processor without it.
 static FORBID_EXECUTE: AtomicU64 = AtomicU64::new(NO_EXECUTE);
@@ -156,7 +156,7 @@ impl PageEntry {
         self.0 & (PRESENT | LARGE) == PRESENT
     }
 
-    /// Where the page or table is.
+    /// The physical address of the page or table to which the entry points.
     #[inline]
     pub const fn address(self) -> PhysAddr {
         PhysAddr::new(self.0 & ADDRESS)
@@ -185,21 +185,21 @@ impl PageEntry {
         Rights::READ.or(write).or(execute)
     }
 
-    /// This page with other rights; its status stays.
+    /// The entry with other access rights; its status bits stay.
     #[inline]
     #[must_use]
     pub fn with_rights(self, rights: Rights) -> Self {
         Self(self.0 & !(WRITABLE | NO_EXECUTE) | Self::rights_bits(rights))
     }
 
-    /// How the page of `level` is cached.
+    /// The memory type with which a page of `level` is mapped.
     #[inline]
     pub const fn memory_type(self, level: u32) -> MemoryType {
         let high = if level == 1 { TYPE_HIGH_SMALL } else { TYPE_HIGH_LARGE };
         MemoryType((self.0 >> 3 & 3) as u8 | if self.0 & high != 0 { 4 } else { 0 })
     }
 
-    /// This page, of `level`, cached in another way.
+    /// The entry of a page of `level` with another memory type.
     #[inline]
     #[must_use]
     pub const fn with_memory_type(self, level: u32, memory_type: MemoryType) -> Self {
@@ -214,7 +214,7 @@ impl PageEntry {
         read.or(write)
     }
 
-    /// This page with its status cleared.
+    /// The entry with its status bits (accessed, dirty) cleared.
     #[inline]
     #[must_use]
     pub const fn without_status(self) -> Self {

@@ -4,7 +4,7 @@ use x2::Fpage;
 /// Longest instruction in bytes.
 pub const MAX_LENGTH: usize = 15;
 
-/// Ports accessed by one instruction. All of them exist.
+/// The I/O ports that one instruction accesses. All of them exist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortAccess {
     /// First port.
@@ -24,7 +24,7 @@ impl PortAccess {
         let opcode = loop {
             match bytes.next()? {
                 0x66 => (narrow, wide) = (true, false),
-                // Address size, repetition, segments.
+                // Prefixes of address size, repetition and segments.
                 0x67 | 0xf2 | 0xf3 | 0x26 | 0x2e | 0x36 | 0x3e | 0x64 | 0x65 => wide = false,
                 // REX counts only where it is the last prefix; its operand size wins, and means 32
                 // bits here.

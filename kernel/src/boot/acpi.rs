@@ -8,11 +8,11 @@ use super::nodes::{Complaint, Nodes};
 use crate::kip::MAX_PROCESSORS;
 use crate::memory::PhysAddr;
 
-/// Most I/O APICs noted.
+/// The kernel uses at most so many I/O APICs.
 pub const MAX_IO_APICS: usize = 8;
 /// Number of interrupt lines of the old interrupt controllers, which overrides can remap.
 pub const LEGACY_LINES: usize = 16;
-/// Tables longer than this are not believed.
+/// A longer ACPI table counts as corrupt.
 const MAX_TABLE: usize = 1 << 20;
 const HEADER: usize = 36;
 
@@ -21,11 +21,11 @@ const HEADER: usize = 36;
 pub struct IoApic {
     /// Its registers.
     pub address: PhysAddr,
-    /// The number of its first line.
+    /// The number of the I/O APIC's first interrupt line.
     pub first_line: u32,
 }
 
-/// How a line signals.
+/// The polarity and trigger mode of an interrupt line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Signal {
     /// Active low instead of high.
@@ -41,7 +41,7 @@ impl Signal {
     pub const PCI: Self = Self { active_low: true, level: true };
 }
 
-/// What the tables say.
+/// The parts of the ACPI tables that the kernel uses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tables {
     /// Registers of the local APICs.
@@ -151,7 +151,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// A whole table with a right length and checksum.
+/// An ACPI table with a valid length and checksum.
 fn table<'a>(
     memory: &'a impl PhysicalMemory,
     address: u64,
@@ -193,7 +193,7 @@ fn for_each_table<'a>(
     Ok(())
 }
 
-/// The event timer's registers, if they are memory.
+/// The HPET's registers, if they are in memory.
 fn read_hpet(table: &[u8]) -> Option<PhysAddr> {
     let address = u64::from(word(table, 44)?) | u64::from(word(table, 48)?) << 32;
     (table.get(40) == Some(&0) && address != 0).then_some(PhysAddr::new(address))

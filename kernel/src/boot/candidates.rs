@@ -10,7 +10,7 @@ const WIDE_ID: u32 = 255;
 pub struct Candidates {
     ids: [u32; MAX_PROCESSORS],
     count: usize,
-    /// How many there is no room for.
+    /// How many processors there is no room for.
     pub left_out: usize,
 }
 
@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_that_are_too_large_take_nobodys_place() {
+    fn ids_that_are_too_large_take_no_place() {
         assert_eq!(choose(0, &[0, 300, 255, 300, 1, 254], 3), (vec![1, 254], 0, vec![300, 255]));
     }
 }

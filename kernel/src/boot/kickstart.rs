@@ -14,10 +14,10 @@ const BOOT_INFO_SIZE: usize = 4096;
 const FLAG_MODULES: u32 = 1 << 3;
 const MODULES: u64 = 24;
 const STRING: u64 = 8;
-/// Less kernel memory is no use.
+/// Less kernel memory does not suffice.
 const LEAST_KERNEL_MEMORY: u64 = 2 << 20;
 
-/// What the loader has left out.
+/// What is missing in the loader's information.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Missing {
     /// The kernel was entered neither by Multiboot nor by kickstart.
@@ -46,7 +46,7 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Takes the memory map and the command line over.
+/// Reads the memory map from the descriptors and the command line from the boot info.
 pub fn parse(
     memory: &impl PhysicalMemory,
     descriptors: impl Iterator<Item = MemoryDescriptor>,

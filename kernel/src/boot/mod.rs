@@ -18,7 +18,7 @@ use core::fmt;
 
 /// Most memory ranges taken over; more are dropped from the end, with a warning.
 pub const MAX_RANGES: usize = 96;
-/// Most modules taken over (as kickstart, ABI 1.1).
+/// The most modules that the kernel takes from a loader (as kickstart does, ABI 1.1).
 pub const MAX_MODULES: usize = 32;
 /// Bytes for all command lines together (as kickstart, ABI 1.1).
 pub const TEXT_SIZE: usize = 4096;
@@ -42,7 +42,7 @@ pub enum Protocol {
 pub enum MemoryKind {
     /// Usable.
     Available = 1,
-    /// Not to be touched.
+    /// Memory that must not be used.
     Reserved = 2,
     /// Holds ACPI tables; usable once they are read.
     AcpiReclaimable = 3,
@@ -72,7 +72,7 @@ pub struct MemoryRange {
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
-    /// What it is.
+    /// What the memory may be used for.
     pub kind: MemoryKind,
 }
 
@@ -83,13 +83,13 @@ pub struct Module {
     pub start: u64,
     /// One past the last byte.
     pub end: u64,
-    /// Where its command line lies in the text buffer.
+    /// The place of the module's command line in the text buffer: start and length.
     text: (u16, u16),
 }
 
-/// Everything that was told.
+/// All information of the boot loader, in one form for all protocols.
 pub struct BootInformation {
-    /// The protocol that the information came by.
+    /// The protocol by which the boot loader gave the information.
     pub protocol: Protocol,
     /// Physical address of the ACPI root pointer, if the loader gave a copy of it.
     pub rsdp: Option<u64>,
@@ -147,7 +147,7 @@ pub trait PhysicalMemory {
 }
 
 impl BootInformation {
-    /// Nothing told yet.
+    /// Information that has no memory, modules or command line yet.
     pub const fn empty(protocol: Protocol) -> Self {
         Self {
             protocol,
@@ -175,7 +175,7 @@ impl BootInformation {
         &self.modules[..self.module_count]
     }
 
-    /// The modules, to note that they were moved.
+    /// The modules, so that new addresses can be written when they are moved.
     pub fn modules_mut(&mut self) -> &mut [Module] {
         &mut self.modules[..self.module_count]
     }

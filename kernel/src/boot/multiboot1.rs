@@ -1,7 +1,7 @@
 //! Multiboot 1 information (Multiboot Specification 0.6.96, section 3.3).
 use super::{BootError, BootInformation, MAX_MODULES, MemoryKind, PhysicalMemory, Protocol, string_at};
 
-/// What EAX holds on entry.
+/// The value in EAX by which a Multiboot 1 loader says so.
 pub const MAGIC: u32 = 0x2bad_b002;
 
 const FLAG_BASIC_MEMORY: u32 = 1 << 0;

@@ -10,7 +10,7 @@ use crate::kip::MAX_PROCESSORS;
 use crate::memory::node::{LOCAL_DISTANCE, Layout, MAX_NODES, REMOTE_DISTANCE};
 use crate::memory::{PhysAddr, PhysRange};
 
-/// Most ranges of memory noted.
+/// At most so many ranges of memory are recorded.
 const MAX_RANGES: usize = 64;
 /// Where the SRAT's entries begin: after the header, a number and reserved bytes.
 const SRAT_ENTRIES: usize = 48;
@@ -19,14 +19,14 @@ const SLIT_COUNT: usize = 36;
 const SLIT_DISTANCES: usize = 44;
 const ENABLED: u32 = 1 << 0;
 
-/// The machine's nodes.
+/// The machine's memory nodes (NUMA).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nodes {
     domains: [u32; MAX_NODES],
     count: usize,
     ranges: [(PhysRange, u8); MAX_RANGES],
     range_count: usize,
-    /// Local APIC ids.
+    /// Local APIC ids of processors, each with its node.
     processors: [(u32, u8); MAX_PROCESSORS],
     processor_count: usize,
     distances: [[u8; MAX_NODES]; MAX_NODES],
@@ -34,7 +34,7 @@ pub struct Nodes {
     pub complaint: Option<Complaint>,
 }
 
-/// Why a table is not believed.
+/// Why an ACPI table about nodes is ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Complaint {
     /// This table is out of reach, too short, its checksum is wrong, or an entry does not end
@@ -46,7 +46,7 @@ pub enum Complaint {
     ManyRanges,
     /// No node has memory.
     NoMemory,
-    /// A range does not end.
+    /// The end of this memory range is beyond the address space.
     Endless(u64),
     /// The memory at this address belongs to two nodes.
     Memory(u64),
@@ -107,7 +107,7 @@ impl Nodes {
         nodes
     }
 
-    /// How many there are; their numbers are below.
+    /// How many nodes there are. Their numbers are below this number.
     pub fn count(&self) -> usize {
         self.count
     }
@@ -128,7 +128,7 @@ impl Nodes {
         &self.distances
     }
 
-    /// Kernel memory in these nodes: nothing yet.
+    /// A layout of kernel memory for these nodes, without any memory yet.
     pub fn layout(&self) -> Layout {
         Layout::new(self.count, self.distances)
     }
@@ -324,7 +324,7 @@ pub(crate) mod tests {
     fn reads_processors_memory_and_distances() {
         let table = two();
         let nodes = Nodes::read(Some(&table), None);
-        assert_eq!((nodes.count(), nodes.complaint), (2, None), "who is disabled makes no node");
+        assert_eq!((nodes.count(), nodes.complaint), (2, None), "a disabled processor makes no node");
         assert_eq!([0, 1, 300, 3, 4].map(|id| nodes.of_processor(id)), [0, 1, 0, 0, 0]);
         let ranges: Vec<_> =
             nodes.ranges().iter().map(|(range, node)| (range.start.value(), *node)).collect();

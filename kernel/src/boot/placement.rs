@@ -58,17 +58,17 @@ impl FreeMemory {
         free
     }
 
-    /// The free ranges, in no order.
+    /// The free ranges, in no particular order.
     pub fn ranges(&self) -> &[PhysRange] {
         &self.ranges[..self.count]
     }
 
-    /// Bytes free altogether.
+    /// How many bytes are free in all ranges.
     pub fn size(&self) -> u64 {
         self.ranges().iter().map(|range| range.size()).sum()
     }
 
-    /// Is every byte of the range free?
+    /// Whether every byte of the range is free.
     pub fn contains(&self, range: PhysRange) -> bool {
         self.ranges().iter().any(|free| free.start <= range.start && range.end <= free.end)
     }
@@ -199,7 +199,7 @@ impl FreeMemory {
 
 /// log2 of the alignment of kernel memory.
 const KERNEL_MEMORY_BITS: u32 = 21;
-/// Kernel memory by default, where there is so much.
+/// Size of kernel memory by default, if the machine has enough.
 const LEAST_KERNEL_MEMORY: u64 = 16 << 20;
 
 /// In whole units of kernel memory.

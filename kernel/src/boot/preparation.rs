@@ -17,11 +17,11 @@ use crate::{arch, boot_info, config, kip, log};
 /// the console.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Obstacle {
-    /// Fewer than two modules.
+    /// There are fewer than two modules: sigma0 or the root task is missing.
     NoServers,
-    /// A module is no program, or has no place.
+    /// A module is no valid program, or its memory is occupied.
     Load(&'static str, LoadError),
-    /// Too little memory.
+    /// There is not enough free memory.
     NoRoom(NoRoom),
     /// The kernel interface page has no room for the memory map.
     Descriptors,
@@ -104,7 +104,7 @@ pub unsafe fn prepare(
                 .map(|module| physical(Kind::BootLoader, boot_loader::MODULE, extent(module))),
         )
         .chain([physical(Kind::BootLoader, boot_loader::INFO, info)]);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that nothing else uses the page now.
     unsafe { kip::describe(sigma0, root, info.start, descriptors) }.map_err(|_| Obstacle::Descriptors)?;
     Ok(kernel_memory)
 }

@@ -20,7 +20,7 @@ pub unsafe fn add(range: PhysRange) {
     let count = COUNT.load(Ordering::Relaxed);
     assert!(count < MAX, "too many devices of the kernel's own");
     let end = range.end.offset(PAGE_SIZE - 1).align_down(PAGE_BITS);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that this runs at boot, on one processor.
     unsafe { RANGES.get_mut()[count] = PhysRange::new(range.start.align_down(PAGE_BITS), end) }
     COUNT.store(count + 1, Ordering::Relaxed);
 }

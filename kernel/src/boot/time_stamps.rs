@@ -4,12 +4,12 @@
 use core::hint::spin_loop;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The time-stamp counter of the processor that asks.
+/// The time-stamp counter of the calling processor.
 pub trait Counter {
     /// The counter's value, read after everything that comes before in the program.
     fn read(&self) -> u64;
 
-    /// Sets it forward.
+    /// Sets the counter forward.
     fn advance(&self, ticks: u64);
 }
 
@@ -17,9 +17,9 @@ pub trait Counter {
 /// known to another only later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Differences {
-    /// At first.
+    /// The largest difference that was found at first.
     pub found: u64,
-    /// In the end.
+    /// The largest difference that is left after the adjustment.
     pub left: u64,
 }
 
@@ -28,7 +28,7 @@ const ROUNDS: usize = 6;
 /// Readings of each processor in a comparison.
 const READINGS: u32 = 1000;
 
-/// What the processors share while they compare.
+/// The data that the processors share during the comparison.
 pub struct Comparison {
     /// The latest time that any processor has read.
     latest: AtomicU64,

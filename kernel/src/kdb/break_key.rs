@@ -4,7 +4,7 @@
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use super::breakpoints;
-use super::{Stopped, enter};
+use super::{Stopped, enter_debugger};
 use crate::arch::serial::{self, Received};
 use crate::sync::SpinLock;
 use crate::{arch, config, console, interrupt, processor};
@@ -12,12 +12,12 @@ use crate::{arch, config, console, interrupt, processor};
 /// The interrupt line of the first serial port.
 const LINE: u32 = 4;
 const ESCAPE: u8 = 0x1b;
-/// Bytes that wait at most; later ones are lost.
+/// The most bytes that wait to be read; later ones are lost.
 const LENGTH: usize = 64;
 
-/// The line is the kernel's.
+/// Whether the kernel itself handles the line's interrupt.
 static TAKEN: AtomicBool = AtomicBool::new(false);
-/// Breaks are heeded (INT3 operation 3 switches that).
+/// Whether a break enters the debugger (INT3 operation 3 switches that).
 static HEEDED: AtomicBool = AtomicBool::new(true);
 
 /// Bytes that wait: the port interrupts the first processor, and programs read on any.
@@ -66,7 +66,7 @@ pub fn occurred() {
             console::print(format_args!("break\n"));
             match processor::this().current.get() {
                 Some(thread) => breakpoints::stop_thread(thread),
-                None => _ = enter(Stopped::Idle),
+                None => _ = enter_debugger(Stopped::Idle),
             }
         }
         arch::unmask_interrupt(LINE);
@@ -76,7 +76,7 @@ pub fn occurred() {
     arch::unmask_interrupt(LINE);
 }
 
-/// Heeds breaks no more, or again.
+/// Lets breaks enter the debugger no more, or again.
 pub(super) fn toggle() {
     HEEDED.fetch_xor(true, Ordering::Relaxed);
 }

@@ -7,7 +7,7 @@ use core::fmt::{self, Write};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::show::Id;
-use super::{Resume, Stopped, enter};
+use super::{Resume, Stopped, enter_debugger};
 use crate::arch::{self, BREAKPOINTS, Breakpoint, DebugStatus, RESUME_FLAG, STEP_FLAG, StopAt};
 use crate::console::{self, Console};
 use crate::sync::SpinLock;
@@ -15,20 +15,20 @@ use crate::thread::ThreadRef;
 
 static TABLE: SpinLock<[Option<Breakpoint>; BREAKPOINTS]> = SpinLock::new([None; BREAKPOINTS]);
 
-/// The number of the thread that executes one instruction for the debugger; [`NOBODY`] or
+/// The number of the thread that executes one instruction for the debugger; [`NO_THREAD`] or
 /// [`KERNEL`].
-static STEPPING: AtomicU32 = AtomicU32::new(NOBODY);
-const NOBODY: u32 = u32::MAX;
+static STEPPING: AtomicU32 = AtomicU32::new(NO_THREAD);
+const NO_THREAD: u32 = u32::MAX;
 const KERNEL: u32 = u32::MAX - 1;
 
-/// Why a breakpoint is not set.
+/// Why a breakpoint cannot be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum SetError {
-    /// The processor watches no more places.
+    /// All breakpoints of the processor are in use.
     Full,
     /// A write of that size at that address cannot be watched.
     Shape,
-    /// No processor has such an address.
+    /// The address is not canonical.
     Address,
 }
 
@@ -90,14 +90,14 @@ pub(super) fn list(out: &mut impl Write) -> fmt::Result {
     Ok(())
 }
 
-/// The debugger has the processor: nothing stops it.
+/// Disables all breakpoints while the debugger runs.
 pub(super) fn suspend() {
     arch::disable_breakpoints();
 }
 
 /// The debugger is left. A step stops in any case, and a second debug exception in the midst of the
 /// first would lose it: breakpoints stay off meanwhile.
-pub(super) fn resume(how: Resume) {
+pub(super) fn resume_program(how: Resume) {
     if how == Resume::Go {
         arch::load_breakpoints(&TABLE.lock());
     }
@@ -106,12 +106,12 @@ pub(super) fn resume(how: Resume) {
 /// Enters the debugger while `thread`, the current one, is stopped at user level, and lets it go on
 /// as is wanted.
 pub(super) fn stop_thread(thread: ThreadRef) {
-    let step = enter(Stopped::Thread(thread)) == Resume::Step;
+    let step = enter_debugger(Stopped::Thread(thread)) == Resume::Step;
     let flags = thread.registers.rflags.get() & !STEP_FLAG;
     // If the thread stopped because of a breakpoint, it would stop again before it has done
     // anything.
     thread.registers.rflags.set(flags | RESUME_FLAG | if step { STEP_FLAG } else { 0 });
-    STEPPING.store(if step { thread.id().number() } else { NOBODY }, Ordering::Relaxed);
+    STEPPING.store(if step { thread.id().number() } else { NO_THREAD }, Ordering::Relaxed);
     thread.return_with_all_registers();
 }
 
@@ -129,24 +129,24 @@ pub fn user_debug_exception(current: ThreadRef) -> bool {
 pub fn kernel_debug_exception(address: u64, frame: &impl fmt::Display, flags: u64) -> Option<u64> {
     let reason = reason(KERNEL)?;
     console::print(format_args!("{reason} the kernel at {address:#018x}\n{frame}\n"));
-    let step = enter(Stopped::Kernel) == Resume::Step;
-    STEPPING.store(if step { KERNEL } else { NOBODY }, Ordering::Relaxed);
+    let step = enter_debugger(Stopped::Kernel) == Resume::Step;
+    STEPPING.store(if step { KERNEL } else { NO_THREAD }, Ordering::Relaxed);
     Some(flags & !STEP_FLAG | RESUME_FLAG | if step { STEP_FLAG } else { 0 })
 }
 
-/// Why `who` has caused a debug exception, if that is one of the debugger's.
-fn reason(who: u32) -> Option<Reason> {
+/// Why thread `number` has caused a debug exception, if that is one of the debugger's.
+fn reason(number: u32) -> Option<Reason> {
     let DebugStatus { breakpoints, step } = arch::take_debug_status();
     let table = *TABLE.lock();
     let met = (0..BREAKPOINTS).find(|&number| breakpoints & 1 << number != 0 && table[number].is_some());
-    let stepped = step && STEPPING.load(Ordering::Relaxed) == who;
+    let stepped = step && STEPPING.load(Ordering::Relaxed) == number;
     match met {
         Some(number) => Some(Reason::Breakpoint(number)),
         None => stepped.then_some(Reason::Step),
     }
 }
 
-/// What stopped the thread that is named after it.
+/// Why the debugger was entered.
 enum Reason {
     Breakpoint(usize),
     Step,

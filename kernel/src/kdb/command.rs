@@ -5,7 +5,7 @@ use ::trace::EventSet;
 
 use crate::arch::{Breakpoint, Crash, StopAt};
 
-/// What to do.
+/// A command of the debugger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Command {
     /// An empty line.
@@ -34,19 +34,19 @@ pub(super) enum Command {
     Interrupts,
     /// Memory of a thread's space: number, address.
     Read(u32, u64),
-    /// Dumps the trace buffer.
+    /// Prints the events in the trace buffer.
     Trace,
-    /// Chooses what is recorded.
+    /// Chooses the events that are recorded.
     Record(EventSet),
     /// Makes the kernel go wrong, to see that it reports it.
     Crash(Crash),
-    /// The breakpoints there are.
+    /// Lists the breakpoints.
     Breakpoints,
     /// Sets a breakpoint.
     Stop(Breakpoint),
     /// Removes the breakpoint of this number.
     Clear(u64),
-    /// Goes on for one instruction.
+    /// Continues for one instruction.
     Step,
     /// Goes on.
     Go,
@@ -56,7 +56,7 @@ pub(super) enum Command {
     Reset,
 }
 
-/// Why a line is no command.
+/// Why a line is not a valid command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum CommandError<'a> {
     /// There is no such command.
@@ -77,7 +77,7 @@ impl fmt::Display for CommandError<'_> {
     }
 }
 
-/// Letter, word, what it does.
+/// Of each command: letter, word and explanation.
 pub(super) const HELP: [(&str, &str, &str); 23] = [
     ("h", "help", "this list"),
     ("t", "threads", "all threads"),
@@ -85,10 +85,10 @@ pub(super) const HELP: [(&str, &str, &str); 23] = [
     ("s", "spaces", "all address spaces"),
     ("q", "queues", "ready threads and timeouts"),
     ("m", "memory", "kernel memory"),
-    ("a", "accounts", "kernel memory by who pays for it"),
+    ("a", "accounts", "kernel memory by account"),
     ("p N A", "pages N A", "pages of the space of thread N, from address A on"),
     ("pt N A", "entries N A", "page-table entries for address A in the space of thread N"),
-    ("f A", "frame A", "who has the memory at physical address A, from whom"),
+    ("f A", "frame A", "the spaces that have the memory at physical address A"),
     ("i", "interrupts", "interrupts with handlers"),
     ("r N A", "read N A", "64 bytes at address A in the space of thread N"),
     ("", "trace", "dump the trace buffer"),

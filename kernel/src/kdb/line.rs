@@ -12,7 +12,7 @@ const DELETE: u8 = 0x7f;
 pub(super) fn read(buffer: &mut [u8; LENGTH]) -> &str {
     let mut length = 0;
     loop {
-        // The port's interrupt does not come meanwhile.
+        // The serial port's interrupt is off while the debugger runs, so that the port is polled.
         let Some(byte) = console::read_byte().or_else(serial::read_byte) else {
             core::hint::spin_loop();
             continue;

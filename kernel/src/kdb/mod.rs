@@ -60,20 +60,20 @@ pub fn show_others() {
     }
 }
 
-/// What stands still while the debugger is entered.
+/// What the debugger has interrupted.
 #[derive(Clone, Copy)]
 enum Stopped {
-    /// The kernel, for good.
+    /// The kernel, which cannot go on.
     Dead,
     /// The kernel, at a breakpoint or after a step.
     Kernel,
     /// Nothing: no thread is ready.
     Idle,
-    /// The current thread, at user level.
+    /// The current thread, while it executed at user level.
     Thread(ThreadRef),
 }
 
-/// How to go on.
+/// How the machine goes on after the debugger.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Resume {
     Go,
@@ -82,11 +82,11 @@ enum Resume {
 
 /// The kernel has stopped and said why: the engineer may look around.
 pub fn after_the_end() {
-    enter(Stopped::Dead);
+    enter_debugger(Stopped::Dead);
 }
 
 /// Takes commands until one says how to go on. Polls the serial port; interrupts stay off.
-fn enter(stopped: Stopped) -> Resume {
+fn enter_debugger(stopped: Stopped) -> Resume {
     if !READY.load(Ordering::Relaxed) || config::get().no_kdb {
         return Resume::Go;
     }
@@ -100,7 +100,7 @@ fn enter(stopped: Stopped) -> Resume {
         breakpoints::show_stopped(thread);
     }
     let resume = commands(stopped);
-    breakpoints::resume(resume);
+    breakpoints::resume_program(resume);
     if stopped_others {
         arch::resume_others();
     }

@@ -1,4 +1,4 @@
-//! What the debugger prints.
+//! Output of the debugger's commands.
 use core::fmt::{self, Write};
 use core::ptr::eq;
 
@@ -12,13 +12,19 @@ use crate::memory::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, VirtAddr, fr
 use crate::scheduler::timeouts::NEVER;
 use crate::space::Space;
 use crate::thread::table::threads;
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag, user_memory};
+use crate::thread::{Continuation, Found, IpcKind, ThreadRef, flag, user_memory};
 use crate::{arch, interrupt, processor, trace};
 
-/// Threads in an overview, which cannot be scrolled.
+/// The most threads in an overview, which has to fit on the screen.
 const OVERVIEW: usize = 24;
-/// Links followed in one queue.
+/// The most links that are followed in one queue, which may be corrupt.
 const LONGEST_QUEUE: usize = 64;
+
+/// All threads: the other processors stand still while the debugger looks, so it may read what
+/// belongs to them.
+fn all_threads() -> impl Iterator<Item = ThreadRef> {
+    threads().iter().map(Found::anywhere)
+}
 
 /// Carries out a command that only looks.
 pub(super) fn execute(command: Command, out: &mut impl Write) {
@@ -50,7 +56,7 @@ pub(super) fn execute(command: Command, out: &mut impl Write) {
     };
 }
 
-/// The present thread, the first threads, memory.
+/// Prints the current thread, the first threads, and kernel memory.
 pub(super) fn overview(out: &mut impl Write) {
     let _ = thread_list(out, OVERVIEW).and_then(|()| queues(out)).and_then(|()| summary(out));
 }
@@ -61,7 +67,7 @@ fn help(out: &mut impl Write) -> fmt::Result {
 
 fn thread_list(out: &mut impl Write, most: usize) -> fmt::Result {
     writeln!(out, "thread        space               pri  ip                  state")?;
-    for thread in threads().iter().take(most) {
+    for thread in all_threads().take(most) {
         writeln!(
             out,
             "{:12}  {}  {:3}  {:#018x}  {}",
@@ -72,14 +78,14 @@ fn thread_list(out: &mut impl Write, most: usize) -> fmt::Result {
             State(thread)
         )?;
     }
-    match threads().iter().skip(most).count() {
+    match all_threads().skip(most).count() {
         0 => Ok(()),
         more => writeln!(out, "... and {more} more"),
     }
 }
 
 fn thread(out: &mut impl Write, number: u32) -> fmt::Result {
-    let Some(thread) = threads().by_number(number) else {
+    let Some(thread) = threads().by_number(number).map(Found::anywhere) else {
         return writeln!(out, "there is no thread {number}");
     };
     let registers = &thread.registers;
@@ -147,11 +153,11 @@ fn thread(out: &mut impl Write, number: u32) -> fmt::Result {
 
 fn spaces(out: &mut impl Write) -> fmt::Result {
     writeln!(out, "space               root          memory used / limit        threads")?;
-    for thread in threads().iter() {
+    for thread in all_threads() {
         let Some(space) = thread.space.get() else { continue };
         let lives_here = |other: &ThreadRef| other.space.get().is_some_and(|others| eq(others, space));
-        // Each space stands at its first thread.
-        if !threads().iter().find(lives_here).is_some_and(|first| eq(first, thread)) {
+        // A space is printed where its first thread comes in the list.
+        if !all_threads().find(lives_here).is_some_and(|first| eq(first, thread)) {
             continue;
         }
         writeln!(
@@ -161,7 +167,7 @@ fn spaces(out: &mut impl Write) -> fmt::Result {
             space.memory.page_table_root(),
             space.account().used(),
             Bytes(space.account().limit().word()),
-            threads().iter().filter(lives_here).count(),
+            all_threads().filter(lives_here).count(),
             Id(thread.id()),
             if space.is_privileged() { ", privileged" } else { "" }
         )?;
@@ -186,7 +192,7 @@ fn queues(out: &mut impl Write) -> fmt::Result {
             writeln!(out)?;
         }
     }
-    for thread in threads().iter() {
+    for thread in all_threads() {
         if thread.waits_until() != NEVER {
             writeln!(out, "timeout of {}: in {}", Id(thread.id()), Span(left(thread)))?;
         }
@@ -234,7 +240,7 @@ fn accounts(out: &mut impl Write) -> fmt::Result {
     writeln!(out, "account  bytes used        limit  references  spaces of threads")?;
     for (number, used, limit, references) in Account::all().take(LONGEST_QUEUE) {
         write!(out, "{number:7}  {used:10}  {:>11}  {references:10} ", Bytes(limit.word()))?;
-        for thread in threads().iter() {
+        for thread in all_threads() {
             let pays = thread.space.get().is_some_and(|space| space.account().number() == number);
             if pays {
                 write!(out, " {}", Id(thread.id()))?;
@@ -245,11 +251,11 @@ fn accounts(out: &mut impl Write) -> fmt::Result {
     Ok(())
 }
 
-/// Lines of one command that can have many.
+/// The most lines that a command prints.
 const LINES: usize = 40;
 
 fn space_of(out: &mut impl Write, number: u32) -> Result<&'static Space, fmt::Error> {
-    let space = threads().by_number(number).and_then(|thread| thread.space.get());
+    let space = threads().by_number(number).and_then(Found::space);
     if space.is_none() {
         writeln!(out, "there is no thread {number}")?;
     }
@@ -296,7 +302,7 @@ fn frame_holders(out: &mut impl Write, address: u64) -> fmt::Result {
                 let lives = |thread: &ThreadRef| {
                     thread.space.get().is_some_and(|space| space.memory.page_table_root() == root)
                 };
-                let owner = threads().iter().find(lives).map_or(ThreadId::NIL, |thread| thread.id());
+                let owner = all_threads().find(lives).map_or(ThreadId::NIL, |thread| thread.id());
                 write!(out, "space of {} at {:#x} {rights:?}", Id(owner), at.value())?;
             }
             None if holding.depth == 0 => write!(out, "sigma0")?,
@@ -304,7 +310,7 @@ fn frame_holders(out: &mut impl Write, address: u64) -> fmt::Result {
         }
         writeln!(out, "  2^{}{}", holding.bits, if holding.is_part { ", a part" } else { "" })?;
     }
-    if lines == 0 { writeln!(out, "nobody has it from sigma0") } else { writeln!(out, "{lines} nodes") }
+    if lines == 0 { writeln!(out, "no space has it from sigma0") } else { writeln!(out, "{lines} nodes") }
 }
 
 fn summary(out: &mut impl Write) -> fmt::Result {
@@ -333,11 +339,11 @@ fn record(out: &mut impl Write, set: EventSet) -> fmt::Result {
     }
 }
 
-/// Bytes shown by one command.
+/// How many bytes of memory one command shows.
 const SHOWN: usize = 64;
 
 fn read(out: &mut impl Write, number: u32, address: u64) -> fmt::Result {
-    let space = threads().by_number(number).and_then(|thread| thread.space.get());
+    let space = threads().by_number(number).and_then(Found::space);
     let Some(space) = space else { return writeln!(out, "there is no thread {number}") };
     let mut bytes = [0; SHOWN];
     let length = user_memory::read(space, address, &mut bytes);
@@ -397,7 +403,7 @@ impl fmt::Display for Span {
     }
 }
 
-/// A limit in bytes.
+/// A limit of memory in bytes, to be printed.
 struct Bytes(u64);
 
 impl fmt::Display for Bytes {
@@ -443,7 +449,7 @@ impl fmt::Display for State {
     }
 }
 
-/// What an IPC is for.
+/// The purpose of an IPC, to be printed.
 struct Purpose(IpcKind, &'static str);
 
 impl fmt::Display for Purpose {

@@ -55,7 +55,7 @@ fn an_empty_machine_can_be_looked_at() {
     for command in [Command::Pages(5, 0), Command::Entries(5, 0)] {
         assert_eq!(print(command), "there is no thread 5\n");
     }
-    assert_eq!(print(Command::Frame(0x1000)), "nobody has it from sigma0\n");
+    assert_eq!(print(Command::Frame(0x1000)), "no space has it from sigma0\n");
     assert!(print(Command::Accounts).contains("none"), "the kernel's own has no limit");
     assert!(print(Command::Memory).contains("KiB free"));
     assert!(print(Command::Queues).contains("running: none"));
@@ -66,7 +66,7 @@ fn an_empty_machine_can_be_looked_at() {
 #[test]
 fn odd_numbers_and_addresses_are_answered() {
     let world = crate::thread::tests::World::new();
-    let spaces = threads().iter().filter(|thread| thread.space.get().is_some());
+    let spaces = threads().iter().filter(|thread| thread.space().is_some());
     let present = spaces.map(|thread| thread.id().number()).next().expect("the world has threads");
     let edges = [0, 12, 13, 31, 32, 43, 44, 46, 47, 48, 52, 63].into_iter().flat_map(|bit| {
         let power = 1u64 << bit;
@@ -89,7 +89,7 @@ fn odd_numbers_and_addresses_are_answered() {
         }
         print(Command::Thread(number));
         if edge >> 44 != 0 {
-            assert_eq!(print(Command::Frame(edge)), "nobody has it from sigma0\n");
+            assert_eq!(print(Command::Frame(edge)), "no space has it from sigma0\n");
         } else {
             print(Command::Frame(edge));
         }

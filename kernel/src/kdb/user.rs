@@ -14,14 +14,14 @@ use crate::thread::table::threads;
 use crate::thread::{ThreadRef, exception, lifecycle, user_memory};
 use crate::{arch, config, console, kip, mapping, processor};
 
-/// `cmpb $operation, %al`.
+/// The opcode of `cmpb $operation, %al`, which names an operation of INT3.
 const COMPARE_AL: u8 = 0x3c;
-/// `jmp` over a message.
+/// The opcode of `jmp`, which skips a message after INT3.
 const JUMP: u8 = 0xeb;
-/// A NOP after INT3 means: go on.
+/// The opcode of NOP, which after INT3 stands for no operation.
 const NOP: u8 = 0x90;
 const BREAKPOINT: u64 = 3;
-/// Longest string that is printed in one call.
+/// The longest string that one operation prints.
 const LONGEST: usize = 256;
 
 /// The current thread has executed INT3; its RIP points to the next instruction. The thread may use
@@ -66,7 +66,7 @@ pub fn breakpoint(current: ThreadRef) -> Next {
             }
         }
         (NOP, _) if length >= 1 => {}
-        _ => return exception::report(current, BREAKPOINT, 0),
+        _ => return exception::report_exception(current, BREAKPOINT, 0),
     }
     Next::Return
 }
@@ -97,10 +97,10 @@ fn statistic(which: u64) -> Option<u32> {
 fn node_of(which: u64) -> Option<u8> {
     let thread = threads().by_number((which >> 8) as u32 & ((1 << kip::THREAD_NUMBER_BITS) - 1))?;
     let object = match which & 0xff {
-        kdebug::statistic::NODE_OF_THREAD => arch::virt_to_phys(from_ref(thread)),
-        kdebug::statistic::NODE_OF_SPACE => arch::virt_to_phys(thread.space.get()?),
+        kdebug::statistic::NODE_OF_THREAD => arch::virt_to_phys(from_ref(thread.anywhere())),
+        kdebug::statistic::NODE_OF_SPACE => arch::virt_to_phys(thread.space()?),
         kdebug::statistic::NODE_OF_TABLE => {
-            inspect::table(thread.space.get()?.memory, VirtAddr::new(which >> 26 << 12))
+            inspect::table(thread.space()?.memory, VirtAddr::new(which >> 26 << 12))
         }
         _ => return None,
     };

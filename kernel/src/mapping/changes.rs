@@ -34,7 +34,7 @@ pub(super) struct Emptied {
 impl Emptied {
     const NONE: Self = Self { first: 0, count: 0 };
 
-    /// The list with `table` in it.
+    /// Returns the list with `table` added.
     pub(super) fn with(mut self, table: Table) -> Self {
         table.push(&mut self.first);
         self.count += 1;
@@ -74,7 +74,7 @@ impl Changes {
         self.emptied.count
     }
 
-    /// Makes all changes known to all processors.
+    /// Invalidates all changed translations on all processors.
     #[inline]
     pub(super) fn finish(&mut self) {
         self.flush.finish();

@@ -17,10 +17,10 @@ use crate::memory::VirtAddr;
 /// log2 of the largest page that an item can name: 1 GiB.
 const LARGEST_ITEM: u32 = 30;
 
-/// A run of pages, checked.
+/// A checked range of pages.
 struct Run {
     start: u64,
-    /// Offset of the last byte.
+    /// Offset of the range's last byte.
     last: u64,
     page_bits: u32,
 }
@@ -44,7 +44,7 @@ pub fn control(
     physical: bool,
 ) -> Progress<Result<u64, ErrorCode>> {
     let cursor = cursor.project();
-    if cursor.settle() == Progress::Preempted {
+    if cursor.finish_left_over() == Progress::Preempted {
         return Progress::Preempted;
     }
     let target = Fpage::from_raw(item.target);

@@ -35,13 +35,13 @@ pub enum Progress<T> {
 pub struct Cursor {
     /// Bytes of the fpage, or items of the batch, that are done.
     pub(super) offset: u64,
-    /// Status, or granted rights, so far.
+    /// Status of the pages done so far, or rights that were granted.
     pub(super) rights: Rights,
     /// log2 of the bytes that are done when the walk is.
     pub(super) advance: u8,
     /// The rights of the page that the walk is about.
     pub(super) page: Rights,
-    /// The rights of all pages so far.
+    /// The rights that the pages done so far had.
     pub(super) held: Rights,
     /// MapControl: where the first page is, or how much was mapped.
     pub(super) value: u64,
@@ -115,7 +115,7 @@ impl Cursor {
     }
 
     /// Gives up everything, because the cursor goes. What a walk has not come to stays as it is.
-    pub fn end(self: Pin<&mut Self>) {
+    pub fn give_up(self: Pin<&mut Self>) {
         let _alone = (self.suspended || self.prepared.is_some()).then(lock);
         self.project().reset();
     }
@@ -135,7 +135,7 @@ impl Cursor {
     /// Before an operation begins or goes on: finishes what one that was given up has left over.
     /// Preemption point.
     #[inline]
-    pub(super) fn settle(&mut self) -> Progress<()> {
+    pub(super) fn finish_left_over(&mut self) -> Progress<()> {
         if self.left_over { self.finish_walk() } else { Progress::Done(()) }
     }
 
@@ -158,7 +158,7 @@ impl Cursor {
     pub(super) fn reset(&mut self) {
         if self.suspended {
             let _tree = tree::lock(self.walk.address());
-            self.walk.resume();
+            self.walk.end_suspension();
             self.walk.abandon();
         }
         self.suspended = false;
@@ -167,7 +167,7 @@ impl Cursor {
         self.clear();
     }
 
-    /// Forgets everything but the walk.
+    /// Forgets everything except a walk that is under way.
     fn clear(&mut self) {
         if self.prepared.is_some() {
             self.prepared.discard();
@@ -183,7 +183,7 @@ impl Cursor {
         Progress::Done(result)
     }
 
-    /// Whether a walk was begun and is not over.
+    /// Whether a walk was begun and has not ended.
     pub(super) fn is_walking(&self) -> bool {
         self.suspended
     }
@@ -229,7 +229,7 @@ impl Cursor {
     /// again.
     pub(super) fn continue_walk(&mut self, turn: &mut Turn) -> Option<Rights> {
         let _tree = tree::lock(self.walk.address());
-        self.walk.resume();
+        self.walk.end_suspension();
         self.suspended = false;
         self.run(turn)
     }

@@ -42,11 +42,11 @@ pub fn pages(space: SpaceMemory, from: VirtAddr) -> impl Iterator<Item = (VirtAd
     })
 }
 
-/// One node of a mapping tree.
+/// A node of a mapping tree: a space that has the memory.
 pub struct Holding {
-    /// How many nodes stand above it.
+    /// How many nodes are above this one in the tree.
     pub depth: usize,
-    /// log2 of its size in bytes.
+    /// log2 of the mapping's size in bytes.
     pub bits: u32,
     /// It is a piece of the node above, not derived from it.
     pub is_part: bool,

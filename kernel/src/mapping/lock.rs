@@ -46,7 +46,7 @@ fn settled<T>(
     mut cursor: Pin<&mut Cursor>,
     operation: impl FnOnce(Pin<&mut Cursor>) -> Progress<T>,
 ) -> Progress<T> {
-    match cursor.as_mut().project().settle() {
+    match cursor.as_mut().project().finish_left_over() {
         Progress::Preempted => Progress::Preempted,
         Progress::Done(()) => operation(cursor),
     }

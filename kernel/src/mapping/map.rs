@@ -32,7 +32,7 @@ pub(super) struct Transfer {
     pub(super) kind: Kind,
 }
 
-/// What becomes of the pages on both sides.
+/// What happens to the pages of both spaces.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The target gets what the sender has.
@@ -43,11 +43,11 @@ pub(super) enum Kind {
     Replace,
 }
 
-/// What a transfer did.
+/// The result of a map or grant item.
 pub(super) struct Transferred {
     /// The rights that were granted on any page.
     pub(super) rights: Rights,
-    /// How much the target has from the sender now.
+    /// The size of the memory that the receiver now has from the sender.
     pub(super) bytes: u64,
 }
 
@@ -63,11 +63,11 @@ struct Source {
     node: NodeId,
 }
 
-/// What one step did.
+/// The result of one step.
 enum Step {
-    /// So many bytes are done.
+    /// The step has handled so many bytes.
     Advance(u64),
-    /// The tables have changed: look again.
+    /// The tables have changed: the same address has to be looked at again.
     Again,
     /// An interrupt is pending.
     Preempted,
@@ -107,7 +107,7 @@ pub(super) fn map(
         return cursor.finish(Ok(Fpage::NIL));
     }
     let Placement { source, target } = Placement::of(send, item.send_base, window);
-    // sigma0 cannot lose memory: its grants are maps.
+    // sigma0 cannot lose memory: its grant items act as map items.
     let kind = if item.grant && !from.is_sigma0() { Kind::Grant } else { Kind::Map };
     let (rights, last) = (item.rights(), source.last() - source.base);
     let transfer = Transfer { from, to, source: source.base, target: target.base, last, rights, kind };
@@ -390,7 +390,7 @@ impl Transfer {
             gets_done = true;
             let found = table::find(self.to, target.offset(cursor.looked_at), lowest);
             if found.level >= level {
-                // The table is gone with its last entry.
+                // The table was freed with its last entry.
                 cursor.looked_at = 0;
                 return Step::Again;
             }
@@ -414,7 +414,7 @@ impl Transfer {
         if all || spare::release(self.to) { Step::Again } else { Step::Advance(0) }
     }
 
-    /// Maps a page at an empty place.
+    /// Maps a page at an address where nothing is mapped.
     #[inline(always)]
     fn derive_page(
         &self,

@@ -31,7 +31,7 @@ use crate::memory::{Account, FastSlab, OutOfMemory, PAGE_SIZE, PhysAddr, Slab, U
 #[repr(transparent)]
 pub(super) struct NodeId(u32);
 
-/// One holding. 32 bytes.
+/// One mapping of a block of memory in a space. 32 bytes.
 #[repr(C)]
 pub(super) struct Node {
     parent: Cell<NodeId>,
@@ -39,7 +39,7 @@ pub(super) struct Node {
     next: Cell<NodeId>,
     /// The node before in the list; none: the list's head.
     prev: Cell<NodeId>,
-    /// The array of parts' lists; 0 = none.
+    /// Number of the array with the lists of the parts; 0 = none.
     parts: Cell<u32>,
     /// Mapped: where the page-table entry is ([`table::EntryRef`]). Otherwise: the block's first
     /// frame number.
@@ -79,7 +79,7 @@ const NODE_SIZE: u64 = 32;
 const _: () = assert!(size_of::<Node>() == NODE_SIZE as usize);
 
 const LEVEL: u8 = 7;
-/// A part of its parent, not derived from it.
+/// The node is a part of its parent's block, not a mapping derived from the parent.
 const PART: u8 = 1 << 3;
 const MAPPED: u8 = 1 << 4;
 /// A suspended walk stands on the node, or refers to it.
@@ -132,7 +132,7 @@ impl Status {
         (status.bits() >> 1) as u8
     }
 
-    /// What the holder has not seen, as rights.
+    /// The status that the space of the mapping has not seen yet, as rights.
     pub(super) fn mine(self) -> Rights {
         Rights::from_bits(u64::from(self.0 & Self::MINE) << 1)
     }
@@ -168,7 +168,7 @@ pub(super) fn alloc_array(account: Account) -> Result<u32, OutOfMemory> {
     Ok((ARRAYS.alloc(account)?.value() / ARRAY_SIZE) as u32)
 }
 
-/// Returns an array.
+/// Frees an array of parts' lists.
 pub(super) fn free_array(array: u32, account: Account) {
     // SAFETY: arrays are owned by the one node or table that names them, which the caller is taking
     // apart.
@@ -182,7 +182,7 @@ pub(super) fn free_zero_array(array: u32, account: Account) {
     account.credit(ARRAY_SIZE);
 }
 
-/// The words of an array.
+/// The words of an array of parts' lists.
 #[inline]
 pub(super) fn array_words(array: u32) -> &'static [Cell<u32>; ENTRIES] {
     let address = PhysAddr::new(u64::from(array) * ARRAY_SIZE);
@@ -200,7 +200,7 @@ impl NodeId {
         self.0 == 0
     }
 
-    /// The number, for the shadows of page tables.
+    /// The node's number, as it is kept in the shadow of a page table.
     #[inline]
     pub(super) fn raw(self) -> u32 {
         self.0
@@ -228,7 +228,7 @@ impl NodeId {
     #[inline(always)]
     pub(super) fn alloc(account: Account, level: u32) -> Result<Self, OutOfMemory> {
         let address = NODES.alloc(account)?;
-        // SAFETY: the memory is a new node's.
+        // SAFETY: the memory was allocated for this node just now.
         unsafe { arch::phys_to_virt(address).cast::<Node>().write(Node::new(account, level)) };
         let id = Self((address.value() / NODE_SIZE) as u32);
         Ok(id)
@@ -392,7 +392,7 @@ impl NodeId {
         table::EntryRef::from_raw(self.node().place.get())
     }
 
-    /// The node is mapped by `entry` from now on.
+    /// Records that `entry` maps the node.
     #[inline]
     pub(super) fn set_entry(self, entry: table::EntryRef) {
         let node = self.node();
@@ -408,7 +408,7 @@ impl NodeId {
         node.flags.set(node.flags.get() & !MAPPED);
     }
 
-    /// Where the node's block begins in physical memory.
+    /// The physical address at which the node's block begins.
     #[inline]
     pub(super) fn address(self) -> PhysAddr {
         let node = self.node();
@@ -631,7 +631,7 @@ impl NodeId {
         mine
     }
 
-    /// Tells the parent what it does not know yet.
+    /// Adds the node's status to what the parent knows.
     #[inline]
     pub(super) fn tell_parent(self) {
         let node = self.node();

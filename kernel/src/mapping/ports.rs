@@ -54,7 +54,7 @@ pub(super) fn map(
         Err(error) => return cursor.finish(Err(error)),
     };
     let (start, last) = addresses(range);
-    // sigma0 cannot lose ports: its grants are maps.
+    // sigma0 cannot lose ports: its grant items act as map items.
     let kind = if item.grant && !from.is_sigma0() { Kind::Grant } else { Kind::Map };
     let transfer = Transfer {
         from: source,

@@ -57,12 +57,12 @@ impl Area {
 struct State {
     lock: InnerLock,
     sigma0: bool,
-    /// These are a space's I/O ports ([`super::ports`]).
+    /// Whether the tables describe a space's I/O ports ([`super::ports`]) and not memory.
     ports: bool,
-    /// Whether its pages' status belongs to its owner.
+    /// Whether status bits of the space's pages are reported to its owner.
     owned: SharedFlag,
     root_level: u8,
-    /// The node from which its page tables come.
+    /// The memory node from which the space's page tables are allocated.
     node: SharedByte,
     account: Account,
     root: Table,
@@ -80,10 +80,10 @@ struct State {
 
 /// There is no spare table ([`super::spare`]).
 const NO_TABLE: u32 = 0;
-/// There is none, and will be none.
+/// The space has no spare table and gets none.
 const NO_SPARE: u32 = u32::MAX;
 
-/// No number of 2 MiB of memory.
+/// The value that is no number of a 2 MiB block.
 const NO_BLOCK: u32 = u32::MAX;
 
 const ALIGNMENT: u64 = align_of::<State>() as u64;
@@ -107,12 +107,12 @@ impl SpaceId {
     }
 }
 
-/// What a virtual address means in a space.
+/// The memory that a virtual address of a space refers to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Translation {
     /// The physical address.
     pub address: PhysAddr,
-    /// What users may do there.
+    /// The rights of user programs to the memory.
     pub rights: Rights,
     /// log2 of the size of the page.
     pub page_bits: u32,
@@ -183,7 +183,7 @@ impl SpaceMemory {
         Ok(Self(id))
     }
 
-    /// The node from which page tables come.
+    /// The memory node from which the space's page tables are allocated.
     pub(super) fn node(self) -> u8 {
         self.state().node.get()
     }
@@ -293,7 +293,7 @@ impl SpaceMemory {
         self.state().recent_block.set((address.value() >> page_bits(2)) as u32);
     }
 
-    /// Tables go: none was found last.
+    /// Forgets the table found by the last search, because tables are freed.
     pub(super) fn forget_table(self) {
         self.state().recent_block.set(NO_BLOCK);
     }

@@ -15,7 +15,7 @@ use super::table::{self, EntryRef, Table};
 use crate::memory::OutOfMemory;
 use crate::sync::SpinLock;
 
-/// Spaces that have a spare table, at most.
+/// At most so many spaces have a spare table.
 const MOST: usize = 16;
 
 /// All spaces that have a spare table, and perhaps some that had one.
@@ -29,7 +29,7 @@ static SPACES: SpinLock<Spaces> = SpinLock::new(Spaces { spaces: [None; MOST], n
 
 impl Spaces {
     /// Enters `space`. Returns the space whose place it gets.
-    fn enter(&mut self, space: SpaceMemory) -> Option<SpaceMemory> {
+    fn insert(&mut self, space: SpaceMemory) -> Option<SpaceMemory> {
         if self.spaces.contains(&Some(space)) {
             return None;
         }
@@ -43,7 +43,7 @@ impl Spaces {
     }
 }
 
-/// Forgets all that was: for a new machine.
+/// Forgets the spare tables of an earlier machine.
 pub(super) fn init() {
     *SPACES.lock() = Spaces { spaces: [None; MOST], next: 0 };
 }
@@ -56,7 +56,7 @@ pub(super) fn keep(space: SpaceMemory, table: Table) {
     match space.replace_spare(Some(table)) {
         Some(before) => _ = release_table(space, before),
         None => {
-            let other = SPACES.lock().enter(space);
+            let other = SPACES.lock().insert(space);
             if let Some(other) = other {
                 release(other);
             }
@@ -87,7 +87,7 @@ fn release_table(space: SpaceMemory, table: Table) -> bool {
 }
 
 /// `space` ends: it keeps no table from now on.
-pub(super) fn end(space: SpaceMemory) {
+pub(super) fn end_space(space: SpaceMemory) {
     if space.keeps_spare() {
         release(space);
         space.keep_no_spare();

@@ -16,13 +16,13 @@ use super::turn::{LONG_STEP, Turn, Work};
 use crate::arch::page_entry::{ENTRIES, PageEntry, page_bits};
 use crate::memory::{Account, OutOfMemory};
 
-/// What it takes to make a group.
+/// The work of preparing a group of nodes.
 const PREPARE: Work = 40;
 
 /// The table that will take the place of a large page, with the nodes of its entries: as many as it
 /// has used, in groups. No space or tree has it yet, so it is under no lock but its owner's.
 pub(super) struct Prepared {
-    /// 0 = none.
+    /// The number of the prepared table; 0 = none.
     table: u32,
     /// The account that pays for the table: the space may be gone.
     account: Account,
@@ -45,7 +45,7 @@ impl Prepared {
         self.table().map_or(0, Table::used)
     }
 
-    /// Frees what was made.
+    /// Frees the nodes and tables that were prepared and not used.
     #[cold]
     pub(super) fn discard(&mut self) {
         if let Some(table) = self.table() {
@@ -110,7 +110,7 @@ fn prepare(node: NodeId, prepared: &mut Prepared, turn: &mut Turn) -> Result<Pro
     let table = prepared.table_for(node)?;
     let mut gets_done = false;
     while (table.used() as usize) < ENTRIES {
-        // Each call gets something done.
+        // Each call does some work before it gives way to an interrupt.
         if gets_done && turn.gives_way(PREPARE) {
             return Ok(Progress::Preempted);
         }

@@ -210,7 +210,7 @@ impl Table {
         SpaceId::from_raw(self.record().back.get())
     }
 
-    /// Entries that are not empty.
+    /// How many entries of the table are not empty.
     pub(super) fn used(self) -> u32 {
         u32::from(self.record().used.get())
     }
@@ -272,7 +272,7 @@ impl Table {
         *list = self.0;
     }
 
-    /// Takes the first table off such a list.
+    /// Takes the first table off a list of tables.
     pub(super) fn pop(list: &mut u32) -> Option<Self> {
         let table = (*list != 0).then_some(Self(*list))?;
         *list = table.record().place.get();
@@ -411,7 +411,7 @@ impl EntryRef {
     /// Notes an access by the kernel on behalf of a user in the status of `page`, if that is what
     /// is still there.
     pub(super) fn touch(self, page: PageEntry, write: bool) {
-        // If it is not, the page has just changed or been touched by its user.
+        // If the exchange fails, the entry has just been changed, or the page touched by its user.
         let touched = page.touched(write).raw();
         let _ = self.word().compare_exchange(page.raw(), touched, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -579,7 +579,7 @@ pub(super) fn find_small(space: SpaceMemory, address: VirtAddr) -> Place {
     }
 }
 
-/// As [`find_small`], if another table was found last.
+/// As [`find_small`], for an address that the table found last does not cover.
 #[inline(never)]
 fn find_and_remember(space: SpaceMemory, address: VirtAddr) -> Place {
     let place = find(space, address, 1);

@@ -44,7 +44,7 @@ struct Reserved {
     count: usize,
 }
 
-/// Written once at boot.
+/// The kernel's memory ranges; written once at boot.
 static RESERVED: SpinLock<Reserved> = SpinLock::new(Reserved {
     ranges: [PhysRange::new(PhysAddr::new(0), PhysAddr::new(0)); MAX_RESERVED],
     count: 0,
@@ -229,7 +229,7 @@ pub(super) fn is_void(node: NodeId) -> bool {
     !node.is_mapped() && node.is_leaf() && !(node.is_part() && node.parent().is_mapped())
 }
 
-/// Takes a void node out of the tree.
+/// Takes a node that maps nothing out of the tree.
 pub(super) fn free(node: NodeId) {
     if node.is_watched() {
         walk::node_goes(node);

@@ -14,9 +14,9 @@ pub(super) const MAP_STEP: Work = 12;
 pub(super) const SKIPPED: u32 = 16;
 /// A page that sigma0 may use itself is looked at.
 pub(super) const SIGMA0_PAGE: Work = 2;
-/// An entry of a table is looked at.
+/// The work of looking at an entry of a table.
 pub(super) const LOOK: Work = 2;
-/// As much as may be done between two looks.
+/// The most work between two looks for pending interrupts.
 pub(super) const LONG_STEP: Work = arch::POLL_INTERVAL;
 
 /// An empty table is taken out and freed. If there are many, that is done on the way, and not at
@@ -28,7 +28,7 @@ const EMPTIED: Work = 12;
 pub(super) struct Turn {
     /// What processors do not know yet. They do when the turn is dropped, if not before.
     pub(super) changes: Changes,
-    /// Since the last look for interrupts.
+    /// The work done since the last look for pending interrupts.
     done: Work,
 }
 
@@ -65,7 +65,7 @@ impl Turn {
         self.changes.emptied_tables() * EMPTIED
     }
 
-    /// More has been done than was foreseen.
+    /// Counts work in addition to what was foreseen.
     #[inline]
     pub(super) fn did(&mut self, work: Work) {
         self.done += work;

@@ -28,12 +28,12 @@ pub(super) struct Revocation {
     pub(super) everything: bool,
 }
 
-/// What was seen of a range of pages.
+/// What Unmap reports of a range of pages.
 #[derive(Clone, Copy)]
 pub(super) struct Seen {
-    /// Their status before it was reset.
+    /// The status of the pages before it was reset.
     pub(super) status: Rights,
-    /// All rights of the space's own pages, before.
+    /// The rights that the space itself had to the pages, before they were revoked.
     pub(super) held: Rights,
 }
 
@@ -142,7 +142,7 @@ fn plain_page_at(
 /// not be active on any processor, and no operation may map to it any more. Preemption point.
 pub(super) fn destroy(cursor: Pin<&mut Cursor>, space: SpaceMemory) -> Progress<()> {
     let cursor = cursor.project();
-    spare::end(space);
+    spare::end_space(space);
     if space.ports().is_some()
         && let Progress::Preempted = ports::destroy(cursor, space)
     {
@@ -169,7 +169,7 @@ impl Revocation {
             }
         }
         if self.space.root().used() == 0 && !self.space.is_sigma0() && !cursor.is_active() {
-            // Nothing is mapped at all.
+            // Nothing is mapped in the whole range.
             return cursor.finish(Seen { status: Rights::NONE, held: Rights::NONE });
         }
         // sigma0 has no memory beyond what nodes can name.
@@ -243,7 +243,7 @@ impl Revocation {
             if what.flush && !page.rights().and(what.rights).is_none() {
                 match cursor.split(node, turn) {
                     Ok(Progress::Preempted) => return false,
-                    // Now there are smaller pages here.
+                    // The page was split into smaller pages.
                     Ok(Progress::Done(())) => return true,
                     Err(OutOfMemory) => {}
                 }

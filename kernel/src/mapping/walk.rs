@@ -34,27 +34,27 @@ const CHANGE: Work = 4;
 /// Pieces among which the next part is looked for with one unit of work.
 const SEARCHED: Work = 12;
 
-/// Where a walk stands at its node.
+/// The place at a node where the walk goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// Before the node itself.
+    /// At the node itself.
     Enter,
-    /// Before its children.
+    /// At the list of the node's children.
     Children,
-    /// Before the list of a part.
+    /// At the list of one of the node's parts.
     Part(u16),
     /// After everything below, where that takes long: there is an array.
     Leave,
 }
 
-/// What a walk does.
+/// What a walk revokes, and which status it resets.
 #[derive(Clone, Copy)]
 pub(super) struct Revoke {
     /// Rights that are revoked from everything derived.
     pub(super) rights: Rights,
     /// Revokes also the holder's own page.
     pub(super) flush: bool,
-    /// What status of the holder is reset: read, write.
+    /// Which status of the holder is reset: read, write.
     pub(super) forget: Rights,
     /// Whether the holder's own use counts as status, or only that of what is derived.
     pub(super) own_use: bool,
@@ -71,14 +71,14 @@ pub(super) struct Walk {
     /// The holding: visited, but not changed, except for `own`.
     top: NodeId,
     at: NodeId,
-    /// The holder's page.
+    /// The page of the space that unmaps.
     own: NodeId,
     /// The large page that is being removed whole with everything below.
     whole: NodeId,
     step: Step,
     revoke: Rights,
     result: Rights,
-    /// What status of the holder is reset.
+    /// Which status of the holder is reset.
     forget: Rights,
     /// The memory type that pages get, instead of losing rights.
     memory_type: Option<MemoryType>,
@@ -175,7 +175,7 @@ impl Walk {
     fn step(&mut self, turn: &mut Turn, prepared: &mut Prepared) -> bool {
         match self.step {
             Step::Enter => {
-                if !self.enter(turn, prepared) {
+                if !self.enter_node(turn, prepared) {
                     return false;
                 }
                 self.step = Step::Children;
@@ -190,7 +190,7 @@ impl Walk {
             }
             Step::Part(from) => {
                 if !self.at.has_array() {
-                    self.leave();
+                    self.leave_node();
                     return true;
                 }
                 let (first, last) = self.pieces(self.at);
@@ -199,7 +199,7 @@ impl Walk {
                 turn.did(found.map_or(ENTRIES, |(piece, _)| piece - first) as Work / SEARCHED);
                 (self.at, self.step) = found.map_or((self.at, Step::Leave), |(_, head)| (head, Step::Enter));
             }
-            Step::Leave => self.leave(),
+            Step::Leave => self.leave_node(),
         }
         true
     }
@@ -210,7 +210,7 @@ impl Walk {
         !self.whole.is_none() || node.bits() <= u32::from(self.bits)
     }
 
-    /// Which pieces of `node` lie in the range.
+    /// Which parts of `node` lie in the range.
     fn pieces(&self, node: NodeId) -> (usize, usize) {
         if self.covers(node) {
             return (0, ENTRIES - 1);
@@ -227,7 +227,7 @@ impl Walk {
 
     /// Revokes from the node. Whether it is done: otherwise a split gives way.
     #[inline]
-    fn enter(&mut self, turn: &mut Turn, prepared: &mut Prepared) -> bool {
+    fn enter_node(&mut self, turn: &mut Turn, prepared: &mut Prepared) -> bool {
         let node = self.at;
         if !node.is_mapped() || self.in_holding(node) {
             return true;
@@ -291,7 +291,7 @@ impl Walk {
     /// All below the node is done: tells its status upwards, frees it if nothing is left of it,
     /// goes on.
     #[inline]
-    fn leave(&mut self) {
+    fn leave_node(&mut self) {
         let node = self.at;
         let holding = self.in_holding(node);
         if node.level() > 1 {
@@ -346,7 +346,7 @@ impl Walk {
         };
     }
 
-    /// Suspends the walk: from now on, until [`Walk::resume`], it must not move in memory.
+    /// Suspends the walk: from now on, until [`Walk::end_suspension`], it must not move in memory.
     pub(super) fn suspend(&mut self) {
         debug_assert!(!self.done);
         self.watch();
@@ -373,7 +373,7 @@ impl Walk {
     }
 
     /// Ends a suspension.
-    pub(super) fn resume(&mut self) {
+    pub(super) fn end_suspension(&mut self) {
         let mut list = SUSPENDED.lock();
         if self.prev.is_null() {
             list.0 = self.next;
@@ -401,7 +401,7 @@ impl Walk {
         }
     }
 
-    /// Where the memory that is affected begins.
+    /// The first physical address of the affected memory.
     pub(super) fn address(&self) -> PhysAddr {
         self.start
     }
@@ -470,7 +470,7 @@ pub(super) fn act(node: NodeId, revoke: Rights, changes: &mut Changes) {
     reduce(mapped, at.load(), revoke, changes);
 }
 
-/// Where a node is mapped.
+/// Where a node is mapped: the space and the address.
 pub(super) struct Mapped {
     pub(super) node: NodeId,
     pub(super) at: EntryRef,

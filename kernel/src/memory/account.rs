@@ -101,7 +101,7 @@ impl Account {
         self.0
     }
 
-    /// The account with this number, which there is.
+    /// The account with this number, which exists.
     pub(super) fn numbered(number: u16) -> Self {
         Self(number)
     }
@@ -118,7 +118,7 @@ impl Account {
         Quota::from_word(self.counters().limit()).expect("only quotas are set")
     }
 
-    /// Sets the limit. Takes nothing away.
+    /// Sets the limit. Memory that is in use already stays in use.
     pub fn set_limit(self, limit: Quota) {
         self.counters().set_limit(limit.word());
     }

@@ -91,7 +91,7 @@ impl PhysRange {
         self.end.0.saturating_sub(self.start.0)
     }
 
-    /// Whether `address` lies inside.
+    /// Whether `address` lies inside the range.
     pub const fn contains(self, address: PhysAddr) -> bool {
         self.start.0 <= address.0 && address.0 < self.end.0
     }

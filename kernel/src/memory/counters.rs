@@ -24,7 +24,7 @@ pub struct Counters {
     references: AtomicU32,
 }
 
-/// References of an account that is free.
+/// The number of references that marks a free account.
 const FREE: u32 = u32::MAX;
 
 /// The number that stands for no upper account: that of the kernel's own, which limits nothing.
@@ -33,14 +33,14 @@ pub const NONE: u16 = 0;
 /// How many accounts stand above one another at most. What is below has no memory.
 const MOST_ABOVE: u32 = 32;
 
-/// What an account uses, and its upper account.
+/// Bytes that an account uses, and the number of its upper account, in one word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Word(u64);
 
 impl Word {
     const SHIFT: u32 = 48;
 
-    /// The most bytes that there is room for.
+    /// The largest number of bytes that the word can hold.
     const MOST: u64 = (1 << Self::SHIFT) - 1;
 
     fn new(used: u64, upper: u16) -> Self {
@@ -129,7 +129,7 @@ impl Counters {
 
     #[inline]
     fn replace(&self, word: Word, new: Word) -> Result<(), Word> {
-        // Relaxed: the sums alone matter.
+        // Relaxed: only the sums have to be right, in any order.
         self.used
             .compare_exchange_weak(word.0, new.0, Ordering::Relaxed, Ordering::Relaxed)
             .map(drop)
@@ -166,11 +166,11 @@ impl Counters {
     }
 }
 
-/// Why bytes were not added.
+/// Why bytes were not added to an account.
 enum Refusal {
-    /// They would exceed the limit.
+    /// The bytes would exceed the limit.
     Full,
-    /// This is the upper account now.
+    /// The upper account has changed to this one.
     Upper(u16),
 }
 

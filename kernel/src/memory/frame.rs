@@ -81,7 +81,7 @@ const RESERVE: u32 = 64;
 struct Free {
     /// Free frames that hold only zeros, linked by their records; 0 ends the list.
     zeroed: u32,
-    /// Other free frames.
+    /// Free frames whose contents are not zero.
     dirty: u32,
     /// Frames from here to `end` have never been used.
     fresh: u32,
@@ -90,7 +90,7 @@ struct Free {
 
 /// The pool of free frames.
 struct Pool {
-    /// The lists of `node`.
+    /// The lists of the memory node from which frames are taken now.
     here: Free,
     node: u8,
     /// The lists of the other nodes; what stands here about `node` means nothing.
@@ -99,7 +99,7 @@ struct Pool {
     reserve: u32,
     /// Frames of all nodes.
     total: u32,
-    /// Frames by use.
+    /// How many frames each use has.
     count: [u32; USES],
 }
 
@@ -110,7 +110,7 @@ impl Free {
         self.zeroed == 0 && self.dirty == 0 && self.fresh == self.end
     }
 
-    /// A frame, and whether it has to be cleared.
+    /// Takes a free frame. Returns whether it has to be cleared.
     #[inline(always)]
     fn take(&mut self) -> Option<(u32, bool)> {
         if self.zeroed != 0 {
@@ -151,7 +151,7 @@ impl Pool {
         if node == self.node { &mut self.here } else { &mut self.others[usize::from(node)] }
     }
 
-    /// Brings the lists of `node` to hand.
+    /// Makes the lists of `node` the ones from which frames are taken.
     fn turn_to(&mut self, node: u8) {
         if node != self.node {
             self.others[usize::from(self.node)] = self.here;
@@ -174,7 +174,7 @@ static POOL: SpinLock<Pool> = SpinLock::new(Pool::EMPTY);
 
 /// The number of the first frame, where the records begin.
 static FIRST: AtomicU32 = AtomicU32::new(0);
-/// Where the record of frame 0 would be.
+/// The address that the record of frame 0 would have.
 static RECORDS: AtomicUsize = AtomicUsize::new(0);
 
 /// A frame of kernel memory, zeroed when allocated. Dropping it frees it and credits its account.
@@ -190,7 +190,7 @@ impl Frame {
         PhysAddr::new(u64::from(self.number) * PAGE_SIZE)
     }
 
-    /// Where the kernel reads and writes the frame.
+    /// The address at which the kernel reads and writes the frame.
     pub fn as_ptr(&self) -> *mut u8 {
         arch::phys_to_virt(self.address())
     }
@@ -225,12 +225,12 @@ impl Drop for Frame {
 pub struct Statistics {
     /// All frames.
     pub total: u32,
-    /// Frames by [`Use`].
+    /// How many frames each [`Use`] has.
     pub count: [u32; USES],
 }
 
 impl Statistics {
-    /// Frames used for `usage`.
+    /// How many frames `usage` has.
     pub fn of(&self, usage: Use) -> u32 {
         self.count[usage as usize]
     }

@@ -18,7 +18,7 @@ use crate::{arch, processor};
 
 /// Most nodes.
 pub const MAX_NODES: usize = 16;
-/// Most pieces of kernel memory.
+/// The most separate ranges of kernel memory.
 pub const MAX_PIECES: usize = 24;
 /// The distance of a node from itself (ACPI 6.5, 5.2.17).
 pub const LOCAL_DISTANCE: u8 = 10;
@@ -37,7 +37,7 @@ pub struct Layout {
     count: usize,
     /// How many nodes there are, with or without kernel memory.
     pub nodes: usize,
-    /// From each to each other.
+    /// The distance from each node to each node (SLIT).
     pub distances: [[u8; MAX_NODES]; MAX_NODES],
 }
 
@@ -147,7 +147,7 @@ pub fn wanted() -> u8 {
     }
 }
 
-/// Calls `make`; what it allocates comes from `node`.
+/// Calls `make`, during which kernel memory is allocated from `node`.
 pub fn from<R>(node: u8, make: impl FnOnce() -> R) -> R {
     let chosen = &CHOSEN[arch::cpu_number() as usize];
     let before = chosen.swap(node, Ordering::Relaxed);

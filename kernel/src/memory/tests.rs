@@ -38,7 +38,7 @@ fn frames_are_zeroed_distinct_and_run_out_without_panic() {
 }
 
 #[test]
-fn who_uses_up_memory_leaves_the_reserve_to_the_kernels_own_account() {
+fn an_account_that_uses_up_memory_leaves_the_reserve_to_the_kernel() {
     let _machine = Machine::new(4096 * KIB);
     let user = Account::create(Quota::UNLIMITED).unwrap();
     let before = statistics().of(Use::Free);

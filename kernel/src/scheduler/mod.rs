@@ -60,12 +60,12 @@ pub struct Scheduler {
     pub timeouts: Timeouts,
     /// The thread whose timeslice is being used up.
     slice_owner: Cell<Option<ThreadRef>>,
-    /// When it ends.
+    /// When that thread's timeslice ends.
     slice_end: Cell<Microseconds>,
     /// Lowest priority that preempts: that of the running thread, or of the one that donated its
     /// time to it.
     running_priority: PriorityCell,
-    /// For when the timer is set.
+    /// The time for which the timer is set.
     timer: Cell<Microseconds>,
     /// The running thread, if its total quantum is finite, and since when it runs.
     metered: Cell<Option<ThreadRef>>,
@@ -74,7 +74,7 @@ pub struct Scheduler {
     /// when.
     delayed: Cell<Option<ThreadRef>>,
     delay_end: Cell<Microseconds>,
-    /// The earlier end of these two.
+    /// The earlier of the two ends.
     special_end: Cell<Microseconds>,
     /// The thread that the end of a timeslice stopped, until another thread is picked.
     slice_loser: Cell<Option<ThreadRef>>,
@@ -92,7 +92,7 @@ impl Scheduler {
 
     /// Where entry code finds the thread whose timeslice is being used up (0 = none).
     pub const SLICE_OWNER: usize = offset_of!(Self, slice_owner);
-    /// Where entry code finds when that timeslice ends.
+    /// Offset of the end of the timeslice, for entry code.
     pub const SLICE_END: usize = offset_of!(Self, slice_end);
     /// Where entry code finds the thread that has delayed its preemption (0 = none).
     pub const DELAYED: usize = offset_of!(Self, delayed);
@@ -131,7 +131,7 @@ impl Scheduler {
 
     /// Forgets `thread`, which leaves this processor, and books what it has used.
     #[inline]
-    pub fn leave(&self, thread: ThreadRef) {
+    pub fn forget_thread(&self, thread: ThreadRef) {
         let is_it = |place: &Cell<Option<ThreadRef>>| place.get().is_some_and(|other| eq(other, thread));
         if thread.ready.is_queued() {
             self.ready.remove(thread);
@@ -231,7 +231,7 @@ impl Scheduler {
 
     /// Takes the next thread from the ready queue and starts its timeslice.
     fn pick(&self) -> Option<ThreadRef> {
-        self.begin(self.ready.pop())
+        self.begin_timeslice(self.ready.pop())
     }
 
     /// Whether `thread`, which has become ready, can be started without going into a queue, if no
@@ -247,11 +247,11 @@ impl Scheduler {
     /// The timeslice of `thread`, which is in no queue and runs from now on, begins.
     #[inline]
     pub fn start(&self, thread: ThreadRef) {
-        self.begin(Some(thread));
+        self.begin_timeslice(Some(thread));
     }
 
     /// The timeslice that was used ends, and that of `thread`, which is in no queue, begins.
-    fn begin(&self, thread: Option<ThreadRef>) -> Option<ThreadRef> {
+    fn begin_timeslice(&self, thread: Option<ThreadRef>) -> Option<ThreadRef> {
         let left = thread.map_or(NEVER, |thread| thread.timeslice_left.get());
         let now = self.now_for(left);
         self.charge(now);
@@ -278,7 +278,7 @@ impl Scheduler {
     fn charge(&self, now: Microseconds) {
         if let Some(owner) = self.slice_owner.take() {
             let left = self.slice_end.replace(NEVER);
-            // Nothing left: a new timeslice (X.2 rule 3.4).
+            // The timeslice is used up: a new one begins (X.2 rule 3.4).
             let left = if left == NEVER || left <= now { owner.timeslice.get() } else { left - now };
             owner.timeslice_left.set(left);
         }
@@ -335,7 +335,7 @@ impl Scheduler {
         Next::Schedule
     }
 
-    /// Forgets a thread that is being deleted.
+    /// Removes a thread that is being deleted from all of the scheduler's data.
     pub fn forget(&self, thread: ThreadRef) {
         self.ready.remove(thread);
         self.timeouts.remove(thread);

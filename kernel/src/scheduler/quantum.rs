@@ -13,12 +13,12 @@ use crate::{arch, processor};
 /// How many threads have a finite total quantum.
 static FINITE_QUANTA: AtomicU32 = AtomicU32::new(0);
 
-/// Whether some thread must be metered whenever it runs.
+/// Whether the total quantum of some thread is finite, so that its time must be counted.
 pub fn are_finite() -> bool {
     FINITE_QUANTA.load(Ordering::Relaxed) != 0
 }
 
-/// Forgets the threads of an earlier test's machine.
+/// Resets the count after an earlier test's machine.
 #[cfg(test)]
 pub(crate) fn reset() {
     FINITE_QUANTA.store(0, Ordering::Relaxed);
@@ -53,7 +53,7 @@ impl Scheduler {
         self.update_special();
     }
 
-    /// Books what the metered thread has used until `now`.
+    /// Subtracts the time until `now` from the running thread's total quantum.
     fn use_quantum(&self, thread: ThreadRef, now: Microseconds) {
         let used = now.saturating_sub(self.metered_since.get());
         let left = thread.quantum_left.get().saturating_sub(used);

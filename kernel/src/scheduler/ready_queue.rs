@@ -34,23 +34,23 @@ impl Default for ReadyNode {
     }
 }
 
-/// What the threads of one ring have in common.
+/// The purpose of a ring of threads.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
 pub enum Ring {
-    /// They run here: one ring for each priority.
+    /// Threads that run here: one ring for each priority.
     #[default]
     Priority,
-    /// They have just come from other processors.
+    /// Threads that have just come from other processors.
     Arrived,
     /// They go home, to other processors, when the present handler is done.
     Outbound,
 }
 
 const PRIORITIES: usize = 256;
-/// Below every priority.
-const NOBODY: i32 = -1;
-/// How far the lowest priority is from the highest.
+/// A value below every priority, for an empty queue.
+const NONE_READY: i32 = -1;
+/// The difference between the highest and the lowest priority.
 const FARTHEST: u32 = PRIORITIES as u32 - 1;
 const WORD: usize = u64::BITS as usize;
 
@@ -77,7 +77,7 @@ impl ReadyQueue {
     /// An empty queue.
     pub const fn new() -> Self {
         Self {
-            highest: Cell::new(NOBODY),
+            highest: Cell::new(NONE_READY),
             farthest: Cell::new(FARTHEST),
             occupied: [const { Cell::new(0) }; PRIORITIES / WORD],
             heads: [const { Cell::new(None) }; PRIORITIES],
@@ -108,14 +108,14 @@ impl ReadyQueue {
         self.link(thread, ring, true);
     }
 
-    /// Takes out the first of the ring.
+    /// Takes the first thread out of the ring.
     pub fn pop_from(&self, ring: Ring) -> Option<ThreadRef> {
         let first = self.head(ring, 0).get()?;
         self.remove(first);
         Some(first)
     }
 
-    /// Whether a thread is to go home.
+    /// Whether a thread here has to move to its home processor.
     #[inline]
     pub fn has_outbound(&self) -> bool {
         SEVERAL && self.outbound.get().is_some()
@@ -252,7 +252,7 @@ impl ReadyQueue {
 
     fn find_highest(&self) -> i32 {
         let Some(word) = (0..PRIORITIES / WORD).rev().find(|&word| self.occupied[word].get() != 0) else {
-            return NOBODY;
+            return NONE_READY;
         };
         (word * WORD + WORD - 1) as i32 - self.occupied[word].get().leading_zeros() as i32
     }

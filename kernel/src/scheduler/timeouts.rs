@@ -185,7 +185,7 @@ impl Timeouts {
         }
         let end = first.waits_until();
         if end > at {
-            // The thread waits again, as others end earlier.
+            // The thread waits again, because a timeout of another thread ends earlier.
             self.insert(first, end);
             return Some(None);
         }

@@ -23,8 +23,8 @@ use crate::{arch, processor};
 /// Which space owns a space, as one processor finds it.
 #[derive(Clone, Copy)]
 pub(super) enum Owner {
-    /// It has no owner: an ordinary X.2 space.
-    Nobody,
+    /// The space has no owner: an ordinary X.2 space.
+    None,
     /// This space's.
     Space(SpaceRef),
     /// A space's that no longer exists: its threads do not run.
@@ -74,9 +74,9 @@ pub struct Ownership {
 impl Ownership {
     /// Where entry code finds what a foreign system call does.
     pub const MODE: usize = offset_of!(Self, mode);
-    /// Where entry code finds the owner.
+    /// Offset of the owner, for entry code.
     pub const OWNER: usize = offset_of!(Self, owner);
-    /// Where entry code finds the emulation entry.
+    /// Offset of the emulation entry, for entry code.
     pub const EMULATION_ENTRY: usize = offset_of!(Self, emulation_entry);
 
     /// Where entry code finds whether threads report to the handlers that the kernel keeps for them
@@ -110,7 +110,7 @@ impl Ownership {
         self.mode.set(mode as u32);
     }
 
-    /// Where bounce mode continues.
+    /// The address at which bounce mode continues the program.
     #[inline]
     pub fn emulation_entry(&self) -> u64 {
         self.emulation_entry.get()
@@ -139,7 +139,7 @@ impl Ownership {
         match self.owner.get() {
             Some(owner) => Owner::Space(owner),
             None if self.orphaned.get() => Owner::Gone,
-            None => Owner::Nobody,
+            None => Owner::None,
         }
     }
 }
@@ -148,7 +148,7 @@ impl Space {
     /// Whether the space has, or had, an owner: then its threads are confined.
     #[inline]
     pub fn is_owned(&self) -> bool {
-        !matches!(self.ownership.owner(), Owner::Nobody)
+        !matches!(self.ownership.owner(), Owner::None)
     }
 
     /// Whether the owner has gone: the threads are to halt.
@@ -157,7 +157,7 @@ impl Space {
         matches!(self.ownership.owner(), Owner::Gone)
     }
 
-    /// Whether `space` is the owner.
+    /// Whether `space` owns this space.
     #[inline]
     pub fn is_owned_by(&self, space: &Space) -> bool {
         self.ownership.owner.get().is_some_and(|owner| eq(owner, space))
@@ -184,7 +184,7 @@ impl Space {
             _ if self.has_used_ports.get() && self.is_redirected() => (Some(self), NO_ENTRY),
             _ if self.has_used_ports.get() => (Some(self), root | PORTS_TOO),
             _ if self.is_redirected() => (Some(self), root),
-            Owner::Nobody => (None, root),
+            Owner::None => (None, root),
             Owner::Space(owner) => (Some(owner), root),
         };
         self.restriction.set(restriction);
@@ -199,7 +199,7 @@ impl Space {
     #[inline]
     pub fn reaches(&self, other: &Space) -> bool {
         match self.ownership.owner() {
-            Owner::Nobody => true,
+            Owner::None => true,
             owner => {
                 eq(self, other)
                     || matches!(owner, Owner::Space(owner) if eq(owner, other))
@@ -236,7 +236,7 @@ impl Space {
                 self.ownership.next.set(owner.ownership.owned.replace(Some(self)));
                 Owner::Space(owner)
             }
-            None => Owner::Nobody,
+            None => Owner::None,
         });
         Ok(())
     }
@@ -245,7 +245,7 @@ impl Space {
     fn set_owner_word(&'static self, owner: Owner) {
         let ownership = &self.ownership;
         match owner {
-            Owner::Nobody => {
+            Owner::None => {
                 ownership.orphaned.set(false);
                 ownership.owner.set(None);
             }
@@ -337,7 +337,7 @@ impl Space {
         let orphans = self.ownership.owned.get().is_some();
         let done = self.end_relations();
         if orphans {
-            // Their threads may be running.
+            // The threads may be running on other processors.
             processor::alert_others();
         }
         done
@@ -367,13 +367,13 @@ impl Space {
     fn share_no_quota(&self) {
         if self.account() != Account::KERNEL {
             let result = self.account().share(None, 0, 0);
-            debug_assert!(result.is_ok(), "nothing is taken of anybody");
+            debug_assert!(result.is_ok(), "no thread loses anything");
         }
     }
 
     fn leave_owner(&'static self) {
         let owner = self.ownership.owner.get();
-        self.set_owner_word(Owner::Nobody);
+        self.set_owner_word(Owner::None);
         if let Some(owner) = owner {
             // The limit stays; from here on the space has no owner.
             owner.account().credit(self.ownership.reserved.take());

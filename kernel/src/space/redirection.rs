@@ -8,7 +8,7 @@ use super::redirector_word::{GONE, NONE, RedirectorWord};
 use crate::thread::Found;
 use crate::thread::table::threads;
 
-/// Where a space's messages to others go.
+/// The destination of messages that a space sends to others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Redirector {
     /// Messages go to the thread that they are for.

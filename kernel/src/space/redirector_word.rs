@@ -11,7 +11,7 @@ pub const NONE: u64 = 0;
 /// To a thread that no longer exists: they wait (X.2 rule 6.15). No thread's id.
 pub const GONE: u64 = u64::MAX;
 
-/// A redirector's id, or one of the above.
+/// The id of a redirector, or one of the two other values.
 pub struct RedirectorWord(AtomicU64);
 
 impl RedirectorWord {

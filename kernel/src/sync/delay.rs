@@ -6,7 +6,7 @@ use core::hint::spin_loop;
 
 use super::{SEVERAL, SharedWord};
 
-/// Where a processor can be delayed.
+/// Places in the kernel where a test can delay a processor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Point {
@@ -22,7 +22,7 @@ pub enum Point {
     Answer,
     /// Page tables are walked without a lock.
     Walk,
-    /// A lock was taken.
+    /// A lock was taken just now.
     Lock,
     /// An interrupt that has occurred again is about to be noted, or one is about to be opened.
     Again,
@@ -55,7 +55,7 @@ pub fn between(point: Point) {
     let _ = point;
 }
 
-/// Delays this processor, perhaps.
+/// Delays this processor for a random time, if the option says so.
 #[inline]
 pub fn at(point: Point) {
     let state = STATE.get();

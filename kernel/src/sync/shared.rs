@@ -39,7 +39,7 @@ impl<T> SharedRef<T> {
         before
     }
 
-    /// Sets none and returns what it was.
+    /// Sets the reference to none and returns the value before.
     #[inline]
     pub fn take(&self) -> Option<&'static T> {
         self.replace(None)
@@ -59,7 +59,7 @@ macro_rules! shared {
         pub struct $name($atomic);
 
         impl $name {
-            /// With this value.
+            /// A cell with this value.
             pub const fn new(value: $value) -> Self {
                 Self($atomic::new(value))
             }
@@ -90,10 +90,10 @@ macro_rules! shared {
 shared! {
     /// A word.
     SharedWord AtomicU64 u64;
-    /// Half a word.
+    /// A 32-bit number.
     SharedHalf AtomicU32 u32;
     /// A byte.
     SharedByte AtomicU8 u8;
-    /// Yes or no.
+    /// A truth value.
     SharedFlag AtomicBool bool;
 }

@@ -23,13 +23,13 @@ pub struct ActiveRoot {
 }
 
 impl ActiveRoot {
-    /// The kernel's own.
+    /// The kernel's own page tables are loaded.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self { active: AtomicU64::new(0), leaving: AtomicU64::new(0) }
     }
 
-    /// The kernel's own.
+    /// The kernel's own page tables are loaded.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self { active: AtomicU64::new(0), leaving: AtomicU64::new(0) }
@@ -53,7 +53,7 @@ impl ActiveRoot {
         self.active.load(Ordering::Acquire) == root || self.leaving.load(Ordering::Acquire) == root
     }
 
-    /// Whether it uses any but the kernel's own.
+    /// Whether other page tables than the kernel's own are loaded.
     #[inline]
     pub fn is_any(&self) -> bool {
         !self.is(0)
@@ -68,16 +68,16 @@ impl ActiveRoot {
         // that.
         self.active.store(root, Ordering::Release);
         load();
-        // Release: the old one is not used any more.
+        // Release: the processor has ended all uses of the space that it leaves.
         self.leaving.store(0, Ordering::Release);
     }
 
     /// From now on it is the kernel's own, which `load` loads.
     #[inline]
-    pub fn leave(&self, load: impl FnOnce()) {
+    pub fn unload(&self, load: impl FnOnce()) {
         if self.active.load(Ordering::Relaxed) != 0 {
             load();
-            // Release: the old one is not used any more.
+            // Release: the processor has ended all uses of the space before.
             self.active.store(0, Ordering::Release);
         }
     }
@@ -93,19 +93,19 @@ impl Default for ActiveRoot {
 pub struct Requested(AtomicBool);
 
 impl Requested {
-    /// It has not.
+    /// The processor has no request.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicBool::new(false))
     }
 
-    /// It has not.
+    /// The processor has no request.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self(AtomicBool::new(false))
     }
 
-    /// Whether it seems to have one.
+    /// Whether the processor has a request, as far as this can be seen without ordering.
     #[inline]
     pub fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
@@ -123,7 +123,7 @@ impl Default for Requested {
 /// meanwhile ([`SpinLock`]), so there is no circle of waiting processors.
 pub struct ShootDown {
     sending: SpinLock<()>,
-    /// How many processors have not answered.
+    /// How many processors have not carried out the request.
     waiting: AtomicU32,
 }
 
@@ -163,7 +163,7 @@ impl ShootDown {
         for other in others.filter(|other| concerns(*other)) {
             count += 1;
             self.waiting.fetch_add(1, Ordering::Relaxed);
-            // Release: the request is complete.
+            // Release: the request is written completely before.
             asked(other).0.store(true, Ordering::Release);
             interrupt(other);
         }
@@ -176,10 +176,10 @@ impl ShootDown {
 
     /// Lets the executing processor, if it is `asked`, `carry_out` the request.
     pub fn serve(&self, asked: &Requested, carry_out: impl FnOnce()) {
-        // Acquire: the request is complete.
+        // Acquire: the request is read after the flag.
         if asked.0.swap(false, Ordering::Acquire) {
             carry_out();
-            // Release: it is done.
+            // Release: the request has been carried out.
             self.waiting.fetch_sub(1, Ordering::Release);
         }
     }

@@ -72,7 +72,7 @@ impl<T> SpinLock<T> {
         BelowGuard {
             #[cfg(debug_assertions)]
             _guard: self.lock(),
-            // SAFETY: the caller's promise: there is no other reference.
+            // SAFETY: the caller promises that there is no other reference.
             value: unsafe { &mut *self.value.get() },
         }
     }
@@ -99,7 +99,7 @@ extern "C" fn wait(locked: u64, _: u64) {
     // SAFETY: it is that of a lock that [`SpinLock::lock`] has a reference to.
     let locked = unsafe { &*core::ptr::with_exposed_provenance::<AtomicBool>(locked as usize) };
     while locked.load(Ordering::Relaxed) {
-        // The holder may wait for this processor.
+        // The lock's holder may wait until this processor serves its request.
         crate::arch::serve_requests();
         spin_loop();
     }

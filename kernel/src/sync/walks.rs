@@ -15,19 +15,19 @@ use loom::{
 pub struct Walks(AtomicU32);
 
 impl Walks {
-    /// No walk yet.
+    /// The counter of a processor that has made no walk.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// No walk yet.
+    /// The counter of a processor that has made no walk.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
-    /// The processor begins a walk.
+    /// Notes that the processor begins a walk.
     #[inline]
     pub fn begin(&self) {
         // SeqCst, and the fence: before the first look at a page table.
@@ -38,7 +38,7 @@ impl Walks {
     /// It ends the walk, and the use of what was found.
     #[inline]
     pub fn end(&self) {
-        // Release: after the last use.
+        // Release: the walk's last use of the tables comes before.
         self.0.fetch_add(1, Ordering::Release);
     }
 

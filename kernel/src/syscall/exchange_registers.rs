@@ -13,10 +13,10 @@ use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::{Continuation, Found, Here, IpcKind, ThreadRef, Utcb, flag, ipc};
 
-/// What the call gives in registers.
+/// The results of the call in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Values {
-    /// RAX: the thread's other id.
+    /// RAX: the other id (local or global) of the thread.
     pub id: u64,
     /// RSI: what the thread was doing.
     pub control: u64,
@@ -86,7 +86,7 @@ impl Values {
 struct Request<'entry> {
     thread: Here<'entry>,
     block: &'static Utcb,
-    /// What the thread is called by the caller.
+    /// The id by which the caller names the thread.
     id: ThreadId,
     control: ExchangeControl,
     sp: u64,

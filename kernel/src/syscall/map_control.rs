@@ -39,7 +39,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 
 /// Goes on with a call that gave way to an interrupt; a part of the present item is done if
 /// `interrupted` names the space.
-pub(super) fn resume(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
+pub(super) fn resume_map_control(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     if has_one_item(current) { one_item(current, interrupted) } else { batch(current, interrupted) }
 }
 
@@ -51,7 +51,7 @@ fn has_one_item(current: ThreadRef) -> bool {
 /// point ([`mapping::control_page`]). Returns the answer, or that there is no memory for it.
 /// `None`: nothing was done. Entry code tries this first.
 #[inline]
-pub fn at_once(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
+pub fn try_one(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
     // The space that the call names stays as long as the lock is held.
     let _alone = mapping::lock();
     let (own, space) = spaces(current, thread).ok()?;
@@ -76,14 +76,14 @@ fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     let (own, space) = match decode_spaces(current) {
         Ok((own, space)) if interrupted.is_none_or(|before| eq(before, space)) => (own, space),
         decoded => {
-            // The space went meanwhile, or its owner changed.
+            // The space was deleted meanwhile, or its owner changed.
             cancel(current);
-            return end(current, 0, Err(decoded.err().unwrap_or(ErrorCode::InvalidSpace)));
+            return end_call(current, 0, Err(decoded.err().unwrap_or(ErrorCode::InvalidSpace)));
         }
     };
     match perform(current, own, space, &item) {
-        Progress::Done(Ok(answer)) => end(current, answer, Ok(())),
-        Progress::Done(Err(error)) => end(current, 0, Err(error)),
+        Progress::Done(Ok(answer)) => end_call(current, answer, Ok(())),
+        Progress::Done(Err(error)) => end_call(current, 0, Err(error)),
         Progress::Preempted => {
             lifecycle::save_work(current, Work::MapControl(Some(space)));
             Next::Interrupted
@@ -98,10 +98,10 @@ fn batch(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
     let request = match decode(current) {
         Ok(request) if interrupted.is_none_or(|space| eq(space, request.space)) => request,
         decoded => {
-            // The space went meanwhile, or its owner changed.
+            // The space was deleted meanwhile, or its owner changed.
             cancel(current);
             let error = decoded.err().unwrap_or(ErrorCode::InvalidSpace);
-            return end(current, current.registers.r8.get(), Err(error));
+            return end_call(current, current.registers.r8.get(), Err(error));
         }
     };
     trace::event(Event::MapControl, current.registers.rdi.get(), request.number - request.begin);
@@ -117,14 +117,14 @@ fn batch(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
                 let address = request.items + index * ITEM + ANSWER;
                 user_memory::write_word(request.own, address, answer);
             }
-            Progress::Done(Err(error)) => return end(current, index, Err(error)),
+            Progress::Done(Err(error)) => return end_call(current, index, Err(error)),
             Progress::Preempted => {
                 keep_item(current, &item);
                 return pause(current, index, Some(request.space));
             }
         }
     }
-    end(current, request.number, Ok(()))
+    end_call(current, request.number, Ok(()))
 }
 
 /// The caller's space, and the space that it names and may control.
@@ -184,7 +184,7 @@ fn keep_item(current: ThreadRef, item: &MapItem) {
     registers.r11.set(item.source);
 }
 
-/// The item that was kept.
+/// The item at which the interrupted call goes on.
 fn kept_item(current: ThreadRef) -> MapItem {
     let registers = &current.registers;
     let (target, control) = (registers.rax().get(), registers.rcx.get());
@@ -227,7 +227,7 @@ fn pause(current: ThreadRef, index: u64, within: Option<SpaceRef>) -> Next {
 }
 
 /// Ends the call; `told` is how many items of a batch are done, or the answer of the one.
-fn end(current: ThreadRef, told: u64, result: Result<(), ErrorCode>) -> Next {
+fn end_call(current: ThreadRef, told: u64, result: Result<(), ErrorCode>) -> Next {
     return_result(current, result);
     current.registers.r8.set(told);
     Next::Return

@@ -18,7 +18,7 @@ const LAST_REGISTER: u64 = 63;
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
     match check(current) {
-        Ok(()) => resume(current, 0),
+        Ok(()) => resume_memory_control(current, 0),
         Err(error) => finish(current, Err(error)),
     }
 }
@@ -55,7 +55,7 @@ fn item(current: ThreadRef, index: usize) -> Result<Option<(Region, MemoryType)>
 }
 
 /// Preemption point between fpages and within them.
-pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
+pub(super) fn resume_memory_control(current: ThreadRef, first: u8) -> Next {
     let (Some(space), Some(record)) = (current.space.get(), current.transfer_record.get()) else {
         return Next::Return;
     };

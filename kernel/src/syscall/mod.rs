@@ -29,10 +29,10 @@ mod unmap;
 
 pub use entry::Entry;
 pub use exchange_registers::{Values as ExchangedValues, find_readable};
-pub use map_control::at_once as map_page;
+pub use map_control::try_one as map_page;
 pub use schedule::read as read_schedule;
-pub use thread_control::{NewThread, create_at_once as create_thread, delete_at_once as delete_thread};
-pub use unmap::at_once as unmap_page;
+pub use thread_control::{NewThread, try_create as create_thread, try_delete as delete_thread};
+pub use unmap::try_one as unmap_page;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;
@@ -75,7 +75,7 @@ pub enum Call {
     ProcessorControl,
     /// MemoryControl.
     MemoryControl,
-    /// SpaceOptions, an extension like the following (K1).
+    /// SpaceOptions, an extension like those that follow (K1).
     SpaceOptions,
     /// MapControl.
     MapControl,
@@ -128,7 +128,7 @@ impl Call {
         (u64::from(returns) == offset).then(|| Self::ORDER[index])
     }
 
-    /// [`Self::return_offset`] of each.
+    /// [`Self::return_offset`] of each call.
     const RETURNS: [u16; CALLS] = {
         let mut offsets = [0; CALLS];
         let mut index = 0;
@@ -139,7 +139,7 @@ impl Call {
         offsets
     };
 
-    /// All of them.
+    /// All calls, in the order of their stubs.
     const ORDER: [Self; CALLS] = [
         Self::Ipc,
         Self::ExchangeRegisters,
@@ -170,7 +170,7 @@ pub fn entered(current: ThreadRef, offset: u64) -> Next {
             trace::event(Event::SystemCall, call as u64, current.registers.rdi.get());
             call.handler()(current)
         }
-        // A system call of a foreign operating system (K9).
+        // A SYSCALL outside the stubs: a system call of another operating system (K9).
         None => redirect::system_call(current),
     }
 }
@@ -204,7 +204,7 @@ pub fn call_again(current: ThreadRef, call: Call) -> Next {
 enum Object<'entry> {
     /// A thread that is here: the handler may touch it.
     Here(Here<'entry>),
-    /// The id names none.
+    /// No thread has the id.
     None,
     /// A thread that is elsewhere: the current thread is on its way there, and makes the call
     /// again.
@@ -237,18 +237,18 @@ fn find_here<'entry>(entry: &'entry Entry, current: ThreadRef, id: ThreadId) -> 
 }
 
 /// Goes on with a system call that gave way to an interrupt.
-pub fn resume(current: ThreadRef) -> Next {
+pub fn resume_call(current: ThreadRef) -> Next {
     let work = current.transfer_record.get().map_or(Work::Idle, |record| record.work.take());
     current.set_continuation(Continuation::ReturnToUser);
     match work {
-        Work::Unmap(index) => unmap::resume(current, index),
-        Work::MemoryControl(index) => memory_control::resume(current, index),
-        Work::MapControl(within) => map_control::resume(current, within),
-        Work::DropUtcbs(next) => space_control::resume(current, next, 0),
-        Work::FlushAreas(first) => space_control::resume(current, 0, first),
-        Work::Redirect { inherited: false, .. } => space_control::go_on_telling(current, work),
+        Work::Unmap(index) => unmap::resume_unmap(current, index),
+        Work::MemoryControl(index) => memory_control::resume_memory_control(current, index),
+        Work::MapControl(within) => map_control::resume_map_control(current, within),
+        Work::DropUtcbs(next) => space_control::resume_space_control(current, next, 0),
+        Work::FlushAreas(first) => space_control::resume_space_control(current, 0, first),
+        Work::Redirect { inherited: false, .. } => space_control::go_on_redirecting(current, work),
         Work::Redirect { .. } | Work::EndRelations { .. } | Work::DestroySpace(_) => {
-            thread_control::resume(current, work)
+            thread_control::resume_thread_control(current, work)
         }
         Work::Idle => Next::Return,
     }

@@ -16,7 +16,7 @@ use crate::thread::table::threads;
 use crate::thread::{Continuation, Found, Here, IpcKind, ThreadRef, flag, ipc, location, send_queue};
 use crate::{arch, interrupt};
 
-/// Changes that were found right.
+/// The checked changes of a thread's scheduling parameters.
 struct Request<'entry> {
     thread: Here<'entry>,
     timeslice: Option<Microseconds>,
@@ -26,10 +26,10 @@ struct Request<'entry> {
     processor: Option<u16>,
 }
 
-/// What the call is about.
+/// The thread or number that the call names.
 enum Decoded<'entry> {
     Change(Request<'entry>),
-    /// A user's thread number without such a thread.
+    /// The number could be a user thread's, but there is no such thread.
     NoThread,
     /// An associated interrupt: it has no schedule, and accepts any.
     Interrupt,
@@ -167,7 +167,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) {
     if let Some(priority) = request.priority {
         // A sender's place in its receiver's queue depends on its priority.
         let queue = thread.senders_node.receiver();
-        send_queue::leave(thread);
+        send_queue::remove_sender(thread);
         scheduler.set_priority(thread, priority, Some(current));
         queue.inspect(|receiver| {
             receiver.senders.insert(receiver, thread);
@@ -184,7 +184,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) {
     }
 }
 
-/// What Schedule says of the thread.
+/// The thread's state in the form in which Schedule returns it.
 fn state(thread: ThreadRef) -> ThreadState {
     if thread.has(flag::HALTED) { ThreadState::Inactive } else { doing(thread.continuation()) }
 }

@@ -22,7 +22,7 @@ struct Request {
     redirector: Redirector,
 }
 
-/// What happens to the redirector.
+/// What the call does with the space's redirector.
 #[derive(Clone, Copy)]
 enum Redirector {
     Unchanged,
@@ -31,7 +31,7 @@ enum Redirector {
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    resume(current, 0, 0)
+    resume_space_control(current, 0, 0)
 }
 
 /// Goes on with taking UTCBs from thread number `next` on, and flushing the area with index
@@ -39,7 +39,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 /// gone.
 ///
 /// Preemption point.
-pub(super) fn resume(current: ThreadRef, next: u32, first: u8) -> Next {
+pub(super) fn resume_space_control(current: ThreadRef, next: u32, first: u8) -> Next {
     let control = CONTROL.lock();
     let result = match decode(current) {
         Ok(request) => match prepare(current, &request, next, first) {
@@ -59,22 +59,22 @@ pub(super) fn resume(current: ThreadRef, next: u32, first: u8) -> Next {
     match result {
         Ok(Some(space)) => {
             let processors = lifecycle::other_processors();
-            go_on_telling(current, Work::Redirect { space, next: 0, processors, inherited: false })
+            go_on_redirecting(current, Work::Redirect { space, next: 0, processors, inherited: false })
         }
-        result => end(current, result.map(drop)),
+        result => end_call(current, result.map(drop)),
     }
 }
 
-fn end(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
+fn end_call(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
     return_result(current, result);
     current.registers.rdx.set(0);
     Next::Return
 }
 
 /// The areas and the redirector are set; `work`, of kind `Redirect`, is what remains.
-pub(super) fn go_on_telling(current: ThreadRef, work: Work) -> Next {
-    match tell(current, work) {
-        Ok(()) => end(current, Ok(())),
+pub(super) fn go_on_redirecting(current: ThreadRef, work: Work) -> Next {
+    match redirect_senders(current, work) {
+        Ok(()) => end_call(current, Ok(())),
         Err(next) => next,
     }
 }
@@ -86,16 +86,14 @@ pub(super) fn go_on_telling(current: ThreadRef, work: Work) -> Next {
 /// is what happens before the rest.
 ///
 /// Preemption point, after every sixteenth thread.
-pub(super) fn tell(current: ThreadRef, work: Work) -> Result<(), Next> {
+pub(super) fn redirect_senders(current: ThreadRef, work: Work) -> Result<(), Next> {
     let Work::Redirect { space, next, processors, inherited } = work else { return Ok(()) };
     for (index, (number, thread)) in threads().iter_from(next).enumerate() {
         if index % lifecycle::LOOKED_AT == lifecycle::LOOKED_AT - 1 && arch::interrupt_pending() {
             lifecycle::save_work(current, Work::Redirect { space, next: number, processors, inherited });
             return Err(Next::Interrupted);
         }
-        if !thread.is_here() {
-            continue;
-        }
+        let Some(thread) = thread.if_here() else { continue };
         if thread.space.get().is_some_and(|other| eq(other, space)) {
             ipc::redirector_changes(thread);
         } else {
@@ -107,7 +105,7 @@ pub(super) fn tell(current: ThreadRef, work: Work) -> Result<(), Next> {
     }
     let processors = processors - 1;
     lifecycle::save_work(current, Work::Redirect { space, next: 0, processors, inherited });
-    Err(location::visit(current, location::next_processor(), Continuation::SystemCall))
+    Err(location::continue_on(current, location::next_processor(), Continuation::SystemCall))
 }
 
 /// Makes sure that the areas can be set: no thread has a UTCB in the present area if that changes

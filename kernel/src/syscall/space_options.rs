@@ -73,12 +73,12 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         }
         Some(SpaceOption::Owner) => {
             privileged?;
-            let nobody = ThreadId::from_raw(values[0]).is_nil();
+            let to_none = ThreadId::from_raw(values[0]).is_nil();
             // sigma0's space, from which everything is mapped, has no place for what others map.
-            if space.memory.is_sigma0() && !nobody {
+            if space.memory.is_sigma0() && !to_none {
                 return Err(ErrorCode::InvalidSpace);
             }
-            Ok(Request::Owner(space, if nobody { None } else { Some(space_of(values[0])?) }))
+            Ok(Request::Owner(space, if to_none { None } else { Some(space_of(values[0])?) }))
         }
         Some(SpaceOption::Quota) => {
             privileged?;

@@ -21,7 +21,7 @@ const UNCHANGED: u64 = u64::MAX;
 
 /// A valid call: its parameters are right.
 enum Request<'entry> {
-    /// An interrupt gets a handler, or none.
+    /// An interrupt gets this handler, or loses its handler.
     Associate(&'static Interrupt, Option<Found>),
     /// Deletion of a thread that does not exist.
     Nothing,
@@ -36,7 +36,7 @@ enum Request<'entry> {
         pager: Option<ThreadId>,
         location: Option<u64>,
     },
-    /// Fields that are `None` stay as they are.
+    /// Changes a thread; fields that are `None` stay as they are.
     Modify {
         thread: Here<'entry>,
         id: Option<ThreadId>,
@@ -64,7 +64,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     };
     drop(control);
     match result {
-        Ok(Some(work)) => resume(current, work),
+        Ok(Some(work)) => resume_thread_control(current, work),
         Ok(None) => {
             return_result(current, Ok(()));
             Next::Unchanged
@@ -76,19 +76,19 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     }
 }
 
-/// What [`create_at_once`] and [`delete_at_once`] answer. `None`: nothing is done, and the call
+/// What [`try_create`] and [`try_delete`] answer. `None`: nothing is done, and the call
 /// goes on as any.
-type AtOnce = Option<Result<(), ErrorCode>>;
+type Attempt = Option<Result<(), ErrorCode>>;
 
 /// The parameters of a creation, in the order of ThreadControl's registers.
 pub struct NewThread {
     /// RDI.
     pub id: ThreadId,
-    /// RSI; nil: inactive.
+    /// RSI: the pager; nil makes the thread inactive.
     pub pager: ThreadId,
     /// RDX.
     pub scheduler: ThreadId,
-    /// R8, not nil.
+    /// R8: a thread that names the space, not nil.
     pub specifier: ThreadId,
     /// R9.
     pub location: u64,
@@ -100,7 +100,7 @@ pub struct NewThread {
 /// wrong is left to [`system_call`]. Only the fast paths of entry code lead here: they are closed
 /// while events are recorded.
 #[inline(always)]
-pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
+pub fn try_create(current: ThreadRef, new: &NewThread) -> Attempt {
     let &NewThread { id, pager, scheduler, specifier, location } = new;
     if !ipc::is_user_number(id) {
         return refuse(id);
@@ -139,10 +139,10 @@ pub fn create_at_once(current: ThreadRef, new: &NewThread) -> AtOnce {
     Some(Ok(()))
 }
 
-/// The most frequent deletions, without a preemption point, as in [`create_at_once`]: the end of
+/// The most frequent deletions, without a preemption point, as in [`try_create`]: the end of
 /// the thread concerns no other thread ([`lifecycle::goes_unnoticed`]).
 #[inline(always)]
-pub fn delete_at_once(current: ThreadRef, id: ThreadId) -> AtOnce {
+pub fn try_delete(current: ThreadRef, id: ThreadId) -> Attempt {
     if !ipc::is_user_number(id) {
         return refuse(id);
     }
@@ -155,7 +155,7 @@ pub fn delete_at_once(current: ThreadRef, id: ThreadId) -> AtOnce {
 
 /// What is answered to an id that is no user thread's.
 #[inline(always)]
-fn refuse(id: ThreadId) -> AtOnce {
+fn refuse(id: ThreadId) -> Attempt {
     if is_interrupt(id) { None } else { Some(Err(ErrorCode::InvalidThread)) }
 }
 
@@ -164,13 +164,13 @@ fn go_to_interrupt(current: ThreadRef) -> Option<Next> {
     let id = ThreadId::from_raw(current.registers.rdi.get());
     let interrupt = Some(id).filter(|&id| is_interrupt(id)).and_then(interrupt::find)?;
     let call = Continuation::Call(Call::ThreadControl);
-    (!interrupt.is_here()).then(|| location::visit(current, interrupt.processor(), call))
+    (!interrupt.is_here()).then(|| location::continue_on(current, interrupt.processor(), call))
 }
 
 /// Does what remains of a successful call: `work`, and what follows from it.
 ///
 /// Preemption points.
-pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
+pub(super) fn resume_thread_control(current: ThreadRef, work: Work) -> Next {
     let mut work = work;
     loop {
         let progress = match work {
@@ -180,7 +180,7 @@ pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
                         let processors = processors - 1;
                         let rest = Work::EndRelations { thread, id, next: 0, delete, left, processors };
                         lifecycle::save_work(current, rest);
-                        return location::visit(
+                        return location::continue_on(
                             current,
                             location::next_processor(),
                             Continuation::SystemCall,
@@ -201,7 +201,7 @@ pub(super) fn resume(current: ThreadRef, work: Work) -> Next {
                 Progress::Done(()) => Ok(None),
                 Progress::Preempted => Err(work),
             },
-            Work::Redirect { .. } => match space_control::tell(current, work) {
+            Work::Redirect { .. } => match space_control::redirect_senders(current, work) {
                 Ok(()) => Ok(None),
                 Err(next) => return next,
             },
@@ -236,12 +236,12 @@ fn destroy(current: ThreadRef, space: SpaceRef) -> Progress<()> {
     }
 }
 
-/// Whether `id` could be an interrupt's.
+/// Whether `id` has the form of an interrupt thread's id.
 fn is_interrupt(id: ThreadId) -> bool {
     id.is_global() && id.number() < interrupt::system_base()
 }
 
-/// The argument `pager`, if it says something.
+/// The argument `pager`, unless it is nil.
 fn some_pager(pager: ThreadId) -> Option<ThreadId> {
     Some(pager).filter(|pager| !pager.is_nil())
 }
@@ -283,14 +283,13 @@ fn decode_thread<'entry>(
         pager
     };
     let (pager, location) = (some_pager(pager), some_location(registers.r9().get()));
-    let Some(thread) = threads().by_number(id.number()) else {
+    let Some(found) = threads().by_number(id.number()) else {
         return decode_creation(current, id, specifier, scheduler, pager, location);
     };
-    if thread.found_id().is_nil() {
+    if found.found_id().is_nil() {
         // The thread's deletion is under way.
         return Err(ErrorCode::InvalidThread);
     }
-    let found = Found::new(thread);
     let Some(thread) = found.here(entry) else { return Ok(Request::Follow(found)) };
     if !specifier.is_nil() {
         decode_modification(current, thread, id, specifier, scheduler, pager, location)
@@ -301,7 +300,7 @@ fn decode_thread<'entry>(
     }
 }
 
-/// X.2 rule 5.19.
+/// Checks the association of an interrupt with a handler (X.2 rule 5.19).
 fn decode_association(
     current: ThreadRef,
     id: ThreadId,

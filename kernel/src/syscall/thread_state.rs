@@ -29,13 +29,13 @@ const EXTENDED: u64 = control::READ_EXTENDED | control::WRITE_EXTENDED;
 /// MR0 to MR20.
 type Words = [u64; redirect::FULL_WORDS + 1];
 
-/// A call that cannot fail any more.
+/// A call that is complete: nothing of it fails any more.
 struct Request<'entry> {
     thread: Here<'entry>,
     /// The caller's message registers.
     words: &'static Utcb,
     control: u64,
-    /// Where the extended state goes to.
+    /// Address of the caller's buffer for the extended state.
     buffer: u64,
     size: usize,
 }

@@ -11,14 +11,14 @@ use crate::thread::{ThreadRef, Work, lifecycle};
 use crate::trace::{self, Event};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    resume(current, 0)
+    resume_unmap(current, 0)
 }
 
 /// Unmap of `fpage` alone, with `flush` or not, if it needs no preemption point
 /// ([`mapping::unmap_page`]). Returns what becomes of MR0. `None`: nothing was done. Entry code
 /// tries this first.
 #[inline(always)]
-pub fn at_once(current: ThreadRef, fpage: Fpage, flush: bool) -> Option<Fpage> {
+pub fn try_one(current: ThreadRef, fpage: Fpage, flush: bool) -> Option<Fpage> {
     let space = current.space.get()?;
     let _alone = mapping::try_lock()?;
     let status = mapping::unmap_page(space.memory, fpage, flush)?;
@@ -26,7 +26,7 @@ pub fn at_once(current: ThreadRef, fpage: Fpage, flush: bool) -> Option<Fpage> {
 }
 
 /// Preemption point between fpages and within them.
-pub(super) fn resume(current: ThreadRef, first: u8) -> Next {
+pub(super) fn resume_unmap(current: ThreadRef, first: u8) -> Next {
     let control = UnmapControl::from_raw(current.registers.rdx.get());
     let (Some(space), Some(record)) = (current.space.get(), current.transfer_record.get()) else {
         return Next::Return;

@@ -46,7 +46,7 @@ pub enum Continuation {
     /// Queued at `partner`, until that thread receives from it; or, if it is redirected, at the
     /// redirector, or nowhere if there is none.
     Send(IpcKind),
-    /// Receives from `partner`.
+    /// Receives a message from `partner`.
     Receive(IpcKind),
     /// Its message is being moved to its partner; an interrupt came in between.
     SendTransfer(IpcKind),

@@ -23,7 +23,7 @@ pub const BREAKPOINT: u64 = 3;
 /// segments', x87's, alignment, SIMD.
 pub const ALWAYS_REPORTED: u32 = 1 << 0 | 1 << 4 | 1 << 5 | 1 << 11 | 1 << 12 | 1 << 16 | 1 << 17 | 1 << 19;
 
-/// Vectors that this module knows.
+/// Exception vectors that this module handles.
 mod vector {
     pub(super) const DEBUG: u64 = 1;
     pub(super) const INVALID_OPCODE: u64 = 6;
@@ -51,11 +51,11 @@ pub fn raised(current: ThreadRef, vector: u64, error_code: u64) -> Next {
         },
         _ => false,
     };
-    if handled { Next::Return } else { report(current, vector, error_code) }
+    if handled { Next::Return } else { report_exception(current, vector, error_code) }
 }
 
 /// Reports an exception to the current thread's handler; without one the thread is halted.
-pub fn report(current: ThreadRef, vector: u64, error_code: u64) -> Next {
+pub fn report_exception(current: ThreadRef, vector: u64, error_code: u64) -> Next {
     trace::event(Event::Exception, vector, current.registers.rip.get());
     current.fault[0].set(vector);
     current.fault[1].set(error_code);
@@ -69,7 +69,7 @@ pub fn report_again(current: ThreadRef) -> Next {
     current.return_with_all_registers();
     match current.exception_handler() {
         handler if handler.is_nil() => fault::halt(current),
-        handler => ipc::report(current, IpcKind::Exception, handler),
+        handler => ipc::send_report(current, IpcKind::Exception, handler),
     }
 }
 

@@ -21,20 +21,20 @@ pub fn page_fault(current: ThreadRef, address: u64, access: Rights) -> Next {
         match mapping::sigma0_fault(space.memory, VirtAddr::new(address)) {
             Ok(true) => return Next::Return,
             Ok(false) => {}
-            Err(OutOfMemory) => return exception::report(current, exception::PAGE_FAULT, 0),
+            Err(OutOfMemory) => return exception::report_exception(current, exception::PAGE_FAULT, 0),
         }
     }
     current.fault[0].set(address);
     current.fault[1].set(access.bits());
-    report(current, IpcKind::PageFault)
+    report_fault(current, IpcKind::PageFault)
 }
 
 /// Reports the fault whose words are in the TCB to the current thread's pager; without one the
 /// thread is halted.
-pub fn report(current: ThreadRef, kind: IpcKind) -> Next {
+pub fn report_fault(current: ThreadRef, kind: IpcKind) -> Next {
     match current.pager() {
         pager if pager.is_nil() => halt(current),
-        pager => ipc::report(current, kind, pager),
+        pager => ipc::send_report(current, kind, pager),
     }
 }
 

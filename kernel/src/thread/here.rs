@@ -15,7 +15,7 @@ use x2::ThreadId;
 
 use super::{Continuation, Tcb, ThreadRef, location};
 use crate::scheduler::Next;
-use crate::space::SpaceRef;
+use crate::space::{Space, SpaceRef};
 use crate::syscall::Entry;
 
 /// The result of a look-up: a thread that had the id then, wherever it is. What this type gives of
@@ -31,31 +31,49 @@ impl Found {
         Self(thread)
     }
 
-    /// Its id, which can be another one by now.
+    /// The thread's id, which may have changed since the look-up.
     #[inline(always)]
     pub fn id(self) -> ThreadId {
         self.0.id()
     }
 
-    /// Its space, if it still has one.
+    /// The id with which a look-up finds the thread now; nil: its end has begun.
+    #[inline(always)]
+    pub fn found_id(self) -> ThreadId {
+        self.0.found_id()
+    }
+
+    /// The thread's local id; 0 without UTCB.
+    #[inline(always)]
+    pub fn local_id(self) -> u64 {
+        self.0.local_id.get()
+    }
+
+    /// The thread's space, if it still has one.
     #[inline(always)]
     pub fn space(self) -> Option<SpaceRef> {
         self.0.space.get()
     }
 
-    /// Whether it is in the space of `thread`.
-    #[inline]
-    pub fn shares_space_with(self, thread: ThreadRef) -> bool {
-        self.0.shares_space_with(thread)
-    }
-
-    /// Whether it is `thread`.
+    /// Whether the thread's space is `space`.
     #[inline(always)]
-    pub fn is(self, thread: ThreadRef) -> bool {
-        eq(self.0, thread)
+    pub fn is_in(self, space: &Space) -> bool {
+        self.0.space.get().is_some_and(|other| eq(other, space))
     }
 
-    /// Whether it has one of these [`super::flag`]s.
+    /// Whether the thread is in the space of `thread`.
+    #[inline]
+    pub fn shares_space_with(self, thread: impl Into<Found>) -> bool {
+        self.0.shares_space_with(thread.into().0)
+    }
+
+    /// Whether this is `thread`.
+    #[inline(always)]
+    pub fn is(self, thread: impl Into<Found>) -> bool {
+        eq(self.0, thread.into().0)
+    }
+
+    /// Whether the thread has one of these [`super::flag`]s.
     #[inline]
     pub fn has(self, flag: u8) -> bool {
         self.0.has(flag)
@@ -67,13 +85,25 @@ impl Found {
         self.0.mark(mark);
     }
 
-    /// Whether it is located at the executing processor.
+    /// Whether the thread is located at the executing processor.
     #[inline]
     pub fn is_here(self) -> bool {
         self.0.is_here()
     }
 
-    /// The processor where it is located, or will be.
+    /// The thread's home processor.
+    #[inline]
+    pub fn home(self) -> u16 {
+        self.0.home()
+    }
+
+    /// Whether the executing processor is the thread's home processor.
+    #[inline]
+    pub fn is_home(self) -> bool {
+        self.0.is_home()
+    }
+
+    /// The processor where the thread is located, or will be.
     #[inline]
     pub fn processor(self) -> u16 {
         self.0.location.processor()
@@ -92,9 +122,17 @@ impl Found {
         if self.0.is_here() { Some(self.0) } else { None }
     }
 
-    /// The thread, wherever it is. The caller looks where that is before it touches anything that
-    /// belongs to one processor, with no second look-up in between; or it only keeps the reference,
-    /// as spaces and interrupts do.
+    /// `sender`, which is here, waits from now on in the queue of senders of the thread. The
+    /// executing processor is the thread's home processor, which has that queue wherever the thread
+    /// is.
+    #[inline]
+    pub fn queue_sender(self, sender: ThreadRef) {
+        debug_assert!(self.is_home());
+        self.0.senders.insert(self.0, sender);
+    }
+
+    /// The thread, wherever it is. The caller only keeps the reference or its address, or nothing
+    /// else touches the thread meanwhile, wherever it is: each caller says why.
     #[inline(always)]
     pub fn anywhere(self) -> ThreadRef {
         self.0
@@ -105,6 +143,13 @@ impl Found {
     #[cold]
     pub fn follow(self, current: ThreadRef, continuation: Continuation) -> Next {
         location::follow(current, self.0, continuation)
+    }
+}
+
+impl From<ThreadRef> for Found {
+    #[inline(always)]
+    fn from(thread: ThreadRef) -> Self {
+        Self::new(thread)
     }
 }
 

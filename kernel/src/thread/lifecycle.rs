@@ -29,7 +29,7 @@ pub const LOOKED_AT: usize = 16;
 #[repr(C)]
 struct Memory {
     tcb: Tcb,
-    /// Written when the thread is activated.
+    /// The transfer record, written when the thread is activated.
     record: UnsafeCell<MaybeUninit<TransferRecord>>,
 }
 
@@ -42,7 +42,7 @@ pub const THREAD_SIZE: usize = (TCB_SIZE + TRANSFER_RECORD_SIZE).next_multiple_o
 /// While a thread's memory is free the slab keeps its link in the saved registers.
 static THREADS: ObjectSlab<Memory, { offset_of!(Tcb, registers) as u32 }> = ObjectSlab::new(Use::Threads);
 
-/// TCBs in use, for leak checks.
+/// How many TCBs are in use, for leak checks.
 pub fn threads_in_use() -> u32 {
     let _control = CONTROL.lock();
     THREADS.slab().usage().0
@@ -114,8 +114,10 @@ pub fn drop_utcbs_of(space: SpaceRef, next: u32) -> Result<(), u32> {
             if index != 0 && index.is_multiple_of(LOOKED_AT) && arch::interrupt_pending() {
                 return Err(number);
             }
-            if thread.space.get().is_some_and(|other| eq(other, space)) {
-                drop_utcb(thread);
+            if thread.is_in(space) {
+                // No thread of the space is active, and the caller holds the lock of ThreadControl
+                // and SpaceControl: nothing else changes the thread, wherever it is.
+                drop_utcb(thread.anywhere());
             }
             if !space.has_utcbs() {
                 return Ok(());
@@ -213,9 +215,9 @@ pub fn activate(thread: ThreadRef, pager: ThreadId) {
 }
 
 /// [`activate`] for a thread that has just been made for `pager`, in `space`, with `block`.
-/// `AT_ONCE`: its creator is at home, and the pager's id is a global one.
+/// `SHORT`: its creator is at home, and the pager's id is a global one.
 #[inline(always)]
-pub fn activate_new<const AT_ONCE: bool>(
+pub fn activate_new<const SHORT: bool>(
     thread: ThreadRef,
     space: SpaceRef,
     block: &'static Utcb,
@@ -224,7 +226,7 @@ pub fn activate_new<const AT_ONCE: bool>(
     thread.transfer_record.set(Some(make_record(thread)));
     space.count_active(true);
     block.write(utcb::PAGER, pager.raw());
-    if AT_ONCE || pager.is_global() && thread.is_home() {
+    if SHORT || pager.is_global() && thread.is_home() {
         ipc::await_first_start(thread, pager);
     } else {
         // A local id means something in the thread's own space; and senders are looked for at home.
@@ -299,7 +301,7 @@ pub fn relations_to_end(thread: ThreadRef, id: ThreadId, delete: bool, left: Opt
     Work::EndRelations { thread, id, next: 0, delete, left, processors: other_processors() }
 }
 
-/// How many processors there are, not counting this one.
+/// The number of processors other than this one.
 pub fn other_processors() -> u16 {
     (arch::cpu_count() - 1) as u16
 }
@@ -333,9 +335,7 @@ pub fn end_relations(thread: ThreadRef, id: ThreadId, next: u32) -> Result<(), u
             if index % LOOKED_AT == LOOKED_AT - 1 && arch::interrupt_pending() {
                 return Err(number);
             }
-            if !other.is_here() {
-                continue;
-            }
+            let Some(other) = other.if_here() else { continue };
             ipc::partner_disappears(other, id);
             ipc::originator_changes(other);
             if other.scheduler.get() == id {
@@ -398,7 +398,7 @@ pub fn delete_unnoticed(thread: ThreadRef, number: u32, space: SpaceRef) {
     thread.transfer_record.set(None);
     threads().set(number, None);
     thread.space.set(None);
-    // SAFETY: as in `release`.
+    // SAFETY: as in `release`: nothing refers to the TCB any more.
     unsafe { THREADS.free_to_hand(NonNull::from(thread).cast(), thread.account.get()) };
     let last = space.remove_thread();
     debug_assert!(!last);
@@ -419,7 +419,7 @@ pub fn remove(thread: ThreadRef, number: u32) -> Option<SpaceRef> {
     }
     drop_utcb(thread);
     if let Some(record) = thread.transfer_record.take() {
-        record.end();
+        record.retire();
     }
     thread.set_continuation(Continuation::Inactive);
     threads().set(number, None);

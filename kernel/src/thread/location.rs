@@ -58,7 +58,7 @@ impl Tcb {
     /// Sets the home of a thread that has just been made, and has no UTCB yet.
     #[inline]
     pub(super) fn set_first_home(&self, home: u16) {
-        // Relaxed: no other code finds the thread yet.
+        // Relaxed: no other code can find the thread yet.
         self.home.store(home, Ordering::Relaxed);
     }
 
@@ -75,10 +75,10 @@ impl Tcb {
 /// The thread that lies in a request queue with this node.
 ///
 /// # Safety
-/// The node is the `mail` of a TCB.
-pub unsafe fn of_mail(node: &'static Node) -> ThreadRef {
-    // SAFETY: the caller's promise; TCBs stay TCBs.
-    unsafe { &*core::ptr::from_ref(node).byte_sub(offset_of!(Tcb, mail)).cast::<Tcb>() }
+/// The node is the `request` of a TCB.
+pub unsafe fn of_request(node: &'static Node) -> ThreadRef {
+    // SAFETY: the caller promises that the node is a TCB's, and a TCB's memory stays a TCB.
+    unsafe { &*core::ptr::from_ref(node).byte_sub(offset_of!(Tcb, request)).cast::<Tcb>() }
 }
 
 /// The processor after this one, in a circle: for threads that go to all processors in turn.
@@ -88,7 +88,7 @@ pub fn next_processor() -> u16 {
 
 /// The current thread goes to `processor`, and does `continuation` there.
 #[cold]
-pub fn visit(current: ThreadRef, processor: u16, continuation: Continuation) -> Next {
+pub fn continue_on(current: ThreadRef, processor: u16, continuation: Continuation) -> Next {
     current.set_continuation(continuation);
     depart(current, processor);
     Next::Schedule
@@ -98,7 +98,7 @@ pub fn visit(current: ThreadRef, processor: u16, continuation: Continuation) -> 
 /// waits in the request queue after it.
 #[cold]
 pub fn follow(current: ThreadRef, thread: ThreadRef, continuation: Continuation) -> Next {
-    visit(current, thread.location.processor(), continuation)
+    continue_on(current, thread.location.processor(), continuation)
 }
 
 /// Sends `thread`, which is here, in no queue of senders and in no timeout that it still needs, to
@@ -108,9 +108,9 @@ pub fn depart(thread: ThreadRef, processor: u16) {
     let Some(companion) = companion(thread) else { return depart_alone(thread, processor) };
     trace::event(Event::Post, u64::from(processor), thread.id().raw());
     // The companion goes first, so that it is there when the thread goes on.
-    leave(companion, processor);
-    leave(thread, processor);
-    processor::post(processor, |public| &public.threads, &[&companion.mail, &thread.mail]);
+    hand_over(companion, processor);
+    hand_over(thread, processor);
+    processor::post(processor, |public| &public.threads, &[&companion.request, &thread.request]);
 }
 
 /// [`depart`] of a thread that no other thread goes with: it is in no transfer, and not about to
@@ -119,20 +119,20 @@ pub fn depart(thread: ThreadRef, processor: u16) {
 pub fn depart_alone(thread: ThreadRef, processor: u16) {
     debug_assert!(ipc::transfer_peer(thread).is_none());
     trace::event(Event::Post, u64::from(processor), thread.id().raw());
-    leave(thread, processor);
-    processor::post(processor, |public| &public.threads, &[&thread.mail]);
+    hand_over(thread, processor);
+    processor::post(processor, |public| &public.threads, &[&thread.request]);
 }
 
 /// `thread` is under way to `processor`, and not the executing one's any more.
 #[inline(always)]
-fn leave(thread: ThreadRef, processor: u16) {
+fn hand_over(thread: ThreadRef, processor: u16) {
     let this = processor::this();
-    this.scheduler.leave(thread);
+    this.scheduler.forget_thread(thread);
     lifecycle::forget_loaded(thread);
     if this.is_current(thread) {
         this.current.set(None);
     }
-    thread.location.leave(processor);
+    thread.location.hand_over(processor);
 }
 
 /// The thread that has to go where `thread` goes: the other side of its transfer, or the originator
@@ -144,7 +144,7 @@ fn companion(thread: ThreadRef) -> Option<ThreadRef> {
     ipc::take_originator_along(thread)
 }
 
-/// What a thread does when it has arrived.
+/// What a thread does when it arrives at another processor.
 pub enum Arrival {
     /// It does what it came for, immediately, as current thread.
     Acts,
@@ -257,7 +257,7 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
 
 /// How many threads go after one that has moved between two looks for interrupts: about 170
 /// instructions each.
-const FOLLOWERS_AT_ONCE: usize = arch::POLL_INTERVAL as usize / 4;
+const FOLLOWERS_PER_POLL: usize = arch::POLL_INTERVAL as usize / 4;
 
 /// Lets the senders of a thread that has moved go after it, in their order. Returns whether that is
 /// all: else an interrupt is pending, and the rest goes before the processor does anything else.
@@ -266,7 +266,7 @@ pub fn send_followers() -> bool {
     let followers = &processor::this().followers;
     loop {
         let firsts = core::iter::from_fn(|| followers.first());
-        firsts.take(FOLLOWERS_AT_ONCE).for_each(|(sender, to)| ipc::follow_receiver(sender, to));
+        firsts.take(FOLLOWERS_PER_POLL).for_each(|(sender, to)| ipc::follow_receiver(sender, to));
         if !followers.are_left() {
             return true;
         }

@@ -17,23 +17,23 @@ use super::IpcKind;
 pub struct Offer(u64);
 
 impl Offer {
-    /// No message: the general path decides.
+    /// The thread accepts no message by the fast path: the general path decides.
     pub const NONE: Self = Self(0);
-    /// The message of any sender, in an Ipc.
+    /// The thread accepts a message of any sender, in an Ipc.
     pub const MESSAGE_FROM_ANY: Self = Self::message_from(ThreadId::ANY);
-    /// Tells the answer to a page fault from messages.
+    /// The bit that is set when the thread waits for the answer to a page fault, not in an Ipc.
     pub const FAULT: u64 = 1 << 63;
     /// Tells the answer to an exception from messages; the lower of the two bits tells it from the
     /// answer to a page fault.
     pub const EXCEPTION: u64 = Self::FAULT | 1 << 61;
     /// Tells the answer to a foreign system call from that to a page fault.
     const CALL: u64 = 1 << 62;
-    /// Tells an Ipc with a receive timeout from others.
+    /// The bit that is set when the Ipc has a receive timeout.
     const TIMED: u64 = 1 << 62;
     /// The message of any sender, in an Ipc with a receive timeout.
     const TIMED_FROM_ANY: u64 = Self::TIMED;
 
-    /// The message of `sender` (or anythread), in an Ipc.
+    /// The thread accepts a message of `sender` (or anythread), in an Ipc.
     pub const fn message_from(sender: ThreadId) -> Self {
         Self(sender.raw())
     }
@@ -60,7 +60,7 @@ impl Offer {
         Self(pager.raw() | Self::FAULT)
     }
 
-    /// The answer of `handler`, a thread, to an exception.
+    /// The thread accepts the answer of `handler`, a thread, to an exception.
     pub const fn registers_of(handler: ThreadId) -> Self {
         Self(handler.raw() | Self::EXCEPTION)
     }

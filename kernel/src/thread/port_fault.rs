@@ -43,7 +43,7 @@ pub fn general_protection(current: ThreadRef) -> Option<Next> {
     trace::event(Event::PortFault, u64::from(access.first), registers.rip.get());
     current.fault[0].set(access.fpage().raw());
     current.fault[1].set(Rights::READ_WRITE.bits());
-    Some(fault::report(current, IpcKind::PortFault))
+    Some(fault::report_fault(current, IpcKind::PortFault))
 }
 
 /// Which of the 64 ports from 64 * `word` on programs in `space` may use.

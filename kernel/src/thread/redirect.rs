@@ -33,11 +33,11 @@ pub fn system_call(current: ThreadRef) -> Next {
     match space.ownership.mode() {
         SystemCallMode::None => {
             back_to_instruction(current);
-            exception::report(current, INVALID_OPCODE, 0)
+            exception::report_exception(current, INVALID_OPCODE, 0)
         }
         SystemCallMode::Exception => {
             trace::event(Event::Redirect, registers.rax().get(), registers.rip.get());
-            report(current)
+            report_system_call(current)
         }
         SystemCallMode::Bounce => {
             trace::event(Event::Bounce, registers.rax().get(), registers.rip.get());
@@ -69,15 +69,15 @@ pub fn forwarded(current: ThreadRef) -> Option<Next> {
     registers.r11.set(flags);
     current.return_as_from_system_call();
     trace::event(Event::Redirect, registers.rax().get(), behind);
-    Some(report(current))
+    Some(report_system_call(current))
 }
 
 /// Tells the current thread's exception handler of the foreign system call that its registers
 /// describe.
-pub fn report(current: ThreadRef) -> Next {
+pub fn report_system_call(current: ThreadRef) -> Next {
     match current.exception_handler() {
         handler if handler.is_nil() => fault::halt(current),
-        handler => ipc::report(current, IpcKind::SystemCall, handler),
+        handler => ipc::send_report(current, IpcKind::SystemCall, handler),
     }
 }
 
@@ -118,7 +118,7 @@ pub fn set_base(thread: ThreadRef, index: usize, value: u64) {
     if value >= arch::USER_END {
         return;
     }
-    // The processor may still hold the old ones.
+    // The processor may still have the old values loaded.
     lifecycle::forget_loaded(thread);
     match index {
         FS_BASE => thread.registers.fs_base.set(value),
@@ -135,7 +135,7 @@ pub(super) fn make_again(thread: ThreadRef) {
     }
 }
 
-/// Goes back to the SYSCALL instruction itself.
+/// Sets the instruction pointer back to the SYSCALL instruction.
 fn back_to_instruction(thread: ThreadRef) {
     let rip = &thread.registers.rip;
     rip.set(rip.get().wrapping_sub(SYSCALL_LENGTH));

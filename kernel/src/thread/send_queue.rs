@@ -50,7 +50,7 @@ impl Default for SendNode {
 
 /// Takes `sender` out of the queue of senders in which it waits, if it does. Called at the
 /// processor where it waits.
-pub fn leave(sender: ThreadRef) {
+pub fn remove_sender(sender: ThreadRef) {
     if let Some(receiver) = sender.senders_node.receiver() {
         queue_of(receiver).remove(sender);
     }
@@ -68,13 +68,13 @@ fn queue_of(receiver: ThreadRef) -> &'static SendQueue {
 /// one thread at most.
 pub struct Followers {
     receiver: Cell<Option<ThreadRef>>,
-    /// The new home.
+    /// The new home processor of the senders.
     to: Cell<u16>,
     queue: SendQueue,
 }
 
 impl Followers {
-    /// There are none.
+    /// No senders are to be moved.
     pub const fn new() -> Self {
         Self { receiver: Cell::new(None), to: Cell::new(0), queue: SendQueue::new() }
     }
@@ -89,7 +89,7 @@ impl Followers {
         self.to.set(to);
     }
 
-    /// Whether there are any.
+    /// Whether senders are left to be moved.
     #[inline]
     pub fn are_left(&self) -> bool {
         SEVERAL && self.queue.first.get().is_some()

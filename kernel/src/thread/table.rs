@@ -11,7 +11,7 @@ use crate::arch;
 
 /// Valid bits of a thread number (KIP ThreadInfo).
 pub const NUMBER_BITS: u32 = 18;
-/// Number of thread numbers.
+/// How many thread numbers there are.
 pub const NUMBERS: usize = 1 << NUMBER_BITS;
 
 /// Numbers, or words of bits for them, that a word of bits stands for.
@@ -34,12 +34,12 @@ pub struct ThreadTable {
 }
 
 /// What the table holds where there is no thread: entry code compares ids without looking for null.
-struct Nobody(Tcb);
+struct NoThread(Tcb);
 
 // SAFETY: it has no id by which it could be found, so nothing in it ever changes.
-unsafe impl Sync for Nobody {}
+unsafe impl Sync for NoThread {}
 
-static NOBODY: Nobody = Nobody(Tcb::new());
+static NO_THREAD: NoThread = NoThread(Tcb::new());
 
 /// The table, at its beginning the pointers, for entry code.
 pub static THREADS: ThreadTable = ThreadTable::new();
@@ -60,13 +60,13 @@ impl ThreadTable {
         }
     }
 
-    /// The thread with this number, whatever its version.
+    /// The thread with this number, whatever its version, wherever it is.
     #[inline]
-    pub fn by_number(&self, number: u32) -> Option<ThreadRef> {
+    pub fn by_number(&self, number: u32) -> Option<Found> {
         // Acquire: pairs with the release in `set`, so that the TCB's first contents are visible.
         let thread = self.threads.get(number as usize)?.load(Ordering::Acquire);
         // SAFETY: the table holds null or pointers made from references that live for ever.
-        unsafe { thread.as_ref() }.filter(|&thread| !eq(thread, &raw const NOBODY.0))
+        unsafe { thread.as_ref() }.filter(|&thread| !eq(thread, &raw const NO_THREAD.0)).map(Found::new)
     }
 
     /// Makes the table one that entry code can look into.
@@ -80,7 +80,7 @@ impl ThreadTable {
         if !id.has_version() {
             return None;
         }
-        // `NOBODY` is no obstacle: it has no id. Acquire: as in `by_number`.
+        // `NO_THREAD` has no id, so it is not found. Acquire: as in `by_number`.
         let thread = self.threads.get(id.number() as usize)?.load(Ordering::Acquire);
         // SAFETY: as in `by_number`.
         let thread = unsafe { thread.as_ref() }?;
@@ -90,7 +90,7 @@ impl ThreadTable {
     /// Makes `thread` the thread with this number, which must be below [`NUMBERS`].
     #[inline(always)]
     pub fn set(&self, number: u32, thread: Option<ThreadRef>) {
-        let pointer = core::ptr::from_ref(thread.unwrap_or(&NOBODY.0)).cast_mut();
+        let pointer = core::ptr::from_ref(thread.unwrap_or(&NO_THREAD.0)).cast_mut();
         // Release: see `by_number`.
         self.threads[number as usize].store(pointer, Ordering::Release);
         // Relaxed, and in two steps: a walk at the same time may or may not see the thread, as
@@ -140,13 +140,19 @@ impl ThreadTable {
         }
     }
 
+    /// All threads, in a test: it runs all processors in turn.
+    #[cfg(test)]
+    pub(crate) fn all(&self) -> impl Iterator<Item = ThreadRef> + '_ {
+        self.iter().map(Found::anywhere)
+    }
+
     /// All threads in order of their numbers. Home processors may be changing them.
-    pub fn iter(&self) -> impl Iterator<Item = ThreadRef> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Found> + '_ {
         self.iter_from(0).map(|(_, thread)| thread)
     }
 
     /// The threads from `number` on, with their numbers.
-    pub fn iter_from(&self, number: u32) -> impl Iterator<Item = (u32, ThreadRef)> + '_ {
+    pub fn iter_from(&self, number: u32) -> impl Iterator<Item = (u32, Found)> + '_ {
         let mut next = number;
         core::iter::from_fn(move || {
             loop {

@@ -5,6 +5,9 @@
 //! marked otherwise a field belongs to the processor where the thread is located, with interrupts
 //! off; hence cells. (See `location` for how threads move.)
 
+mod flags;
+mod handlers;
+
 use core::cell::Cell;
 use core::mem::{offset_of, size_of};
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
@@ -12,6 +15,7 @@ use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU64, Ordering};
 use handover::{Identity, Location, Node};
 use x2::{ThreadId, Time, utcb};
 
+use super::priority::PriorityCell;
 use super::registers::Registers;
 use super::send_queue::{SendNode, SendQueue};
 use super::transfer_record::TransferRecord;
@@ -23,85 +27,12 @@ use crate::memory::Account;
 use crate::scheduler::ready_queue::{ReadyNode, Ring};
 use crate::scheduler::timeouts::{Microseconds, NEVER, TimeoutNode};
 use crate::space::Space;
-use crate::sync::{SEVERAL, SharedByte, SharedRef, SharedWord};
+use crate::sync::{SharedByte, SharedRef, SharedWord};
+
+pub use flags::{flag, mark, pending};
 
 /// How the kernel refers to a thread. TCBs are never unmapped or used as anything else.
 pub type ThreadRef = &'static Tcb;
-
-/// Facts about a thread that are neither its continuation nor a register. Written where the thread
-/// is located.
-pub mod flag {
-    /// Does not run at user level until ExchangeRegisters resumes it (X.2 rule 5.30). Its IPC goes
-    /// on.
-    pub const HALTED: u8 = 1 << 0;
-    /// The pending send is propagated: its originator is `virtual_sender`.
-    pub const PROPAGATED: u8 = 1 << 1;
-    /// The thread's send has found the receiver not waiting, where that is located: the thread now
-    /// goes to wait at the receiver's home.
-    pub const WAITS_AT_HOME: u8 = 1 << 2;
-    /// The thread's propagated send has set out for where the originator is located. Threads that
-    /// have met it there read this.
-    pub const SAW_ORIGINATOR: u8 = 1 << 5;
-    /// The propagated send need not look for its originator any more: it has met it, or was where
-    /// it lives.
-    pub const SAW_ITS_HOME: u8 = 1 << 7;
-    /// Some thread in the queue of senders may be propagating: a closed receive must look through
-    /// the queue.
-    pub const PROPAGATED_SENDERS: u8 = 1 << 4;
-    /// The owner wants a full exception message at the next user boundary (K15).
-    pub const RECALLED: u8 = 1 << 3;
-    /// The pending send goes to a redirector instead of `partner` (X.2 rule 6.8).
-    pub const REDIRECTED: u8 = 1 << 6;
-}
-
-/// Facts about a thread that any processor may note.
-pub mod mark {
-    /// Some thread may hold this one's id, as the partner of a closed receive or as its scheduler:
-    /// when the id ends, such threads must be looked for. Set for ever.
-    pub const NAMED: u8 = 1 << 0;
-    /// Is or was the handler of an interrupt.
-    pub const HANDLES_INTERRUPTS: u8 = 1 << 1;
-}
-
-/// What a thread has to attend to before it returns to user level.
-pub mod pending {
-    /// The thread's total quantum is used up: it tells its scheduler and stops (X.2 rule 3.19).
-    pub const OUT_OF_QUANTUM: u8 = 1 << 0;
-    /// The thread has told its scheduler so: it waits for a new total quantum.
-    pub const STOPPED: u8 = 1 << 1;
-    /// It has lost the processor, and tells its exception handler (X.2 rule 4.9).
-    pub const PREEMPTED: u8 = 1 << 2;
-}
-
-/// A priority, kept as its distance from the highest: the larger the word, the less urgent, so that
-/// entry code compares it together with what stands above it in a word ([`Tcb::WHERE`]).
-#[repr(transparent)]
-pub struct PriorityCell(Cell<u8>);
-
-impl PriorityCell {
-    /// The lowest priority.
-    pub const fn new() -> Self {
-        Self(Cell::new(u8::MAX))
-    }
-
-    /// The priority: 0 to 255, 255 is the most urgent.
-    #[inline]
-    pub fn get(&self) -> u8 {
-        !self.0.get()
-    }
-
-    /// Sets the priority.
-    #[inline]
-    pub fn set(&self, priority: u8) {
-        self.0.set(!priority);
-    }
-}
-
-impl Default for PriorityCell {
-    fn default() -> Self {
-        Self::new()
-    }
-}
 
 /// A thread control block.
 #[repr(C, align(64))]
@@ -146,7 +77,7 @@ pub struct Tcb {
     /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET; unless `offer`
     /// says that.
     pub(crate) entered_by_syscall: Cell<bool>,
-    /// See [`mark`], without [`mark::NAMED`]. Any processor may set some.
+    /// The [`mark`]s without [`mark::NAMED`]. Any processor may set some.
     marks: AtomicU8,
     /// Which IPC timeout the receive phase has, kept while the send phase waits (X.2 rule 1.10).
     pub receive_timeout: Cell<u16>,
@@ -161,7 +92,7 @@ pub struct Tcb {
     /// When the receive phase ends: clock value, 0 = immediately, `NEVER`; unless `offer` says that
     /// it does not.
     pub receive_deadline: Cell<Microseconds>,
-    /// The originator of a propagated send.
+    /// The originator of a propagated message.
     pub virtual_sender: Cell<ThreadId>,
     /// Interrupts that wait for this thread to receive, lowest line first. The home processor's.
     pub pending_interrupts: Cell<Option<&'static Interrupt>>,
@@ -215,7 +146,7 @@ pub struct Tcb {
     /// to processor.
     pub send_deadline: Cell<Microseconds>,
     /// The thread's place in a request queue (K6).
-    pub(super) mail: Node,
+    pub(super) request: Node,
     /// Unused.
     room: [u64; ROOM],
 }
@@ -300,7 +231,7 @@ impl Tcb {
             quantum_over_at: Cell::new(0),
             preempted_at: Cell::new(0),
             send_deadline: Cell::new(NEVER),
-            mail: Node::new(),
+            request: Node::new(),
             room: [0; ROOM],
         }
     }
@@ -356,7 +287,7 @@ impl Tcb {
     #[inline(always)]
     pub fn has_not_started(&self) -> bool {
         let continuation = self.continuation.get();
-        // For neither an offer stands.
+        // Neither continuation has an offer for the fast path.
         continuation == Continuation::Receive(IpcKind::Start) || continuation == Continuation::Inactive
     }
 
@@ -367,7 +298,7 @@ impl Tcb {
         self.continuation.replace(Continuation::Inactive) != Continuation::Inactive
     }
 
-    /// The global id.
+    /// The thread's global id.
     #[inline]
     pub fn id(&self) -> ThreadId {
         // A reader on another processor uses the id as a hint that the processor where the thread
@@ -524,82 +455,6 @@ impl Tcb {
         }
     }
 
-    /// Whether a [`flag`] is set.
-    #[inline]
-    pub fn has(&self, flag: u8) -> bool {
-        self.flags.get() & flag != 0
-    }
-
-    /// Sets or clears a [`flag`].
-    #[inline]
-    pub fn set_flag(&self, flag: u8, value: bool) {
-        if flag & (flag::HALTED | flag::RECALLED) != 0 {
-            self.withdraw_offer();
-        }
-        self.flags.set(if value { self.flags.get() | flag } else { self.flags.get() & !flag });
-    }
-
-    /// Clears a [`flag`], and says whether it was set.
-    pub fn take_flag(&self, flag: u8) -> bool {
-        let found = self.has(flag);
-        if found {
-            self.set_flag(flag, false);
-        }
-        found
-    }
-
-    /// Notes a [`mark`].
-    #[inline]
-    pub fn mark(&self, mark: u8) {
-        // Relaxed: a processor that acts on it has an order with the thread's own processor. Most
-        // often it is set already.
-        let marks = self.marks_with(mark);
-        if !SEVERAL {
-            marks.store(marks.load(Ordering::Relaxed) | mark, Ordering::Relaxed);
-        } else if marks.load(Ordering::Relaxed) & mark == 0 {
-            marks.fetch_or(mark, Ordering::Relaxed);
-        }
-    }
-
-    #[inline]
-    fn marks_with(&self, mark: u8) -> &AtomicU8 {
-        if mark == mark::NAMED { &self.named } else { &self.marks }
-    }
-
-    /// Whether a [`mark`] was noted.
-    #[inline]
-    pub fn is_marked(&self, mark: u8) -> bool {
-        self.marks_with(mark).load(Ordering::Relaxed) & mark != 0
-    }
-
-    /// Whether something of [`pending`] is.
-    #[inline]
-    pub fn is_pending(&self, what: u8) -> bool {
-        self.pending.get() & what != 0
-    }
-
-    /// Sets or clears something of [`pending`].
-    pub fn set_pending(&self, what: u8, value: bool) {
-        self.pending.set(if value { self.pending.get() | what } else { self.pending.get() & !what });
-    }
-
-    /// The program's preemption flags ([`utcb::preempt_flags`]) now.
-    pub fn preempt_flags(&self) -> u8 {
-        self.utcb.get().map_or(0, |block| block.read(utcb::FLAGS) as u8)
-    }
-
-    /// Sets some of the program's preemption flags.
-    pub fn add_preempt_flags(&self, flags: u8) {
-        self.utcb.get().inspect(|block| block.write(utcb::FLAGS, block.read(utcb::FLAGS) | u64::from(flags)));
-    }
-
-    /// Clears some of the program's preemption flags.
-    pub fn clear_preempt_flags(&self, flags: u8) {
-        self.utcb
-            .get()
-            .inspect(|block| block.write(utcb::FLAGS, block.read(utcb::FLAGS) & !u64::from(flags)));
-    }
-
     /// Whether the thread could do something with the processor, were it given it.
     ///
     /// A halted thread carries its kernel activity on, but does not return to user level (X.2 rule
@@ -617,40 +472,6 @@ impl Tcb {
             | Continuation::Call(_)
             | Continuation::SendAgain(_) => true,
             _ => false,
-        }
-    }
-
-    /// The thread that page faults are reported to. In an owned space the program cannot choose it
-    /// (K13).
-    pub fn pager(&self) -> ThreadId {
-        self.kernel_copy(&self.owned_pager, utcb::PAGER)
-    }
-
-    /// The thread that exceptions and foreign system calls are reported to.
-    pub fn exception_handler(&self) -> ThreadId {
-        self.kernel_copy(&self.owned_exception_handler, utcb::EXCEPTION_HANDLER)
-    }
-
-    fn kernel_copy(&self, copy: &Cell<ThreadId>, word: isize) -> ThreadId {
-        if self.space.get().is_some_and(Space::is_owned) {
-            return copy.get();
-        }
-        self.utcb.get().map_or(ThreadId::NIL, |block| block.read_id(word))
-    }
-
-    /// Sets the pager: the kernel's copy and the program's word.
-    pub fn set_pager(&self, pager: ThreadId) {
-        self.owned_pager.set(pager);
-        if let Some(block) = self.utcb.get() {
-            block.write(utcb::PAGER, pager.raw());
-        }
-    }
-
-    /// Sets the exception handler: the kernel's copy and the program's word.
-    pub fn set_exception_handler(&self, handler: ThreadId) {
-        self.owned_exception_handler.set(handler);
-        if let Some(block) = self.utcb.get() {
-            block.write(utcb::EXCEPTION_HANDLER, handler.raw());
         }
     }
 
@@ -672,7 +493,7 @@ impl Tcb {
         self.fault[0].set(!location.unwrap_or(u64::MAX));
     }
 
-    /// The place that was noted.
+    /// The UTCB location that was recorded.
     pub fn kept_location(&self) -> Option<u64> {
         Some(!self.fault[0].get()).filter(|&location| location != u64::MAX && !self.is_active())
     }

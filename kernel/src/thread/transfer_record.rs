@@ -18,9 +18,9 @@ pub enum Work {
     /// No call is interrupted.
     #[default]
     Idle,
-    /// Unmap: the message register whose fpage is half done.
+    /// Unmap: the message register of the fpage at which the call goes on.
     Unmap(u8),
-    /// MemoryControl: the message register whose fpage is half done.
+    /// MemoryControl: the message register of the fpage at which the call goes on.
     MemoryControl(u8),
     /// MapControl, within an item for this space or between two items.
     MapControl(Option<&'static Space>),
@@ -32,11 +32,11 @@ pub enum Work {
     EndRelations {
         /// The thread.
         thread: ThreadRef,
-        /// The id whose relations end.
+        /// The id of the thread whose relations to others are ended.
         id: ThreadId,
-        /// First thread number not looked at yet.
+        /// The first thread number that was not examined yet.
         next: u32,
-        /// Whether the thread is deleted afterwards.
+        /// Whether the thread is deleted after its relations were ended.
         delete: bool,
         /// A space that the thread has left as its last one.
         left: Option<&'static Space>,
@@ -48,7 +48,7 @@ pub enum Work {
     Redirect {
         /// The space.
         space: &'static Space,
-        /// First thread number not looked at yet.
+        /// The first thread number that was not examined yet.
         next: u32,
         /// How many other processors the thread has still to go to.
         processors: u16,
@@ -63,11 +63,11 @@ pub enum Work {
 /// much of that is done.
 #[derive(Clone, Copy, Default)]
 pub struct Place {
-    /// Register of the descriptor.
+    /// The message or buffer register that has the descriptor.
     pub descriptor: u8,
-    /// Number of the substring.
+    /// The number of the substring within the string.
     pub substring: u8,
-    /// Bytes of it that are done.
+    /// How many bytes of the substring have been copied.
     pub done: u64,
 }
 
@@ -83,19 +83,19 @@ pub struct Limit {
 /// How far the string items of a message are moved.
 #[derive(Clone, Copy)]
 pub struct StringProgress {
-    /// Whether an item is under way.
+    /// Whether the transfer of an item has begun.
     pub begun: bool,
     /// Buffer register of the present receive string; 0: none was used yet.
     pub buffer: u8,
-    /// Where to read next.
+    /// The place in the sender's strings from which to copy next.
     pub source: Place,
-    /// Where to write next.
+    /// The place in the receiver's buffers to which to copy next.
     pub target: Place,
     /// Where the next byte of the present substring goes if it is in one piece.
     pub expected: u64,
-    /// Bytes of all items.
+    /// How many bytes of all string items have been copied.
     pub moved: u64,
-    /// Set at the first page fault.
+    /// The time limit for page faults, set at the first one.
     pub limit: Option<Limit>,
 }
 
@@ -110,7 +110,7 @@ impl StringProgress {
 /// What a thread was doing that tells its pager of a page missing in a transfer.
 #[derive(Clone, Copy)]
 pub struct Outer {
-    /// The thread's part in the transfer.
+    /// The thread's continuation: as sender or as receiver.
     pub continuation: Continuation,
     /// The other side of the transfer.
     pub peer: ThreadRef,
@@ -122,9 +122,9 @@ pub struct Outer {
     pub receive_timeout: u16,
     /// The receive phase's deadline.
     pub receive_deadline: Microseconds,
-    /// Whether it propagates.
+    /// Whether the thread's message is propagated.
     pub propagated: bool,
-    /// Whether its message goes to a redirector.
+    /// Whether the thread's message goes to a redirector.
     pub redirected: bool,
 }
 
@@ -134,7 +134,7 @@ pub struct TransferRecord {
     pub peer: Cell<Option<ThreadRef>>,
     /// First message register of the typed item to transfer next. Kept by the sender.
     pub item: Cell<u8>,
-    /// The system call to go on with.
+    /// The system call that goes on.
     pub work: Cell<Work>,
     /// String items. Kept by the sender.
     pub string: Cell<StringProgress>,
@@ -184,16 +184,16 @@ impl TransferRecord {
         operation(unsafe { Pin::new_unchecked(&mut *self.cursor.get()) })
     }
 
-    /// The record is not used any more.
-    pub fn end(&'static self) {
+    /// Marks the record as unused.
+    pub fn retire(&'static self) {
         self.with_cursor(|cursor| {
             if cursor.is_active() || cursor.has_walk() {
-                cursor.end();
+                cursor.give_up();
             }
         });
     }
 
-    /// Whether nothing is kept here.
+    /// Whether the record has no operation.
     pub fn is_unused(&'static self) -> bool {
         self.peer.get().is_none()
             && matches!(self.work.get(), Work::Idle)

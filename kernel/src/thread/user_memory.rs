@@ -68,7 +68,7 @@ unsafe fn copy(target: *mut u8, source: *const u8, size: usize) {
     let aligned = (target as usize | source as usize).is_multiple_of(WORD);
     let words = if aligned { size / WORD } else { 0 };
     for index in 0..words {
-        // SAFETY: the caller's promise; both are aligned.
+        // SAFETY: the caller promises that both are mapped; both are aligned.
         unsafe {
             target.cast::<u64>().add(index).write_volatile(source.cast::<u64>().add(index).read_volatile());
         }

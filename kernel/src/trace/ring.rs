@@ -31,7 +31,7 @@ impl Wanted {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Replaces the set.
+    /// Replaces the set of events that are recorded.
     pub fn set(&self, events: u64) {
         // Release: see `get`.
         self.0.store(events, Ordering::Release);
@@ -49,7 +49,7 @@ impl Default for Wanted {
 pub struct Ring<const FRAMES: usize> {
     /// Frame numbers, set once; 0 = no memory yet.
     frames: [AtomicU32; FRAMES],
-    /// Events recorded so far.
+    /// How many events were recorded.
     count: AtomicU64,
 }
 
@@ -90,13 +90,13 @@ impl<const FRAMES: usize> Ring<FRAMES> {
         self.count.store(self.count() + 1, Ordering::Relaxed);
     }
 
-    /// Events recorded so far.
+    /// How many events were recorded.
     #[inline]
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Forgets memory and events.
+    /// Forgets the ring's memory and its events.
     #[cfg(test)]
     pub fn reset(&self) {
         self.set_frames([0; FRAMES]);

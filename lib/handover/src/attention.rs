@@ -1,5 +1,5 @@
-//! Whether a processor must be interrupted to look at its request queue ([`crate::Mailbox`]): not
-//! while it polls.
+//! Whether a processor must be interrupted to look at its request queue ([`crate::RequestQueue`]):
+//! not while it polls.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, Ordering, fence};
@@ -38,8 +38,8 @@ impl Attention {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether a sender whose [`crate::Mailbox::post`] found the queue empty must interrupt the
-    /// processor.
+    /// Whether a sender whose [`crate::RequestQueue::post`] found the queue empty must interrupt
+    /// the processor.
     pub fn is_needed(&self) -> bool {
         // After the post, see `stop_polling`.
         fence(Ordering::SeqCst);

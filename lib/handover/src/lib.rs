@@ -1,11 +1,11 @@
 //! How a kernel object changes from one processor to another (K6, K12).
 //!
 //! An object has a [`Location`]: the processor that may touch its state, alone and without locks.
-//! That processor gives it away by [`Location::leave`] and then [`Mailbox::post`]; the next one
-//! takes its whole request queue and confirms each object with [`Location::arrive`]. Nothing else
-//! changes a location, except the holder of a [`Claim`] on an idle processor, in its place. So a
-//! processor that finds an object *here* keeps it for as long as it wants, and a location that
-//! names another processor is only a hint of where to ask next.
+//! That processor gives it away by [`Location::hand_over`] and then [`RequestQueue::post`]; the
+//! next one takes its whole request queue and confirms each object with [`Location::arrive`].
+//! Nothing else changes a location, except the holder of a [`Claim`] on an idle processor, in its
+//! place. So a processor that finds an object *here* keeps it for as long as it wants, and a
+//! location that names another processor is only a hint of where to ask next.
 //!
 //! | what happens at the same time | how it is resolved |
 //! |---|---|
@@ -22,15 +22,15 @@ mod again;
 mod attention;
 mod identity;
 mod idle;
-mod mailbox;
 #[cfg(all(test, loom))]
 mod models;
+mod request_queue;
 
 pub use again::Again;
 pub use attention::Attention;
 pub use identity::Identity;
 pub use idle::{Claim, Idle};
-pub use mailbox::{Letters, Mailbox, Node};
+pub use request_queue::{Node, RequestQueue, Requests};
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU16, Ordering};
@@ -80,9 +80,9 @@ impl Location {
     }
 
     /// The owner gives the object away: only its node may be touched from now on, by
-    /// [`Mailbox::post`]. The holder of a [`Claim`] gives an object of the idle processor to that
-    /// processor, so that that processor learns of it.
-    pub fn leave(&self, to: u16) {
+    /// [`RequestQueue::post`]. The holder of a [`Claim`] gives an object of the idle processor to
+    /// that processor, so that that processor learns of it.
+    pub fn hand_over(&self, to: u16) {
         // Relaxed: the request queue publishes the object; a thread that reads this early waits at
         // `to` for it.
         self.0.store(to | IN_TRANSIT, Ordering::Relaxed);

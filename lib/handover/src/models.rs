@@ -7,7 +7,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
-use crate::{Again, Attention, Identity, Idle, Location, Mailbox, Node};
+use crate::{Again, Attention, Identity, Idle, Location, Node, RequestQueue};
 
 /// An object: a thread, for example.
 #[repr(C)]
@@ -74,31 +74,31 @@ impl Object {
 
 /// The processors, the one target, and how many objects have not done their work at it.
 struct Machine {
-    mailboxes: Vec<Mailbox>,
+    queues: Vec<RequestQueue>,
     target: &'static Object,
     left: AtomicU32,
 }
 
 impl Machine {
-    fn new(processors: usize, target: &'static Object, visitors: u32) -> Arc<Self> {
-        let mailboxes = (0..processors).map(|_| Mailbox::new()).collect();
-        Arc::new(Self { mailboxes, target, left: AtomicU32::new(visitors) })
+    fn new(processors: usize, target: &'static Object, callers: u32) -> Arc<Self> {
+        let queues = (0..processors).map(|_| RequestQueue::new()).collect();
+        Arc::new(Self { queues, target, left: AtomicU32::new(callers) })
     }
 
     fn send(&self, object: &'static Object, to: u16) {
-        object.location.leave(to);
-        self.mailboxes[usize::from(to)].post(&[&object.node]);
+        object.location.hand_over(to);
+        self.queues[usize::from(to)].post(&[&object.node]);
     }
 
-    /// `visitor`, which is here, does its work if the target is here too, else follows it.
-    fn visit(&self, here: u16, visitor: &'static Object) {
+    /// `caller`, which is here, does its work if the target is here too, else follows it.
+    fn serve(&self, here: u16, caller: &'static Object) {
         let target = self.target;
         if !target.location.is_at(here) {
-            return self.send(visitor, target.location.processor());
+            return self.send(caller, target.location.processor());
         }
-        match visitor.state().work {
+        match caller.state().work {
             Work::Deliver if target.state().dead || target.state().cancelled > 0 => {
-                visitor.change(|state| state.refused += 1)
+                caller.change(|state| state.refused += 1)
             }
             Work::Deliver => target.change(|state| state.delivered += 1),
             Work::Cancel if target.state().delivered > 0 => {}
@@ -112,19 +112,19 @@ impl Machine {
             }
             Work::Nothing | Work::Done => return,
         }
-        visitor.change(|state| state.work = Work::Done);
+        caller.change(|state| state.work = Work::Done);
         self.left.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// A processor: it serves its request queue until all objects that came to it are done.
     fn run(&self, here: u16, first: Option<&'static Object>) {
-        if let Some(visitor) = first {
-            self.visit(here, visitor);
+        if let Some(caller) = first {
+            self.serve(here, caller);
         }
         while self.left.load(Ordering::Acquire) != 0 {
-            let letters: Vec<_> = self.mailboxes[usize::from(here)].take().map(object_of).collect();
-            letters.iter().for_each(|object| object.location.arrive(here));
-            letters.iter().for_each(|object| self.visit(here, object));
+            let requests: Vec<_> = self.queues[usize::from(here)].take().map(object_of).collect();
+            requests.iter().for_each(|object| object.location.arrive(here));
+            requests.iter().for_each(|object| self.serve(here, object));
             // The other processor makes progress, also when an object here waits for one that is
             // under way to here.
             thread::yield_now();
@@ -218,11 +218,11 @@ fn loom_migration_against_migration() {
 fn loom_an_object_has_one_owner() {
     loom::model(|| {
         let object = object(0, Work::Nothing);
-        let mailbox = Arc::new(Mailbox::new());
-        let sent = mailbox.clone();
+        let queue = Arc::new(RequestQueue::new());
+        let sent = queue.clone();
         let other = thread::spawn(move || {
             loop {
-                if let Some(node) = mailbox.take().next() {
+                if let Some(node) = queue.take().next() {
                     let object = object_of(node);
                     object.location.arrive(1);
                     object.change(|state| state.moves += 1);
@@ -234,25 +234,25 @@ fn loom_an_object_has_one_owner() {
         // This is done after the other thread has begun, so that only the request queue orders the
         // two.
         object.change(|state| state.moves = 1);
-        object.location.leave(1);
+        object.location.hand_over(1);
         sent.post(&[&object.node]);
-        assert!(!object.location.is_at(0), "whoever gave it away does not own it");
+        assert!(!object.location.is_at(0), "the processor that gave it away does not own it");
         assert_eq!(other.join().unwrap(), 2);
     });
 }
 
 /// Two producers: what each has posted arrives in its order, and all of it.
 #[test]
-fn loom_two_post_at_once() {
+fn loom_two_post_to_one_queue() {
     loom::model(|| {
-        let mailbox = Arc::new(Mailbox::new());
+        let queue = Arc::new(RequestQueue::new());
         let objects: Vec<_> = (0..3).map(|number| object(number, Work::Nothing)).collect();
         let [a, b, c] = [objects[0], objects[1], objects[2]];
-        let shared = mailbox.clone();
+        let shared = queue.clone();
         let other = thread::spawn(move || u32::from(shared.post(&[&c.node])));
-        let empty = u32::from(mailbox.post(&[&a.node, &b.node]));
+        let empty = u32::from(queue.post(&[&a.node, &b.node]));
         let empty = empty + other.join().unwrap();
-        let order: Vec<_> = mailbox.take().map(|node| core::ptr::from_ref(object_of(node))).collect();
+        let order: Vec<_> = queue.take().map(|node| core::ptr::from_ref(object_of(node))).collect();
         assert_eq!((order.len(), empty), (3, 1), "one of them found it empty");
         let place = |object: &'static Object| order.iter().position(|&other| core::ptr::eq(other, object));
         assert_eq!(place(a).unwrap() + 1, place(b).unwrap());
@@ -261,24 +261,24 @@ fn loom_two_post_at_once() {
 
 /// A processor that stops polling and goes to sleep is woken, or has seen what was posted.
 #[test]
-fn loom_no_letter_is_slept_over() {
+fn loom_no_request_is_left_when_its_processor_sleeps() {
     loom::model(|| {
-        let mailbox = Arc::new(Mailbox::new());
+        let queue = Arc::new(RequestQueue::new());
         let attention = Arc::new(Attention::new());
         let interrupted = Arc::new(AtomicBool::new(false));
         attention.start_polling();
-        let (theirs, asked, interrupt) = (mailbox.clone(), attention.clone(), interrupted.clone());
+        let (theirs, asked, interrupt) = (queue.clone(), attention.clone(), interrupted.clone());
         let object = object(0, Work::Nothing);
         let sender = thread::spawn(move || {
             if theirs.post(&[&object.node]) && asked.is_needed() {
                 interrupt.store(true, Ordering::SeqCst);
             }
         });
-        let polled = mailbox.take().count();
+        let polled = queue.take().count();
         attention.stop_polling();
-        let seen = polled != 0 || mailbox.has_mail();
+        let seen = polled != 0 || queue.has_requests();
         sender.join().unwrap();
-        assert!(seen || interrupted.load(Ordering::SeqCst), "it sleeps, and nobody wakes it");
+        assert!(seen || interrupted.load(Ordering::SeqCst), "it sleeps, and nothing wakes it");
     });
 }
 
@@ -405,9 +405,9 @@ fn claims(others: usize) {
                     // it.
                     if claim.is_some() && target.location.is_at(0) {
                         target.change(|state| state.delivered += 1);
-                        target.location.leave(0);
+                        target.location.hand_over(0);
                         drop(claim);
-                        machine.mailboxes[0].post(&[&target.node]);
+                        machine.queues[0].post(&[&target.node]);
                         machine.left.fetch_sub(1, Ordering::AcqRel);
                     } else {
                         drop(claim);
@@ -417,9 +417,9 @@ fn claims(others: usize) {
             })
             .collect();
         let served = |machine: &Machine| {
-            let letters: Vec<_> = machine.mailboxes[0].take().map(object_of).collect();
-            letters.iter().for_each(|object| object.location.arrive(0));
-            letters.iter().for_each(|object| machine.visit(0, object));
+            let requests: Vec<_> = machine.queues[0].take().map(object_of).collect();
+            requests.iter().for_each(|object| object.location.arrive(0));
+            requests.iter().for_each(|object| machine.serve(0, object));
         };
         loop {
             idle.begin();

@@ -45,9 +45,9 @@ pub fn set_open(space: ThreadId, other: ThreadId, open: bool) -> thread::Result<
 /// What a device raises a message-signalled interrupt with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptMessage {
-    /// Where it writes.
+    /// Address to which the device writes.
     pub address: u64,
-    /// What it writes.
+    /// Value that the device writes.
     pub data: u64,
 }
 
@@ -83,7 +83,7 @@ pub fn notify(thread: ThreadId, bits: u64) -> thread::Result<()> {
     thread::check(syscall::notify(thread.raw(), bits))
 }
 
-/// What ThreadState tells that a thread does.
+/// The state of a thread, as ThreadState returns it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct State(pub u64);
 
@@ -114,9 +114,9 @@ impl State {
 pub struct Registers(pub [u64; 20]);
 
 impl Registers {
-    /// Index of FS base.
+    /// Index of the FS base among the registers.
     pub const FS_BASE: usize = 19;
-    /// Index of GS base.
+    /// Index of the GS base among the registers.
     pub const GS_BASE: usize = 20;
 
     /// The register that message register `index` (1..=20) carries: [`exception`]'s constants, or
@@ -146,9 +146,9 @@ unsafe fn call(thread: ThreadId, control: u64) -> thread::Result<State> {
     thread::check(result).map(|()| State(state))
 }
 
-/// What an owned thread does.
+/// The state of a thread that the caller's space owns.
 pub fn state(thread: ThreadId) -> thread::Result<State> {
-    // SAFETY: nothing is changed.
+    // SAFETY: the call only reads; it changes nothing of the thread.
     unsafe { call(thread, 0) }
 }
 
@@ -161,7 +161,7 @@ pub fn recall(thread: ThreadId) -> thread::Result<State> {
 /// Reads the integer registers of an owned thread that does not run. The message registers of the
 /// caller are used.
 pub fn read_registers(thread: ThreadId) -> thread::Result<Registers> {
-    // SAFETY: nothing is changed.
+    // SAFETY: the call only reads; it changes nothing of the thread.
     unsafe { call(thread, thread_state::READ_REGISTERS) }?;
     Ok(Registers(core::array::from_fn(|index| utcb::message_register(index + 1))))
 }
@@ -175,7 +175,7 @@ pub unsafe fn write_registers(thread: ThreadId, registers: &Registers) -> thread
     for (index, &value) in registers.0.iter().enumerate() {
         utcb::set_message_register(index + 1, value);
     }
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the program can go on with these registers.
     unsafe { call(thread, thread_state::WRITE_REGISTERS) }
 }
 

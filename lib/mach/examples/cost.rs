@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use mach::machine::buddy::Buddy;
 use mach::machine::{
-    AtOnce, Event, ExecutionContext, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PmapChange, PmapFull,
-    Protection, Resume, ThreadState, Times,
+    Event, ExecutionContext, Frame, Machine, NonblockingHandler, PAGE_SHIFT, PAGE_SIZE, PageStatus,
+    PmapChange, PmapFull, Protection, Resume, ThreadState, Times,
 };
 use mach::thread::PriorityRange;
 use mach::vm::{Placement, Vm, VmMap};
@@ -98,7 +98,7 @@ impl ExecutionContext for NoContext {
     fn next_event(&self) -> impl Future<Output = Event> + Send {
         std::future::ready(Event::Ended)
     }
-    fn serve_at_once(&self, _: Arc<dyn AtOnce>) {}
+    fn set_handler(&self, _: Arc<dyn NonblockingHandler>) {}
     fn recall(&self) -> KernResult {
         Ok(())
     }

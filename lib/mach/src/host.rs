@@ -44,12 +44,12 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
         })
     }
 
-    /// The machine below.
+    /// The machine on which the library runs.
     pub fn machine(&self) -> &M {
         self.vm.machine()
     }
 
-    /// Its memory system.
+    /// The machine's memory system.
     pub fn vm(&self) -> &Arc<Vm<M>> {
         &self.vm
     }
@@ -99,7 +99,7 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
 
     /// Sets the handler of exceptions that neither thread nor task handle.
     pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M, P>>>) {
-        // The old one is dropped after the lock.
+        // The old handler is dropped after the lock is released.
         let _old = core::mem::replace(&mut *self.handler.lock(), handler);
     }
 
@@ -107,7 +107,7 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
         self.handler.lock().clone()
     }
 
-    /// The set that tasks are assigned to at first.
+    /// The processor set that new tasks are assigned to.
     pub fn default_set(&self) -> &Arc<ProcessorSet<M>> {
         &self.default_set
     }
@@ -142,7 +142,7 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
             set.give(processor);
         }
         for thread in self.tasks().iter().flat_map(|task| task.threads()) {
-            // One that has ended meanwhile needs no processor.
+            // A thread that has ended meanwhile needs no processor.
             let _ = thread.leave_processor(processor, &old);
         }
         Ok(())
@@ -155,7 +155,7 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
             next += AGE_INTERVAL;
             self.machine().sleep_until(next).await;
             for thread in self.tasks().iter().flat_map(|task| task.threads()) {
-                // One that has ended meanwhile does not age.
+                // A thread that has ended meanwhile has no priority to change.
                 let _ = thread.age();
             }
         }

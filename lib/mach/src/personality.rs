@@ -13,9 +13,9 @@ use crate::thread::{Exception, Handled, Thread};
 ///
 /// `()` is the personality of tasks that are Mach's alone.
 pub trait Personality<M: Machine>: Sized + Send + Sync + 'static {
-    /// What it keeps in a task.
+    /// What the system keeps in a task.
     type Task: Send + Sync;
-    /// What it keeps in a thread.
+    /// What the system keeps in a thread.
     type Thread: Send + Sync;
 
     /// Handles an exception that neither the thread's nor the task's exception handler has handled.

@@ -58,7 +58,7 @@ impl<M: Machine> ProcessorSet<M> {
         Ok(())
     }
 
-    /// A processor for one more thread, in turn.
+    /// Chooses a processor of the set for one more thread, by turns.
     pub(crate) fn choose(&self) -> usize {
         let processors = self.processors.lock();
         match processors.len() {

@@ -17,7 +17,7 @@ use crate::{KernError, KernResult};
 struct State<M: Machine, P: Personality<M>> {
     alive: bool,
     suspend_count: u32,
-    /// In order of their making. They keep the task.
+    /// The task's threads, the oldest first. Each thread keeps its task alive.
     threads: Vec<(u64, Weak<Thread<M, P>>)>,
     /// Processor time of threads that have ended, in microseconds.
     ended_time: u64,
@@ -43,7 +43,7 @@ impl<M: Machine, P: Personality<M>> Deref for Task<M, P> {
     }
 }
 
-/// What is to be known of a task: `task_info`.
+/// Information about a task: `task_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskInfo {
     /// Suspensions of the task itself.
@@ -54,12 +54,12 @@ pub struct TaskInfo {
     pub threads: usize,
     /// Processor time of all its threads, ended ones too, in microseconds.
     pub time: u64,
-    /// The base level of its new threads.
+    /// The priority at which the task's new threads start.
     pub base: u8,
 }
 
 impl<M: Machine, P: Personality<M>> Task<M, P> {
-    /// Bytes that a task is accounted with.
+    /// Bytes that are charged for a task.
     const BYTES: usize = size_of::<Self>();
 
     pub(crate) fn new(
@@ -91,12 +91,12 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         self.id
     }
 
-    /// Its address space.
+    /// The task's address space.
     pub fn map(&self) -> &Arc<VmMap<M>> {
         &self.map
     }
 
-    /// The host it runs on.
+    /// The host to which the task belongs.
     pub fn host(&self) -> &Arc<Host<M, P>> {
         &self.host
     }
@@ -128,11 +128,11 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
     /// Sets the handler of the exceptions of its threads that they do not handle themselves;
     /// children inherit it.
     pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M, P>>>) {
-        // The old one is dropped after the lock.
+        // The old handler is dropped after the lock is released.
         let _old = core::mem::replace(&mut self.state.lock().handler, handler);
     }
 
-    /// Its threads, in order of their making.
+    /// The task's threads, the oldest first.
     pub fn threads(&self) -> Vec<Arc<Thread<M, P>>> {
         self.state.lock().living()
     }
@@ -180,9 +180,14 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
                 Ok(())
             }
         };
-        // Before a thread that is not added ends.
+        // The lock is released before a thread that was not added ends.
         drop(state);
-        added.map(|()| thread)
+        added?;
+        // A suspension before this did not find the thread in the list; one from now on does.
+        if self.is_suspended() {
+            thread.apply()?;
+        }
+        Ok(thread)
     }
 
     /// A thread has ended that has used so much processor time.
@@ -256,7 +261,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
             if threads { state.living() } else { Vec::new() }
         };
         for thread in all {
-            // One that has ended meanwhile needs no processor.
+            // A thread that has ended meanwhile needs no processor.
             let _ = thread.assign(set);
         }
         Ok(())
@@ -286,7 +291,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
     /// `Terminated`.
     pub async fn info(&self) -> KernResult<TaskInfo> {
         let virtual_size = self.map.size().await;
-        // Before the lock, which their end takes.
+        // Read before the lock is taken, which the threads' end takes, too.
         let threads = self.threads();
         let time = threads.iter().map(|thread| thread.time()).sum::<u64>();
         let state = self.state.lock();

@@ -90,7 +90,20 @@ fn a_thread_runs_when_neither_it_nor_its_task_is_suspended() {
 }
 
 #[test]
-fn termination_ends_everything_at_once() {
+fn a_new_thread_of_a_suspended_task_waits_for_the_task() {
+    let system = System::new();
+    let task = system.task();
+    system.run(async {
+        task.suspend().unwrap();
+        let thread = task.create_thread_of(0, |_| ()).await.unwrap();
+        assert!(!runs(&system.machine, &thread));
+        task.resume().unwrap();
+        assert!(runs(&system.machine, &thread));
+    });
+}
+
+#[test]
+fn termination_ends_everything() {
     let system = System::new();
     let task = system.task();
     system.run(async {

@@ -13,7 +13,7 @@ pub struct Frames {
     /// Address of the next frame: the word there is the caller's frame pointer, the next one the
     /// return address.
     frame: u64,
-    /// What the iterator yields next.
+    /// The address of the frame that the iterator returns next.
     address: u64,
 }
 

@@ -2,10 +2,10 @@
 //! it adds later or what root gives when it is needed.
 
 mod borrowing;
-mod recycling;
+mod size_classes;
 
 pub use borrowing::{Borrowing, Extent, Lender, Locked as LockedBorrowing};
-pub use recycling::Recycling;
+pub use size_classes::SizeClassCache;
 
 use crate::root::memory::{self, LARGE_PAGE};
 use core::alloc::{GlobalAlloc, Layout};
@@ -80,7 +80,7 @@ macro_rules! heap {
 
             // SAFETY: nothing else uses the arena.
             let arena = unsafe { $handler($crate::heap::talc::Span::from_array(ARENA.0.get())) };
-            $wrap($crate::heap::Recycling::new($crate::heap::talc::Talc::new(arena).lock()))
+            $wrap($crate::heap::SizeClassCache::new($crate::heap::talc::Talc::new(arena).lock()))
         };
     };
 }
@@ -104,7 +104,7 @@ pub const GROWTH: u64 = 0x6000_0000_0000;
 /// How a heap grows by memory from root.
 #[derive(Debug)]
 pub struct Growing {
-    /// The memory to begin with, until it is used.
+    /// The first memory of the heap, until it is used.
     initial: Option<Span>,
     /// What root has given so far, from [`GROWTH`] on.
     grown: Span,
@@ -159,20 +159,20 @@ fn allocate(address: u64, size: u64) -> bool {
 }
 
 /// A growing allocator with a spin lock, which is held while root is asked for memory.
-pub type LockedGrowing = Recycling<talc::Talck<spin::Mutex<()>, Growing>>;
+pub type LockedGrowing = SizeClassCache<talc::Talck<spin::Mutex<()>, Growing>>;
 
 /// Adds memory to a heap; [`heap!`](crate::heap!) defines the function that calls it. Less than a
 /// few words are not worth it and lost.
 #[allow(unsafe_code, reason = "the allocator takes memory over")]
 pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
-    // SAFETY: no other code uses this memory, for ever.
+    // SAFETY: no other code ever uses this memory.
     let _ = unsafe { heap.below().lock().claim(memory.into()) };
 }
 
 pub use talc;
 
 /// The allocator with a spin lock, which is held for the time of one allocation.
-pub type Locked = Recycling<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>;
+pub type Locked = SizeClassCache<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>;
 
 /// From how many bytes on an allocation is large.
 pub const LARGE: usize = 64 << 10;
@@ -187,20 +187,20 @@ pub struct Keeping {
 }
 
 impl Keeping {
-    /// Keeps nothing yet.
+    /// A reserve of no bytes on top of `heap`.
     pub const fn new(heap: LockedBorrowing) -> Keeping {
         Keeping { heap, kept: AtomicUsize::new(0) }
     }
 
-    /// The allocator below.
+    /// The allocator that this one is on top of.
     pub fn heap(&self) -> &LockedBorrowing {
         &self.heap
     }
 
-    /// Adds memory for ever.
+    /// Adds memory, which is never given back.
     #[allow(unsafe_code, reason = "the allocator takes memory over")]
     pub fn grow(&self, memory: &'static mut [u8]) {
-        // SAFETY: no other code uses this memory, for ever.
+        // SAFETY: no other code ever uses this memory.
         let _ = unsafe { self.heap.below().lock().claim(memory.into()) };
     }
 
@@ -258,7 +258,7 @@ mod tests {
         let arena = vec![0u8; 1 << 20].leak();
         // SAFETY: nothing else uses the memory.
         let arena = unsafe { Borrowing::new(Span::from(arena)) };
-        let keeping = Keeping::new(Recycling::new(Talc::new(arena).lock()));
+        let keeping = Keeping::new(SizeClassCache::new(Talc::new(arena).lock()));
         // The arena is claimed by the first allocation that needs it.
         // SAFETY: as below.
         assert!(!unsafe { keeping.alloc(Layout::new::<u64>()) }.is_null());

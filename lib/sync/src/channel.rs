@@ -49,7 +49,7 @@ pub enum TryReceiveError {
 /// The other side is gone: no receiver (the value is given back), or no sender and no value left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed<T = ()>(
-    /// What could not be sent.
+    /// The value that could not be sent.
     pub T,
 );
 

@@ -9,7 +9,7 @@
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// What accounts count.
+/// Kinds of objects whose number is limited for each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// Pages that pipes may fill.
@@ -20,7 +20,7 @@ pub enum Kept {
     EpollWatches,
     /// Instances of inotify.
     InotifyInstances,
-    /// Files that they watch.
+    /// Files that instances of inotify watch.
     InotifyWatches,
     /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets,
     /// files of tmpfs, regions of memory, record locks, events of inotify.
@@ -40,7 +40,7 @@ pub enum Setting {
     PipePagesHard,
     /// Files that epoll watches for a user.
     EpollWatches,
-    /// Events that wait in one instance of inotify.
+    /// Events that one instance of inotify may hold until they are read.
     InotifyEvents,
     /// Instances of inotify that a user may have.
     InotifyInstances,
@@ -104,7 +104,7 @@ impl Settings {
 
     // Relaxed, here and below: each is a number by itself, without order to anything else.
 
-    /// The value of a setting.
+    /// The value of a system-wide limit that all accounts share.
     pub fn get(&self, setting: Setting) -> u64 {
         self.values[setting as usize].load(Ordering::Relaxed)
     }
@@ -134,7 +134,7 @@ impl Account {
         &self.settings
     }
 
-    /// How much there is.
+    /// How many objects of this kind are charged to the user.
     pub fn amount(&self, kept: Kept) -> u64 {
         self.amounts[kept as usize].load(Ordering::Relaxed)
     }
@@ -191,12 +191,12 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// How much it is.
+    /// How many objects this charge counts.
     pub fn amount(&self) -> u64 {
         self.amount
     }
 
-    /// Whose it is.
+    /// The account of the user to which this charge was made.
     pub fn account(&self) -> &Arc<Account> {
         &self.account
     }

@@ -14,9 +14,9 @@ pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// The operation has begun when the method returns; dropping a `Later` cancels it.
 #[must_use = "an answer may be a future that has to be awaited"]
 pub enum Answer<'a, T> {
-    /// Known already. (`None` after the result was taken.)
+    /// The result is known already. (`None` after the result was taken.)
     Now(Option<T>),
-    /// To be awaited.
+    /// The future has to be awaited.
     Later(BoxFuture<'a, T>),
 }
 

@@ -17,7 +17,7 @@ pub enum Clock {
     ThreadTime(Pid),
 }
 
-/// When something is to happen.
+/// A time to wait for, relative or absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// After this time.
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(deadline(Clock::Realtime, When::At(seconds(1_000_000_011))), Ok(seconds(11)));
         assert_eq!(deadline(Clock::Realtime, When::At(seconds(3))), Ok(seconds(1)), "long past: at once");
         assert_eq!(deadline(Clock::Realtime, When::After(Duration::MAX)), Ok(Duration::MAX));
-        let nobody = Clock::ProcessTime(Pid::INIT);
-        assert_eq!(nobody.now(&*environment, &processes), Err(Error::EINVAL));
+        let init = Clock::ProcessTime(Pid::INIT);
+        assert_eq!(init.now(&*environment, &processes), Err(Error::EINVAL));
     }
 }

@@ -15,11 +15,11 @@ use alloc::vec::Vec;
 pub struct Ids {
     /// The user or group that started the process.
     pub real: u32,
-    /// Whose privileges it has.
+    /// The user or group whose privileges the process has (the effective id).
     pub effective: u32,
-    /// What the effective id may return to.
+    /// The id that the effective id may be set back to (the saved id).
     pub saved: u32,
-    /// Whose files it may use.
+    /// The user or group that file operations check.
     pub file: u32,
 }
 
@@ -110,7 +110,7 @@ impl Credentials {
         Credentials { user: Ids::all(65534), group: Ids::all(65534), ..Credentials::superuser() }
     }
 
-    /// Whether it has the superuser's privileges.
+    /// Whether the process has the superuser's privileges.
     pub fn is_privileged(&self) -> bool {
         self.user.effective == 0
     }
@@ -150,12 +150,12 @@ impl Credentials {
         Ok(Credentials { group: self.group.set(id, self.is_privileged())?, ..self.clone() })
     }
 
-    /// setreuid(2); `None` leaves an id. `EPERM`.
+    /// setreuid(2); with `None` an id stays as it is. `EPERM`.
     pub fn set_real_effective_user(&self, real: Option<u32>, effective: Option<u32>) -> Result<Credentials> {
         Ok(Credentials { user: self.user.set_two(real, effective, self.is_privileged())?, ..self.clone() })
     }
 
-    /// setregid(2); `None` leaves an id. `EPERM`.
+    /// setregid(2); with `None` an id stays as it is. `EPERM`.
     pub fn set_real_effective_group(&self, real: Option<u32>, effective: Option<u32>) -> Result<Credentials> {
         Ok(Credentials { group: self.group.set_two(real, effective, self.is_privileged())?, ..self.clone() })
     }

@@ -7,11 +7,11 @@ use core::time::Duration;
 const SHIFT: u32 = 16;
 /// One thread.
 const ONE: u64 = 1 << SHIFT;
-/// How often threads are counted.
+/// The interval at which running threads are counted for the load average.
 const STEP: Duration = Duration::from_secs(5);
 /// How much of an average is left after a step: exp(-5/60), exp(-5/300), exp(-5/900).
 const KEPT: [u64; 3] = [60_296, 64_453, 65_173];
-/// More threads than there can be.
+/// A limit on the number of threads that is never reached.
 const MOST: u64 = 1 << 24;
 /// After this many steps the old averages no longer matter, so a longer gap is cut to this many
 /// steps. How many threads ran in the gap is not known anyway.
@@ -21,7 +21,7 @@ const FORGOTTEN: u64 = 1000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     averages: [u64; 3],
-    /// When threads are counted next, since the start.
+    /// When running threads are counted next, as time since the start.
     next: Duration,
 }
 

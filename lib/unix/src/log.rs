@@ -14,11 +14,11 @@ use alloc::vec::Vec;
 use core::any::Any;
 use core::time::Duration;
 
-/// Bytes of lines that are kept.
+/// How many bytes of the newest lines are kept.
 const KEPT: usize = 64 << 10;
-/// Bytes of a line that are kept.
+/// How many bytes of one line are kept.
 const LINE: usize = 1024;
-/// What every line counts besides its bytes.
+/// Bytes that are charged for each line in addition to its text.
 const OVERHEAD: usize = 64;
 
 /// Level of what the system logs (a warning), in the numbers of syslog(3).
@@ -37,7 +37,7 @@ struct Line {
 struct Lines {
     kept: VecDeque<Line>,
     bytes: usize,
-    /// Number of the first line that is kept.
+    /// Number of the oldest line that is kept.
     first: u64,
 }
 
@@ -105,7 +105,7 @@ impl Log {
         self.readers.wake(Readiness::READ);
     }
 
-    /// All that is kept, as syslog(2) shows it.
+    /// The text of all lines that are kept, as syslog(2) shows it.
     pub fn text(&self) -> Vec<u8> {
         let lines = self.lines.lock();
         let line = |line: &Line| {
@@ -126,9 +126,9 @@ impl Log {
 
 /// Opens /dev/kmsg.
 pub struct LogDriver {
-    /// What it shows.
+    /// The log that the device shows.
     pub log: Arc<Log>,
-    /// The clock of what programs write.
+    /// The clock for the time stamps of lines that programs write.
     pub environment: Arc<dyn Environment>,
 }
 
@@ -155,7 +155,7 @@ impl FileObject for LogFile {
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let mut next = self.next.lock();
         let (number, record) = self.log.record(*next).ok_or(NotDone::NotReady)?;
-        // Lines were lost: said once.
+        // Lines were lost before they could be read: say so once.
         if number != *next && *next != 0 {
             *next = number;
             return Err(Error::EPIPE.into());

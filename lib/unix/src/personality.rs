@@ -45,7 +45,7 @@ const PAGE_FAULT: u64 = 14;
 /// state.
 const DEVICE_NOT_AVAILABLE: u64 = 7;
 
-/// The signal-worthy meaning of a processor exception.
+/// The fault that a signal reports for a processor exception.
 fn fault_of(vector: u64) -> Option<Fault> {
     Some(match vector {
         0 => Fault::IntegerDivide,
@@ -95,7 +95,7 @@ impl<M: Machine> Resources<M> {
         self.system().processes.with(|table| table.force(tid, fault.at(state.address)));
     }
 
-    /// Its program cannot go on: its process ends.
+    /// The thread's program cannot go on: its process ends.
     pub fn lost(&self) {
         let tid = self.tid();
         self.system().processes.with(|table| {
@@ -108,7 +108,7 @@ impl<M: Machine> Resources<M> {
 
 impl<M: Machine> Control for Thread<M> {
     fn recall(&self) {
-        // One that has ended needs no recall.
+        // A thread that has ended needs no recall.
         let _ = self.machine_thread().recall();
     }
 

@@ -36,7 +36,7 @@ pub trait ProcessContext: Send + Sync {
     /// Process id.
     fn process(&self) -> ProcessId;
 
-    /// The thread of it that calls.
+    /// The id of the calling thread.
     fn thread(&self) -> ProcessId;
 
     /// Process group.

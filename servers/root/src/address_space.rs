@@ -37,7 +37,7 @@ struct Region {
 }
 
 enum Content {
-    /// The server's own, in these physical blocks.
+    /// The server's own memory, in these physical blocks.
     Memory(Vec<Block>),
     /// What lies at this physical address and stays root's: a module, a device.
     Borrowed(u64),
@@ -86,7 +86,7 @@ impl AddressSpace {
         self.quota.used() + self.quota.left()
     }
 
-    /// How many bytes it could still be given.
+    /// How many bytes the server could still be given.
     pub(crate) fn available(&self, frames: &Frames) -> u64 {
         self.quota.left().min(frames.free())
     }
@@ -242,7 +242,7 @@ impl AddressSpace {
         }
     }
 
-    /// Takes everything back when the space itself is gone.
+    /// Takes back all memory of an address space that no longer exists.
     pub(crate) fn clear(&mut self, frames: &mut Frames) {
         frames.release_all(self.index);
         self.regions.clear();

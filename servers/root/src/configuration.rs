@@ -35,7 +35,7 @@ use x2::extension::Quota;
 /// How much memory a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryLimit {
-    /// So many bytes, a multiple of 4 KiB.
+    /// At most so many bytes, a multiple of 4 KiB.
     Bytes(u64),
     /// Everything that is left when all others have got theirs. One server at most.
     Rest,
@@ -52,15 +52,15 @@ pub struct Server {
     pub arguments: String,
     /// The priority of its threads, and the highest that it may give to others.
     pub priority: u8,
-    /// Memory, its program included.
+    /// How much memory the server may have, its program included.
     pub memory: MemoryLimit,
-    /// Threads, its first one included.
+    /// How many threads it may have, its first one included.
     pub threads: u32,
-    /// Address spaces, its own included.
+    /// How many address spaces it may have, its own included.
     pub spaces: u32,
     /// Kernel memory in bytes that its spaces may use together.
     pub kernel_memory: Option<Quota>,
-    /// Boot modules that it may map.
+    /// Boot modules that the server may map.
     pub modules: Vec<String>,
     /// Interrupt lines that it may attach to.
     pub interrupts: Vec<u32>,
@@ -73,9 +73,9 @@ pub struct Server {
     /// Memory for its devices' own reads and writes, in bytes, in addition to
     /// [`memory`](Self::memory).
     pub dma: Option<u64>,
-    /// Whether root starts it again when it has died.
+    /// Whether root starts the server again after it has ended.
     pub restart: bool,
-    /// Whether it may end the system.
+    /// Whether the server may power off or restart the machine.
     pub power: bool,
 }
 

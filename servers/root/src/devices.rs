@@ -126,7 +126,7 @@ impl Server {
                 port::write32(DEBUG_EXIT, status as u32);
                 port::write16(POWER_CONTROL, POWER_OFF);
             },
-            // SAFETY: as above.
+            // SAFETY: the system ends here, as it was asked to; sigma0 gives root every port.
             1 => unsafe {
                 port::write8(RESET_CONTROL, RESET);
                 port::write8(KEYBOARD, KEYBOARD_RESET);

@@ -6,7 +6,7 @@ use x2::{Fpage, PortRange};
 /// What ended a server.
 #[derive(Clone, Copy)]
 pub(crate) enum End {
-    /// The server asked for its end, with this status.
+    /// The server asked root to end it, with this status.
     Exit(u64),
     /// The instruction at `ip` accessed an address where the server has no memory.
     Fault { address: u64, ip: u64 },
@@ -14,7 +14,7 @@ pub(crate) enum End {
     Exception { number: u64, ip: u64 },
     /// The instruction at `ip` used ports, an fpage, that the server does not have.
     Ports { fpage: u64, ip: u64 },
-    /// It could not be started.
+    /// The server's program could not be loaded or started.
     NotStarted,
 }
 

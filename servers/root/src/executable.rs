@@ -8,13 +8,13 @@ use alloc::vec::Vec;
 pub struct Segment<'a> {
     /// Where it begins in the program's space; a multiple of [`PAGE`].
     pub address: u64,
-    /// How many pages it has.
+    /// How many pages the segment has.
     pub pages: u64,
-    /// What it begins with; the rest is zero.
+    /// What the segment begins with; the rest is zero.
     pub content: &'a [u8],
-    /// May be executed.
+    /// The pages of the segment may be executed.
     pub execute: bool,
-    /// May be written.
+    /// The pages of the segment may be written.
     pub write: bool,
 }
 

@@ -8,11 +8,11 @@ use x2::{Rights, ThreadId};
 
 /// Memory of a server's that is on its way to it.
 pub(crate) struct Fill {
-    /// Names the space.
+    /// A thread of the space into which the memory is mapped.
     pub(crate) thread: ThreadId,
     pub(crate) address: u64,
     pub(crate) blocks: Vec<Block>,
-    /// What the memory begins with.
+    /// What the new memory begins with; the rest is zero.
     pub(crate) content: &'static [u8],
     pub(crate) rights: Rights,
     /// Which block is next, and how many bytes of it are filled and mapped.

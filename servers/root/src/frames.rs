@@ -17,7 +17,7 @@ pub(crate) enum Initially {
     AsItIs,
 }
 
-/// Memory in one piece.
+/// A contiguous range of physical memory.
 #[derive(Clone)]
 pub(crate) struct Block {
     pub(crate) range: Range<u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Block {
 /// All memory that servers can have.
 pub(crate) struct Frames {
     ranges: Ranges,
-    /// What some server has had.
+    /// Memory that has belonged to a server, and is cleared before it is given to another one.
     used: Chunks,
 }
 

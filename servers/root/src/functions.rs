@@ -20,7 +20,7 @@ use x2::ThreadId;
 const ADDRESS: u16 = 0xcf8;
 const DATA: u16 = 0xcfc;
 const ENABLE: u32 = 1 << 31;
-/// Functions that are looked at, at most.
+/// At most so many PCI functions are recorded.
 const MOST_FUNCTIONS: usize = 256;
 
 /// Where a function is: bus, device and function, as bits 8..24 of an address of configuration
@@ -48,7 +48,7 @@ impl ConfigurationSpace for Place {
     }
 }
 
-/// A function of the machine.
+/// A function of a PCI device.
 pub(crate) struct Function {
     place: Place,
     function: pci::Function,
@@ -56,9 +56,9 @@ pub(crate) struct Function {
     attached: Vec<Attached>,
 }
 
-/// A message that is an interrupt.
+/// A message-signalled interrupt that a server has attached to.
 struct Attached {
-    /// Which of the function's messages.
+    /// Which of the function's interrupt messages it is.
     entry: u16,
     interrupt: u32,
     handler: ThreadName,
@@ -103,7 +103,7 @@ impl Function {
         self.owner.is_none() && self.function.identity == u32::from(device) << 16 | u32::from(vendor)
     }
 
-    /// It is this server's for ever.
+    /// Gives the function to this server, which keeps it for ever.
     pub(crate) fn give_to(&mut self, owner: ServerIndex) {
         self.owner = Some(owner);
     }
@@ -121,7 +121,7 @@ impl Function {
         Ok(())
     }
 
-    /// Lets `entry` be this message.
+    /// Writes the interrupt message into an entry of the MSI-X table, or into the MSI capability.
     fn tell(&mut self, entry: u16, message: InterruptMessage) -> Result<(), Status> {
         if self.attached.is_empty() {
             for other in 0..self.function.message_count() {
@@ -147,7 +147,7 @@ impl Function {
     }
 }
 
-/// An entry that is no message.
+/// An entry of the MSI-X table that sends no message.
 const MASKED: [u32; 4] = [0, 0, 0, 1];
 
 impl Resources {
@@ -257,7 +257,7 @@ impl Server {
         Ok(interrupt.into())
     }
 
-    /// Request: that interrupt is none any more.
+    /// Request: detaches the server from a message-signalled interrupt.
     pub(crate) fn detach_message(&self, resources: &mut Resources, interrupt: u64) -> Result<(), Status> {
         let index = self.index;
         let own = resources.functions.iter_mut().filter(|function| function.owner == Some(index));

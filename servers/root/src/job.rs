@@ -18,9 +18,9 @@ use root::thread_numbers::ThreadName;
 use rt::root::Status;
 use x2::ThreadId;
 
-/// What comes next.
+/// How a job goes on.
 pub(crate) enum Next {
-    /// This is to be done.
+    /// This piece of work is to be done next.
     Piece(Piece),
     /// The job is done, and the thread that has waited for it is to be answered.
     Answer(ThreadId, Message),
@@ -30,7 +30,7 @@ pub(crate) enum Next {
     Become(Job),
 }
 
-/// Work for the server `index`.
+/// Work that root's background worker does for the server `index`.
 pub(crate) enum Job {
     Allocate(Allocate),
     Release(Release),
@@ -39,12 +39,12 @@ pub(crate) enum Job {
     TakeDown(TakeDown),
 }
 
-/// A thread waits for memory.
+/// Memory is mapped for a thread that waits for it.
 pub(crate) struct Allocate {
     pub(crate) index: usize,
     pub(crate) from: ThreadId,
     pub(crate) fill: Fill,
-    /// Where it begins.
+    /// Where the new memory begins in the server's space.
     pub(crate) address: u64,
     pub(crate) pages: u64,
     /// What the thread is told; for shared memory, the number of the share.
@@ -52,17 +52,17 @@ pub(crate) struct Allocate {
     pub(crate) share: Option<u64>,
 }
 
-/// A region is taken back.
+/// A region of a server's space is unmapped and its memory taken back.
 pub(crate) struct Release {
     pub(crate) index: usize,
     pub(crate) from: ThreadId,
-    /// Names the space.
+    /// A thread of the space from which the region is unmapped.
     pub(crate) thread: ThreadId,
     pub(crate) address: u64,
     /// How many bytes are unmapped, and how many there are.
     pub(crate) done: u64,
     pub(crate) size: u64,
-    /// What the thread that waits is told.
+    /// The status in the answer to the waiting thread.
     pub(crate) status: Status,
     pub(crate) share: Option<u64>,
 }
@@ -76,7 +76,7 @@ pub(crate) struct EndThreads {
     pub(crate) ending: [Option<ThreadName>; THREADS],
 }
 
-/// A server gets its program.
+/// A server's program is loaded and its first thread started.
 pub(crate) struct Start {
     pub(crate) index: usize,
     pub(crate) thread: ThreadId,
@@ -85,10 +85,10 @@ pub(crate) struct Start {
     pub(crate) fills: Vec<Fill>,
 }
 
-/// A server has ended.
+/// A server has ended, and all that it had is taken back.
 pub(crate) struct TakeDown {
     pub(crate) index: usize,
-    /// Where to look for its threads next.
+    /// Where the search for the server's threads goes on.
     pub(crate) cursor: u32,
     pub(crate) ending: [Option<ThreadName>; THREADS],
     /// Whether it is taken down because it could not be started.
@@ -96,7 +96,7 @@ pub(crate) struct TakeDown {
 }
 
 impl Job {
-    /// For which server it is done.
+    /// The index of the server for which the job works.
     pub(crate) fn index(&self) -> usize {
         match self {
             Job::Allocate(Allocate { index, .. })

@@ -57,12 +57,12 @@ const HEADROOM: usize = 64 << 10;
 fn has_headroom() -> bool {
     let mut room = alloc::vec::Vec::<u8>::new();
     let there_is = room.try_reserve_exact(HEADROOM).is_ok();
-    // Or the compiler would leave the allocation out.
+    // Without this the compiler would leave the allocation out.
     core::hint::black_box(&mut room);
     there_is
 }
 
-/// The system with everything known that can be started.
+/// Reads the boot configuration. Returns the system with all servers that can be started.
 fn configured() -> Result<System, alloc::string::String> {
     use alloc::string::ToString;
     let text = modules::find(|name| name.ends_with(b".conf"))
@@ -122,7 +122,7 @@ fn report_nodes(nodes: Nodes<'_>) {
     }
 }
 
-/// The boot module `wanted`, which the server `server` needs.
+/// Finds the boot module `wanted`, which the server `server` needs.
 fn module(server: &str, wanted: &str) -> Result<Module, alloc::string::String> {
     modules::find(|name| name == wanted.as_bytes())
         .ok_or_else(|| alloc::format!("server `{server}`: there is no boot module `{wanted}`"))

@@ -58,7 +58,8 @@ pub(crate) fn map(start: u64, size: u64) -> Option<()> {
     for run in pages::runs(first, first, end - first) {
         for page in 0..u64::from(run.count) {
             let fpage = Fpage::memory(run.address + (page << run.size_log2), run.size_log2);
-            // SAFETY: boot info and modules lie outside this program.
+            // SAFETY: boot info and modules lie outside root's program, so that no reference refers
+            // there.
             unsafe { sigma0::request(fpage) }.ok().filter(|&mapped| mapped)?;
         }
     }

@@ -108,7 +108,7 @@ impl Server {
         Ok((space, thread))
     }
 
-    /// Request: another thread in a space of the server's.
+    /// Request: another thread in a space that the server owns.
     pub(crate) fn create_space_thread(
         &mut self,
         resources: &mut Resources,
@@ -166,7 +166,7 @@ impl Server {
         Ok(ended.into_threads())
     }
 
-    /// A new thread's name, out of the server's quota.
+    /// Allocates a thread number for the server, out of its quota of threads.
     fn take_number(&mut self, resources: &mut Resources) -> Result<ThreadName, Status> {
         self.threads.take(1).map_err(|_| Status::QuotaExceeded)?;
         resources.numbers.allocate(self.index).map_err(|_| {

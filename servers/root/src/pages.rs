@@ -3,17 +3,17 @@
 /// So many pages of 2^`size_log2` bytes, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// Where the first is to be mapped.
+    /// The address at which the first page is mapped.
     pub address: u64,
-    /// Where the first comes from.
+    /// The address in root's space from which the first page is mapped.
     pub source: u64,
-    /// Size of each.
+    /// The base-2 logarithm of the size of each page.
     pub size_log2: u32,
     /// How many.
     pub count: u32,
 }
 
-/// Largest page of the processor.
+/// The base-2 logarithm of the largest page that the processor has.
 const LARGEST_LOG2: u32 = 30;
 
 /// The runs that map `size` bytes (or ports) from `source` at `address`: pages as large as both

@@ -6,9 +6,9 @@ use core::ops::Range;
 
 /// Configuration space of a function, in words of 32 bits; `register` is a multiple of 4.
 pub trait ConfigurationSpace {
-    /// Reads a word.
+    /// Reads a 32-bit word of the configuration space.
     fn read(&self, register: u8) -> u32;
-    /// Writes a word.
+    /// Writes a 32-bit word of the configuration space.
     fn write(&mut self, register: u8, value: u32);
 }
 
@@ -33,14 +33,14 @@ const MSI_COUNT: u32 = 7 << 20;
 const MSI_WIDE: u32 = 1 << 23;
 const MSI_X_MASKED: u32 = 1 << 30;
 const MSI_X_ON: u32 = 1 << 31;
-/// More capabilities do not fit configuration space.
+/// A longer list of capabilities does not fit into configuration space: it has a loop.
 const MOST_CAPABILITIES: usize = 48;
 /// Bytes in a page, and in an entry of a table of messages.
 const PAGE: u64 = 4096;
 /// Bytes of an entry of MSI-X's table.
 pub const ENTRY: u64 = 16;
 
-/// Registers of a function.
+/// A range of addresses or ports at which a function has its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
     /// Memory.
@@ -52,40 +52,40 @@ pub enum Region {
     },
     /// I/O ports.
     Ports {
-        /// The first one.
+        /// The first port.
         first: u16,
-        /// The last one.
+        /// The last port.
         last: u16,
     },
 }
 
-/// How a function interrupts by messages.
+/// How a function sends message-signalled interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
-    /// By one (MSI).
+    /// One message (MSI).
     One {
-        /// Where the capability is in configuration space.
+        /// Offset of the MSI capability in configuration space.
         capability: u8,
     },
-    /// By those of a table (MSI-X).
+    /// A table of messages (MSI-X).
     Table {
-        /// Where the capability is in configuration space.
+        /// Offset of the MSI-X capability in configuration space.
         capability: u8,
-        /// How many there are.
+        /// How many entries the table has.
         entries: u16,
         /// Physical address of the table.
         table: u64,
     },
 }
 
-/// What a function has.
+/// What the configuration space says about a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Vendor, and device above it.
+    /// Vendor id in the low half, device id in the high half.
     pub identity: u32,
-    /// Its registers, by the number of the base address.
+    /// Its registers, by the number of the base address register.
     pub regions: [Option<Region>; 6],
-    /// Its messages, if it has any.
+    /// How it sends interrupts by messages, if it can.
     pub messages: Option<Messages>,
 }
 
@@ -104,7 +104,7 @@ impl Function {
         Some(function)
     }
 
-    /// How many messages it can be told.
+    /// How many different interrupt messages the function can send.
     pub fn message_count(&self) -> u16 {
         match self.messages {
             None => 0,
@@ -131,7 +131,7 @@ impl Function {
         is_free && self.regions.iter().flatten().any(holds)
     }
 
-    /// The range of its ports in which `ports` lie.
+    /// The base address register's range of ports in which `first ..= last` lies.
     pub fn ports(&self, first: u16, last: u16) -> Option<(u16, u16)> {
         self.regions.iter().flatten().find_map(|region| match *region {
             Region::Ports { first: begin, last: end } if begin <= first && last <= end => Some((begin, end)),
@@ -165,7 +165,7 @@ impl Function {
         }
     }
 
-    /// It sends no messages any more.
+    /// Makes the function send no interrupt messages any more.
     pub fn disable(&self, space: &mut impl ConfigurationSpace) {
         match self.messages {
             None => {}

@@ -12,13 +12,13 @@ use x2::{ErrorCode, Fpage, Rights, ThreadId, Time};
 /// Bytes that are filled, and pages that are mapped, in one piece.
 pub(crate) const BYTES: u64 = 1 << 20;
 pub(crate) const PAGES: u32 = 2048;
-/// Threads that are ended in one piece.
+/// The most threads that one piece of work ends.
 pub(crate) const THREADS: usize = 8;
 
 /// How a piece went: the kernel's reason if it refused.
 pub(crate) type Result = core::result::Result<(), Option<ErrorCode>>;
 
-/// Something to do.
+/// A piece of a job that root's background worker does without a look at requests.
 #[derive(Clone, Copy)]
 pub(crate) enum Piece {
     /// Fills physical memory from `start` on, which no server has: `content`, then zeros.
@@ -29,7 +29,7 @@ pub(crate) enum Piece {
     Unmap { thread: ThreadId, run: Run },
     /// Ends threads.
     End([Option<ThreadName>; THREADS]),
-    /// Lets others come first.
+    /// Nothing: lets requests of other servers be served first.
     Pause,
 }
 

@@ -12,7 +12,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Nothing used of `limit`.
+    /// A quota of `limit` units, of which none is used.
     pub const fn new(limit: u64) -> Quota {
         Quota { limit, used: 0 }
     }
@@ -40,12 +40,12 @@ impl Quota {
         self.used = self.used.checked_sub(amount).expect("more given back than was taken");
     }
 
-    /// What is used.
+    /// How many units are used.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// What is left.
+    /// How many units are left.
     pub fn left(&self) -> u64 {
         self.limit - self.used
     }

@@ -9,7 +9,7 @@ use crate::thread_numbers::ServerIndex;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Why a range was not given out.
+/// Why a server did not get a range of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RangeError {
     /// No free block is big enough, or a part of the range asked for is in use or does not exist.
@@ -34,7 +34,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// An empty set.
+    /// A table in which no range is free or owned.
     pub const fn new() -> Self {
         Ranges { ranges: BTreeMap::new(), free: 0 }
     }
@@ -54,7 +54,7 @@ impl Ranges {
         Ok(())
     }
 
-    /// How much is free, in all.
+    /// How many units of the resource are free, in all ranges.
     pub fn free(&self) -> u64 {
         self.free
     }
@@ -156,7 +156,7 @@ impl Ranges {
         Ok(())
     }
 
-    /// What `owner` has: (start, end) in order.
+    /// The ranges that `owner` has: (start, end) in ascending order.
     pub fn of(&self, owner: ServerIndex) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges
             .iter()

@@ -18,15 +18,15 @@ use x2::message::MESSAGE_REGISTERS;
 use x2::protocol::{self, exception};
 use x2::{MessageTag, ThreadId};
 
-/// What a message leads to.
+/// How root answers a message.
 pub(crate) enum Outcome {
-    /// The sender goes on with this answer.
+    /// The sender gets this answer without delay.
     Answer(Message),
     /// The sender waits: it is answered when something else happens, or never.
     Later,
-    /// The sender waits for this.
+    /// The sender waits until this job is done.
     Work(Job),
-    /// The sender has text to be printed.
+    /// The sender's text is printed on the log.
     Print,
 }
 
@@ -49,12 +49,12 @@ impl Request {
         Request { from: message.from, tag: message.tag, words, count }
     }
 
-    /// Word `index`, if it has one.
+    /// Word `index` of the request, if the message has so many words.
     pub(crate) fn word(&self, index: usize) -> Option<u64> {
         self.words[..self.count].get(index).copied()
     }
 
-    /// The words, if there are so many.
+    /// The words of the request, if the message has exactly so many.
     fn arguments<const COUNT: usize>(&self) -> Result<[u64; COUNT], Status> {
         self.words[..self.count].try_into().map_err(|_| Status::InvalidArgument)
     }
@@ -74,7 +74,7 @@ impl Request {
     }
 }
 
-/// An answer of so many words.
+/// An answer of so many words, after the status.
 #[derive(Clone, Copy)]
 pub(crate) enum Answer {
     None,
@@ -84,7 +84,7 @@ pub(crate) enum Answer {
 }
 
 impl System {
-    /// What `request` of server `index` leads to.
+    /// Carries out a request of server `index`, or begins a job for it.
     pub(crate) fn serve(&mut self, index: usize, request: &Request) -> Outcome {
         let tag = request.tag;
         let word = |register: usize| request.words[register - 1];
@@ -135,7 +135,7 @@ impl System {
         }
     }
 
-    /// Server `index` has come to its end.
+    /// Server `index` has ended: begins the job that takes back what it had.
     fn ended(&mut self, index: usize, end: End) -> Outcome {
         Outcome::Work(self.end(index, end))
     }
@@ -145,7 +145,7 @@ impl System {
         let server = usize::try_from(place).ok().and_then(|place| self.servers.get(place));
         let Some(server) = server else { return refusal(Status::NotFound) };
         let (runs, memory) = (server.first.is_some(), &server.memory);
-        // A server that does not run has none.
+        // A server that does not run has no kernel memory.
         let kernel = server.first.and_then(|first| extension::kernel_memory(first).ok()).unwrap_or(0);
         let [kind, what, ip] = End::words(server.end);
         let words = [
@@ -164,7 +164,7 @@ impl System {
         with_text(Message::with_words(request::ANSWER, &words), server.configuration.name.as_bytes())
     }
 
-    /// Begins a request that may take long.
+    /// Begins the job of a request that may take long.
     fn begin_work(&mut self, index: usize, request: &Request) -> Result<Job, Status> {
         let (server, resources, from) = (&mut self.servers[index], &mut self.resources, request.from);
         let first = server.first.ok_or(Status::InvalidArgument)?;
@@ -298,7 +298,7 @@ fn map_module(server: &mut Server, first: ThreadId, room: u64, name: &[u8]) -> R
     Ok(Answer::Two(server.memory.map_module(first, room, module)?, module.size))
 }
 
-/// The answer that a request is done.
+/// The message for a request that was carried out.
 pub(crate) fn message(answer: &Answer) -> Message {
     let done = Status::Done as u64;
     match *answer {
@@ -321,7 +321,7 @@ pub(crate) fn refusal(status: Status) -> Message {
     Message::with_words(request::ANSWER, &[status as u64])
 }
 
-/// Which server, as the tables of resources name it.
+/// The type by which the tables of resources name server `index`.
 pub(crate) fn server_index(index: usize) -> ServerIndex {
     index as ServerIndex
 }

@@ -10,7 +10,7 @@ use root::spaces::Spaces;
 use root::thread_numbers::{ServerIndex, ThreadName, ThreadNumbers};
 use x2::ThreadId;
 
-/// Everything that root can give.
+/// The free resources of the machine, which root gives to servers.
 pub(crate) struct Resources {
     pub(crate) frames: Frames,
     pub(crate) numbers: ThreadNumbers,
@@ -35,7 +35,7 @@ impl Resources {
         self.forget_thread(thread);
     }
 
-    /// A thread has been ended.
+    /// Frees the number of a thread that has been deleted.
     pub(crate) fn forget_thread(&mut self, thread: ThreadName) {
         self.numbers.free(thread);
         self.lines.retain(|&(_, handler)| handler != thread);

@@ -27,7 +27,7 @@ use x2::{ErrorCode, Fpage, Rights, ThreadId};
 const UTCB_AREA: u64 = 0x7ffe_0000_0000;
 /// Pages of the first thread's stack.
 const STACK_PAGES: u64 = 16;
-/// Where it lies; the page below is never mapped.
+/// Address of the first thread's stack; the page below is never mapped.
 const STACK: u64 = 0x7ffd_0000_0000;
 /// A server that dies oftener than this is not started again: it would only die once more.
 const MOST_RESTARTS: u32 = 5;
@@ -35,9 +35,9 @@ const MOST_RESTARTS: u32 = 5;
 /// Where a server is between its start and its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It has nothing.
+    /// No memory, thread or address space: the server has ended or was never started.
     Down,
-    /// It gets its program; none of its threads runs.
+    /// Its program is being loaded; none of its threads runs yet.
     Starting,
     /// It runs.
     Up,
@@ -60,18 +60,18 @@ pub(crate) struct Server {
     pub(crate) dma: DeviceMemory,
     pub(crate) threads: Quota,
     pub(crate) spaces: Quota,
-    /// Which thread has each place in its UTCB area.
+    /// The thread that has each place in the server's UTCB area.
     utcbs: Vec<Option<ThreadName>>,
     pub(crate) state: State,
-    /// How many jobs work for it now.
+    /// How many unfinished jobs work for the server.
     pub(crate) jobs: u32,
-    /// Its first thread, while it runs.
+    /// The server's first thread, while it runs.
     pub(crate) first: Option<ThreadId>,
-    /// The thread that answers to its name.
+    /// The thread that clients get when they look up the server's name.
     pub(crate) registered: Option<ThreadId>,
-    /// How often it has been started again.
+    /// How often root has started the server again.
     pub(crate) restarts: u32,
-    /// Why it has ended last.
+    /// Why the server has ended the last time.
     pub(crate) end: Option<End>,
 }
 
@@ -113,7 +113,7 @@ impl Server {
         }
     }
 
-    /// Whether it will run, or does.
+    /// Whether the server runs or is going to be started.
     pub(crate) fn is_expected(&self) -> bool {
         match self.state {
             State::Down => false,
@@ -122,7 +122,7 @@ impl Server {
         }
     }
 
-    /// Whether it is started again when it has ended.
+    /// Whether root starts the server again after it has ended.
     pub(crate) fn will_restart(&self) -> bool {
         self.configuration.restart && self.restarts < MOST_RESTARTS
     }

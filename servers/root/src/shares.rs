@@ -14,7 +14,7 @@ use x2::{Rights, ThreadId};
 
 /// The owner of the frames that servers share: not a server.
 const SHARED: ServerIndex = ServerIndex::MAX;
-/// Most shares that one server can make.
+/// The most areas that one server can share with others.
 const MOST_SHARES: usize = 16;
 
 /// All shares.
@@ -28,7 +28,7 @@ struct Share {
     /// The server that made it, and the partner, each as long as it lives.
     sides: [Option<ServerIndex>; 2],
     block: Range<u64>,
-    /// The block is cleared: the partner may have it.
+    /// Whether the block has been cleared, so that the partner may map it.
     published: bool,
 }
 

@@ -25,7 +25,7 @@ impl SpaceName {
     }
 }
 
-/// There is no room for more.
+/// There is no memory for another space or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
@@ -48,7 +48,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// Where its UTCBs lie.
+    /// Where the UTCBs of the space's threads lie.
     pub fn utcb_area(&self) -> u64 {
         self.utcb_area
     }
@@ -58,12 +58,12 @@ impl Space {
         self.threads[0]
     }
 
-    /// All its threads, when it is no more.
+    /// All threads of a space that has ended.
     pub fn into_threads(self) -> Vec<ThreadName> {
         self.threads
     }
 
-    /// All its threads.
+    /// All threads of the space.
     pub fn threads(&self) -> &[ThreadName] {
         &self.threads
     }
@@ -103,7 +103,7 @@ impl Spaces {
         threads.push(first);
         if self.free.is_empty() {
             self.places.try_reserve(1).map_err(|_| Exhausted)?;
-            // `remove` finds room for every place that exists.
+            // `free` gets room for every place, so that `remove` needs no memory.
             self.free.try_reserve(self.places.len() + 1).map_err(|_| Exhausted)?;
             self.places.push(Place::default());
             self.free.push(self.places.len() as u32 - 1);
@@ -115,7 +115,7 @@ impl Spaces {
         Ok(SpaceName { place, generation: entry.generation })
     }
 
-    /// `owner`'s space of this name.
+    /// Finds the space of this name among those that `owner` made.
     pub fn find(&self, owner: ServerIndex, name: SpaceName) -> Option<&Space> {
         let place = self.places.get(name.place as usize)?;
         place.space.as_ref().filter(|space| place.generation == name.generation && space.owner == owner)

@@ -106,7 +106,7 @@ impl ThreadNumbers {
         let index = name.number - self.first;
         let entry = &mut self.entries[index as usize];
         (entry.owner, entry.space) = (None, None);
-        // `allocate` keeps room for every number that exists.
+        // `allocate` has reserved room for every number, so that this needs no memory.
         self.free.push_back(index);
         true
     }

@@ -23,7 +23,7 @@ use macadamia_sync::{SpinGuard, SpinLock};
 use x2::control::{MAX_PRIORITY, UNCHANGED};
 use x2::{ErrorCode, ThreadId};
 
-/// Processors at most.
+/// The most processors that root serves.
 const PROCESSORS: usize = 64;
 /// Thread numbers below the first that root gives away: those of the initial servers.
 const INITIAL_THREADS: u32 = 8;
@@ -36,7 +36,7 @@ const SHORT: u64 = 256 << 10;
 /// run.
 const PATIENCE: u32 = 1000;
 
-/// What root knows and has.
+/// What root knows of the servers and of the resources.
 static SYSTEM: SpinLock<Option<System>> = SpinLock::new(None);
 /// The piece that each back does. The front writes it while the back waits for it, so the two never
 /// meet.
@@ -88,7 +88,7 @@ fn number(index: usize) -> ThreadId {
     ThreadId::global(first + index as u32, 1).expect("a version that is not 0 makes a global id")
 }
 
-/// The fronts, by their processors.
+/// The request threads, by their processors.
 pub(crate) fn fronts() -> Vec<ThreadId> {
     (0..processors()).map(front_of).collect()
 }
@@ -136,7 +136,7 @@ fn create(processor: usize, id: ThreadId, stack: usize, main: fn() -> !) {
     unsafe { thread::start(id, main as *const () as u64, sp) }.expect("a thread of root's");
 }
 
-/// The front of the processor on which it begins.
+/// The request thread of a processor.
 fn front() -> ! {
     let mut front = Front::new(utcb::processor_number() as usize);
     let mut received = ipc::wait();
@@ -151,7 +151,7 @@ fn front() -> ! {
     }
 }
 
-/// The back of the processor on which it begins.
+/// The background worker of a processor.
 fn back() -> ! {
     let processor = utcb::processor_number() as usize;
     let front = front_of(processor);
@@ -163,7 +163,7 @@ fn back() -> ! {
     }
 }
 
-/// How a piece went, in a word.
+/// The result of a piece of work, packed into a message word.
 fn encode(result: piece::Result) -> u64 {
     match result {
         Ok(()) => DONE,
@@ -180,9 +180,9 @@ fn decode(word: u64) -> piece::Result {
 struct Front {
     processor: usize,
     back: ThreadId,
-    /// Whether the back waits for a piece.
+    /// Whether the background worker waits for a piece of work.
     is_idle: bool,
-    /// The job that the back works on.
+    /// The job that the background worker carries out now.
     current: Option<Job>,
     /// The jobs that the back works on in turn, each with its next piece.
     queue: VecDeque<(Job, Piece)>,

@@ -10,7 +10,7 @@ pub type Memory<'a> = Pool<'a, 64, 12>;
 
 const PAGE: u64 = 4096;
 
-/// An initial server's loaded image and its owner.
+/// The memory of an initial server's program, and the thread that owns it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Image {
     /// First address.

@@ -10,7 +10,7 @@ use x2::kip as layout;
 
 /// Enough for the descriptors of any machine: each changes two paths of at most 52 nodes.
 const INITIAL_NODES: usize = 4096;
-/// A path for each of 100 separate port ranges.
+/// Nodes for the port pool: a path down the tree for each of 100 separate ranges.
 const PORT_NODES: usize = 16 * 100;
 /// One node for so many pages of memory: enough unless owners alternate every few pages all over
 /// it.
@@ -40,15 +40,15 @@ impl<const N: usize> Table<N> {
 static MEMORY_NODES: Table<INITIAL_NODES> = Table::new();
 static IO_NODES: Table<PORT_NODES> = Table::new();
 
-/// The table in which the memory pool begins.
+/// The table of nodes with which the memory pool begins.
 pub(crate) fn initial_memory() -> &'static mut [Node] {
-    // SAFETY: claimed: this is the only reference, for ever.
+    // SAFETY: `claim` succeeds only once, so that this is the only reference.
     unsafe { &mut *MEMORY_NODES.claim() }
 }
 
-/// The table of the port pool.
+/// The table of nodes of the port pool.
 pub(crate) fn ports() -> &'static mut [Node] {
-    // SAFETY: claimed: this is the only reference, for ever.
+    // SAFETY: `claim` succeeds only once, so that this is the only reference.
     unsafe { &mut *IO_NODES.claim() }
 }
 
@@ -78,7 +78,7 @@ pub(crate) fn enlarge(mut memory: Memory<'static>) -> Memory<'static> {
 
 /// Reads the boot info, if there is one.
 pub(crate) fn with_boot_info<R>(read: impl FnOnce(BootInfo<'_>) -> R) -> Option<R> {
-    /// More than any loader writes.
+    /// More bytes of boot info than any loader writes.
     const LARGEST: u64 = 1 << 20;
     let address = kip().word(layout::BOOT_INFO);
     if address == 0 || !address.is_multiple_of(8) || address >= 1 << 47 {

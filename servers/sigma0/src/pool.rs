@@ -16,18 +16,18 @@
 
 use x2::ThreadId;
 
-/// What a unit is and which thread has it.
+/// Whether a unit is available, and which thread has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Never given to any thread.
+    /// A unit that is never given to any thread.
     Unavailable,
     /// Free, for every thread, also by a page fault and when any block will do.
     Conventional,
     /// Free, for a thread that asks for exactly this place.
     OnRequest,
-    /// For every thread that asks for exactly this place.
+    /// A unit that every thread gets that asks for exactly this place.
     Shared,
-    /// Given to this thread.
+    /// A unit that was given to this thread.
     Owned(ThreadId),
 }
 
@@ -46,7 +46,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// A node for a new table.
+    /// The node with which a new table is filled.
     pub const UNUSED: Self = Self { children: [Entry::Leaf(State::Unavailable); 2], largest: [0; 2] };
 }
 
@@ -98,7 +98,7 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         }
     }
 
-    /// The same pool in a larger table.
+    /// Moves the pool into a larger table.
     pub fn moved_to<'b>(self, nodes: &'b mut [Node]) -> Pool<'b, TOP, UNIT> {
         let used = self.fresh as usize;
         nodes[..used].copy_from_slice(&self.nodes[..used]);
@@ -107,7 +107,7 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         Pool { nodes, unused: self.unused, fresh: self.fresh, available, root: self.root, way: Way::NONE }
     }
 
-    /// Nodes left in the table.
+    /// How many nodes of the table are unused.
     pub fn available_nodes(&self) -> u32 {
         self.available
     }
@@ -368,7 +368,7 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         }
     }
 
-    /// A node whose children are both `entry`.
+    /// Allocates a node whose children are both `entry`.
     fn allocate(&mut self, entry: Entry) -> u32 {
         let index = match self.unused {
             Some(index) => {

@@ -16,7 +16,7 @@ pub enum Clients {
     /// The root task: its first thread, and the threads that it has announced, which count as that
     /// thread.
     Root,
-    /// Every thread, each for itself.
+    /// All threads, each for itself.
     Everybody,
 }
 
@@ -25,16 +25,16 @@ pub enum Clients {
 pub enum Answer {
     /// A map item with this fpage, at its own address, after its memory attributes have been set.
     Map {
-        /// The fpage with the rights given.
+        /// The memory that was asked for, with the rights that the thread gets.
         fpage: Fpage,
-        /// Attributes, 0 = default.
+        /// Memory attributes, 0 for the default.
         attributes: u64,
     },
     /// A grant item with this fpage, at its own address: memory that becomes the kernel's.
     Grant(Fpage),
-    /// A map item with nilpage.
+    /// A map item with nilpage: the request is refused.
     Refused,
-    /// An empty message.
+    /// An empty message: the request is carried out.
     Done,
 }
 
@@ -53,7 +53,7 @@ pub mod extended {
 /// it: 4 MiB.
 const RECOMMENDED: u32 = 22;
 
-/// Threads that root can announce.
+/// The most threads that root can announce.
 pub const MAX_ANNOUNCED: usize = 128;
 
 /// sigma0's whole state.
@@ -99,7 +99,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// In whose name `from` is served, if it is.
+    /// The thread to which memory given to `from` belongs; none if `from` is not served.
     fn client(&self, from: ThreadId) -> Option<ThreadId> {
         if from == self.root || !from.is_nil() && self.announced.contains(&from) {
             Some(self.root)

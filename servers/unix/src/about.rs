@@ -8,7 +8,7 @@ use l4::kip;
 use l4::x2::kip::MemoryKind;
 use rt::root::servers;
 
-/// The version of everything here.
+/// The version of the servers and the kernel, which are built together.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Lines of a name, a tabulator and a value. `bounce`: how system calls are delivered; `heap`:
@@ -46,11 +46,11 @@ pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
 /// The moments of the start, in microseconds since the kernel's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
-    /// This server began.
+    /// When the Unix server began.
     pub(crate) begun: u64,
-    /// The console's driver was found.
+    /// When the driver of the console was found.
     pub(crate) console: u64,
-    /// The file systems are there.
+    /// When the file systems were mounted.
     pub(crate) files: u64,
 }
 

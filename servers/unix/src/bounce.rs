@@ -16,7 +16,7 @@ use l4::x2::extension::{FORWARD, SystemCallMode};
 use l4::x2::{ThreadId, utcb};
 use mach::Machine;
 use mach::machine::Frame;
-use machine::L4Machine;
+use mach_l4::L4Machine;
 use unix::thread::Task;
 use unix::{Error, Result};
 
@@ -24,16 +24,16 @@ use unix::{Error, Result};
 const ADDRESS: u64 = 0x7fff_8000_1000;
 /// The instruction that hands a call on: UD2.
 const HAND_ON: [u8; 2] = [0x0f, 0x0b];
-/// Bytes of the library that matter.
+/// How many bytes of the page the library uses.
 const SIZE: usize = 64;
 /// Where a thread finds its ids, from its GS base: its user-defined handle.
 const IDS: usize = (utcb::USER_DEFINED_HANDLE - utcb::SELF_POINTER) as usize * 8;
 
-/// The library's page.
+/// The page with the emulation library, which is mapped into every program.
 pub(crate) struct Library(Frame);
 
 impl Library {
-    /// Makes the page. `ENOMEM`.
+    /// Makes the page of the emulation library. `ENOMEM`.
     pub(crate) fn new(machine: &L4Machine) -> Result<Library> {
         let frame = machine.allocate_frames(0).ok_or(Error::ENOMEM)?;
         machine.zero_frame(frame);
@@ -54,7 +54,7 @@ impl Library {
     }
 }
 
-/// Tells a thread that does not run its ids.
+/// Writes process and thread id where the library of a stopped thread reads them: into its UTCB.
 #[allow(unsafe_code, reason = "one word of the thread's changes, which its program may change itself")]
 pub(crate) fn set_ids(thread: ThreadId, pid: u32, tid: u32) {
     let handle = u64::from(pid) | u64::from(tid) << 32;

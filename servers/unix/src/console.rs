@@ -9,7 +9,7 @@ use unix::poll::{Readiness, until_ready};
 use unix::tty::{Terminal, WindowSize};
 use unix::{Environment, NotDone};
 
-/// Bytes shown in one go.
+/// The most bytes sent to the driver in one step.
 const PIECE: usize = 480;
 
 /// Shows what programs write to `terminal`, for ever.
@@ -69,7 +69,7 @@ pub async fn listen<M: Machine, D: Driver<M>>(
     }
 }
 
-/// Gives `terminal` all of `bytes`, waiting for room.
+/// Passes all of `bytes` to the line discipline of `terminal`, waiting for room.
 async fn receive(terminal: &Terminal, bytes: &[u8], environment: &dyn Environment) {
     let mut done = 0;
     while done < bytes.len() {

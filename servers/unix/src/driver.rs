@@ -11,7 +11,7 @@ use core::fmt;
 use core::future::Future;
 use core::time::Duration;
 use mach::Machine;
-use machine::{L4Machine, UserThread};
+use mach_l4::{L4Machine, UserThread};
 use rt::executor::TaskHome;
 use rt::heap::{Extent, Keeping};
 use unix::Result;
@@ -32,14 +32,14 @@ const CRITICAL_PART: usize = 8;
 pub(crate) struct L4Driver {
     machine: L4Machine,
     port: Arc<Port>,
-    /// The server's heap, and its bytes at the start.
+    /// The server's heap, and its size in bytes when the server began.
     heap: &'static Keeping,
     first_heap: usize,
-    /// Whether the log is kept from the console.
+    /// Whether log messages are not printed on the console.
     quiet: bool,
     /// The emulation library, in bounce mode.
     library: Option<Library>,
-    /// What programs find where there are several processors.
+    /// The code for `getcpu` that programs find when there are several processors.
     shared_object: Option<SharedObject>,
 }
 
@@ -65,7 +65,7 @@ impl L4Driver {
     }
 
     /// Runs a task that serves the system as a whole. `ENOMEM`.
-    pub(crate) fn run_beside(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()> {
+    pub(crate) fn spawn_system_task(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         self.machine.spawn(WORKER, task).map(drop).map_err(context_error)
     }
 }
@@ -135,7 +135,7 @@ impl Driver<L4Machine> for L4Driver {
 
     fn end(&self, how: End) -> Result<()> {
         let port = self.port.clone();
-        self.run_beside(async move {
+        self.spawn_system_task(async move {
             port.drain().await;
             match how {
                 End::Restart => crate::restart(),

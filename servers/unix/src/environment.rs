@@ -4,7 +4,7 @@ use crate::processor;
 use alloc::boxed::Box;
 use core::time::Duration;
 use mach::Machine;
-use machine::L4Machine;
+use mach_l4::L4Machine;
 use unix::sync::SpinLock;
 use unix::{BoxFuture, Environment, Timestamp};
 use unix_server::random::Random;
@@ -41,7 +41,7 @@ impl Environment for L4Environment {
 
     fn fill_random(&self, bytes: &mut [u8]) {
         let mut random = self.random.lock();
-        // No program knows exactly when each request comes.
+        // The time of a request adds randomness: no program knows it exactly.
         random.stir([processor::time_stamp(), bytes.len() as u64, 0]);
         random.fill(bytes);
     }

@@ -22,7 +22,7 @@ use driver::L4Driver;
 use environment::L4Environment;
 use l4::thread::system_clock;
 use mach::vm::Vm;
-use machine::{Configuration, L4Machine};
+use mach_l4::{Configuration, L4Machine};
 use port::{Port, PortEvents};
 use report::{Failure, say};
 use rt::root::{self, End};
@@ -37,7 +37,7 @@ use unix_server::{Driver, Server, console as terminal_console};
 // The worker's stack: tasks are made on it before they move to the heap.
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
 
-// What is needed before root has given memory.
+// The heap that is used before root has given memory.
 rt::heap!(1 << 20, grow = grow_heap, borrowing = own_heap);
 
 /// Where there is room for the archive: far from the frames and the heap.
@@ -99,7 +99,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let processor = processor::describe(about::processors(), machine.extended_state_size());
     let driver =
         L4Driver::new(machine.clone(), port.clone(), own_heap, &options).map_err(|_| Failure::NoMemory)?;
-    // For as long as the server runs.
+    // The lender exists as long as the server.
     let lender = Box::leak(Box::new(machine.lender()));
     let borrowed = machine.frame_bytes() / 3 * BORROWED_THIRDS;
     own_heap.borrow_from(lender, borrowed as usize);
@@ -147,19 +147,19 @@ async fn live(
         driver.show(greeting.as_bytes()).await;
     }
     let (terminal, showing) = (started.terminal.clone(), server.clone());
-    driver.run_beside(async move { terminal_console::show(terminal, showing.driver()).await })?;
+    driver.spawn_system_task(async move { terminal_console::show(terminal, showing.driver()).await })?;
     let (terminal, listening) = (started.terminal.clone(), server.clone());
     let commands = options.commands;
-    driver.run_beside(async move {
+    driver.spawn_system_task(async move {
         terminal_console::listen(terminal, listening.driver(), &*clock, commands).await
     })?;
     let system = started.system.clone();
-    driver.run_beside(async move {
+    driver.spawn_system_task(async move {
         system.timers.drive(&*environment, &system.processes).await;
     })?;
-    driver.run_beside(vm.page_out_daemon())?;
+    driver.spawn_system_task(vm.page_out_daemon())?;
     let (system, clock) = (started.system.clone(), started.system.environment.clone());
-    driver.run_beside(async move {
+    driver.spawn_system_task(async move {
         loop {
             clock.sleep_until(clock.monotonic() + TIME_CHECK).await;
             system.look_around();
@@ -178,10 +178,9 @@ async fn live(
     Ok(status)
 }
 
-/// Ends the whole system.
+/// Powers the machine off, with this status for the emulator.
 pub(crate) fn end(status: u8) -> ! {
-    // On the console, where the whole status can be read, however few bits the emulator's exit
-    // status has.
+    // Print the whole status on the console, because the emulator's exit status has few bits.
     say(format_args!("guest: status {status}"));
     // An emulator's own exit status cannot hold a larger number; the line above has the whole one.
     let refused = root::end_system(End::PowerOff(status.min(LARGEST_STATUS)));

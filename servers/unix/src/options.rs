@@ -11,26 +11,26 @@ use alloc::vec::Vec;
 /// How system calls of programs are delivered (docs/src/architecture.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// As a message of the kernel.
+    /// The kernel sends the Unix server an exception message for each call.
     #[default]
     Exception,
     /// To the emulation library in the program's own address space.
     Bounce,
 }
 
-/// What the server is told at its start.
+/// The Unix server's options, from its arguments in the boot configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How system calls are delivered.
+    /// How system calls reach the server.
     pub mode: Mode,
     /// On how many processors the server works, the first ones; on all if there are not so many, or
     /// none is said.
     pub workers: Option<usize>,
     /// Whether system calls are written to the log.
     pub trace: bool,
-    /// Whether the log is kept from the console.
+    /// Whether log messages are not printed on the console.
     pub quiet: bool,
-    /// Whether the console says first what has been started.
+    /// Whether the console shows a greeting when the system starts.
     pub greet: bool,
     /// Whether the console's line carries commands in addition to what is typed
     /// ([`crate::console::listen`]).
@@ -43,7 +43,7 @@ pub struct Options {
     pub command: Vec<Vec<u8>>,
 }
 
-/// A word that is not understood.
+/// An argument that is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown(pub String);
 

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use console::client::{self, Input, Output};
 use core::fmt::Write;
 use mach::machine::UserMessage;
-use machine::{OtherMessage, Others};
+use mach_l4::{OtherMessage, Others};
 use rt::root::{Console, Status};
 use unix::NotDone;
 use unix::poll::{PollQueue, Readiness, until_ready};
@@ -14,16 +14,16 @@ use unix::sync::SpinLock;
 
 /// The server that drives the console.
 const NAME: &str = "console";
-/// Where the memory lies that is shared with it.
+/// Where the memory shared with the driver is mapped.
 const AREA: u64 = 0x0500_0000_0000;
 /// The notification bit by which the driver says that a ring has changed; bit 0 is the executor's.
 const NEWS: u64 = 2;
 
 /// The console's driver, and the tasks that wait for it.
 pub(crate) struct Port {
-    /// None: there is no driver.
+    /// The ends of the rings shared with the driver; none if there is no driver.
     ends: Option<(SpinLock<Output>, SpinLock<Input>)>,
-    /// The tasks that wait for input or for room.
+    /// The tasks that wait for input or for room for output.
     queue: PollQueue,
 }
 
@@ -41,7 +41,7 @@ impl Port {
         Arc::new(Port { ends, queue: PollQueue::new() })
     }
 
-    /// Sends all of `bytes`.
+    /// Writes all of `bytes` to the serial port, waiting for room.
     pub(crate) async fn write(&self, bytes: &[u8]) {
         let Some((output, _)) = &self.ends else { return print(bytes) };
         let mut done = 0;
@@ -59,7 +59,7 @@ impl Port {
         }
     }
 
-    /// Waits until everything that was written has left.
+    /// Waits until the port has sent everything that was written.
     pub(crate) async fn drain(&self) {
         let Some((output, _)) = &self.ends else { return };
         let drained = self.until(Readiness::WRITE, || {
@@ -93,7 +93,7 @@ pub(crate) struct PortEvents(pub(crate) Arc<Port>);
 
 impl Others for PortEvents {
     fn message(&mut self, _message: OtherMessage) -> Option<UserMessage> {
-        // This server answers requests of its programs only.
+        // An unexpected request gets no answer: this server serves its own programs only.
         None
     }
 

@@ -1,4 +1,4 @@
-//! What programs are told of the processor.
+//! What Linux programs are told about the processor.
 
 use abi_linux::Processor;
 use alloc::string::String;

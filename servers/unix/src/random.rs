@@ -48,7 +48,7 @@ impl Random {
         Random { key: [0; 8] }
     }
 
-    /// Mixes something unpredictable in.
+    /// Mixes unpredictable values into the state.
     pub fn stir(&mut self, entropy: [u64; 3]) {
         let [a, b, c] = entropy;
         let half = |word: u64| [word as u32, (word >> 32) as u32];

@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 use core::fmt::{self, Write};
-use machine::StartError;
+use mach_l4::StartError;
 use rt::root::{Console, Status};
 
 /// Prints a line in one go, so that no other server's text comes in between.
@@ -11,20 +11,20 @@ pub(crate) fn say(line: fmt::Arguments<'_>) {
     let _ = Console.write_str(&alloc::format!("{line}\n"));
 }
 
-/// Why there is no system.
+/// Why the Unix server could not start.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// Root has not said what the server is to do.
     NoStartPage,
-    /// This argument is not understood.
+    /// This argument of the server is not understood.
     Argument(String),
     /// There is no root file system.
     NoImage(Status),
-    /// Root does not say how much memory there is.
+    /// Root did not answer how much memory the server may have.
     NoMemoryFromRoot(Status),
-    /// There is no machine.
+    /// The machine library could not start.
     Machine(StartError),
-    /// Memory is short.
+    /// There is too little memory.
     NoMemory,
 }
 

@@ -16,7 +16,7 @@ use unix::{Error, Result};
 
 /// What the server needs of the system below it, in addition to [`Machine`].
 pub trait Driver<M: Machine>: Send + Sync + 'static {
-    /// Names a task.
+    /// What identifies a spawned task.
     type Task;
 
     /// Puts what every program finds in its address space into a new one. `ENOMEM`.
@@ -47,7 +47,7 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
 
-    /// How short the server's own memory is.
+    /// How short the Unix server is of memory for itself.
     fn shortage(&self) -> Shortage {
         Shortage::None
     }
@@ -90,9 +90,9 @@ pub struct Server<M: Machine, D: Driver<M>> {
     me: Weak<Server<M, D>>,
     pub(crate) linux: Linux<M>,
     pub(crate) driver: D,
-    /// Whether system calls are written to the log.
+    /// Whether each system call is written to the log.
     pub(crate) trace: bool,
-    /// What was logged last, for programs.
+    /// The newest messages of the log, which programs read as `/dev/kmsg`.
     pub(crate) log: Arc<Log>,
 }
 

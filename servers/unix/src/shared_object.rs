@@ -10,7 +10,7 @@ use core::arch::naked_asm;
 use l4::x2::utcb;
 use mach::Machine;
 use mach::machine::{Frame, PAGE_SHIFT, PhysicalPage, PmapChange, Protection};
-use machine::L4Machine;
+use mach_l4::L4Machine;
 use unix::memory::Memory;
 use unix::{Error, Result};
 
@@ -19,14 +19,14 @@ pub(crate) const ADDRESS: u64 = 0x7fff_8000_2000;
 
 /// Where a thread finds its processor's number, from its GS base.
 const NUMBER: usize = (utcb::PROCESSOR_NUMBER - utcb::SELF_POINTER) as usize * 8;
-/// Bytes of the code that matter.
+/// How many bytes of the code are copied into the page.
 const CODE_SIZE: usize = 32;
 const NAMES: &[u8] = b"\0__vdso_getcpu\0linux-vdso.so.1\0LINUX_2.6\0";
 const FUNCTION_NAME: u32 = 1;
 const OBJECT_NAME: u32 = 15;
 const VERSION_NAME: u32 = 31;
 
-// Where the parts lie in the page.
+// Offsets in the page of the shared object's parts.
 const PROGRAM_HEADERS: usize = 64;
 const DYNAMIC: usize = PROGRAM_HEADERS + 2 * 56;
 const HASH: usize = DYNAMIC + 10 * 16;
@@ -41,7 +41,7 @@ const SIZE: usize = CODE + CODE_SIZE;
 pub(crate) struct SharedObject(Frame);
 
 impl SharedObject {
-    /// Makes the page. `ENOMEM`.
+    /// Makes the page with the shared object. `ENOMEM`.
     pub(crate) fn new(machine: &L4Machine) -> Result<SharedObject> {
         let frame = machine.allocate_frames(0).ok_or(Error::ENOMEM)?;
         machine.zero_frame(frame);
@@ -49,7 +49,7 @@ impl SharedObject {
         Ok(SharedObject(frame))
     }
 
-    /// Maps it into a program's memory. `ENOMEM`.
+    /// Maps the shared object into a program's memory. `ENOMEM`.
     pub(crate) fn install(&self, machine: &L4Machine, memory: &Memory<L4Machine>) -> Result<()> {
         install(machine, memory, ADDRESS, self.0)
     }
@@ -133,7 +133,7 @@ fn code() -> &'static [u8] {
     }
 }
 
-/// `int getcpu(unsigned *processor, unsigned *node)`, which is only copied.
+/// `int getcpu(unsigned *processor, unsigned *node)`; its code is only copied, never called here.
 #[unsafe(naked)]
 #[allow(unsafe_code, reason = "code of programs")]
 extern "C" fn getcpu() -> ! {

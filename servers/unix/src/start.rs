@@ -22,7 +22,7 @@ use unix::tty::{Ptys, Terminal};
 use unix::vfs::{At, Caller, DeviceNumber, FileType, Mode, MountFlags, OpenFlags, Vfs};
 use unix::{Bytes, Environment, Error, Result};
 
-/// A program to be run.
+/// A program to run, with its arguments and environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
     /// Its name or path, and its arguments.
@@ -31,7 +31,7 @@ pub struct Command {
     pub environment: Vec<Vec<u8>>,
 }
 
-/// What a system is made of.
+/// The parts that a Unix system is made of.
 pub struct Parts<M: Machine> {
     /// Memory.
     pub vm: Arc<Vm<M>>,
@@ -39,13 +39,13 @@ pub struct Parts<M: Machine> {
     pub environment: Arc<dyn Environment>,
     /// The root file system, as a cpio archive.
     pub archive: Arc<dyn AsRef<[u8]> + Send + Sync>,
-    /// Addresses that programs may use.
+    /// The range of addresses in which programs may have memory.
     pub layout: Layout,
-    /// How much it can keep.
+    /// How many processes, threads and files the system can have.
     pub capacity: Capacity,
 }
 
-/// A system without programs, ready for the first one.
+/// A Unix system without processes, ready for the first one.
 pub struct Started<M: Machine> {
     /// The system.
     pub system: Arc<System<M>>,
@@ -59,9 +59,9 @@ pub struct Started<M: Machine> {
 const LEAST_FILES: u64 = 1 << 16;
 /// The number of /dev/kmsg.
 const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
-/// The number of the console as a serial line.
+/// The device number of the console as a serial line.
 const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
-/// The path of this device's node.
+/// The path of the serial line's device node.
 const LINE_PATH: &[u8] = b"/dev/ttyS0";
 /// Exit statuses of a command that is not there, and of one that cannot be executed, as shells have
 /// them.
@@ -186,7 +186,7 @@ fn complete(command: &mut Command) {
     }
 }
 
-/// The status of a child that ended so.
+/// The exit status by which a shell would report how the child ended.
 fn status_of(event: ChildEvent) -> u8 {
     match event {
         ChildEvent::Exited(status) => status,

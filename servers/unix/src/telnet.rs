@@ -1,7 +1,7 @@
 //! Commands on the console's line, as in Telnet (RFC 854): the size of the window (RFC 1073) and
 //! breaks. The emulated machine's serial port has nothing else that could tell them.
 
-/// The byte before a command; twice it stands for itself.
+/// Telnet's IAC, the byte before a command; two of them are a data byte of this value.
 const COMMAND: u8 = 255;
 const SUBNEGOTIATION: u8 = 250;
 const BREAK: u8 = 243;
@@ -12,12 +12,12 @@ const WINDOW_SIZE: u8 = 31;
 /// Bytes of the longest subnegotiation that is understood, its option included.
 const LONGEST: usize = 5;
 
-/// What has come on the line.
+/// What the bytes of the line mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// A byte that was typed.
+    /// A byte that the user typed.
     Typed(u8),
-    /// The window has this size now.
+    /// The user's window has this size now.
     Window {
         /// Lines.
         rows: u16,
@@ -76,7 +76,7 @@ impl Decoder {
         input
     }
 
-    /// What the subnegotiation that has ended means.
+    /// What a complete subnegotiation means.
     fn said(&self) -> Option<Input> {
         let [WINDOW_SIZE, a, b, c, d] = self.said else { return None };
         let (rows, columns) = (u16::from_be_bytes([c, d]), u16::from_be_bytes([a, b]));

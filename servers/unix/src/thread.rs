@@ -2,14 +2,13 @@
 
 use crate::Driver;
 use crate::server::Server;
-use abi_linux::{Attempt, Next, Registers, Transfer};
+use abi_linux::{Decoded, Next, Registers};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
 use mach::Machine;
-use mach::machine::{AtOnce, Event, ExecutionContext, Protection, Resume, SystemCall};
+use mach::machine::{Event, ExecutionContext, NonblockingHandler, Protection, Resume, SystemCall};
 use mach::thread::Exception;
 use mach::vm::VmMap;
-use unix::sync::SpinLock;
 use unix::thread::Thread;
 
 /// Serves, without the thread's task, page faults for which the memory system has all that it
@@ -17,42 +16,32 @@ use unix::thread::Thread;
 struct Quick<M: Machine, D: Driver<M>> {
     map: Arc<VmMap<M>>,
     server: Weak<Server<M, D>>,
-    /// Its thread of the machine keeps this.
+    /// The Unix thread; the machine's thread keeps it alive.
     thread: Weak<Thread<M>>,
     decoded: Arc<Decoded<M>>,
 }
 
-/// What is known of the system call that a thread's next event is, if the call was tried without
-/// blocking. The next event, whatever it is, empties this.
-type Decoded<M> = SpinLock<Option<Box<Transfer<M>>>>;
-
-impl<M: Machine, D: Driver<M>> AtOnce for Quick<M, D> {
+impl<M: Machine, D: Driver<M>> NonblockingHandler for Quick<M, D> {
     #[inline]
     fn fault(&self, address: u64, access: Protection) -> bool {
-        AtOnce::fault(&*self.map, address, access)
+        NonblockingHandler::fault(&*self.map, address, access)
     }
 
     #[inline]
     fn call(&self, call: &SystemCall) -> Option<u64> {
         let server = self.server.upgrade()?;
-        // A trace is to show every call.
+        // With the option `trace` each call goes to the log.
         if server.trace {
             return None;
         }
-        match server.linux.call_at_once(&self.thread.upgrade()?, call) {
-            Attempt::Done(value) => Some(value),
-            Attempt::No(decoded) => {
-                *self.decoded.lock() = decoded;
-                None
-            }
-        }
+        server.linux.try_call(&self.thread.upgrade()?, call, &self.decoded)
     }
 }
 
 impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves `thread` from now on, `next` being what it does first, until it has ended.
     pub(crate) async fn run(self: Arc<Self>, mut thread: Arc<Thread<M>>, mut next: Next<M>) {
-        let decoded = Arc::new(SpinLock::new(None));
+        let decoded = Arc::new(Decoded::default());
         if !matches!(next, Next::RunNew(..)) {
             self.begin(&thread, &decoded);
         }
@@ -69,34 +58,29 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
                 Next::Ended => return,
             };
             let event = thread.machine_thread().run(resume).await;
-            let decoded = decoded.lock().take();
-            next = self.serve(&thread, event, decoded).await;
+            next = self.serve(&thread, event, &decoded).await;
         }
     }
 
-    /// Before `thread` runs for the first time.
+    /// Prepares a new thread before it runs for the first time.
     fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>, decoded: &Arc<Decoded<M>>) {
         let machine_thread = thread.machine_thread();
         self.driver.identify(machine_thread, thread.pid(), thread.tid());
         let map = thread.task().map().clone();
         let (server, thread, decoded) = (Arc::downgrade(self), Arc::downgrade(thread), decoded.clone());
-        machine_thread.serve_at_once(Arc::new(Quick { map, server, thread, decoded }));
+        machine_thread.set_handler(Arc::new(Quick { map, server, thread, decoded }));
     }
 
-    /// What the thread does after this event.
-    async fn serve(
-        &self,
-        thread: &Arc<Thread<M>>,
-        event: Event,
-        decoded: Option<Box<Transfer<M>>>,
-    ) -> Next<M> {
+    /// Handles an event of the thread, and returns how the thread goes on.
+    async fn serve(&self, thread: &Arc<Thread<M>>, event: Event, decoded: &Decoded<M>) -> Next<M> {
         let tid = thread.tid();
         if let Event::SystemCall(request) = event {
             return match self.trace {
                 false => self.linux.serve_call(thread, request, decoded).await,
-                true => Box::pin(self.serve_traced(thread, request)).await,
+                true => Box::pin(self.serve_traced(thread, request, decoded)).await,
             };
         }
+        decoded.clear();
         thread.system().processes.with(|table| table.enter(tid));
         match event {
             // No message that a program sends itself means anything here.
@@ -109,7 +93,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
                 }
             }
             Event::Exception(exception) => {
-                // Unix answers every exception.
+                // Every exception becomes a signal, so that there is always an answer.
                 let _ = Box::pin(thread.raise(&Exception::of_processor(&exception))).await;
             }
             Event::Ended => thread.lost(),

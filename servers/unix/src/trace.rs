@@ -3,7 +3,7 @@
 
 use crate::Driver;
 use crate::server::Server;
-use abi_linux::Next;
+use abi_linux::{Decoded, Next};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -38,7 +38,12 @@ const SECOND_IS_PATH: &[&str] = &[
 
 impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Serves a call and writes it and its result to the log.
-    pub(crate) async fn serve_traced(&self, thread: &Arc<Thread<M>>, request: SystemCall) -> Next<M> {
+    pub(crate) async fn serve_traced(
+        &self,
+        thread: &Arc<Thread<M>>,
+        request: SystemCall,
+        decoded: &Decoded<M>,
+    ) -> Next<M> {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
         let text = describe(thread, request).await;
         // A call that does not return, or only much later, is shown at its beginning, too.
@@ -46,7 +51,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         if matches!(name, "exit" | "exit_group" | "execve" | "rt_sigreturn" | "wait4" | "pause") {
             self.driver.log(format_args!("[{pid}.{tid}] {text} ..."));
         }
-        let next = self.linux.serve_call(thread, request, None).await;
+        let next = self.linux.serve_call(thread, request, decoded).await;
         match &next {
             Next::Return(value) if *value > u64::MAX - 4095 => {
                 self.driver.log(format_args!("[{pid}.{tid}] {text} = {}", *value as i64));
@@ -70,7 +75,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     }
 }
 
-/// A call with its arguments, paths as text.
+/// The text of a system call with its arguments, paths included.
 async fn describe<M: Machine>(thread: &Arc<Thread<M>>, request: SystemCall) -> String {
     let mut text = String::new();
     let name = abi_linux::name(request.number);

@@ -258,16 +258,16 @@ fn run_typing(
     Run { status, shown, log }
 }
 
-/// Runs `main` to its end; `beside` runs as long, and until nothing more happens in it.
-async fn futures_select<T>(main: impl Future<Output = T>, beside: impl Future<Output = ()>) -> T {
-    let (mut main, mut beside) = (Box::pin(main), Box::pin(beside));
+/// Runs `main` to its end; `other` runs as long, and until nothing more happens in it.
+async fn futures_select<T>(main: impl Future<Output = T>, other: impl Future<Output = ()>) -> T {
+    let (mut main, mut other) = (Box::pin(main), Box::pin(other));
     let done = poll_fn(|cx| {
-        let _ = beside.as_mut().poll(cx);
+        let _ = other.as_mut().poll(cx);
         main.as_mut().poll(cx)
     })
     .await;
     poll_fn(|cx| {
-        let _ = beside.as_mut().poll(cx);
+        let _ = other.as_mut().poll(cx);
         Poll::Ready(())
     })
     .await;

@@ -5,7 +5,7 @@ use crate::layout;
 use l4::ipc::{self, Message};
 use l4::start::Stack;
 use l4::thread::{self, ThreadControl};
-use l4::{kip, utcb};
+use l4::{kip, println, utcb};
 use x2::control::UNCHANGED;
 use x2::{Time, Timeouts};
 
@@ -45,9 +45,16 @@ fn beat() -> ! {
     }
 }
 
-/// Whether the thread answers.
+/// Whether the thread answers. What comes instead is printed.
 pub(crate) fn beats() -> bool {
     let question = Message::with_words(0, &[14]);
-    let answer = ipc::call_timeouts(layout::own_thread(0), question, Timeouts::new(LONG, LONG));
-    answer.is_ok_and(|answer| answer.word(0) == 42)
+    match ipc::call_timeouts(layout::own_thread(0), question, Timeouts::new(LONG, LONG)) {
+        Ok(answer) if answer.words().eq([42]) => return true,
+        Ok(answer) => {
+            println!("# instead of a beat: {:?} from {:?}", answer.tag, answer.from);
+            answer.words().for_each(|word| println!("#   {word:#x}"));
+        }
+        Err(error) => println!("# instead of a beat: {error:?}"),
+    }
+    false
 }

@@ -1,6 +1,6 @@
 //! Which threads there are, and what memory. The program lies at the same addresses in every space.
-//! Attackers can read and execute it, and write only what is theirs: the pool, the records and the
-//! stacks.
+//! Attackers can read it and execute its code. They can write only what is theirs: the records, the
+//! stacks and the pool, which they can also execute.
 
 use crate::kind::{COLUMNS, Kind};
 use core::cell::UnsafeCell;
@@ -191,9 +191,24 @@ pub(crate) fn image() -> Range<u64> {
     (&raw const __program_start) as u64..(&raw const __program_end) as u64
 }
 
+/// Addresses of the program's code, which comes first: whole pages.
+#[cfg(target_os = "none")]
+pub(crate) fn code() -> Range<u64> {
+    unsafe extern "C" {
+        static __text_end: u8;
+    }
+    // The linker script defines it; only its address means something.
+    image().start..((&raw const __text_end) as u64).next_multiple_of(4096)
+}
+
 /// On the host the program is only checked.
 #[cfg(not(target_os = "none"))]
 pub(crate) fn image() -> Range<u64> {
+    0..0
+}
+
+#[cfg(not(target_os = "none"))]
+pub(crate) fn code() -> Range<u64> {
     0..0
 }
 

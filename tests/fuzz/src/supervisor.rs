@@ -131,7 +131,7 @@ impl<'a> Supervisor<'a> {
                     return Some(Message::new(0).map_item(item).tag());
                 }
                 // Now and then it gets a page where it looked for one.
-                if self.random.one_in(2) && address < 1 << 47 {
+                if self.random.one_in(2) && address < 1 << 47 && !layout::image().contains(&address) {
                     let given = Fpage::memory(layout::pool().start, 12).with_rights(Rights::ALL);
                     return Some(Message::new(0).map_item(MapItem::map(given, address & !0xfff)).tag());
                 }
@@ -271,11 +271,19 @@ fn own_page(address: u64, access: Rights) -> Option<MapItem> {
     if layout::pool().contains(&address) {
         return Some(mapped(Region::containing(address, 12), Rights::ALL));
     }
-    let writable = layout::writable().into_iter().find(|range| range.contains(&address));
-    let readable =
-        Some(layout::image()).filter(|image| image.contains(&address) && !access.contains(Rights::WRITE));
-    let rights = if writable.is_some() { Rights::ALL } else { Rights::READ_EXECUTE };
-    let range = writable.or(readable)?;
+    // Not executable but for the code: QEMU is slow where a page that is written holds instructions
+    // that were executed once, and random addresses lead into all of the program.
+    let [stacks, records] = layout::writable();
+    let parts = [
+        (stacks, Rights::READ_WRITE),
+        (records, Rights::READ_WRITE),
+        (layout::code(), Rights::READ_EXECUTE),
+        (layout::image(), Rights::READ),
+    ];
+    let (range, rights) = parts.into_iter().find(|(range, _)| range.contains(&address))?;
+    if !rights.contains(access) {
+        return None;
+    }
     let around = (12..=16).rev().map(|size| Region::containing(address, size));
     let largest = { around }.find(|region| range.start <= region.base && region.last() < range.end);
     largest.map(|region| mapped(region, rights))

@@ -9,8 +9,8 @@ mod report;
 mod system;
 mod tests;
 
+use mach_l4::NoOthers;
 use mach_tests::{code, servant};
-use machine::NoOthers;
 use rt::root;
 
 l4::program!(run, kip = rt::start_page::KIP);

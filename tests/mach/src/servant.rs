@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use mach::machine::{Event, ExecutionContext, Protection, Resume, SystemCall, ThreadState};
 use mach::vm::{Inheritance, MapRequest, Placement, VmMap};
 use mach::{KernError, KernResult, Task, Thread};
-use machine::{L4Machine, UserThread};
+use mach_l4::{L4Machine, UserThread};
 
 use crate::code::{self, command};
 

@@ -11,7 +11,7 @@ use mach::machine::{Machine, PAGE_SIZE};
 use mach::thread::PriorityRange;
 use mach::vm::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager, Settings, Vm};
 use mach::{Host, KernResult, Task};
-use machine::{Configuration, L4Machine, SpaceLayout};
+use mach_l4::{Configuration, L4Machine, SpaceLayout};
 
 use crate::servant::{self, Servant, TOP};
 

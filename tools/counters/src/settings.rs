@@ -2,7 +2,7 @@
 
 use crate::cache::Geometry;
 
-/// What the plugin was told.
+/// The plugin's settings, from its command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// The file to which the counts are written, one JSON object a line.

@@ -156,9 +156,9 @@ pub(super) fn play_suite(
 ) -> Result<(Vec<Played>, Vec<String>, PathBuf)> {
     let log = tree::target().join("test-logs").join(format!("{}.log", file_name(&run.name)));
     fs::create_dir_all(log.parent().unwrap_or(Path::new("/")))?;
-    let mut person = Person::sit_down(run, kernel, play, &log)?;
+    let mut interactive = InteractiveSession::begin(run, kernel, play, &log)?;
     let mut played = Vec::new();
-    let mut stuck = person.first_prompt().err();
+    let mut stuck = interactive.first_prompt().err();
     let mut ended = false;
     for name in run.suite.interactive.iter().filter(|name| play.wants(&run.suite.name, name)) {
         let script = Script::read(name)?;
@@ -167,9 +167,9 @@ pub(super) fn play_suite(
         } else if let Some(error) = &stuck {
             Some(Err(anyhow::anyhow!("not played: {error:#}")))
         } else {
-            let result = person.play(name, &script);
+            let result = interactive.play(name, &script);
             ended |= script.ends;
-            if result.is_err() && person.recover().is_err() {
+            if result.is_err() && interactive.recover().is_err() {
                 stuck = Some(anyhow::anyhow!("{name} has failed"));
             }
             Some(result)
@@ -178,10 +178,10 @@ pub(super) fn play_suite(
     }
     let mut trouble = Vec::new();
     if stuck.is_none() && !ended {
-        trouble.extend(person.leave().err().map(|error| format!("{error:#}")));
+        trouble.extend(interactive.leave().err().map(|error| format!("{error:#}")));
     }
     if let Some(directory) = &play.cast {
-        person.write_cast(&directory.join(format!("{}.cast", file_name(&run.name))))?;
+        interactive.write_cast(&directory.join(format!("{}.cast", file_name(&run.name))))?;
     }
     Ok((played, trouble, log))
 }
@@ -194,7 +194,7 @@ impl Play {
 
 /// An interactive session at the terminal: what was shown so far, and how much of it has been
 /// waited for.
-struct Person {
+struct InteractiveSession {
     session: Session,
     screen: Screen,
     /// How much of what was ever shown has been waited for.
@@ -207,8 +207,8 @@ struct Person {
     pictures: Option<PathBuf>,
 }
 
-impl Person {
-    fn sit_down(run: &Run, kernel: Kernel, play: &Play, log: &Path) -> Result<Person> {
+impl InteractiveSession {
+    fn begin(run: &Run, kernel: Kernel, play: &Play, log: &Path) -> Result<InteractiveSession> {
         let image =
             make(&Request { name: run.suite.image.clone().unwrap_or_default(), ..Request::default() })?;
         let size = [("ROWS", ROWS), ("COLUMNS", COLUMNS)];
@@ -224,7 +224,7 @@ impl Person {
             environment,
             machine: run.machine.clone(),
         };
-        Ok(Person {
+        Ok(InteractiveSession {
             session: start.start(&run.name)?,
             screen: Screen::new(ROWS.into(), COLUMNS.into()),
             read: 0,
@@ -238,7 +238,9 @@ impl Person {
 
     /// Waits for the shell.
     fn first_prompt(&mut self) -> Result<()> {
-        self.until(PATIENCE, "the first prompt", |person| person.waits_behind("#").then_some(()))?;
+        self.until(PATIENCE, "the first prompt", |interactive| {
+            interactive.cursor_follows("#").then_some(())
+        })?;
         self.picture("boot.svg")
     }
 
@@ -258,8 +260,9 @@ impl Person {
         );
         self.session.send(begin.as_bytes());
         let title = format!("# {name}");
-        self.until(PATIENCE, "a fresh screen", |person| {
-            (person.screen.line(0) == title && person.waits_behind(PROMPT.trim_end())).then_some(())
+        self.until(PATIENCE, "a fresh screen", |interactive| {
+            (interactive.screen.line(0) == title && interactive.cursor_follows(PROMPT.trim_end()))
+                .then_some(())
         })?;
         self.read = self.screen.shown().len();
         for (number, step) in script.steps.iter().enumerate() {
@@ -275,7 +278,9 @@ impl Person {
     /// Goes back to the prompt after a script that has failed, if keys can do that.
     fn recover(&mut self) -> Result<()> {
         for keys in ["\x03", "q", "\x1b:q!\r", "\x18", "\x04"] {
-            let back = |person: &Person| person.waits_behind(PROMPT.trim_end()).then_some(());
+            let back = |interactive: &InteractiveSession| {
+                interactive.cursor_follows(PROMPT.trim_end()).then_some(())
+            };
             if self.until(RECOVERY, "the prompt", back).is_ok() {
                 return Ok(());
             }
@@ -300,8 +305,8 @@ impl Person {
             self.expect(text, patience)?;
         }
         for text in &step.screen {
-            self.until(patience, &format!("{text:?} on the screen"), |person| {
-                let all = |wanted: &String| person.screen.text().contains(wanted);
+            self.until(patience, &format!("{text:?} on the screen"), |interactive| {
+                let all = |wanted: &String| interactive.screen.text().contains(wanted);
                 step.screen.iter().all(all).then_some(())
             })?;
         }
@@ -316,8 +321,10 @@ impl Person {
 
     /// Waits for a text after those that were waited for before.
     fn expect(&mut self, text: &str, patience: Duration) -> Result<()> {
-        let end = self.until(patience, &format!("{text:?}"), |person| {
-            person.screen.shown()[person.read..].find(text).map(|at| person.read + at + text.len())
+        let end = self.until(patience, &format!("{text:?}"), |interactive| {
+            interactive.screen.shown()[interactive.read..]
+                .find(text)
+                .map(|at| interactive.read + at + text.len())
         })?;
         self.read = end;
         Ok(())
@@ -325,16 +332,16 @@ impl Person {
 
     /// Waits for a new prompt on which nothing has been typed.
     fn expect_prompt(&mut self, patience: Duration) -> Result<()> {
-        let end = self.until(patience, "the prompt", |person| {
-            let at = person.screen.shown()[person.read..].rfind(PROMPT)?;
-            person.waits_behind(PROMPT.trim_end()).then_some(person.read + at + PROMPT.len())
+        let end = self.until(patience, "the prompt", |interactive| {
+            let at = interactive.screen.shown()[interactive.read..].rfind(PROMPT)?;
+            interactive.cursor_follows(PROMPT.trim_end()).then_some(interactive.read + at + PROMPT.len())
         })?;
         self.read = end;
         Ok(())
     }
 
     /// Whether the cursor stands after a line that ends so, and a blank.
-    fn waits_behind(&self, end: &str) -> bool {
+    fn cursor_follows(&self, end: &str) -> bool {
         let (row, column) = self.screen.cursor();
         let line = self.screen.line(row);
         line.ends_with(end) && column == line.chars().count() + 1
@@ -365,7 +372,7 @@ impl Person {
         &mut self,
         patience: Duration,
         what: &str,
-        mut found: impl FnMut(&Person) -> Option<T>,
+        mut found: impl FnMut(&InteractiveSession) -> Option<T>,
     ) -> Result<T> {
         let deadline = self.session.clock.elapsed() + patience;
         loop {

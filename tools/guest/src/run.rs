@@ -96,7 +96,8 @@ pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
     };
     if interactive && !options.quiet {
         eprintln!(
-            "mac: booting; Ctrl-A X leaves, `poweroff` ends it, {} has the system's log",
+            "mac: booting; Ctrl-A X leaves, Ctrl-A C changes to the system's console and back, \
+             `poweroff` ends it, {} has the system's log",
             log_file().display()
         );
     }
@@ -106,7 +107,8 @@ pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
     let typed = read_keys(interactive);
     let status = loop {
         let readiness = Readiness::of(interactive);
-        let run = Run { session, log: Log::default(), readiness, verbose: options.verbose };
+        let at_console = false;
+        let run = Run { session, log: Log::default(), readiness, verbose: options.verbose, at_console };
         match run.pass_through(&typed, &mut log)? {
             End::Restart if interactive => session = start.start("run")?,
             End::Restart => bail!("the command has started the machine again"),
@@ -143,6 +145,9 @@ struct Run {
     /// A shell takes what is typed from the beginning.
     readiness: Readiness,
     verbose: bool,
+    /// Whether this terminal is at the first serial port, where the kernel debugger is, and not at
+    /// the guest's terminal.
+    at_console: bool,
 }
 
 /// How a guest ended.
@@ -154,13 +159,21 @@ enum End {
 }
 
 /// What the user has typed.
+#[derive(Debug, PartialEq, Eq)]
 enum Typed {
     Bytes(Vec<u8>),
     /// The end of the input.
     End,
     /// Ctrl-A X.
     Leave,
+    /// Ctrl-A C: to the first serial port, or back to the guest's terminal.
+    Switch,
+    /// Ctrl-A B: into the kernel debugger.
+    Break,
 }
+
+/// The key that enters the kernel debugger, with the kernel's option `kdb=break`.
+const BREAK: &[u8] = b"\x1b";
 
 /// The signal that ends a program whose output has no reader.
 const SIGPIPE: i32 = 13;
@@ -188,7 +201,9 @@ impl Run {
                 Ok(Printed::Log(bytes)) => {
                     self.log.take(&bytes);
                     file.write_all(&bytes)?;
-                    if self.verbose {
+                    if self.at_console {
+                        show(&mut terminal, &bytes)?;
+                    } else if self.verbose {
                         std::io::stderr().write_all(&bytes)?;
                     }
                 }
@@ -205,7 +220,13 @@ impl Run {
                 && let Ok(typed) = typed.try_recv()
             {
                 match typed {
+                    Typed::Bytes(bytes) if self.at_console => self.session.send_console(&bytes),
                     Typed::Bytes(bytes) => self.session.send(&bytes),
+                    Typed::Switch => self.switch(!self.at_console),
+                    Typed::Break => {
+                        self.switch(true);
+                        self.session.send_console(BREAK);
+                    }
                     // The character that ends the input of a terminal.
                     Typed::End => self.session.send(b"\x04"),
                     Typed::Leave => leaving = true,
@@ -224,6 +245,15 @@ impl Run {
             format!("what the kernel and the servers said is in {}", log_file().display())
         })?;
         ended(status, listens, &self.log).map(End::Status)
+    }
+
+    /// Brings this terminal to the first serial port or to the guest's terminal.
+    fn switch(&mut self, to_console: bool) {
+        if self.at_console != to_console {
+            let place = if to_console { "the system's console; Ctrl-A C goes back" } else { "the guest" };
+            eprint!("\r\nmac: this terminal is at {place}\r\n");
+        }
+        self.at_console = to_console;
     }
 }
 
@@ -245,35 +275,54 @@ fn read_keys(interactive: bool) -> Receiver<Typed> {
     let (sender, typed) = channel();
     std::thread::spawn(move || {
         let mut buffer = [0; 1024];
-        let mut escaped = false;
+        let mut keys = Keys { interactive, escaped: false };
         loop {
-            let count = match std::io::stdin().read(&mut buffer) {
-                Ok(count @ 1..) => count,
-                _ => {
-                    let _ = sender.send(Typed::End);
+            let all = match std::io::stdin().read(&mut buffer) {
+                Ok(count @ 1..) => keys.take(&buffer[..count]),
+                _ => vec![Typed::End],
+            };
+            for typed in all {
+                let last = matches!(typed, Typed::End | Typed::Leave);
+                if sender.send(typed).is_err() || last {
                     return;
                 }
-            };
-            let mut bytes = Vec::new();
-            for byte in &buffer[..count] {
-                match (escaped, byte) {
-                    (true, b'x' | b'X') => {
-                        let _ = sender.send(Typed::Leave);
-                        return;
-                    }
-                    (false, &ESCAPE) if interactive => escaped = true,
-                    _ => {
-                        escaped = false;
-                        bytes.push(*byte);
-                    }
-                }
-            }
-            if sender.send(Typed::Bytes(bytes)).is_err() {
-                return;
             }
         }
     });
     typed
+}
+
+/// Tells the keys that steer the emulator from those that the guest gets.
+struct Keys {
+    interactive: bool,
+    /// Whether the key before was [`ESCAPE`].
+    escaped: bool,
+}
+
+impl Keys {
+    fn take(&mut self, keys: &[u8]) -> Vec<Typed> {
+        let mut typed = Vec::new();
+        let mut bytes = Vec::new();
+        for &key in keys {
+            if !self.escaped && key == ESCAPE && self.interactive {
+                self.escaped = true;
+                continue;
+            }
+            let command = match key {
+                b'x' | b'X' => Typed::Leave,
+                b'c' | b'C' => Typed::Switch,
+                b'b' | b'B' => Typed::Break,
+                _ => Typed::Bytes(vec![key]),
+            };
+            match std::mem::take(&mut self.escaped) {
+                true => typed.extend([Typed::Bytes(std::mem::take(&mut bytes)), command]),
+                false => bytes.push(key),
+            }
+        }
+        typed.push(Typed::Bytes(bytes));
+        typed.retain(|typed| !matches!(typed, Typed::Bytes(bytes) if bytes.is_empty()));
+        typed
+    }
 }
 
 #[cfg(test)]
@@ -291,6 +340,17 @@ mod tests {
 
     fn what_runs(line: &[&str], at_terminal: bool) -> Vec<String> {
         Line::parse_from([&["run"], line].concat()).options.what_runs(at_terminal)
+    }
+
+    #[test]
+    fn keys_after_ctrl_a_steer_the_emulator_and_others_reach_the_guest() {
+        let bytes = |text: &str| Typed::Bytes(text.into());
+        let mut keys = Keys { interactive: true, escaped: false };
+        assert_eq!(keys.take(b"ls\x01cq\x01"), [bytes("ls"), Typed::Switch, bytes("q")]);
+        // A second Ctrl-A is the key itself.
+        assert_eq!(keys.take(b"B\x01\x01\x01x"), [Typed::Break, bytes("\x01"), Typed::Leave]);
+        keys.interactive = false;
+        assert_eq!(keys.take(b"\x01x"), [bytes("\x01x")]);
     }
 
     #[test]

@@ -65,6 +65,8 @@ pub(crate) struct Session {
     /// What is sent here is typed at the guest's terminal, by a separate thread, because the guest
     /// may take it late.
     keyboard: Sender<Vec<u8>>,
+    /// What is sent here is typed at the first serial port.
+    console: Sender<Vec<u8>>,
     /// Whether the line carries commands in addition to what is typed ([`telnet`]).
     has_commands: bool,
     /// Where QEMU's monitor listens.
@@ -93,15 +95,17 @@ impl Start {
         let monitor = scratch.0.join("monitor");
         monitor::listen(&mut qemu, &monitor)?;
         let mut child =
-            Guard(qemu.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
+            Guard(qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
         let log = child.0.stdout.take().context("QEMU without standard output")?;
+        let console = child.0.stdin.take().context("QEMU without standard input")?;
         let (terminal, keyboard) = connect(&listener, &mut child)?;
         let (sender, printed) = channel();
         pass_on(log, sender.clone(), Printed::Log);
         pass_on(terminal, sender, Printed::Terminal);
         let has_commands = self.kernel == Kernel::Macadamia;
-        let (keyboard, clock) = (type_on(keyboard), Clock::of(child.0.id()));
-        Ok(Session { child, printed, keyboard, has_commands, monitor, clock, _scratch: scratch })
+        let (keyboard, console) = (type_on(keyboard), type_on(console));
+        let clock = Clock::of(child.0.id());
+        Ok(Session { child, printed, keyboard, console, has_commands, monitor, clock, _scratch: scratch })
     }
 
     /// The image, for Linux with the command in it.
@@ -190,7 +194,7 @@ fn connect(listener: &UnixListener, child: &mut Guard) -> Result<(UnixStream, Un
 }
 
 /// Writes what is to be typed as fast as it is taken, until no more is typed or taken.
-fn type_on(mut keyboard: UnixStream) -> Sender<Vec<u8>> {
+fn type_on(mut keyboard: impl Write + Send + 'static) -> Sender<Vec<u8>> {
     let (sender, typed) = channel::<Vec<u8>>();
     std::thread::spawn(move || {
         while let Ok(bytes) = typed.recv() {
@@ -208,6 +212,12 @@ impl Session {
     pub(crate) fn send(&self, bytes: &[u8]) {
         let typed = if self.has_commands { telnet::text(bytes) } else { bytes.to_vec() };
         let _ = self.keyboard.send(typed);
+    }
+
+    /// Types at the first serial port, where the kernel debugger is. If the machine has ended, the
+    /// bytes are lost.
+    pub(crate) fn send_console(&self, bytes: &[u8]) {
+        let _ = self.console.send(bytes.to_vec());
     }
 
     /// Tells the guest the size of the window in which its terminal is shown, if the line has a way

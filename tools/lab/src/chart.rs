@@ -4,6 +4,7 @@
 use crate::bench::Point;
 use anyhow::Result;
 use plotters::coord::Shift;
+use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
@@ -93,31 +94,95 @@ pub(crate) struct Line<'a> {
     pub(crate) points: &'a [Point],
 }
 
-/// Lines over axes that begin at 0 and are called `across` and `up`, and below what the lines are
-/// called.
-pub(crate) fn lines(lines: &[Line<'_>], across: &str, up: &str) -> Result<String> {
-    const HEIGHT: i32 = 340;
-    let points = || lines.iter().flat_map(|line| line.points);
-    let end = |value: fn(&Point) -> f64| points().map(value).fold(1.0, f64::max) * 1.04;
+/// How the axes of a chart are divided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Axes {
+    /// Evenly, from 0.
+    #[default]
+    Linear,
+    /// By powers of ten: for parameters that grow by factors, where the bend of a line is the
+    /// point. Points at 0 have no place there.
+    Logarithmic,
+}
+
+/// Height of the part of a chart that has the lines.
+const HEIGHT: i32 = 340;
+
+/// Lines over axes that are called `across` and `up`, and below what the lines are called.
+pub(crate) fn lines(lines: &[Line<'_>], axes: Axes, across: &str, up: &str) -> Result<String> {
+    let points = || lines.iter().flat_map(|line| line.points).filter(|point| axes.has(point));
+    let end = |value: fn(&Point) -> f64| points().map(value).fold(1.0, f64::max);
+    let start = |value: fn(&Point) -> f64| points().map(value).fold(f64::INFINITY, f64::min);
     let (right, top) = (end(|point| point.parameter), end(|point| point.value));
     let legend = LINE * i32::try_from(lines.len())? + MARGIN;
     draw(680, HEIGHT + legend, |area| {
         let (upper, _) = area.0.split_vertically(HEIGHT);
         let mut chart = ChartBuilder::on(&upper);
         let chart = chart.margin(MARGIN).x_label_area_size(44).y_label_area_size(76);
-        let mut chart = chart.build_cartesian_2d(0.0..right, 0.0..top)?;
-        let mut mesh = chart.configure_mesh();
-        mesh.x_desc(across).y_desc(up).light_line_style(TRANSPARENT);
-        mesh.label_style(("sans-serif", LETTERS)).draw()?;
-        for (index, line) in lines.iter().enumerate() {
-            let style = colour(index).stroke_width(2);
-            let points = line.points.iter().map(|point| (point.parameter, point.value));
-            let (length, gap) = DASHES[index % DASHES.len()];
-            chart.draw_series(DashedLineSeries::new(points.clone(), length, gap, style))?;
-            chart.draw_series(points.map(|point| Circle::new(point, 3, colour(index).filled())))?;
+        match axes {
+            Axes::Linear => {
+                let chart = chart.build_cartesian_2d(0.0..right * 1.04, 0.0..top * 1.04)?;
+                plot(chart, lines, axes, across, up)?;
+            }
+            Axes::Logarithmic => {
+                let (left, bottom) = (start(|point| point.parameter), start(|point| point.value));
+                // Whole powers of ten above and below, so that each axis has at least two names.
+                let whole = |low: f64, high: f64| {
+                    let (low, high) = (low.min(high).log10().floor(), high.log10().ceil());
+                    (10_f64.powf(low)..10_f64.powf(high.max(low + 1.0)) * 1.1).log_scale()
+                };
+                let chart = chart.build_cartesian_2d(whole(left, right), whole(bottom, top))?;
+                plot(chart, lines, axes, across, up)?;
+            }
         }
         area.legend(MARGIN + 76, HEIGHT + 6, lines.iter().map(|line| line.name))
     })
+}
+
+impl Axes {
+    /// Whether a point has a place between these axes.
+    fn has(self, point: &Point) -> bool {
+        self == Axes::Linear || point.parameter > 0.0 && point.value > 0.0
+    }
+}
+
+/// Draws the grid, the names of the axes, and the lines.
+fn plot<'a, X, Y>(
+    mut chart: ChartContext<'_, SVGBackend<'a>, Cartesian2d<X, Y>>,
+    lines: &[Line<'_>],
+    axes: Axes,
+    across: &str,
+    up: &str,
+) -> Result<()>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let mut mesh = chart.configure_mesh();
+    mesh.x_desc(across).y_desc(up).light_line_style(TRANSPARENT);
+    mesh.x_label_formatter(&short).y_label_formatter(&short);
+    mesh.label_style(("sans-serif", LETTERS)).draw()?;
+    for (index, line) in lines.iter().enumerate() {
+        let style = colour(index).stroke_width(2);
+        let points = line.points.iter().filter(|point| axes.has(point));
+        let points = points.map(|point| (point.parameter, point.value));
+        let (length, gap) = DASHES[index % DASHES.len()];
+        chart.draw_series(DashedLineSeries::new(points.clone(), length, gap, style))?;
+        chart.draw_series(points.map(|point| Circle::new(point, 3, colour(index).filled())))?;
+    }
+    Ok(())
+}
+
+/// A number at an axis, short enough for the room there.
+fn short(value: &f64) -> String {
+    let (scale, unit) = match *value {
+        1e9.. => (1e9, " G"),
+        1e6.. => (1e6, " M"),
+        1e4.. => (1e3, " k"),
+        _ => (1.0, ""),
+    };
+    format!("{}{unit}", (value / scale * 1e3).round() / 1e3)
 }
 
 /// A row of a chart: what took how much of it, one after the other.
@@ -202,9 +267,28 @@ mod tests {
     #[test]
     fn every_point_and_name_is_in_the_chart() {
         let points = [Point { parameter: 0.0, value: 10.0 }, Point { parameter: 8.0, value: 20.0 }];
-        let svg = lines(&[Line { name: "a<b", points: &points }], "words", "instructions").unwrap();
+        let draw =
+            |axes| lines(&[Line { name: "a<b", points: &points }], axes, "words", "instructions").unwrap();
+        let svg = draw(Axes::Linear);
         assert_eq!(svg.matches("<circle").count(), 2);
         assert!(["a&lt;b", "words", "instructions"].iter().all(|text| svg.contains(text)), "{svg}");
+        // A point at 0 has no place on a logarithmic axis.
+        assert_eq!(draw(Axes::Logarithmic).matches("<circle").count(), 1);
+    }
+
+    #[test]
+    fn on_logarithmic_axes_equal_factors_are_equal_distances() {
+        let points = [1.0, 10.0, 100.0].map(|at| Point { parameter: at, value: 5.0 * at });
+        let svg = lines(&[Line { name: "a", points: &points }], Axes::Logarithmic, "x", "y").unwrap();
+        for attribute in ["cx", "cy"] {
+            let at = values(&svg, "circle", attribute);
+            assert!((at[2] - at[1]).abs_diff(at[1] - at[0]) <= 1, "{attribute} {at:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_at_axes_are_short() {
+        assert_eq!([0.5, 9000.0, 25_000.0, 1e9].map(|value| short(&value)), ["0.5", "9000", "25 k", "1 G"]);
     }
 
     #[test]

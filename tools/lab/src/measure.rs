@@ -48,7 +48,7 @@ pub fn run(options: &Options) -> Result<()> {
             });
         }
     }
-    print!("{}", bench::person(RESULTS, &measurements, options.publish)?);
+    print!("{}", bench::session(RESULTS, &measurements, options.publish)?);
     Ok(())
 }
 

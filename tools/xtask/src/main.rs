@@ -43,7 +43,7 @@ enum Verb {
     Bench(mac_lab::bench::Options),
     /// Boot in QEMU with the console in this terminal (Ctrl-A X leaves)
     Run(run::RunOptions),
-    /// Boot in QEMU stopped, waiting for gdb
+    /// Boot what `run` boots, stopped, waiting for gdb
     Debug(run::DebugOptions),
     /// Write an ISO image that boots under BIOS and UEFI, from CD or USB
     Image(run::ImageOptions),
@@ -79,7 +79,7 @@ fn main() -> ExitCode {
         Verb::Stress(options) => done(stress::run(&options)),
         Verb::Bench(options) => done(mac_lab::bench::run(&options)),
         Verb::Run(options) => run::run(&options),
-        Verb::Debug(options) => done(run::debug(&options)),
+        Verb::Debug(options) => run::debug(&options),
         Verb::Image(options) => done(run::image(&options)),
         Verb::Book(options) => done(book::run(&options)),
         Verb::Doc => done(documentation::run()),

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, show};
 use mac_build::{build, tree};
 use mac_machine::image;
-use mac_machine::qemu::{Accelerator, module_name};
+use mac_machine::qemu::{Accelerator, Machine, module_name};
 use mac_machine::symbolise::Symboliser;
 use mac_machine::systems::{Choice, Hardware};
 use std::io::{Read, Write};
@@ -27,9 +27,7 @@ pub(crate) struct RunOptions {
 #[derive(clap::Args)]
 pub(crate) struct DebugOptions {
     #[command(flatten)]
-    choice: Choice,
-    #[command(flatten)]
-    hardware: Hardware,
+    run: RunOptions,
     /// The TCP port on which QEMU waits for gdb
     #[arg(long, default_value = "1234")]
     port: u16,
@@ -55,48 +53,77 @@ const BENCHMARKS: &str = "hardware-benchmarks";
 /// terminal.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
     // The system with guest programs, unless another one is named.
-    let guest = options.choice.system.is_none();
-    if guest {
+    if options.choice.system.is_none() {
         if options.guest.kernel == mac_guest::Kernel::Macadamia {
             build::guest_system()?;
         }
-        let mut machine = options.hardware.machine();
-        machine.arguments = format!("{} exit", options.choice.arguments).trim_start().to_string();
-        return mac_guest::run(&options.guest, machine);
+        return mac_guest::run(&options.guest, options.guest_machine(&["exit"]));
     }
-    if options.guest.wanted() {
-        bail!("a system of systems.toml runs no command and has no image: leave out its name");
-    }
-    // Check the name first: if there is no such system, the error comes before minutes of building.
-    options.choice.machine(&options.hardware)?;
+    options.check()?;
     build::everything(&build::Options::default())?;
     eprintln!("mac: booting; Ctrl-A X leaves, Ctrl-A H lists the other keys");
     boot(&options.choice, &options.hardware, &[]).map(|()| ExitCode::SUCCESS)
 }
 
-/// Boots the system stopped, waiting for gdb.
-pub(crate) fn debug(options: &DebugOptions) -> Result<()> {
-    build::everything(&build::Options::default())?;
-    // QEMU's own message for a port in use names neither the port nor the way out.
-    if let Err(error) = TcpListener::bind(("127.0.0.1", options.port)) {
-        bail!("port {} cannot be used ({error}): choose another with --port", options.port);
+impl RunOptions {
+    /// The machine for guest programs, with further words for the kernel.
+    fn guest_machine(&self, words: &[&str]) -> Machine {
+        let mut machine = self.hardware.machine();
+        let words = std::iter::once(self.choice.arguments.as_str()).chain(words.iter().copied());
+        machine.arguments = words.collect::<Vec<_>>().join(" ").trim_start().to_string();
+        machine
     }
-    let machine = options.choice.machine(&options.hardware)?;
-    let files = machine.files();
-    let (kernel, modules) = files.split_first().context("a machine without a kernel")?;
+
+    /// Checks the options of a named system. If there is no such system, the error comes before
+    /// minutes of building.
+    fn check(&self) -> Result<()> {
+        if self.guest.wanted() {
+            bail!("a system of systems.toml runs no command and has no image: leave out its name");
+        }
+        self.choice.machine(&self.hardware).map(drop)
+    }
+}
+
+/// Boots what `run` would boot, stopped, waiting for gdb.
+pub(crate) fn debug(options: &DebugOptions) -> Result<ExitCode> {
+    let DebugOptions { run, port } = options;
+    // QEMU's own message for a port in use names neither the port nor the way out.
+    if let Err(error) = TcpListener::bind(("127.0.0.1", *port)) {
+        bail!("port {port} cannot be used ({error}): choose another with --port");
+    }
+    let stopped = ["-S".to_string(), "-gdb".into(), format!("tcp:127.0.0.1:{port}")];
+    if run.choice.system.is_none() {
+        if run.guest.kernel != mac_guest::Kernel::Macadamia {
+            bail!("gdb gets the symbols of this tree's kernel only: leave out --kernel");
+        }
+        build::guest_system()?;
+        let mut machine = run.guest_machine(&["kdb=break"]);
+        machine.extra.extend(stopped);
+        let files = ["kernel", "root", "console", "unix"].map(|name| tree::boot().join(name));
+        eprint!("{}", how_to_attach(&files, *port));
+        return mac_guest::run(&run.guest, machine);
+    }
+    run.check()?;
+    build::everything(&build::Options::default())?;
+    eprint!("{}", how_to_attach(&run.choice.machine(&run.hardware)?.files(), *port));
+    boot(&run.choice, &run.hardware, &stopped).map(|()| ExitCode::SUCCESS)
+}
+
+/// The line with which gdb begins, with the symbols of these files, of which the first is the
+/// kernel. A file that is no program has none.
+fn how_to_attach(files: &[PathBuf], port: u16) -> String {
+    let kernel = files.first().map(|file| file.display().to_string()).unwrap_or_default();
+    let is_program =
+        |file: &&PathBuf| std::fs::read(file).is_ok_and(|content| content.starts_with(b"\x7fELF"));
     // A path may have blanks.
-    let symbols = modules.iter().map(|module| format!(" -ex 'add-symbol-file \"{}\"'", module.display()));
-    eprintln!("mac: the machine waits for gdb. In another terminal:");
-    eprintln!(
-        "  gdb '{}' -ex 'target remote :{}'{}",
-        kernel.display(),
-        options.port,
+    let symbols = files.iter().skip(1).filter(is_program);
+    let symbols = symbols.map(|file| format!(" -ex 'add-symbol-file \"{}\"'", file.display()));
+    format!(
+        "mac: the machine waits for gdb. In another terminal:\n  \
+         gdb '{kernel}'{} -ex 'target remote :{port}'\n\
+         mac: set hardware breakpoints (hbreak): the programs are not in memory yet; Ctrl-A X leaves\n",
         symbols.collect::<String>()
-    );
-    eprintln!(
-        "mac: set hardware breakpoints (hbreak) before the kernel has switched on paging; Ctrl-A X leaves"
-    );
-    boot(&options.choice, &options.hardware, &["-S".into(), "-gdb".into(), format!("tcp::{}", options.port)])
+    )
 }
 
 /// Writes a bootable image.

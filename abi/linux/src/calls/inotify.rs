@@ -27,7 +27,7 @@ const EVENTS: [(Events, u32); 15] = [
     (Events::IGNORED, 0x8000),
     (Events::DIRECTORY, 0x4000_0000),
 ];
-/// Those that can be asked for.
+/// The events that a program can ask for.
 const ASKED: u32 = 0xfff;
 const ONLY_DIRECTORY: u32 = 0x0100_0000;
 const DONT_FOLLOW: u32 = 0x0200_0000;

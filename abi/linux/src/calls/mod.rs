@@ -28,8 +28,6 @@ use core::task::{Context, Poll, Waker};
 use mach::Machine;
 use path::Named;
 use process::{change_credentials, optional_id};
-pub use transfer::Transfer;
-pub(crate) use transfer::Tried;
 use unix::Error;
 
 /// A call in memory of its own: the task of a thread then has room for a pointer instead of the
@@ -333,22 +331,13 @@ table! { call, number:
     capset => boxed(system::capset(call)).await,
 }
 
-/// See [`Linux::call_at_once`](crate::Linux::call_at_once).
+/// See [`Linux::try_call`](crate::Linux::try_call). Calls whose futures can be dropped and
+/// begun again, and forms of others that do nothing unless they can do all.
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
-pub(crate) fn at_once<M: Machine>(call: &Call<'_, M>, number: u64) -> Tried<M> {
+pub(crate) fn try_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
     match number {
         read => transfer::try_transfer(call, false),
         write => transfer::try_transfer(call, true),
-        _ => try_other(call, number).map_or(Tried::No, Tried::Done),
-    }
-}
-
-/// Calls whose futures can be dropped and begun again, and forms of
-/// others that do nothing unless they can do all.
-#[expect(non_upper_case_globals, reason = "calls go by their own names")]
-#[inline(always)]
-fn try_other<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
-    match number {
         getpid => Some(process::getpid(call)),
         gettid => Some(process::gettid(call)),
         getppid => Some(process::getppid(call)),
@@ -365,8 +354,8 @@ fn try_other<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
         access => poll_once(path::access(call)),
         pread64 => transfer::try_pread(call),
         lseek => poll_once(descriptor::lseek(call)),
-        rt_sigaction => signal::rt_sigaction_at_once(call),
-        rt_sigprocmask => signal::rt_sigprocmask_at_once(call),
+        rt_sigaction => signal::try_rt_sigaction(call),
+        rt_sigprocmask => signal::try_rt_sigprocmask(call),
         _ => None,
     }
 }

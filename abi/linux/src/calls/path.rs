@@ -239,7 +239,7 @@ fn open_place<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Location> 
     file(call, index)?.location().cloned().ok_or(Error::EINVAL)
 }
 
-/// Where a path argument leads.
+/// The file that a path argument names.
 async fn found<M: Machine>(
     call: &Call<'_, M>,
     at: &At,

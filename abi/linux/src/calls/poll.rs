@@ -62,7 +62,7 @@ fn after<M: Machine>(call: &Call<'_, M>, time: Duration) -> Duration {
     call.system().environment.monotonic().saturating_add(time)
 }
 
-/// A time-out in milliseconds; negative: none.
+/// A time-out in milliseconds; a negative one never ends.
 fn milliseconds<M: Machine>(call: &Call<'_, M>, timeout: i32) -> Option<Duration> {
     u64::try_from(timeout).ok().map(|timeout| after(call, Duration::from_millis(timeout)))
 }
@@ -152,7 +152,7 @@ fn restore_mask<M: Machine>(call: &Call<'_, M>, done: &Done) {
     }
 }
 
-/// What is left until `deadline`.
+/// The time that is left until `deadline`.
 fn left<M: Machine>(call: &Call<'_, M>, deadline: Duration) -> Duration {
     deadline.saturating_sub(call.system().environment.monotonic())
 }

@@ -16,7 +16,7 @@ use unix::signal::{Rule, Signal};
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
 
-/// An id argument: a positive number.
+/// The id in an argument, which must be a positive number.
 pub(crate) fn id(number: i32) -> Result<Pid> {
     u32::try_from(number).ok().and_then(Pid::new).ok_or(Error::ESRCH)
 }
@@ -258,7 +258,7 @@ pub(crate) async fn setrlimit<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// What the caller's process and its waited-for children used.
+/// Resources used by the caller's process, and by children for which it waited.
 fn usages<M: Machine>(call: &Call<'_, M>) -> Result<(Usage, Usage)> {
     call.table(|table| {
         let process = table.process(call.pid())?;

@@ -189,7 +189,7 @@ pub(crate) fn unshare<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Strings that are read before others have their turn.
+/// So many strings are read before other requests are served.
 const STRINGS_TURN: u32 = 256;
 
 /// A null-terminated array of strings; a null array is an empty one, as Linux has it.

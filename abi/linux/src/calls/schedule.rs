@@ -14,7 +14,7 @@ use unix::process::Pid;
 use unix::thread::{Thread, context_error};
 use unix::{Error, Result};
 
-/// A thread argument; 0 is the caller.
+/// The id of the thread that an argument names; 0 is the caller.
 fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
     let tid = if call.int(index) == 0 { call.tid() } else { id(call.int(index))? };
     call.table(|table| table.thread(tid).map(|_| tid))
@@ -24,7 +24,7 @@ fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
 const MASK: usize = 8;
 const LONGEST_MASK: usize = 1024;
 
-/// Another thread, or the caller.
+/// The thread that argument 0 names, which may be the caller.
 fn target<M: Machine>(call: &Call<'_, M>) -> Result<Arc<Thread<M>>> {
     let tid = thread(call, 0)?;
     call.system().thread(tid).ok_or(Error::ESRCH)

@@ -30,7 +30,7 @@ pub(crate) async fn rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 /// As [`rt_sigaction`], if nothing is wrong with the arguments and the memory is there.
-pub(crate) fn rt_sigaction_at_once<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+pub(crate) fn try_rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     check_size(call.arg(3)).ok()?;
     let (pid, signal) = (call.pid(), signal(call.arg(0)).ok()?);
     let new = match call.arg(1) {
@@ -75,7 +75,7 @@ pub(crate) async fn rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Done {
 
 /// As [`rt_sigprocmask`], if no signal is pending that a change of the mask could concern, nothing
 /// is wrong with the arguments and the memory is there.
-pub(crate) fn rt_sigprocmask_at_once<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
+pub(crate) fn try_rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     check_size(call.arg(3)).ok()?;
     let tid = call.tid();
     let old = call.table(|table| {
@@ -194,7 +194,7 @@ pub(crate) async fn sigaltstack<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// restart_syscall(2): goes on with what was interrupted.
+/// restart_syscall(2): goes on with an interrupted call.
 pub(crate) async fn restart_syscall<M: Machine>(call: &Call<'_, M>) -> Done {
     use unix::thread::Continuation;
     match call.thread.take_continuation() {

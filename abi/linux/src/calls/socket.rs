@@ -186,7 +186,7 @@ pub(crate) fn shutdown<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Sends a message; the bytes sent.
+/// Sends a message. Returns how many bytes were sent.
 async fn send<M: Machine>(
     call: &Call<'_, M>,
     (file, socket): &(Arc<OpenFile>, Arc<UnixSocket>),

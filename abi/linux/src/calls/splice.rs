@@ -10,7 +10,7 @@ use unix::signal::Rule;
 use unix::vfs::{FileType, OpenFlags};
 use unix::{Error, Result};
 
-/// What one call moves at most.
+/// The most bytes that one call moves.
 const MAXIMUM: u64 = 0x7fff_f000;
 /// SPLICE_F_NONBLOCK.
 const NONBLOCK: u32 = 2;

@@ -4,34 +4,18 @@
 use super::descriptor::{file, offset};
 use super::poll_once;
 use crate::call::{Call, Done};
-use alloc::boxed::Box;
-use alloc::sync::Arc;
+use crate::decoded::Transfer;
 use mach::Machine;
-use unix::file::OpenFile;
-use unix::memory::UserRanges;
 use unix::vfs::Access;
 use unix::{Error, Result};
 
-/// What a read or write needs: looked up once, however often it is tried. It is handed on in a box:
-/// the many calls that have none would pay for moving it.
-pub struct Transfer<M: Machine> {
-    file: Arc<OpenFile>,
-    buffer: UserRanges<M>,
+fn decode<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
+    Ok(Transfer { file: file(call, 0)?, buffer: call.buffer(call.arg(1), call.arg(2))? })
 }
 
-impl<M: Machine> Transfer<M> {
-    fn decode(call: &Call<'_, M>) -> Result<Transfer<M>> {
-        Ok(Transfer { file: file(call, 0)?, buffer: call.buffer(call.arg(1), call.arg(2))? })
-    }
-}
-
-/// What became of a read or write that was tried without waiting.
-pub(crate) enum Tried<M: Machine> {
-    Done(Done),
-    /// It is to be begun as any other call.
-    No,
-    /// It has to wait; nothing has been done but this.
-    Decoded(Box<Transfer<M>>),
+/// What an attempt to do the same call has left, or what the call's arguments say.
+fn known_or_decoded<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
+    call.decoded.take().map_or_else(|| decode(call), |known| Ok(*known))
 }
 
 /// Bytes that are moved without the thread's task at most.
@@ -39,28 +23,33 @@ const LITTLE: u64 = 4096;
 
 /// A read or write that moves little, to or from a pipe or a device whose bytes are always the same
 /// or random, if it need not wait and sends no signal.
-pub(crate) fn try_transfer<M: Machine>(call: &Call<'_, M>, write: bool) -> Tried<M> {
+pub(crate) fn try_transfer<M: Machine>(call: &Call<'_, M>, write: bool) -> Option<Done> {
     if call.arg(2) > LITTLE {
-        return Tried::No;
+        return None;
     }
-    let mut transfer = match Transfer::decode(call) {
+    let mut transfer = match decode(call) {
         Ok(transfer) => transfer,
-        Err(error) => return Tried::Done(Err(error.into())),
+        Err(error) => return Some(Err(error.into())),
     };
-    let Some(object) = transfer.file.object() else { return Tried::No };
+    let object = transfer.file.object()?;
     if object.is_memory_device() {
-        *call.decoded.lock() = Some(Box::new(transfer));
-        let done = if write { poll_once(self::write(call)) } else { poll_once(read(call)) };
-        return done.map_or(Tried::No, Tried::Done);
+        return if write {
+            poll_once(write_from(call, transfer))
+        } else {
+            poll_once(read_into(call, transfer))
+        };
     }
-    let Some(end) = object.pipe_end() else { return Tried::No };
+    let end = object.pipe_end()?;
     if transfer.file.check(if write { Access::WRITE } else { Access::READ }).is_err() {
-        return Tried::No;
+        return None;
     }
     let buffer = &mut transfer.buffer;
     match if write { end.write_now(buffer) } else { end.read_now(buffer) } {
-        Ok(count) => Tried::Done(Ok(count as u64)),
-        Err(_) => Tried::Decoded(Box::new(transfer)),
+        Ok(count) => Some(Ok(count as u64)),
+        Err(_) => {
+            call.decoded.leave(transfer);
+            None
+        }
     }
 }
 
@@ -70,15 +59,21 @@ pub(crate) fn try_pread<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
 }
 
 pub(crate) async fn read<M: Machine>(call: &Call<'_, M>) -> Done {
-    let Transfer { file, mut buffer } =
-        call.decoded().map_or_else(|| Transfer::decode(call), |known| Ok(*known))?;
+    read_into(call, known_or_decoded(call)?).await
+}
+
+pub(crate) async fn write<M: Machine>(call: &Call<'_, M>) -> Done {
+    write_from(call, known_or_decoded(call)?).await
+}
+
+async fn read_into<M: Machine>(call: &Call<'_, M>, transfer: Transfer<M>) -> Done {
+    let Transfer { file, mut buffer } = transfer;
     let context = call.thread.context();
     call.transfer(&mut buffer, async |buffer| file.read(&context.caller(), buffer).await).await
 }
 
-pub(crate) async fn write<M: Machine>(call: &Call<'_, M>) -> Done {
-    let Transfer { file, mut buffer } =
-        call.decoded().map_or_else(|| Transfer::decode(call), |known| Ok(*known))?;
+async fn write_from<M: Machine>(call: &Call<'_, M>, transfer: Transfer<M>) -> Done {
+    let Transfer { file, mut buffer } = transfer;
     let context = call.thread.context();
     call.transfer(&mut buffer, async |buffer| file.write(&context.caller(), buffer).await).await
 }

@@ -104,7 +104,7 @@ fn time<const N: usize>(writer: Writer<N>, at: usize, time: Timestamp) -> Writer
     writer.i64(at, time.seconds).u32(at + 8, time.nanoseconds)
 }
 
-/// As struct stat.
+/// Writes the metadata as a struct stat.
 pub fn to_stat(metadata: &Metadata) -> [u8; 144] {
     let mode = type_bits(metadata.file_type) | u32::from(metadata.mode.bits());
     let writer = Writer::new()
@@ -145,7 +145,7 @@ pub fn to_statx(metadata: &Metadata, mount: u64) -> [u8; 256] {
     time(time(writer, 96, metadata.changed), 112, metadata.modified).done()
 }
 
-/// As struct statfs, with the mount's flags.
+/// Writes the status as a struct statfs, with the mount's flags.
 pub fn to_statfs(status: &FileSystemStatus, flags: u64) -> [u8; 120] {
     let magic = match status.kind {
         "tmpfs" | "devtmpfs" => 0x0102_1994,
@@ -214,7 +214,7 @@ pub fn append_entry(
 
 /// The ranges of an array of iovec. `EINVAL` if a length, or their sum, does not fit the result.
 pub fn ranges(bytes: &[u8]) -> Result<Vec<(u64, usize)>> {
-    /// What one transfer moves at most.
+    /// The most bytes that one transfer moves.
     const MAXIMUM: usize = 0x7fff_f000;
     let mut ranges = Vec::new();
     ranges.try_reserve_exact(bytes.len() / 16).map_err(|_| Error::ENOMEM)?;

@@ -33,12 +33,12 @@ pub fn limit(bytes: &[u8; 16]) -> Result<Limit> {
     Ok(Limit { soft: bytes.u64_at(0)?, hard: bytes.u64_at(8)? })
 }
 
-/// As struct rlimit.
+/// Writes the limit as a struct rlimit.
 pub fn to_limit(limit: Limit) -> [u8; 16] {
     Writer::new().u64(0, limit.soft).u64(8, limit.hard).done()
 }
 
-/// As struct rusage.
+/// Writes the usage as a struct rusage.
 pub fn to_rusage(usage: &Usage) -> [u8; 144] {
     Writer::new()
         .bytes(0, &to_timeval(usage.user_time))
@@ -53,7 +53,7 @@ pub fn to_rusage(usage: &Usage) -> [u8; 144] {
         .done()
 }
 
-/// As struct tms.
+/// Writes the times as a struct tms.
 pub fn to_tms(own: &Usage, children: &Usage) -> [u8; 32] {
     Writer::new()
         .u64(0, ticks(own.user_time))
@@ -72,7 +72,7 @@ pub fn to_utsname(fields: [&[u8]; 6]) -> [u8; 390] {
     writer.done()
 }
 
-/// What sysinfo(2) tells.
+/// The values that sysinfo(2) returns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemInformation {
     /// Seconds since the start.
@@ -87,7 +87,7 @@ pub struct SystemInformation {
     pub processes: u16,
 }
 
-/// As struct sysinfo.
+/// Writes the values as a struct sysinfo.
 pub fn to_sysinfo(information: &SystemInformation) -> [u8; 112] {
     Writer::new()
         .u64(0, information.uptime)

@@ -59,7 +59,7 @@ pub fn action(bytes: &[u8; 32]) -> Result<Action> {
     })
 }
 
-/// As struct sigaction.
+/// Writes the action as a struct sigaction.
 pub fn to_action(action: &Action) -> [u8; 32] {
     let handler = match action.disposition {
         Disposition::Default => 0,
@@ -92,7 +92,7 @@ pub fn stack(bytes: &[u8]) -> Result<AlternateStack> {
     }
 }
 
-/// As stack_t, for a thread with this stack pointer.
+/// Writes the stack as a stack_t, for a thread with this stack pointer.
 pub fn to_stack(stack: &AlternateStack, stack_pointer: u64) -> [u8; 24] {
     let state = match () {
         () if !stack.is_set() => SS_DISABLE,
@@ -103,7 +103,7 @@ pub fn to_stack(stack: &AlternateStack, stack_pointer: u64) -> [u8; 24] {
     Writer::new().u64(0, stack.base).u32(8, state | disarm).u64(16, stack.size).done()
 }
 
-/// A child's status as wait4 tells it.
+/// The status by which wait4 reports a change of a child.
 pub fn wait_status(event: ChildEvent) -> u32 {
     match event {
         ChildEvent::Exited(status) => u32::from(status) << 8,
@@ -231,9 +231,9 @@ const USER_FLAGS: u64 = 0x0005_0dd5;
 
 /// A signal frame, ready to be written, and the registers with which its handler starts.
 pub struct BuiltFrame {
-    /// Where it goes.
+    /// Address of the signal frame.
     pub address: u64,
-    /// What goes there, the extended state included.
+    /// Content of the signal frame, the extended state included.
     pub bytes: Vec<u8>,
     /// The registers at the handler's entry.
     pub state: ThreadState,
@@ -343,16 +343,16 @@ fn append_extended(bytes: &mut Vec<u8>, extended: &[u8]) {
     }
 }
 
-/// What rt_sigreturn finds in a frame.
+/// What rt_sigreturn reads from a signal frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedContext {
     /// The registers to return to; segment bases are the thread's own.
     pub state: ThreadState,
-    /// The mask to return to.
+    /// The signal mask to be restored.
     pub mask: SignalSet,
-    /// The alternate stack to return to.
+    /// The alternate stack to be restored.
     pub stack: Result<AlternateStack>,
-    /// Where the extended state is; 0: the initial state.
+    /// Address of the extended state; 0 for the initial state.
     pub extended_at: u64,
 }
 

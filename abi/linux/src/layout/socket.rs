@@ -27,7 +27,7 @@ pub fn socket_type(number: u32) -> Result<SocketType> {
     }
 }
 
-/// As SO_TYPE tells it.
+/// The number by which SO_TYPE reports the type.
 pub fn to_socket_type(kind: SocketType) -> u32 {
     match kind {
         SocketType::Stream => 1,
@@ -112,12 +112,12 @@ const LEVEL_SOCKET: u32 = 1;
 const RIGHTS: u32 = 1;
 const CREDENTIALS: u32 = 2;
 
-/// What control messages ask to send along.
+/// The descriptors and credentials in the control messages of a send.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Control {
-    /// Descriptors to pass.
+    /// Descriptors that are passed with the message.
     pub descriptors: Vec<i32>,
-    /// Credentials to show.
+    /// Credentials that the receiver sees.
     pub credentials: Option<PeerCredentials>,
 }
 
@@ -148,7 +148,7 @@ pub fn control(mut bytes: &[u8]) -> Result<Control> {
     Ok(control)
 }
 
-/// As struct ucred.
+/// Writes the credentials as a struct ucred.
 pub fn to_credentials(credentials: PeerCredentials) -> [u8; 12] {
     Writer::new().u32(0, credentials.process).u32(4, credentials.user).u32(8, credentials.group).done()
 }
@@ -157,7 +157,7 @@ pub fn to_credentials(credentials: PeerCredentials) -> [u8; 12] {
 pub struct ControlWriter {
     bytes: Vec<u8>,
     room: usize,
-    /// Something did not fit (MSG_CTRUNC).
+    /// Whether something did not fit into the buffer (MSG_CTRUNC).
     pub truncated: bool,
 }
 

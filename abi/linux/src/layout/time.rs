@@ -27,12 +27,12 @@ pub fn timeval(bytes: &[u8]) -> Result<Duration> {
     }
 }
 
-/// As a timespec.
+/// Writes the time as a timespec.
 pub fn to_timespec(time: Duration) -> [u8; 16] {
     Writer::new().u64(0, time.as_secs()).u64(8, time.subsec_nanos().into()).done()
 }
 
-/// As a timeval.
+/// Writes the time as a timeval.
 pub fn to_timeval(time: Duration) -> [u8; 16] {
     Writer::new().u64(0, time.as_secs()).u64(8, time.subsec_micros().into()).done()
 }
@@ -42,7 +42,7 @@ pub fn itimerspec(bytes: &[u8; 32]) -> Result<Setting> {
     Ok(Setting { interval: timespec(&bytes[..16])?, value: timespec(&bytes[16..])? })
 }
 
-/// As an itimerspec.
+/// Writes the setting as an itimerspec.
 pub fn to_itimerspec(setting: Setting) -> [u8; 32] {
     Writer::new().bytes(0, &to_timespec(setting.interval)).bytes(16, &to_timespec(setting.value)).done()
 }

@@ -5,7 +5,7 @@
 //! An address of code stands for a function ([`World::code`]). A thread runs the function that its
 //! instruction pointer names: at its start, after exec, and when a signal handler is entered.
 
-use abi_linux::{Attempt, Linux, Next, Processor, Registers};
+use abi_linux::{Decoded, Linux, Next, Processor, Registers};
 use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated};
 use mach::machine::{Machine, PageFault, Protection, SystemCall, ThreadState};
 use mach::thread::ExceptionState;
@@ -194,7 +194,7 @@ impl World {
         };
         let (a, b) = (linux(), linux());
         let request = SystemCall::from_registers(&ThreadState::default());
-        (async move { a.serve_call(&first, request, None).await }, async move {
+        (async move { a.serve_call(&first, request, &Decoded::default()).await }, async move {
             b.leave(&second, Registers::Unchanged, None).await
         })
     }
@@ -613,9 +613,10 @@ impl World {
         program.show_registers();
         let request = SystemCall::from_registers(&program.state);
         // As the server does: what needs no task is served without one.
-        match self.linux.call_at_once(&thread, &request) {
-            Attempt::Done(value) => Next::Return(value),
-            Attempt::No(decoded) => self.linux.serve_call(&thread, request, decoded).await,
+        let decoded = Decoded::default();
+        match self.linux.try_call(&thread, &request, &decoded) {
+            Some(value) => Next::Return(value),
+            None => self.linux.serve_call(&thread, request, &decoded).await,
         }
     }
 }

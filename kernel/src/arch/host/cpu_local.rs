@@ -10,9 +10,9 @@ use crate::processor::{Processor, Public};
 use crate::space::Space;
 use crate::thread::ThreadRef;
 
-/// What the processor has for itself.
+/// The data of one processor of the model.
 pub struct CpuLocal {
-    /// The portable part.
+    /// The part that does not depend on the architecture.
     pub processor: Processor,
     timer: Cell<u64>,
     /// Another processor has sent a cross-processor request.
@@ -23,7 +23,7 @@ pub struct CpuLocal {
     pub(super) lines: Cell<u64>,
 }
 
-/// The most processors of a model.
+/// The most processors that a model has.
 const MOST: usize = 4;
 
 thread_local! {
@@ -61,7 +61,7 @@ pub fn reset_processors(count: u32) {
     lines::reset();
 }
 
-/// From now on processor `number` executes.
+/// Makes processor `number` the executing one.
 pub fn select_processor(number: u32) {
     assert!(number < cpu_count());
     NUMBER.set(number);
@@ -72,12 +72,12 @@ pub fn local_processor(number: u32) -> &'static Processor {
     &local(number).processor
 }
 
-/// What others see of a processor.
+/// The part of a processor's data that other processors read.
 pub fn processor(number: u32) -> &'static Public {
     &local(number).processor.public
 }
 
-/// No processor uses the space any more.
+/// Unloads the space from all processors.
 pub(super) fn unload(space: &'static Space) {
     for number in 0..cpu_count() {
         let loaded = &local(number).processor.loaded_space;
@@ -162,7 +162,7 @@ pub fn user_memory_to_virt(_address: PhysAddr) -> Option<*mut u8> {
     None
 }
 
-/// Threads of the model have no extended registers.
+/// Extended registers, which threads of the model do not have.
 pub struct ExtendedState;
 
 /// Room for extended registers.
@@ -188,14 +188,14 @@ pub fn read_extended_state(_state: &'static ExtendedState) -> ExtendedImage {
 /// The model keeps no registers.
 pub fn write_extended_state(_state: &'static ExtendedState, _image: &ExtendedImage) {}
 
-/// Returns the room.
+/// Frees the memory for extended registers.
 pub fn free_extended_state(_state: &'static ExtendedState, _account: Account) {}
 
-/// The running thread has extended registers from now on.
+/// Gives the running thread extended registers: nothing to do in the model.
 pub fn enter_extended_state(_state: &'static ExtendedState) {}
 
-/// Nothing to save or load.
+/// Switches the registers of two threads: the model has none to save or load.
 pub fn switch_thread_state(_from: Option<ThreadRef>, _to: ThreadRef) {}
 
-/// Nothing to save.
+/// Drops a thread's registers: the model has none.
 pub fn drop_thread_state(_thread: ThreadRef) {}

@@ -4,15 +4,15 @@ use std::cell::Cell;
 
 use super::cpu_local::{cpu_local, local};
 
-/// The most lines of a model.
+/// The most interrupt lines of a model.
 const MOST: usize = 64;
 
-/// One line of the controller.
+/// One line of the interrupt controller.
 #[derive(Clone, Copy)]
 struct Line {
     /// The processor that the line interrupts.
     destination: u32,
-    /// Whether it may.
+    /// Whether the line is not masked.
     open: bool,
     /// Whether a device asserts it.
     asserted: bool,

@@ -10,9 +10,9 @@ use crate::arch::page_entry;
 use crate::memory::{self, PAGE_SIZE, PhysAddr, PhysRange, VirtAddr, injection, node};
 
 static OWNER: Mutex<()> = Mutex::new(());
-/// Where the host has put physical address [`MEMORY_START`].
+/// Address of the host's memory that stands for physical address [`MEMORY_START`].
 static ARENA: AtomicUsize = AtomicUsize::new(0);
-/// How many machines there have been.
+/// How many machines have been made.
 static MACHINES: AtomicU32 = AtomicU32::new(0);
 /// Physical address of the memory that the model backs: the kernel's. Users' memory has addresses,
 /// but no contents.
@@ -21,7 +21,7 @@ const MEMORY_START: u64 = 0x0100_0000;
 /// The machine. While it exists, no other test has one.
 pub struct Machine {
     layout: Layout,
-    arena: *mut u8,
+    allocation: *mut u8,
     _owner: MutexGuard<'static, ()>,
 }
 
@@ -30,20 +30,22 @@ impl Machine {
     /// [`memory::init`].
     pub fn new(kernel_memory: u64) -> Self {
         let owner = OWNER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let layout =
-            Layout::from_size_align(kernel_memory as usize, PAGE_SIZE as usize).expect("a sane size");
+        // Aligned here: with an alignment above the allocator's own, `alloc_zeroed` writes to all
+        // of the memory, of which most tests touch little.
+        let layout = Layout::array::<u8>((kernel_memory + PAGE_SIZE) as usize).expect("a sane size");
         // SAFETY: the layout has a size above 0.
-        let arena = unsafe { alloc_zeroed(layout) };
-        assert!(!arena.is_null());
-        ARENA.store(arena as usize, Ordering::Relaxed);
+        let allocation = unsafe { alloc_zeroed(layout) };
+        assert!(!allocation.is_null());
+        ARENA.store((allocation as usize).next_multiple_of(PAGE_SIZE as usize), Ordering::Relaxed);
         MACHINES.fetch_add(1, Ordering::Relaxed);
         tlb::reset();
         page_entry::configure(true, true);
         interrupts::script(0, 1);
         injection::fail_nth(0);
-        // SAFETY: the arena is new, and reached through `phys_to_virt` from now on.
+        // SAFETY: the arena, the allocation's whole pages, is new, and reached through
+        // `phys_to_virt` from now on.
         unsafe { memory::init(&node::Layout::one(Self::kernel_memory(kernel_memory))) };
-        Self { layout, arena, _owner: owner }
+        Self { layout, allocation, _owner: owner }
     }
 
     fn kernel_memory(size: u64) -> PhysRange {
@@ -73,7 +75,7 @@ impl Drop for Machine {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout. Kernel objects of the test are not used
         // after its machine.
-        unsafe { dealloc(self.arena, self.layout) };
+        unsafe { dealloc(self.allocation, self.layout) };
     }
 }
 
@@ -85,7 +87,7 @@ pub fn machine() -> u32 {
     MACHINES.load(Ordering::Relaxed)
 }
 
-/// Where kernel memory is reached.
+/// The address at which the kernel reaches a physical address of its memory.
 #[inline]
 pub fn phys_to_virt(address: PhysAddr) -> *mut u8 {
     (ARENA.load(Ordering::Relaxed) + (address.value() - MEMORY_START) as usize) as *mut u8

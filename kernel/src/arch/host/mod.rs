@@ -41,7 +41,7 @@ pub fn debug_exit(_code: u32) {}
 /// # Safety
 /// They are the caller's to write.
 pub unsafe fn clear_words(words: *mut u64, count: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that the words may be written.
     unsafe { words.write_bytes(0, count) };
 }
 
@@ -50,7 +50,7 @@ pub unsafe fn clear_words(words: *mut u64, count: usize) {
 /// # Safety
 /// They are the caller's to read, and to write. They do not overlap.
 pub unsafe fn copy_words(to: *mut u64, from: *const u64, count: usize) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller promises that both areas exist and do not overlap.
     unsafe { to.copy_from_nonoverlapping(from, count) };
 }
 
@@ -76,7 +76,7 @@ pub fn stop_others() -> bool {
     false
 }
 
-/// The other processors execute when the test says so.
+/// Lets the other processors go on: in the model, the test chooses the one that executes.
 pub fn resume_others() {}
 
 /// The model has no other processors to stop.
@@ -133,7 +133,7 @@ pub fn image_to_phys<T>(item: *const T) -> PhysAddr {
     PhysAddr::new(item as u64)
 }
 
-/// Goes wrong: the model cannot, but by a panic.
+/// Provokes a fault of the kernel: in the model, always a panic.
 pub fn crash(how: Crash) {
     panic!("{how:?} asked for by the debugger");
 }

@@ -21,7 +21,7 @@ pub fn load(root: PhysAddr, word: usize, open: u64) {
     });
 }
 
-/// What is known of the space's ports is void.
+/// Forgets the cached I/O permissions of the space.
 pub fn forget(root: PhysAddr) {
     BITMAP.with_borrow_mut(|(owner, words)| {
         if *owner == root.value() {

@@ -16,7 +16,7 @@ pub fn take_output() -> String {
     String::from_utf8_lossy(&OUTPUT.take()).into_owned()
 }
 
-/// What came over the line.
+/// What came over the serial line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received {
     /// A byte.

@@ -33,12 +33,12 @@ pub fn activate(root: PhysAddr) {
     ACTIVE.store(root.value(), Ordering::Relaxed);
 }
 
-/// No processor uses the space any more.
+/// Unloads the space from all processors.
 pub fn unload(space: &'static Space) {
     super::unload(space);
 }
 
-/// A walk through page tables: nothing else runs meanwhile.
+/// A walk through page tables; in the model nothing else runs during the walk.
 pub struct Walk(());
 
 impl Walk {
@@ -51,7 +51,7 @@ impl Walk {
 /// The model has no caches.
 pub fn flush_caches() {}
 
-/// Makes one changed translation known.
+/// Invalidates one changed translation on all processors.
 pub fn invalidate(root: PhysAddr, address: VirtAddr) {
     let mut flush = Flush::new();
     flush.page(root, address);
@@ -157,8 +157,8 @@ pub(super) fn access(root: PhysAddr, address: VirtAddr, right: Rights) -> Option
     Some(PhysAddr::new(now.address().value() + offset))
 }
 
-/// The processor's walk: the entry that maps `address` or is not present, where it is, and its
-/// level.
+/// Walks the page tables as the processor does. Returns the place, value and level of the entry
+/// that maps `address`, or of the one on the way to it that is not present.
 fn walk(root: PhysAddr, address: VirtAddr) -> (*mut u64, PageEntry, u32) {
     let mut table = root;
     let mut level = ROOT_LEVEL;

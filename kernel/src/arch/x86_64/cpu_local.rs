@@ -26,9 +26,9 @@ pub struct CpuLocal {
     pub stack_top: u64,
     /// Room for entry code to keep one register (the user's stack pointer on SYSCALL).
     pub scratch: Cell<u64>,
-    /// A second scratch word, for another register.
+    /// A scratch word for entry code, for another register.
     pub scratch2: Cell<u64>,
-    /// Where SYSCALL returns to if it is an Ipc.
+    /// The address to which SYSCALL returns if the call is an Ipc.
     pub ipc_return: Cell<u64>,
     /// A SYSCALL that returns to an address below is a foreign one that may take the fast path; 0:
     /// nothing may.
@@ -41,9 +41,9 @@ pub struct CpuLocal {
     pub named_here: u32,
     /// Top of the room for the processor's frames between user and kernel mode.
     pub entry_top: u64,
-    /// Walks through page tables in software.
+    /// Counts the processor's walks through page tables in software.
     pub(super) walks: Walks,
-    /// What the architecture does not know of.
+    /// The part of the processor's data that does not depend on the architecture.
     pub processor: Processor,
     /// The vector of the interrupt that ended the last [`super::wait_for_interrupt`]; 0 = none.
     pub(super) idle_vector: Cell<u32>,
@@ -86,7 +86,7 @@ pub fn cpu_local() -> &'static CpuLocal {
     }
 }
 
-/// What others see of processor `number`, which exists.
+/// The part of processor `number`'s data that others read. The processor exists.
 #[inline]
 pub fn processor(number: u32) -> &'static Public {
     let area: *mut ProcessorArea = stacks::area(number);
@@ -94,7 +94,7 @@ pub fn processor(number: u32) -> &'static Public {
     unsafe { &(*area).local.processor.public }
 }
 
-/// The walks of processor `number`, which exists.
+/// The counter of walks of processor `number`, which exists.
 pub(super) fn walks_of(number: u32) -> &'static Walks {
     let area: *mut ProcessorArea = stacks::area(number);
     // SAFETY: as above.

@@ -39,7 +39,7 @@ pub fn crash(how: Crash) {
     }
 }
 
-/// Uses more stack the deeper it gets.
+/// Uses more stack with each call of itself, until the stack overflows.
 #[allow(unconditional_recursion, reason = "the stack is to run out")]
 fn descend(depth: u64) -> u64 {
     let here = black_box([depth; 64]);

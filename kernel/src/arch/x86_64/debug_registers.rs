@@ -6,11 +6,11 @@ use crate::arch::{BREAKPOINTS, Breakpoint, DebugStatus, StopAt};
 
 /// DR7 without breakpoints: bit 10 is always set.
 const NONE: u64 = 1 << 10;
-/// DR6 as nothing has set it.
+/// The value of DR6 after a reset.
 const QUIET: u64 = 0xffff_0ff0;
 const SINGLE_STEP: u64 = 1 << 14;
 
-/// Replaces the processor's breakpoints by these.
+/// Loads these breakpoints into the processor's debug registers, instead of those before.
 pub fn load_breakpoints(breakpoints: &[Option<Breakpoint>; BREAKPOINTS]) {
     let mut control = NONE;
     for (index, breakpoint) in breakpoints.iter().enumerate() {

@@ -23,7 +23,7 @@ use super::{
     wait_for_interrupt,
 };
 use crate::arch::exit::{self, Exit};
-use crate::dispatch::{self, Outcome, after_interrupt, receive_mail, timer_interrupt};
+use crate::dispatch::{self, Outcome, after_interrupt, receive_requests, timer_interrupt};
 use crate::interrupt;
 use crate::mapping;
 use crate::processor::{self, Processor, Public};
@@ -215,7 +215,7 @@ pub fn allow_fast_entry(allowed: bool) {
     EXCEPTION_TAG.store(exception_tag().raw(), Ordering::Relaxed);
     local.ipc_return.set(STUB_PAGE + Call::Ipc.return_offset());
     let entry = if allowed { system_call_entry } else { plain_system_call_entry };
-    // SAFETY: both entries save what they use.
+    // SAFETY: both entry points save the registers that they use.
     unsafe { write_msr(msr::LSTAR, entry as *const () as u64) };
 }
 
@@ -237,8 +237,8 @@ extern "C" fn system_call_entered(current: &'static Tcb) -> ! {
     match syscall::entered(current, offset) {
         // SAFETY: it has come by SYSCALL, from a stub; its space and registers are still loaded.
         Next::Unchanged if dispatch::returns_unchanged(current) => unsafe { resume_by_sysret(current) },
-        Next::Switched(thread) => resume(thread),
-        next => leave(next),
+        Next::Switched(thread) => resume_thread(thread),
+        next => return_to_user(next),
     }
 }
 
@@ -307,7 +307,7 @@ struct MapResults {
     answer: u64,
 }
 
-/// The lowest bit is what the caller gets.
+/// Bit 0 of the result: the caller gets this status.
 const MAP_DONE: u64 = 1;
 const MAP_FAILED: u64 = 2;
 
@@ -332,7 +332,7 @@ extern "C" fn map_page(
     }
 }
 
-/// What [`create_thread`] and [`delete_thread`] did not do.
+/// The result of [`create_thread`] and [`delete_thread`] when the general path has to do the call.
 const NOT_DONE: u32 = 2;
 
 /// Called by `short_calls.S`: a ThreadControl with a space, by a caller with the privilege; only
@@ -403,7 +403,7 @@ const PAGE_FAULT: u64 = 14;
 #[unsafe(no_mangle)]
 extern "C" fn interrupt_entered(current: &'static Tcb, vector: u64, error_code: u64) -> ! {
     processor::this().entered_from(current);
-    leave(match vector {
+    return_to_user(match vector {
         PAGE_FAULT => fault::page_fault(current, read_cr2(), faulting_access(error_code)),
         vector if vector >= FIRST_INTERRUPT => serve(vector as u8),
         _ => exception::raised(current, vector, error_code),
@@ -423,7 +423,7 @@ fn faulting_access(error_code: u64) -> Rights {
 
 /// Serves an interrupt that the processor has taken.
 fn serve(vector: u8) -> Next {
-    serve_with(vector, receive_mail)
+    serve_with(vector, receive_requests)
 }
 
 /// As [`serve`]; cross-processor requests are served by `attend`.
@@ -455,14 +455,14 @@ const POLL_TIME: u64 = 3;
 /// Looks for cross-processor requests for [`POLL_TIME`]. Returns whether one has come.
 #[inline]
 fn poll(public: &Public) -> bool {
-    if public.has_mail() {
+    if public.has_requests() {
         return true;
     }
     let end = clock() + POLL_TIME;
     loop {
         serve_requests();
         core::hint::spin_loop();
-        if public.has_mail() {
+        if public.has_requests() {
             return true;
         }
         if clock() >= end {
@@ -483,9 +483,9 @@ fn idle() -> Next {
     public.attention.start_polling();
     let found = poll(public);
     public.attention.stop_polling();
-    if found || public.has_mail() {
+    if found || public.has_requests() {
         public.idle.end();
-        return receive_mail();
+        return receive_requests();
     }
     delay::at(Point::Sleep);
     tlb::unload_any();
@@ -495,25 +495,25 @@ fn idle() -> Next {
 }
 
 /// Starts the first thread, or waits for one. The boot code's stack is left for good.
-pub fn enter() -> ! {
+pub fn start_scheduling() -> ! {
     let local = cpu_local();
     local.processor.update_fast_path();
     local.processor.public.runs.set(true);
-    leave(Next::Schedule)
+    return_to_user(Next::Schedule)
 }
 
 /// Leaves the kernel as `next` says, or waits for interrupts.
 #[inline]
-fn leave(next: Next) -> ! {
+fn return_to_user(next: Next) -> ! {
     match next {
-        Next::Schedule => leave_by_dispatch(next),
-        next => leave_soon(next),
+        Next::Schedule => return_to_user_by_dispatch(next),
+        next => return_to_user_directly(next),
     }
 }
 
-/// As [`leave`], without the dispatcher if there is a shorter way.
+/// As [`return_to_user`], without the dispatcher if there is a shorter way.
 #[inline(never)]
-fn leave_soon(next: Next) -> ! {
+fn return_to_user_directly(next: Next) -> ! {
     let thread = match next {
         Next::Switched(thread) => Some(thread),
         Next::Return | Next::Unchanged => dispatch::returning(),
@@ -521,19 +521,19 @@ fn leave_soon(next: Next) -> ! {
         _ => None,
     };
     match thread {
-        Some(thread) => resume(thread),
-        None => leave_by_dispatch(next),
+        Some(thread) => resume_thread(thread),
+        None => return_to_user_by_dispatch(next),
     }
 }
 
 #[inline(never)]
-fn leave_by_dispatch(next: Next) -> ! {
+fn return_to_user_by_dispatch(next: Next) -> ! {
     let mut next = next;
     let mut has_waited = false;
     loop {
         match dispatch::dispatch(next) {
-            Outcome::Resume(thread) => resume(thread),
-            // Visitors may come again and again, each before the processor has stopped polling:
+            Outcome::Resume(thread) => resume_thread(thread),
+            // Requests may come again and again, each before the processor has stopped polling:
             // interrupts get their turn.
             Outcome::Idle if has_waited && let Some(vector) = poll_interrupt() => next = serve(vector),
             Outcome::Idle => {
@@ -542,11 +542,11 @@ fn leave_by_dispatch(next: Next) -> ! {
                 if let Next::Start(thread) = next
                     && let Some(thread) = dispatch::starting(thread)
                 {
-                    resume(thread);
+                    resume_thread(thread);
                 }
             }
             Outcome::TakeInterrupts => {
-                let serve = |vector| serve_with(vector, dispatch::attend_before_mail);
+                let serve = |vector| serve_with(vector, dispatch::attend_before_requests);
                 next = dispatch::take_interrupts(|| poll_interrupt().map(serve));
             }
         }
@@ -554,7 +554,7 @@ fn leave_by_dispatch(next: Next) -> ! {
 }
 
 #[inline(always)]
-fn resume(thread: ThreadRef) -> ! {
+fn resume_thread(thread: ThreadRef) -> ! {
     let registers = &thread.registers;
     match exit::path(thread.returns_by_sysret(), registers.rip.get()) {
         // SAFETY: the thread's space and state are loaded (`dispatch`), RIP is canonical.

@@ -68,9 +68,9 @@ extern "C" fn kernel_mode_exception(frame: &mut Frame) {
         }),
         DEBUG => with_kernel_gs(|| match kdb::kernel_debug_exception(frame.rip, frame, frame.rflags) {
             Some(flags) => frame.rflags = flags,
-            None => report(frame),
+            None => report_kernel_exception(frame),
         }),
-        _ => with_kernel_gs(|| report(frame)),
+        _ => with_kernel_gs(|| report_kernel_exception(frame)),
     }
 }
 
@@ -90,8 +90,8 @@ fn with_kernel_gs(code: impl FnOnce()) {
     }
 }
 
-fn report(frame: &Frame) -> ! {
-    panic::enter();
+fn report_kernel_exception(frame: &Frame) -> ! {
+    panic::begin_report();
     log::error!(
         "kernel stopped: {} (vector {}, error code {:#x}) at {:#018x}",
         name(frame.vector),
@@ -101,7 +101,7 @@ fn report(frame: &Frame) -> ! {
     );
     log::error!("{frame}");
     panic::backtrace(frame.rip, frame.registers[RBP]);
-    panic::leave()
+    panic::end_report()
 }
 
 impl fmt::Display for Frame {

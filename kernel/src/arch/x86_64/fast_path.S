@@ -318,7 +318,7 @@ not_fast_local:
     movzx   ebp, r9w
     cmp     ebp, {end_call}
     cmovae  r9, gs:[{scratch}]              // it is an answer, whose tag was put aside
-    // As from general_entry on, but for RIP, flags and RSP, which are saved.
+    // As from general_entry on, except that RIP, flags and RSP are saved already.
     save_words rdi
     mov     [rdi + {rsi}], rsi
     mov     [rdi + {rdx}], rdx

@@ -11,7 +11,7 @@ bitflags! {
     /// Processor features that the kernel uses, or judges the machine by.
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct Features: u32 {
-        /// Pages that cannot be executed.
+        /// Pages can be marked as not executable.
         const NO_EXECUTE = 1 << 0;
         /// Pages of 1 GiB.
         const GIANT_PAGES = 1 << 1;
@@ -23,7 +23,7 @@ bitflags! {
         const SMAP = 1 << 4;
         /// User programs cannot read descriptor-table addresses.
         const UMIP = 1 << 5;
-        /// RDFSBASE and its like.
+        /// User programs can use RDFSBASE, WRFSBASE, RDGSBASE and WRGSBASE.
         const FSGSBASE = 1 << 6;
         /// XSAVE.
         const XSAVE = 1 << 7;
@@ -49,16 +49,16 @@ bitflags! {
     }
 }
 
-/// [`Features`] found. Entry code looks for SMAP here.
+/// The [`Features`] that were found. Entry code looks for SMAP here.
 pub(super) static PRESENT: AtomicU32 = AtomicU32::new(0);
 
-/// Does every processor have all of these?
+/// Whether every processor has all of these features.
 #[inline]
 pub fn has(features: Features) -> bool {
     present().contains(features)
 }
 
-/// The features found.
+/// The features that every processor has.
 #[inline]
 pub fn present() -> Features {
     Features::from_bits_retain(PRESENT.load(Ordering::Relaxed))
@@ -164,7 +164,7 @@ pub fn enable() {
 }
 
 /// Prints the processor and which of its features are used.
-pub fn report() {
+pub fn log_features() {
     let mut name = [0u8; 48];
     if cpuid(0x8000_0000, 0).eax >= 0x8000_0004 {
         for (part, chunk) in name.chunks_exact_mut(16).enumerate() {

@@ -31,7 +31,7 @@ unsafe extern "C" {
 /// interface, ABI 15).
 const BREAKPOINT: usize = 3;
 
-/// The first vector that is no exception's.
+/// The first interrupt vector; those below belong to exceptions.
 pub(super) const FIRST_INTERRUPT: u64 = 32;
 /// RFLAGS: interrupts are open.
 const INTERRUPT_FLAG: u64 = 1 << 9;
@@ -88,7 +88,7 @@ pub(super) fn use_fault_stack() {
     // SAFETY: it runs once, alone; until the next fault no processor reads these entries.
     let table = unsafe { &mut TABLE.get_mut().0 };
     for vector in [6, 13, 14] {
-        // SAFETY: as in `init`.
+        // SAFETY: as in `init`: only the address is taken.
         let address = unsafe { &raw const interrupt_vectors[vector] } as u64;
         table[vector] = Gate::new(address, Some(InterruptStack::Fault), false);
     }

@@ -10,13 +10,13 @@ pub mod msr {
     pub const TIME_STAMP: u32 = 0x10;
     /// Local APIC base and enable.
     pub const APIC_BASE: u32 = 0x1b;
-    /// What the time-stamp counter was set forward by.
+    /// By how much the time-stamp counter was set forward.
     pub const TIME_STAMP_ADJUSTMENT: u32 = 0x3b;
     /// Speculation control: bit 0 IBRS.
     pub const SPECULATION_CONTROL: u32 = 0x48;
     /// Page-attribute table.
     pub const PAGE_ATTRIBUTES: u32 = 0x277;
-    /// What the processor is not vulnerable to.
+    /// Which vulnerabilities the processor does not have.
     pub const ARCH_CAPABILITIES: u32 = 0x10a;
     /// SYSENTER code segment: 0 makes SYSENTER refuse.
     pub const SYSENTER_CS: u32 = 0x174;
@@ -205,11 +205,11 @@ pub fn read_time_stamp() -> u64 {
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// The flags with which the kernel runs here.
+/// The RFLAGS register as it is now.
 #[inline]
 pub fn flags() -> u64 {
     let flags;
-    // SAFETY: reads a register, through the stack.
+    // SAFETY: copies the flags register by way of the stack.
     unsafe { asm!("pushfq", "pop {}", out(reg) flags, options(preserves_flags)) }
     flags
 }

@@ -39,7 +39,7 @@ static GROUPS_END: AtomicU32 = AtomicU32::new(2);
 const MESSAGE_ADDRESS: u64 = 0xfee0_0000;
 const MESSAGE_DESTINATION_SHIFT: u32 = 12;
 
-/// What an interrupt was about.
+/// What an interrupt of the processor means.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interrupt {
     /// The timer that [`super::set_timer`] set.
@@ -48,9 +48,9 @@ pub enum Interrupt {
     Request,
     /// A device on this line, which is masked now.
     Line(u32),
-    /// A device, by the message of this number.
+    /// A device has sent the message-signalled interrupt of this number.
     Message(u32),
-    /// No interrupt that means anything.
+    /// An interrupt without a cause.
     Spurious,
 }
 
@@ -60,7 +60,7 @@ pub(super) fn init(tables: &Result<Tables, AcpiError>) {
     pic::disable(OLD_CONTROLLERS);
     assert!(features::has(Features::APIC), "this processor has no local APIC");
     if let Some(range) = local_apic::map() {
-        // SAFETY: boot only.
+        // SAFETY: called at boot only, as `add` demands.
         unsafe { reserved::add(range) }
     }
     LOCAL_APIC.enable(TIMER, SPURIOUS);
@@ -68,7 +68,7 @@ pub(super) fn init(tables: &Result<Tables, AcpiError>) {
         Ok(tables) => {
             let destination = LOCAL_APIC.id();
             io_apic::init(tables, destination, FIRST_LINE, OLD_CONTROLLERS, |range| {
-                // SAFETY: boot only.
+                // SAFETY: called at boot only, as `add` demands.
                 unsafe { reserved::add(range) }
             });
             log::info!(
@@ -97,7 +97,7 @@ pub(super) fn enable() {
     LOCAL_APIC.enable(TIMER, SPURIOUS);
 }
 
-/// Asks another processor to look at its requests.
+/// Interrupts another processor, so that it carries out its cross-processor requests.
 pub fn request_attention(processor: u32) {
     LOCAL_APIC.send_interrupt(boot::processors::local_apic_id(processor), REQUEST);
 }
@@ -116,7 +116,7 @@ pub fn message_interrupts() -> u32 {
 /// `processor` by it: fixed delivery, edge-triggered.
 pub fn interrupt_message(number: u32, processor: u32) -> (u64, u64) {
     let vector = first_message() + number;
-    // Relaxed: a late look only delays the interrupt.
+    // Relaxed: a processor that sees the old value only takes the interrupt later.
     GROUPS_END.fetch_max(vector / GROUP + 1, Ordering::Relaxed);
     let destination = u64::from(boot::processors::local_apic_id(processor));
     (MESSAGE_ADDRESS | destination << MESSAGE_DESTINATION_SHIFT, u64::from(vector))

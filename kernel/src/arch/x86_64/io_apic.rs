@@ -86,7 +86,7 @@ pub(super) fn init(
     }
 }
 
-/// How many lines there are: their numbers are below.
+/// How many interrupt lines there are. Their numbers are below this number.
 pub(super) fn lines() -> u32 {
     LINES.load(Ordering::Relaxed)
 }

@@ -18,7 +18,7 @@ use crate::memory::PhysAddr;
 /// First address that is not the user's. The page below the canonical boundary is left out, so that
 /// an instruction cannot end there (SYSRET with a non-canonical RCX).
 pub const USER_END: u64 = (1 << 47) - 4096;
-/// Where the direct map begins.
+/// Virtual address of physical address 0 in the direct map.
 pub const DIRECT_MAP: u64 = 0xffff_8000_0000_0000;
 /// How much physical memory the direct map can reach; more is ignored, with a warning.
 pub const DIRECT_MAP_SIZE: u64 = 64 << 40;

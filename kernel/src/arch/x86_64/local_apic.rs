@@ -13,10 +13,10 @@ const BASE_X2APIC: u64 = 1 << 10;
 /// Where the registers are mapped; 0 = they are model-specific registers.
 static REGISTERS: AtomicU64 = AtomicU64::new(0);
 
-/// The executing processor's.
+/// The local APIC of the executing processor.
 pub(super) const LOCAL_APIC: LocalApic<Registers> = LocalApic(Registers);
 
-/// How its registers are reached.
+/// Access to the registers in memory (xAPIC) or by model-specific registers (x2APIC).
 pub(super) struct Registers;
 
 impl Registers {
@@ -34,7 +34,7 @@ impl Access for Registers {
 
     #[inline]
     fn read_memory(&self, offset: u32) -> u32 {
-        // SAFETY: the registers are mapped there for ever.
+        // SAFETY: the registers stay mapped there while the kernel runs.
         unsafe { Self::at(offset).read_volatile() }
     }
 

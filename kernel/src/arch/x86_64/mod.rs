@@ -91,7 +91,7 @@ pub fn is_stack_word(address: u64) -> bool {
             || (layout::rodata_end()..layout::boot_memory_start() - 8).contains(&address))
 }
 
-/// Is `address` inside the kernel's code?
+/// Whether `address` is inside the kernel's code.
 pub fn is_code(address: u64) -> bool {
     (layout::image_start()..layout::text_end()).contains(&address)
 }

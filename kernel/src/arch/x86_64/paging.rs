@@ -27,9 +27,9 @@ bitflags! {
         const WRITE_THROUGH = 1 << 3;
         /// Uncached.
         const UNCACHED = 1 << 4;
-        /// Set by the processor on use.
+        /// Set by the processor when it uses the page.
         const ACCESSED = 1 << 5;
-        /// Set by the processor on a write.
+        /// Set by the processor when it writes into the page.
         const DIRTY = 1 << 6;
         /// A page, not a table, at level 2 or 3.
         const LARGE = 1 << 7;
@@ -89,7 +89,7 @@ pub fn is_direct_mapped(range: PhysRange) -> bool {
     true
 }
 
-/// The table that an entry points to.
+/// The virtual address of the table that an entry points to.
 fn table(entry: u64) -> *mut u64 {
     layout::phys_to_virt(PhysAddr::new(entry & ADDRESS)).cast()
 }

@@ -14,8 +14,8 @@ use super::gdt::PORT_WORDS;
 use super::{cpu_local, shoot_down};
 use crate::memory::PhysAddr;
 
-/// No space's root table.
-const NOBODY: u64 = 0;
+/// The value that is no space's root table: no space's ports are loaded.
+const NO_SPACE: u64 = 0;
 
 /// The space for which the bitmap is filled, by its root table, and which words of it are not all
 /// ones.
@@ -30,7 +30,7 @@ impl Owner {
     pub(super) const ROOT: usize = offset_of!(Self, root);
 
     pub(super) const fn new() -> Self {
-        Self { root: Cell::new(NOBODY), first: Cell::new(PORT_WORDS), last: Cell::new(0) }
+        Self { root: Cell::new(NO_SPACE), first: Cell::new(PORT_WORDS), last: Cell::new(0) }
     }
 }
 
@@ -71,7 +71,7 @@ pub fn forget(root: PhysAddr) {
 pub(super) fn forget_here(root: PhysAddr) {
     let local = cpu_local();
     if local.ports.root.get() == root.value() {
-        local.ports.root.set(NOBODY);
+        local.ports.root.set(NO_SPACE);
         // SAFETY: the task state is this processor's, and interrupts are off.
         unsafe { (*local.task_state).use_bitmap(false) };
     }

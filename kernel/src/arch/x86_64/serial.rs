@@ -68,7 +68,7 @@ fn send(byte: u8) {
     for _ in 0..PATIENCE {
         // SAFETY: reading the line status of a present port only clears its error bits.
         if unsafe { in8(LINE_STATUS) } & TRANSMITTER_EMPTY != 0 {
-            // SAFETY: the transmitter is empty.
+            // SAFETY: the transmitter is empty, so that it takes the byte.
             unsafe { out8(PORT, byte) }
             return;
         }
@@ -76,7 +76,7 @@ fn send(byte: u8) {
     }
 }
 
-/// What came over the line.
+/// What came over the serial line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Received {
     /// A byte.
@@ -85,7 +85,7 @@ pub enum Received {
     Break,
 }
 
-/// From now on what arrives raises the port's interrupt.
+/// Lets the serial port interrupt when bytes arrive.
 pub fn enable_receive_interrupt() {
     if PRESENT.load(Ordering::Relaxed) {
         // SAFETY: the port is present; its interrupt goes to a line that the caller serves.
@@ -93,7 +93,7 @@ pub fn enable_receive_interrupt() {
     }
 }
 
-/// What has arrived first, if anything. Does not wait.
+/// The oldest byte or break that has arrived, if any. Does not wait.
 pub fn receive() -> Option<Received> {
     if !PRESENT.load(Ordering::Relaxed) {
         return None;

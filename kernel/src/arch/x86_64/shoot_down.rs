@@ -14,15 +14,15 @@ use crate::sync::ShootDown;
 use crate::sync::delay::{self, Point};
 use crate::trace::{self, Event};
 
-/// Forget the listed pages.
+/// Request: forget the listed pages.
 const PAGES: u8 = 1;
-/// Forget all pages.
+/// Request: forget all pages.
 const EVERYTHING: u8 = 2;
 /// Do not use the page tables at `root` any more.
 const UNLOAD: u8 = 3;
-/// Forget the ports of the space at `root`.
+/// Request: forget the ports of the space at `root`.
 const PORTS: u8 = 4;
-/// Empty the caches.
+/// Request: write back and empty the caches.
 const CACHES: u8 = 5;
 
 static SHOOT_DOWN: ShootDown = ShootDown::new();
@@ -64,7 +64,7 @@ pub(super) fn forget_ports(root: PhysAddr) {
     send(PORTS, &[], root, |public| public.runs.get());
 }
 
-/// Lets other processors empty their caches.
+/// Makes the other processors write back and empty their caches.
 pub(super) fn flush_caches() {
     send(CACHES, &[], PhysAddr::new(0), |public| public.runs.get());
 }

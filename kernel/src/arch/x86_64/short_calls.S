@@ -101,7 +101,7 @@ fast_exchange:
     call    find_readable
     mov     rsp, gs:[{current}]
     test    rax, rax
-    jz      not_at_once
+    jz      not_short
     // The other form of the thread's id.
     mov     rcx, [rax + {id}]
     test    byte ptr [rsp + {message} + 8], 0x3f
@@ -175,7 +175,7 @@ fast_control:
     jmp     2b
 4:  mov     eax, {not_done}
 5:  mov     [rsp + {message} + 8], rax
-    jmp     not_at_once
+    jmp     not_short
 
 // MapControl with one item, in registers. What a function may change is saved, so that everything
 // else goes on as usual.
@@ -197,7 +197,7 @@ fast_map:
     return_result
 2:  mov     [rsp + {message} + 8], rax
 // The other registers are saved: the call goes on like any other.
-not_at_once:
+not_short:
     mov     rax, gs:[{scratch}]
     mov     [rsp + {rsp}], rax
     mov     [rsp + {message} + 16], rbx
@@ -223,7 +223,7 @@ fast_unmap:
 4:  mov     rsp, gs:[{current}]
     mov     r9, rax
     inc     rax
-    jz      not_at_once
+    jz      not_short
     mov     rax, [rsp + {message} + 8]
     mov     r10, [rsp + {message} + 24]
     mov     rcx, [rsp + {rip}]

@@ -9,7 +9,7 @@ use super::layout::STACKS;
 use super::paging::{self, Flags};
 use crate::memory::{PAGE_SIZE, PhysAddr};
 
-/// Bytes of a stack.
+/// Size of a kernel stack in bytes.
 pub(super) const SIZE: u64 = 32 << 10;
 /// Slots per processor: the kernel stack, those of the interrupt stack table, that for faults, and
 /// as the last its data.
@@ -47,7 +47,7 @@ pub(super) fn map_area<T>(number: u32, mut page: impl FnMut() -> PhysAddr) -> *m
     area(number)
 }
 
-/// Where the memory of [`map_area`] is.
+/// The virtual address at which [`map_area`] maps the memory of a processor.
 pub(super) fn area<T>(number: u32) -> *mut T {
     slot(number, PER_PROCESSOR - 1) as *mut T
 }

@@ -12,18 +12,18 @@ use super::{boot, stacks, time};
 use crate::kip::MAX_PROCESSORS;
 
 /// The processor that has stopped the others.
-static STOPPED_BY: AtomicU32 = AtomicU32::new(NOBODY);
-const NOBODY: u32 = u32::MAX;
+static STOPPED_BY: AtomicU32 = AtomicU32::new(NO_PROCESSOR);
+const NO_PROCESSOR: u32 = u32::MAX;
 /// Whether the next non-maskable interrupt of a processor is one of these.
 static EXPECTED: [AtomicBool; MAX_PROCESSORS] = [const { AtomicBool::new(false) }; MAX_PROCESSORS];
-/// Where each processor was stopped; 0: it was not.
+/// The instruction at which each processor was stopped; 0 if it was not.
 static STOPPED_AT: [AtomicU64; MAX_PROCESSORS] = [const { AtomicU64::new(0) }; MAX_PROCESSORS];
 
 /// Milliseconds that others are waited for: far more than the longest time without a look at
 /// non-maskable interrupts, which there is only in emulators.
 const PATIENCE: u64 = 1000;
 
-/// The executing processor's number, as its stack says.
+/// The executing processor's number, as found through its stack.
 fn here() -> u32 {
     // SAFETY: the owner of a stack is its processor's data, which is never freed.
     stacks::owner(super::frame_pointer()).map_or(0, |owner| unsafe { (*owner).number })
@@ -50,8 +50,10 @@ pub fn stop_others() -> bool {
     let here = here();
     // Acquire and release: a processor that stops others sees what they did before, and they see
     // what it has done.
-    while let Err(who) = STOPPED_BY.compare_exchange(NOBODY, here, Ordering::AcqRel, Ordering::Relaxed) {
-        if who == here {
+    while let Err(stopper) =
+        STOPPED_BY.compare_exchange(NO_PROCESSOR, here, Ordering::AcqRel, Ordering::Relaxed)
+    {
+        if stopper == here {
             return false;
         }
         spin_loop();
@@ -64,9 +66,9 @@ pub fn stop_others() -> bool {
     true
 }
 
-/// Lets the others go on.
+/// Lets the other processors go on.
 pub fn resume_others() {
-    STOPPED_BY.store(NOBODY, Ordering::Release);
+    STOPPED_BY.store(NO_PROCESSOR, Ordering::Release);
     // A processor that has not noticed yet would miss that it is stopped again.
     await_others(here(), |stopped_at| stopped_at.load(Ordering::Acquire) == 0);
 }
@@ -87,7 +89,7 @@ pub(super) fn stand_still(address: u64) -> bool {
         return false;
     }
     STOPPED_AT[here].store(address.max(1), Ordering::Release);
-    while STOPPED_BY.load(Ordering::Acquire) != NOBODY {
+    while STOPPED_BY.load(Ordering::Acquire) != NO_PROCESSOR {
         spin_loop();
     }
     STOPPED_AT[here].store(0, Ordering::Release);

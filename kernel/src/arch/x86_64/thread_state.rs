@@ -26,7 +26,7 @@ pub fn drop_thread_state(thread: ThreadRef) {
 /// The FS base with which `thread`, whose state is loaded, runs.
 fn fs_base(thread: &Tcb) -> u64 {
     if !features::has(Features::FSGSBASE) {
-        // Only the kernel can set another.
+        // Without the feature programs cannot set another FS base than the kernel knows.
         return thread.registers.fs_base.get();
     }
     let base;

@@ -14,7 +14,7 @@ use crate::memory::{PAGE_SIZE, PhysAddr};
 const NEVER: u64 = u64::MAX;
 /// How long the rates are measured: in fractions of a second.
 const MEASURE: u64 = 100;
-/// Attempts before the measurement is given up.
+/// After so many attempts the measurement is given up.
 const ATTEMPTS: u32 = 10;
 /// Readings of which the best is taken. An emulator takes its time over the first ones.
 const READINGS: u32 = 64;
@@ -150,7 +150,7 @@ impl Reference for IntervalTimer {
     }
 }
 
-/// The three clocks, read as close together as possible.
+/// The counts of the three clocks, read as close together as possible.
 #[derive(Clone, Copy)]
 struct Sample {
     reference: u64,

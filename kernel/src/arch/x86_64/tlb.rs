@@ -47,7 +47,7 @@ pub fn unload_any() {
         super::load_kernel_space();
         this.loaded_space.set(None);
     };
-    if SEVERAL { this.public.active_root.leave(load) } else { load() }
+    if SEVERAL { this.public.active_root.unload(load) } else { load() }
 }
 
 /// Writes back and empties the processors' caches.
@@ -57,7 +57,7 @@ pub fn flush_caches() {
 }
 
 pub(super) fn flush_caches_here() {
-    // SAFETY: no more than time is lost.
+    // SAFETY: the instruction costs time and changes no memory contents.
     unsafe { asm!("wbinvd", options(nostack, preserves_flags)) };
 }
 
@@ -75,7 +75,7 @@ pub(super) fn forget(pages: Option<impl Iterator<Item = Page>>) {
                 unsafe { asm!("invlpg [{}]", in(reg) page.value(), options(nostack, preserves_flags)) };
             }
         }
-        // SAFETY: the same root again.
+        // SAFETY: this loads the root table that is loaded already.
         None => unsafe { write_cr3(active) },
     }
 }
@@ -102,7 +102,7 @@ extern "C" fn invalidate_everywhere(root: u64, address: u64) {
 
 /// Changed translations, collected until [`Flush::finish`].
 pub struct Flush {
-    /// The first `count` are initialised.
+    /// Changed pages, of which the first `count` are initialised.
     pages: [MaybeUninit<Page>; MOST_PAGES],
     count: usize,
 }
@@ -155,7 +155,7 @@ impl Default for Flush {
 pub struct Walk(());
 
 impl Walk {
-    /// Begins a walk. They are not nested.
+    /// Begins a walk through page tables. Walks are not nested.
     #[inline]
     pub fn begin() -> Self {
         if cpu_count() > 1 {

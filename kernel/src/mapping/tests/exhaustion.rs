@@ -211,7 +211,7 @@ fn k12_a_cancelled_removal_leaves_nothing_behind() {
             }
         }
         // As if the operation's thread was deleted, and the operation never finished.
-        cursor.as_mut().end();
+        cursor.as_mut().give_up();
         check(&world.spaces, &[GIB]);
         for _ in 0..3 {
             world.destroy(1);

@@ -105,7 +105,7 @@ fn status_is_the_owners_and_is_cleared_bit_by_bit() {
     assert_eq!(answer.physical_address(), 0, "of one page only");
     let blind = Item::new(MapOperation::Query, Fpage::memory(0x5000, 12), 1, 0);
     let answer = World::finish(|cursor| control(cursor, world.spaces[1], world.spaces[2], &blind, false));
-    assert_eq!(MapAnswer(answer.unwrap()).physical_address(), 0, "of those who may see it only");
+    assert_eq!(MapAnswer(answer.unwrap()).physical_address(), 0, "only a caller that may see it is told");
     world.end();
 }
 

@@ -21,7 +21,7 @@ impl World {
 
 /// Rules: 9.2a.
 #[test]
-fn everybody_who_has_a_page_sees_its_type_change() {
+fn all_holders_of_a_page_see_its_type_change() {
     let world = World::new(5);
     world.map(0, GIB, 1, MIB2, 13, Rights::ALL);
     world.map(1, MIB2, 2, 6 * KIB4, 13, Rights::READ);

@@ -64,7 +64,7 @@ impl World {
         Self::finish(|cursor| map(cursor, self.spaces[from], self.spaces[to], item, window))
     }
 
-    fn map_at_once(&self, from: usize, to: usize, item: MapItem) -> bool {
+    fn map_page(&self, from: usize, to: usize, item: MapItem) -> bool {
         let _alone = lock();
         map_page(self.spaces[from], self.spaces[to], item)
     }
@@ -83,10 +83,10 @@ impl World {
     /// As a system call: without a preemption point if that is possible.
     fn unmap(&self, space: usize, address: u64, bits: u32, revoke: Rights, flush: bool) -> Rights {
         let fpage = Fpage::memory(address, bits).with_rights(revoke);
-        self.unmap_at_once(space, fpage, flush).unwrap_or_else(|| self.unmap_in_general(space, fpage, flush))
+        self.unmap_page(space, fpage, flush).unwrap_or_else(|| self.unmap_in_general(space, fpage, flush))
     }
 
-    fn unmap_at_once(&self, space: usize, fpage: Fpage, flush: bool) -> Option<Rights> {
+    fn unmap_page(&self, space: usize, fpage: Fpage, flush: bool) -> Option<Rights> {
         let _alone = lock();
         unmap_page(self.spaces[space], fpage, flush)
     }

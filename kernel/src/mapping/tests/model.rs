@@ -116,12 +116,12 @@ impl Model {
         if let Some(parent) = self.get(id).parent {
             self.get_mut(parent).children.retain(|&child| child != id);
         }
-        let mut doomed = vec![id];
-        while let Some(id) = doomed.pop() {
+        let mut to_remove = vec![id];
+        while let Some(id) = to_remove.pop() {
             let mapping = self.mappings[id].take().expect("a live mapping");
             self.spaces[mapping.space][mapping.page] = None;
             self.free.push(id);
-            doomed.extend(mapping.children);
+            to_remove.extend(mapping.children);
         }
     }
 

@@ -45,7 +45,7 @@ fn sigma0_has_all_ports_and_cannot_lose_them() {
     assert_eq!(world.give(0, 1, MapItem::grant(ALL, 0), ALL), ALL);
     world.take(0, ALL, true);
     assert!(world.has(0, 0x3f8) && !world.has(1, 0x3f8));
-    assert_eq!(world.give_all(1, 0, Fpage::io(0, 3)), Fpage::NIL, "nobody gives sigma0 anything");
+    assert_eq!(world.give_all(1, 0, Fpage::io(0, 3)), Fpage::NIL, "no space gives sigma0 anything");
     assert_eq!(world.give_all(2, 1, ALL), Fpage::NIL, "nor does a space without ports");
     world.end();
 }

@@ -296,8 +296,8 @@ fn run_wild(operations: &[Operation], seed: u64) {
 type Outcome = (Rights, Vec<Option<(u64, Rights)>>, u32);
 
 /// What operations on small pages come to: the status that each tells, what is where then, and how
-/// many nodes there are. They are done `at_once` where that can be, or in general.
-fn outcome(operations: &[Operation], at_once: bool) -> Vec<Outcome> {
+/// many nodes there are. They are done `short` where that can be, or in general.
+fn outcome(operations: &[Operation], short: bool) -> Vec<Outcome> {
     let world = World::new(SPACES);
     let mut outcome = Vec::new();
     for operation in operations {
@@ -306,13 +306,13 @@ fn outcome(operations: &[Operation], at_once: bool) -> Vec<Outcome> {
             Operation::Map { from, source, to, target, rights, grant, .. } => {
                 let fpage = Fpage::memory(address(source), 12).with_rights(Rights::from_bits(rights));
                 let item = MapItem { grant, ..MapItem::map(fpage, address(target)) };
-                if !at_once || !world.map_at_once(from, to, item) {
+                if !short || !world.map_page(from, to, item) {
                     world.try_map(from, to, item, Fpage::COMPLETE).unwrap();
                 }
             }
             Operation::Unmap { space, page, rights: revoke, flush, .. } => {
                 let fpage = Fpage::memory(address(page), 12).with_rights(Rights::from_bits(revoke));
-                let done = if at_once { world.unmap_at_once(space, fpage, flush) } else { None };
+                let done = if short { world.unmap_page(space, fpage, flush) } else { None };
                 status = done.unwrap_or_else(|| world.unmap_in_general(space, fpage, flush));
             }
             Operation::Touch { space, page, right } => {
@@ -344,7 +344,7 @@ fn advance(world: &World, cursor: Pin<&mut Cursor>, operation: &Operation) -> bo
         }
         Operation::Unmap { space, page, bits, rights, flush } => {
             let fpage = Fpage::memory(address(page), bits).with_rights(Rights::from_bits(rights));
-            !cursor.is_active() && world.unmap_at_once(space, fpage, flush).is_some()
+            !cursor.is_active() && world.unmap_page(space, fpage, flush).is_some()
                 || !matches!(unmap(cursor, world.spaces[space], fpage, flush), Progress::Preempted)
         }
         Operation::Control { owner, space, .. } => {
@@ -382,7 +382,7 @@ proptest! {
 
     /// Rules: 7.32, 7.34, 7.39, 8.3, 8.5, 8.6.
     #[test]
-    fn what_is_done_at_once_is_as_if_done_in_general(operations in vec(operation(12), 1..60)) {
+    fn page_operations_have_the_results_of_the_general_ones(operations in vec(operation(12), 1..60)) {
         prop_assert_eq!(outcome(&operations, true), outcome(&operations, false));
     }
 

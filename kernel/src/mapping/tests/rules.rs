@@ -316,13 +316,13 @@ fn rule_7_39_sigma0_keeps_what_it_grants() {
 
 /// Rules: 7.39.
 #[test]
-fn a_page_that_is_granted_is_not_mapped_at_once() {
+fn a_page_that_is_granted_is_not_mapped_by_map_page() {
     let world = World::new(2);
     world.map(0, GIB, 1, GIB, 12, RWX);
     let fpage = Fpage::memory(GIB, 12).with_rights(RWX);
-    assert!(!world.map_at_once(1, 2, MapItem::grant(fpage, 0x2000)));
+    assert!(!world.map_page(1, 2, MapItem::grant(fpage, 0x2000)));
     assert_eq!(world.at(2, 0x2000), None);
-    assert!(world.map_at_once(1, 2, MapItem::map(fpage, 0x2000)));
+    assert!(world.map_page(1, 2, MapItem::map(fpage, 0x2000)));
     assert_eq!(world.at(2, 0x2000), Some((GIB, RWX)));
     world.check();
     world.end();
@@ -631,36 +631,36 @@ fn destruction_revokes_everything_derived() {
 /// A page from which another is derived is not unmapped by the short form: what is derived goes,
 /// too. Rules: 8.1, 8.3.
 #[test]
-fn unmap_at_once_leaves_derived_pages_to_the_general_way() {
+fn unmap_page_leaves_derived_pages_to_the_general_way() {
     let world = World::new(2);
     world.map(0, GIB, 1, 0x1000, 12, RWX);
     world.map(0, GIB + 0x1000, 1, 0x2000, 12, RWX);
     world.map(1, 0x1000, 2, 0x2000, 12, RWX);
     let fpage = Fpage::memory(0x1000, 12).with_rights(RWX);
     for flush in [false, true] {
-        assert_eq!(world.unmap_at_once(1, fpage, flush), None);
+        assert_eq!(world.unmap_page(1, fpage, flush), None);
     }
     assert_eq!(world.at(2, 0x2000).map(|(_, rights)| rights), Some(RWX), "nothing was done");
     world.unmap_in_general(1, fpage, false);
     assert_eq!(world.at(2, 0x2000), None);
-    assert!(world.unmap_at_once(1, fpage, true).is_some(), "nothing is derived any more");
+    assert!(world.unmap_page(1, fpage, true).is_some(), "nothing is derived any more");
     assert_eq!(world.at(1, 0x1000), None);
     world.end();
 }
 
 /// The last page of a table is flushed by the short form only if the table then stays.
 #[test]
-fn flush_at_once_leaves_tables_that_go_to_the_general_way() {
+fn unmap_page_with_flush_leaves_tables_that_go_to_the_general_way() {
     let world = World::new(1);
     let page = |address| Fpage::memory(address, 12).with_rights(RWX);
     for address in [0x1000, 0x20_1000] {
         world.map(0, GIB + address, 1, address, 12, RWX);
-        assert_eq!(world.unmap_at_once(1, page(address), true), None);
+        assert_eq!(world.unmap_page(1, page(address), true), None);
         world.unmap_in_general(1, page(address), true);
         // Now it is the space's spare one.
         world.map(0, GIB + address, 1, address, 12, RWX);
         world.map(0, GIB + address, 1, address + 0x1000, 12, RWX);
-        assert!(world.unmap_at_once(1, page(address), true).is_some());
+        assert!(world.unmap_page(1, page(address), true).is_some());
     }
     world.end();
 }

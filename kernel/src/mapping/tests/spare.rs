@@ -67,7 +67,7 @@ fn a_larger_page_comes_in_place_of_a_spare_table() {
 }
 
 #[test]
-fn whoever_lacks_memory_gets_the_spare_tables() {
+fn a_space_that_lacks_memory_gets_the_spare_tables() {
     let world = World::new(2);
     let before = used(&world, 1);
     map_and_unmap(&world, 1, PLACE);

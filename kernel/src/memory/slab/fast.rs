@@ -25,7 +25,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
 
     #[inline(always)]
     fn lock(&self) -> BelowGuard<'_, State> {
-        // SAFETY: the creator of the slab has promised it.
+        // SAFETY: the creator of the slab has promised that its users hold a lock.
         unsafe { self.0.lock_below() }
     }
 
@@ -57,7 +57,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
     /// They came from [`Self::alloc_frame`], charged to `account`, none was freed, and none is in
     /// use any more.
     pub(crate) unsafe fn free_frame(&self, first: PhysAddr, account: Account) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the object is the slab's and is not used any more.
         unsafe { self.0.free_frame(self.lock(), Self::LAYOUT, first, account) };
     }
 

@@ -7,7 +7,7 @@ use crate::arch;
 
 pub(super) const LINE: u32 = 64;
 
-/// How a slab lays out and treats its objects.
+/// Size and placement of a slab's objects in a frame.
 #[derive(Clone, Copy)]
 pub(super) struct Layout {
     pub(super) size: u32,
@@ -16,7 +16,7 @@ pub(super) struct Layout {
     pub(super) per_frame: u32,
     /// How many starting offsets, a cache line apart, are in use.
     colours: u32,
-    /// Where in a free object its link lies.
+    /// Offset in a free object of the link to the next one.
     link_at: u32,
     pub(super) stable: bool,
     /// Objects are cleared when they are freed, so that the next user finds zeros.
@@ -74,7 +74,7 @@ impl Layout {
         PhysAddr::new(u64::from(number) * PAGE_SIZE + u64::from(self.start(number) + index * self.size))
     }
 
-    /// The object at this place of a frame.
+    /// The physical address of the object with this place in a frame.
     #[inline(always)]
     pub(super) fn object_at(self, number: u32, place: u32) -> PhysAddr {
         PhysAddr::new(u64::from(number) * PAGE_SIZE + u64::from(place * self.unit))
@@ -86,7 +86,7 @@ impl Layout {
         self.size / self.unit
     }
 
-    /// Where in its frame an object is.
+    /// The place of an object in its frame.
     #[inline(always)]
     pub(super) fn place(self, number: u32, object: PhysAddr) -> u32 {
         let offset = object.value() as u32 % PAGE_SIZE as u32;

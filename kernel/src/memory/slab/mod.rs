@@ -37,10 +37,10 @@ use super::{Account, OutOfMemory, PAGE_SIZE, PhysAddr, Use, detour, injection};
 use crate::arch;
 use crate::sync::{BelowGuard, SpinLock, SpinLockGuard};
 
-/// No object is at hand.
+/// The list of free objects at hand is empty.
 const NONE_AT_HAND: PhysAddr = PhysAddr::new(0);
 
-/// Frames with free objects.
+/// The list of frames that have free objects.
 #[derive(Clone, Copy)]
 struct Frames {
     /// The first one; 0 = none.
@@ -49,10 +49,10 @@ struct Frames {
     spare: u32,
 }
 
-/// What a slab has at the moment.
+/// The changing part of a slab, under its lock.
 struct State {
     layout: Layout,
-    /// The frames of `node`.
+    /// The frames of the memory node from which objects are taken now.
     here: Frames,
     node: u8,
     /// The frames of the other nodes; what stands here about `node` means nothing.
@@ -301,7 +301,7 @@ impl Slab {
         state
     }
 
-    /// Asks what is unusual, before anything has changed.
+    /// Looks whether an allocation has to take an unusual path, before it changes anything.
     #[cold]
     fn detour(state: &mut State) -> Result<(), OutOfMemory> {
         injection::check()?;
@@ -361,7 +361,7 @@ impl Slab {
         frame::free_number(number, zeroed.is_some());
     }
 
-    /// The first frame of the list is full.
+    /// Takes the first frame off the list, because it has no free object left.
     #[cold]
     fn pop(state: &mut State, record: &Record) {
         state.here.partial = record.link.get();
@@ -430,7 +430,7 @@ impl State {
         if node == usize::from(self.node) { &mut self.here } else { &mut self.others[node] }
     }
 
-    /// Brings the frames of `node` to hand.
+    /// Makes the frames of `node` the ones from which objects are taken.
     fn turn_to(&mut self, node: u8) {
         if node != self.node {
             self.others[usize::from(self.node)] = self.here;

@@ -111,7 +111,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         }
     }
 
-    /// Whether what is freed comes to hand.
+    /// Whether freed objects go to the list at hand.
     #[inline(always)]
     pub fn frees_to_hand(&self) -> bool {
         Self::LAYOUT.stable && detour::none()
@@ -173,7 +173,7 @@ pub struct Reserved<T: 'static, const CARE: u32> {
 }
 
 impl<T, const CARE: u32> Reserved<T, CARE> {
-    /// Where the object will be.
+    /// The address that the object will have.
     pub fn as_ptr(&self) -> *mut T {
         self.object.as_ptr()
     }

@@ -13,7 +13,7 @@ use crate::thread::{Continuation, IpcKind, ThreadRef, flag, send_queue};
 use crate::trace::{self, Event};
 
 /// Makes a thread ready whose IPC has ended, if nothing else stops it.
-pub(super) fn settle(thread: ThreadRef) {
+pub(super) fn make_ready_if_runnable(thread: ThreadRef) {
     let this = processor::this();
     if thread.is_runnable() {
         if !this.is_current(thread) {
@@ -27,22 +27,22 @@ pub(super) fn settle(thread: ThreadRef) {
 /// The timeout of `thread` has ended; it is no longer in the queue of timeouts.
 pub fn expire(thread: ThreadRef) {
     trace::event(Event::Timeout, thread.id().raw(), 0);
-    end(thread, IpcErrorKind::Timeout, IpcErrorKind::Timeout);
+    end_ipc(thread, IpcErrorKind::Timeout, IpcErrorKind::Timeout);
 }
 
 /// ExchangeRegisters with S: ends a send in progress (X.2 rule 5.27). Returns whether there was
 /// one.
 pub fn cancel_send(thread: ThreadRef) -> bool {
     if transfer_fault::outer(thread).is_some() {
-        return end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+        return end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
     match thread.continuation() {
         Continuation::Send(_) | Continuation::SendAgain(_) | Continuation::SendTransfer(_) => {
-            end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted)
+            end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted)
         }
         Continuation::RaiseException => {
             thread.set_continuation(Continuation::ReturnToUser);
-            settle(thread);
+            make_ready_if_runnable(thread);
             true
         }
         _ => false,
@@ -53,12 +53,12 @@ pub fn cancel_send(thread: ThreadRef) -> bool {
 pub fn cancel_receive(thread: ThreadRef) -> bool {
     let mut cancelled = false;
     if transfer_fault::outer(thread).is_some() {
-        cancelled = end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+        cancelled = end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
     // Twice for a thread that awaits its start, whose wait survives the end of a transfer: it runs
     // where it stands.
     while thread.continuation().receiving().is_some() {
-        cancelled |= end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+        cancelled |= end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
     cancelled
 }
@@ -69,7 +69,7 @@ pub fn cancel_receive(thread: ThreadRef) -> bool {
 /// A thread that awaits its start goes on waiting: it has nowhere to run to.
 pub fn leave_all(thread: ThreadRef) {
     if thread.awaits_message() != Some(IpcKind::Start) {
-        end(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
+        end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
     if thread.continuation() == Continuation::RaiseException {
         thread.set_continuation(Continuation::ReturnToUser);
@@ -78,7 +78,7 @@ pub fn leave_all(thread: ThreadRef) {
 
 /// A waiting sender learns that it cannot reach its partner.
 pub(super) fn refuse(sender: ThreadRef) {
-    end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
+    end_ipc(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
 }
 
 /// One of the threads that wait in `thread`'s queue to send to it as `id` learns that there is no
@@ -91,7 +91,7 @@ pub fn sender_disappears_from_queue(thread: ThreadRef, id: ThreadId) -> bool {
         send_again(sender);
         return true;
     }
-    end(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted)
+    end_ipc(sender, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted)
 }
 
 /// `thread` learns, if it waits for a message from `id` or has one for it elsewhere, that there is
@@ -103,7 +103,7 @@ pub fn partner_disappears(thread: ThreadRef, id: ThreadId) {
         _ => false,
     };
     if waits_for_it && thread.partner() == id {
-        end(thread, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
+        end_ipc(thread, IpcErrorKind::NonExistingPartner, IpcErrorKind::Aborted);
     }
 }
 
@@ -126,7 +126,7 @@ fn send_again(sender: ThreadRef) {
 /// whether it did.
 pub(super) fn stop_waiting_to_send(sender: ThreadRef) -> bool {
     let Continuation::Send(kind) = sender.continuation() else { return false };
-    send_queue::leave(sender);
+    send_queue::remove_sender(sender);
     sender.send_deadline.set(sender.timeout.deadline().unwrap_or(NEVER));
     processor::this().scheduler.timeouts.remove(sender);
     sender.set_continuation(Continuation::SendAgain(kind));
@@ -135,7 +135,7 @@ pub(super) fn stop_waiting_to_send(sender: ThreadRef) -> bool {
 
 /// Ends the IPC of `thread` with `before` if no transfer has begun, else ends it for both sides
 /// with `midway`.
-fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
+fn end_ipc(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
     let timeouts = &processor::this().scheduler.timeouts;
     if transfer_fault::outer(thread).is_some() {
         end_fault(thread, before);
@@ -143,20 +143,20 @@ fn end(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> bool {
     }
     match thread.continuation() {
         Continuation::Send(kind) => {
-            send_queue::leave(thread);
+            send_queue::remove_sender(thread);
             timeouts.remove(thread);
             complete::send_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
-            settle(thread);
+            make_ready_if_runnable(thread);
         }
         Continuation::SendAgain(kind) => {
             forget_way(thread);
             complete::send_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
-            settle(thread);
+            make_ready_if_runnable(thread);
         }
         Continuation::Receive(kind) => {
             timeouts.remove(thread);
             complete::receive_failed(thread, kind, Failure::new(before), MessageTag::EMPTY);
-            settle(thread);
+            make_ready_if_runnable(thread);
         }
         Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => {
             end_transfer(thread, |sender| Failure {
@@ -177,7 +177,7 @@ pub(super) fn forget_way(thread: ThreadRef) {
 /// Ends the transfer in the midst of which `thread` tells its pager of a missing page, because that
 /// ends with `cause` instead of an answer. Without a pager the thread is halted (X.2 rule 5.34).
 pub(super) fn end_fault(thread: ThreadRef, cause: IpcErrorKind) {
-    transfer_fault::leave(thread);
+    transfer_fault::abandon_report(thread);
     if cause == IpcErrorKind::NonExistingPartner {
         thread.set_flag(flag::HALTED, true);
     }
@@ -188,7 +188,7 @@ pub(super) fn end_fault(thread: ThreadRef, cause: IpcErrorKind) {
 /// sender.
 fn end_transfer(thread: ThreadRef, failure: impl FnOnce(Option<ThreadRef>) -> Failure) {
     let peer = thread.transfer_record.get().and_then(|record| record.peer.take());
-    peer.inspect(|peer| transfer_fault::leave(peer));
+    peer.inspect(|peer| transfer_fault::abandon_report(peer));
     let sides = [Some(thread), peer];
     let sender = sides.into_iter().flatten().find(|side| side.continuation().sending().is_some());
     let (failure, tag) = (failure(sender), tag_of(sides));
@@ -219,5 +219,5 @@ pub(super) fn end_midway(side: ThreadRef, failure: Failure, tag: MessageTag) {
         Continuation::ReceiveTransfer(kind) => complete::receive_failed(side, kind, failure, tag),
         _ => return,
     }
-    settle(side);
+    make_ready_if_runnable(side);
 }

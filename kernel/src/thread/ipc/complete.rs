@@ -9,23 +9,23 @@ use super::rendezvous::id_seen_by;
 use super::{Failure, cancel, transfer_fault};
 use crate::sync::SEVERAL;
 use crate::thread::exception::{GENERAL_PROTECTION, PAGE_FAULT};
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag, redirect};
+use crate::thread::{Continuation, Found, IpcKind, ThreadRef, flag, redirect};
 use crate::trace::{self, Event};
 
-/// Where a received message came from.
+/// The sender of a received message, and the id under which it sent.
 #[derive(Clone, Copy)]
 pub(super) struct Origin {
     /// The thread that sent the message.
     pub sender: ThreadRef,
     /// The thread whose message it is: not the sender, if the message was propagated.
-    pub originator: ThreadRef,
+    pub originator: Found,
     /// The thread that the message was for, if it was redirected.
     pub instead_of: Option<ThreadId>,
 }
 
 impl Origin {
     fn is_propagated(self) -> bool {
-        !core::ptr::eq(self.sender, self.originator)
+        !self.originator.is(self.sender)
     }
 
     /// Whether the sender runs on another processor than `receiver` (X.2 rule 7.18).
@@ -36,9 +36,9 @@ impl Origin {
 
 /// What a receiver does after its message has arrived.
 pub(super) enum Received {
-    /// The receive phase is over.
+    /// The receive phase has ended.
     Over,
-    /// It awaits another message (a wrong start message).
+    /// The receiver waits for another message (this was a wrong start message).
     Again,
 }
 

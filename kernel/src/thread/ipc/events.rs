@@ -66,6 +66,6 @@ pub fn offer_interrupt(handler: ThreadRef, interrupt: &'static interrupt::Interr
     }
     processor::this().scheduler.timeouts.remove(handler);
     deliver_interrupt(handler, kind, interrupt);
-    cancel::settle(handler);
+    cancel::make_ready_if_runnable(handler);
     true
 }

@@ -34,7 +34,7 @@ use crate::thread::{Continuation, Found, IpcKind, Offer, ThreadRef, mark};
 const TYPED_OR_FLAGS: u64 = 0xffc0;
 /// The tag, without its label, of a message that is one map item.
 pub const MAP_ITEM: u64 = MessageTag::new(0, 0, 2).raw();
-/// What of a tag is not its label.
+/// The bits of a message tag that are not its label.
 const NO_LABEL: u64 = 0xffff;
 
 /// The thread that the current thread's Ipc, whose registers are saved, names as receiver, wherever
@@ -87,7 +87,7 @@ pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef>
     // POINT OF NO RETURN.
     match awaited {
         IpcKind::SystemCall => receiver.registers.rax().set(registers.rax().get()),
-        // It repeats its access, whatever the words say.
+        // The faulting thread repeats its access, whatever the words of the answer are.
         IpcKind::PageFault => {}
         IpcKind::Exception => {
             let answer = Message { thread: current, kind: IpcKind::User };
@@ -141,7 +141,7 @@ pub(super) fn offer_of_wait(partner: ThreadId, deadline: Microseconds) -> Offer 
 
 /// Tells `to`, if it waits for that, what the current thread has done: `kind` is not an Ipc of its
 /// own. Returns the receiver, which runs now; `None`: nothing has changed.
-pub(super) fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<ThreadRef> {
+pub(super) fn send_report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Option<ThreadRef> {
     let receiver = find(current, to).filter(|receiver| receiver.is_here() && current.is_home())?;
     let offered = offer_to(receiver, current)? == IpcKind::User;
     if !offered || current.senders.first().is_some() || !can_switch(current, receiver, kind) {

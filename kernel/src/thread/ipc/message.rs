@@ -119,7 +119,7 @@ impl Message {
         }
     }
 
-    /// What typed items the receiver takes.
+    /// The typed items that the receiver accepts.
     pub(super) fn acceptor(self) -> Acceptor {
         match self.kind {
             IpcKind::User => self.thread.utcb.get().map_or(Acceptor::UNTYPED_WORDS, |block| {

@@ -32,8 +32,6 @@ mod transfer;
 mod transfer_fault;
 mod travel;
 
-use core::ptr::eq;
-
 use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, utcb};
 
 pub use self::cancel::{
@@ -64,13 +62,13 @@ use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::sync::SEVERAL;
 use crate::trace::{self, Event};
 
-/// Why a phase failed.
+/// Why a send or receive phase failed.
 #[derive(Clone, Copy)]
 pub struct Failure {
     kind: IpcErrorKind,
-    /// Bytes of strings moved before.
+    /// How many bytes of strings were moved before the failure.
     offset: u64,
-    /// Whether it failed because kernel memory ran out.
+    /// Whether the phase failed because kernel memory ran out.
     out_of_memory: bool,
 }
 
@@ -115,8 +113,8 @@ pub fn system_call(current: ThreadRef) -> Next {
 
 /// The current thread tells `to` of a page fault or exception and awaits the answer, without
 /// timeouts. The words of the report are in `current.fault`.
-pub fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Next {
-    if let Some(receiver) = fast::report(current, kind, to) {
+pub fn send_report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Next {
+    if let Some(receiver) = fast::send_report(current, kind, to) {
         return Next::Switched(receiver);
     }
     current.receive_from.set(to);
@@ -126,7 +124,7 @@ pub fn report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Next {
 
 /// The current thread tells `to` something that needs no answer, waiting for it up to `timeout`.
 /// The word of the message is in `current.fault`.
-pub fn tell(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next {
+pub fn send_notice(current: ThreadRef, kind: IpcKind, to: ThreadId, timeout: Time) -> Next {
     current.receive_from.set(ThreadId::NIL);
     send(current, kind, to, timeout)
 }
@@ -146,7 +144,7 @@ pub fn await_start(thread: ThreadRef, pager: ThreadId) {
 #[inline(always)]
 pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
     debug_assert!(pager.is_global() && thread.is_home());
-    // The thread's scheduler is marked already.
+    // The thread's scheduler was marked when it was set.
     if pager != thread.scheduler.get()
         && let Some(pager) = threads().find(pager)
     {
@@ -157,7 +155,7 @@ pub fn await_first_start(thread: ThreadRef, pager: ThreadId) {
 
 /// Goes on with an IPC of the current thread that gave way to an interrupt, or whose receive phase
 /// is still to be done.
-pub fn resume(current: ThreadRef) -> Next {
+pub fn resume_ipc(current: ThreadRef) -> Next {
     if current.continuation() == Continuation::ResumeTransfer {
         transfer_fault::restore(current);
     }
@@ -168,13 +166,13 @@ pub fn resume(current: ThreadRef) -> Next {
             let Continuation::ReceiveTransfer(peer_kind) = peer.continuation() else { return Next::Schedule };
             let (sender, receiver) =
                 (Message { thread: current, kind }, Message { thread: peer, kind: peer_kind });
-            finish(sender, receiver, transfer::resume(sender, receiver), None)
+            finish(sender, receiver, transfer::resume_transfer(sender, receiver), None)
         }
         (Continuation::ReceiveTransfer(kind), Some(peer)) => {
             let Continuation::SendTransfer(peer_kind) = peer.continuation() else { return Next::Schedule };
             let (sender, receiver) =
                 (Message { thread: peer, kind: peer_kind }, Message { thread: current, kind });
-            finish(sender, receiver, transfer::resume(sender, receiver), None)
+            finish(sender, receiver, transfer::resume_transfer(sender, receiver), None)
         }
         _ => Next::Schedule,
     }
@@ -250,7 +248,7 @@ fn send_until(
         return fail(IpcErrorKind::MessageOverflow);
     }
     let (receiver, instead_of) = match destination {
-        Some(Destination::Direct(Partner::Thread(receiver))) if !eq(receiver, current) => (receiver, None),
+        Some(Destination::Direct(Partner::Thread(receiver))) if !receiver.is(current) => (receiver, None),
         Some(Destination::Redirected(id, redirector)) => (redirector, Some(id)),
         Some(Destination::Nowhere(id)) => {
             let deadline = deadline(());
@@ -275,7 +273,7 @@ fn send_until(
     }
     let originator = rendezvous::originator(current, receiver);
     // A right that is not there now is not found later, when the send is served (X.2 rule 7.14).
-    let propagated = !eq(originator, current);
+    let propagated = !originator.is(current);
     current.set_flag(flag::PROPAGATED, propagated);
     let partner = instead_of.unwrap_or_else(|| rendezvous::name(to, receiver));
     if propagated && let Some(processor) = travel::way_by(current, originator) {
@@ -284,10 +282,11 @@ fn send_until(
     // A thread that has asked a receiver where it is may wait at its home while it is away.
     let may_wait =
         waits_at_home && receiver.is_home() && (!propagated || receiver.has(flag::PROPAGATED_SENDERS));
-    if !receiver.is_here() && !may_wait {
-        return send_elsewhere(current, kind, partner, deadline(()), receiver.location.processor());
+    let here = receiver.if_here();
+    if here.is_none() && !may_wait {
+        return send_elsewhere(current, kind, partner, deadline(()), receiver.processor());
     }
-    if receiver.is_here()
+    if let Some(receiver) = here
         && let Some(receiver_kind) = receiver.awaits_message()
         && rendezvous::accepts(receiver, originator)
     {
@@ -300,7 +299,8 @@ fn send_until(
     if deadline == 0 {
         return fail(IpcErrorKind::Timeout);
     }
-    if !receiver.is_home() {
+    // A thread that is elsewhere may be waited for at its home processor only, which this one is.
+    if let Some(receiver) = here.filter(|receiver| !receiver.is_home()) {
         if propagated {
             // The receiver must not wait away from home any more, where it would not see this
             // sender.
@@ -315,9 +315,9 @@ fn send_until(
     }
     current.set_partner(partner);
     current.set_continuation(Continuation::Send(kind));
-    receiver.senders.insert(receiver, current);
+    receiver.queue_sender(current);
     if propagated {
-        if receiver.is_here() {
+        if let Some(receiver) = here {
             receiver.set_flag(flag::PROPAGATED_SENDERS, true);
         }
         originator.mark(mark::NAMED);
@@ -345,7 +345,7 @@ fn name_redirected(id: ThreadId) -> bool {
     found.is_some() || interrupt::find(id).is_some()
 }
 
-/// Looks once more where the current thread's message goes.
+/// Repeats the search for the destination of the current thread's message.
 #[inline]
 pub fn send_again(current: ThreadRef, kind: IpcKind) -> Next {
     if SEVERAL
@@ -387,7 +387,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     }
     if !thread.is_home() {
         if !location::may_wait_away(thread, kind) {
-            // The receiver looks for what it wants at home.
+            // The receiver must search for its message at its home processor.
             return true;
         }
     } else if kind == IpcKind::User && interrupt::is_pending_for(thread) {
@@ -413,7 +413,7 @@ fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
     if thread.is_home() && !thread.has(flag::HALTED | flag::RECALLED) {
         let from = thread.partner();
         let offer = match kind {
-            // One that sleeps waits for itself.
+            // A thread that sleeps waits for a message from itself.
             IpcKind::User if from == thread.id() => Offer::NONE,
             IpcKind::User if thread.returns_by_sysret() && (from.is_any() || from.is_global()) => {
                 fast::offer_of_wait(from, deadline)
@@ -506,7 +506,7 @@ fn look(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next {
         complete::receive_failed(current, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
     } else if let Some(processor) = travel::way_to_propagating(current, kind) {
         woken.inspect(|woken| processor::this().scheduler.make_ready(woken));
-        return location::visit(current, processor, Continuation::Receive(kind));
+        return location::continue_on(current, processor, Continuation::Receive(kind));
     } else {
         wait(current, kind, deadline);
     }
@@ -527,7 +527,7 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
         }
         Transfer::Missing(page) => {
             suspend(sender, receiver);
-            match transfer_fault::begin(sender, receiver, page) {
+            match transfer_fault::begin_report(sender, receiver, page) {
                 Ok(side) => {
                     if let Some(woken) = woken {
                         this.scheduler.make_ready(woken);
@@ -619,12 +619,12 @@ fn suspend(sender: Message, receiver: Message) {
 /// the receiver.
 fn turn_originator(origin: complete::Origin, receiver: ThreadRef) {
     let complete::Origin { sender, originator, .. } = origin;
-    if eq(sender, originator) {
+    if originator.is(sender) {
         return;
     }
     sender.take_flag(flag::SAW_ORIGINATOR);
-    if !eq(originator, receiver)
-        && originator.is_here()
+    if !originator.is(receiver)
+        && let Some(originator) = originator.if_here()
         && originator.awaits_message().is_some()
         && originator.partner() == sender.id()
     {

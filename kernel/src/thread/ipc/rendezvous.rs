@@ -1,8 +1,6 @@
 //! Which threads may meet: ids of partners, redirection, propagation, and which sender a receiver
 //! takes (X.2 rules 6.8-6.17, 7.2-7.7, 7.14).
 
-use core::ptr::eq;
-
 use x2::ThreadId;
 
 use crate::arch;
@@ -14,8 +12,8 @@ use crate::thread::{Found, IpcKind, ThreadRef, flag};
 
 /// What an id names, as destination of a send or source of a receive.
 pub(super) enum Partner {
-    /// A thread.
-    Thread(ThreadRef),
+    /// A thread, wherever it is.
+    Thread(Found),
     /// An interrupt line.
     Interrupt(&'static Interrupt),
 }
@@ -34,8 +32,8 @@ pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<Found> {
 /// The global id of `partner`, which `id` has named. A global id is not read again: on another
 /// processor the partner can have got another one, for which the message is not.
 #[inline]
-pub(super) fn name(id: ThreadId, partner: ThreadRef) -> ThreadId {
-    if id.is_global() { id } else { partner.id() }
+pub(super) fn name(id: ThreadId, partner: impl Into<Found>) -> ThreadId {
+    if id.is_global() { id } else { partner.into().id() }
 }
 
 /// Like [`resolve_thread`], for the partner of an IPC: it may be an interrupt.
@@ -45,18 +43,17 @@ fn resolve_any(thread: ThreadRef, id: ThreadId) -> Option<Partner> {
     }
     let found = resolve_thread(thread, id);
     delay::between(Point::LookUp);
-    // Callers look where the thread is before they touch it.
-    found.map(|found| Partner::Thread(found.anywhere()))
+    found.map(Partner::Thread)
 }
 
 /// Whether `thread`, in an IPC of kind `kind`, may have `partner` (K13): what the kernel does in a
 /// thread's name is not the program's doing, and an interrupt is only for its handler.
 fn may_meet(thread: ThreadRef, kind: IpcKind, partner: &Partner) -> bool {
     match partner {
-        Partner::Thread(partner) => kind != IpcKind::User || reaches(thread, partner),
+        Partner::Thread(partner) => kind != IpcKind::User || reaches(thread, *partner),
         Partner::Interrupt(interrupt) => {
             let confined = thread.space.get().is_none_or(Space::is_owned);
-            !confined || interrupt.handler().is_some_and(|handler| eq(handler, thread))
+            !confined || interrupt.handler().is_some_and(|handler| handler.is(thread))
         }
     }
 }
@@ -67,19 +64,19 @@ pub(super) fn source(thread: ThreadRef, kind: IpcKind, id: ThreadId) -> Option<P
     let is_redirector = |partner: &Partner| match partner {
         Partner::Thread(partner) => {
             let redirector = thread.space.get().and_then(Space::redirector);
-            redirector.is_some_and(|redirector| redirector.is(partner))
+            redirector.is_some_and(|redirector| redirector.is(*partner))
         }
         Partner::Interrupt(_) => false,
     };
     resolve_any(thread, id).filter(|partner| may_meet(thread, kind, partner) || is_redirector(partner))
 }
 
-/// Where a message goes.
+/// The destination of a message.
 pub(super) enum Destination {
-    /// To the thread or interrupt that it is for.
+    /// The thread or interrupt that the message names.
     Direct(Partner),
     /// Instead of the thread or interrupt with this id, to the redirector of the sender's space.
-    Redirected(ThreadId, ThreadRef),
+    Redirected(ThreadId, Found),
     /// To a redirector that does not exist at present: it waits.
     Nowhere(ThreadId),
 }
@@ -104,21 +101,22 @@ pub(super) fn destination(sender: ThreadRef, kind: IpcKind, id: ThreadId) -> Opt
 /// Whether a message of `sender` for `partner` goes to a redirector, and to which, if there is one
 /// at present.
 #[allow(clippy::option_option, reason = "a redirector that has gone is not the same as none")]
-fn deflected(sender: ThreadRef, partner: &Partner) -> Option<Option<ThreadRef>> {
+fn deflected(sender: ThreadRef, partner: &Partner) -> Option<Option<Found>> {
     let space = sender.space.get().filter(|space| space.is_redirected())?;
-    let redirector = space.redirector().map(Found::anywhere);
+    let redirector = space.redirector();
     if let Partner::Thread(partner) = partner
         && (partner.shares_space_with(sender)
             || redirector.is_some_and(|redirector| partner.shares_space_with(redirector)))
     {
         return None;
     }
-    // One that would redirect to itself goes nowhere.
-    Some(redirector.filter(|redirector| !eq(*redirector, sender)))
+    // A redirector that would redirect to itself stops the message.
+    Some(redirector.filter(|redirector| !redirector.is(sender)))
 }
 
 /// Whether `thread` may send to, or notify, `partner`, and no redirector stands between them.
 pub fn reaches_directly(thread: ThreadRef, partner: ThreadRef) -> bool {
+    let partner = Found::new(partner);
     deflected(thread, &Partner::Thread(partner)).is_none() && reaches(thread, partner)
 }
 
@@ -128,15 +126,15 @@ const LONGEST_CHAIN: usize = 16;
 
 /// Whether `thread` is the redirector of `originator`'s space, or the redirector of that
 /// redirector's space, and so on.
-fn redirects_for(thread: ThreadRef, originator: ThreadRef) -> bool {
+fn redirects_for(thread: ThreadRef, originator: Found) -> bool {
     let next = |of: &Found| of.space().and_then(Space::redirector);
-    let chain = core::iter::successors(next(&Found::new(originator)), next);
+    let chain = core::iter::successors(next(&originator), next);
     chain.take(LONGEST_CHAIN).any(|redirector| redirector.is(thread))
 }
 
 /// Whether a program in `thread` may send to, or wait for, `partner` (K13).
-pub fn reaches(thread: ThreadRef, partner: ThreadRef) -> bool {
-    match (thread.space.get(), partner.space.get()) {
+pub fn reaches(thread: ThreadRef, partner: impl Into<Found>) -> bool {
+    match (thread.space.get(), partner.into().space()) {
         (Some(from), Some(to)) => from.reaches(to),
         _ => false,
     }
@@ -145,24 +143,25 @@ pub fn reaches(thread: ThreadRef, partner: ThreadRef) -> bool {
 /// The thread whose message `sender` brings to `receiver`: the originator if the propagation is
 /// honoured, else the sender itself (X.2 rule 7.14; evaluated again whenever a waiting send is
 /// served).
-pub(super) fn originator(sender: ThreadRef, receiver: ThreadRef) -> ThreadRef {
+pub(super) fn originator(sender: ThreadRef, receiver: impl Into<Found>) -> Found {
+    let this = Found::new(sender);
     if !sender.has(flag::PROPAGATED) {
-        return sender;
+        return this;
     }
+    let receiver = receiver.into();
     resolve_thread(sender, sender.virtual_sender.get())
-        .map(Found::anywhere)
-        .filter(|originator| {
-            originator.shares_space_with(sender)
-                || sender.shares_space_with(receiver)
+        .filter(|&originator| {
+            originator.shares_space_with(this)
+                || this.shares_space_with(receiver)
                 || redirects_for(sender, originator)
         })
-        .unwrap_or(sender)
+        .unwrap_or(this)
 }
 
 /// Whether `receiver`, which is in a receive phase, takes a message of `originator` (X.2 rules 7.3,
 /// 7.15).
 #[inline]
-pub(super) fn accepts(receiver: ThreadRef, originator: ThreadRef) -> bool {
+pub(super) fn accepts(receiver: ThreadRef, originator: Found) -> bool {
     let from = receiver.partner();
     from == originator.id() || from.is_any() || from.is_any_local() && originator.shares_space_with(receiver)
 }
@@ -184,7 +183,7 @@ fn known_sender(receiver: ThreadRef) -> Known {
     if from.is_global()
         && let Some(partner) = threads().find(from).and_then(Found::if_here)
         && partner.senders_node.receiver().is_some_and(|queue| core::ptr::eq(queue, receiver))
-        && core::ptr::eq(originator(partner, receiver), partner)
+        && originator(partner, receiver).is(partner)
     {
         return Known::Sender(Some(partner));
     }
@@ -194,7 +193,7 @@ fn known_sender(receiver: ThreadRef) -> Known {
     Known::Sender(None)
 }
 
-/// Whether [`find_sender`] could find one: without the search.
+/// Whether [`find_sender`] can find a sender, as far as this is known without a search.
 pub(super) fn may_find_sender(receiver: ThreadRef) -> bool {
     !matches!(known_sender(receiver), Known::Sender(None))
 }
@@ -203,7 +202,7 @@ pub(super) fn may_find_sender(receiver: ThreadRef) -> bool {
 pub(super) struct Interrupted;
 
 /// After so many senders a search looks for interrupts.
-const SEARCHED_AT_ONCE: u32 = arch::POLL_INTERVAL / 4;
+const SEARCHED_PER_POLL: u32 = arch::POLL_INTERVAL / 4;
 
 /// The waiting sender that `receiver`, which is current, takes next, if any.
 ///
@@ -222,7 +221,7 @@ pub(super) fn find_sender(receiver: ThreadRef) -> Result<Option<ThreadRef>, Inte
         }
         next = receiver.senders.after(sender);
         searched += 1;
-        if searched == SEARCHED_AT_ONCE {
+        if searched == SEARCHED_PER_POLL {
             if next.is_some() && arch::interrupt_pending() {
                 receiver.search.set(next);
                 return Err(Interrupted);
@@ -234,9 +233,10 @@ pub(super) fn find_sender(receiver: ThreadRef) -> Result<Option<ThreadRef>, Inte
 }
 
 /// The id by which `observer` sees `thread`: local in its own space, else global (X.2 rule 7.6).
-pub(super) fn id_seen_by(observer: ThreadRef, thread: ThreadRef) -> ThreadId {
-    if thread.shares_space_with(observer) && thread.local_id.get() != 0 {
-        ThreadId::local(thread.local_id.get())
+pub(super) fn id_seen_by(observer: ThreadRef, thread: impl Into<Found>) -> ThreadId {
+    let thread = thread.into();
+    if thread.shares_space_with(observer) && thread.local_id() != 0 {
+        ThreadId::local(thread.local_id())
     } else {
         thread.id()
     }
@@ -246,6 +246,6 @@ pub(super) fn id_seen_by(observer: ThreadRef, thread: ThreadRef) -> ThreadId {
 /// (X.2 rule 5.22).
 #[inline(always)]
 pub fn is_user_number(id: ThreadId) -> bool {
-    // The number of anythread is none.
+    // anythread's number belongs to no thread.
     id.has_version() && id.number() >= interrupt::user_base() && (id.number() as usize) < table::NUMBERS
 }

@@ -20,8 +20,8 @@ use crate::thread::transfer_record::{Place, StringProgress};
 use crate::thread::{IpcKind, ThreadRef, TransferRecord};
 
 /// After so many pieces, of a page at most each, a transfer looks for interrupts.
-const PIECES_AT_ONCE: u32 = 4;
-/// First buffer register that describes a buffer.
+const PIECES_PER_POLL: u32 = 4;
+/// The first buffer register that can describe a string buffer.
 const FIRST_BUFFER: u8 = 1;
 
 /// Moves the string item at message register `index`, or goes on with it.
@@ -123,7 +123,7 @@ fn next_buffer(buffer: u8, thread: ThreadRef) -> Option<u8> {
     }
 }
 
-/// A part of a substring.
+/// A contiguous part of a substring.
 struct Piece {
     address: u64,
     size: u64,
@@ -145,7 +145,7 @@ fn piece(place: &mut Place, word: impl Fn(usize) -> Option<u64>) -> Option<Piece
         place.substring += 1;
         if usize::from(place.substring) == descriptor.substrings() {
             if !descriptor.compound_continues() {
-                // The place stays at the string's end.
+                // The place is the end of the whole string.
                 (place.substring, place.done) = (place.substring - 1, descriptor.length());
                 return None;
             }
@@ -199,7 +199,7 @@ fn copy(
         progress.target.done += size;
         progress.moved += size;
         pieces += 1;
-        if pieces == PIECES_AT_ONCE {
+        if pieces == PIECES_PER_POLL {
             if arch::interrupt_pending() {
                 return Err(Item::Interrupted);
             }
@@ -229,7 +229,7 @@ fn serve_sigma0(thread: ThreadRef, address: u64, access: Rights) {
         memory.access(place, access).is_some()
     };
     if !found {
-        // A page that is not sigma0's own stays missing.
+        // A page that sigma0 does not have stays unmapped.
         let _ = mapping::sigma0_fault(memory, place);
     }
 }

@@ -13,24 +13,24 @@ use crate::thread::transfer_record::StringProgress;
 use crate::thread::{ThreadRef, TransferRecord};
 use crate::trace::{self, Event};
 
-/// How far a transfer came.
+/// The result of one attempt to move a message's items.
 pub(super) enum Transfer {
     /// The message has arrived, whole or (`Some`) up to the item that failed.
     Ended(Option<Failure>),
-    /// An interrupt is pending. [`resume`] goes on.
+    /// An interrupt is pending. [`resume_transfer`] goes on.
     Interrupted,
-    /// A page is missing. [`resume`] goes on when its holder's pager has been told.
+    /// A page is missing. [`resume_transfer`] goes on when its holder's pager has been told.
     Missing(MissingPage),
 }
 
 /// A page that a transfer needs and that is not there, or does not allow the access.
 #[derive(Clone, Copy)]
 pub(super) struct MissingPage {
-    /// Whether the receiver lacks it, else the sender.
+    /// Whether the page is missing in the receiver's space, and not in the sender's.
     pub of_receiver: bool,
     /// The address.
     pub address: u64,
-    /// What for: one right.
+    /// The one right that the access needs.
     pub access: Rights,
 }
 
@@ -51,11 +51,11 @@ pub(super) fn start(sender: Message, receiver: Message) -> Transfer {
     };
     record.item.set(first as u8);
     record.string.set(StringProgress::NONE);
-    resume(sender, receiver)
+    resume_transfer(sender, receiver)
 }
 
 /// Goes on with the typed items. Preemption point between items and within them.
-pub(super) fn resume(sender: Message, receiver: Message) -> Transfer {
+pub(super) fn resume_transfer(sender: Message, receiver: Message) -> Transfer {
     let tag = sender.tag();
     let Some(record) = sender.thread.transfer_record.get() else {
         return Transfer::Ended(Some(Failure::new(IpcErrorKind::MessageOverflow)));
@@ -82,13 +82,13 @@ pub(super) fn resume(sender: Message, receiver: Message) -> Transfer {
 }
 
 pub(super) enum Item {
-    /// The item took this many words.
+    /// The item has been moved; it took this many words.
     Done(u8),
     /// See [`Transfer::Interrupted`].
     Interrupted,
     /// See [`Transfer::Missing`].
     Missing(MissingPage),
-    /// The item has failed; it is the last one.
+    /// The item has failed; no further item is moved.
     Failed(Failure),
 }
 

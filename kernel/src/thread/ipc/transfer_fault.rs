@@ -24,7 +24,11 @@ const RESOLVED: u16 = 1 << 15;
 
 /// A page is missing in a transfer. Both sides have a transfer as continuation. Returns the side
 /// that tells its pager, not ready yet; or the failure, if transfer timeouts do not allow that.
-pub(super) fn begin(sender: Message, receiver: Message, page: MissingPage) -> Result<ThreadRef, Failure> {
+pub(super) fn begin_report(
+    sender: Message,
+    receiver: Message,
+    page: MissingPage,
+) -> Result<ThreadRef, Failure> {
     let Some(record) = sender.thread.transfer_record.get() else {
         return Err(Failure::new(IpcErrorKind::Aborted));
     };
@@ -113,14 +117,14 @@ pub(super) fn restore(thread: ThreadRef) {
 
 /// Ends the inner IPC of `thread`, if it is in one, without a word to it: it is in the transfer
 /// again.
-pub(super) fn leave(thread: ThreadRef) {
+pub(super) fn abandon_report(thread: ThreadRef) {
     if outer(thread).is_none() {
         return;
     }
     let scheduler = &processor::this().scheduler;
     cancel::forget_way(thread);
     match thread.continuation() {
-        Continuation::Send(_) => send_queue::leave(thread),
+        Continuation::Send(_) => send_queue::remove_sender(thread),
         Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => {
             let pager = thread.transfer_record.get().and_then(|record| record.peer.take());
             if let Some(pager) = pager {

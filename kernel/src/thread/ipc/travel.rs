@@ -12,7 +12,7 @@ use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag, location};
+use crate::thread::{Continuation, Found, IpcKind, ThreadRef, flag, location};
 
 /// The current thread goes to another processor to send to `partner` there, until `deadline`.
 #[cold]
@@ -25,7 +25,7 @@ pub(super) fn send_elsewhere(
 ) -> Next {
     current.set_partner(partner);
     current.send_deadline.set(deadline);
-    location::visit(current, processor, Continuation::SendAgain(kind))
+    location::continue_on(current, processor, Continuation::SendAgain(kind))
 }
 
 /// Where the current thread goes next before it sends in the name of `originator`: to where the
@@ -33,7 +33,7 @@ pub(super) fn send_elsewhere(
 /// this message to be sent comes along, because its partner changes with the delivery (X.2 rule
 /// 7.16). If it begins to wait only later, it does so at home, and finds that the message is being
 /// sent.
-pub(super) fn way_by(current: ThreadRef, originator: ThreadRef) -> Option<u16> {
+pub(super) fn way_by(current: ThreadRef, originator: Found) -> Option<u16> {
     let is_first = !current.has(flag::SAW_ORIGINATOR);
     current.set_flag(flag::SAW_ORIGINATOR, true);
     if originator.is_here() || originator.is_home() && !is_first {
@@ -42,7 +42,7 @@ pub(super) fn way_by(current: ThreadRef, originator: ThreadRef) -> Option<u16> {
     if current.has(flag::SAW_ITS_HOME) {
         return None;
     }
-    Some(if is_first { originator.location.processor() } else { originator.home() })
+    Some(if is_first { originator.processor() } else { originator.home() })
 }
 
 /// Where `thread`, which is about to wait for `partner` at home, goes instead: to where that is, if
@@ -72,7 +72,7 @@ pub fn wait_away(thread: ThreadRef, kind: IpcKind) {
     let deadline = thread.receive_deadline.get();
     if deadline == 0 || deadline != NEVER && deadline <= arch::clock() {
         complete::receive_failed(thread, kind, Failure::new(IpcErrorKind::Timeout), MessageTag::EMPTY);
-        cancel::settle(thread);
+        cancel::make_ready_if_runnable(thread);
     } else {
         wait(thread, kind, deadline);
     }

@@ -10,7 +10,8 @@ use x2::{ThreadId, Time, Timeouts};
 use super::Register::*;
 use super::{World, id, invariants};
 use crate::dispatch::{
-    Outcome, after_interrupt, attend_before_mail, dispatch, receive_mail, take_interrupts, timer_interrupt,
+    Outcome, after_interrupt, attend_before_requests, dispatch, receive_requests, take_interrupts,
+    timer_interrupt,
 };
 use crate::scheduler::Next;
 use crate::syscall::Call;
@@ -18,7 +19,7 @@ use crate::thread::ThreadRef;
 use crate::{arch, processor};
 
 /// How many come together.
-const VISITORS: u32 = 9;
+const CALLERS: u32 = 9;
 
 /// A thread that runs on processor 0, another that lives there, too, and others that are on their
 /// way there from processor 1, to see which of them runs.
@@ -26,17 +27,17 @@ struct Scene {
     world: World,
     runner: ThreadRef,
     other: ThreadRef,
-    visitors: Vec<ThreadRef>,
+    callers: Vec<ThreadRef>,
 }
 
 fn same(one: Option<ThreadRef>, other: ThreadRef) -> bool {
     one.is_some_and(|one| core::ptr::eq(one, other))
 }
 
-fn look_at(world: &World, visitor: ThreadRef, looked_at: ThreadRef) {
+fn look_at(world: &World, caller: ThreadRef, looked_at: ThreadRef) {
     let arguments =
         [(Rdi, looked_at.id().raw()), (Rdx, UNCHANGED), (R8, UNCHANGED), (Rsi, UNCHANGED), (R9, UNCHANGED)];
-    world.call(Call::Schedule, visitor, &arguments);
+    world.call(Call::Schedule, caller, &arguments);
 }
 
 impl Scene {
@@ -50,17 +51,16 @@ impl Scene {
         let world = World::with_processors(2);
         let root = world.root();
         let [runner, other] = [3, 20].map(|number| world.spawn(id(number, 1), root.id()));
-        let visitors: Vec<_> =
-            (4..4 + VISITORS).map(|number| world.spawn(id(number, 1), root.id())).collect();
-        for &visitor in &visitors {
+        let callers: Vec<_> = (4..4 + CALLERS).map(|number| world.spawn(id(number, 1), root.id())).collect();
+        for &caller in &callers {
             world.root_calls(
                 Call::Schedule,
-                &[(Rdi, visitor.id().raw()), (Rdx, UNCHANGED), (R8, 1), (Rsi, UNCHANGED), (R9, UNCHANGED)],
+                &[(Rdi, caller.id().raw()), (Rdx, UNCHANGED), (R8, 1), (Rsi, UNCHANGED), (R9, UNCHANGED)],
             );
         }
-        world.settle();
+        world.serve_all();
         arch::select_processor(1);
-        visitors.iter().for_each(|&visitor| look_at(&world, visitor, runner));
+        callers.iter().for_each(|&caller| look_at(&world, caller, runner));
         arch::select_processor(0);
         prepare(&world, other);
         for thread in [root, world.thread(id(0, 1))] {
@@ -69,23 +69,23 @@ impl Scene {
         }
         assert!(same(processor::this().current.get(), runner));
         assert!(arch::take_attention());
-        assert_eq!(visitors.iter().filter(|visitor| visitor.location.is_at(1)).count(), 0);
+        assert_eq!(callers.iter().filter(|caller| caller.location.is_at(1)).count(), 0);
         world.machine.interrupts(1, 1);
-        Self { world, runner, other, visitors }
+        Self { world, runner, other, callers }
     }
 
     /// How many threads have been served: they are on their way home.
     fn seen_to(&self) -> usize {
-        let returning = |visitor: &&ThreadRef| visitor.location.processor() == 1;
-        let count = self.visitors.iter().filter(returning).count();
-        assert!(self.visitors[..count].iter().all(|visitor| returning(&visitor)), "in order");
+        let returning = |caller: &&ThreadRef| caller.location.processor() == 1;
+        let count = self.callers.iter().filter(returning).count();
+        assert!(self.callers[..count].iter().all(|caller| returning(&caller)), "in order");
         count
     }
 
     /// Serves all of them; `interrupt` is what comes whenever there may be an interrupt. Returns
     /// the thread that runs in the end, and how often the processor gave way.
     fn see_to_all(&self, interrupt: impl Fn() -> Option<Next>) -> (Option<ThreadRef>, usize) {
-        let mut next = receive_mail();
+        let mut next = receive_requests();
         let (mut turns, mut seen_to) = (0, 0);
         loop {
             match dispatch(next) {
@@ -98,7 +98,7 @@ impl Scene {
                     next = take_interrupts(&interrupt);
                 }
                 Outcome::Resume(thread) => {
-                    assert_eq!(self.seen_to(), self.visitors.len(), "they come before those who live here");
+                    assert_eq!(self.seen_to(), self.callers.len(), "they come before threads that live here");
                     invariants::check();
                     return (Some(thread), turns);
                 }
@@ -109,7 +109,7 @@ impl Scene {
 }
 
 #[test]
-fn those_who_come_together_give_way_to_interrupts() {
+fn threads_that_arrive_together_give_way_to_interrupts() {
     let scene = Scene::new();
     let current = || {
         assert!(same(processor::this().current.get(), scene.runner), "as if they had not come yet");
@@ -129,7 +129,7 @@ fn a_look_that_finds_no_interrupt_changes_nothing() {
 
 /// Rules: 3.4.
 #[test]
-fn a_timeslice_ends_between_those_who_come_together() {
+fn a_timeslice_ends_between_threads_that_arrive_together() {
     let scene = Scene::new();
     processor::this().scheduler.set_timeslice(scene.runner, 1000);
     let timer = || {
@@ -140,9 +140,9 @@ fn a_timeslice_ends_between_those_who_come_together() {
 }
 
 #[test]
-fn more_who_come_meanwhile_are_seen_to_behind_the_others() {
+fn threads_that_arrive_meanwhile_are_served_after_the_others() {
     let scene = Scene::new();
-    let late = scene.visitors[0];
+    let late = scene.callers[0];
     let comes_again = || {
         // The first is home, and comes again.
         if late.location.processor() == 1 && !late.location.is_at(1) {
@@ -151,11 +151,11 @@ fn more_who_come_meanwhile_are_seen_to_behind_the_others() {
             look_at(&scene.world, late, scene.runner);
             arch::select_processor(0);
             assert!(arch::take_attention());
-            return Some(attend_before_mail());
+            return Some(attend_before_requests());
         }
         None
     };
-    let mut next = receive_mail();
+    let mut next = receive_requests();
     let mut came = 0;
     let runs = loop {
         match dispatch(next) {
@@ -173,13 +173,13 @@ fn more_who_come_meanwhile_are_seen_to_behind_the_others() {
     };
     assert_eq!(came, 1);
     assert!(same(runs, scene.runner));
-    assert!(scene.visitors.iter().all(|visitor| visitor.location.processor() == 1), "all have been seen to");
+    assert!(scene.callers.iter().all(|caller| caller.location.processor() == 1), "all have been seen to");
     invariants::check();
 }
 
 /// Rules: 4.7.
 #[test]
-fn a_preemption_is_delayed_between_those_who_come_together() {
+fn a_preemption_is_delayed_between_threads_that_arrive_together() {
     for delays in [false, true] {
         let scene = Scene::with(|world, other| {
             processor::this().scheduler.set_priority(other, 120, None);

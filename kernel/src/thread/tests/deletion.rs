@@ -35,19 +35,19 @@ fn create(world: &World, thread: ThreadId, scheduler: ThreadId, active: bool) {
 /// Root deletes the victim, by the short form if that can be. Returns whether it was done so.
 fn delete(world: &World) -> bool {
     let root = world.root();
-    world.at_once.set(false);
+    world.short.set(false);
     world.switch_to(root);
     for (register, value) in [(Rdi, victim().raw()), (R8, 0)] {
         register.of(root).set(value);
     }
-    let at_once = world.control_at_once(root);
-    if !at_once {
+    let short = world.try_control(root);
+    if !short {
         world.call(Call::ThreadControl, root, &[]);
     }
     assert_eq!(root.registers.rax().get(), 1);
     assert!(threads().by_number(victim().number()).is_none());
     invariants::check();
-    at_once
+    short
 }
 
 /// A thread of root's that sends to the victim, or receives from it.
@@ -63,7 +63,7 @@ fn partner(world: &World, phase: IpcPhase) -> ThreadRef {
 }
 
 #[test]
-fn who_is_unknown_goes_at_once() {
+fn a_thread_that_no_other_knows_is_deleted_by_try_delete() {
     for active in [false, true] {
         let world = World::new();
         create(&world, victim(), id(2, 1), active);
@@ -73,7 +73,7 @@ fn who_is_unknown_goes_at_once() {
 
 /// Rules: 5.15.
 #[test]
-fn whose_partner_waits_does_not_go_at_once() {
+fn a_thread_whose_partner_waits_is_not_deleted_by_try_delete() {
     for (active, phase) in [
         (true, IpcPhase::Send),
         (true, IpcPhase::Receive),
@@ -84,14 +84,14 @@ fn whose_partner_waits_does_not_go_at_once() {
         create(&world, victim(), id(2, 1), active);
         let partner = partner(&world, phase);
         assert!(!delete(&world));
-        assert!(partner.is_runnable(), "nobody waits for who is gone");
+        assert!(partner.is_runnable(), "no thread waits for a deleted one");
         world.proceed();
         assert_eq!(error(partner), IpcError::new(phase, IpcErrorKind::NonExistingPartner).raw());
     }
 }
 
 #[test]
-fn a_scheduler_does_not_go_at_once() {
+fn a_scheduler_is_not_deleted_by_try_delete() {
     for active in [false, true] {
         let world = World::new();
         create(&world, victim(), id(2, 1), active);
@@ -103,7 +103,7 @@ fn a_scheduler_does_not_go_at_once() {
 
 /// The interrupt of a deleted handler belongs to another thread afterwards.
 #[test]
-fn a_handler_with_an_interrupt_does_not_go_at_once() {
+fn a_handler_with_an_interrupt_is_not_deleted_by_try_delete() {
     let world = World::new();
     create(&world, victim(), id(2, 1), true);
     let root = world.root();

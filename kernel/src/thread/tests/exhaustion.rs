@@ -12,7 +12,7 @@ use crate::thread::table::threads;
 
 /// What must be as before after a call that failed.
 fn state() -> (u64, std::vec::Vec<(ThreadId, bool, u64)>) {
-    let threads = threads().iter().map(|thread| (thread.id(), thread.is_active(), thread.local_id.get()));
+    let threads = threads().all().map(|thread| (thread.id(), thread.is_active(), thread.local_id.get()));
     (Account::KERNEL.used(), threads.collect())
 }
 

@@ -34,7 +34,7 @@ const VECTORS: [u64; 3] = [0, 6, 17];
 fn digest(running: Option<ThreadRef>) -> u64 {
     let mut hasher = DefaultHasher::new();
     running.map(|thread| thread.id().raw()).hash(&mut hasher);
-    for thread in threads().iter() {
+    for thread in threads().all() {
         (thread.id().raw(), thread.has(flag::HALTED), thread.waits_until()).hash(&mut hasher);
         format!("{:?}", thread.continuation()).hash(&mut hasher);
         for register in ipc::exception_registers(&thread.registers) {

@@ -10,7 +10,9 @@ use x2::{IpcErrorKind, MessageTag, ThreadId, Time, Timeouts};
 use super::Register::*;
 use super::migration::schedule;
 use super::{World, id, invariants};
-use crate::dispatch::{Outcome, after_interrupt, dispatch, receive_mail, take_interrupts, timer_interrupt};
+use crate::dispatch::{
+    Outcome, after_interrupt, dispatch, receive_requests, take_interrupts, timer_interrupt,
+};
 use crate::scheduler::Next;
 use crate::syscall::Call;
 use crate::thread::table::threads;
@@ -99,7 +101,7 @@ impl Scene {
     /// All have arrived, and wait in the same order as before, without `except`.
     fn check(&self, except: &[ThreadRef]) {
         invariants::check();
-        self.world.settle();
+        self.world.serve_all();
         invariants::check();
         assert_eq!(self.receiver.home(), 1);
         let queue: Vec<_> = self.receiver.senders.iter().map(|thread| thread.id()).collect();
@@ -110,7 +112,7 @@ impl Scene {
 
 /// Rules: 3.8, 7.7a.
 #[test]
-fn those_who_follow_a_receiver_give_way_to_interrupts() {
+fn senders_that_follow_a_receiver_give_way_to_interrupts() {
     let scene = Scene::new();
     let gone = core::cell::Cell::new(0);
     let turns = scene.go_on(
@@ -155,14 +157,14 @@ fn a_timeout_ends_while_others_follow_their_receiver() {
 
 /// Rules: 3.8, 5.15, 5.27, 5.30.
 #[test]
-fn those_who_follow_a_receiver_are_cancelled_halted_and_deleted_from_elsewhere() {
+fn senders_that_follow_a_receiver_are_cancelled_halted_and_deleted_from_elsewhere() {
     let scene = Scene::new();
     let world = &scene.world;
     let [aborted, halted, deleted] = [3, 5, 8].map(|number: usize| scene.senders[number]);
     let names = [aborted, halted, deleted].map(|thread| thread.id());
     let actors = [30, 31, 32].map(|number| world.spawn(id(number, 1), id(2, 1)));
     actors.iter().for_each(|&actor| schedule(world, world.root(), actor, 1));
-    world.settle();
+    world.serve_all();
     arch::select_processor(0);
     scene.go_on(
         || scene.moves(),
@@ -181,7 +183,7 @@ fn those_who_follow_a_receiver_are_cancelled_halted_and_deleted_from_elsewhere()
             None
         },
     );
-    world.settle();
+    world.serve_all();
     assert_eq!(failure(aborted), Some(IpcErrorKind::Cancelled));
     scene.check(&[aborted, halted, deleted]);
     assert!(halted.has(flag::HALTED));
@@ -200,7 +202,7 @@ fn a_receiver_that_comes_home_to_be_moved_lets_its_senders_go_first() {
         for thread in [server, mover] {
             schedule(world, world.root(), thread, 1);
         }
-        world.settle();
+        world.serve_all();
         arch::select_processor(0);
         let from = if awaits_answer { server.id() } else { ThreadId::NIL };
         let send = [(R9, 0), (Rsi, server.id().raw()), (Rdx, from.raw()), (R8, Timeouts::NEVER.raw())];
@@ -220,7 +222,7 @@ fn a_receiver_that_comes_home_to_be_moved_lets_its_senders_go_first() {
         assert_eq!((receiver.home(), receiver.location.processor()), (0, 0), "it goes home first");
         arch::select_processor(0);
         assert!(arch::take_attention());
-        let turns = scene.go_on(receive_mail, |_| {
+        let turns = scene.go_on(receive_requests, |_| {
             assert!(receiver.is_here(), "it goes after them");
             None
         });

@@ -17,7 +17,7 @@ fn neighbours(world: &World) -> [ThreadRef; 2] {
     let threads = [4, 5].map(|number| world.spawn(id(number, 1), id(2, 1)));
     for thread in threads {
         schedule(world, world.root(), thread, 1);
-        world.settle();
+        world.serve_all();
         arch::select_processor(0);
     }
     threads
@@ -44,7 +44,7 @@ fn one_whose_end_has_begun_is_not_found_by_its_local_id() {
     assert!(victim.id().is_nil() && threads().by_number(id(5, 1).number()).is_some());
     assert_eq!(inspect(seeker), 0, "its end has begun");
     assert_eq!(error(seeker), ErrorCode::InvalidThread.raw());
-    world.settle();
+    world.serve_all();
     assert!(threads().by_number(id(5, 1).number()).is_none());
     invariants::check();
 }

@@ -12,7 +12,7 @@ fn scene() -> (World, ThreadRef, ThreadRef) {
     let world = World::with_processors(2);
     let [receiver, sender] = [4, 5].map(|number| world.spawn(id(number, 1), id(2, 1)));
     schedule(&world, world.root(), receiver, 1);
-    world.settle();
+    world.serve_all();
     arch::select_processor(1);
     send_and_receive(&world, receiver, ThreadId::NIL, ThreadId::ANY);
     assert!(processor::this().current.get().is_none() && receiver.is_here());
@@ -38,7 +38,7 @@ fn a_thread_that_only_sends_to_an_idle_processor_goes_on() {
     arch::select_processor(0);
     send_and_receive(&world, sender, receiver.id(), ThreadId::NIL);
     assert!(!sender.is_here());
-    world.settle();
+    world.serve_all();
     invariants::check();
 }
 
@@ -48,7 +48,7 @@ fn a_thread_that_calls_an_idle_processor_goes_there() {
     let (world, receiver, sender) = scene();
     send_and_receive(&world, sender, receiver.id(), receiver.id());
     assert!(!sender.is_here() && receiver.location.is_at(1));
-    world.settle();
+    world.serve_all();
     arch::select_processor(1);
     assert!(sender.is_here() && processor::this().is_current(receiver));
     invariants::check();
@@ -61,7 +61,7 @@ fn a_send_to_a_thread_without_an_offer_goes_there() {
     receiver.withdraw_offer();
     send_and_receive(&world, sender, receiver.id(), ThreadId::NIL);
     assert!(!sender.is_here() && receiver.location.is_at(1));
-    world.settle();
+    world.serve_all();
     assert_eq!(receiver.continuation(), Continuation::ReturnToUser);
     invariants::check();
 }

@@ -53,7 +53,7 @@ impl World {
                 self.wait_for(server, ThreadId::NIL, other.id());
             }
         }
-        self.settle();
+        self.serve_all();
     }
 
     /// `thread`, at user level, sends an empty message to `to` (unless nil) and receives from
@@ -103,30 +103,30 @@ fn what_comes_before_the_acknowledgement_comes_once_after_it() {
         let interrupt = message(source);
         world.place(handler, home);
         arch::raise_message(source, source);
-        world.settle();
+        world.serve_all();
         world.associate(interrupt, handler.id());
         world.wait_for(handler, ThreadId::NIL, interrupt);
-        world.settle();
+        world.serve_all();
         assert!(!has_received(handler, interrupt), "what came without a handler is lost");
         arch::raise_message(source, source);
-        world.settle();
+        world.serve_all();
         assert!(has_received(handler, interrupt));
         for _ in 0..3 {
             arch::raise_message(source, source);
-            world.settle();
+            world.serve_all();
         }
         handler.registers.rsi.set(0);
         world.wait_for(handler, interrupt, interrupt);
-        world.settle();
+        world.serve_all();
         assert!(has_received(handler, interrupt), "once more");
         world.wait_for(handler, interrupt, interrupt);
-        world.settle();
+        world.serve_all();
         assert!(!has_received(handler, interrupt), "and no more");
     }
 }
 
 /// A device, a handler that moves about, and processors that serve cross-processor requests late.
-fn storm(seed: u64, processors: u32) {
+fn random_interrupts(seed: u64, processors: u32) {
     let world = World::with_messages(processors, MESSAGES);
     let random = Random::new(seed);
     let handler = world.spawn(id(5, 1), id(2, 1));
@@ -154,13 +154,13 @@ fn storm(seed: u64, processors: u32) {
         }
         invariants::check();
     }
-    world.settle();
+    world.serve_all();
     while has_received(handler, interrupt) {
         received += 1;
         told = true;
         handler.registers.rsi.set(0);
         world.wait_for(handler, interrupt, interrupt);
-        world.settle();
+        world.serve_all();
     }
     assert!(told, "seed {seed}: the last of {raised} messages was lost");
     assert!(received <= raised && received > 10, "seed {seed}: {received} of {raised}");
@@ -170,7 +170,7 @@ fn storm(seed: u64, processors: u32) {
 #[test]
 fn the_last_message_is_never_lost() {
     for seed in 1..40 {
-        storm(seed, 1 + seed as u32 % 3);
+        random_interrupts(seed, 1 + seed as u32 % 3);
     }
 }
 
@@ -198,14 +198,14 @@ fn a_line_follows_its_handler() {
     world.wait_for(handler, ThreadId::NIL, line);
     assert_eq!(arch::line_destination(LINE), Some(1), "it interrupts where its handler lives");
     world.place(handler, 2);
-    assert_eq!(arch::line_destination(LINE), Some(1), "nobody touches it while it is open");
+    assert_eq!(arch::line_destination(LINE), Some(1), "it stays while it is open");
     for _ in 0..2 {
         arch::assert_line(LINE, true);
-        world.settle();
+        world.serve_all();
         assert!(has_received(handler, line));
         assert_eq!(arch::line_destination(LINE), None, "it is masked until it is acknowledged");
         acknowledge(&world, handler);
-        world.settle();
+        world.serve_all();
         assert_eq!(arch::line_destination(LINE), Some(2));
     }
 }
@@ -213,7 +213,7 @@ fn a_line_follows_its_handler() {
 /// A device that asserts its line until it is served, a handler that moves about, processors that
 /// serve cross-processor requests late, and interrupts that the controller had sent before the line
 /// moved.
-fn line_storm(seed: u64, processors: u32) {
+fn random_line_interrupts(seed: u64, processors: u32) {
     let world = World::with_messages(processors, MESSAGES);
     let random = Random::new(seed);
     let handler = world.spawn(id(5, 1), id(2, 1));
@@ -241,7 +241,7 @@ fn line_storm(seed: u64, processors: u32) {
         invariants::check();
     }
     loop {
-        world.settle();
+        world.serve_all();
         if !has_received(handler, line) {
             break;
         }
@@ -257,6 +257,6 @@ fn line_storm(seed: u64, processors: u32) {
 #[test]
 fn a_line_that_moves_is_never_lost() {
     for seed in 1..40 {
-        line_storm(seed, 1 + seed as u32 % 3);
+        random_line_interrupts(seed, 1 + seed as u32 % 3);
     }
 }

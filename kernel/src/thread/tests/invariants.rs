@@ -10,9 +10,9 @@ use crate::{arch, interrupt};
 
 /// Checks all threads against each other.
 pub(super) fn check() {
-    for (number, thread) in threads().iter_from(0) {
+    for (number, thread) in threads().iter_from(0).map(|(number, thread)| (number, thread.anywhere())) {
         if thread.id().is_nil() {
-            assert!(deleter_of(thread), "{number}: half deleted, and nobody goes on with it");
+            assert!(deleter_of(thread), "{number}: half deleted, and no deletion goes on");
             continue;
         }
         assert_eq!(thread.id().number(), number);
@@ -35,10 +35,10 @@ pub(super) fn check() {
             !arch::local_processor(number).followers.are_left(),
             "senders have not followed their receiver"
         );
-        for letters in [&arriving.threads, &arriving.interrupts] {
+        for requests in [&arriving.threads, &arriving.interrupts] {
             assert!(
-                letters.take().is_empty(),
-                "a processor does something else before it has seen to its mail"
+                requests.take().is_empty(),
+                "a processor does something else before it has seen to its requests"
             );
         }
         for priority in 0..=255 {
@@ -56,7 +56,7 @@ fn deleter_of(thread: ThreadRef) -> bool {
 }
 
 fn pending_works() -> impl Iterator<Item = Work> {
-    threads().iter().filter_map(|thread| thread.transfer_record.get()).map(|record| record.work.get())
+    threads().all().filter_map(|thread| thread.transfer_record.get()).map(|record| record.work.get())
 }
 
 /// Away from home a thread waits only for a thread that is at the same place, or to send.
@@ -69,7 +69,11 @@ fn check_place(thread: ThreadRef, at: u16) {
     }
     assert!(thread.offer() == Offer::NONE, "{:?} makes an offer away from home", thread.id());
     if thread.awaits_message().is_some() && !thread.ready.is_queued() {
-        assert!(ipc::is_user_number(thread.partner()), "{:?} waits for anybody away from home", thread.id());
+        assert!(
+            ipc::is_user_number(thread.partner()),
+            "{:?} waits for any thread away from home",
+            thread.id()
+        );
     }
 }
 
@@ -99,7 +103,7 @@ fn check_readiness(thread: ThreadRef, current: bool) {
     if end != NEVER && thread.location.is_at(thread.location.processor()) {
         assert!(
             thread.timeout.deadline().is_some_and(|looked_at| looked_at <= end),
-            "{:?} waits until {end} in {what:?}, and nobody looks at it then",
+            "{:?} waits until {end} in {what:?}, and no timeout ends it then",
             thread.id()
         );
     }

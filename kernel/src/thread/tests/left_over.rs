@@ -85,7 +85,7 @@ fn begin_deletion(world: &World, deleter: ThreadRef, victim: ThreadRef) {
 }
 
 #[test]
-fn k12_who_deletes_a_thread_finishes_what_it_was_taking_away() {
+fn k12_the_deleter_of_a_thread_finishes_what_it_was_taking_away() {
     let world = World::new();
     let [unmapping, other] = half_unmapped(&world);
     let root = world.root();
@@ -99,7 +99,7 @@ fn k12_who_deletes_a_thread_finishes_what_it_was_taking_away() {
 }
 
 #[test]
-fn k12_and_who_deletes_the_deleter() {
+fn k12_the_deleter_of_a_deleter_does_so_too() {
     let world = World::new();
     let [unmapping, other] = half_unmapped(&world);
     world.machine.interrupts(0, 1);

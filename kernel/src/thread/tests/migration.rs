@@ -14,12 +14,12 @@ fn served(home: u16) -> (World, ThreadRef, ThreadRef) {
     let world = World::with_processors(2);
     let [server, client] = [4, 5].map(|number| world.spawn(id(number, 1), id(2, 1)));
     schedule(&world, world.root(), client, home);
-    world.settle();
+    world.serve_all();
     arch::select_processor(0);
     send_and_receive(&world, server, ThreadId::NIL, ThreadId::ANY);
     arch::select_processor(home.into());
     send_and_receive(&world, client, server.id(), server.id());
-    world.settle();
+    world.serve_all();
     arch::select_processor(0);
     assert_eq!(server.continuation(), Continuation::ReturnToUser);
     assert!(waits_at(client, 0), "the answer comes from there");
@@ -48,9 +48,9 @@ fn waits_at(thread: ThreadRef, processor: u16) -> bool {
 /// is processor `home`.
 fn answer(world: &World, server: ThreadRef, client: ThreadRef, home: u16) {
     send_and_receive(world, server, client.id(), ThreadId::NIL);
-    assert_eq!(server.continuation(), Continuation::ReturnToUser, "nobody has to be followed");
+    assert_eq!(server.continuation(), Continuation::ReturnToUser, "no thread has to be followed");
     assert!(server.is_here());
-    world.settle();
+    world.serve_all();
     assert_eq!(client.home(), home);
     assert!(client.location.is_at(home));
     assert_eq!(client.continuation(), Continuation::ReturnToUser);
@@ -60,7 +60,7 @@ fn answer(world: &World, server: ThreadRef, client: ThreadRef, home: u16) {
 
 /// Rules: 3.8.
 #[test]
-fn who_waits_for_an_answer_of_who_moves_it_takes_the_answer_along() {
+fn a_thread_that_is_moved_by_its_partner_takes_the_answer_along() {
     for (from, to) in [(0, 1), (1, 0)] {
         let (world, server, client) = served(from);
         schedule(&world, server, client, to);
@@ -73,15 +73,15 @@ fn who_waits_for_an_answer_of_who_moves_it_takes_the_answer_along() {
 
 /// Rules: 3.8.
 #[test]
-fn who_waits_for_an_answer_of_another_than_who_moves_it_goes_at_once() {
+fn a_thread_that_is_moved_by_another_than_its_partner_moves_before_the_answer() {
     let (world, server, client) = served(0);
     schedule(&world, world.root(), client, 1);
-    world.settle();
+    world.serve_all();
     invariants::check();
     assert!(client.home() == 1 && waits_at(client, 1));
     arch::select_processor(0);
     send_and_receive(&world, server, client.id(), ThreadId::NIL);
-    world.settle();
+    world.serve_all();
     assert!(client.location.is_at(1) && client.continuation() == Continuation::ReturnToUser);
     assert!(server.location.is_at(0) && server.continuation() == Continuation::ReturnToUser);
 }
@@ -95,7 +95,7 @@ fn one_that_has_just_come_home_moves_on_although_its_priority_changes() {
     let world = World::with_processors(2);
     let [client, scheduler, server] = [4, 5, 6].map(|number| world.spawn(id(number, 1), id(2, 1)));
     schedule(&world, world.root(), client, 1);
-    world.settle();
+    world.serve_all();
     arch::select_processor(0);
     send_and_receive(&world, server, ThreadId::NIL, ThreadId::ANY);
     // The scheduler sets out for where the client is, and is not let in there yet.
@@ -112,7 +112,7 @@ fn one_that_has_just_come_home_moves_on_although_its_priority_changes() {
     arch::select_processor(1);
     world.attend();
     assert_eq!(client.priority.get(), PRIORITY);
-    world.settle();
+    world.serve_all();
     assert_eq!(client.home(), 0);
     assert!(client.location.is_at(0));
     invariants::check();

@@ -29,7 +29,7 @@ use super::table::threads;
 use super::{ThreadRef, initial};
 use crate::arch::Machine;
 use crate::dispatch::{
-    Outcome, after_interrupt, attend_before_mail, dispatch, take_interrupts, timer_interrupt,
+    Outcome, after_interrupt, attend_before_requests, dispatch, take_interrupts, timer_interrupt,
 };
 use crate::scheduler::{Next, quantum};
 use crate::syscall::{self, Call, ExchangedValues, NewThread};
@@ -51,7 +51,7 @@ fn id(number: u32, version: u32) -> ThreadId {
 pub(crate) struct World {
     machine: Machine,
     /// Whether the last ThreadControl was tried by the short form.
-    at_once: Cell<bool>,
+    short: Cell<bool>,
 }
 
 impl World {
@@ -73,7 +73,7 @@ impl World {
         interrupt::init(LINES, messages);
         threads().clear();
         initial::create().expect("memory for the first threads");
-        Self { machine, at_once: Cell::new(false) }
+        Self { machine, short: Cell::new(false) }
     }
 
     fn root(&self) -> ThreadRef {
@@ -122,7 +122,7 @@ impl World {
             interrupt::message_arrived(message);
             return Some(after_interrupt());
         }
-        arch::take_attention().then(attend_before_mail)
+        arch::take_attention().then(attend_before_requests)
     }
 
     /// Lets whatever is ready go on, until a thread is at user level.
@@ -150,7 +150,7 @@ impl World {
             register.of(thread).set(value);
         }
         thread.entered_by_syscall.set(true);
-        if call == Call::ThreadControl && self.control_at_once(thread) {
+        if call == Call::ThreadControl && self.try_control(thread) {
             return Next::Unchanged;
         }
         let expected = short_answer(call, thread);
@@ -163,11 +163,11 @@ impl World {
 
     /// Every second ThreadControl is done by the short form, as entry code does, if it can be.
     /// Returns whether it is done.
-    fn control_at_once(&self, thread: ThreadRef) -> bool {
-        let at_once = !self.at_once.replace(!self.at_once.get())
+    fn try_control(&self, thread: ThreadRef) -> bool {
+        let short = !self.short.replace(!self.short.get())
             && processor::this().fast_path.get()
             && thread.space.get().is_some_and(|space| space.is_privileged());
-        if !at_once {
+        if !short {
             return false;
         }
         let of = |register: Register| register.of(thread).get();

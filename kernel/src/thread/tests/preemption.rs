@@ -125,7 +125,7 @@ fn a_transfer_ends_when_a_side_gets_another_version() {
 }
 
 #[test]
-fn who_deletes_a_deleter_finishes_its_work() {
+fn the_deleter_of_a_deleter_finishes_its_work() {
     let world = World::new();
     let root = world.root();
     // Many wait for the victim, so that its deletion takes long.
@@ -158,7 +158,7 @@ fn who_deletes_a_deleter_finishes_its_work() {
 /// A version that comes back while its end is under way: a thread that waits for it then waits for
 /// an existing thread. Rules: 5.14e.
 #[test]
-fn an_id_that_is_back_ends_nobodys_wait() {
+fn an_id_that_is_used_again_ends_no_wait() {
     let world = World::new();
     let victim = world.spawn(id(4, 1), id(4, 1));
     let [first, waiter, renamer] = [5, 10, 6].map(|number| world.spawn(id(number, 1), id(2, 1)));
@@ -225,14 +225,14 @@ fn a_change_of_redirector_gives_way_and_comes_to_its_end() {
             assert_eq!(caller.continuation(), Continuation::ReturnToUser);
             assert_eq!(caller.registers.rax().get(), 1);
         }
-        assert_eq!(waiting(receiver), 0, "everybody has looked again");
+        assert_eq!(waiting(receiver), 0, "all senders have looked again");
         invariants::check();
     }
 }
 
 /// Rules: 6.4.
 #[test]
-fn a_move_of_the_utcb_area_gives_way_and_leaves_nobody_a_utcb() {
+fn a_move_of_the_utcb_area_that_gives_way_leaves_no_thread_a_utcb() {
     use super::{KIP_AREA, UTCB_AREA};
     use x2::utcb::SIZE;
     const NUMBERS: std::ops::Range<u32> = 10..60;

@@ -13,7 +13,7 @@ use super::random::{
 };
 use super::{KIP_AREA, UTCB_AREA, World, id, invariants};
 use crate::arch;
-use crate::dispatch::{after_interrupt, receive_mail, timer_interrupt};
+use crate::dispatch::{after_interrupt, receive_requests, timer_interrupt};
 use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::syscall::Call;
@@ -29,7 +29,7 @@ impl World {
     pub(super) fn attend(&self) -> bool {
         let asked = arch::take_attention();
         if asked {
-            self.run(receive_mail());
+            self.run(receive_requests());
         }
         let message = arch::take_message();
         if let Some(message) = message {
@@ -46,7 +46,7 @@ impl World {
 
     /// All processors serve each other until there are no requests any more, and what is ready goes
     /// on.
-    pub(super) fn settle(&self) {
+    pub(super) fn serve_all(&self) {
         for _ in 0..PATIENCE {
             let mut busy = false;
             for number in 0..arch::cpu_count() {
@@ -68,18 +68,18 @@ impl World {
     /// The root task makes a system call, wherever that takes it.
     pub(super) fn root_calls(&self, call: Call, arguments: &[(super::Register, u64)]) {
         let root = self.root();
-        self.settle();
+        self.serve_all();
         arch::select_processor(u32::from(root.location.processor()));
         assert!(root.is_here());
         self.stop_at_user_level();
         revive(root);
         self.run(Next::Schedule);
-        self.settle();
+        self.serve_all();
         arch::select_processor(u32::from(root.home()));
         assert!(root.is_here(), "the root task is at home, {:?}", root.continuation());
         self.call(call, root, arguments);
         for _ in 0..PATIENCE {
-            self.settle();
+            self.serve_all();
             if root.location.is_at(root.home()) && root.continuation() == Continuation::ReturnToUser {
                 arch::select_processor(u32::from(root.home()));
                 return;
@@ -194,10 +194,10 @@ fn run(seed: u64, processors: u32, mut next: impl FnMut(&mut Random) -> Option<S
         invariants::check();
     }
     world.machine.interrupts(0, 1);
-    world.settle();
+    world.serve_all();
     invariants::check();
     for number in 3..NUMBERS {
-        if let Some(thread) = threads().by_number(interrupt::user_base() + number) {
+        if let Some(thread) = threads().by_number(interrupt::user_base() + number).map(Found::anywhere) {
             let dest = id(number, thread.id().version().max(1));
             world.root_calls(Call::ThreadControl, &[(Rdi, dest.raw()), (R8, 0)]);
             invariants::check();
@@ -218,8 +218,8 @@ fn populate(world: &World, random: &mut Random) {
         if random.one_in(3) {
             continue;
         }
-        world.settle();
-        let id = match threads().by_number(interrupt::user_base() + number) {
+        world.serve_all();
+        let id = match threads().by_number(interrupt::user_base() + number).map(Found::anywhere) {
             Some(thread) if thread.id().is_nil() || thread.is_active() => continue,
             Some(thread) => thread.id(),
             None => id(number, 1),
@@ -244,7 +244,7 @@ fn populate(world: &World, random: &mut Random) {
         let schedule =
             [(Rdi, id.raw()), (Rdx, UNCHANGED), (R8, processor), (Rsi, UNCHANGED), (R9, UNCHANGED)];
         world.root_calls(Call::Schedule, &schedule);
-        world.settle();
+        world.serve_all();
         if let Some(thread) = threads().find(id).map(Found::anywhere) {
             arch::select_processor(u32::from(thread.location.processor()));
             world.stop_at_user_level();
@@ -252,7 +252,7 @@ fn populate(world: &World, random: &mut Random) {
             world.run(Next::Schedule);
         }
     }
-    world.settle();
+    world.serve_all();
 }
 
 fn many(seeds: core::ops::Range<u64>, count: usize) {

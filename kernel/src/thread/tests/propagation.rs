@@ -162,7 +162,7 @@ fn an_originator_that_comes_to_wait_late_is_turned_too_wherever_the_three_live()
             schedule(&world, world.root(), thread, home);
         }
         let at_home = |thread: ThreadRef| {
-            world.settle();
+            world.serve_all();
             arch::select_processor(thread.home().into());
             assert!(thread.is_here() && thread.continuation() == Continuation::ReturnToUser);
         };
@@ -178,8 +178,8 @@ fn an_originator_that_comes_to_wait_late_is_turned_too_wherever_the_three_live()
         at_home(receiver);
         assert_eq!(sender_seen_by(receiver), originator.local_id.get());
         assert_eq!(originator.partner(), receiver.id(), "{homes:?}");
-        let at_once = Timeouts::new(Time::ZERO, Time::NEVER).raw();
-        let arguments = [(R9, 0), (Rsi, originator.id().raw()), (Rdx, 0), (R8, at_once)];
+        let no_wait = Timeouts::new(Time::ZERO, Time::NEVER).raw();
+        let arguments = [(R9, 0), (Rsi, originator.id().raw()), (Rdx, 0), (R8, no_wait)];
         world.call(Call::Ipc, receiver, &arguments);
         at_home(receiver);
         assert!(!MessageTag::from_raw(receiver.registers.r9().get()).is_error(), "{homes:?}");

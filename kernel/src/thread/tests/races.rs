@@ -30,7 +30,7 @@ fn a_thread_that_gets_its_name_after_the_look_up_is_left_alone() {
         let world = World::with_processors(2);
         let [caller, target] = [4, 5].map(|number| world.spawn(id(number, 1), id(2, 1)));
         schedule(&world, world.root(), target, 1);
-        world.settle();
+        world.serve_all();
         let block = target.utcb.get().expect("it is active");
         block.write(utcb::MY_GLOBAL_ID, 0);
         let name = target.id();
@@ -63,7 +63,7 @@ fn an_owner_that_is_replaced_before_it_is_alone_arranges_nothing() {
         };
         own(&world, owned.id(), owner.id());
         schedule(&world, world.root(), owner, 1);
-        world.settle();
+        world.serve_all();
         arch::select_processor(1);
         let item = MapItem::new(MapOperation::Query, Fpage::memory(0x40_0000, 12), 1, 0);
         if replaced {
@@ -107,12 +107,12 @@ fn what_names_an_id_that_ends_after_the_look_up_is_not_for_the_next_id() {
                 [(Rdi, actor.id().raw()), (Rsi, 0), (Rdx, 0), (R8, 0), (R9, redirector.id().raw())];
             world.call(Call::SpaceControl, world.root(), &arguments);
             assert_eq!(world.root().registers.rax().get(), 1);
-            world.settle();
+            world.serve_all();
         }
         for thread in [named, changer] {
             arch::select_processor(0);
             schedule(&world, world.root(), thread, 1);
-            world.settle();
+            world.serve_all();
         }
         arch::select_processor(1);
         world.call(Call::Ipc, named, &[(R9, 0), (Rsi, 0), (Rdx, ThreadId::ANY.raw()), (R8, 0)]);
@@ -137,7 +137,7 @@ fn what_names_an_id_that_ends_after_the_look_up_is_not_for_the_next_id() {
         let timeouts = Timeouts::new(send, Time::NEVER).raw();
         world.call(Call::Ipc, actor, &[(R9, 0), (Rsi, to.raw()), (Rdx, from.raw()), (R8, timeouts)]);
         assert!(script::is_done(), "{way:?}");
-        world.settle();
+        world.serve_all();
         assert_eq!(changer.registers.rax().get(), 1, "{way:?}");
         assert_eq!(actor.continuation(), Continuation::ReturnToUser, "{way:?}");
         let phase = if way == Way::Receive { IpcPhase::Receive } else { IpcPhase::Send };

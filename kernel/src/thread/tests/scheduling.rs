@@ -170,7 +170,7 @@ fn a_delay_ends_with_the_timeslice() {
 
 /// Rules: 4.7, 4.12.
 #[test]
-fn without_a_delay_allowed_a_signalled_preemption_is_an_exception_at_once() {
+fn without_a_delay_allowed_a_signalled_preemption_is_an_exception_without_delay() {
     let scene = Scene::new(DELAY | SIGNAL, 0, 150);
     assert!(same(scene.tick(5000), scene.preemptor));
     assert_eq!(scene.flags(), SIGNAL);
@@ -273,7 +273,7 @@ fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     assert!(same(scene.tick(2999), scene.runner));
     assert!(same(scene.tick(3000), root), "the scheduler is more urgent");
     assert_eq!(scene.heard(root), (protocol::PREEMPTION_TAG, 3000, true));
-    assert!(scene.wait(root).is_none(), "nobody can run");
+    assert!(scene.wait(root).is_none(), "no thread can run");
     // Neither a switch to the thread nor resuming it helps.
     let resume = x2::control::ExchangeControl::RESUME.raw();
     super::super::ipc::cancel_receive(root);
@@ -302,7 +302,7 @@ fn only_running_uses_a_quantum() {
 
 /// Rules: 3.22.
 #[test]
-fn a_new_quantum_takes_back_what_nobody_has_heard() {
+fn a_new_quantum_takes_back_a_message_that_was_not_received() {
     let scene = Scene::new(0, 0, 100);
     let root = scene.world.root();
     schedule(&scene, 1000, UNCHANGED);
@@ -384,7 +384,7 @@ fn donated_time_is_the_donors_timeslice_and_the_runners_quantum() {
         assert!(same(next, if by_message { runner } else { donor }));
         assert_eq!(scheduler.quantum_left(runner), 31_000);
         let slices = [donor, runner].map(|thread| scheduler.timeslice_left(thread));
-        assert_eq!(slices, [10_000, 3000], "who runs now does so on a timeslice of its own");
+        assert_eq!(slices, [10_000, 3000], "the thread that runs now has a timeslice of its own");
     }
 }
 

@@ -100,22 +100,22 @@ fn expect_new(thread: ThreadRef, pager: ThreadId) {
 }
 
 /// Makes a thread, by the short form or not, active if it has a pager.
-fn make(world: &World, at_once: bool, pager: ThreadId) -> ThreadRef {
+fn make(world: &World, short: bool, pager: ThreadId) -> ThreadRef {
     let root = world.root();
     let location = if pager.is_nil() { u64::MAX } else { LOCATION };
     let thread = id(5, 1).raw();
     let of_root = [(R8, root.id().raw()), (Rdx, root.id().raw())];
-    control(world, at_once, &[(Rdi, thread), of_root[0], of_root[1], (Rsi, pager.raw()), (R9, location)]);
+    control(world, short, &[(Rdi, thread), of_root[0], of_root[1], (Rsi, pager.raw()), (R9, location)]);
     world.thread(id(5, 1))
 }
 
-fn delete(world: &World, at_once: bool) {
-    control(world, at_once, &[(Rdi, id(5, 1).raw()), (R8, 0)]);
+fn delete(world: &World, short: bool) {
+    control(world, short, &[(Rdi, id(5, 1).raw()), (R8, 0)]);
     assert!(threads().find(id(5, 1)).is_none());
 }
 
-fn control(world: &World, at_once: bool, arguments: &[(super::Register, u64)]) {
-    world.at_once.set(!at_once);
+fn control(world: &World, short: bool, arguments: &[(super::Register, u64)]) {
+    world.short.set(!short);
     let root = world.root();
     world.call(Call::ThreadControl, root, arguments);
     assert_eq!(root.registers.rax().get(), 1);
@@ -123,33 +123,33 @@ fn control(world: &World, at_once: bool, arguments: &[(super::Register, u64)]) {
 
 /// Rules: EXT 5.4.
 #[test]
-fn who_comes_after_another_finds_nothing_of_it() {
+fn a_new_thread_finds_nothing_of_the_one_before() {
     let world = World::new();
     let pager = world.root().id();
-    for (at_once, has_run, next) in
+    for (short, has_run, next) in
         [(true, false, pager), (true, true, pager), (false, true, pager), (true, true, ThreadId::NIL)]
     {
-        let before = make(&world, at_once, pager);
+        let before = make(&world, short, pager);
         if has_run {
             cancel_receive(before);
         }
         use_up(before);
-        delete(&world, at_once);
-        let after = make(&world, at_once, next);
+        delete(&world, short);
+        let after = make(&world, short, next);
         assert!(eq(before, after), "the same control block");
         expect_new(after, next);
         invariants::check();
-        delete(&world, !at_once);
+        delete(&world, !short);
     }
 }
 
 #[test]
-fn nobody_is_made_with_an_id_that_is_none() {
+fn no_thread_is_made_with_an_id_that_is_none() {
     let world = World::new();
     let root = world.root();
     for wrong in [0, u64::MAX, !0x3f, UTCB_AREA + 512, u64::from(u32::MAX) << 32 | 1] {
-        for at_once in [true, false] {
-            world.at_once.set(!at_once);
+        for short in [true, false] {
+            world.short.set(!short);
             let arguments =
                 [(Rdi, wrong), (R8, root.id().raw()), (Rdx, root.id().raw()), (Rsi, 0), (R9, u64::MAX)];
             world.call(Call::ThreadControl, root, &arguments);

@@ -18,17 +18,17 @@ use crate::KernResult;
 /// answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// It has made a system call of another system.
+    /// The thread has made a system call of another system.
     SystemCall(SystemCall),
     /// It has accessed memory that is not mapped, or not for this kind of access.
     PageFault(PageFault),
-    /// It has caused a processor exception.
+    /// The thread has caused a processor exception.
     Exception(ProcessorException),
-    /// It was recalled ([`ExecutionContext::recall`]).
+    /// The thread was recalled ([`ExecutionContext::recall`]).
     Recalled,
     /// It has sent a message itself (by an emulation library).
     Message(UserMessage),
-    /// It has ended: there will be no other event.
+    /// The thread has ended: there will be no other event.
     Ended,
 }
 
@@ -38,7 +38,7 @@ pub enum Event {
 pub struct SystemCall {
     /// RAX.
     pub number: u64,
-    /// RDI, RSI, RDX, R10, R8, R9.
+    /// The arguments of the call: RDI, RSI, RDX, R10, R8, R9.
     pub arguments: [u64; 6],
 }
 
@@ -55,7 +55,7 @@ impl SystemCall {
 pub struct PageFault {
     /// The address accessed.
     pub address: u64,
-    /// How: one of the rights.
+    /// The right that the access needs.
     pub access: Protection,
     /// The instruction pointer.
     pub ip: u64,
@@ -77,7 +77,7 @@ pub struct ProcessorException {
 pub struct UserMessage {
     /// 48 bits.
     pub label: u64,
-    /// How many words there are, at most 7.
+    /// How many words the exception has, at most 7.
     pub count: usize,
     /// The words; those beyond the count are 0.
     pub words: [u64; 7],
@@ -108,15 +108,15 @@ pub enum Resume {
 /// Processor time of a context, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// In its program.
+    /// Time that the thread's program used.
     pub program: u64,
-    /// In its server, on its behalf.
+    /// Time that the server used on the thread's behalf.
     pub server: u64,
 }
 
 /// Serves those events of a context that need not wait. Called by the machine outside of any task:
 /// nothing here may block.
-pub trait AtOnce: Send + Sync {
+pub trait NonblockingHandler: Send + Sync {
     /// Serves a page fault, if that needs no wait: then true, and the access is repeated. False: it
     /// becomes an event.
     fn fault(&self, address: u64, access: Protection) -> bool;
@@ -151,7 +151,7 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     fn next_event(&self) -> impl Future<Output = Event> + Send;
 
     /// Lets `handler` serve what needs no wait, from now on.
-    fn serve_at_once(&self, handler: Arc<dyn AtOnce>);
+    fn set_handler(&self, handler: Arc<dyn NonblockingHandler>);
 
     /// Says that the task which awaits the events of `other` awaits this context's events from now
     /// on: the two are served on the same worker.
@@ -212,7 +212,7 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// `ResourceShortage`: of the machine.
     fn set_extended_state(&self, image: &[u8]) -> KernResult;
 
-    /// The processor time that it has used.
+    /// The processor time that the thread has used.
     fn times(&self) -> Times;
 
     /// Sets its priority in the machine, 0 (least) to 255, and its time slice in microseconds (0:
@@ -222,7 +222,7 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// `Terminated`.
     fn set_priority(&self, priority: u8, slice: u32) -> KernResult;
 
-    /// The processor that it lives on.
+    /// The processor to which the thread is assigned.
     fn processor(&self) -> usize;
 
     /// The processors that it may live on, a bit for each.

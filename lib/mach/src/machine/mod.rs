@@ -19,7 +19,8 @@ use core::future::Future;
 
 use crate::KernResult;
 pub use context::{
-    AtOnce, Event, ExecutionContext, PageFault, ProcessorException, Resume, SystemCall, Times, UserMessage,
+    Event, ExecutionContext, NonblockingHandler, PageFault, ProcessorException, Resume, SystemCall, Times,
+    UserMessage,
 };
 pub use state::ThreadState;
 
@@ -61,7 +62,7 @@ bitflags::bitflags! {
     }
 }
 
-/// How a page of device memory is cached.
+/// How accesses to a page of device memory are cached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caching {
     /// Write-back, as ordinary memory.
@@ -83,7 +84,7 @@ pub struct Frame(pub u32);
 /// What a virtual page is mapped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhysicalPage {
-    /// Memory of the library's own.
+    /// A frame of the memory that the library manages.
     Frame(Frame),
     /// Device memory at this physical address, a multiple of the page size.
     Device(u64, Caching),
@@ -96,16 +97,16 @@ pub enum PmapChange {
     /// Maps one page of 2^`shift` bytes, in place of whatever was mapped there. Both sides are
     /// aligned to its size.
     Enter {
-        /// First virtual address.
+        /// First virtual address of the page.
         address: u64,
         /// First byte of memory.
         page: PhysicalPage,
-        /// One of [`Machine::page_shifts`].
+        /// Size of the page as a shift: one of [`Machine::page_shifts`].
         shift: u32,
-        /// Exactly these rights (write implies read).
+        /// The page gets exactly these rights (write implies read).
         protection: Protection,
     },
-    /// Maps nothing in the range any more.
+    /// Unmaps everything in the range.
     Remove {
         /// First virtual address.
         address: u64,
@@ -118,7 +119,7 @@ pub enum PmapChange {
         address: u64,
         /// Bytes.
         length: u64,
-        /// The most that stays.
+        /// The rights that remain, at most.
         protection: Protection,
     },
 }

@@ -36,9 +36,9 @@ pub struct Exception {
     pub kind: ExceptionKind,
     /// The machine's number for it, or the error of a page fault.
     pub code: u64,
-    /// An address, or more of it.
+    /// The address concerned, or more details of the code.
     pub subcode: u64,
-    /// What the processor said.
+    /// The exception as the processor reported it.
     pub state: ExceptionState,
 }
 
@@ -73,7 +73,7 @@ impl ExceptionState {
 const PAGE_FAULT: u64 = 14;
 
 impl Exception {
-    /// A page fault that memory does not answer.
+    /// The exception for a page fault that the memory system cannot resolve.
     pub fn of_fault(fault: &PageFault, error: KernError) -> Self {
         let bit = |right, bit: u64| if fault.access.contains(right) { bit } else { 0 };
         let bits = USER | bit(Protection::WRITE, STORE) | bit(Protection::EXECUTE, FETCH);
@@ -81,7 +81,7 @@ impl Exception {
         Self { kind: ExceptionKind::BadAccess, code: error as u64, subcode: fault.address, state }
     }
 
-    /// What the processor raised.
+    /// The Mach exception for a processor exception.
     pub fn of_processor(exception: &ProcessorException) -> Self {
         let ProcessorException { vector, error, .. } = *exception;
         let kind = match vector {
@@ -96,12 +96,12 @@ impl Exception {
     }
 }
 
-/// What a handler made of an exception.
+/// What an exception handler did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
     /// The thread goes on, with the state that the handler has left.
     Resume,
-    /// Not this one's: the next handler's.
+    /// The handler does not handle this exception: the next handler is asked.
     Pass,
 }
 

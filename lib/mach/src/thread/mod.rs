@@ -34,7 +34,7 @@ struct Told {
     processor: Option<usize>,
 }
 
-/// What is wanted of the thread.
+/// The state in which the thread is to be.
 struct Wanted<M: Machine, P: Personality<M>> {
     suspend_count: u32,
     policy: Policy,
@@ -71,29 +71,29 @@ impl<M: Machine, P: Personality<M>> Deref for Thread<M, P> {
     }
 }
 
-/// What is to be known of a thread: `thread_info`.
+/// Information about a thread: `thread_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadInfo {
     /// Suspensions of the thread itself.
     pub suspend_count: u32,
-    /// Neither it nor its task is suspended.
+    /// Whether neither the thread nor its task is suspended.
     pub runnable: bool,
     /// Microseconds of processor time used.
     pub time: u64,
     /// Percent of a processor used lately.
     pub usage: u8,
-    /// How it is scheduled.
+    /// The scheduling policy of the thread.
     pub policy: Policy,
-    /// Its level when it has used nothing.
+    /// The thread's priority when it has used no processor time lately.
     pub base: u8,
-    /// Its level now.
+    /// The thread's present priority.
     pub level: u8,
     /// Its processor.
     pub processor: usize,
 }
 
 impl<M: Machine, P: Personality<M>> Thread<M, P> {
-    /// Bytes that a thread is accounted with.
+    /// Bytes that are charged for a thread.
     const BYTES: usize = size_of::<Self>();
 
     /// A new thread of a task, suspended so many times; [`Task::create_thread_of`] adds it to the
@@ -299,7 +299,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
 
     /// Sets the handler that gets this thread's exceptions before its task's handler does.
     pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M, P>>>) {
-        // The old one is dropped after the lock.
+        // The old handler is dropped after the lock is released.
         let _old = core::mem::replace(&mut self.wanted.lock().handler, handler);
     }
 
@@ -311,7 +311,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
     pub async fn fault(self: &Arc<Self>, fault: &PageFault) -> KernResult {
         match self.task.map().fault(fault.address, fault.access).await {
             Ok(()) => Ok(()),
-            // In memory of its own: most faults end before.
+            // The error path is boxed, because most faults end before it.
             Err(error) => {
                 let exception = Exception::of_fault(fault, error);
                 Box::pin(self.raise(&exception)).await
@@ -413,7 +413,7 @@ impl<M: Machine, P: Personality<M>> Wanted<M, P> {
 
 impl<M: Machine, P: Personality<M>> Drop for Thread<M, P> {
     fn drop(&mut self) {
-        // Before its address space, whatever else names the context.
+        // The thread ends before its address space, whatever else refers to its context.
         self.terminate();
         self.task.host().machine().unreserve_memory(Self::BYTES);
     }

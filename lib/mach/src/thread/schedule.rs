@@ -31,9 +31,9 @@ pub enum Policy {
 /// The priorities of the machine that levels map to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityRange {
-    /// For level 31.
+    /// The machine's priority for level 31.
     pub lowest: u8,
-    /// For level 0.
+    /// The machine's priority for level 0.
     pub highest: u8,
 }
 
@@ -54,21 +54,21 @@ impl PriorityRange {
 /// What a thread has used lately. Times are microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// Use, decayed by 5/8 an interval.
+    /// Processor time used, reduced to 5/8 in each interval.
     decayed: u64,
-    /// The machine's account when it was last read.
+    /// The thread's total processor time at the last reading.
     seen: u64,
-    /// When that was.
+    /// When the time was last read.
     at: u64,
 }
 
 impl Usage {
-    /// For a thread that begins now.
+    /// The usage of a thread that starts now.
     pub(super) fn starting(now: u64, time: u64) -> Self {
         Self { decayed: 0, seen: time, at: now }
     }
 
-    /// Takes note of the time used until now.
+    /// Adds the processor time that was used until now.
     pub(super) fn age(&mut self, now: u64, time: u64) {
         let intervals = (now.saturating_sub(self.at) + AGE_INTERVAL / 2) / AGE_INTERVAL;
         for _ in 0..intervals.min(64) {
@@ -87,7 +87,7 @@ impl Usage {
         (u64::from(base) + sunk).min(u64::from(LEVELS - 1)) as u8
     }
 
-    /// Percent of a processor, lately.
+    /// The share of a processor that was used lately, in per cent.
     pub(super) fn percent(&self) -> u8 {
         (self.decayed * 3 / 8 * 100 / AGE_INTERVAL).min(100) as u8
     }

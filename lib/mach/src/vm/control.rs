@@ -20,16 +20,16 @@ pub enum ReturnPages {
     /// None: with `flush`, what was written to them is lost.
     #[default]
     None = 0,
-    /// Those that were written to.
+    /// The pages that were written to.
     Dirty = 1,
-    /// All that are in memory.
+    /// All pages that are in memory.
     All = 2,
 }
 
 /// What a pager asks about a range of its object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockRequest {
-    /// Which pages it wants to have.
+    /// The pages that the caller wants to have.
     pub returned: ReturnPages,
     /// Whether memory is to forget the pages then, and ask for them again. Wired ones stay.
     pub flush: bool,
@@ -179,7 +179,7 @@ impl<M: Machine> VmObject<M> {
         state.pages.range(first, end).find(|(_, slot)| in_transit(slot)).map(|(index, _)| index)
     }
 
-    /// Waits until no pager works on a page.
+    /// Waits until no pager reads or writes a page.
     async fn page_settles(&self, page: u64) {
         let settled = || self.first_in_transit(page, page + 1).is_none().then_some(());
         self.vm().beside_laundry(self.changed.wait_until(settled)).await

@@ -175,7 +175,7 @@ fn merge<M: Machine>(
         length: length.min(next.length.saturating_sub(offset)),
     });
     let gone = core::mem::replace(&mut top.shadow, next);
-    // Unlocked before its last reference goes.
+    // The lock is released before the last reference to the object is dropped.
     drop(below);
     drop(gone);
     true

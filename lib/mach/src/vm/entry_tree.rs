@@ -46,7 +46,7 @@ pub(crate) struct EntryTree<T> {
 pub(crate) struct OutOfMemory;
 
 impl<T> EntryTree<T> {
-    /// Bytes a node takes.
+    /// How many bytes a node takes.
     pub(crate) const NODE_BYTES: usize = size_of::<Node<T>>();
 
     pub(crate) fn new(lowest: u64, highest: u64) -> Self {
@@ -355,7 +355,7 @@ impl<T> EntryTree<T> {
         if at == NIL { 0 } else { self.node(at).largest_gap }
     }
 
-    /// Recomputes what a node knows of its subtree.
+    /// Computes again the sums that a node has about its subtree.
     fn refresh(&mut self, at: u32) {
         let node = self.node(at);
         let own = node.start - self.gap_start(at);

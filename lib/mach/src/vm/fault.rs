@@ -15,11 +15,11 @@ use super::{Vm, control, copy};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PhysicalPage, Protection};
 use crate::{KernError, KernResult};
 
-/// The page wanted, as the entry that maps it says.
+/// The page that the fault needs, as the map's entry describes it.
 pub(super) struct Target<'a, M: Machine> {
     pub(super) object: &'a Arc<VmObject<M>>,
     pub(super) index: u64,
-    /// What the entry allows.
+    /// The rights that the map's entry allows.
     pub(super) protection: Protection,
     /// The object is shared with a copy: no writing to it. (A write fault shadows it first.)
     pub(super) needs_copy: bool,
@@ -59,7 +59,7 @@ pub(super) struct Found<'a, M: Machine> {
     pub(super) page: PhysicalPage,
     /// The large page around it, and the frames around its frame, may be mapped as one.
     pub(super) large: bool,
-    /// The rights with which it may be mapped now.
+    /// The rights with which the page may be mapped now.
     pub(super) rights: Protection,
     /// The page took the place of another that may be mapped at the address.
     pub(super) replaces: bool,
@@ -314,7 +314,7 @@ pub(super) fn fresh_page<M: Machine>(
     Ok(Some(Found { page, large: false, rights, replaces: false, around: None }))
 }
 
-/// For what a page is looked for.
+/// The purpose for which a page is looked up.
 #[derive(Clone, Copy)]
 struct Want {
     access: Protection,

@@ -12,7 +12,7 @@
 //! | `lend` | frames of pages for a moment, for copies from page to page |
 //! | `copy` | copy-on-write: shadows, delayed copies, collapse and bypass |
 //! | `queues`, `pageout` | active, inactive and free pages; taking pages when memory is short |
-//! | `relief` | what is left when no page can be taken: somebody gives up memory |
+//! | `oom` | the OOM killer: what happens when no page can be taken |
 //!
 //! # Rules
 //!
@@ -70,11 +70,11 @@ mod fault;
 mod lend;
 pub mod map;
 pub mod object;
+mod oom;
 mod page_index;
 mod pageout;
 pub mod pager;
 mod queues;
-mod relief;
 #[cfg(test)]
 mod tests;
 
@@ -89,8 +89,8 @@ pub use map::{
     RegionInfo, VmMap,
 };
 pub use object::{CopyStrategy, VmObject};
+pub use oom::{MapEnd, OomKiller};
 pub use pager::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
-pub use relief::{MapEnd, Relief};
 
 use crate::KernResult;
 use crate::machine::{Frame, Machine, PAGE_SHIFT};
@@ -98,7 +98,7 @@ use page_index::PageIndex;
 use pageout::Laundry;
 use queues::Queues;
 
-/// What can be tuned.
+/// Parameters of the memory system that can be tuned.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How many pages around a faulting one are mapped with it if they are resident; a power of
@@ -125,17 +125,17 @@ pub struct Vm<M: Machine> {
     large_shift: u32,
     queues: SpinLock<Queues<M>>,
     laundry: Laundry,
-    /// A frame was freed.
+    /// Woken when a frame was freed.
     memory_freed: WaitQueue,
-    /// Fewer frames are free than there should be.
+    /// Woken when fewer frames are free than there should be.
     memory_low: WaitQueue,
     default_pager: SpinLock<Option<Arc<dyn DefaultPager<M>>>>,
     /// The OOM killer, which finds memory when no page can be taken.
-    relief: SpinLock<Option<Weak<dyn Relief>>>,
+    oom_killer: SpinLock<Option<Weak<dyn OomKiller>>>,
     next_id: AtomicU64,
 }
 
-/// How the pages of the library are used now.
+/// How many pages of each kind the library has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmStatistics {
     /// Pages that can be allocated without waiting, the reserve included.
@@ -180,12 +180,12 @@ impl<M: Machine> Vm<M> {
             memory_freed: WaitQueue::new(),
             memory_low: WaitQueue::new(),
             default_pager: SpinLock::new(None),
-            relief: SpinLock::new(None),
+            oom_killer: SpinLock::new(None),
             next_id: AtomicU64::new(1),
         }))
     }
 
-    /// The machine below.
+    /// The machine on which the library runs.
     pub fn machine(&self) -> &M {
         &self.machine
     }
@@ -257,7 +257,7 @@ impl<M: Machine> Vm<M> {
                 if slot.is_resident() {
                     count += 1;
                     if u32::is_multiple_of(count, 64) {
-                        // Let others in: a section is short.
+                        // Gives other threads the lock in between.
                         drop(queues.take());
                     }
                     let queues = queues.get_or_insert_with(|| self.queues.lock());

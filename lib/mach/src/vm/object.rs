@@ -25,11 +25,11 @@ pub enum CopyStrategy {
 
 /// Where the pages come from that are not in memory.
 pub(super) enum Backing<M: Machine> {
-    /// Zeros, or the object below.
+    /// The object's pages are zeros, or those of the object below it.
     Anonymous,
     /// As anonymous, but slots marked `PAGED_OUT` are with this pager, page 0 at this byte offset.
     Swap(Arc<dyn Pager<M>>, u64),
-    /// A pager that has every page.
+    /// A pager has the object's pages.
     Pager(Arc<dyn Pager<M>>),
     /// Device memory from this address on. No pages are kept.
     Device(u64, Caching),
@@ -51,7 +51,7 @@ pub(super) struct ObjectState<M: Machine> {
     pub(super) shadow: Option<Shadow<M>>,
     /// The newest delayed copy of this object, which must be given a page before it changes here.
     pub(super) copy: Option<Weak<VmObject<M>>>,
-    /// Bytes. Pages beyond cannot be had. `u64::MAX`: no limit.
+    /// The size in bytes; there are no pages beyond it. `u64::MAX`: no limit.
     pub(super) size: u64,
     pub(super) strategy: CopyStrategy,
     /// Several entries write to this object: it may not be copied symmetrically.

@@ -9,11 +9,11 @@ use alloc::boxed::Box;
 use crate::machine::{Frame, Machine, Protection};
 use crate::{KernError, KernResult};
 
-/// Where the pager's lock begins in a slot's flags.
+/// The lowest bit of the pager's lock in a slot's flags.
 const LOCK_SHIFT: u32 = 8;
 
 bitflags::bitflags! {
-    /// What holds for one page of an object.
+    /// Properties of one page of an object.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub(crate) struct SlotFlags: u16 {
         /// A page-in owns the page: its contents are not valid yet. All other users wait.
@@ -38,12 +38,12 @@ bitflags::bitflags! {
     }
 }
 
-/// One page of an object.
+/// What an object knows of one of its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// Where the page is; meaningless if `PAGED_OUT`.
+    /// The page's frame; meaningless if `PAGED_OUT`.
     pub(crate) frame: Frame,
-    /// How many wirings keep it there.
+    /// How many wirings keep the page in memory.
     pub(crate) wired: u16,
     pub(crate) flags: SlotFlags,
 }
@@ -53,7 +53,7 @@ impl Slot {
         Self { frame, wired: 0, flags }
     }
 
-    /// A page whose contents are with the pager only.
+    /// The slot of a page whose contents only the pager has.
     pub(crate) fn paged_out() -> Self {
         Self::new(Frame(u32::MAX), SlotFlags::PAGED_OUT)
     }
@@ -66,12 +66,12 @@ impl Slot {
         !self.has(SlotFlags::PAGED_OUT)
     }
 
-    /// What the pager forbids for now.
+    /// The accesses that the pager forbids for now.
     pub(crate) fn prohibited(&self) -> Protection {
         Protection::from_bits_truncate((self.flags.bits() >> LOCK_SHIFT) as u8)
     }
 
-    /// Says what the pager forbids from now on.
+    /// Sets the accesses that the pager forbids.
     pub(crate) fn prohibit(&mut self, access: Protection) {
         self.flags.remove(SlotFlags::LOCKED);
         self.flags.insert(SlotFlags::from_bits_truncate(u16::from(access.bits()) << LOCK_SHIFT));
@@ -130,7 +130,7 @@ enum Place<'a> {
 }
 
 impl Vacancy<'_> {
-    /// Puts a slot there.
+    /// Puts a slot into a place of the index.
     #[inline]
     pub(crate) fn fill(self, slot: Slot) {
         match self.place {

@@ -34,12 +34,12 @@ const RUN: usize = 16;
 /// How long a task that needs memory waits for a pager that is busy writing, in microseconds.
 const PATIENCE: u64 = 2_000_000;
 
-/// Writes under way.
+/// The page-outs under way.
 pub(super) struct Laundry {
     futures: SpinLock<Vec<BoxFuture<'static, ()>>>,
-    /// Writes begun and not ended.
+    /// Page-outs begun and not ended.
     outstanding: AtomicU64,
-    /// Writes that have ended.
+    /// Page-outs that have ended.
     finished: AtomicU64,
     /// A write ended, or a task stopped polling the futures.
     changed: WaitQueue,
@@ -78,14 +78,14 @@ impl Drop for Driver<'_> {
 
 impl<M: Machine> Vm<M> {
     /// Waits until a frame may be free: taken from a page, or from a program that the OOM killer
-    /// ([`super::Relief`]) has ended. The reserve counts for the `privileged` only.
+    /// ([`super::OomKiller`]) has ended. The reserve counts for the `privileged` only.
     ///
     /// # Errors
     /// `ResourceShortage`: no page can be taken, and the OOM killer finds no memory.
     pub(super) async fn wait_for_memory(self: &Arc<Self>, privileged: bool) -> KernResult {
         loop {
             match self.wait_for_page(privileged).await {
-                Err(KernError::ResourceShortage) if self.is_relieved().await => {}
+                Err(KernError::ResourceShortage) if self.made_room().await => {}
                 done => return done,
             }
         }
@@ -116,7 +116,7 @@ impl<M: Machine> Vm<M> {
             let freed = self.memory_freed.wait_until(|| is_free().then_some(()));
             let in_time =
                 self.beside_laundry(self.until(deadline, either(freed, self.write_end(before)))).await;
-            // Writes that end without success would keep us here.
+            // Page-outs that end without success would keep this loop running.
             if !in_time || self.machine.now() >= deadline {
                 return Err(KernError::ResourceShortage);
             }
@@ -303,7 +303,7 @@ impl<M: Machine> Vm<M> {
         purpose: Purpose,
     ) -> u64 {
         let index = range.start;
-        // Those that lose their rights.
+        // Pages whose mappings lose their rights.
         let (mut revoked, mut revoked_count) = ([Frame(0); RUN], 0);
         let (lost, state_meanwhile, rights) = match purpose {
             Purpose::Flush => (SlotFlags::MAPPED, SlotFlags::BUSY | SlotFlags::CLEANING, Protection::NONE),
@@ -351,7 +351,7 @@ impl<M: Machine> Vm<M> {
     }
 }
 
-/// Waits for the first of two things.
+/// Waits until the first of two futures is ready.
 async fn either(one: impl Future, other: impl Future) {
     let (mut one, mut other) = (pin!(one), pin!(other));
     poll_fn(|context| {
@@ -361,12 +361,12 @@ async fn either(one: impl Future, other: impl Future) {
     .await
 }
 
-/// Why pages are written.
+/// Why pages are written to their pager.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// So that the pager has them; they stay, and may be used meanwhile.
     Clean,
-    /// To free them, unless they are used meanwhile.
+    /// To free the pages, unless they are used meanwhile.
     Take,
     /// To free them: a fault on one of them waits for the write, and then asks the pager.
     Flush,

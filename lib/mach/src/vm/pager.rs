@@ -46,7 +46,7 @@ pub struct DataRequest<'a, M: Machine> {
     pub offset: u64,
     /// The frames, one a page, for pagers that fill them by device. Contents undefined.
     pub frames: &'a [Frame],
-    /// For what the first page is wanted.
+    /// The access for which the first page is needed.
     pub access: Protection,
     /// What [`lock`](Self::lock) says.
     prohibited: &'a AtomicU8,
@@ -67,7 +67,7 @@ pub struct DataReturn<'a, M: Machine> {
 }
 
 impl<M: Machine> DataRequest<'_, M> {
-    /// Bytes asked for.
+    /// How many bytes are requested.
     pub fn length(&self) -> usize {
         self.frames.len() << PAGE_SHIFT
     }
@@ -93,7 +93,7 @@ impl<M: Machine> DataRequest<'_, M> {
 }
 
 impl<M: Machine> DataReturn<'_, M> {
-    /// Bytes to keep.
+    /// How many bytes are to be written.
     pub fn length(&self) -> usize {
         self.frames.len() << PAGE_SHIFT
     }
@@ -151,13 +151,13 @@ pub(crate) struct PageIn<M: Machine> {
     /// Byte offset of page 0 of the object in the pager's memory object.
     pager_offset: u64,
     first: u64,
-    /// Empty when the page-in has ended.
+    /// The frames to be filled; empty when the page-in has ended.
     frames: Vec<Frame>,
-    /// What an unfilled page becomes again.
+    /// Whether a page that was not filled counts as paged out again.
     was_paged_out: bool,
-    /// For what the first page is wanted.
+    /// The access for which the first page is needed.
     access: Protection,
-    /// What the pager forbids for the pages.
+    /// The accesses that the pager forbids for the pages.
     prohibited: AtomicU8,
 }
 

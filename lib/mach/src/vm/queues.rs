@@ -19,16 +19,16 @@ const FREE_KEPT: usize = 256;
 /// How many free frames are taken from the machine in one call, as a power of two.
 const FREE_REFILL: u32 = 5;
 
-/// Where a page is queued.
+/// The queue in which a page is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Queue {
-    /// In none: free, wired, or not the library's.
+    /// The page is in no queue: it is free, wired, or not the library's.
     None,
     Active,
     Inactive,
 }
 
-/// What is known of a frame, 32 bytes.
+/// The record of a frame, 32 bytes.
 struct FrameRecord<M: Machine> {
     owner: Weak<VmObject<M>>,
     index: u64,
@@ -98,7 +98,7 @@ impl<M: Machine> Queues<M> {
         (self.active.count, self.inactive.count, self.wired)
     }
 
-    /// A frame for page `index` of `owner`, active.
+    /// Allocates a frame for page `index` of `owner`; the page starts active.
     #[inline(always)]
     pub(crate) fn allocate(&mut self, machine: &M, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
         let frame = match self.free.pop() {
@@ -110,7 +110,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// As [`allocate`](Self::allocate), out of the reserve.
+    /// As [`allocate`](Self::allocate), from the reserve.
     pub(crate) fn allocate_reserved(&mut self, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
         let frame = self.reserve.pop()?;
         self.set_owner(frame, owner, index);
@@ -118,7 +118,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// A frame of the machine's, and more for later.
+    /// Takes frames from the machine: one to use, and more for later.
     #[cold]
     fn refill(&mut self, machine: &M) -> Option<Frame> {
         // Together if there are so many: neighbouring pages in neighbouring frames are one change

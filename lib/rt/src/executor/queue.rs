@@ -31,7 +31,7 @@ impl<T> RunQueue<T> {
         Ok(())
     }
 
-    /// One member less.
+    /// Removes a member from the count.
     pub(super) fn dismiss(&self) {
         self.0.lock().members -= 1;
     }

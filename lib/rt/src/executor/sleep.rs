@@ -56,7 +56,7 @@ impl<P: Platform> Drop for SleepUntil<P> {
     }
 }
 
-/// The deadline passed first.
+/// The error when the deadline passed before the future was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed;
 

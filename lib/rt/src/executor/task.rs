@@ -112,7 +112,7 @@ pin_project! {
     /// future, which would hold it twice, as what it is made of and as what it waits for, and move
     /// it from there to there.
     struct Finishing<F: Future> {
-        // Dropped before `finish` tells of the end.
+        // The future is dropped before `finish` reports the end of the task.
         #[pin]
         future: F,
         finish: Finish<F::Output>,
@@ -181,7 +181,7 @@ impl<T> JoinHandle<T> {
         TaskHome(self.task.clone())
     }
 
-    /// Gives the task another home: see [`TaskHome::move_to`].
+    /// Assigns the task to another worker: see [`TaskHome::move_to`].
     pub fn move_to(&self, worker: usize) {
         self.task.move_to(worker);
     }

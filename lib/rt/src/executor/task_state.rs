@@ -65,7 +65,7 @@ impl TaskState {
         true
     }
 
-    /// The poll ended ready.
+    /// Notes that the poll has ended with a result.
     pub(super) fn finish(&self) {
         self.0.swap(DONE, Ordering::AcqRel);
     }

@@ -188,7 +188,7 @@ fn a_moved_task_is_polled_at_its_new_home() {
 }
 
 #[test]
-fn requests_that_complete_at_once_reuse_their_room() {
+fn requests_that_complete_without_waiting_reuse_their_room() {
     async fn request(ready: bool) -> u32 {
         if !ready {
             YieldNow::default().await;

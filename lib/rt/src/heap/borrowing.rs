@@ -1,7 +1,7 @@
 //! A heap that borrows memory when its own is used up, and gives back what it does not use any
 //! more.
 
-use super::{Keeping, Recycling};
+use super::{Keeping, SizeClassCache};
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 use talc::{OomHandler, Span, Talc};
@@ -26,7 +26,7 @@ const NOTES: usize = 256;
 
 /// How a heap grows by memory of a [`Lender`].
 pub struct Borrowing {
-    /// The memory to begin with, until it is used.
+    /// The first memory of the heap, until it is used.
     initial: Option<Span>,
     lender: Option<&'static dyn Lender>,
     /// Bytes that it may borrow in all, and that it has borrowed.
@@ -48,9 +48,9 @@ unsafe impl Send for Borrowing {}
 
 /// The allocator with a spin lock, which is held for the time of one allocation and of borrowing
 /// for it.
-pub type Locked = Recycling<talc::Talck<spin::Mutex<()>, Borrowing>>;
+pub type Locked = SizeClassCache<talc::Talck<spin::Mutex<()>, Borrowing>>;
 
-/// What there is of a heap, in bytes.
+/// How large a heap is, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// In use.
@@ -59,7 +59,7 @@ pub struct Extent {
     pub free: usize,
     /// What it may still borrow, in pieces of any size.
     pub obtainable: usize,
-    /// What it has borrowed: contained in the first two.
+    /// Memory borrowed from the lender; the first two numbers contain it.
     pub borrowed: usize,
 }
 
@@ -214,7 +214,7 @@ mod tests {
         let arena = vec![0u8; 256 << 10].leak();
         // SAFETY: nothing else uses the memory.
         let arena = unsafe { Borrowing::new(Span::from(arena)) };
-        Keeping::new(Recycling::new(Talc::new(arena).lock()))
+        Keeping::new(SizeClassCache::new(Talc::new(arena).lock()))
     }
 
     #[test]

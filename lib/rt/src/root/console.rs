@@ -55,7 +55,7 @@ impl Text {
     }
 
     fn as_str(&self) -> &str {
-        // Whole pieces of text only are in it.
+        // The buffer never ends within a character.
         core::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
 }

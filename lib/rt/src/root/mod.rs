@@ -98,7 +98,7 @@ pub mod request {
     pub const MESSAGE_ATTACH: u64 = 4025;
     /// Detaches such an interrupt.
     pub const MESSAGE_DETACH: u64 = 4026;
-    /// Label of every answer.
+    /// Label of each answer of root.
     pub const ANSWER: u64 = 4100;
 }
 
@@ -106,9 +106,9 @@ pub mod request {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Status {
-    /// It is done.
+    /// The request was carried out.
     Done = 0,
-    /// A word of the request makes no sense.
+    /// A word of the request is not valid.
     InvalidArgument = 1,
     /// There is no such request.
     UnknownRequest = 2,
@@ -118,9 +118,9 @@ pub enum Status {
     NoMemory = 4,
     /// There is nothing of that name, or it is not for this server.
     NotFound = 5,
-    /// It is in use already.
+    /// The resource is in use already.
     InUse = 6,
-    /// The machine cannot do it.
+    /// The machine cannot do what was requested.
     Unsupported = 7,
 }
 
@@ -195,7 +195,7 @@ pub enum End {
     /// The machine is switched off. Under an emulator with the debug-exit device, this status
     /// (0..=127) becomes the emulator's exit status 2 * status + 1.
     PowerOff(u8),
-    /// The machine starts again.
+    /// The machine restarts.
     Reboot,
 }
 

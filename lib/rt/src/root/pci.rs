@@ -14,7 +14,7 @@ use l4::x2::ThreadId;
 /// A function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// Which of the server's.
+    /// The number of the function among those of the server.
     index: u64,
     /// Bus (bits 8..16), device (bits 3..8) and function.
     pub place: u64,

@@ -9,21 +9,21 @@ use l4::ipc::Message;
 pub struct Server {
     /// Its name.
     pub name: Vec<u8>,
-    /// Memory that it has, in bytes.
+    /// Memory that the server has, in bytes.
     pub used: u64,
-    /// Memory that it may have, in bytes.
+    /// Memory that the server may have, in bytes.
     pub limit: u64,
-    /// Whether it runs.
+    /// Whether the server runs.
     pub runs: bool,
-    /// How often it was started again.
+    /// How often the server was started again.
     pub restarts: u64,
-    /// Kernel memory that its own space uses, in bytes.
+    /// Kernel memory that the server's own space uses, in bytes.
     pub kernel_memory: u64,
-    /// Threads of its own and of its spaces.
+    /// How many threads the server and its spaces have.
     pub threads: u64,
-    /// Spaces: its own and those that it owns.
+    /// How many spaces the server has: its own and those that it owns.
     pub spaces: u64,
-    /// Why it has ended last, if it has.
+    /// Why the server has ended the last time, if it has.
     pub end: Option<End>,
 }
 
@@ -32,7 +32,7 @@ pub struct Server {
 pub enum End {
     /// It has [exited](super::exit) with this status.
     Exit(u64),
-    /// An access to an address where it has nothing.
+    /// An access to an address at which nothing is mapped.
     Fault {
         /// The address.
         address: u64,
@@ -46,14 +46,14 @@ pub enum End {
         /// The instruction.
         ip: u64,
     },
-    /// The use of ports that it does not have.
+    /// An access to I/O ports that the server does not have.
     Ports {
-        /// The first of them.
+        /// The first of the ports.
         first: u64,
         /// The instruction.
         ip: u64,
     },
-    /// It could not be started.
+    /// The server's program could not be loaded or started.
     NotStarted,
 }
 

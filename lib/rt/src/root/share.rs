@@ -13,12 +13,12 @@ pub const LARGEST: u64 = 1 << 20;
 pub struct Share(u64);
 
 impl Share {
-    /// As a word of a message.
+    /// The share's number, as a word of a message.
     pub fn word(self) -> u64 {
         self.0
     }
 
-    /// From a word of a message.
+    /// The share whose number a message has.
     pub fn from_word(word: u64) -> Share {
         Share(word)
     }

@@ -25,7 +25,7 @@ pub struct Description {
     pub utcb_area_log2: u32,
     /// What a foreign `syscall` does.
     pub system_calls: SystemCallMode,
-    /// Where bounce mode continues.
+    /// The address at which bounce mode continues the program.
     pub emulation_entry: u64,
     /// Kernel memory that the space may use, in bytes, out of the server's; `u64::MAX`: no limit of
     /// its own, which only a server without limit can give.

@@ -7,11 +7,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU64, Ordering};
 
-/// It runs, and has a handle.
+/// The thread runs, and its handle exists.
 const RUNNING: u64 = 0;
-/// It has ended.
+/// The thread has ended.
 const ENDED: u64 = 1;
-/// Its handle is gone.
+/// The thread's handle was dropped.
 const ALONE: u64 = 2;
 
 /// One of the three, or the id of the thread that waits for the end: ids are larger.
@@ -20,11 +20,11 @@ pub(super) struct Ending(AtomicU64);
 /// Which thread is to learn that the thread has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
-    /// None yet: the handle is still there.
+    /// No thread waits yet: the handle still exists.
     Nobody,
     /// A thread that waits for a message.
     Joiner(ThreadId),
-    /// None ever: the handle is gone.
+    /// No thread will wait: the handle was dropped.
     Alone,
 }
 
@@ -138,7 +138,7 @@ mod models {
 
     /// The result of a thread whose handle goes is dropped once, by one of the two.
     #[test]
-    fn loom_a_result_that_nobody_wants_is_dropped_once() {
+    fn loom_a_result_that_is_not_wanted_is_dropped_once() {
         loom::model(|| {
             let (shared, ends) = shared();
             if shared.ending.leave() {

@@ -20,7 +20,7 @@ pub struct Local<T: 'static> {
 
 /// A thread's value of one [`Local`].
 struct Value {
-    /// The address of the `Local`.
+    /// The address of the [`Local`] to which the value belongs.
     key: usize,
     value: *mut (),
     drop: fn(*mut ()),
@@ -80,7 +80,7 @@ fn try_box<T>(value: T) -> Result<Box<T>, OutOfMemory> {
     let array: Box<[T; 1]> = room.into_boxed_slice().try_into().map_err(|_| OutOfMemory)?;
     // A box of one is a box of an array of one: the same layout.
     #[allow(unsafe_code, reason = "see above")]
-    // SAFETY: as said.
+    // SAFETY: the array has one element, so that a pointer to it is one to the element.
     Ok(unsafe { Box::from_raw(Box::into_raw(array).cast()) })
 }
 

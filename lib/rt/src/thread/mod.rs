@@ -95,7 +95,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    bury();
+    reap();
     let slot = Slot::take(stack as u64)?;
     let align = align_of::<Start<F, T>>().max(16) as u64;
     let place = (slot.end() - size_of::<Start<F, T>>() as u64) & !(align - 1);
@@ -152,7 +152,7 @@ extern "C" fn run<F: FnOnce() -> T, T>(start: *const Start<F, T>) -> ! {
     match packet.header.ending.end() {
         Told::Nobody => {}
         Told::Joiner(joiner) => {
-            // It waits for just this, or is gone.
+            // The joiner waits for this message, or has ended.
             let _ = ipc::send(joiner, Message::new(0));
         }
         Told::Alone => {
@@ -180,7 +180,7 @@ fn push(header: &Header) {
 
 /// Frees what is left of the threads on the list.
 #[allow(unsafe_code, reason = "the headers lie on the threads' stacks")]
-fn bury() {
+fn reap() {
     let mut next = ENDED.swap(ptr::null_mut(), Ordering::Acquire);
     // SAFETY: a thread on the list has ended, and the thread that takes the list is the only one to
     // free what is on it.

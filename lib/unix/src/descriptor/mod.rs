@@ -17,7 +17,7 @@ pub type Descriptor = i32;
 /// The descriptors of a process. Its threads share one table, as do processes that were made with
 /// shared files (CLONE_FILES).
 pub struct DescriptorTable {
-    /// Owns the process's record locks.
+    /// Identifies the table as an owner of record locks.
     id: u64,
     slots: SpinLock<Slots>,
 }
@@ -25,7 +25,7 @@ pub struct DescriptorTable {
 #[derive(Default)]
 struct Slots {
     list: Vec<Option<Slot>>,
-    /// No lower descriptor is free.
+    /// All descriptors below this one are in use.
     lowest_free: usize,
 }
 
@@ -136,7 +136,7 @@ impl DescriptorTable {
         Ok(index as Descriptor)
     }
 
-    /// Gives two files descriptors, or neither (pipe, socketpair).
+    /// Gives each of two files a descriptor, or neither (pipe, socketpair).
     pub fn insert_pair(
         &self,
         files: (Arc<OpenFile>, Arc<OpenFile>),
@@ -204,12 +204,12 @@ impl DescriptorTable {
         Ok(slot.file)
     }
 
-    /// Whether exec closes it.
+    /// Whether exec closes the descriptor.
     pub fn close_on_exec(&self, descriptor: Descriptor) -> Result<bool> {
         Ok(self.slots.lock().get(descriptor)?.close_on_exec)
     }
 
-    /// Sets whether exec closes it.
+    /// Sets whether exec closes the descriptor.
     pub fn set_close_on_exec(&self, descriptor: Descriptor, close: bool) -> Result<()> {
         self.slots.lock().get_mut(descriptor)?.close_on_exec = close;
         Ok(())

@@ -23,16 +23,16 @@ pub struct Terminals {
     pub ptys: Arc<Ptys>,
 }
 
-/// A device that is made of nothing.
+/// A device that consists of code only, without state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memory {
     /// Reads find the end of the file, writes vanish.
     Null,
-    /// Reads give zeros, writes vanish.
+    /// Reads give zeros; what is written is lost.
     Zero,
-    /// Reads give zeros, writes find no space.
+    /// Reads give zeros; writes fail with `ENOSPC`.
     Full,
-    /// Reads give random bytes, writes vanish.
+    /// Reads give random bytes; what is written is lost.
     Random,
 }
 
@@ -97,7 +97,7 @@ async fn fill(root: &VnodeRef) -> Result<()> {
         let node = NewNode::Special(FileType::CharacterDevice, number);
         let made = root.create(name.as_bytes(), node, owned(*mode)).await?;
         if matches!(*name, "tty" | "ptmx") {
-            // Group tty, as distributions have it.
+            // The device belongs to group tty, as in distributions.
             made.change(AttributeChange { group: Some(5), ..Default::default() }).await?;
         }
     }
@@ -126,7 +126,7 @@ pub(crate) struct MemoryFile {
     environment: Arc<dyn Environment>,
 }
 
-/// Bytes that one attempt copies.
+/// How many bytes one attempt to read or write copies.
 const PIECE: usize = 65536;
 
 impl FileObject for MemoryFile {

@@ -26,24 +26,24 @@ pub struct Header {
     pub is_relocatable: bool,
     /// Entry point, before relocation.
     pub entry: u64,
-    /// Where the program headers are in the file.
+    /// Offset of the program headers in the file.
     pub headers_at: u64,
-    /// How many there are.
+    /// How many program headers there are.
     pub header_count: usize,
 }
 
 /// A part of the file that goes to memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Address of its first byte, before relocation.
+    /// Address of the segment's first byte, before relocation.
     pub address: u64,
-    /// Bytes in memory.
+    /// Size of the segment in memory, in bytes.
     pub memory_size: u64,
     /// Where it is in the file; congruent to `address` modulo the page size.
     pub offset: u64,
-    /// Bytes from the file; the rest is zero.
+    /// How many bytes of the segment come from the file; the rest is zero.
     pub file_size: u64,
-    /// Rights of its pages.
+    /// Access rights of the segment's pages.
     pub rights: Rights,
 }
 
@@ -67,7 +67,7 @@ pub struct Image {
     pub segments: Vec<Segment>,
     /// Where in the file the path of its interpreter is, with the terminating zero.
     pub interpreter: Option<Range<u64>>,
-    /// Whether it wants an executable stack (PT_GNU_STACK).
+    /// Whether the program wants an executable stack (PT_GNU_STACK).
     pub executable_stack: bool,
     /// Address of the program headers in memory, before relocation; 0 if no segment has them.
     pub headers_address: u64,
@@ -226,7 +226,7 @@ impl Image {
         }
     }
 
-    /// Bytes of address space that its segments span.
+    /// Bytes of address space that the program's segments span.
     pub fn span_size(&self) -> u64 {
         self.span.end - self.span.start
     }
@@ -250,7 +250,7 @@ pub struct Mapping {
     pub clear_from: u64,
     /// Bytes of zero pages after those from the file.
     pub zero_length: u64,
-    /// Rights of all these pages.
+    /// Access rights of all these pages.
     pub rights: Rights,
 }
 

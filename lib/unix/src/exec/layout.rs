@@ -20,14 +20,14 @@ pub struct Layout {
     pub randomise: bool,
 }
 
-/// Where the parts of one process go.
+/// The addresses that the parts of one process get.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// End of the stack, a multiple of 16.
     pub stack_top: u64,
     /// Mappings without an address are placed below this, the highest free place first.
     pub mapping_top: u64,
-    /// What is added to the program's addresses.
+    /// What is added to the addresses of a position-independent program.
     pub bias: u64,
     /// Where the heap begins, a multiple of the page size.
     pub break_start: u64,

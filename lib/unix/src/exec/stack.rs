@@ -35,7 +35,7 @@ pub struct Pointers {
 pub struct Stack {
     /// The stack pointer: address of the first of `bytes`, a multiple of 16.
     pub pointer: u64,
-    /// What lies from there to the stack's end.
+    /// The bytes from the stack pointer to the stack's end.
     pub bytes: Vec<u8>,
     /// Addresses of the arguments' strings: first byte and end.
     pub arguments: core::ops::Range<u64>,

@@ -17,7 +17,7 @@ pub enum LockOwner {
     Description(u64),
 }
 
-/// What a lock excludes.
+/// The accesses that a lock excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
     /// Writers (F_RDLCK, LOCK_SH).
@@ -57,16 +57,16 @@ impl LockRange {
     }
 }
 
-/// A lock as F_GETLK tells of it.
+/// A lock as F_GETLK describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLock {
     /// The owner that holds it.
     pub owner: LockOwner,
-    /// The process that made it.
+    /// The process that made the lock.
     pub process: ProcessId,
-    /// What it excludes.
+    /// The accesses that the lock excludes.
     pub kind: LockKind,
-    /// What it covers.
+    /// The bytes of the file that the lock covers.
     pub range: LockRange,
 }
 
@@ -88,7 +88,7 @@ pub struct LockTable {
 
 /// Locks that one file can have.
 const LOCKS_MAXIMUM: usize = 16384;
-/// Bytes that one takes.
+/// How many bytes of memory are charged for one lock.
 const LOCK_BYTES: u64 = 128;
 
 impl LockTable {
@@ -180,7 +180,7 @@ impl LockTable {
         finish(until_ready(&self.released, Readiness::READ, || self.try_lock_whole(owner, kind)).await)
     }
 
-    /// Gives up everything that `owner` holds.
+    /// Releases all locks on the file that `owner` holds.
     pub fn release(&self, owner: LockOwner) {
         let mut shrunk = false;
         for list in [&self.records, &self.whole] {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_given_the_lock_but_has_not_run_yet_waits_for_nobody() {
+    fn an_owner_that_was_given_the_lock_but_has_not_run_yet_waits_for_none() {
         let (a, b) = (LockOwner::Table(3_000_001), LockOwner::Table(3_000_002));
         let table = Arc::new(LockTable::default());
         table.try_set(&account(), a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();

@@ -40,7 +40,7 @@ pub struct OpenFile {
     id: u64,
     /// The file, if it has or had a name.
     location: Option<Location>,
-    /// Under which name it was found.
+    /// The directory and the name by which the file was opened.
     entry: Option<(Location, Vec<u8>)>,
     /// What it does, if it is not a vnode's data.
     object: Option<Arc<dyn FileObject>>,
@@ -50,14 +50,14 @@ pub struct OpenFile {
     signal_owner: SpinLock<Option<SignalOwner>>,
     counted_as_writer: AtomicBool,
     linking_forbidden: AtomicBool,
-    /// The epoll instances that watch it.
+    /// The epoll instances that watch the file.
     watches: SpinLock<Vec<Weak<EpollItem>>>,
     /// The charge for the description itself, to the account of the user that first had a
     /// descriptor of it.
     charge: SpinLock<Option<Charge>>,
 }
 
-/// Where the next read or write is.
+/// The file offset at which the next read or write begins.
 #[derive(Debug, Default)]
 struct Position {
     offset: u64,
@@ -113,12 +113,12 @@ impl OpenFile {
         OpenFile::new(None, None, Some(object), flags)
     }
 
-    /// Unique among all open file descriptions.
+    /// A number that no other open file description has.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Where the file is.
+    /// Where the file is in the file system.
     pub fn location(&self) -> Option<&Location> {
         self.location.as_ref()
     }
@@ -376,7 +376,7 @@ impl OpenFile {
         }
     }
 
-    /// What the core keeps with the vnode.
+    /// The state that the Unix library keeps with the vnode.
     pub fn hooks(&self) -> Option<&Hooks> {
         self.location.as_ref()?.vnode.hooks()
     }
@@ -386,7 +386,7 @@ impl OpenFile {
         self.linking_forbidden.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the file may get a name.
+    /// Whether a file without a name may get one (linkat(2)).
     pub(crate) fn may_link(&self) -> bool {
         !self.linking_forbidden.load(Ordering::Relaxed)
     }

@@ -9,11 +9,11 @@ use alloc::sync::Arc;
 use core::any::Any;
 use core::time::Duration;
 
-/// One transfer, as an object sees it.
+/// One read or write, as a file object sees it.
 pub struct Io<'a> {
-    /// On whose behalf.
+    /// The process and thread on whose behalf it is done.
     pub caller: &'a Caller<'a>,
-    /// The position; meaningless for streams.
+    /// The file offset; meaningless for streams.
     pub position: u64,
     /// The status flags of the open file description.
     pub flags: OpenFlags,
@@ -23,14 +23,14 @@ pub struct Io<'a> {
     pub expired: bool,
 }
 
-/// How an object treats file positions.
+/// How a file object treats file offsets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Positions {
-    /// It has none: seeking fails with `ESPIPE`.
+    /// The object has no offset: seeking fails with `ESPIPE`.
     Stream,
     /// Seeking succeeds and does nothing (/dev/null).
     Ignored,
-    /// It has positions from 0 to this size.
+    /// Offsets from 0 to this size are valid.
     Upto(u64),
 }
 
@@ -43,7 +43,7 @@ pub trait FileObject: Send + Sync + 'static {
         Err(Error::EINVAL.into())
     }
 
-    /// Copies in what there is room for.
+    /// Takes as many bytes from the caller as there is room for.
     fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let _ = (io, from);
         Err(Error::EINVAL.into())
@@ -59,7 +59,7 @@ pub trait FileObject: Send + Sync + 'static {
         false
     }
 
-    /// What it is ready for.
+    /// For which operations the object is ready now.
     fn readiness(&self) -> Readiness {
         Readiness::READ | Readiness::WRITE
     }
@@ -87,12 +87,12 @@ pub trait FileObject: Send + Sync + 'static {
         None
     }
 
-    /// Whether [`FileObject::next_change`] may ever tell a time.
+    /// Whether [`FileObject::next_change`] ever returns a time.
     fn changes_by_itself(&self) -> bool {
         false
     }
 
-    /// How it treats positions.
+    /// How the object treats file offsets.
     fn positions(&self) -> Positions {
         Positions::Stream
     }
@@ -127,7 +127,7 @@ pub trait FileObject: Send + Sync + 'static {
         None
     }
 
-    /// The terminal, if it is one.
+    /// The terminal, if this object is one.
     fn terminal(&self) -> Option<&Arc<Terminal>> {
         None
     }

@@ -17,9 +17,9 @@ pub enum Whence {
     Current,
     /// The end.
     End,
-    /// The next data from there (SEEK_DATA).
+    /// The next data at or after the offset (SEEK_DATA).
     Data,
-    /// The next hole from there (SEEK_HOLE).
+    /// The next hole at or after the offset (SEEK_HOLE).
     Hole,
 }
 
@@ -31,7 +31,7 @@ const CHUNK: usize = 64 * 1024;
 const DAY: i64 = 86400;
 
 impl OpenFile {
-    /// Reads from the position on.
+    /// Reads from the file offset on, and moves it.
     pub async fn read(&self, caller: &Caller<'_>, to: &mut dyn UserBuffer) -> Result<usize> {
         self.check(Access::READ)?;
         match &self.object {
@@ -123,16 +123,19 @@ impl OpenFile {
         let start = to.transferred();
         let mut turn = start;
         while to.remaining() > 0 {
-            match vnode.read_for(caller.process, *offset, to).await {
+            let stopped = match vnode.read_for(caller.process, *offset, to).await {
                 Ok(0) => break,
-                Ok(count) => *offset += count as u64,
-                Err(NotDone::NotReady) => return partial(to.transferred() - start, Error::EIO),
-                Err(NotDone::NotResident) => {
-                    if let Err(error) = to.resolve(true).await {
-                        return partial(to.transferred() - start, error);
-                    }
+                Ok(count) => {
+                    *offset += count as u64;
+                    None
                 }
-                Err(NotDone::Failed(error)) => return partial(to.transferred() - start, error),
+                Err(NotDone::NotReady) => Some(Error::EIO),
+                Err(NotDone::NotResident) => to.resolve(true).await.err(),
+                Err(NotDone::Failed(error)) => Some(error),
+            };
+            if let Some(error) = stopped {
+                partial(to.transferred() - start, error)?;
+                break;
             }
             if to.transferred() - turn >= TURN {
                 turn = to.transferred();
@@ -163,16 +166,19 @@ impl OpenFile {
         let mut turn = start;
         while from.remaining() > 0 {
             let at = if flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(*offset) };
-            match vnode.write(at, limit, from).await {
+            let stopped = match vnode.write(at, limit, from).await {
                 Ok((0, _)) => break,
-                Ok((_, behind)) => *offset = behind,
-                Err(NotDone::NotReady) => return partial(from.transferred() - start, Error::EIO),
-                Err(NotDone::NotResident) => {
-                    if let Err(error) = from.resolve(false).await {
-                        return partial(from.transferred() - start, error);
-                    }
+                Ok((_, end)) => {
+                    *offset = end;
+                    None
                 }
-                Err(NotDone::Failed(error)) => return partial(from.transferred() - start, error),
+                Err(NotDone::NotReady) => Some(Error::EIO),
+                Err(NotDone::NotResident) => from.resolve(false).await.err(),
+                Err(NotDone::Failed(error)) => Some(error),
+            };
+            if let Some(error) = stopped {
+                partial(from.transferred() - start, error)?;
+                break;
             }
             if from.transferred() - turn >= TURN {
                 turn = from.transferred();

@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 
 /// Bits of the word that hold the owner's thread id.
 pub const LOCK_TID: u32 = 0x3fff_ffff;
-/// The last owner ended without unlocking.
+/// In a futex word: the last owner ended without unlocking.
 pub const LOCK_OWNER_DIED: u32 = 0x4000_0000;
 /// At least one thread waits: unlocking needs a system call.
 pub const LOCK_WAITERS: u32 = 0x8000_0000;
 
-/// The words that threads wait for.
+/// Futex words with priority inheritance that threads wait for.
 #[derive(Default)]
 pub(super) struct Inheriting {
     locks: BTreeMap<Key, Lock>,

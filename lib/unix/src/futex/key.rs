@@ -17,7 +17,7 @@ pub enum Key {
     Shared {
         /// The object.
         object: u64,
-        /// The word's offset in it.
+        /// The word's offset in the shared object.
         offset: u64,
     },
 }
@@ -30,7 +30,7 @@ pub trait Words: Sync {
     /// `EFAULT`.
     fn key(&self, address: u64, shared: bool) -> impl Future<Output = Result<Key>> + Send;
 
-    /// Reads a word atomically. `EFAULT`.
+    /// Reads a futex word atomically. `EFAULT`.
     fn load(&self, address: u64) -> impl Future<Output = Result<u32>> + Send;
 
     /// Replaces a word atomically if it is `current`; `Err` inside tells what it was. `EFAULT`.

@@ -1,17 +1,17 @@
-//! The little program of FUTEX_WAKE_OP.
+//! What FUTEX_WAKE_OP does with its second word.
 
 /// What to do with the second word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WakeOperation {
-    /// Becomes the argument.
+    /// The second word becomes the argument.
     Set(u32),
-    /// The argument is added.
+    /// The argument is added to the second word.
     Add(u32),
-    /// Bits of the argument are set.
+    /// The bits of the argument are set in the second word.
     Or(u32),
-    /// Bits of the argument are cleared.
+    /// The bits of the argument are cleared in the second word.
     AndNot(u32),
-    /// Bits of the argument are toggled.
+    /// The bits of the argument are toggled in the second word.
     Xor(u32),
 }
 
@@ -46,7 +46,7 @@ impl WakeOperation {
 }
 
 impl Comparison {
-    /// Whether it holds for `old`.
+    /// Whether the comparison holds for `old`.
     pub fn holds(self, old: u32) -> bool {
         let old = old as i32;
         match self {

@@ -25,7 +25,7 @@ struct State {
 }
 
 struct Waiter {
-    /// Its place in `queues`, until it is woken.
+    /// The waiter's place in `queues`, until it is woken.
     place: Option<(Key, u64)>,
     bits: u32,
     waker: Option<Waker>,
@@ -44,7 +44,7 @@ impl State {
         id
     }
 
-    /// Forgets a waiter: whether it had been woken.
+    /// Removes a waiter. Returns whether it had been woken.
     fn leave(&mut self, id: u64) -> bool {
         let place = self.waiters.remove(&id).and_then(|waiter| waiter.place);
         place.and_then(|place| self.queues.remove(&place)).is_none()
@@ -123,7 +123,7 @@ impl Futexes {
         Futexes::default()
     }
 
-    /// How many threads wait.
+    /// How many threads wait for futexes.
     pub fn waiting(&self) -> usize {
         self.state.lock().queues.len()
     }

@@ -9,7 +9,7 @@ use crate::Result;
 /// being taken or released. The lowest bit of a pointer marks a lock with inheritance.
 #[derive(Clone, Copy, Debug)]
 pub struct RobustList {
-    /// Address of the head.
+    /// Address of the head of the robust list.
     pub head: u64,
 }
 

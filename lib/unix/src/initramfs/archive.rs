@@ -3,12 +3,12 @@
 use super::is_acceptable;
 use crate::vfs::{DeviceNumber, FileType, Mode};
 
-/// Damage: where, and what.
+/// Damage of the archive: where it is, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrupt {
     /// The offset of the header of the damaged entry.
     pub offset: usize,
-    /// What is wrong with it.
+    /// What is wrong with the archive.
     pub reason: &'static str,
 }
 
@@ -29,12 +29,12 @@ pub(super) struct Entry<'a> {
 }
 
 impl Entry<'_> {
-    /// Whether other entries may be the same file.
+    /// Whether other entries of the archive may be names of the same file.
     pub(super) fn is_linked(&self) -> bool {
         self.links > 1 && self.file_type == FileType::Regular
     }
 
-    /// What entries of one file share.
+    /// The device and inode numbers, which entries for the same file share.
     pub(super) fn identity(&self) -> (u32, u32, u32) {
         (self.device.0, self.device.1, self.inode)
     }

@@ -61,7 +61,7 @@ pub async fn unpack(
 type Linked = BTreeMap<(u32, u32, u32), LinkedFile>;
 
 struct LinkedFile {
-    /// Where the data is.
+    /// Where the entry's data is in the archive.
     contents: (usize, usize),
     /// The file, once its first name was unpacked.
     vnode: Option<VnodeRef>,
@@ -96,7 +96,7 @@ impl Unpacking {
     async fn make(&mut self, entry: &Entry<'_>, bytes: &[u8]) -> Result<(), UnpackError> {
         let mut components = entry.path.split(|&b| b == b'/').filter(|c| !c.is_empty() && *c != b".");
         let Some(mut name) = components.next() else {
-            // The root itself.
+            // The entry is the root directory itself.
             set_attributes(&self.builder.root(), entry).await?;
             return Ok(());
         };

@@ -21,28 +21,28 @@ use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::vfs::Hooks;
 
 bitflags! {
-    /// What can happen.
+    /// The events that inotify reports.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Events: u32 {
-        /// It was read.
+        /// The watched file was read.
         const ACCESS = 1;
-        /// Its contents changed.
+        /// The contents of the file changed.
         const MODIFY = 2;
-        /// Its attributes changed.
+        /// The attributes of the file changed.
         const ATTRIBUTES = 4;
         /// It was closed after it had been open for writing.
         const CLOSE_WRITE = 8;
         /// It was closed after it had been open for reading only.
         const CLOSE_OTHER = 0x10;
-        /// It was opened.
+        /// The file was opened.
         const OPEN = 0x20;
-        /// Something was moved out of the directory.
+        /// A file was moved out of the watched directory.
         const MOVED_FROM = 0x40;
-        /// Something was moved into it.
+        /// A file was moved into the watched directory.
         const MOVED_TO = 0x80;
-        /// Something was made in it.
+        /// A file was made in the watched directory.
         const CREATE = 0x100;
-        /// Something was removed from it.
+        /// A file was removed from the watched directory.
         const DELETE = 0x200;
         /// The watched file itself was removed.
         const DELETE_SELF = 0x400;
@@ -52,12 +52,12 @@ bitflags! {
         const OVERFLOW = 0x1000;
         /// The watch was removed.
         const IGNORED = 0x2000;
-        /// It happened to a directory.
+        /// The event concerns a directory.
         const DIRECTORY = 0x4000;
     }
 }
 
-/// Watches that there are, in all.
+/// The number of watches in the whole system.
 static WATCHES: AtomicUsize = AtomicUsize::new(0);
 
 /// One file that a notifier watches.
@@ -163,7 +163,7 @@ fn kind_of(file: &VnodeRef) -> Events {
     if file.file_type() == FileType::Directory { Events::DIRECTORY } else { Events::empty() }
 }
 
-/// Tells the watches of `file`.
+/// Reports the events to all watches of `file`.
 fn tell(file: &VnodeRef, events: Events, name: Option<&[u8]>, cookie: u32) {
     let Some(hooks) = file.hooks() else { return };
     let watches: alloc::vec::Vec<Arc<Watch>> = {

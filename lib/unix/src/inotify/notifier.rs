@@ -17,7 +17,7 @@ use core::sync::atomic::Ordering;
 /// Bytes that a waiting event takes, without its name.
 const EVENT_BYTES: u64 = 128;
 
-/// Something that happened.
+/// An event that an inotify instance reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// The watch's number; -1 if events were lost.
@@ -34,9 +34,9 @@ pub struct Event {
 /// What becomes of a watch that the file already has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchHow {
-    /// It watches for these events instead.
+    /// The watch is for these events instead of those before.
     Replace,
-    /// It watches for these as well (IN_MASK_ADD).
+    /// The watch is for these events in addition (IN_MASK_ADD).
     Add,
     /// `EEXIST` (IN_MASK_CREATE).
     New,
@@ -47,9 +47,9 @@ pub struct Notifier {
     this: Weak<Notifier>,
     state: SpinLock<State>,
     queue: PollQueue,
-    /// Lays an event out for the program.
+    /// Writes an event in the format that the program reads.
     encode: fn(&Event) -> Vec<u8>,
-    /// Events that wait to be read at most.
+    /// How many events may wait to be read.
     most_events: usize,
     /// Its own charge, to the account of the user that made it.
     charge: Charge,

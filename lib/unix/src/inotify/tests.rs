@@ -54,6 +54,19 @@ impl Told {
 }
 
 #[test]
+fn a_write_that_is_cut_short_is_a_change() {
+    let mut told = Told::new();
+    told.write("/f", b"");
+    assert_eq!(told.watch("/f", Events::MODIFY, false, WatchHow::New), Ok(1));
+    told.world.file_size_limit = 10;
+    let file = told.world.open("/f", OpenFlags::WRITE).unwrap();
+    assert_eq!(told.world.write(&file, &[1; 20]), Ok(10));
+    assert_eq!(told.read(), "1 (MODIFY) \n");
+    assert_eq!(told.world.write(&file, &[1; 20]), Err(Error::EFBIG));
+    assert_eq!(told.read(), "", "nothing was written");
+}
+
+#[test]
 fn a_directory_tells_what_happens_in_it() {
     let told = Told::new();
     let caller = told.world.caller();

@@ -23,11 +23,11 @@ pub enum Move {
 /// What madvise(2) says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Advice that does not have to be followed.
+    /// Advice without effect here.
     Hint,
     /// Contents are not needed any more: zeros or the file again (MADV_DONTNEED, MADV_FREE).
     Forget,
-    /// Pages will be wanted (MADV_WILLNEED, MADV_POPULATE).
+    /// The pages will be needed soon (MADV_WILLNEED, MADV_POPULATE).
     Want,
     /// A child does not get it (MADV_DONTFORK), or does again (MADV_DOFORK).
     Fork(bool),
@@ -325,7 +325,7 @@ impl<M: Machine> Memory<M> {
             let Some(range) = next else { return Ok(()) };
             from = range.end;
             match self.lock_range(range, current, limits, true).await {
-                // Another thread has unmapped it meanwhile.
+                // Another thread has unmapped the range meanwhile.
                 Err(Error::ENOMEM) => {}
                 done => done?,
             }

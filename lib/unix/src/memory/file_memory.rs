@@ -80,7 +80,7 @@ pub struct ObjectMemory<M: Machine> {
 const TURN: u32 = 256;
 
 impl<M: Machine> ObjectMemory<M> {
-    /// The object, for mapping.
+    /// The memory object that is mapped to show the file.
     pub fn object(&self) -> &Arc<VmObject<M>> {
         &self.object
     }
@@ -90,7 +90,7 @@ impl<M: Machine> ObjectMemory<M> {
         self.state.lock().size
     }
 
-    /// Writes bytes of one page.
+    /// Writes bytes within one page of the file.
     pub(super) async fn store(&self, at: u64, bytes: &[u8]) -> Result<()> {
         let end = at + bytes.len() as u64;
         self.charge(at / PAGE)?;
@@ -99,7 +99,7 @@ impl<M: Machine> ObjectMemory<M> {
         if written == bytes.len() { Ok(()) } else { Err(Error::EIO) }
     }
 
-    /// Lets the object have pages up to `size`.
+    /// Allows the memory object to have pages up to `size`.
     pub(super) async fn grow(&self, size: u64) -> Result<()> {
         if self.size() >= size {
             return Ok(());

@@ -7,7 +7,7 @@
 
 use super::PAGE;
 use super::file_memory::{ObjectMemory, object_error};
-use super::user::at_once;
+use super::user::poll_once;
 use crate::{Error, NotDone, Part, Result, UserBuffer};
 use mach::Machine;
 use mach::machine::{Frame, Protection};
@@ -19,7 +19,7 @@ const MOST: usize = 16 * PAGE as usize;
 enum Stopped {
     /// The object has to grow to this size first.
     Small(u64),
-    /// Something has to be waited for.
+    /// The page is locked by another operation, which has to be waited for.
     Busy,
     Failed(Error),
 }
@@ -81,7 +81,7 @@ impl<M: Machine> ObjectMemory<M> {
         done
     }
 
-    /// Copies from a frame.
+    /// Copies from a frame of the file to the caller's buffer.
     fn fill(&self, frame: Frame, within: usize, part: Part<'_>) {
         match part {
             Part::Frame { frame: to, offset, length } => {
@@ -143,7 +143,7 @@ impl<M: Machine> ObjectMemory<M> {
                 Some(Stopped::Busy) => return Ok(0),
                 Some(Stopped::Failed(error)) => return Err(error.into()),
                 // Outside the locks of the buffer's page.
-                Some(Stopped::Small(size)) => match at_once(self.grow(size)) {
+                Some(Stopped::Small(size)) => match poll_once(self.grow(size)) {
                     Some(grown) => grown?,
                     None => return Ok(0),
                 },
@@ -184,7 +184,7 @@ impl<M: Machine> ObjectMemory<M> {
         if written == Some(true) { Ok(()) } else { Err(Stopped::Busy) }
     }
 
-    /// Copies into a frame.
+    /// Copies from the caller's buffer into a frame of the file.
     fn take(&self, frame: Frame, within: usize, part: Part<'_>) {
         match part {
             Part::Frame { frame: from, offset, length } => {

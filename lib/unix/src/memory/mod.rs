@@ -54,19 +54,19 @@ pub enum Place {
 pub struct NewMapping<'a> {
     /// Where.
     pub place: Place,
-    /// Bytes; rounded up to pages.
+    /// Length in bytes; rounded up to pages.
     pub length: u64,
-    /// Rights of its pages.
+    /// Access rights of the mapping's pages.
     pub rights: Rights,
-    /// Whether writes are seen by others (MAP_SHARED).
+    /// Whether others that map the file see what is written (MAP_SHARED).
     pub shared: bool,
     /// A file and the offset in it, a multiple of the page size; none: zeros.
     pub file: Option<(&'a Arc<OpenFile>, u64)>,
-    /// It grows downwards (MAP_GROWSDOWN).
+    /// The mapping grows downwards (MAP_GROWSDOWN).
     pub grows_down: bool,
-    /// Its pages are wanted now (MAP_POPULATE).
+    /// The pages are brought into memory by the call (MAP_POPULATE).
     pub populate: bool,
-    /// Its pages stay in memory (MAP_LOCKED).
+    /// The pages stay in memory (MAP_LOCKED).
     pub locked: bool,
 }
 
@@ -75,17 +75,17 @@ pub struct NewMapping<'a> {
 pub struct Details {
     /// Addresses of the program's text.
     pub code: Range<u64>,
-    /// Addresses of its arguments.
+    /// Addresses of the program's arguments.
     pub arguments: Range<u64>,
-    /// Addresses of its environment.
+    /// Addresses of the program's environment.
     pub environment: Range<u64>,
-    /// Where its stack began.
+    /// Address at which the program's stack began.
     pub stack_start: u64,
-    /// Its auxiliary vector, as pairs.
+    /// The program's auxiliary vector, as pairs.
     pub auxiliary: alloc::vec::Vec<(u64, u64)>,
     /// Its file.
     pub executable: Option<Arc<OpenFile>>,
-    /// Keeps the executable from being written.
+    /// Keeps the executable file from being written while it runs.
     pub execution: Option<Arc<Execution>>,
 }
 
@@ -149,12 +149,12 @@ impl<M: Machine> Memory<M> {
         self.map.id()
     }
 
-    /// The usable addresses.
+    /// The address range that mappings may use.
     pub fn layout(&self) -> &Layout {
         &self.layout
     }
 
-    /// Where the program's parts are.
+    /// The addresses of the program's text, arguments, environment and stack.
     pub fn details(&self) -> Details {
         self.details.lock().clone()
     }
@@ -174,7 +174,7 @@ impl<M: Machine> Memory<M> {
         self.regions.lock().await.from(address).take(limit).cloned().collect()
     }
 
-    /// Bytes mapped, by kind.
+    /// Bytes mapped in the address space, by kind.
     pub async fn usage(&self) -> Usage {
         self.regions.lock().await.usage()
     }
@@ -370,7 +370,7 @@ impl<M: Machine> Memory<M> {
     /// Answers an access to an address where nothing is mapped: a stack grows. The error says what
     /// the program did wrong, or `ResourceShortage`.
     pub async fn extend_stack(&self, address: u64, access: Protection) -> Result<(), KernError> {
-        // Another thread may have made it grow meanwhile.
+        // Another thread may have made the stack grow meanwhile.
         self.grow_stack(address).await;
         self.map.fault(address, access).await
     }
@@ -438,7 +438,7 @@ pub(crate) fn protection(rights: Rights) -> Protection {
     protection
 }
 
-/// The error of an operation on a map.
+/// The Unix error for a Mach map operation's error.
 pub(crate) fn map_error(error: KernError) -> Error {
     match error {
         KernError::InvalidArgument => Error::EINVAL,

@@ -38,7 +38,7 @@ impl Drop for Execution {
 pub struct ProgramFile {
     /// The file, open for reading.
     pub file: Arc<OpenFile>,
-    /// Keeps it from being written.
+    /// Keeps the program's file from being written.
     pub execution: Arc<Execution>,
     /// Its headers.
     pub image: Image,
@@ -51,7 +51,7 @@ pub struct Loaded {
     pub start: u64,
     /// The program's own entry.
     pub entry: u64,
-    /// Where the interpreter is; 0: there is none.
+    /// Address of the interpreter (the dynamic linker); 0 if there is none.
     pub interpreter_base: u64,
     /// Where the program headers are; 0: not in memory.
     pub headers: u64,
@@ -64,13 +64,13 @@ const FIRST_STACK: u64 = 32 * PAGE;
 
 /// What an address space for a program is made of.
 pub struct NewSpace<'a, M: Machine> {
-    /// What makes tasks.
+    /// The Mach host, which makes tasks.
     pub host: &'a Arc<mach::Host<M, Unix>>,
-    /// Addresses that it may use.
+    /// Addresses that the program may use.
     pub layout: &'a Layout,
-    /// The limits of its process.
+    /// The resource limits of the program's process.
     pub limits: &'a Limits,
-    /// The account of its user.
+    /// The account of the user that runs the program.
     pub account: &'a Arc<Account>,
 }
 

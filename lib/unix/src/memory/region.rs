@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::ops::{AddAssign, Range, SubAssign};
 
-/// What a region shows.
+/// The content of a region.
 #[derive(Clone)]
 pub enum RegionKind {
     /// Private zeros.
@@ -34,19 +34,19 @@ pub enum RegionKind {
 pub struct Region {
     /// Its addresses.
     pub range: Range<u64>,
-    /// Rights of its pages.
+    /// Access rights of the region's pages.
     pub rights: Rights,
-    /// Whether it may be made writable.
+    /// Whether mprotect(2) may make the region writable.
     pub may_write: bool,
-    /// Whether writes are seen by others.
+    /// Whether others that map the file see what is written.
     pub shared: bool,
-    /// Whether it grows downwards.
+    /// Whether the region grows downwards.
     pub grows_down: bool,
-    /// Whether its pages stay in memory (mlock).
+    /// Whether the region's pages stay in memory (mlock).
     pub locked: bool,
-    /// Whether a child gets it (not after MADV_DONTFORK).
+    /// Whether fork copies the region to the child (not after MADV_DONTFORK).
     pub forked: bool,
-    /// What it shows.
+    /// The content of the region.
     pub kind: RegionKind,
 }
 
@@ -73,7 +73,7 @@ impl SubAssign for Usage {
 }
 
 impl Region {
-    /// What it adds to the sums.
+    /// The region's share in the sums of [`Usage`].
     fn usage(&self) -> Usage {
         let length = self.length();
         debug_assert!(length.is_multiple_of(PAGE));
@@ -115,7 +115,7 @@ impl Region {
             *offset += address - self.range.start;
         }
         upper.range.start = address;
-        // Only the lowest part can grow.
+        // Only the lowest part of a split region can grow downwards.
         upper.grows_down = false;
         self.range.end = address;
         upper
@@ -145,7 +145,7 @@ impl Region {
 pub struct Usage {
     /// All.
     pub total: u64,
-    /// Private and writable, stacks apart.
+    /// Private writable mappings, without stacks.
     pub data: u64,
     /// Stacks.
     pub stack: u64,
@@ -222,12 +222,12 @@ impl Regions {
         }
     }
 
-    /// Whether the user may have more.
+    /// Whether the user's account allows more memory.
     fn has_memory(&self) -> bool {
         self.charge.account().has_memory(charged(0))
     }
 
-    /// Regions that may still be made.
+    /// How many more regions may be made.
     fn room(&self) -> usize {
         match self.has_memory() {
             true => REGIONS_MAXIMUM.saturating_sub(self.by_start.len()),

@@ -58,7 +58,7 @@ impl<M: Machine> Memory<M> {
         self.map.clear(address, length).await.map_err(|_| Error::EFAULT)
     }
 
-    /// Reads `N` bytes. `EFAULT`.
+    /// Reads `N` bytes of the program's memory. `EFAULT`.
     pub async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         self.copy_in(address, &mut bytes).await?;
@@ -97,7 +97,7 @@ impl<M: Machine> Memory<M> {
 }
 
 /// The result of a future that completes without blocking; `None` if it would block.
-pub(super) fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+pub(super) fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),
         Poll::Pending => None,

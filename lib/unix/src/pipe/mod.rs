@@ -38,8 +38,8 @@ struct State {
     room: Room,
     readers: u32,
     writers: u32,
-    /// How often the pipe was opened for each, so that an opening FIFO notices a partner that has
-    /// left again.
+    /// How often the pipe was opened for reading and for writing, so that an open of a FIFO notices
+    /// a partner that has closed it again.
     reader_openings: u64,
     writer_openings: u64,
 }
@@ -95,7 +95,7 @@ pub(crate) async fn open_fifo(
         match present {
             Some(pipe) => pipe,
             None => {
-                // Its owner is the name's.
+                // A FIFO's owner is that of its name in the file system.
                 let pipe = Pipe::new((0, 0), caller).ok_or(Error::ENOMEM)?;
                 *attachment = Some(Arc::downgrade(&(pipe.clone() as Arc<dyn Any + Send + Sync>)));
                 pipe
@@ -150,7 +150,7 @@ impl Pipe {
         Some(Arc::new(Pipe { owner, state: SpinLock::new(state), queue: PollQueue::new() }))
     }
 
-    /// Bytes that it can hold (F_GETPIPE_SZ).
+    /// How many bytes the pipe can hold (F_GETPIPE_SZ).
     pub fn capacity(&self) -> usize {
         self.state.lock().bytes.capacity()
     }

@@ -1,8 +1,9 @@
 //! Moving bytes between a pipe and another file without a program's memory (splice(2), tee(2)).
 
-use super::{Pipe, PipeEnd};
+use super::{Pipe, PipeEnd, State};
 use crate::file::{OpenFile, transfer};
 use crate::poll::{Readiness, until_ready};
+use crate::sync::delay;
 use crate::vfs::{Access, Caller, FileType, OpenFlags};
 use crate::{Bytes, Error, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
@@ -49,11 +50,25 @@ impl Pipe {
         })
     }
 
-    /// Copies of up to `count` bytes from its front.
+    /// Copies of up to `count` bytes from the front of the pipe.
     fn peek(&self, count: usize) -> Result<Vec<u8>> {
-        let state = self.state.lock();
-        let (front, back) = state.bytes.contents();
-        let count = count.min(state.bytes.len());
+        self.state.lock().peek(count)
+    }
+
+    /// Takes up to `count` bytes from the front of the pipe.
+    fn take(&self, count: usize) -> Result<Vec<u8>> {
+        let mut state = self.state.lock();
+        let bytes = state.peek(count)?;
+        state.bytes.consume(bytes.len());
+        Ok(bytes)
+    }
+}
+
+impl State {
+    /// Copies of up to `count` bytes from the pipe's front.
+    fn peek(&self, count: usize) -> Result<Vec<u8>> {
+        let (front, back) = self.bytes.contents();
+        let count = count.min(self.bytes.len());
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(count).map_err(|_| Error::ENOMEM)?;
         bytes.extend(front.iter().chain(back).take(count));
@@ -71,8 +86,8 @@ struct Taken<'a> {
 
 impl<'a> Taken<'a> {
     fn new(pipe: &'a Pipe, count: usize, progress: &'a mut usize) -> Result<Taken<'a>> {
-        let bytes = pipe.peek(count)?;
-        pipe.state.lock().bytes.consume(bytes.len());
+        delay("a splice takes");
+        let bytes = pipe.take(count)?;
         Ok(Taken { pipe, bytes: Bytes::of(&bytes), progress })
     }
 }

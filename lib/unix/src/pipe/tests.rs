@@ -1,7 +1,7 @@
 use super::*;
 use crate::Capability;
 use crate::account::{Kept, Setting};
-use crate::testing::{Task, World, now, pipe, run_all};
+use crate::testing::{Task, World, has_happened, meanwhile, now, pipe, run_all};
 use crate::vfs::{At, Mode};
 use crate::{BoxFuture, Bytes};
 use core::task::{Context, Waker};
@@ -203,9 +203,9 @@ fn fifos_bring_reader_and_writer_together() {
 
 /// A task that runs as soon as it is woken, before the waking thread goes on: as it might on
 /// another processor.
-struct AtOnce(Mutex<Option<BoxFuture<'static, ()>>>);
+struct Runs(Mutex<Option<BoxFuture<'static, ()>>>);
 
-impl Wake for AtOnce {
+impl Wake for Runs {
     fn wake(self: Arc<Self>) {
         let Some(mut task) = self.0.lock().unwrap().take() else { return };
         let waker = Waker::from(self.clone());
@@ -223,7 +223,7 @@ fn a_writer_that_waited_may_be_gone_before_the_reader_looks() {
         let write = w.caller().open(&At::Current, b"/fifo", OpenFlags::WRITE, Mode::empty()).await.unwrap();
         w.write(&write, b"through").unwrap();
     });
-    Arc::new(AtOnce(Mutex::new(Some(writer)))).wake();
+    Arc::new(Runs(Mutex::new(Some(writer)))).wake();
     let read = opening(w, OpenFlags::READ).finish().unwrap();
     assert_eq!(read.readiness(), Readiness::READ | Readiness::HANGUP);
     assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
@@ -331,4 +331,18 @@ fn what_another_reader_has_taken_is_no_end() {
         assert_eq!(moving.finish(), Ok(2));
         assert_eq!(w.read(&output, 9), Ok(b"bc".to_vec()));
     }
+}
+
+#[test]
+fn a_splice_takes_only_what_another_reader_has_left() {
+    let w = world();
+    let ((from, input), (output, to)) = (pipe(OpenFlags::NONBLOCK), pipe(OpenFlags::NONBLOCK));
+    w.write(&input, b"abc").unwrap();
+    let other = from.clone();
+    meanwhile("a splice takes", move || assert_eq!(w.read(&other, 2), Ok(b"ab".to_vec())));
+    let (mut moved, caller) = (0, w.caller());
+    assert_eq!(now(splice(&caller, (&from, None), (&to, None), 3, true, &mut moved)), Ok(()));
+    assert!(has_happened());
+    assert_eq!((moved, w.read(&output, 9)), (1, Ok(b"c".to_vec())));
+    assert_eq!(w.read(&from, 9), Err(Error::EAGAIN));
 }

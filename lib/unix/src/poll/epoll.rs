@@ -47,9 +47,9 @@ struct State {
 pub struct EpollItem {
     epoll: Weak<Epoll>,
     key: (Descriptor, u64),
-    /// Weak, so that watching keeps no file open.
+    /// The watched file; a weak reference, so that watching keeps no file open.
     file: Weak<OpenFile>,
-    /// The file is an instance, too.
+    /// The watched file is itself an epoll instance.
     nested: bool,
     settings: SpinLock<Current>,
     registration: SpinLock<Option<Registration>>,
@@ -70,17 +70,17 @@ struct Current {
 pub struct EpollSettings {
     /// What is of interest; errors and hang-ups always are.
     pub interest: Readiness,
-    /// Returned with each event.
+    /// The program's value, which is returned with each event.
     pub data: u64,
     /// Report changes only (EPOLLET).
     pub edge: bool,
     /// Report once, then not until modified (EPOLLONESHOT).
     pub once: bool,
-    /// Reported, and disarmed by `once`.
+    /// The event was reported, and `once` forbids another report.
     pub disarmed: bool,
 }
 
-/// A reported event.
+/// An event that epoll_wait(2) reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EpollEvent {
     /// What the file is ready for.
@@ -151,7 +151,7 @@ impl Epoll {
             state.watchers.push(Arc::downgrade(&item));
         }
         if !self.has(&item) {
-            // Removed again before it could be registered.
+            // The watch was removed again before its waiter could be registered.
             item.unregister(Some(queue));
         }
         item.check(file);
@@ -224,7 +224,7 @@ impl Epoll {
         }
     }
 
-    /// Whether it still watches by this item.
+    /// Whether this item is still one of the instance's watches.
     fn has(&self, item: &EpollItem) -> bool {
         self.state.lock().items.get(&item.key).is_some_and(|known| core::ptr::eq(&**known, item))
     }

@@ -24,9 +24,9 @@ bitflags! {
     /// What an object is ready for, or what a waiter is interested in (poll(2)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Readiness: u8 {
-        /// A read will not wait (POLLIN).
+        /// A read does not block (POLLIN).
         const READ = 1;
-        /// A write will not wait (POLLOUT).
+        /// A write does not block (POLLOUT).
         const WRITE = 2;
         /// Something exceptional, such as a packet-mode state change of a pty (POLLPRI).
         const PRIORITY = 4;
@@ -40,8 +40,8 @@ bitflags! {
 }
 
 impl Readiness {
-    /// Reported whether or not they are asked for.
+    /// The events that are reported whether or not they are asked for.
     pub const ALWAYS: Readiness = Readiness::from_bits_retain(8 | 16);
-    /// All of them.
+    /// All events.
     pub const ALL: Readiness = Readiness::from_bits_retain(63);
 }

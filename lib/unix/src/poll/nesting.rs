@@ -13,7 +13,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::time::Duration;
 
-/// Instances at most, one watching the other.
+/// The longest chain of epoll instances, each watching the next one.
 const CHAIN_MAXIMUM: usize = 6;
 /// Ways at most by which a file is watched that is no instance itself, by the number of instances
 /// on them, from one on.
@@ -55,12 +55,12 @@ fn are_few(ways: &Ways) -> bool {
     ways.iter().zip(WAYS_MAXIMUM).all(|(count, maximum)| *count <= maximum)
 }
 
-/// Instances on the longest way.
+/// How many epoll instances are on the longest chain.
 fn length(ways: &Ways) -> usize {
     ways.iter().rposition(|count| *count > 0).map_or(0, |index| index + 1)
 }
 
-/// One instance among those that one goes through.
+/// A number that identifies an epoll instance.
 fn key(instance: &Epoll) -> usize {
     core::ptr::from_ref(instance) as usize
 }

@@ -26,7 +26,7 @@ struct Waiters {
     next: u64,
     /// In the order of their ids; those without a waker have left.
     list: Vec<Waiter>,
-    /// How many have left.
+    /// How many waiters have left the queue.
     left: usize,
     /// How many of those that have not are exclusive.
     exclusive: usize,
@@ -71,7 +71,7 @@ impl Waiters {
         Some((waker, woken))
     }
 
-    /// The exclusive waiter whose turn it is, of those from the id `from` on. If all have been
+    /// The next exclusive waiter to wake, of those from the id `from` on. If all have been
     /// woken, the first once more.
     fn next_exclusive(&mut self, events: Readiness, from: u64) -> Option<Waker> {
         if self.exclusive == 0 {
@@ -89,7 +89,7 @@ impl Waiters {
     }
 }
 
-/// Names a registration in its queue.
+/// Identifies a registered waiter in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Registration(u64);
 
@@ -148,7 +148,7 @@ impl PollQueue {
     /// Ends a registration; whether it was an exclusive one that has been woken: then the next is
     /// to be, if something is left for it.
     pub(super) fn leave(&self, registration: Registration) -> bool {
-        // The waker is dropped outside the lock.
+        // The waker is dropped after the lock is released.
         let removed = self.waiters.lock().take(registration);
         removed.is_some_and(|(_, woken)| woken)
     }

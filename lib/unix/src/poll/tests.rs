@@ -29,7 +29,7 @@ fn collect(w: &World, instance: &OpenFile) -> Vec<(u64, Readiness)> {
 }
 
 #[test]
-fn poll_reports_at_once_or_waits() {
+fn poll_reports_or_waits() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let queue = read.object_as::<crate::pipe::PipeEnd>().unwrap();
@@ -57,7 +57,7 @@ fn poll_reports_at_once_or_waits() {
     task.waits();
     w.environment.advance(SECOND);
     assert_eq!(task.finish(), 0);
-    assert!(start.is_empty(), "nobody stays registered");
+    assert!(start.is_empty(), "no waiter stays registered");
     // A file without readiness is always ready. Without any files, poll just sleeps.
     w.put("/f", b"");
     let mut watches = [Watch::new(w.open("/f", OpenFlags::READ).unwrap(), Readiness::READ)];
@@ -302,7 +302,7 @@ fn a_file_is_watched_by_a_bounded_number_of_ways() {
 }
 
 #[test]
-fn wide_fans_of_instances_are_looked_at_once_each() {
+fn each_instance_of_a_wide_fan_is_looked_at_one_time() {
     let w = world();
     let timer = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
     // Twenty to the fifth ways down.
@@ -419,7 +419,7 @@ fn what_is_removed_while_it_is_added_leaves_nothing() {
 }
 
 #[test]
-fn two_instances_do_not_come_to_watch_each_other_at_once() {
+fn two_instances_do_not_come_to_watch_each_other_concurrently() {
     let (one, other) = (Epoll::create(account()), Epoll::create(account()));
     let (outer, inner) = (other.clone(), one.clone());
     let second = Arc::new(std::sync::Mutex::new(None));

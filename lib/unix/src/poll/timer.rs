@@ -14,7 +14,7 @@ use core::time::Duration;
 /// it expires.
 pub struct TimerFile {
     environment: Arc<dyn Environment>,
-    /// Times are those of the wall clock.
+    /// Whether the timer's times are those of the wall clock.
     real: bool,
     armed: SpinLock<Armed>,
     queue: PollQueue,

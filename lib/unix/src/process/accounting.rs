@@ -6,9 +6,9 @@ use core::time::Duration;
 /// Resources that a thread, a process, or its waited-for children used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Time in the program.
+    /// Processor time used in the program (user time).
     pub user_time: Duration,
-    /// Time in its server on its behalf.
+    /// Processor time that the server used on its behalf (system time).
     pub system_time: Duration,
     /// Largest resident size, in KiB.
     pub max_resident: u64,
@@ -20,9 +20,9 @@ pub struct Usage {
     pub blocks_in: u64,
     /// Blocks of 512 bytes written.
     pub blocks_out: u64,
-    /// Times it waited.
+    /// How often a thread of the process waited.
     pub voluntary_switches: u64,
-    /// Times it was preempted.
+    /// How often a thread of the process was preempted.
     pub involuntary_switches: u64,
 }
 

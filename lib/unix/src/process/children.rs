@@ -22,11 +22,11 @@ pub(super) struct ChildState {
 enum Kind {
     /// SIGCHLD.
     Usual,
-    /// Another, or none.
+    /// A child whose end sends another signal than SIGCHLD, or none.
     Clone,
 }
 
-/// What wait can report of a child.
+/// A change of a child that wait can report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
     Ended,
@@ -97,7 +97,7 @@ impl Children {
         self.all.keys().copied()
     }
 
-    /// The one with the lowest id.
+    /// The child with the lowest id.
     pub(super) fn first(&self) -> Option<Pid> {
         self.all.first_key_value().map(|(pid, _)| *pid)
     }
@@ -129,7 +129,7 @@ impl Children {
         }
     }
 
-    /// How many in `group` live.
+    /// How many living children are in `group`.
     pub(super) fn living_in(&self, group: Pid) -> usize {
         self.by_group.get(&group).map_or(0, |count| count.living)
     }

@@ -13,9 +13,9 @@ use alloc::boxed::Box;
 pub enum Delivery {
     /// Return to the program; from now on the thread counts as being there.
     Return,
-    /// Enter a handler; then ask again.
+    /// Enter a signal handler; then ask again.
     Handler(Box<Frame>),
-    /// Stay stopped, until woken; then ask again.
+    /// Stay stopped until the process is continued; then ask again.
     Stopped,
     /// Exit.
     Exit(ExitStatus),
@@ -39,8 +39,8 @@ impl Table {
                 Phase::Running if thread.must_exit => return Delivery::Exit(ExitStatus::Exited(0)),
                 Phase::Running => {}
             }
-            thread.is_parked = process.state.stop != Stop::Running;
-            if thread.is_parked {
+            thread.is_stopped = process.state.stop != Stop::Running;
+            if thread.is_stopped {
                 self.finish_stop(pid);
                 return Delivery::Stopped;
             }
@@ -188,7 +188,7 @@ impl Table {
     pub(super) fn finish_stop(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
         let Stop::Stopping(signal) = process.state.stop else { return };
-        if process.threads.iter().all(|tid| self.threads.get(tid).is_none_or(|thread| thread.is_parked)) {
+        if process.threads.iter().all(|tid| self.threads.get(tid).is_none_or(|thread| thread.is_stopped)) {
             self.change_state(pid, |state| state.stop = Stop::Stopped(signal));
             self.tell_parent(pid, ChildEvent::Stopped(signal));
         }

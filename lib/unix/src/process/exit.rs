@@ -16,7 +16,7 @@ pub const ADJUSTMENT_UNIT: i64 = 1000;
 /// What the end of a thread means for the layers above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadExit {
-    /// It was the last thread of this process.
+    /// The process that has ended, if this was its last thread.
     pub ended_process: Option<Pid>,
     /// The process led its session: its controlling terminal has to be hung up.
     pub ended_session: Option<Pid>,
@@ -177,7 +177,7 @@ impl Table {
             return;
         };
         let mut signal = process.state.exit_signal;
-        let mut nobody_asks = false;
+        let mut autoreap = false;
         // If the parent has called exec since, its new program has not asked for a signal other
         // than SIGCHLD. It may also have more rights than the old one.
         if signal.is_some()
@@ -189,14 +189,14 @@ impl Table {
             && let Some(parent) = self.processes.get(&parent)
         {
             let action = parent.actions.lock().get(Signal::CHLD);
-            nobody_asks = action.disposition == Disposition::Ignore || action.flags.no_child_wait;
+            autoreap = action.disposition == Disposition::Ignore || action.flags.no_child_wait;
             signal = signal.filter(|_| action.disposition != Disposition::Ignore);
         }
         if let Some(signal) = signal {
             let information = self.child_information(signal, pid, status.event());
             self.generate_for_process(parent, information);
         }
-        if nobody_asks {
+        if autoreap {
             self.remove_process(pid);
         }
         self.wake_child_waiters(parent);

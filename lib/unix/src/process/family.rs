@@ -16,7 +16,7 @@ use core::time::Duration;
 
 /// What clone(2) asks for, as far as the table is concerned.
 pub struct NewThread {
-    /// Reaches the new thread.
+    /// The way to recall or wake the new thread.
     pub control: Arc<dyn Control>,
     /// A thread of the caller's process instead of a process (CLONE_THREAD).
     pub same_process: bool,
@@ -24,7 +24,7 @@ pub struct NewThread {
     pub share_actions: bool,
     /// Handlers become defaults in the new process (CLONE_CLEAR_SIGHAND).
     pub clear_handlers: bool,
-    /// The caller's parent becomes the parent (CLONE_PARENT).
+    /// The caller's parent becomes the parent of the child (CLONE_PARENT).
     pub same_parent: bool,
     /// What the parent is sent when the new process ends.
     pub exit_signal: Option<Signal>,
@@ -47,7 +47,7 @@ pub struct NewProgram<'a> {
     /// Whether the caller of exec could have read its file. If not, only the superuser inspects the
     /// process.
     pub is_readable: bool,
-    /// Reaches its thread.
+    /// The way to recall or wake the new process's thread.
     pub control: Arc<dyn Control>,
 }
 
@@ -104,7 +104,7 @@ impl Table {
             is_in_program: false,
             waker: None,
             must_exit: false,
-            is_parked: false,
+            is_stopped: false,
             blocked: SignalSet::EMPTY,
             saved_mask: None,
             awaited: SignalSet::EMPTY,
@@ -171,7 +171,7 @@ impl Table {
             is_in_program: false,
             waker: None,
             must_exit: false,
-            is_parked: false,
+            is_stopped: false,
             blocked: parent_thread.blocked,
             saved_mask: None,
             awaited: SignalSet::EMPTY,

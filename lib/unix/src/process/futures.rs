@@ -23,7 +23,7 @@ impl Processes {
         Processes { table: SpinLock::new(Table::new(capacity)) }
     }
 
-    /// Works on the table; wake-ups happen afterwards.
+    /// Changes the process table; wake-ups happen after the change.
     pub fn with<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
         let mut table = self.table.lock();
         let result = work(&mut table);

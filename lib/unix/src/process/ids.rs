@@ -12,10 +12,10 @@ pub struct Pid(NonZeroU32);
 impl Pid {
     /// The first process, which adopts orphans.
     pub const INIT: Pid = Pid(NonZeroU32::MIN);
-    /// Ids are below this.
+    /// Process and thread ids are below this number.
     pub const LIMIT: u32 = 32768;
 
-    /// The id with this number; 0 is none.
+    /// The id with this number; none for 0.
     pub fn new(number: u32) -> Option<Pid> {
         NonZeroU32::new(number).map(Pid)
     }
@@ -85,7 +85,7 @@ impl Allocator {
         Pid::new(number)
     }
 
-    /// Takes an id back.
+    /// Makes an id available again.
     pub(super) fn release(&mut self, id: Pid) {
         let (word, bit) = Allocator::place(id.number());
         self.used[word] &= !bit;

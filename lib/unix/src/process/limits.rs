@@ -2,7 +2,7 @@
 
 use crate::{Error, Result};
 
-/// What a limit is about.
+/// The resource that a limit restricts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
     /// Processor time in seconds.
@@ -44,7 +44,7 @@ pub enum Resource {
 pub struct Limit {
     /// What counts.
     pub soft: u64,
-    /// The bound of `soft`.
+    /// The largest value to which `soft` can be set.
     pub hard: u64,
 }
 

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use core::task::Waker;
 use core::time::Duration;
 
-/// Processes or threads by id.
+/// Processes or threads, found by their ids.
 pub(super) struct Records<T> {
     // Boxed: when an entry is added or removed, the tree moves the entries after it. This way it
     // moves pointers only.
@@ -112,7 +112,7 @@ pub enum ExitStatus {
 }
 
 impl ExitStatus {
-    /// The event of which its parent is told.
+    /// The event that the parent gets for this exit status.
     pub fn event(self) -> ChildEvent {
         match self {
             ExitStatus::Exited(status) => ChildEvent::Exited(status),
@@ -121,7 +121,7 @@ impl ExitStatus {
     }
 }
 
-/// How far a process has come.
+/// The state of a process between its start and the moment when wait forgets it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// It runs.
@@ -135,7 +135,7 @@ pub enum Phase {
 /// Whether a process is stopped by job control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// It is not stopped.
+    /// The process is not stopped.
     Running,
     /// A signal stops it; threads that still run have yet to notice.
     Stopping(Signal),
@@ -146,13 +146,13 @@ pub enum Stop {
 /// A thread as `ps` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
-    /// Runs or could run.
+    /// The thread runs or could run.
     Running,
-    /// Waits, can be interrupted.
+    /// The thread waits, and a signal interrupts the wait.
     Sleeping,
-    /// Stopped by job control.
+    /// The thread is stopped by job control.
     Stopped,
-    /// Has ended; its parent has not asked yet.
+    /// The process has ended, and its parent has not waited for it yet.
     Zombie,
 }
 
@@ -180,7 +180,7 @@ pub struct Process {
     pub(super) timer_overruns: BTreeMap<u32, u32>,
     /// The listeners that are told of new signals.
     pub(super) listeners: Vec<Weak<dyn Listener>>,
-    /// How often it has replaced its program.
+    /// How often the process has called exec.
     pub(super) executions: u64,
     /// How often its parent had replaced its program when this process was made.
     pub(super) parent_executions: u64,
@@ -190,18 +190,18 @@ pub struct Process {
     pub(super) is_dumpable: bool,
     /// SIGXCPU that it has been sent: one for each second above the limit.
     pub(super) time_warnings: u64,
-    /// What its ended threads used.
+    /// Resources that the process's ended threads used.
     pub(super) ended_usage: Usage,
     /// Credentials of the first thread, kept for when that is gone.
     pub(super) credentials: Arc<Credentials>,
     /// Name, as prctl and `ps` know it; kept for when its threads are gone.
     pub(super) name: [u8; 16],
 
-    /// What its waited-for children used.
+    /// Resources that children used for which the process has waited.
     pub children_usage: Usage,
     /// Resource limits.
     pub limits: Limits,
-    /// Nice value, -20..=19.
+    /// The nice value of the process, -20..=19.
     pub nice: i8,
     /// How readily it wants to be ended when memory is short, -1000..=1000: what is added to its
     /// size when the OOM killer chooses, in thousandths of all memory. -1000: never.
@@ -210,7 +210,7 @@ pub struct Process {
     pub least_memory_adjustment: i16,
     /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
     pub is_subreaper: bool,
-    /// Monotonic time at which it started.
+    /// Monotonic time at which the process started.
     pub started: Duration,
 }
 
@@ -220,7 +220,7 @@ impl Process {
         self.pid
     }
 
-    /// Its id, which no later process has.
+    /// The process's identity, which no later process with its number shares.
     pub fn exact_pid(&self) -> ExactPid {
         ExactPid::new(self.pid, self.birth)
     }
@@ -235,7 +235,7 @@ impl Process {
         self.is_dumpable = is_dumpable;
     }
 
-    /// Its parent's id; none for the first process.
+    /// The id of the process's parent; none for the first process.
     pub fn parent(&self) -> Option<Pid> {
         self.state.parent
     }
@@ -245,7 +245,7 @@ impl Process {
         self.children.iter()
     }
 
-    /// Its process group.
+    /// The process group of the process.
     pub fn group(&self) -> Pid {
         self.state.group
     }
@@ -265,22 +265,22 @@ impl Process {
         self.threads.get(&self.pid).or(self.threads.first()).copied()
     }
 
-    /// How many threads it has.
+    /// How many threads the process has.
     pub fn thread_count(&self) -> usize {
         self.threads.len()
     }
 
-    /// How far it has come.
+    /// Whether the process runs, ends, or is a zombie.
     pub fn phase(&self) -> Phase {
         self.state.phase
     }
 
-    /// Whether it is stopped.
+    /// Whether the process is stopped.
     pub fn stop(&self) -> Stop {
         self.state.stop
     }
 
-    /// Whether nothing but its status is left.
+    /// Whether the process is a zombie: nothing but its status is left.
     pub fn is_zombie(&self) -> bool {
         matches!(self.state.phase, Phase::Zombie(_))
     }
@@ -290,12 +290,12 @@ impl Process {
         self.state.phase != Phase::Running || self.pending.set().contains(Signal::KILL)
     }
 
-    /// Whether it leads its session.
+    /// Whether the process leads its session.
     pub fn is_session_leader(&self) -> bool {
         self.state.session == self.pid
     }
 
-    /// Its signal actions.
+    /// What the process does about each signal.
     pub fn actions(&self) -> &Arc<SpinLock<Actions>> {
         &self.actions
     }
@@ -310,7 +310,7 @@ impl Process {
         &self.credentials
     }
 
-    /// Its name: up to 15 bytes.
+    /// The name of the process: up to 15 bytes.
     pub fn name(&self) -> &[u8] {
         trim(&self.name)
     }
@@ -323,12 +323,12 @@ pub struct Thread {
     pub(super) control: Arc<dyn Control>,
     /// Whether it is in its program, where only `control` reaches it.
     pub(super) is_in_program: bool,
-    /// Its request, if that waits.
+    /// The waker of the thread's request, if the request waits.
     pub(super) waker: Option<Waker>,
     /// It has to exit although its process lives on: another thread replaces the program.
     pub(super) must_exit: bool,
-    /// It has noticed that its process stops.
-    pub(super) is_parked: bool,
+    /// The thread has noticed that its process stops.
+    pub(super) is_stopped: bool,
     pub(super) blocked: SignalSet,
     /// The mask to return to when the thread next enters its program and no handler runs
     /// (sigsuspend, ppoll).
@@ -373,7 +373,7 @@ impl Thread {
         self.control = control;
     }
 
-    /// What it has used until now.
+    /// Resources that the thread has used until now.
     pub fn usage(&self) -> Usage {
         let (user, system) = self.control.times();
         let mut usage = self.usage;
@@ -392,14 +392,14 @@ impl Thread {
         &self.pending
     }
 
-    /// Its name: up to 15 bytes.
+    /// The name of the thread: up to 15 bytes.
     pub fn name(&self) -> &[u8] {
         trim(&self.name)
     }
 
-    /// As `ps` shows it.
+    /// The thread's state as `ps` shows it.
     pub fn run_state(&self) -> RunState {
-        match (self.is_parked, self.waker.is_some() && !self.is_in_program) {
+        match (self.is_stopped, self.waker.is_some() && !self.is_in_program) {
             (true, _) => RunState::Stopped,
             (false, true) => RunState::Sleeping,
             (false, false) => RunState::Running,

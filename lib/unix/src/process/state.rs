@@ -24,7 +24,7 @@ pub(super) struct ProcessState {
     pub(super) stop: Stop,
     /// A stop or continuation that wait has not reported yet.
     pub(super) unreported: Option<ChildEvent>,
-    /// Sent to the parent when the process ends.
+    /// The signal that the parent gets when the process ends.
     pub(super) exit_signal: Option<Signal>,
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Group {
     pub(super) stopped: usize,
 }
 
-/// What a group counts of a member.
+/// The states of a member for which its process group has counters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Counted {
     supported: bool,

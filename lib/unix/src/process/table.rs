@@ -15,9 +15,9 @@ use core::task::Waker;
 
 /// Something to do after the table's lock is released.
 pub(super) enum Wake {
-    /// Go on with a request.
+    /// The thread goes on with a request that waited.
     Request(Waker),
-    /// Fetch a thread out of its program.
+    /// The thread is to be stopped in its program (recalled).
     Recall(Arc<dyn Control>),
     /// Tell a listener that there may be new signals.
     Notify(Arc<dyn Listener>),
@@ -30,7 +30,7 @@ pub struct FatalReport {
     pub pid: Pid,
     /// The thread that took the signal.
     pub tid: Pid,
-    /// The process's name.
+    /// The name of the process.
     pub name: Vec<u8>,
     /// The signal and its cause.
     pub information: SignalInformation,
@@ -65,7 +65,7 @@ pub struct Table {
     pub(super) ids: Allocator,
     pub(super) max_threads: usize,
     pub(super) forks: u64,
-    /// What processes that are gone have used.
+    /// Resources that processes used which no longer exist.
     pub(super) gone: Usage,
     pub(super) wakes: Vec<Wake>,
     pub(super) reports: Vec<FatalReport>,

@@ -17,7 +17,7 @@ pub enum WaitFor {
     Group(Pid),
 }
 
-/// Which of their changes, and how.
+/// Which changes of children wait reports, and how it waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitOptions {
     /// Report those that ended (WEXITED).
@@ -42,11 +42,11 @@ pub struct WaitOptions {
 pub struct ChildReport {
     /// The child.
     pub pid: Pid,
-    /// Its real user id.
+    /// The child's real user id.
     pub user: u32,
-    /// What it did.
+    /// The change of the child.
     pub event: ChildEvent,
-    /// What it and its own waited-for children used.
+    /// Resources that the child and the children it waited for used.
     pub usage: Usage,
 }
 

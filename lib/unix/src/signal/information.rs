@@ -10,14 +10,14 @@ pub struct SignalInformation {
     pub signal: Signal,
     /// An error number that belongs to it, as the front end counts them; nearly always 0.
     pub error: i32,
-    /// Why it was sent.
+    /// Why the signal was sent.
     pub cause: Cause,
 }
 
 /// Why a signal was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The system, without more to say (SI_KERNEL).
+    /// The system sent it, for no more specific reason (SI_KERNEL).
     System,
     /// kill(2).
     Kill {
@@ -57,25 +57,25 @@ pub enum Cause {
     Child {
         /// The child.
         process: u32,
-        /// Its real user id.
+        /// The child's real user id.
         user: u32,
-        /// What it did.
+        /// The change of the child.
         event: ChildEvent,
-        /// Its user time.
+        /// The child's user time.
         user_time: Duration,
-        /// Its system time.
+        /// The child's system time.
         system_time: Duration,
     },
     /// An instruction of the thread itself failed.
     Fault {
         /// How.
         fault: Fault,
-        /// The address it concerns.
+        /// The address that the fault concerns.
         address: u64,
     },
     /// Input or output became possible (SIGIO).
     Poll {
-        /// Ready events, as the front end counts them.
+        /// Ready events, in the bits that the caller of the library uses.
         band: i64,
         /// The descriptor.
         descriptor: i32,
@@ -85,15 +85,15 @@ pub enum Cause {
 /// How a child changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildEvent {
-    /// It ended with this status, 0..=255.
+    /// The child ended with this status, 0..=255.
     Exited(u8),
-    /// A signal ended it.
+    /// A signal ended the child.
     Killed(Signal),
-    /// A signal ended it, leaving a memory image.
+    /// A signal ended the child and left a memory image.
     Dumped(Signal),
-    /// A signal stopped it.
+    /// A signal stopped the child.
     Stopped(Signal),
-    /// It was continued.
+    /// The child was continued.
     Continued,
 }
 
@@ -135,7 +135,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// The signal that it raises.
+    /// The signal that the fault raises.
     pub fn signal(self) -> Signal {
         match self {
             Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical | Fault::Privileged => Signal::SEGV,

@@ -52,7 +52,7 @@ macro_rules! signals {
             /// Every standard signal.
             pub const STANDARD: &[Signal] = &[$(Signal::$name,)*];
 
-            /// What it does by default; real-time signals terminate.
+            /// What the signal does by default; real-time signals terminate.
             pub fn default_action(self) -> DefaultAction {
                 match self { $(Signal::$name => DefaultAction::$action,)* _ => DefaultAction::Terminate }
             }
@@ -115,7 +115,7 @@ impl Signal {
         (1..=u32::from(Signal::MAX)).contains(&number).then_some(Signal(number as u8))
     }
 
-    /// Its number, 1..=64.
+    /// The number of the signal, 1..=64.
     pub fn number(self) -> u8 {
         self.0
     }
@@ -140,11 +140,11 @@ impl core::fmt::Debug for Signal {
 pub struct Frame {
     /// The signal.
     pub signal: Signal,
-    /// Why it was sent.
+    /// Why the signal was sent.
     pub information: SignalInformation,
-    /// What the program asked for.
+    /// What the program asked for with sigaction(2).
     pub action: Action,
-    /// The handler's entry address.
+    /// The entry address of the signal handler.
     pub handler: u64,
     /// The mask to be restored by the handler's return.
     pub saved_mask: SignalSet,

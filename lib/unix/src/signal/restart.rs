@@ -17,7 +17,7 @@ pub enum Rule {
     /// It is continued with what remains of it if no handler runs, through restart_syscall:
     /// nanosleep.
     Continue,
-    /// It is always restarted; the program sees nothing.
+    /// The call is always restarted; the program sees nothing of the signal.
     Always,
 }
 

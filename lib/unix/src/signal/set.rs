@@ -34,12 +34,12 @@ impl SignalSet {
         SignalSet(bits)
     }
 
-    /// As a bit mask.
+    /// The set as a bit mask.
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// Whether `signal` is in it.
+    /// Whether `signal` is in the set.
     pub fn contains(self, signal: Signal) -> bool {
         self.0 & (1 << (signal.0 - 1)) != 0
     }
@@ -49,12 +49,12 @@ impl SignalSet {
         self.0 |= 1 << (signal.0 - 1);
     }
 
-    /// Takes `signal` out.
+    /// Removes `signal` from the set.
     pub fn remove(&mut self, signal: Signal) {
         self.0 &= !(1 << (signal.0 - 1));
     }
 
-    /// Whether it holds none.
+    /// Whether the set is empty.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -64,12 +64,12 @@ impl SignalSet {
         self & !SignalSet::UNMASKABLE
     }
 
-    /// The lowest numbered.
+    /// The signal with the lowest number.
     pub fn first(self) -> Option<Signal> {
         (self.0 != 0).then(|| Signal(self.0.trailing_zeros() as u8 + 1))
     }
 
-    /// From lowest to highest.
+    /// The signals of the set, from the lowest number to the highest.
     pub fn iter(self) -> impl Iterator<Item = Signal> {
         let mut rest = self;
         core::iter::from_fn(move || {

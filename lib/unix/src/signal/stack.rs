@@ -7,14 +7,14 @@ use crate::{Error, Result};
 pub struct AlternateStack {
     /// Lowest address.
     pub base: u64,
-    /// Bytes; 0 where there is none.
+    /// Size in bytes; 0 where there is no alternate stack.
     pub size: u64,
     /// Disarmed while a handler runs on it (SS_AUTODISARM).
     pub auto_disarm: bool,
 }
 
 impl AlternateStack {
-    /// Whether one is set.
+    /// Whether an alternate stack is set.
     pub fn is_set(&self) -> bool {
         self.size != 0
     }

@@ -20,7 +20,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Weak;
 use alloc::vec::Vec;
 
-/// How a socket transfers.
+/// How a socket transfers data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketType {
     /// A stream of bytes (SOCK_STREAM).
@@ -68,11 +68,11 @@ impl PeerCredentials {
 /// Which half of a connection to shut down (shutdown(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shutdown {
-    /// Nothing is received any more.
+    /// The socket receives nothing any more.
     Read,
-    /// Nothing is sent any more.
+    /// The socket sends nothing any more.
     Write,
-    /// Nothing is received or sent any more.
+    /// The socket neither receives nor sends any more.
     Both,
 }
 

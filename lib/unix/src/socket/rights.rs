@@ -97,12 +97,12 @@ impl Rights {
         self.land()
     }
 
-    /// The ids of their descriptions.
+    /// The ids of the open file descriptions in the message.
     pub(super) fn ids(&self) -> impl Iterator<Item = u64> + '_ {
         self.files.iter().map(|file| file.id())
     }
 
-    /// More references to the files (MSG_PEEK).
+    /// Clones the references to the files (MSG_PEEK).
     pub(super) fn copy(&self) -> Vec<Arc<OpenFile>> {
         self.files.clone()
     }
@@ -190,7 +190,7 @@ pub(super) fn collect() {
             socket.discard_messages();
         }
     }
-    // Ours may be the last references by now.
+    // These references may be the last ones by now.
     reap(flight.into_iter().map(|(file, _)| file).collect());
 }
 

@@ -237,7 +237,7 @@ fn datagrams_keep_their_borders() {
     assert_eq!(send_to(b"one", path("/dgram")), Ok(3));
     assert_eq!(send_to(b"", path("/dgram")), Ok(0));
     assert_eq!(send_to(b"three", path("/dgram")), Ok(5));
-    assert_eq!(send_to(b"x", hidden("nobody")), Err(Error::ECONNREFUSED));
+    assert_eq!(send_to(b"x", hidden("unbound")), Err(Error::ECONNREFUSED));
     let (bytes, received) = receive(w, &server, 2, false).unwrap();
     assert_eq!((bytes, received.count, received.length), (b"on".to_vec(), 2, 3), "the rest is lost");
     assert_eq!(received.source, hidden("client"));
@@ -370,7 +370,7 @@ fn sockets_that_hold_only_each_other_are_collected() {
 }
 
 #[test]
-fn sockets_in_flight_to_somebody_alive_are_kept() {
+fn sockets_in_flight_to_a_socket_in_use_are_kept() {
     let w = world();
     let (outer, inner) = pair(w, SocketType::Stream);
     let (x, y) = pair(w, SocketType::Stream);

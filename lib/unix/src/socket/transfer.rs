@@ -23,7 +23,7 @@ const JOINED: usize = 16384;
 /// What to send along with the bytes, and how.
 #[derive(Default)]
 pub struct SendHow {
-    /// Where to; `None`: to the peer.
+    /// The address of the receiver; `None` for the connected peer.
     pub destination: Option<UnixAddress>,
     /// Files to pass (SCM_RIGHTS).
     pub files: Vec<Arc<OpenFile>>,
@@ -32,22 +32,22 @@ pub struct SendHow {
     pub descriptor_limit: u64,
     /// Credentials to show (SCM_CREDENTIALS), if not the sender's own.
     pub credentials: Option<PeerCredentials>,
-    /// Do not wait.
+    /// Fail instead of waiting (MSG_DONTWAIT).
     pub nonblock: bool,
 }
 
 /// How to receive.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiveHow {
-    /// Leave the message (MSG_PEEK).
+    /// Leave the message in the queue (MSG_PEEK).
     pub peek: bool,
     /// Wait until the buffer is full (MSG_WAITALL; streams).
     pub wait_all: bool,
-    /// Do not wait.
+    /// Fail instead of waiting (MSG_DONTWAIT).
     pub nonblock: bool,
 }
 
-/// What came with the bytes.
+/// What recvmsg(2) returns in addition to the bytes.
 #[derive(Default)]
 pub struct Received {
     /// Bytes copied.
@@ -56,7 +56,7 @@ pub struct Received {
     pub length: usize,
     /// The address of the socket that sent it.
     pub source: UnixAddress,
-    /// The files that came along.
+    /// The files that were passed with the message.
     pub files: Vec<Arc<OpenFile>>,
     /// The sender's credentials; `None` at the end of a stream.
     pub credentials: Option<PeerCredentials>,
@@ -334,7 +334,7 @@ impl UnixSocket {
     pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, NotDone> {
         let mut state = self.state.lock();
         if self.kind != SocketType::Datagram && !matches!(state.role, Role::Connected(_)) {
-            // Linux answers so, too.
+            // Linux answers so for a listening socket, too.
             let listening = matches!(state.role, Role::Listening { .. });
             let invalid = listening || self.kind == SocketType::Stream;
             return Err(if invalid { Error::EINVAL } else { Error::ENOTCONN }.into());

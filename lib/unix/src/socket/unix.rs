@@ -60,7 +60,7 @@ pub(super) enum Role {
 /// A message, or a piece of a stream.
 pub(super) struct Message {
     pub(super) bytes: Vec<u8>,
-    /// How much of it was read (streams).
+    /// How many of the message's bytes were read (streams).
     pub(super) read: usize,
     pub(super) rights: Rights,
     pub(super) credentials: PeerCredentials,
@@ -154,7 +154,7 @@ impl UnixSocket {
         }))
     }
 
-    /// How it transfers.
+    /// The type of the socket.
     pub fn kind(&self) -> SocketType {
         self.kind
     }
@@ -164,12 +164,12 @@ impl UnixSocket {
         self.state.lock().options
     }
 
-    /// Changes its options.
+    /// Changes the options of the socket.
     pub fn set_options(&self, options: SocketOptions) {
         self.state.lock().options = options;
     }
 
-    /// Its name (getsockname(2)).
+    /// The name of the socket (getsockname(2)).
     pub fn address(&self) -> UnixAddress {
         self.state.lock().address.clone()
     }
@@ -188,7 +188,7 @@ impl UnixSocket {
         self.state.lock().peer_credentials
     }
 
-    /// Whether it listens (SO_ACCEPTCONN).
+    /// Whether the socket listens (SO_ACCEPTCONN).
     pub fn is_listening(&self) -> bool {
         matches!(self.state.lock().role, Role::Listening { .. })
     }
@@ -252,7 +252,7 @@ impl UnixSocket {
         held
     }
 
-    /// Throws its messages away.
+    /// Discards the messages that wait to be received.
     pub(super) fn discard_messages(&self) {
         let (inbox, pending) = {
             let mut state = self.state.lock();

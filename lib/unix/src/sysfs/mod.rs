@@ -24,7 +24,7 @@ use core::fmt::Write;
 /// Most processors that there can be.
 const MOST_PROCESSORS: usize = 64;
 
-/// What is at a path.
+/// The content of a path of sysfs.
 enum Content {
     /// A directory with so many directories in it.
     Directory(u32),

@@ -15,15 +15,15 @@ use mach::thread::ExceptionState;
 /// What clone(2) asks for. The front end has checked that the flags go together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CloneRequest {
-    /// Same address space (CLONE_VM).
+    /// The child shares the address space (CLONE_VM).
     pub share_memory: bool,
-    /// Same descriptors (CLONE_FILES).
+    /// The child shares the descriptors (CLONE_FILES).
     pub share_descriptors: bool,
-    /// Same directories and umask (CLONE_FS).
+    /// The child shares root, working directory and umask (CLONE_FS).
     pub share_directories: bool,
-    /// Same signal actions (CLONE_SIGHAND).
+    /// The child shares the signal actions (CLONE_SIGHAND).
     pub share_actions: bool,
-    /// A thread of the same process (CLONE_THREAD).
+    /// The child is a thread of the same process (CLONE_THREAD).
     pub same_process: bool,
     /// The caller's parent becomes the parent (CLONE_PARENT).
     pub same_parent: bool,

@@ -52,7 +52,7 @@ impl<M: Machine> Resources<M> {
 }
 
 impl<M: Machine> CallContext<M> {
-    /// As the file system wants it.
+    /// The caller, as operations on files take it.
     pub fn caller(&self) -> Caller<'_> {
         Caller {
             vfs: &self.system.vfs,

@@ -18,7 +18,7 @@ use mach::thread::ExceptionState;
 
 /// What execve(2) asks for.
 pub struct ExecRequest {
-    /// Where relative paths begin.
+    /// The directory at which relative paths begin.
     pub at: At,
     /// The program's path.
     pub path: Vec<u8>,
@@ -34,13 +34,13 @@ pub struct ExecRequest {
 
 /// What a front end's auxiliary vector tells a program.
 pub struct ProgramInformation<'a> {
-    /// Where it was loaded.
+    /// The addresses at which the new program was loaded.
     pub loaded: &'a Loaded,
     /// Its credentials.
     pub credentials: &'a Credentials,
-    /// Whether privileges grew.
+    /// Whether exec gave the process more privileges.
     pub secure: bool,
-    /// Where parts of its stack are.
+    /// Where the parts of the new program's stack are.
     pub pointers: &'a stack::Pointers,
 }
 
@@ -158,7 +158,7 @@ impl<M: Machine> Resources<M> {
     }
 
     fn descriptors_are_shared(&self) -> bool {
-        // One reference is the thread's own.
+        // The thread itself holds one of the references.
         Arc::strong_count(&self.inner.lock().descriptors) > 1
     }
 

@@ -12,12 +12,12 @@ mod context;
 mod exec;
 mod exit;
 mod number_file;
+mod oom;
 mod pid_file;
 mod proc;
 mod proc_links;
 mod proc_text;
 mod region_text;
-mod relief;
 mod signal_file;
 pub mod status;
 
@@ -57,7 +57,7 @@ use core::fmt::Arguments;
 use core::time::Duration;
 use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::{ExceptionState, PriorityRange};
-use mach::vm::{Relief, Vm, VmStatistics};
+use mach::vm::{OomKiller, Vm, VmStatistics};
 use mach::{KernError, Machine};
 
 /// How a system ends.
@@ -67,7 +67,7 @@ pub enum End {
     Halt,
     /// The machine is switched off.
     PowerOff,
-    /// The machine starts again.
+    /// The machine is restarted.
     Restart,
 }
 
@@ -82,12 +82,12 @@ pub struct MemoryUse {
     pub inactive: u64,
     /// Pages that always stay in memory.
     pub wired: u64,
-    /// The server's own structures.
+    /// Pages of the server's own structures.
     pub server: u64,
 }
 
 impl MemoryUse {
-    /// All of it, which never changes.
+    /// All pages of the machine, a number that never changes.
     pub fn total(&self) -> u64 {
         self.free + self.active + self.inactive + self.wired + self.server
     }
@@ -99,7 +99,7 @@ impl MemoryUse {
 /// early, before an allocation in the middle of a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shortage {
-    /// There is enough.
+    /// The server has enough memory.
     None,
     /// Programs without privileges get nothing new if their users have more than a little.
     Low,
@@ -169,7 +169,7 @@ pub trait Host<M: Machine>: Send + Sync {
 pub struct System<M: Machine> {
     /// Families, groups, sessions, signals.
     pub processes: Processes,
-    /// Waits for words of memory.
+    /// The threads that wait for words of memory.
     pub futexes: Futexes,
     /// Timers that send signals.
     pub timers: Timers,
@@ -177,15 +177,15 @@ pub struct System<M: Machine> {
     pub vfs: Arc<Vfs>,
     /// Time and randomness.
     pub environment: Arc<dyn Environment>,
-    /// How busy it has been.
+    /// The load average.
     pub load: SpinLock<Load>,
     /// Memory.
     pub vm: Arc<Vm<M>>,
-    /// What makes tasks.
+    /// The Mach host, which makes tasks.
     pub mach: Arc<mach::Host<M, Unix>>,
     /// Addresses that programs may use.
     pub layout: Layout,
-    /// What runs threads.
+    /// The server that runs the threads.
     pub host: Arc<dyn Host<M>>,
     /// Host name and domain name.
     pub names: SpinLock<(Vec<u8>, Vec<u8>)>,
@@ -194,8 +194,8 @@ pub struct System<M: Machine> {
     terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
     /// Lines of the log that programs cause.
     caused_lines: SpinLock<Rate>,
-    /// Address spaces that end.
-    endings: relief::Endings<M>,
+    /// Address spaces whose end is under way.
+    endings: oom::Endings<M>,
 }
 
 /// What remains of an interrupted call that is to be continued (restart_syscall).
@@ -208,27 +208,27 @@ pub enum Continuation {
         clock: Clock,
         /// Monotonic time.
         deadline: Duration,
-        /// Address of a timespec.
+        /// Address of the timespec that gets the remaining time.
         remaining: u64,
     },
     /// A poll.
     Poll {
-        /// Address of the array.
+        /// Address of the array of pollfd structures.
         array: u64,
         /// Entries.
         count: u64,
-        /// Monotonic time, if there is one.
+        /// Monotonic time at which the wait ends, if it does.
         deadline: Option<Duration>,
     },
-    /// A futex wait with a time.
+    /// A futex wait with a timeout.
     Futex {
-        /// Address of the word.
+        /// Address of the futex word.
         address: u64,
-        /// Whether others may map it.
+        /// Whether other processes may map the futex word.
         shared: bool,
-        /// Value waited to change.
+        /// The value that the futex word must have for the wait to begin.
         expected: u32,
-        /// Bits waited for.
+        /// The bits of the futex wait (FUTEX_WAIT_BITSET).
         bits: u32,
         /// Monotonic time.
         deadline: Duration,
@@ -238,9 +238,9 @@ pub enum Continuation {
 /// What Unix keeps in a Mach thread.
 pub struct Resources<M: Machine> {
     system: Arc<System<M>>,
-    /// Its thread of the machine.
+    /// The thread's context in the machine library.
     context: M::Thread,
-    /// Its address space.
+    /// The thread's address space.
     memory: Arc<Task<M>>,
     inner: SpinLock<Inner>,
 }
@@ -288,10 +288,10 @@ impl<M: Machine> System<M> {
             threads: SpinLock::new(ByTid::new()),
             terminals: SpinLock::new(BTreeMap::new()),
             caused_lines: SpinLock::new(Rate::default()),
-            endings: relief::Endings::new(),
+            endings: oom::Endings::new(),
         });
-        let relief: Weak<dyn Relief> = Arc::downgrade(&system) as Weak<_>;
-        system.vm.set_relief(relief);
+        let killer: Weak<dyn OomKiller> = Arc::downgrade(&system) as Weak<_>;
+        system.vm.set_oom_killer(killer);
         system.register_file_systems();
         system
     }
@@ -435,12 +435,12 @@ impl<M: Machine> System<M> {
 }
 
 impl<M: Machine> Resources<M> {
-    /// The system that it belongs to.
+    /// The system to which the thread belongs.
     pub fn system(&self) -> &Arc<System<M>> {
         &self.system
     }
 
-    /// Its id. Exec may change it.
+    /// The thread's id. Exec may change it.
     pub fn tid(&self) -> Pid {
         self.inner.lock().tid
     }
@@ -468,7 +468,7 @@ impl<M: Machine> Resources<M> {
         self.context.set_extended_state(image).map_err(context_error)
     }
 
-    /// Its address space.
+    /// The thread's address space.
     pub fn memory(&self) -> &Arc<Task<M>> {
         &self.memory
     }
@@ -478,12 +478,12 @@ impl<M: Machine> Resources<M> {
         self.inner.lock().descriptors.clone()
     }
 
-    /// Its root and working directory and umask.
+    /// The thread's root directory, working directory and umask.
     pub fn directories(&self) -> Arc<Directories> {
         self.inner.lock().directories.clone()
     }
 
-    /// Gives it descriptors of its own (unshare, close_range).
+    /// Gives the thread a descriptor table of its own (unshare, close_range).
     pub fn unshare_descriptors(&self) -> Result<()> {
         let copy = self.descriptors().copy()?;
         let old = core::mem::replace(&mut self.inner.lock().descriptors, Arc::new(copy));
@@ -491,7 +491,7 @@ impl<M: Machine> Resources<M> {
         Ok(())
     }
 
-    /// Gives it directories of its own (unshare).
+    /// Gives the thread root, working directory and umask of its own (unshare).
     pub fn unshare_directories(&self) {
         let copy = Arc::new(self.directories().copy());
         let old = core::mem::replace(&mut self.inner.lock().directories, copy);
@@ -503,12 +503,12 @@ impl<M: Machine> Resources<M> {
         self.inner.lock().continuation.take()
     }
 
-    /// Remembers what remains of its interrupted call.
+    /// Keeps the state of the thread's interrupted call, to restart it.
     pub fn set_continuation(&self, continuation: Continuation) {
         self.inner.lock().continuation = Some(continuation);
     }
 
-    /// The trap that its next signal frame shows.
+    /// The trap that the thread's next signal frame shows.
     pub fn trap(&self) -> ExceptionState {
         self.inner.lock().trap
     }
@@ -521,7 +521,7 @@ impl<M: Machine> Resources<M> {
         found.unwrap_or_else(|_| Arc::new(Credentials::nobody()))
     }
 
-    /// Its process's resource limits.
+    /// The resource limits of the thread's process.
     pub fn limits(&self) -> Limits {
         let pid = self.pid();
         self.system
@@ -530,7 +530,7 @@ impl<M: Machine> Resources<M> {
             .unwrap_or_default()
     }
 
-    /// One soft limit of its process.
+    /// A soft limit of the thread's process.
     pub fn soft_limit(&self, resource: Resource) -> u64 {
         let pid = self.pid();
         let limit = self

@@ -45,7 +45,7 @@ pub enum Notification {
         signal: Signal,
         /// The value sent along.
         value: u64,
-        /// The thread, if not the process.
+        /// The thread that gets the signal; `None` if it is for the whole process.
         thread: Option<Pid>,
     },
 }

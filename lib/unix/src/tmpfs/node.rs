@@ -173,7 +173,7 @@ impl Node {
         }
     }
 
-    /// Takes more of the file system's room. `ENOSPC`.
+    /// Charges user and file system for more memory. `ENOSPC`.
     pub(super) fn take_room(&self, bytes: u64) -> Result<()> {
         self.change_charge(bytes, 0)?;
         if let Err(error) = self.file_system.take_room(bytes) {

@@ -19,7 +19,7 @@ bitflags! {
     }
 }
 
-/// Whether `identity` may; `EACCES` otherwise.
+/// Checks that `identity` has the permission; `EACCES` otherwise.
 pub fn permitted(metadata: &Metadata, identity: &Identity, access: Access) -> Result<()> {
     let mode = metadata.mode.bits();
     let granted = if identity.user == metadata.user {

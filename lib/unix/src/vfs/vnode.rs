@@ -171,7 +171,7 @@ pub trait Vnode: Send + Sync + 'static {
     /// Its type; never changes.
     fn file_type(&self) -> FileType;
 
-    /// Its number in its file system.
+    /// The file's inode number, which no other file of its file system has.
     fn number(&self) -> u64;
 
     /// Locks and attachments; `None` where neither makes sense.

@@ -5,7 +5,7 @@ use ring::Ring;
 
 /// Bytes on their way to the serial port.
 pub const OUTPUT: usize = 8192;
-/// Bytes that have come from it.
+/// Bytes that have come from the serial port.
 pub const INPUT: usize = 4096;
 
 /// The shared memory.
@@ -27,7 +27,7 @@ const _: () = assert!(size_of::<Area>() <= SIZE as usize);
 
 /// Label of the request to attach: share, client's thread, notification bits.
 pub const ATTACH: u64 = 4200;
-/// Label of its answer: a status as root's.
+/// Label of the driver's answer to a client, which has a status as root's answers do.
 pub const ANSWER: u64 = 4300;
 
 /// Notification to the driver: there is output, or room for input.
@@ -41,6 +41,6 @@ pub const WORK: u64 = 1;
 /// trusted.
 #[allow(unsafe_code, reason = "the memory is root's, not a Rust object")]
 pub unsafe fn at(address: u64) -> &'static Area {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller of this function promises that the area is mapped there.
     unsafe { &*(address as *const Area) }
 }

@@ -8,14 +8,14 @@ use l4::x2::ThreadId;
 use ring::{Reader, Writer};
 use rt::root::{Status, names, share};
 
-/// The way to the console.
+/// The client's end of the ring of bytes for the serial port.
 #[derive(Debug)]
 pub struct Output {
     driver: ThreadId,
     ring: Writer<'static, OUTPUT>,
 }
 
-/// The way from the console.
+/// The client's end of the ring of bytes that came from the serial port.
 #[derive(Debug)]
 pub struct Input {
     driver: ThreadId,
@@ -66,7 +66,7 @@ impl Output {
         self.ring.wait_for_reader();
     }
 
-    /// Whether there is room for more.
+    /// Whether the ring has room for more bytes.
     pub fn has_room(&self) -> bool {
         self.ring.room() > 0
     }

@@ -86,7 +86,7 @@ impl Client {
     }
 }
 
-/// There is no client: input is lost.
+/// The other end of the line when no client has attached: what comes in is lost.
 struct Nobody;
 
 impl Line for Nobody {
@@ -135,7 +135,8 @@ fn run() -> ! {
         let Ok(message) = received else { continue };
         if message.from == interrupt {
             driver.serve();
-            // It is this thread's, and was delivered.
+            // The interrupt belongs to this thread and its message was delivered: the reply cannot
+            // fail.
             let _ = ipc::reply(interrupt, Message::new(0));
             driver.serve();
         } else if message.from.is_nil() && message.tag.label() == NOTIFICATION_LABEL {
@@ -149,7 +150,8 @@ fn run() -> ! {
 }
 
 impl Driver {
-    /// Lets the port have and give what there is.
+    /// Moves bytes between the serial port and the client's rings, as far as there are bytes and
+    /// room.
     fn serve(&mut self) {
         match &mut self.client {
             Some(client) => {
@@ -172,7 +174,7 @@ impl Driver {
         }
         let words = [message.word(0), message.word(1), message.word(2)];
         let [share, thread, bits] = words;
-        // A client that no longer exists is replaced.
+        // A client that cannot be notified has ended: a new one may take its place.
         if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
             return Status::InUse;
         }
@@ -182,7 +184,7 @@ impl Driver {
         match share::map(share::Share::from_word(share), AREA) {
             Ok(area::SIZE) => {}
             Ok(other) => {
-                // SAFETY: nothing has used it.
+                // SAFETY: the share was mapped just now, and nothing refers to it.
                 let _ = unsafe { memory::free(AREA, other) };
                 return Status::InvalidArgument;
             }

@@ -17,7 +17,7 @@ pub trait Line {
     fn receive(&mut self, byte: u8);
     /// Hands out up to `most` bytes, each to `send`. Returns how many.
     fn send(&mut self, most: usize, send: &mut dyn FnMut(u8)) -> usize;
-    /// Whether there are more bytes to send.
+    /// Whether the client has more bytes to send.
     fn has_more(&self) -> bool;
 }
 
@@ -62,10 +62,10 @@ const ROUNDS: usize = 1000;
 #[derive(Debug)]
 pub struct Uart<R> {
     registers: R,
-    /// How many bytes the transmitter takes without waiting.
+    /// How many bytes fit into the transmitter's queue when it is empty.
     depth: usize,
     enabled: u8,
-    /// Modem control, as it was written last.
+    /// The modem control register, as it was written last.
     control: u8,
 }
 
@@ -125,7 +125,7 @@ impl<R: Registers> Uart<R> {
         }
     }
 
-    /// Asks the other side to send, or to wait.
+    /// Asks the other end of the line, by the RTS signal, to send or to wait.
     fn request(&mut self, send: bool) {
         let control = if send { self.control | REQUEST_TO_SEND } else { self.control & !REQUEST_TO_SEND };
         if self.control != control {

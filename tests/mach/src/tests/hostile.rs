@@ -9,7 +9,7 @@ use l4::{kip, utcb};
 use mach::KernError;
 use mach::machine::{ExecutionContext, PAGE_SIZE, Resume, ThreadState, UserMessage};
 use mach::vm::{MapRequest, Placement};
-use machine::SpaceLayout;
+use mach_l4::SpaceLayout;
 
 use crate::code::command;
 use crate::report::{TestResult, holds, same, tests};
@@ -138,6 +138,9 @@ async fn flood(system: &System) -> TestResult {
     Ok(())
 }
 
+/// Bytes of SYSCALL, with which the kernel's stub of Ipc begins.
+const SYSCALL_SIZE: u64 = 2;
+
 async fn recall_waiting(system: &System) -> TestResult {
     let servant = system.servant().await?;
     // It waits for a message from itself, for ever.
@@ -146,13 +149,15 @@ async fn recall_waiting(system: &System) -> TestResult {
         ipc(state, MessageTag::EMPTY, 0, own, Timeouts::NEVER, [0, 0]);
     };
     servant.begin(command::CALL, set);
-    // Until it is in the kernel's stub.
+    // Until its IPC has begun: it is in the kernel's stub, after SYSCALL. Recalled before that, it
+    // would go on to wait.
+    let waits_at = kip().word(l4::x2::kip::IPC) + SYSCALL_SIZE;
     loop {
         pause(system).await;
         servant.user.stop()?;
         let ip = servant.user.state()?.rip;
         servant.user.unstop()?;
-        if ip >> 63 != 0 {
+        if ip == waits_at {
             break;
         }
     }

@@ -34,7 +34,7 @@ tests! {
 
 const HERE: u64 = 0x4000_0000;
 
-fn region(pages: u64) -> MapRequest<machine::L4Machine> {
+fn region(pages: u64) -> MapRequest<mach_l4::L4Machine> {
     MapRequest::anonymous(pages * PAGE_SIZE).at(Placement::Fixed(HERE))
 }
 

@@ -13,7 +13,7 @@ use mach::vm::{
     VmObject,
 };
 use mach::{KernError, KernResult};
-use machine::L4Machine;
+use mach_l4::L4Machine;
 
 use crate::code::command;
 use crate::report::{TestResult, holds, same, tests};

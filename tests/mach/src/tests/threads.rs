@@ -8,7 +8,7 @@ use mach::machine::{Event, ExecutionContext, Machine, PAGE_SIZE, Resume, ThreadS
 use mach::thread::{Exception, ExceptionHandler, ExceptionKind, ExceptionState, Handled, Policy};
 use mach::vm::{BoxFuture, MapRequest, Placement};
 use mach::{KernError, Thread};
-use machine::L4Machine;
+use mach_l4::L4Machine;
 
 use crate::code::command;
 use crate::report::{TestResult, holds, same, tests};

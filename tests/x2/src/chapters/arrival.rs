@@ -18,7 +18,7 @@ tests! {
 }
 
 /// How many threads ask at the same time.
-const VISITORS: usize = 96;
+const CALLERS: usize = 96;
 /// Microseconds: less than the processor takes to serve all of them.
 const TIMESLICE: u64 = 50;
 /// How many threads may find that nothing is left of the timeslice. After its end the processor
@@ -30,7 +30,7 @@ const FEW: usize = 4;
 /// each of the threads learns how much of the timeslice was left when its request was served.
 fn timeslice_beside_arrivals() {
     static ROUNDS: AtomicU64 = AtomicU64::new(0);
-    static LEFT: [AtomicU64; VISITORS] = [const { AtomicU64::new(0) }; VISITORS];
+    static LEFT: [AtomicU64; CALLERS] = [const { AtomicU64::new(0) }; CALLERS];
     let boss = place(utcb::my_global_id(), 0);
     let runs = || loop {
         ROUNDS.fetch_add(1, Ordering::Relaxed);
@@ -44,22 +44,22 @@ fn timeslice_beside_arrivals() {
         let left = TimeControl::from_raw(time).timeslice().expect("it has timeslices");
         left.micros().expect("they end")
     };
-    let visitors: [ThreadId; VISITORS] = core::array::from_fn(|number| {
-        let visitor = spawn(move || {
+    let callers: [ThreadId; CALLERS] = core::array::from_fn(|number| {
+        let caller = spawn(move || {
             loop {
                 ipc::receive(boss).expect("the test goes on");
                 LEFT[number].store(left(), Ordering::Relaxed);
                 ipc::send(boss, Message::new(0)).expect("the test waits");
             }
         });
-        place(visitor, 0)
+        place(caller, 0)
     });
     for round in 0..20 {
-        visitors.iter().for_each(|&visitor| ipc::send(visitor, Message::new(0)).expect("it waits"));
-        for visitor in visitors {
-            ipc::receive(visitor).expect("it has visited");
+        callers.iter().for_each(|&caller| ipc::send(caller, Message::new(0)).expect("it waits"));
+        for caller in callers {
+            ipc::receive(caller).expect("it has been there");
         }
         let after_its_end = LEFT.iter().filter(|left| left.load(Ordering::Relaxed) == 0).count();
-        assert!(after_its_end <= FEW, "round {round}: {after_its_end} visits after the end of a timeslice");
+        assert!(after_its_end <= FEW, "round {round}: {after_its_end} requests after the end of a timeslice");
     }
 }

@@ -16,15 +16,15 @@ use x2::{ErrorCode, Fpage, IpcErrorKind, IpcPhase, Rights, ThreadId, Time, Timeo
 
 tests! {
     CNF0001 [EXT 2.2] "an owned thread reaches its own space and its owner" reaches_owner;
-    CNF0002 [EXT 2.2] "sending anywhere else is like sending to nobody" sends_nowhere_else;
-    CNF0003 [EXT 2.2] "waiting for anybody else is like waiting for nobody" waits_for_nobody_else;
+    CNF0002 [EXT 2.2] "sending anywhere else is like sending to no thread" sends_nowhere_else;
+    CNF0003 [EXT 2.2] "waiting for any other thread is like waiting for none" waits_for_no_other;
     CNF0004 [EXT 3.3] "an opened space can be reached until it is closed" open_and_close;
     CNF0005 [EXT 2.3, 7.2c] "a send that waits when its space is confined fails when it is served" confined_while_waiting;
     CNF0006 [EXT 2.1, EXT 2.4] "pager and exception handler in the UTCB are not believed" handlers_are_copies;
     CNF0007 [EXT 2.6] "KernelInterface and the debugger's instruction are exceptions" no_kernel_conventions;
     CNF0008 [EXT 2.5] "an owned thread cannot exchange registers of others or set its pager" exchange_registers;
     CNF0009 [EXT 2.1, EXT 2.5] "the owner controls the thread by ExchangeRegisters" owner_exchanges_registers;
-    CNF0010 [EXT 2.5] "Schedule and ThreadSwitch do not reach others" schedule_reaches_nobody;
+    CNF0010 [EXT 2.5] "Schedule and ThreadSwitch do not reach others" schedule_reaches_no_other;
     CNF0011 [EXT 3.1] "a space cannot own itself, directly or through others" no_circles;
     CNF0012 [EXT 3.1] "only privileged spaces and the owner use SpaceOptions" privilege;
     CNF0013 [EXT 3.1, EXT 1.2b] "wrong options and values are errors" wrong_values;
@@ -37,9 +37,9 @@ tests! {
     CNF0021 [EXT 2.2] "an owned space reaches the spaces that it owns itself" reaches_owned;
     CNF0022 [EXT 2.2] "an interrupt is in reach of the owned thread that handles it, and of no other" own_interrupt;
     CNF0017 [EXT 3.3] "not more than eight spaces can be opened" openings_are_bounded;
-    CNF0023 [EXT 2.4] "a pager and a handler out of a thread's reach hear of its faults and exceptions, and answer" reports_reach_anybody;
+    CNF0023 [EXT 2.4] "a pager and a handler out of a thread's reach hear of its faults and exceptions, and answer" reports_leave_the_reach;
     CNF0026 [EXT 2.4, 12.3] "a confined pager gives pages to a program of a space that it owns" pager_of_owned;
-    CNF0025 [EXT 2.5] "ThreadSwitch gives nobody out of reach the processor" switch_reaches_nobody;
+    CNF0025 [EXT 2.5] "ThreadSwitch gives no thread out of reach the processor" switch_reaches_no_other;
     CNF0027 [EXT 2.9] "a program does not stop its threads, and does not resume those that the owner has stopped" stops_no_thread;
     CNF0028 [EXT 2.9] "a program ends its threads' own IPC, not what the kernel does in their names" ends_own_ipc;
     CNF0024 [EXT 2.4, 5.12] "a thread of an owned space is started by a pager out of its reach" started_from_afar;
@@ -63,7 +63,7 @@ fn attempt_in(space: &Space, attempt: impl FnOnce() -> u64 + 'static) -> u64 {
     ipc::receive(thread).expect("the thread tells").word(0)
 }
 
-fn nobody(phase: IpcPhase) -> u64 {
+fn no_partner(phase: IpcPhase) -> u64 {
     x2::IpcError::new(phase, IpcErrorKind::NonExistingPartner).raw()
 }
 
@@ -101,7 +101,7 @@ fn reaches_owned() {
     let attempt = move || outcome(ipc::send_timeout(thread, Message::new(0), Time::ZERO));
     let timeout = x2::IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout).raw();
     assert_eq!(attempt_in(&middle, attempt), timeout);
-    assert_eq!(attempt_in(&confined::space(), attempt), nobody(IpcPhase::Send));
+    assert_eq!(attempt_in(&confined::space(), attempt), no_partner(IpcPhase::Send));
 }
 
 fn sends_nowhere_else() {
@@ -110,17 +110,17 @@ fn sends_nowhere_else() {
     let zero = Time::ZERO;
     let send = move |to: ThreadId| move || outcome(ipc::send_timeout(to, Message::new(0), zero));
     for to in [other, kip().sigma0(), new_id()] {
-        assert_eq!(attempt_in(&space, send(to)), nobody(IpcPhase::Send), "{to:?}");
+        assert_eq!(attempt_in(&space, send(to)), no_partner(IpcPhase::Send), "{to:?}");
     }
     assert_eq!(state_of(other), ThreadState::Waiting);
 }
 
-fn waits_for_nobody_else() {
+fn waits_for_no_other() {
     let space = confined::space();
     let other = stranger();
     for from in [other, kip().sigma0(), ThreadId::interrupt(1)] {
         let wait = move || outcome(ipc::receive_timeout(from, Time::ZERO).map(drop));
-        assert_eq!(attempt_in(&space, wait), nobody(IpcPhase::Receive), "{from:?}");
+        assert_eq!(attempt_in(&space, wait), no_partner(IpcPhase::Receive), "{from:?}");
     }
 }
 
@@ -130,11 +130,11 @@ fn open_and_close() {
     extension::set_open(space.first, other, true).unwrap();
     let third = stranger();
     let elsewhere = move || outcome(ipc::send_timeout(third, Message::new(0), Time::ZERO));
-    assert_eq!(attempt_in(&space, elsewhere), nobody(IpcPhase::Send), "another one was opened");
+    assert_eq!(attempt_in(&space, elsewhere), no_partner(IpcPhase::Send), "another one was opened");
     assert_eq!(attempt_in(&space, move || outcome(ipc::send(other, Message::new(0)))), 0);
     extension::set_open(space.first, other, false).unwrap();
     let again = move || outcome(ipc::send_timeout(other, Message::new(0), Time::ZERO));
-    assert_eq!(attempt_in(&space, again), nobody(IpcPhase::Send));
+    assert_eq!(attempt_in(&space, again), no_partner(IpcPhase::Send));
 }
 
 fn confined_while_waiting() {
@@ -152,7 +152,7 @@ fn confined_while_waiting() {
     await_state(sender, ThreadState::PendingSend);
     extension::set_owner(space.first, kip().root()).unwrap();
     ipc::send(busy, Message::new(0)).unwrap();
-    assert_eq!(ipc::receive(sender).unwrap().word(0), nobody(IpcPhase::Send));
+    assert_eq!(ipc::receive(sender).unwrap().word(0), no_partner(IpcPhase::Send));
     assert_eq!(ipc::receive(busy).unwrap().tag.label(), 9);
 }
 
@@ -243,7 +243,7 @@ fn owner_exchanges_registers() {
     assert!(thread::resume(thread).unwrap().state.halted);
 }
 
-fn switch_reaches_nobody() {
+fn switch_reaches_no_other() {
     static RUNS: AtomicU64 = AtomicU64::new(0);
     RUNS.store(0, Ordering::Relaxed);
     let other = Space::new().spawn(|| {
@@ -317,7 +317,7 @@ fn ends_own_ipc() {
     assert_eq!(state_of(reports), ThreadState::Running);
 }
 
-fn schedule_reaches_nobody() {
+fn schedule_reaches_no_other() {
     let space = confined::space();
     let other = stranger();
     let schedule = move || {
@@ -407,9 +407,9 @@ fn no_interrupts() {
     for line in 0..kip().thread_info().system_base {
         let to = ThreadId::interrupt(line);
         let send = move || outcome(ipc::send_timeout(to, Message::new(0), Time::ZERO));
-        assert_eq!(attempt_in(&space, send), nobody(IpcPhase::Send));
+        assert_eq!(attempt_in(&space, send), no_partner(IpcPhase::Send));
         let receive = move || outcome(ipc::receive_timeout(to, Time::ZERO).map(drop));
-        assert_eq!(attempt_in(&space, receive), nobody(IpcPhase::Receive));
+        assert_eq!(attempt_in(&space, receive), no_partner(IpcPhase::Receive));
     }
 }
 
@@ -429,7 +429,7 @@ fn own_interrupt() {
     ipc::send(handler, Message::new(0)).unwrap();
     let nothing_to_acknowledge = x2::IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout).raw();
     assert_eq!(ipc::receive(handler).unwrap().word(0), nothing_to_acknowledge);
-    assert_eq!(of_another, nobody(IpcPhase::Send));
+    assert_eq!(of_another, no_partner(IpcPhase::Send));
     thread::disassociate_interrupt(line).unwrap();
 }
 
@@ -447,7 +447,7 @@ fn deleted_space_closes() {
     // A new space may be allocated in the memory of the deleted one. It is not open.
     let later = stranger();
     let send = move || outcome(ipc::send_timeout(later, Message::new(0), Time::ZERO));
-    assert_eq!(attempt_in(&space, send), nobody(IpcPhase::Send));
+    assert_eq!(attempt_in(&space, send), no_partner(IpcPhase::Send));
 }
 
 /// Bytes of kernel memory that a space uses, and its quota.
@@ -543,7 +543,7 @@ fn far_handler(faults: &'static AtomicU64, exceptions: &'static AtomicU64) -> Th
     handler
 }
 
-fn reports_reach_anybody() {
+fn reports_leave_the_reach() {
     static COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
     COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
     let handler = far_handler(&COUNTS[0], &COUNTS[1]);
@@ -559,7 +559,7 @@ fn reports_reach_anybody() {
     });
     extension::set_handlers(thread, Some(handler), Some(handler)).expect("the thread is owned");
     ipc::send(thread, Message::new(0)).expect("the thread waits");
-    assert_eq!(ipc::receive(thread).unwrap().word(0), nobody(IpcPhase::Send));
+    assert_eq!(ipc::receive(thread).unwrap().word(0), no_partner(IpcPhase::Send));
     assert!(COUNTS[0].load(Ordering::Relaxed) >= 1);
     assert_eq!(COUNTS[1].load(Ordering::Relaxed), 1);
 }

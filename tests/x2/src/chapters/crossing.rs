@@ -26,7 +26,7 @@ tests! {
 const ANSWER: u64 = 7;
 const OTHER: u64 = 9;
 
-fn nobody() -> u64 {
+fn no_partner() -> u64 {
     x2::IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner).raw()
 }
 
@@ -115,7 +115,7 @@ fn out_of_reach() {
         let outcome = ipc::send(stranger, Message::new(0)).err().map_or(0, |error| error.raw());
         ipc::send(me, Message::with_words(0, &[outcome])).expect("the owner is in reach");
     });
-    assert_eq!(ipc::receive(thread).expect("it tells").word(0), nobody());
+    assert_eq!(ipc::receive(thread).expect("it tells").word(0), no_partner());
     thread::delete(stranger).expect("it exists");
 }
 
@@ -132,7 +132,7 @@ fn no_answer_out_of_reach() {
     let stranger = Space::new().spawn(move || {
         let _ = ipc::call(server, Message::new(0));
     });
-    assert_eq!(ipc::receive(server).expect("it tells").word(0), nobody());
+    assert_eq!(ipc::receive(server).expect("it tells").word(0), no_partner());
     thread::delete(stranger).expect("it exists");
 }
 

@@ -2,14 +2,17 @@
 //! which they must look closer: one test for each of their checks (docs/src/ipc-fast-path.md).
 //! Every case has the result of the general path.
 
+mod local_ids;
+pub(super) mod registers;
+
 use crate::framework::arena;
 use crate::framework::confined;
 use crate::framework::fixture::{Space, await_state, spawn, state_of, with_version};
-use crate::framework::{failure, tests};
+use crate::framework::tests;
 use core::arch::asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
-use l4::{extension, kip, thread, utcb};
+use l4::{extension, thread, utcb};
 use x2::control::ThreadState;
 use x2::extension::{ACCEPT_NOTIFICATION, SystemCallMode};
 use x2::{
@@ -21,7 +24,7 @@ tests! {
     FST0002 [7.32] "a call with a map item" call_with_map_item;
     FST0003 [7.9] "a call with more words than the processor has registers for" long_call;
     FST0004 [1.11a] "a call with a receive timeout ends with it" call_with_timeout;
-    FST0005 [ABI 5] "the direction flag is clear after a call" direction_flag;
+    FST0005 [ABI 5] "the direction flag is clear after a call" registers::direction_flag;
     FST0006 [5.2] "a call to a waiting thread by a wrong version" wrong_version;
     FST0007 [7.3, ABI 19.2] "a call to a thread that waits for another" closed_receive;
     FST0008 [3.1, 3.27] "a ready thread of higher priority runs before the thread that is called" priority;
@@ -29,12 +32,12 @@ tests! {
     FST0010 [7.3] "an answer to one takes the message of another that was there before" waiting_sender;
     FST0011 [EXT 7.2a] "an answer takes a notification that was there before" waiting_notification;
     FST0012 [7.8] "a call ends when the thread that is called is deleted" callee_deleted;
-    FST0013 [EXT 9.2] "extended registers are each thread's own from call to call" extended_registers;
-    FST0014 [ABI 16] "the thread that is called does not find the caller's selectors" selectors;
-    FST0015 [EXT 9.2] "FS base and the UTCB's pointer are each thread's own from call to call" bases;
+    FST0013 [EXT 9.2] "extended registers are each thread's own from call to call" registers::extended_registers;
+    FST0014 [ABI 16] "the thread that is called does not find the caller's selectors" registers::selectors;
+    FST0015 [EXT 9.2] "FS base and the UTCB's pointer are each thread's own from call to call" registers::bases;
     FST0016 [EXT 2.2] "a confined thread's call to a waiting thread out of its reach" out_of_reach;
     FST0017 [EXT 2.7] "a thread that has lost its owner is called, and does not run" orphan;
-    FST0018 [ABI 5] "registers behind the message, and those that are no outputs, have nothing of the caller's" no_leaks;
+    FST0018 [ABI 5] "registers behind the message, and those that are no outputs, have nothing of the caller's" registers::no_leaks;
     FST0019 [EXT 5.5] "a wrong answer to a foreign system call, by a handler that waits for the next" wrong_answer;
     FST0020 [5.30] "a halted thread that waits is called, and does not run before it is resumed" halted;
     FST0021 [7.5] "a call to oneself" oneself;
@@ -42,10 +45,10 @@ tests! {
     FST0023 [7.2a] "an answer to one, and a wait for another that does not exist" waits_for_no_thread;
     FST0024 [3.1] "the thread that is called has its own priority, not the caller's" own_priority;
     FST0025 [5.30] "a thread that was halted before it waits is called, and does not run before it is resumed" halted_before;
-    FST0026 [7.19] "a call by a local id to a waiting thread" local_call;
-    FST0027 [7.3, 7.19] "a call by a local id to a thread that waits for another" local_closed_receive;
-    FST0028 [5.2, 7.19] "calls by local ids reach each the thread that has it" local_ids_apart;
-    FST0029 [7.8, 7.19] "a call by a local id ends when the thread that is called is deleted" local_callee_deleted;
+    FST0026 [7.19] "a call by a local id to a waiting thread" local_ids::call;
+    FST0027 [7.3, 7.19] "a call by a local id to a thread that waits for another" local_ids::closed_receive;
+    FST0028 [5.2, 7.19] "calls by local ids reach each the thread that has it" local_ids::apart;
+    FST0029 [7.8, 7.19] "a call by a local id ends when the thread that is called is deleted" local_ids::callee_deleted;
     FST0030 [7.4] "a timeout that a call has forestalled does not come later" forestalled_timeout;
 }
 
@@ -136,46 +139,16 @@ fn call_with_timeout() {
     assert_eq!(error, RECEIVE_TIMEOUT);
 }
 
-/// Calls `to` with one word. The instructions `before` are executed before the call, `after` after
-/// it. The stub's address is in R11.
-macro_rules! raw_call {
-    ($to:expr, $before:literal, $after:literal, $($operands:tt)*) => {
-        asm!(
-            "push rbp",
-            "push rbx",
-            $before,
-            "call r11",
-            $after,
-            "pop rbx",
-            "pop rbp",
-            inout("r11") kip().word(x2::kip::IPC) => _,
-            inout("rsi") $to.raw() => _, inout("rdi") utcb::pointer() => _, inout("rdx") $to.raw() => _,
-            inout("r8") 0u64 => _, inout("r9") 1u64 => _, inout("rax") 7u64 => _,
-            out("r10") _, out("r12") _, out("r13") _, out("r14") _, out("r15") _, out("rcx") _,
-            $($operands)*
-        )
-    };
-}
-
-fn direction_flag() {
-    static FLAGS: AtomicU64 = AtomicU64::new(0);
-    let server = server();
-    for _ in 0..3 {
-        FLAGS.store(u64::MAX, Ordering::Relaxed);
-        // SAFETY: an Ipc whose answer is ignored; the flag is clear again before anything else.
-        unsafe {
-            raw_call!(server, "std", "pushfq\n pop rcx\n cld\n mov [rip + {flags}], rcx", flags = sym FLAGS);
-        }
-        assert_eq!(FLAGS.load(Ordering::Relaxed) & 1 << 10, 0);
-    }
-}
-
 fn wrong_version() {
     let server = server();
     let wrong = with_version(server.number(), server.version() + 1);
     let error = ipc::call(wrong, Message::with_words(1, &[1])).expect_err("there is no such thread");
     assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner));
-    assert_eq!(ipc::call(server, Message::with_words(1, &[1])).unwrap().word(0), 2, "nobody was disturbed");
+    assert_eq!(
+        ipc::call(server, Message::with_words(1, &[1])).unwrap().word(0),
+        2,
+        "no thread was disturbed"
+    );
 }
 
 fn closed_receive() {
@@ -188,70 +161,6 @@ fn closed_receive() {
     let error = ipc::call_timeouts(closed, Message::with_words(1, &[1]), timeouts).expect_err("not for us");
     assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));
     assert_eq!(state_of(closed), ThreadState::Waiting);
-}
-
-fn local_call() {
-    let server = thread::local_id_of(server()).unwrap();
-    for word in 0..4 {
-        let answer = ipc::call(server, Message::with_words(1, &[word])).unwrap();
-        assert_eq!((answer.from, answer.word(0)), (server, word + 1));
-        assert_eq!(answer.word(1), utcb::my_local_id().raw());
-    }
-}
-
-fn local_closed_receive() {
-    let other = spawn(|| l4::start::halt());
-    let closed = spawn(move || {
-        let _ = ipc::receive(other);
-    });
-    await_waiting(closed);
-    let closed = thread::local_id_of(closed).unwrap();
-    let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
-    // The first call finds out whose local id that is, for the fast path of the second.
-    for _ in 0..2 {
-        let error = ipc::call_timeouts(closed, Message::with_words(1, &[1]), timeouts);
-        let error = error.expect_err("it does not wait for us");
-        assert_eq!(error, IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));
-        assert_eq!(state_of(closed), ThreadState::Waiting);
-    }
-}
-
-fn local_ids_apart() {
-    // More than a space remembers: some have the same place there.
-    let servers = [(); 9].map(|()| {
-        let server = spawn(|| {
-            let mut request = ipc::wait().unwrap();
-            loop {
-                let words = [utcb::my_local_id().raw()];
-                request =
-                    ipc::reply_wait(request.from, Message::with_words(2, &words)).expect("the caller waits");
-            }
-        });
-        await_waiting(server);
-        thread::local_id_of(server).unwrap()
-    });
-    for server in servers.iter().chain(&servers) {
-        let answer = ipc::call(*server, Message::new(1)).unwrap();
-        assert_eq!((answer.from.raw(), answer.word(0)), (server.raw(), server.raw()));
-    }
-}
-
-fn local_callee_deleted() {
-    let me = utcb::my_global_id();
-    let silent = spawn(|| {
-        let _ = ipc::wait();
-        l4::start::halt();
-    });
-    await_waiting(silent);
-    let local = thread::local_id_of(silent).unwrap();
-    let caller = spawn(move || {
-        let error = ipc::call(local, Message::with_words(1, &[1])).expect_err("it goes");
-        ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
-    });
-    await_state(caller, ThreadState::Waiting);
-    thread::delete(silent).unwrap();
-    let expected = IpcError::new(IpcPhase::Receive, IpcErrorKind::NonExistingPartner);
-    assert_eq!(ipc::receive(caller).unwrap().word(0), expected.raw());
 }
 
 fn priority() {
@@ -350,114 +259,6 @@ fn callee_deleted() {
     assert_eq!(ipc::receive(caller).unwrap().word(0), expected.raw());
 }
 
-/// Exchanges the value of an SSE register that nothing else here uses.
-fn exchange_sse(value: u64) -> u64 {
-    let old;
-    // SAFETY: the register is this test's own.
-    unsafe { asm!("movq {}, xmm9", "movq xmm9, {}", out(reg) old, in(reg) value) };
-    old
-}
-
-fn extended_registers() {
-    for space in [None, Some(Space::new())] {
-        let serve = |with: bool| {
-            move || {
-                let mut request = ipc::wait().unwrap();
-                let mut expected = 0;
-                loop {
-                    // One server has extended registers, the other has not.
-                    let seen = if with { exchange_sse(request.word(0) + 1) } else { expected };
-                    let good = u64::from(seen == expected);
-                    expected = request.word(0) + 1;
-                    request =
-                        ipc::reply_wait(request.from, Message::with_words(2, &[good])).expect("it waits");
-                }
-            }
-        };
-        for with in [true, false] {
-            let server = match &space {
-                None => spawn(serve(with)),
-                Some(space) => space.spawn(serve(with)),
-            };
-            await_waiting(server);
-            const FIRST: u64 = 0x1234;
-            exchange_sse(FIRST);
-            for round in 0..5 {
-                let answer = ipc::call(server, Message::with_words(1, &[round * 100])).unwrap().word(0);
-                assert_eq!(answer, 1, "the server's own register, round {round}");
-                let last = FIRST + round;
-                assert_eq!(exchange_sse(last + 1), last, "the caller's own register");
-            }
-        }
-    }
-}
-
-fn selectors() {
-    call_with_selectors(Time::NEVER);
-}
-
-/// A call with this receive timeout by a thread that has loaded selectors.
-pub(super) fn call_with_selectors(timeout: Time) {
-    const USER_DATA: u64 = 0x23;
-    let me = utcb::my_global_id();
-    let server = spawn(move || {
-        let mut request = ipc::wait().unwrap();
-        loop {
-            let (ds, es): (u64, u64);
-            // SAFETY: only reads.
-            unsafe { asm!("mov {}, ds", "mov {}, es", out(reg) ds, out(reg) es) };
-            request = ipc::reply_wait(request.from, Message::with_words(2, &[ds, es])).expect("it waits");
-        }
-    });
-    await_waiting(server);
-    let caller = spawn(move || {
-        // SAFETY: flat data segments, which long mode ignores.
-        unsafe { asm!("mov ds, {0:x}", "mov es, {0:x}", in(reg) USER_DATA) };
-        let timeouts = Timeouts::new(Time::NEVER, timeout);
-        let answer = ipc::call_timeouts(server, Message::with_words(1, &[1]), timeouts).unwrap();
-        let words = [answer.word(0), answer.word(1)];
-        ipc::send(me, Message::with_words(1, &words)).unwrap();
-    });
-    let told = ipc::receive(caller).unwrap();
-    assert_eq!([told.word(0), told.word(1)], [0, 0]);
-}
-
-fn bases() {
-    let present =
-        core::arch::x86_64::__cpuid(0).eax >= 7 && core::arch::x86_64::__cpuid_count(7, 0).ebx & 1 != 0;
-    if !present {
-        failure::skip("the processor lacks FSGSBASE");
-    }
-    let fs_base = || {
-        let base: u64;
-        // SAFETY: only reads.
-        unsafe { asm!("rdfsbase {}", out(reg) base) };
-        base
-    };
-    let pointer = || {
-        let pointer: u64;
-        // SAFETY: the word at GS base is the UTCB's pointer.
-        unsafe { asm!("mov {}, gs:[0]", out(reg) pointer) };
-        pointer
-    };
-    let server = spawn(move || {
-        let own = pointer();
-        let mut request = ipc::wait().unwrap();
-        loop {
-            let good = fs_base() == 0 && pointer() == own;
-            request =
-                ipc::reply_wait(request.from, Message::with_words(2, &[good.into()])).expect("it waits");
-        }
-    });
-    await_waiting(server);
-    for base in [0x1000, 0x2_0000] {
-        // SAFETY: nothing here uses FS.
-        unsafe { asm!("wrfsbase {}", in(reg) base) };
-        let answer = ipc::call(server, Message::with_words(1, &[1])).unwrap().word(0);
-        assert_eq!((answer, fs_base()), (1, base));
-    }
-}
-
 fn out_of_reach() {
     let me = utcb::my_global_id();
     let stranger = Space::new().spawn(serve);
@@ -499,84 +300,6 @@ pub(super) fn call_orphan(timeout: Time) {
     await_state(server, ThreadState::Inactive);
     ipc::sleep(Time::period(2000));
     assert_eq!(RUNS.load(Ordering::Relaxed), 1, "the caller waits for the answer");
-}
-
-/// What the receiver of [`no_leaks`] finds in its registers: MR2..MR7, then RDX, R8, RBP.
-static FOUND: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
-
-fn no_leaks() {
-    const PATTERN: u64 = 0x5ec2_e7ed_5ec2_e7ed;
-    // What the receiver itself has where that is no matter.
-    const OWN: u64 = 0x1234;
-    // The words of the message.
-    const SENT: u64 = 1;
-    let me = utcb::my_global_id();
-    let receiver = Space::new().spawn(move || {
-        // SAFETY: an open receive, after which the registers are stored and nothing else is done
-        // with them.
-        unsafe {
-            asm!(
-                "push rbp",
-                "push rbx",
-                "push r11",
-                "mov ebp, {own}",
-                "call r11",
-                "pop r11",
-                "lea r11, [rip + {found}]",
-                "mov [r11], rbx",
-                "mov [r11 + 8], r10",
-                "mov [r11 + 16], r12",
-                "mov [r11 + 24], r13",
-                "mov [r11 + 32], r14",
-                "mov [r11 + 40], r15",
-                "mov [r11 + 48], rdx",
-                "mov [r11 + 56], r8",
-                "mov [r11 + 64], rbp",
-                "pop rbx",
-                "pop rbp",
-                own = const OWN, found = sym FOUND,
-                inout("r11") kip().word(x2::kip::IPC) => _,
-                inout("rsi") 0u64 => _, inout("rdi") utcb::pointer() => _, inout("rdx") u64::MAX => _,
-                inout("r8") OWN << 32 => _, inout("r9") 0u64 => _, out("rax") _, out("r10") _, out("r12") _,
-                out("r13") _, out("r14") _, out("r15") _, out("rcx") _,
-            );
-        }
-        let mut words = [utcb::pointer(); 10];
-        words.iter_mut().zip(&FOUND).for_each(|(word, found)| *word = found.load(Ordering::Relaxed));
-        let _ = ipc::send(me, Message::with_words(2, &words));
-    });
-    await_waiting(receiver);
-    spawn(move || {
-        // SAFETY: a call with one word, and the pattern in all registers that are no part of it,
-        // and in the timeouts but for that of the receive phase. It is not answered.
-        unsafe {
-            asm!(
-                "mov rbx, rax",
-                "mov rbp, rax",
-                "mov r10, rax",
-                "mov r12, rax",
-                "mov r13, rax",
-                "mov r14, rax",
-                "mov r15, rax",
-                "call r11",
-                "ud2",
-                in("r11") kip().word(x2::kip::IPC), in("rsi") receiver.raw(), in("rdi") utcb::pointer(),
-                in("rdx") receiver.raw(), in("r8") PATTERN << 16, in("r9") SENT, in("rax") PATTERN,
-                options(noreturn),
-            );
-        }
-    });
-    let told = ipc::receive(receiver).expect("what it found");
-    for (index, name) in ["MR2", "MR3", "MR4", "MR5", "MR6", "MR7", "RDX", "R8", "RBP"].iter().enumerate() {
-        let value = told.word(index);
-        let is_own_utcb = value / x2::utcb::SIZE == told.word(9) / x2::utcb::SIZE;
-        // RBP may say what the tag does.
-        let is_count = *name == "RBP" && value == SENT;
-        assert!(
-            is_own_utcb || is_count || [0, u64::MAX, OWN, OWN << 32].contains(&value),
-            "{name} is {value:#x}, neither zero nor the receiver's own"
-        );
-    }
 }
 
 fn wrong_answer() {
@@ -634,11 +357,11 @@ fn waits_for_no_thread() {
             let _ = ipc::wait();
         }
     });
-    let nobody = with_version(server.number(), server.version() + 1);
+    let absent = with_version(server.number(), server.version() + 1);
     for _ in 0..2 {
         await_waiting(server);
         let tag = Message::with_words(1, &[1]).tag();
-        let error = ipc::ipc(server, nobody, Timeouts::NEVER, tag).expect_err("there is no such thread");
+        let error = ipc::ipc(server, absent, Timeouts::NEVER, tag).expect_err("there is no such thread");
         assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::NonExistingPartner));
     }
 }

@@ -5,7 +5,7 @@
 use super::fast_path::RECEIVE_TIMEOUT;
 use crate::framework::arena::{self, Page, read_at};
 use crate::framework::confined;
-use crate::framework::fixture::{Space, await_state, image_fault_answer, receive_as_pager, spawn};
+use crate::framework::fixture::{Space, await_state, image_fault_answer, receive_as_pager, spawn, state_of};
 use crate::framework::tests;
 use core::arch::{asm, naked_asm};
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -30,13 +30,13 @@ tests! {
     FRP0011 [12.3] "only its pager answers a page fault with a page" third_thread_gives_page;
     FRP0012 [7.3] "a page and a wait take the message of another that was there before" page_with_waiting_sender;
     FRP0013 [EXT 7.2a] "a page and a wait take a notification that was there before" page_with_notification;
-    FRP0014 [ABI 16] "who gets a page does not find the pager's selectors" page_with_selectors;
+    FRP0014 [ABI 16] "a thread that gets a page does not find the pager's selectors" page_with_selectors;
     FRP0015 [1.11a] "a page and a wait with a timeout end with it" page_with_timeout;
     FRP0016 [11.2, 11.5, ABI 19.13] "a handler in another space sees and sets every register" exception_registers;
     FRP0017 [11.5] "only its handler answers an exception" third_thread_answers_exception;
     FRP0018 [11.5] "an answer with too few registers halts the thread" short_answer;
     FRP0019 [11.5, ABI 19.13] "an answer with an instruction pointer that is none raises another exception" no_address;
-    FRP0020 [ABI 4] "who asks for the kernel interface page is answered though its handler waits" interface_page;
+    FRP0020 [ABI 4] "a thread that asks for the kernel interface page is answered though its handler waits" interface_page;
     FRP0021 [ABI 15.1] "the debugger answers a program that may ask it though its handler waits" debugger;
 }
 
@@ -453,23 +453,28 @@ fn third_thread_answers_exception() {
     assert_eq!(again.word(RIP - 1), registers[RIP - 1]);
 }
 
-extern "C" fn run_for_ever() {
-    loop {
-        core::hint::spin_loop();
-    }
-}
-
 fn short_answer() {
+    static EXCEPTIONS: AtomicU64 = AtomicU64::new(0);
+    EXCEPTIONS.store(0, Ordering::Relaxed);
     let handler = spawn(|| {
         let raised = ipc::wait().unwrap();
-        // One that is let go all the same runs for ever.
-        let mut registers = registers_of(&raised);
-        registers[RIP - 1] = run_for_ever as *const () as u64;
-        let _ = ipc::call(raised.from, Message::with_words(0, &registers[..REPLY_WORDS - 1]));
+        // The wait for the second exception makes the thread one that others have waited for: only
+        // the answer to such a thread takes the fast path.
+        let raised = ipc::call(raised.from, setting(registers_of(&raised))).unwrap();
+        EXCEPTIONS.store(2, Ordering::Relaxed);
+        let short = Message::with_words(0, &registers_of(&raised)[..REPLY_WORDS - 1]);
+        // A thread that goes on raises its exception once more.
+        if ipc::call(raised.from, short).is_ok() {
+            EXCEPTIONS.store(3, Ordering::Relaxed);
+        }
     });
     name(handler);
     let (_space, program) = program(Some(handler), || raise());
-    await_state(program, ThreadState::Inactive);
+    while state_of(program) != ThreadState::Inactive {
+        assert!(EXCEPTIONS.load(Ordering::Relaxed) < 3, "the thread goes on with too few registers");
+        thread::yield_now();
+    }
+    assert_eq!(EXCEPTIONS.load(Ordering::Relaxed), 2);
 }
 
 fn no_address() {

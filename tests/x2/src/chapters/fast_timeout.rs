@@ -28,7 +28,7 @@ fn waiting_sender() {
 }
 
 fn selectors() {
-    fast_path::call_with_selectors(LONG);
+    fast_path::registers::call_with_selectors(LONG);
 }
 
 fn orphan() {

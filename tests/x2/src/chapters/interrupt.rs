@@ -19,7 +19,7 @@ tests! {
     IRQ0004 [5.19] "association needs an interrupt id, a handler that exists and the interrupt as space" association_errors;
     IRQ0005 [3.13] "Schedule knows an interrupt only while it is associated" schedule;
     IRQ0006 [5.15] "deleting the handler ends the association" handler_deleted;
-    IRQ0007 [7.3] "a closed receive from an interrupt that nobody handles waits" closed_receive;
+    IRQ0007 [7.3] "a closed receive from an interrupt without handler waits" closed_receive;
     IRQ0008 [5.20] "an answer takes an interrupt that was there before" pending_at_answer;
     IRQ0009 [3.8, 5.20] "interrupts reach a handler that moves from processor to processor" moving_handler;
     IRQ0010 [5.20, EXT 7.2bc] "of what waits for a thread interrupts come first, then notifications, then messages" first_of_all;
@@ -84,8 +84,8 @@ fn acknowledge_errors() {
     let me = utcb::my_global_id();
     let timer = timer();
     let error = |result: ipc::Result<()>| result.expect_err("it is refused");
-    let nobody = IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner);
-    assert_eq!(error(ipc::send(timer, Message::new(0))), nobody, "not associated");
+    let no_partner = IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner);
+    assert_eq!(error(ipc::send(timer, Message::new(0))), no_partner, "not associated");
     first_interrupt();
     ipc::send(timer, Message::new(0)).unwrap();
     let other = spawn(move || {
@@ -93,7 +93,7 @@ fn acknowledge_errors() {
         ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
     });
     let result = ipc::receive(other).unwrap();
-    assert_eq!(result.word(0), nobody.raw());
+    assert_eq!(result.word(0), no_partner.raw());
     thread::associate_interrupt(timer, me).unwrap();
     let early = error(ipc::send(timer, Message::new(0)));
     assert_eq!(early, IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));

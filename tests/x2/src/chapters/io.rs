@@ -20,7 +20,7 @@ tests! {
     IOP0007 [7.41, ABI 9.2] "the receiver gets what was sent, accepted and held, and is told what" intersection;
     IOP0008 [7.41] "ports do not fit a memory window, nor memory a window of ports" windows;
     IOP0009 [7.41] "a space without ports gives none" nothing_to_give;
-    IOP0010 [8.10] "unmapping takes a port from everybody who has it from there" unmap_is_recursive;
+    IOP0010 [8.10] "unmapping takes a port from all spaces that have it from there" unmap_is_recursive;
     IOP0011 [8.10] "flushing takes it from the space itself too" flush;
     IOP0012 [8.9] "ports are removed whatever rights an fpage names, and have no status" rights_do_not_matter;
     IOP0013 [8.10, 7.39] "a granted port leaves its granter, and those above can take it back" grant;

@@ -11,8 +11,8 @@ use x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, ThreadId, Time, Timeouts}
 tests! {
     IPC0001 [7.9, 7.6] "all 63 words, label and sender arrive in the same space" words_in_one_space;
     IPC0002 [7.9, 7.6, 7.21] "all 63 words, label and sender arrive from another space" words_between_spaces;
-    IPC0003 [1.12] "a send with timeout zero to a thread that does not wait for it fails at once" send_zero_timeout;
-    IPC0004 [1.12] "a receive with timeout zero and no sender fails at once" receive_zero_timeout;
+    IPC0003 [1.12] "a send with timeout zero to a thread that does not wait for it fails without blocking" send_zero_timeout;
+    IPC0004 [1.12] "a receive with timeout zero and no sender fails without blocking" receive_zero_timeout;
     IPC0005 [7.2a, 5.1, 5.2, 5.22] "a send to an id of no thread fails" send_to_no_thread;
     IPC0006 [7.2a, 5.2, 5.22] "a closed receive from an id of no thread fails" receive_from_no_thread;
     IPC0007 [1.8a, 2.2b] "a send timeout does not end before its time" send_timeout;
@@ -25,7 +25,7 @@ tests! {
     IPC0014 [7.5] "receiving from oneself is sleeping" sleeping;
     IPC0015 [7.5] "sending to oneself fails" send_to_oneself;
     IPC0016 [7.4, 13.5] "a local id names a thread as destination and as source" local_ids;
-    IPC0017 [7.4] "a local id of another space names nobody" foreign_local_id;
+    IPC0017 [7.4] "a local id of another space names no thread" foreign_local_id;
     IPC0018 [7.2a] "a tag that announces more words than there are registers is refused" too_many_words;
     IPC0019 [7.1] "a failed send phase leaves out the receive phase" failed_send_has_no_receive;
     IPC0020 [7.1, 7.19] "Lipc has the results of Ipc" lipc;
@@ -35,7 +35,7 @@ tests! {
     IPC0024 [7.3, ABI 19.2] "a thread in a closed receive does not get a third thread's message" third_thread_waits;
     IPC0025 [1.12, 7.20] "a reply to a thread that does not wait is lost" lost_reply;
     IPC0026 [1.10] "only the timeout of a phase that takes place counts" timeout_of_other_phase;
-    IPC0027 [7.1] "a call reaches a partner that replies at once" immediate_reply;
+    IPC0027 [7.1] "a call reaches a partner that replies without blocking" immediate_reply;
     IPC0028 [1.2] "periods of length zero with any exponent do not wait" zero_periods;
     IPC0029 [7.18b] "flags other than P do not count on a send" flags_of_a_send;
     IPC0030 [7.2ab] "the first of several things that are wrong with a call is its error" order_of_checks;
@@ -93,9 +93,9 @@ fn words_between_spaces() {
 
 /// A thread that waits for another thread than the test's.
 fn busy_thread() -> ThreadId {
-    let nobody_sends = spawn(|| l4::start::halt());
+    let silent = spawn(|| l4::start::halt());
     let busy = spawn(move || {
-        let _ = ipc::receive(nobody_sends);
+        let _ = ipc::receive(silent);
     });
     await_state(busy, ThreadState::Waiting);
     busy
@@ -116,7 +116,7 @@ fn receive_zero_timeout() {
 }
 
 /// Ids that no thread can have.
-fn nobody() -> [ThreadId; 7] {
+fn no_threads() -> [ThreadId; 7] {
     let info = kip().thread_info();
     let me = utcb::my_global_id();
     [
@@ -131,7 +131,7 @@ fn nobody() -> [ThreadId; 7] {
 }
 
 fn send_to_no_thread() {
-    for to in nobody().into_iter().chain([ThreadId::ANY, ThreadId::ANY_LOCAL]) {
+    for to in no_threads().into_iter().chain([ThreadId::ANY, ThreadId::ANY_LOCAL]) {
         for timeout in [Time::ZERO, Time::NEVER] {
             let result = ipc::send_timeout(to, Message::new(1), timeout);
             assert_eq!(result, Err(error(IpcPhase::Send, IpcErrorKind::NonExistingPartner)), "{to:?}");
@@ -140,7 +140,7 @@ fn send_to_no_thread() {
 }
 
 fn receive_from_no_thread() {
-    for from in nobody() {
+    for from in no_threads() {
         for timeout in [Time::ZERO, Time::NEVER] {
             let result = ipc::receive_timeout(from, timeout);
             assert_eq!(result, Err(error(IpcPhase::Receive, IpcErrorKind::NonExistingPartner)), "{from:?}");

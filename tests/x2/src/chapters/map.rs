@@ -17,7 +17,7 @@ tests! {
     MAP0007 [7.26a] "several items in one message are all mapped" several_items;
     MAP0008 [7.39] "a granted page leaves its granter" grant_moves;
     MAP0009 [7.37] "mapping another page over a page replaces it" overmapping;
-    MAP0010 [7.32] "2 MiB of memory are mapped at once" large_pages;
+    MAP0010 [7.32] "2 MiB of memory are mapped by one item" large_pages;
     MAP0011 [7.32] "a page of a large mapping can be mapped on" page_of_large;
     MAP0012 [7.36] "what the sender does not have stays what it was" holes;
     MAP0013 [7.35] "an item within one space does nothing" within_one_space;

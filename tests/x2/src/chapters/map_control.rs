@@ -23,7 +23,7 @@ tests! {
     MCT0008 [EXT 4.4] "only the owner may" owner_only;
     MCT0009 [EXT 4.4] "items must be the caller's own memory, aligned, not too many" items_array;
     MCT0010 [EXT 4.5] "KIP, UTCB area and addresses beyond the user's are refused" forbidden_targets;
-    MCT0011 [EXT 4.6] "physical addresses are told to those who may see them" physical;
+    MCT0011 [EXT 4.6] "physical addresses are told to callers that may see them" physical;
     MCT0012 [EXT 4.1] "a page that the owner does not hold is left out" holes;
     MCT0013 [EXT 4.1] "the owner's Unmap reaches what it mapped so" unmap_reaches;
     MCT0014 [EXT 4.1] "a page mapped by a message is replaced, and large pages are used" large_pages;
@@ -201,7 +201,7 @@ fn owner_only() {
     let item = MapItem::new(MapOperation::Query, target(FAR, Rights::NONE), 1, 0);
     assert_eq!(one(&stranger, item), Err(Some(ErrorCode::NoPrivilege)));
     let result = extension::map_control(kip().sigma0(), &mut [item]);
-    assert_eq!(result, Err((0, Some(ErrorCode::NoPrivilege))), "nobody owns sigma0");
+    assert_eq!(result, Err((0, Some(ErrorCode::NoPrivilege))), "sigma0 has no owner");
     let result = extension::map_control(new_id(), &mut [item]);
     assert_eq!(result, Err((0, Some(ErrorCode::InvalidSpace))));
 }
@@ -259,8 +259,8 @@ fn in_registers() {
     assert_eq!(one(&nowhere), Ok(0), "a hole");
     let own = extension::map_control_one(utcb::my_global_id(), &item(MapOperation::Map, Rights::READ));
     assert_eq!(own, refused);
-    let nobody = extension::map_control_one(ThreadId::NIL, &item(MapOperation::Map, Rights::READ));
-    assert_eq!(nobody, Err(Some(ErrorCode::InvalidSpace)));
+    let of_no_space = extension::map_control_one(ThreadId::NIL, &item(MapOperation::Map, Rights::READ));
+    assert_eq!(of_no_space, Err(Some(ErrorCode::InvalidSpace)));
 }
 
 fn forbidden_targets() {

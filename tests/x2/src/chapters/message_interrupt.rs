@@ -18,7 +18,7 @@ tests! {
     MSI0001 [EXT 3.4, 10.4] "the last interrupts are message-signalled, each with a message of its own, and no other has one" messages;
     MSI0002 [EXT 3.4] "only a privileged space is told a message" privilege;
     MSI0003 [EXT 3.5, 5.20] "a device's message is a message from its interrupt, as often as it is acknowledged" delivery;
-    MSI0004 [EXT 3.5, 5.20] "what nobody receives yet stays pending" pending;
+    MSI0004 [EXT 3.5, 5.20] "an interrupt that is not received yet stays pending" pending;
     MSI0005 [EXT 3.5] "whatever comes before the acknowledgement comes after it, once" again;
     MSI0006 [EXT 3.5] "a message without a handler is lost, and does no harm" no_handler;
     MSI0007 [5.19, EXT 3.5] "a new handler gets what comes from then on, and nothing that was pending" new_handler;
@@ -226,7 +226,7 @@ fn handler_deleted() {
         thread::delete(handler).unwrap();
         device.raise();
         let read = thread::schedule(interrupt, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).map(drop);
-        assert_eq!(read, Err(Some(ErrorCode::InvalidThread)), "nobody handles it");
+        assert_eq!(read, Err(Some(ErrorCode::InvalidThread)), "it has no handler");
         // The processor to which the device's message goes has taken it when this thread has run
         // there: no time would do, where that processor has to wait for a busy host's.
         place(me, round % 4);
@@ -249,15 +249,15 @@ fn errors() {
     assert_eq!(control(wrong_version, wrong_version, me), Err(Some(ErrorCode::InvalidThread)));
     assert_eq!(control(interrupt, me, me), Err(Some(ErrorCode::InvalidSpace)));
     assert_eq!(control(interrupt, interrupt, new_id()), Err(Some(ErrorCode::InvalidThread)));
-    let nobody = Err(IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner));
+    let no_partner = Err(IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner));
     let nothing = Err(IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout));
-    assert_eq!(acknowledge(interrupt), nobody, "not associated");
+    assert_eq!(acknowledge(interrupt), no_partner, "not associated");
     control(interrupt, interrupt, me).unwrap();
     assert_eq!(acknowledge(interrupt), nothing, "nothing has come");
     device.raise();
     expect(interrupt);
     let other = spawn(move || {
-        let refused = acknowledge(interrupt) == nobody;
+        let refused = acknowledge(interrupt) == no_partner;
         ipc::send(me, Message::with_words(1, &[u64::from(refused)])).unwrap();
     });
     place(other, 1);
@@ -265,7 +265,7 @@ fn errors() {
     acknowledge(interrupt).unwrap();
     assert_eq!(acknowledge(interrupt), nothing, "already acknowledged");
     control(interrupt, interrupt, interrupt).unwrap();
-    assert_eq!(acknowledge(interrupt), nobody, "not associated any more");
+    assert_eq!(acknowledge(interrupt), no_partner, "not associated any more");
 }
 
 fn other_message() {

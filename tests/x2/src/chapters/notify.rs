@@ -15,11 +15,11 @@ tests! {
     NTF0003 [EXT 7.3a] "a closed receive leaves the bits where they are" closed_receive;
     NTF0004 [EXT 7.3a] "an open receive that does not accept them leaves them" not_accepted;
     NTF0005 [EXT 7.2d] "the word is empty after delivery" cleared;
-    NTF0006 [EXT 7.1] "a thread that does not exist, or is out of reach, is an error" nobody;
+    NTF0006 [EXT 7.1] "a thread that does not exist, or is out of reach, is an error" no_thread;
     NTF0007 [EXT 7.3a] "an aborted receive loses no bits" aborted;
     NTF0008 [EXT 7.3bc] "neither a new version nor another thread with the id has bits of the old one" new_version;
     NTF0009 [EXT 7.2c] "notifications come before senders" before_senders;
-    NTF0010 [EXT 7.1] "notifying no bits wakes nobody" no_bits;
+    NTF0010 [EXT 7.1] "notifying no bits wakes no thread" no_bits;
 }
 
 /// Lets this thread's open receives end with notifications.
@@ -94,7 +94,7 @@ fn cleared() {
     assert_eq!(receive_now(ThreadId::ANY).unwrap_err().kind, IpcErrorKind::Timeout);
 }
 
-fn nobody() {
+fn no_thread() {
     let refused = Err(Some(ErrorCode::InvalidThread));
     assert_eq!(extension::notify(new_id(), 1), refused);
     assert_eq!(extension::notify(ThreadId::NIL, 1), refused);

@@ -24,23 +24,23 @@ tests! {
     SMP0003 [7.9] "messages of all sizes arrive whole" sizes;
     SMP0004 [7.7a] "one server answers clients on all processors" many_clients;
     SMP0005 [1.6, 1.7] "timeouts of zero and of some time, in both phases" timeouts;
-    SMP0006 [7.32, 7.35, 12.2] "a page is mapped to another processor's thread, and its loss is seen there at once" unmap_is_seen;
+    SMP0006 [7.32, 7.35, 12.2] "a page is mapped to another processor's thread, and its loss is seen there without delay" unmap_is_seen;
     SMP0007 [7.29] "strings go from processor to processor" strings;
     SMP0008 [7.22] "a string arrives although both pagers are elsewhere" string_faults;
     SMP0009 [5.27, 5.32] "sends and receives are aborted again and again, and go on" aborts;
     SMP0010 [5.15] "a server is deleted while clients send to it: each of them learns of it" delete_against_deliver;
     SMP0011 [3.8] "threads that talk are moved about, and talk on" migrate_storm;
-    SMP0012 [3.8, 7.7a] "a receiver moves, and those who wait to send to it find it" queue_moves;
+    SMP0012 [3.8, 7.7a] "a receiver moves, and threads that wait to send to it find it" queue_moves;
     SMP0013 [EXT 7.1] "notifications reach other processors" notifications;
     SMP0014 [3.4] "each processor has timeslices and a clock of its own" timeslices;
     SMP0015 [7.14, 7.16] "a forwarded request is answered by the third thread, wherever the three are" forwarding;
     SMP0016 [5.12, 5.15] "threads come and go on all processors" creation;
     SMP0017 [5.30] "a running thread is halted and resumed from another processor" halting;
     SMP0018 [EXT 6.1] "registers that another processor still holds are read and written" held_elsewhere;
-    SMP0019 [7.32, 12.2] "a space that a call has entered sees at once what it loses" unmap_after_call;
-    SMP0020 [8.6] "use of pages is read and reset by two processors at once" two_read_use;
+    SMP0019 [7.32, 12.2] "a space that a call has entered sees without delay what it loses" unmap_after_call;
+    SMP0020 [8.6] "use of pages is read and reset by two processors in parallel" two_read_use;
     SMP0021 [7.29, 8.2d] "memory that is taken from the sender of a string while it is read is not given away before that ends" string_of_lost_page;
-    SMP0022 [1.6] "a timeout ends on a processor to which others come again and again" timeout_beside_visitors;
+    SMP0022 [1.6] "a timeout ends on a processor to which other threads come again and again" timeout_among_requests;
     SMP0023 [EXT 6.3] "a thread that runs on another processor is recalled, and goes on" recall_elsewhere;
     SMP0025 [5.15, 5.23a] "a thread is looked up by its local id while another processor deletes it: it is there or not" lookups_of_the_deleted;
     SMP0027 [2.2a] "the clock does not go back from one processor to another" one_clock;
@@ -548,11 +548,11 @@ fn timeslices() {
     spinners.iter().for_each(|spinner| thread::delete(*spinner).unwrap());
 }
 
-fn timeout_beside_visitors() {
-    const VISITS: usize = 100_000;
+fn timeout_among_requests() {
+    const REQUESTS: usize = 100_000;
     static ENDED: AtomicU64 = AtomicU64::new(0);
     place(utcb::my_global_id(), 0);
-    let visited = place(spawn(serve), 1);
+    let server = place(spawn(serve), 1);
     let boss = utcb::my_global_id();
     let sleeper = spawn(move || {
         ipc::send(boss, Message::new(0)).expect("the test waits");
@@ -563,10 +563,10 @@ fn timeout_beside_visitors() {
     ipc::receive(sleeper).expect("it is about to sleep");
     // A thread that asks about another with Schedule goes to that one's processor.
     let has_ended = || {
-        thread::schedule(visited, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).expect("it lives");
+        thread::schedule(server, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).expect("it lives");
         ENDED.load(Ordering::Relaxed) != 0
     };
-    assert!((0..VISITS).any(|_| has_ended()), "{VISITS} visits, and the timeout has not ended");
+    assert!((0..REQUESTS).any(|_| has_ended()), "{REQUESTS} requests, and the timeout has not ended");
 }
 
 fn forwarding() {

@@ -9,12 +9,12 @@ use x2::{IpcErrorKind, ThreadId, Time};
 
 tests! {
     PRP0001 [7.14, 7.15] "a thread sends in the name of another of its space" own_space;
-    PRP0002 [7.14] "within a space a thread sends in anybody's name" receivers_space;
+    PRP0002 [7.14] "within a space a thread sends in any other's name" receivers_space;
     PRP0003 [7.14] "without the right the message is the sender's own, and not marked" no_right;
     PRP0004 [7.15] "a receiver that waits for the originator gets the message" receiver_waits_for_originator;
     PRP0005 [7.15, 7.17] "a receiver that waits for the sender does not get what is another's" receiver_waits_for_sender;
     PRP0006 [7.16] "an originator that waits for the sender is answered by the receiver" originator_is_turned;
-    PRP0007 [7.16] "a failed send turns nobody, and the error is the sender's" failed_send;
+    PRP0007 [7.16] "a failed send turns no receiver, and the error is the sender's" failed_send;
     PRP0008 [7.14] "a message whose originator is deleted while it waits becomes the sender's own" originator_deleted;
     PRP0009 [7.3, 7.15] "a receiver of local messages gets a foreign thread's message in a local thread's name" any_local;
     PRP0010 [7.15, 7.6] "ActualSender is written for propagated messages only" actual_sender;

@@ -13,7 +13,7 @@ tests! {
     QUO0002 [EXT 3.6, EXT 3.1] "what a space uses moves with it to a new owner, or the change is refused" moves;
     QUO0003 [EXT 3.2, EXT 3.6] "a space that shared gets a quota of its own out of its owner's, and shares again" own_quota;
     QUO0004 [EXT 3.6] "the quota of the owner's owner limits, too" through_owners;
-    QUO0005 [EXT 3.6] "an orphan counts at nobody, and at its new owner" orphan;
+    QUO0005 [EXT 3.6] "an orphan counts at no owner, and at its new one" orphan;
     QUO0006 [EXT 3.6] "a space that a privileged one owns is not limited" privileged_owner;
     QUO0007 [EXT 3.2] "a quota has 47 bits, and an owner deals out no more than can be counted" most;
 }

@@ -15,14 +15,14 @@ tests! {
     RTR0002 [6.8] "what stays in the space, or goes to the redirector's, is not redirected" not_redirected;
     RTR0003 [6.12] "the redirector answers itself" answers_itself;
     RTR0004 [6.13, 7.14, 7.16] "the redirector passes a message on in the sender's name, and the answer comes back" passes_on;
-    RTR0005 [6.10] "a destination that does not exist is an error before the redirector hears of it" nobody;
+    RTR0005 [6.10] "a destination that does not exist is an error before the redirector hears of it" no_destination;
     RTR0006 [6.14] "while the redirector does not receive the sender waits, times out and can be aborted" waits;
     RTR0007 [6.15] "without its redirector a space waits for another, or for none" redirector_goes;
     RTR0008 [6.2b, 6.16] "a change of redirector counts for those that wait, and so does the end of the destination" changes;
     RTR0009 [6.7] "which arguments set, remove and leave the redirector" arguments;
     RTR0010 [6.9] "page faults are redirected too, and the redirector can answer them" page_fault;
     RTR0011 [6.17] "a message passes a chain of redirectors, and arrives in its sender's name" chain;
-    RTR0012 [6.17, 6.19] "threads that would wait for each other time out, and circles harm nobody" circles;
+    RTR0012 [6.17, 6.19] "threads that would wait for each other time out, and circles harm no thread" circles;
     RTR0013 [6.18] "answers are redirected too" answers;
     RTR0014 [6.8, EXT 2.2] "the redirector decides before confinement" confined_space;
     RTR0015 [EXT 7.1] "a redirected thread notifies only whom its messages reach" notify;
@@ -166,7 +166,7 @@ fn passes_on() {
     assert_eq!(told(from), [0, 41, from.raw(), 1, me, to.raw()], "P, not R, and who passed it on");
 }
 
-fn nobody() {
+fn no_destination() {
     let space = space_redirected_here();
     let from = caller(&space, new_id());
     assert_eq!(told(from)[0], error(IpcErrorKind::NonExistingPartner));
@@ -275,8 +275,8 @@ fn arguments() {
         control(unchanged).expect("no change");
         assert!(is_redirected(), "{unchanged:?}");
     }
-    let nobody = new_id();
-    let results = [nobody, ThreadId::local(utcb::pointer() + 0x40)].map(control);
+    let absent = new_id();
+    let results = [absent, ThreadId::local(utcb::pointer() + 0x40)].map(control);
     assert_eq!(results, [Err(Some(ErrorCode::InvalidThread)); 2]);
     assert!(is_redirected());
     control(ThreadId::ANY).unwrap();

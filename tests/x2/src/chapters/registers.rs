@@ -15,7 +15,7 @@ tests! {
     REG0001 [EXT 9.2] "x87 and SSE registers are each thread's own" extended_state;
     REG0002 [ABI 7, EXT 9.2] "GS base always leads to the thread's own UTCB pointer" gs_base;
     REG0004 [EXT 9.2, ABI 16] "FS base, which a program sets, stays with its thread" fs_base;
-    REG0005 [EXT 9.2] "a thread that sets another GS base harms nobody else" other_gs_base;
+    REG0005 [EXT 9.2] "a thread that sets another GS base harms no other thread" other_gs_base;
     REG0003 [5.18, 13.1] "a thread moves to another space and takes its words along" moves;
     REG0006 [EXT 1.2c] "calls of the extensions leave every register as it was that is no result" extension_calls;
 }

@@ -11,13 +11,13 @@ use x2::{ErrorCode, IpcErrorKind, ThreadId, Time};
 
 tests! {
     SCH0001 [3.12a] "Schedule tells the state of a thread" states;
-    SCH0002 [3.13] "Schedule on what is no thread" nobody;
+    SCH0002 [3.13] "Schedule on what is no thread" of_no_thread;
     SCH0003 [3.5c] "only the scheduler's space may call Schedule" foreign_caller;
     SCH0004 [1.9b, 3.3b, 3.10, 3.11, 3.14, 3.18c] "parameters out of range are error 5 and change nothing" invalid_parameters;
     SCH0005 [3.1, 3.27] "a thread of higher priority runs as soon as it can" higher_priority_first;
     SCH0006 [3.17a] "a thread that comes before the own by a new priority, its own or this one's, runs" changed_priorities;
     SCH0007 [3.25] "ThreadSwitch reaches a thread of lower priority" switch_to_lower;
-    SCH0008 [3.25] "ThreadSwitch to what cannot run is no error" switch_to_nobody;
+    SCH0008 [3.25] "ThreadSwitch to what cannot run is no error" switch_to_halted;
     SCH0009 [3.1] "threads of equal priority share the processor" round_robin;
     SCH0010 [3.15] "the time word tells a timeslice and an infinite quantum" time_word;
     SCH0011 [5.19, 5.20, 3.13] "interrupts are associated, once delivered, and refused when they cannot be" interrupt_threads;
@@ -26,7 +26,7 @@ tests! {
     SCH0014 [3.16] "a new timeslice and a new quantum replace what was left" new_times;
     SCH0015 [3.24] "giving up the processor lets the others of the same priority run" yielding;
     SCH0016 [3.5ab, 3.9] "a priority above the caller's own is error 5, also a sensitive one, but for the privileged" priority_above_own;
-    SCH0017 [3.4] "who is preempted keeps the rest of the timeslice, and comes first among its equals" preempted_goes_on;
+    SCH0017 [3.4] "a preempted thread keeps the rest of the timeslice, and comes first among its equals" preempted_goes_on;
     SCH0018 [3.26] "ThreadSwitch to oneself gives nothing up" switch_to_oneself;
     SCH0019 [13.5] "local ids of threads of the own space go wherever an id is taken, but to name a space or a thread to control" local_ids;
     SCH0020 [3.2a] "a new thread has priority 100, a timeslice of 10 ms and no total quantum" new_thread;
@@ -49,7 +49,7 @@ fn schedule_nothing(id: ThreadId) -> thread::Result<ThreadState> {
     thread::schedule(id, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).map(|(state, _)| state)
 }
 
-fn nobody() {
+fn of_no_thread() {
     assert_eq!(schedule_nothing(new_id()), Ok(ThreadState::Dead));
     let info = kip().thread_info();
     for id in [ThreadId::NIL, ThreadId::interrupt(info.system_base), ThreadId::interrupt(5)] {
@@ -152,7 +152,7 @@ fn switch_to_lower() {
     }
 }
 
-fn switch_to_nobody() {
+fn switch_to_halted() {
     let waiting = spawn(|| l4::start::halt());
     await_state(waiting, ThreadState::Waiting);
     for id in

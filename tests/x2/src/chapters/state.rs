@@ -11,7 +11,7 @@ use l4::{kip, thread, utcb};
 tests! {
     STA0001 [EXT 9.2, ABI 16] "SSE registers keep their values while other threads use theirs" sse_registers;
     STA0002 [EXT 9.2] "a thread begins with clean SSE registers and control word" initial_sse_state;
-    STA0003 [ABI 19.5, 13.2] "a thread that overwrites its word at gs:0 harms nobody else" gs_word;
+    STA0003 [ABI 19.5, 13.2] "a thread that overwrites its word at gs:0 harms no other thread" gs_word;
     STA0004 [ABI 19.13, ABI 5] "direction and alignment-check flags do not reach the kernel" user_flags;
     STA0005 [ABI 16] "what a thread loads into segment registers is not seen by another" selectors;
     STA0006 [ABI 19.13] "the kernel serves an exception with neither flag set that lifts its protection" kernel_flags;

@@ -237,7 +237,7 @@ fn both_fault() {
     let pager = pager(64);
     let me = utcb::my_global_id();
     let receiving = Space::new().spawn_paged_by(pager, move || {
-        let from = ipc::receive(me).expect("who sends").word(0);
+        let from = ipc::receive(me).expect("the sender's id").word(0);
         accept(&simple_words(to.0 + START, LENGTH));
         let result = ipc::receive(ThreadId::from_raw(from));
         ipc::send(me, Message::with_words(result.is_ok().into(), &[])).unwrap();
@@ -312,8 +312,8 @@ fn finite_timeouts() {
     }
 }
 
-/// A transfer whose timeout is `wait` microseconds, a point in time or a period, and whose third fault
-/// the pager does not answer. Returns whether it ended at that fault, and not before.
+/// A transfer whose timeout is `wait` microseconds, a point in time or a period, and whose third
+/// fault the pager does not answer. Returns whether it ended at that fault, and not before.
 fn end_by_timeout(from: Area, to: Area, wait: u64, point: bool) -> bool {
     let silent = pager(2);
     let before = thread::system_clock();
@@ -355,7 +355,7 @@ fn whose_timeout() {
             Message::new(4).typed_words(&simple_words(from.0, 100))
         });
         utcb::set_xfer_timeouts(Timeouts::new(Time::ZERO, receives));
-        let error = receive(far, &simple_words(to.0, 100)).expect_err("nobody answers");
+        let error = receive(far, &simple_words(to.0, 100)).expect_err("no thread answers");
         assert_eq!(error.raw(), receive_error(expected, 0), "{sends:?} {receives:?}");
         let other = if expected == own { partners } else { own };
         assert_eq!(senders_error(far), send_error(other, 0).unwrap().raw());
@@ -377,7 +377,7 @@ fn abort() {
     for abort_receiver in [false, true] {
         let silent = pager(1);
         let partner = spawn(move || {
-            let from = ipc::receive(me).expect("who sends").word(0);
+            let from = ipc::receive(me).expect("the sender's id").word(0);
             accept(&simple_words(to.0, LENGTH));
             let error = ipc::receive(ThreadId::from_raw(from)).map_or_else(|error| error.raw(), |_| 0);
             ipc::send(me, Message::with_words(1, &[error])).unwrap();
@@ -409,7 +409,7 @@ fn states() {
         let silent = pager(0);
         let far = Space::new();
         let receive = move || {
-            let sender = ipc::receive(me).expect("who sends").word(0);
+            let sender = ipc::receive(me).expect("the sender's id").word(0);
             accept(&simple_words(to.0, LENGTH));
             let _ = ipc::receive(ThreadId::from_raw(sender));
         };
@@ -450,7 +450,7 @@ fn partner_goes() {
         let silent = pager(1);
         let (error_of_far, error_of_near) = (&GOT[0], &GOT[1]);
         let partner = spawn(move || {
-            let from = ipc::receive(me).expect("who sends").word(0);
+            let from = ipc::receive(me).expect("the sender's id").word(0);
             accept(&simple_words(to.0, LENGTH));
             let error = ipc::receive(ThreadId::from_raw(from)).map_or_else(|error| error.raw(), |_| 0);
             error_of_near.store(error, Ordering::Relaxed);

@@ -36,13 +36,13 @@ tests! {
     THR0020 [5.24, 5.25, 5.26] "ExchangeRegisters reads and writes SP, IP, flags, handle and pager" reads_and_writes;
     THR0021 [5.33] "flags other than the arithmetic ones cannot be set" flags_are_masked;
     THR0022 [5.16] "deleting the last thread deletes the space" last_thread;
-    THR0023 [5.2] "an inactive thread exists but is nobody's partner yet" inactive_thread;
+    THR0023 [5.2] "an inactive thread exists but is no thread's partner yet" inactive_thread;
     THR0024 [5.3, ABI 19.7] "many threads come and go" many_threads;
     THR0025 [5.8] "the pager of a new thread need not exist" absent_pager;
     THR0026 [5.10] "the UTCB of an active thread stays where it is" location_stays;
     THR0027 [5.12] "a new thread waits for its pager's message, and for the right one" start_message;
     THR0028 [5.29] "a new instruction pointer counts when the IPC is over" pointer_after_ipc;
-    THR0029 [5.32] "one call reads, aborts, writes and halts, in this order" all_at_once;
+    THR0029 [5.32] "one call reads, aborts, writes and halts, in this order" all_in_one_call;
     THR0030 [5.13] "a thread that is started by ExchangeRegisters finds nothing in its message registers" clean_messages;
     THR0031 [5.4abc] "of several errors the first is reported, and none changes anything" first_error;
     THR0032 [5.14c] "a handler, a redirector and a scheduler are none any more under another version" roles_end;
@@ -66,7 +66,7 @@ fn id_conversion() {
 const INVALID_THREAD: Option<ErrorCode> = Some(ErrorCode::InvalidThread);
 
 fn exchange_no_thread() {
-    let nobody = [
+    let no_threads = [
         ThreadId::NIL,
         ThreadId::ANY,
         ThreadId::ANY_LOCAL,
@@ -77,7 +77,7 @@ fn exchange_no_thread() {
         ThreadId::local(utcb::pointer() + 0x40),
         ThreadId::local(root_utcb_area() + 200 * 1024 + 512),
     ];
-    for id in nobody {
+    for id in no_threads {
         assert_eq!(thread::inspect(id).unwrap_err(), INVALID_THREAD, "{id:?}");
     }
 }
@@ -183,7 +183,7 @@ fn reuse_of_numbers() {
 fn waiting_for(partner: ThreadId) -> ThreadId {
     let me = utcb::my_global_id();
     let thread = spawn(move || {
-        let error = ipc::receive(partner).expect_err("nobody sends");
+        let error = ipc::receive(partner).expect_err("no thread sends");
         ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
     });
     await_state(thread, ThreadState::Waiting);
@@ -194,7 +194,7 @@ fn waiting_for(partner: ThreadId) -> ThreadId {
 fn sending_to(partner: ThreadId) -> ThreadId {
     let me = utcb::my_global_id();
     let thread = spawn(move || {
-        let error = ipc::call(partner, Message::new(5)).expect_err("nobody receives");
+        let error = ipc::call(partner, Message::new(5)).expect_err("no thread receives");
         ipc::send(me, Message::with_words(1, &[error.raw()])).unwrap();
     });
     await_state(thread, ThreadState::PendingSend);
@@ -609,7 +609,7 @@ fn pointer_after_ipc() {
     assert_eq!((fault.word(0), fault.word(1)), (0x1000, 0x1000));
 }
 
-fn all_at_once() {
+fn all_in_one_call() {
     let me = utcb::my_global_id();
     let other = spawn(move || {
         let _ = ipc::receive(me);

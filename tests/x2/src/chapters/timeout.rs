@@ -123,10 +123,10 @@ fn late() {
 }
 
 fn upper_bits() {
-    let nobody = new_id();
+    let absent = new_id();
     let timeouts = Timeouts::from_raw(Timeouts::ZERO.raw() | 0xabcd_ef01 << 32);
     let result = ipc::ipc(ThreadId::NIL, ThreadId::ANY, timeouts, MessageTag::EMPTY);
     assert_eq!(result, Err(RECEIVE));
-    let result = ipc::ipc(nobody, ThreadId::NIL, timeouts, MessageTag::EMPTY);
+    let result = ipc::ipc(absent, ThreadId::NIL, timeouts, MessageTag::EMPTY);
     assert_eq!(result.unwrap_err().kind, IpcErrorKind::NonExistingPartner);
 }

@@ -10,7 +10,7 @@ use x2::protocol::page_fault_tag;
 use x2::{Fpage, MapItem, Rights, ThreadId};
 
 tests! {
-    UNM0001 [8.2d, 8.3] "unmap takes a page from those who got it and leaves it here" unmap_takes_from_children;
+    UNM0001 [8.2d, 8.3] "unmap takes a page from the spaces that got it and leaves it here" unmap_takes_from_children;
     UNM0002 [8.3] "unmap of the write right leaves the page readable" revoke_write;
     UNM0003 [8.3] "unmap reaches the mappings of mappings" unmap_is_recursive;
     UNM0004 [8.2d] "flush takes the page from this space too" flush_takes_own;
@@ -23,7 +23,7 @@ tests! {
     UNM0011 [8.3] "a page of which a child lost the last right faults there" fault_after_unmap;
     UNM0012 [7.40] "a deep chain of mappings is revoked from its root" deep_chain;
     UNM0013 [7.40] "a page mapped to many spaces is revoked in all" wide_fan_out;
-    UNM0014 [7.34, 8.2d] "who has flushed the right to write from its own page gets it again by a fault" own_right_again;
+    UNM0014 [7.34, 8.2d] "a space that has flushed the right to write from its own page gets it again by a fault" own_right_again;
     UNM0015 [8.2b] "a thread without privileges takes back what it has mapped" without_privileges;
 }
 

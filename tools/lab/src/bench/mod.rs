@@ -14,7 +14,7 @@
 //! | `guests` | programs of Linux, under the Unix server and under Linux |
 //! | `speedup` | what several processors are good for |
 //! | `overhead` | what they cost one |
-//! | `person` | a person's work at the shell, here and under Linux |
+//! | `session` | an interactive session at the shell, here and under Linux |
 //! | `compare` | two reports side by side |
 //! | `published` | the committed results, their tables in the book, and that they are still true |
 
@@ -25,13 +25,13 @@ mod guests;
 mod model;
 mod overhead;
 mod parts;
-mod person;
 mod profile;
 mod published;
 mod references;
 mod regions;
 mod report;
 mod series;
+mod session;
 mod speedup;
 
 use self::report::Report;
@@ -46,10 +46,10 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use self::person::{column, person};
 pub use self::published::{Verified, check_budgets, check_tables, verify};
 pub use self::series::Measurement;
 pub(crate) use self::series::Point;
+pub use self::session::{column, session};
 
 /// Options of `./mac bench`.
 #[derive(clap::Args)]

@@ -39,7 +39,7 @@ fn part(place: &Place) -> String {
         },
         "?" => "kernel: entry, exit and fast path".into(),
         "unix" => match crate_name {
-            "machine" | "l4" | "x2" => "server: machine layer (messages, events, threads)".into(),
+            "mach_l4" | "l4" | "x2" => "server: machine layer (messages, events, threads)".into(),
             "mach" => "server: Mach library (memory, tasks)".into(),
             "memcpy" | "memset" | "memmove" | "memcmp" | "compiler_builtins" => {
                 "server: copying and clearing".into()
@@ -193,7 +193,7 @@ mod tests {
             ("kernel", "kernel::dispatch::dispatch", "kernel: the rest"),
             (
                 "unix",
-                "<machine::Worker as core::ops::Drop>::drop",
+                "<mach_l4::Worker as core::ops::Drop>::drop",
                 "server: machine layer (messages, events, threads)",
             ),
             ("unix", "unix_server::calls::read", "server: Unix"),

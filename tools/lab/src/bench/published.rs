@@ -2,13 +2,13 @@
 //! and the test that they are still true.
 //!
 //! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`,
-//! `parts`, `growth`, `stretches`, `person`, `speedup`, `overhead`, `fits`) and `<!-- end -->`;
+//! `parts`, `growth`, `stretches`, `session`, `speedup`, `overhead`, `fits`) and `<!-- end -->`;
 //! between `<!-- results: all papers -->` and that what comes from all results; between `<!--
 //! results: all summary -->` and that, in the README, a few rows of the other tables.
 
 use super::references::{self, References};
 use super::report::{self, Report};
-use super::{budget, compare, empty_report, guests, measure, overhead, parts, person, regions, speedup};
+use super::{budget, compare, empty_report, guests, measure, overhead, parts, regions, session, speedup};
 use anyhow::{Context, Result, bail};
 use mac_build::{build, tree};
 use mac_machine::suites;
@@ -114,12 +114,12 @@ fn table(report: &Report, what: &str, references: &References) -> Result<String>
         "parts" => Ok(parts::table(report)),
         "growth" => Ok(report::growth_table(report)),
         "stretches" => Ok(report::stretches_table(report)),
-        "person" => Ok(person::table(report)),
+        "session" => Ok(session::table(report)),
         "speedup" => Ok(speedup::table(report)),
         "fits" => Ok(report::fits_table(report, references)),
         "overhead" => Ok(overhead::table(&read(SEVERAL)?, report, references)),
         _ => bail!(
-            "there is no table of {what}: operations, regions, calls, parts, growth, stretches, person, speedup, overhead or fits"
+            "there is no table of {what}: operations, regions, calls, parts, growth, stretches, session, speedup, overhead or fits"
         ),
     }
 }
@@ -173,7 +173,7 @@ const SUMMARY: [Summary; 6] = [
     },
     Summary {
         words: "key press to echo, in bash",
-        row: ("shell", "person", "key press to echo, bash on a pseudoterminal"),
+        row: ("shell", "session", "key press to echo, bash on a pseudoterminal"),
         columns: (3, 4),
         other: LINUX,
     },

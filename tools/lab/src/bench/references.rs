@@ -71,6 +71,8 @@ pub(crate) struct Chart {
     /// The unit of the values.
     #[serde(default = "instructions")]
     pub(crate) counter: String,
+    #[serde(default)]
+    pub(crate) axes: crate::chart::Axes,
     pub tests: Vec<String>,
 }
 

@@ -381,7 +381,7 @@ pub(crate) fn html(report: &Report, references: &References) -> Result<String> {
                 page,
                 "<h2>{}</h2>\n{}",
                 escape(&chart.title),
-                chart::lines(&lines, &chart.across, &chart.counter)?
+                chart::lines(&lines, chart.axes, &chart.across, &chart.counter)?
             );
         }
     }

@@ -7,9 +7,9 @@
 //! a single processor that does all the work.
 
 use super::guests::{self, parse};
-use super::person::column;
 use super::regions::{self, Region};
 use super::report::number;
+use super::session::column;
 use super::{Report, empty_report, plugin};
 use anyhow::{Context, Result, anyhow};
 use mac_build::tree;

@@ -104,6 +104,8 @@ impl Trials {
         let results = copy.results("kernel");
         let mut cargo = FlagSet::kernel().cargo_into(&self.toolchain, "build", &results);
         cargo.args(["--profile", PROFILE, "--package", "macadamia-kernel"]).current_dir(copy.root());
+        // One build after another in the same place, each with a patch of a few lines.
+        cargo.env("CARGO_INCREMENTAL", "1");
         // The kernel's own output has a file too.
         let log = log(&format!("{name}_build"))?;
         let (said, ended) = output(&mut cargo, &log)?;

@@ -20,7 +20,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// The suites that are meant.
+/// The suites that the filter selects.
 #[derive(Default)]
 pub(super) struct Selection {
     pub(super) suites: Vec<Suite>,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// How many of the slowest the report names.
+/// How many of the slowest suites the report names.
 const SLOWEST: usize = 10;
 
 /// Seconds by the name of a run.

@@ -57,7 +57,7 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
             Ok(())
         }
     };
-    // SAFETY: once, and nothing else runs.
+    // SAFETY: this runs once, and no other code of the kernel runs yet.
     unsafe { config::init(information.command_line()) }
     let first_line = read_time_stamp();
     log::info!("Macadamia {}: booted by {:?}", env!("CARGO_PKG_VERSION"), information.protocol);
@@ -73,7 +73,7 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     unsafe { *TABLES.get_mut() = acpi::read(&BootMap, information.rsdp) }
     features::detect();
     features::enable();
-    features::report();
+    features::log_features();
     // SAFETY: once, on the boot page tables; then once for this processor, on the final ones.
     let stack_top = unsafe {
         paging::init(information);
@@ -110,7 +110,7 @@ fn entry_time() -> u64 {
     unsafe extern "C" {
         static boot_entry_time: u64;
     }
-    // SAFETY: `start.S` wrote it before any Rust code ran; it is constant since.
+    // SAFETY: `start.S` wrote the static before any Rust code ran; it is constant since.
     unsafe { boot_entry_time }
 }
 

@@ -29,11 +29,11 @@ unsafe extern "C" {
     static trampoline_end: u8;
 }
 
-// A candidate's start, in `candidate_states`.
+// States of a processor's start, in `candidate_states`.
 
-/// Not to be started.
+/// The processor is not to be started.
 const ABSENT: u32 = 0;
-/// The messages are sent.
+/// The start-up messages were sent; the processor has not answered yet.
 const AWAITED: u32 = 1;
 /// It runs, without a stack, and waits for its number (the assembly sets this).
 const CAME: u32 = 2;
@@ -46,7 +46,7 @@ static candidate_count: AtomicU32 = AtomicU32::new(0);
 static candidate_ids: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(0) }; MAX_PROCESSORS];
 #[unsafe(no_mangle)]
 static candidate_states: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(ABSENT) }; MAX_PROCESSORS];
-/// Their numbers; 0 = not told yet.
+/// Numbers of the processors that start; 0 = not assigned yet.
 #[unsafe(no_mangle)]
 static candidate_numbers: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(0) }; MAX_PROCESSORS];
 #[unsafe(no_mangle)]
@@ -62,7 +62,7 @@ static LOCAL_APIC_IDS: [AtomicU32; MAX_PROCESSORS] = [const { AtomicU32::new(0) 
 static READY: AtomicU32 = AtomicU32::new(0);
 /// Processors that run, with numbers below; 0 while others are being started.
 static RUNNING: AtomicU32 = AtomicU32::new(1);
-/// The kernel is complete: threads can run.
+/// Set when the kernel is complete, so that processors may run threads.
 static RELEASED: AtomicBool = AtomicBool::new(false);
 static TIME_STAMPS: Comparison = Comparison::new();
 
@@ -73,7 +73,7 @@ const SECOND_MESSAGE: u64 = 200;
 /// Microseconds after which a processor is given up. An emulator on a busy machine takes its time.
 const PATIENCE: u64 = 5_000_000;
 
-/// How many processors run threads: their numbers are below.
+/// How many processors run threads. Their numbers are 0 to this number less 1.
 pub fn count() -> u32 {
     // Relaxed: set before the first thread runs.
     RUNNING.load(Ordering::Relaxed)
@@ -151,11 +151,11 @@ fn choose_candidates(own: u32, tables: &Tables) -> usize {
 
 /// Lets the other processors run threads.
 pub fn release() {
-    // Release: they see the complete kernel.
+    // Release: processors that see the flag see the complete kernel.
     RELEASED.store(true, Ordering::Release);
 }
 
-/// More than the trampoline's size.
+/// Bytes reserved for the trampoline, which is smaller.
 const TRAMPOLINE_ROOM: usize = 256;
 
 /// The highest page of memory below 640 KiB.
@@ -276,7 +276,7 @@ fn allocate_page() -> PhysAddr {
 /// The first Rust code of another processor, on its own stack and the final page tables.
 #[unsafe(no_mangle)]
 extern "C" fn processor_entry(number: u32) -> ! {
-    // SAFETY: once on this processor; its area was prepared.
+    // SAFETY: called once on this processor, for which the area was prepared.
     unsafe {
         cpu_local::load(number);
         idt::load();
@@ -290,10 +290,10 @@ extern "C" fn processor_entry(number: u32) -> ! {
     while !RELEASED.load(Ordering::Acquire) {
         spin_loop();
     }
-    entry::enter()
+    entry::start_scheduling()
 }
 
-/// The counter of the processor that executes this.
+/// The time-stamp counter of the executing processor.
 struct TimeStampCounter;
 
 impl Counter for TimeStampCounter {

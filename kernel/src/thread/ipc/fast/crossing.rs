@@ -19,11 +19,11 @@ use crate::thread::ipc::{complete, resume_or_switch};
 use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, Offer, ThreadRef, flag, location, mark};
 
-/// The receive timeout in the timeouts word.
+/// Bits of the receive timeout in the timeouts word.
 const RECEIVE_TIMEOUT: u64 = 0xffff;
-/// The send timeout there.
+/// Bits of the send timeout in the timeouts word.
 const SEND_TIMEOUT: u64 = RECEIVE_TIMEOUT << 16;
-/// Flags that an Ipc with an ordinary message clears.
+/// Flags of a thread that an Ipc with an ordinary message clears.
 const SPECIAL: u8 = flag::SAW_ORIGINATOR | flag::SAW_ITS_HOME | flag::REDIRECTED | flag::PROPAGATED;
 
 /// Does the Ipc of the current thread to `receiver`, which is elsewhere, as far as that can be done
@@ -36,7 +36,7 @@ pub fn go(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
         return Some(next);
     }
     let sends_for_ever = current.registers.r8.get() & SEND_TIMEOUT == 0;
-    // Whether the receiver is in reach is seen there.
+    // Whether a message may reach the receiver is decided at the receiver's processor.
     if !sends_for_ever || !is_plain(current) || current.space.get().is_some_and(Space::is_redirected) {
         return None;
     }
@@ -82,9 +82,9 @@ fn send_to_idle(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     take_words(receiver, current, tag(current).with_cross_processor(true));
     receiver.end_offered_wait();
     // The receiver's processor learns of it as of a thread that comes home.
-    receiver.location.leave(home);
+    receiver.location.hand_over(home);
     drop(claim);
-    processor::post(home, |public| &public.threads, &[&receiver.mail]);
+    processor::post(home, |public| &public.threads, &[&receiver.request]);
     complete::sent(current, IpcKind::User);
     Some(Next::Return)
 }
@@ -158,7 +158,7 @@ pub fn answer(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     }
     // POINT OF NO RETURN.
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME | flag::PROPAGATED_SENDERS, false);
-    // Only the receiver is away from home.
+    // Only the receiver is at a processor that is not its home.
     take_words(receiver, current, tag(current).with_cross_processor(true));
     receiver.set_continuation(Continuation::ReturnToUser);
     // The thread leaves its timeout and the queue that it may be in.

@@ -46,7 +46,7 @@ impl Name {
             Self::Version(number, version) => id(number, version),
             Self::Global(number) => thread(number).map_or(id(number, 1), |thread| thread.id()),
             Self::Local(number) => {
-                thread(number).map_or(id(number, 1), |thread| ThreadId::from_raw(thread.local_id.get()))
+                thread(number).map_or(id(number, 1), |thread| ThreadId::from_raw(thread.local_id()))
             }
         }
     }

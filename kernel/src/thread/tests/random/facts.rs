@@ -10,7 +10,7 @@ use super::action::NUMBERS;
 use crate::interrupt;
 use crate::space::Space;
 use crate::thread::table::threads;
-use crate::thread::{Continuation, ThreadRef};
+use crate::thread::{Continuation, Found, ThreadRef};
 
 /// Which space: where the kernel has it.
 pub(super) type SpaceKey = usize;
@@ -84,7 +84,7 @@ pub(super) struct Facts {
 
 /// The thread with this number above UserBase.
 pub(super) fn thread_of(number: u32) -> Option<ThreadRef> {
-    threads().by_number(interrupt::user_base() + number)
+    threads().by_number(interrupt::user_base() + number).map(Found::anywhere)
 }
 
 /// The number above UserBase of a thread that lives.
@@ -110,7 +110,7 @@ impl Facts {
                 self.condemned[number as usize] |= now.dying;
                 let owner = threads()
                     .iter()
-                    .filter_map(|thread| thread.space.get())
+                    .filter_map(Found::space)
                     .find(|other| space.is_owned_by(other))
                     .map(key_of);
                 let facts = SpaceFacts {
@@ -155,7 +155,7 @@ impl Facts {
     }
 
     /// Notes which threads whose deletion has begun have lost their ids, and which are gone.
-    pub(super) fn bury(&mut self) {
+    pub(super) fn reap(&mut self) {
         for number in 0..NUMBERS {
             let Some(thread) = self.threads.get(&number).copied() else { continue };
             let kernel = thread_of(number).and_then(Thread::of);
@@ -163,7 +163,7 @@ impl Facts {
             if !gone && !kernel.is_some_and(|kernel| kernel.dying) {
                 continue;
             }
-            assert!(self.condemned[number as usize], "{number} ends, which nobody deletes: {thread:?}");
+            assert!(self.condemned[number as usize], "{number} ends, which no thread deletes: {thread:?}");
             if !thread.dying {
                 self.retire(number);
             }
@@ -175,14 +175,14 @@ impl Facts {
                 None => {
                     self.threads.remove(&number);
                     self.condemned[number as usize] = false;
-                    self.leave(thread.space);
+                    self.thread_leaves(thread.space);
                 }
             }
         }
     }
 
     /// A thread has left a space, which may be gone with it.
-    pub(super) fn leave(&mut self, space: SpaceKey) {
+    pub(super) fn thread_leaves(&mut self, space: SpaceKey) {
         if !self.threads.values().any(|other| other.space == space) {
             self.spaces.remove(&space);
             self.orphan_those_of_the_dead();

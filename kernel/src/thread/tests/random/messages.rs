@@ -27,7 +27,7 @@ enum Partner {
     /// The thread with this number, and how often it had changed.
     Thread(u32, u64),
     /// No thread.
-    Nobody,
+    Absent,
 }
 
 /// An Ipc under way, and what it sends.
@@ -71,7 +71,7 @@ pub(super) fn begin(facts: &Facts, thread: ThreadRef, action: Action) -> Option<
         id if id.is_global() && id.number() < interrupt::system_base() => Partner::Interrupt(id.number()),
         id => facts
             .resolve(space, id)
-            .map_or(Partner::Nobody, |(number, _)| Partner::Thread(number, facts.changes[number as usize])),
+            .map_or(Partner::Absent, |(number, _)| Partner::Thread(number, facts.changes[number as usize])),
     };
     let words = core::array::from_fn(|index| message_register(thread, index));
     let tag = MessageTag::from_raw(words[0]);
@@ -136,11 +136,11 @@ impl Intent {
             Continuation::Send(IpcKind::User) => {
                 assert!(!self.send.is_zero(), "{:?} waits to send, with timeout zero", thread.id());
                 assert!(!self.meets, "{:?} waits to send to a thread that waits for it", thread.id());
-                assert!(self.to != Partner::None, "{:?} sends to nobody", thread.id());
+                assert!(self.to != Partner::None, "{:?} sends to no thread", thread.id());
             }
             Continuation::Receive(IpcKind::User) => {
                 assert!(!self.receive.is_zero(), "{:?} waits for a message, with timeout zero", thread.id());
-                assert!(self.from != Partner::None, "{:?} receives from nobody", thread.id());
+                assert!(self.from != Partner::None, "{:?} receives from no thread", thread.id());
             }
             _ => {}
         }
@@ -159,7 +159,7 @@ impl Intent {
         let from = ThreadId::from_raw(thread.registers.rsi.get());
         assert_eq!(thread.registers.rdi.get(), thread.local_id.get(), "RDI is the UTCB's");
         if tag.is_error() {
-            assert!(from.is_nil(), "an error comes from nobody");
+            assert!(from.is_nil(), "an error comes from no thread");
             self.check_error(facts, thread, tag);
             return None;
         }
@@ -194,7 +194,7 @@ impl Intent {
                 true
             }
             IpcErrorKind::Cancelled => {
-                assert!(self.cancelled, "nobody has cancelled it");
+                assert!(self.cancelled, "it was not cancelled");
                 true
             }
             IpcErrorKind::MessageOverflow => {
@@ -220,7 +220,7 @@ impl Intent {
     fn may_be_missing(&self, facts: &Facts, thread: ThreadRef, phase: IpcPhase, partner: Partner) -> bool {
         let restricted = self.restricted || restricted(thread);
         match partner {
-            Partner::Nobody => true,
+            Partner::Absent => true,
             Partner::Any | Partner::AnyLocal => phase == IpcPhase::Send,
             Partner::Interrupt(_) => phase == IpcPhase::Send || restricted,
             Partner::Thread(number, changes) => {
@@ -242,7 +242,7 @@ impl Intent {
         let kernel_tag = tag.without_flags();
         if from.is_nil() {
             let expected = MessageTag::new(extension::NOTIFICATION_LABEL, 1, 0);
-            assert!(tag == expected && self.from == Partner::Any, "a message from nobody: {tag:?}");
+            assert!(tag == expected && self.from == Partner::Any, "a message from no thread: {tag:?}");
             assert!(self.acceptor.accepts_notifications(), "a notification that it does not accept");
             assert!(thread.registers.rax().get() != 0, "a notification of nothing");
             return None;
@@ -251,7 +251,7 @@ impl Intent {
             assert!(
                 tag == protocol::INTERRUPT_TAG
                     && (self.from == Partner::Any || self.from == Partner::Interrupt(from.number())),
-                "{from:?} interrupts with {tag:?} who waits for {:?}",
+                "{from:?} interrupts with {tag:?} a thread that waits for {:?}",
                 self.from
             );
             return None;
@@ -269,7 +269,7 @@ impl Intent {
         };
         assert!(
             expected || self.turned || self.restricted || restricted(thread),
-            "{from:?}, number {number}, sends to who waits for {:?}",
+            "{from:?}, number {number}, sends to a thread that waits for {:?}",
             self.from
         );
         if is_of_the_kernel(kernel_tag) {
@@ -296,7 +296,7 @@ impl Intent {
             return;
         }
         assert!(to == number || tag.is_redirected(), "a message for {:?} comes to {number:?}", self.to);
-        assert!(!tag.is_propagated() || self.tag.is_propagated(), "propagated by nobody's wish");
+        assert!(!tag.is_propagated() || self.tag.is_propagated(), "propagated, which no sender asked for");
         assert_eq!(tag.label(), self.tag.label(), "the label");
         assert_eq!(
             (tag.untyped(), tag.typed()),

@@ -182,7 +182,7 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
 /// of them.
 fn end_all(world: &World, used: u64) {
     for number in 3..NUMBERS {
-        if let Some(thread) = threads().by_number(interrupt::user_base() + number) {
+        if let Some(thread) = threads().by_number(interrupt::user_base() + number).map(Found::anywhere) {
             let root = world.root();
             revive(root);
             let dest = id(number, thread.id().version().max(1));
@@ -214,7 +214,7 @@ fn spawn_thread(world: &World, number: u32, space: Name, memory: bool) {
     let root = world.root();
     revive(root);
     map_memory(memory_of(world.thread(id(0, 1))), memory_of(root));
-    let id = match threads().by_number(interrupt::user_base() + number) {
+    let id = match threads().by_number(interrupt::user_base() + number).map(Found::anywhere) {
         Some(thread) if thread.id().is_nil() || thread.is_active() => return,
         Some(thread) => thread.id(),
         None => id(number, 1),
@@ -372,7 +372,7 @@ fn random_system_calls_keep_everything_consistent() {
 
 /// A map operation into what everything is mapped from removed its own source.
 #[test]
-fn nobody_owns_the_space_of_sigma0() {
+fn the_space_of_sigma0_gets_no_owner() {
     use action::{Action::*, Name::*};
     let actions = [
         PageFault { address: 45_707_264, write: false },

@@ -312,7 +312,7 @@ impl Model {
             dying: false,
         };
         self.facts.threads.insert(number, thread);
-        self.facts.leave(before.space);
+        self.facts.thread_leaves(before.space);
     }
 
     /// Compares the results of a successful call.
@@ -374,7 +374,7 @@ impl Model {
         // A thread's SpaceControl may have done its work, and is not over.
         let mut configured = false;
         self.condemn_again();
-        self.facts.bury();
+        self.facts.reap();
         for number in 0..NUMBERS {
             let place = number as usize;
             let thread = thread_of(number).filter(|thread| !thread.id().is_nil());

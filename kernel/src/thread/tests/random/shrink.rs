@@ -133,7 +133,7 @@ mod tests {
     fn a_fault_of_the_kernel_is_found_and_becomes_a_short_program() {
         FORGETFUL.set(true);
         let found = (1..20).map(|seed| try_seed(seed, 600, 1)).find(|(_, outcome)| outcome.is_err());
-        let Some((program, Err(failure))) = found else { panic!("nobody notices the fault") };
+        let Some((program, Err(failure))) = found else { panic!("no run notices the fault") };
         let run = |actions: &[Action]| {
             replay(&Program { actions: actions.to_vec(), ..program.clone() });
         };

@@ -45,7 +45,7 @@ pub struct Executor {
     queue: Queue,
 }
 
-/// Names a spawned task.
+/// Identifies a spawned task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskId(usize);
 
@@ -64,7 +64,7 @@ impl Executor {
         TaskId(number)
     }
 
-    /// Drops a task where it stands: a cancelled request.
+    /// Drops a task before its end, as a cancelled request is.
     pub fn cancel(&mut self, task: TaskId) {
         self.tasks[task.0] = None;
     }

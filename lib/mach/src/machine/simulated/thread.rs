@@ -7,7 +7,7 @@ use core::future::{Future, poll_fn};
 use core::task::{Poll, Waker};
 
 use super::Simulated;
-use crate::machine::{AtOnce, Event, ExecutionContext, Resume, SystemCall, ThreadState, Times};
+use crate::machine::{Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times};
 use crate::{KernError, KernResult};
 
 /// Bytes of a thread's extended state.
@@ -48,7 +48,7 @@ pub(super) struct ThreadRecord {
     time: u64,
 }
 
-/// The processors, a bit for each.
+/// The mask of the simulated processors, a bit for each.
 const PROCESSORS: u64 = 3;
 
 impl Simulated {
@@ -74,7 +74,7 @@ impl Simulated {
 
     /// Sets the registers of a thread as its instructions do, wherever it is.
     pub fn set_registers(&self, thread: &SimulatedThread, registers: &ThreadState) {
-        // One that has ended has none.
+        // A thread that has ended has no registers.
         let _ = thread.record(|record| record.state = *registers);
     }
 
@@ -134,7 +134,7 @@ impl SimulatedThread {
         })?
     }
 
-    /// It has come to its server.
+    /// Delivers an event of the thread to its server.
     fn comes(&self, event: Event) {
         let waker = self.record(|record| {
             if let Event::SystemCall(SystemCall { number: rax, arguments: [rdi, rsi, rdx, r10, r8, r9] }) =
@@ -173,7 +173,7 @@ impl ExecutionContext for SimulatedThread {
             Some(Event::Ended) => self.end(),
             Some(event) => self.comes(event),
             None => {
-                // It may have ended itself.
+                // The thread may have ended.
                 let _ = self.record(|record| record.computes = true);
             }
         }
@@ -196,7 +196,7 @@ impl ExecutionContext for SimulatedThread {
         })
     }
 
-    fn serve_at_once(&self, _handler: Arc<dyn AtOnce>) {}
+    fn set_handler(&self, _handler: Arc<dyn NonblockingHandler>) {}
 
     fn recall(&self) -> KernResult {
         let comes = self.record(|record| {

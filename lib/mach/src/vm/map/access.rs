@@ -9,13 +9,15 @@ use super::super::fault::{self, Blocked, Found, Step, Target};
 use super::super::object::{CopyStrategy, VmObject};
 use super::entry::{Behavior, Entry};
 use super::{EntryId, MapState, Translation, VmMap};
-use crate::machine::{AtOnce, Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, PmapChange, Protection};
+use crate::machine::{
+    Frame, Machine, NonblockingHandler, PAGE_SHIFT, PAGE_SIZE, PhysicalPage, PmapChange, Protection,
+};
 use crate::{KernError, KernResult};
 
 /// The most pages that one fault maps.
 const AROUND_LIMIT: usize = 16;
 
-/// What a fault needs of an entry.
+/// A copy of the values of a map entry that a page fault needs.
 pub(super) struct Hint<M: Machine> {
     start: u64,
     end: u64,
@@ -26,12 +28,12 @@ pub(super) struct Hint<M: Machine> {
     needs_copy: bool,
     wired: bool,
     cluster: u64,
-    /// Large pages are wanted here.
+    /// Whether large pages should be used.
     large: bool,
 }
 
 impl<M: Machine> Hint<M> {
-    /// Whether it is of the entry with this range.
+    /// Whether the hint describes the entry with this range.
     pub(super) fn is_of(&self, start: u64, end: u64) -> bool {
         (self.start, self.end) == (start, end)
     }
@@ -51,7 +53,7 @@ impl<M: Machine> Translation<M> {
     #[inline(always)]
     fn hint_for(&self, address: u64, access: Protection) -> Option<&Hint<M>> {
         let hint = self.hint.as_ref()?;
-        let fits = !self.hint_parked
+        let fits = !self.hint_cached
             && hint.start <= address
             && address < hint.end
             && hint.protection.contains(access)
@@ -65,7 +67,7 @@ impl<M: Machine> Translation<M> {
 pub struct CopyFault {
     /// Bytes copied before the one that could not be.
     pub copied: usize,
-    /// Why that one could not be.
+    /// Why that byte could not be copied.
     pub error: KernError,
 }
 
@@ -118,7 +120,7 @@ impl<M: Machine> PageUse<M> for Enter {
     }
 }
 
-/// A base page comes to an address.
+/// The change that maps a base page at an address.
 fn enter(address: u64, page: PhysicalPage, protection: Protection) -> PmapChange {
     PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection }
 }
@@ -194,7 +196,7 @@ impl<M: Machine, R, F: FnMut(&M, Frame) -> R> PageUse<M> for Touch<F> {
     }
 }
 
-impl<M: Machine> AtOnce for VmMap<M> {
+impl<M: Machine> NonblockingHandler for VmMap<M> {
     fn fault(&self, address: u64, access: Protection) -> bool {
         self.try_fault(address, access) == Some(Ok(()))
     }
@@ -394,8 +396,10 @@ impl<M: Machine> VmMap<M> {
             let at = address.checked_add(done as u64).ok_or(fault(KernError::InvalidAddress))?;
             let offset = (at % PAGE_SIZE) as usize;
             let count = (length - done).min(PAGE_SIZE as usize - offset);
-            let touch = Touch(|machine: &M, frame| with(machine, frame, offset, done, count));
-            self.page(at, access, touch).await.map_err(fault)?;
+            let mut with = |machine: &M, frame| with(machine, frame, offset, done, count);
+            if self.ready_path(at, access, &mut |frame| with(self.vm.machine(), frame)).is_none() {
+                self.page(at, access, Touch(with)).await.map_err(fault)?;
+            }
             done += count;
         }
         Ok(())
@@ -476,7 +480,7 @@ impl<M: Machine> VmMap<M> {
         access: Protection,
         page_use: &mut U,
     ) -> Step<M, U::Output> {
-        let id = state.entries.find(address).filter(|&id| !state.is_parked(id));
+        let id = state.entries.find(address).filter(|&id| !state.is_cached(id));
         let id = id.ok_or(KernError::InvalidAddress)?;
         if !state.entries.get(id).protection.contains(access) {
             return Err(KernError::ProtectionFailure.into());
@@ -484,7 +488,7 @@ impl<M: Machine> VmMap<M> {
         let object = self.prepare_object(state, id, access)?;
         let entry = state.entries.get(id);
         let mut translation = self.translation.lock();
-        translation.hint_parked = false;
+        translation.hint_cached = false;
         translation.hint = Some(Hint {
             start: state.entries.start(id),
             end: state.entries.end(id),

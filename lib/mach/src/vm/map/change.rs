@@ -19,13 +19,13 @@ pub struct RegionInfo {
     pub size: u64,
     /// Rights now.
     pub protection: Protection,
-    /// The most that can be given.
+    /// The most rights that the region can be given.
     pub max_protection: Protection,
-    /// What a child gets.
+    /// What a child task gets of the region.
     pub inheritance: Inheritance,
-    /// How it is said to be used.
+    /// How the program says that it will use the region.
     pub behavior: Behavior,
-    /// Other maps see what is written here.
+    /// Whether other maps see what is written to the region.
     pub shared: bool,
     /// Times wired.
     pub wired: u16,
@@ -159,7 +159,7 @@ impl<M: Machine> VmMap<M> {
         Ok(start)
     }
 
-    /// Where a new range goes.
+    /// Chooses the address of a new range.
     fn place(&self, state: &MapState<M>, placement: Placement, size: u64, alignment: u64) -> KernResult<u64> {
         let alignment = alignment.max(PAGE_SIZE);
         match placement {
@@ -258,7 +258,7 @@ impl<M: Machine> VmMap<M> {
     }
 
     fn deallocate_range(&self, state: &mut MapState<M>, start: u64, end: u64) -> KernResult {
-        if self.park(state, start, end) {
+        if self.cache_entry(state, start, end) {
             return Ok(());
         }
         self.prepare_change(state);

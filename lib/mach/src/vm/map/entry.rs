@@ -9,11 +9,11 @@ use crate::machine::{Machine, PAGE_SHIFT, Protection};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Inheritance {
-    /// The same memory.
+    /// The child shares the memory.
     Share = 0,
     /// A copy.
     Copy = 1,
-    /// Nothing: the range is free in the child.
+    /// The child gets nothing: the range is free there.
     None = 2,
 }
 
@@ -21,21 +21,21 @@ pub enum Inheritance {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Behavior {
-    /// No particular order.
+    /// Accesses have no particular order.
     #[default]
     Default,
     /// In random order: pages are asked for one by one.
     Random,
-    /// In order of addresses: pages are asked for ahead.
+    /// Accesses go from lower to higher addresses: pages are read ahead.
     Sequential,
     /// All of it, and soon: as [`Sequential`](Self::Sequential), and with large pages where
     /// alignment, size and memory allow them.
     LargePages,
 }
 
-/// A mapped range; its bounds are the tree's.
+/// A mapped range, whose bounds are the tree's.
 pub(super) struct Entry<M: Machine> {
-    /// `None`: zeros, not touched yet.
+    /// The object mapped; `None` for zeros that were not touched yet.
     pub(super) object: Option<Arc<VmObject<M>>>,
     /// Byte offset of the start of the range in the object.
     pub(super) offset: u64,

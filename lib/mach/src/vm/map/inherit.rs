@@ -138,7 +138,7 @@ impl<M: Machine> VmMap<M> {
         Ok(child)
     }
 
-    /// An entry for the same memory.
+    /// Makes an entry that shares the memory of another one.
     fn share_entry(&self, state: &mut MapState<M>, id: EntryId) -> KernResult<Entry<M>> {
         let start = state.entries.start(id);
         let size = state.entries.end(id) - start;
@@ -152,7 +152,7 @@ impl<M: Machine> VmMap<M> {
         Ok(Entry { wired: 0, ..entry.clone() })
     }
 
-    /// An entry for a copy of the memory.
+    /// Makes an entry that has a copy of another one's memory.
     fn copy_entry(
         &self,
         state: &mut MapState<M>,
@@ -173,7 +173,7 @@ impl<M: Machine> VmMap<M> {
         } else {
             if !entry.needs_copy {
                 entry.needs_copy = true;
-                // What may not be written is not mapped writable.
+                // A page that may not be written is not mapped writable.
                 if entry.protection.contains(Protection::WRITE) {
                     revocation.add(start, end);
                 }

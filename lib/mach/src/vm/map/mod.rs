@@ -2,10 +2,10 @@
 
 mod access;
 mod attribute;
+mod cached;
 mod change;
 mod entry;
 mod inherit;
-mod parked;
 mod wire;
 
 use alloc::sync::Arc;
@@ -22,14 +22,14 @@ pub use inherit::MapCopy;
 use super::Vm;
 use super::entry_tree::{EntryId, EntryTree};
 use super::object::VmObject;
-use super::relief::{EndMark, MapEnd};
+use super::oom::{EndMark, MapEnd};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 use access::Hint;
+use cached::Recent;
 use entry::Entry;
-use parked::Recent;
 
-/// Where a new range is to lie.
+/// Where in the address space a new range goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// At this address; an error if something is mapped there.
@@ -58,7 +58,7 @@ pub struct MapRequest<M: Machine> {
     pub protection: Protection,
     /// The most that [`VmMap::protect`] may give later.
     pub max_protection: Protection,
-    /// What a child gets.
+    /// What a child task gets of the range.
     pub inheritance: Inheritance,
 }
 
@@ -122,8 +122,8 @@ pub(super) struct Translation<M: Machine> {
     /// The entry of the last fault, so that the next needs no look at the map. Cleared before the
     /// map changes.
     hint: Option<Hint<M>>,
-    /// The hint is of the cached entry ([`parked`]): not to be used now.
-    hint_parked: bool,
+    /// The hint is of the cached entry ([`cached`]): not to be used now.
+    hint_cached: bool,
 }
 
 /// An address space.
@@ -172,7 +172,7 @@ impl<M: Machine> VmMap<M> {
             highest,
             privileged: AtomicBool::new(false),
             state: Mutex::new(MapState::new(lowest, highest, true)),
-            translation: SpinLock::new(Translation { pmap: Some(pmap), hint: None, hint_parked: false }),
+            translation: SpinLock::new(Translation { pmap: Some(pmap), hint: None, hint_cached: false }),
             end: SpinLock::new(None),
         }))
     }
@@ -284,7 +284,7 @@ impl<M: Machine> VmMap<M> {
         drop(self.end.lock().take());
     }
 
-    /// The map, for a change.
+    /// Locks the map, to change it.
     async fn change(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let mut state = self.open().await?;
         self.prepare_change(&mut state);
@@ -297,14 +297,14 @@ impl<M: Machine> VmMap<M> {
         self.settle(state);
     }
 
-    /// The map, to look something up in it.
+    /// Locks the map, to look something up.
     async fn look(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let mut state = self.open().await?;
         self.settle(&mut state);
         Ok(state)
     }
 
-    /// The map, locked. Unlike [`look`](Self::look), this leaves a cached entry ([`parked`]) in its
+    /// The map, locked. Unlike [`look`](Self::look), this leaves a cached entry ([`cached`]) in its
     /// tree.
     async fn open(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let state = self.state.lock().await;
@@ -323,7 +323,7 @@ impl<M: Machine> VmMap<M> {
     fn pmap_change(&self, changes: &[PmapChange]) {
         debug_assert!(changes.iter().all(|change| !matches!(change, PmapChange::Enter { .. })));
         if let Some(pmap) = &self.translation.lock().pmap {
-            // Only entering can fail.
+            // Only a change that maps pages can fail.
             let _ = self.vm.machine().pmap_change(pmap, changes);
         }
     }
@@ -412,7 +412,7 @@ mod tests {
     use crate::machine::simulated::Simulated;
 
     #[test]
-    fn what_cannot_be_done_at_once_is_not_begun() {
+    fn what_has_to_wait_is_not_begun() {
         const HERE: Placement = Placement::Above(0x40_0000);
         let machine = Simulated::new(4);
         let vm = Vm::new(machine.clone()).unwrap();

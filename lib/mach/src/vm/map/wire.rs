@@ -160,7 +160,7 @@ impl<M: Machine> VmMap<M> {
         missing.is_none()
     }
 
-    /// Takes back what [`wire_pages`](Self::wire_pages) did.
+    /// Undoes [`wire_pages`](Self::wire_pages).
     fn unwire_entry(&self, state: &MapState<M>, id: EntryId) {
         let entry = state.entries.get(id);
         if entry.wired == 0 {

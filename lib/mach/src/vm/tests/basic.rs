@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec;
 
 use super::super::{
-    AttributeValue, Behavior, BoxFuture, CopyStrategy, Inheritance, MachineAttribute, MapRequest, Placement,
-    Relief, VmMap, VmObject,
+    AttributeValue, Behavior, BoxFuture, CopyStrategy, Inheritance, MachineAttribute, MapRequest, OomKiller,
+    Placement, VmMap, VmObject,
 };
 use super::support::{BASE, FilePager, System, load, store};
 use crate::machine::simulated::Simulated;
@@ -160,7 +160,7 @@ fn a_child_inherits_as_said() {
 }
 
 #[test]
-fn chains_of_forks_collapse_and_free_what_nobody_sees() {
+fn chains_of_forks_collapse_and_free_pages_that_no_map_shows() {
     let system = System::new(64);
     let map = system.map();
     system.run(async {
@@ -299,7 +299,7 @@ fn truncation_unmaps_and_clears() {
 }
 
 #[test]
-fn a_range_moves_at_once_or_not_at_all() {
+fn a_range_moves_whole_or_not_at_all() {
     let system = System::new(32);
     let map = system.map();
     system.run(async {
@@ -544,8 +544,8 @@ fn what_an_object_costs() {
 /// Ends one address space after the other.
 struct Ender(std::sync::Mutex<alloc::vec::Vec<Arc<VmMap<Simulated>>>>);
 
-impl Relief for Ender {
-    fn relieve(&self) -> BoxFuture<'_, bool> {
+impl OomKiller for Ender {
+    fn make_room(&self) -> BoxFuture<'_, bool> {
         alloc::boxed::Box::pin(async {
             let Some(map) = self.0.lock().unwrap().pop() else { return false };
             let end = map.end();
@@ -574,8 +574,8 @@ fn who_gives_up_memory_is_asked_when_no_page_can_be_taken() {
         }
         assert_eq!(store(&map, BASE, b"x").await, Err(KernError::ResourceShortage));
         let ender = Arc::new(Ender(maps.to_vec().into()));
-        let relief: Arc<dyn Relief> = ender.clone();
-        system.vm().set_relief(Arc::downgrade(&relief));
+        let killer: Arc<dyn OomKiller> = ender.clone();
+        system.vm().set_oom_killer(Arc::downgrade(&killer));
         store(&map, BASE, b"x").await.unwrap();
         assert_eq!(ender.0.lock().unwrap().len(), 2, "the last was enough");
         store(&map, BASE + PAGE_SIZE, b"x").await.unwrap();
@@ -583,7 +583,7 @@ fn who_gives_up_memory_is_asked_when_no_page_can_be_taken() {
         map.copyout(BASE + 2 * PAGE_SIZE, &[1; 2 * PAGE_SIZE as usize]).await.unwrap();
         assert_eq!(store(&map, BASE + 4 * PAGE_SIZE, b"x").await, Err(KernError::ResourceShortage));
         let end = maps[0].end();
-        drop((ender, relief));
+        drop((ender, killer));
         assert_eq!(store(&map, BASE + 4 * PAGE_SIZE, b"x").await, Err(KernError::ResourceShortage));
         assert!(end.has_come());
         let end = map.end();

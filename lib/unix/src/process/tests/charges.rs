@@ -53,7 +53,7 @@ fn a_first_thread_counts_until_its_process_is_gone() {
 }
 
 #[test]
-fn a_zombie_that_nobody_waits_for_does_not_count() {
+fn a_zombie_without_a_waiting_parent_does_not_count() {
     let (system, init) = system();
     let parent = limited(&system, init, 10);
     let ignore = Action { disposition: Disposition::Ignore, ..Action::default() };

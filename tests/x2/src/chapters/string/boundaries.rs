@@ -158,7 +158,7 @@ fn transfer(from: Area, to: Area, sends: Side, takes: Side) -> [u64; 2] {
 fn begin(me: ThreadId, from: Area, to: Area, sends: Side, takes: Side) -> (ThreadId, ThreadId) {
     let error = |result: ipc::Result<()>| result.map_or_else(|error| error.raw(), |()| 0);
     let receiving = takes.start(move || {
-        let sender = ThreadId::from_raw(ipc::receive(me).expect("who sends").word(0));
+        let sender = ThreadId::from_raw(ipc::receive(me).expect("the sender's id").word(0));
         takes.touch(to, &TAKEN);
         accept(&words(to, &TAKEN));
         utcb::set_xfer_timeouts(Timeouts::new(Time::ZERO, (takes.limit)()));
@@ -323,7 +323,7 @@ fn whole_pages() {
     let me = utcb::my_global_id();
     let pager = pager(64);
     let receiving = Space::new().spawn_paged_by(pager, move || {
-        let sender = ThreadId::from_raw(ipc::receive(me).expect("who sends").word(0));
+        let sender = ThreadId::from_raw(ipc::receive(me).expect("the sender's id").word(0));
         accept(&simple_words(to.0, SIZE));
         let arrived = ipc::receive(sender).is_ok();
         ipc::send(me, Message::with_words(1, &[arrived.into()])).expect("the test waits");

@@ -1,0 +1,630 @@
+//! The machine: what its parts share, and [`mach::Machine`].
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::future::Future;
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use l4::extension::{self, Registers};
+use l4::thread::system_clock;
+use l4::utcb;
+use l4::x2::extension::{MapAnswer, MapItem, MapOperation, SystemCallMode};
+use l4::x2::{Fpage, Rights, ThreadId};
+use macadamia_sync::SpinLock;
+use mach::machine::{
+    Frame, Machine, PAGE_SHIFT, PAGE_SIZE, PageStatus, PhysicalPage, PmapChange, PmapFull, Protection, Times,
+};
+use mach::{KernError, KernResult};
+use rt::executor::{Executor, JoinHandle, Platform};
+use rt::heap::Lender;
+use rt::root::Status;
+use rt::root::space as root;
+
+use crate::changes;
+use crate::devices::Devices;
+use crate::frames::FramePool;
+use crate::homes::{Homes, Moment, Stay};
+use crate::kernel;
+use crate::lent::Lent;
+use crate::platform::L4Platform;
+use crate::space::{Found, Pmap, Space, SpaceRecord};
+use crate::start::SpaceLayout;
+use crate::thread_table::ThreadTable;
+use crate::user_thread::{Record, UserThread, initial_extended_state};
+
+/// Pages that the kernel maps: 4 KiB, 2 MiB, 1 GiB.
+const PAGE_SHIFTS: [u32; 3] = [PAGE_SHIFT, 21, 30];
+/// Items of the largest batch; a compromise between kernel entries and stack.
+const BATCH: usize = 64;
+/// The machine of the Mach library on L4. Clones are the same machine.
+#[derive(Clone)]
+pub struct L4Machine(Arc<Shared>);
+
+/// What is to be ended by a request to root.
+pub(crate) enum Doomed {
+    /// A thread with its place in a space.
+    Thread(Space, u32, ThreadId),
+    Space(Space),
+}
+
+/// A thread of the kernel for a [`UserThread`], its place in its space, and whether an earlier
+/// [`UserThread`] has had it.
+struct Taken {
+    thread: ThreadId,
+    place: u32,
+    used: bool,
+}
+
+/// What all parts of the machine share with each other.
+pub(crate) struct Shared {
+    pub(crate) layout: SpaceLayout,
+    pub(crate) pool: FramePool,
+    pub(crate) devices: Devices,
+    pub(crate) executor: Executor<L4Platform>,
+    pub(crate) threads: SpinLock<ThreadTable<Record>>,
+    /// For each worker, the threads whose answers it is to send. There is room for every thread in
+    /// each.
+    pub(crate) answers: Box<[SpinLock<VecDeque<Arc<Record>>>]>,
+    /// What workers end when they have nothing better to do. There is room for every thread and
+    /// space.
+    pub(crate) doomed: SpinLock<Vec<Doomed>>,
+    /// Threads and spaces that exist.
+    pub(crate) objects: AtomicUsize,
+    /// Threads that are with their programs: they run, or will.
+    pub(crate) running: AtomicUsize,
+    /// Where threads live; `None`: there is one processor only.
+    pub(crate) homes: Option<SpinLock<Homes>>,
+    /// Whether there are processors without a worker.
+    pub(crate) has_distant: bool,
+    /// For how long each worker's processor was there for programs; counted with several processors
+    /// only.
+    pub(crate) lent: Box<[Lent]>,
+    /// Bytes of a thread's extended state, at most.
+    pub(crate) extended_size: usize,
+    /// Bytes of heap that may be reserved, and bytes that are reserved.
+    pub(crate) heap: usize,
+    pub(crate) reserved: AtomicUsize,
+    /// Time-stamp counter and clock at the start. The length of a tick follows from how far both
+    /// have come since then.
+    pub(crate) epoch: (u64, u64),
+}
+
+/// Lends frames to a heap.
+pub struct HeapFrames(Arc<Shared>);
+
+impl HeapFrames {
+    /// The part of the frames that is not lent, so that the OOM killer finds some when it ends a
+    /// program.
+    const KEPT_PART: u32 = 64;
+
+    fn kept(&self) -> u32 {
+        self.0.pool.limit() / HeapFrames::KEPT_PART
+    }
+}
+
+impl Lender for HeapFrames {
+    fn lend(&self, bytes: usize) -> Option<&'static mut [u8]> {
+        let pages = bytes.div_ceil(PAGE_SIZE as usize).checked_next_power_of_two()?;
+        if pages > self.0.pool.limit() as usize {
+            return None;
+        }
+        self.0.pool.lend(pages.ilog2(), self.kept())
+    }
+
+    fn take_back(&self, piece: &'static mut [u8]) {
+        self.0.pool.take_back(piece);
+    }
+
+    fn available(&self) -> usize {
+        (self.0.pool.free().saturating_sub(self.kept()) as usize) << PAGE_SHIFT
+    }
+}
+
+impl Shared {
+    /// Makes room for one more thread or space in the queues.
+    fn admit(&self) -> KernResult {
+        let objects = self.objects.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut room = {
+            let mut doomed = self.doomed.lock();
+            let more = objects.saturating_sub(doomed.len());
+            doomed.try_reserve(more).is_ok()
+        };
+        for answers in &self.answers {
+            let mut answers = answers.lock();
+            let more = objects.saturating_sub(answers.len());
+            room &= answers.try_reserve(more).is_ok();
+        }
+        if room {
+            return Ok(());
+        }
+        self.dismiss();
+        Err(KernError::ResourceShortage)
+    }
+
+    /// Counts a thread or space that no longer exists.
+    fn dismiss(&self) {
+        self.objects.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Ticks of the time-stamp counter in microseconds.
+    pub(crate) fn microseconds(&self, ticks: u64) -> u64 {
+        if ticks == 0 {
+            return 0;
+        }
+        let passed = u128::from(kernel::time_stamp().wrapping_sub(self.epoch.0)).max(1);
+        let clock = u128::from(system_clock().saturating_sub(self.epoch.1));
+        u64::try_from(u128::from(ticks) * clock / passed).unwrap_or(u64::MAX)
+    }
+
+    /// Now.
+    pub(crate) fn moment(&self) -> Moment<'_> {
+        Moment { stamp: kernel::time_stamp(), lent: &self.lent }
+    }
+
+    /// Gives a thread's answer to its worker.
+    pub(crate) fn post(&self, worker: usize, record: Arc<Record>) {
+        self.answers[worker].lock().push_back(record);
+        if self.answers.len() > 1 {
+            // A worker that calls this for itself is notified, too, but needs no waking: it looks
+            // at its answers before it waits.
+            self.executor.platform().notify(worker);
+        }
+    }
+
+    /// The next answer that a worker is to send.
+    #[inline]
+    pub(crate) fn next_answer(&self, worker: usize) -> Option<Arc<Record>> {
+        self.answers[worker].lock().pop_front()
+    }
+
+    /// A thread is not used any more.
+    pub(crate) fn thread_ended(&self, space: &Space, place: u32, thread: ThreadId, worker: usize) {
+        self.threads.lock().remove(thread);
+        if space.0.leave(place, thread, worker) {
+            self.doomed.lock().push(Doomed::Thread(space.clone(), place, thread));
+        } else {
+            self.dismiss();
+        }
+    }
+
+    /// Ends, by requests to root, the threads and spaces that are pending destruction.
+    pub(crate) fn reap(&self) {
+        loop {
+            let Some(doomed) = self.doomed.lock().pop() else { return };
+            match doomed {
+                Doomed::Thread(space, place, thread) => {
+                    // It can only fail because the space, and the thread with it, is gone.
+                    let _ = root::delete_thread(thread);
+                    space.0.fill(place, None);
+                }
+                Doomed::Space(space) => {
+                    // The server made it and ends it once.
+                    let _ = root::delete(space.0.handle);
+                }
+            }
+            self.dismiss();
+        }
+    }
+
+    /// The address at which the server has a page mapped.
+    #[inline]
+    fn source(&self, page: PhysicalPage) -> Option<u64> {
+        match page {
+            PhysicalPage::Frame(frame) => Some(self.pool.address(frame)),
+            PhysicalPage::Device(address, _) => self.devices.address(address),
+        }
+    }
+}
+
+/// The library's error for a status with which root refuses.
+fn refused(status: Status) -> KernError {
+    match status {
+        Status::QuotaExceeded | Status::NoMemory => KernError::ResourceShortage,
+        Status::InvalidArgument => KernError::Terminated,
+        _ => KernError::Failure,
+    }
+}
+
+impl L4Machine {
+    pub(crate) fn new(shared: Arc<Shared>) -> L4Machine {
+        L4Machine(shared)
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0
+    }
+
+    /// The executor whose workers [`serve`](Self::serve) drives.
+    pub fn executor(&self) -> &Executor<L4Platform> {
+        &self.0.executor
+    }
+
+    /// The worker that the calling thread drives; 0 for every other thread.
+    pub fn current_worker(&self) -> usize {
+        self.0.executor.platform().current()
+    }
+
+    /// How a processor's time since the start was used: how much programs have had, and how much
+    /// its worker. The rest was idle. `None` with one processor, of which only the threads' times
+    /// are known.
+    pub fn processor_times(&self, processor: usize) -> Option<Times> {
+        let shared = &self.0;
+        let mut homes = shared.homes.as_ref()?.lock();
+        if processor >= homes.processors() {
+            return None;
+        }
+        let now = shared.moment();
+        let program = homes.used_by_programs(processor, now);
+        drop(homes);
+        let server = shared
+            .lent
+            .get(processor)
+            .map_or(0, |lent| now.stamp.wrapping_sub(shared.epoch.0).saturating_sub(lent.until(now.stamp)));
+        Some(Times { program: shared.microseconds(program), server: shared.microseconds(server) })
+    }
+
+    /// Starts a task on a worker.
+    ///
+    /// # Errors
+    /// `ResourceShortage`.
+    pub fn spawn<F>(&self, worker: usize, future: F) -> KernResult<JoinHandle<F::Output>>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.0.executor.spawn(worker, future).map_err(|_| KernError::ResourceShortage)
+    }
+
+    fn make_thread(&self, space: &Space) -> KernResult<UserThread> {
+        let shared = &self.0;
+        let worker = self.current_worker();
+        shared.admit()?;
+        let Taken { thread: id, place, used } =
+            self.find_or_make(space, worker).inspect_err(|_| shared.dismiss())?;
+        let stay = match &shared.homes {
+            None => Ok(Stay::default()),
+            Some(homes) => homes.lock().enter(id, used, worker),
+        };
+        // From here on, dropping the thread value undoes everything.
+        let thread = UserThread::new(shared, space, (id, place), worker, stay.unwrap_or_default());
+        stay.map_err(|_| KernError::ResourceShortage)?;
+        let entered = shared.threads.lock().insert(id, Arc::downgrade(&thread.0));
+        entered.map_err(|_| KernError::ResourceShortage)?;
+        Ok(thread)
+    }
+
+    /// A cached thread of the space, made like new; or a new one.
+    fn find_or_make(&self, space: &Space, worker: usize) -> KernResult<Taken> {
+        let handler = self.0.executor.platform().worker(worker);
+        let record = &space.0;
+        let place = match record.find_thread()? {
+            Found::Cached { thread, place, used, worker: old } => {
+                let known = if old == worker { Ok(()) } else { kernel::set_handlers(thread, handler) };
+                match known.and_then(|()| if used { renew(thread) } else { Ok(()) }) {
+                    Ok(()) => return Ok(Taken { thread, place, used }),
+                    // It is still in the midst of a system call.
+                    Err(_) if thread == record.anchor => {
+                        record.leave(place, thread, if known.is_ok() { worker } else { old });
+                        return Err(KernError::ResourceShortage);
+                    }
+                    Err(_) => {
+                        // It can only fail because the space is gone; then the next request fails,
+                        // too.
+                        let _ = root::delete_thread(thread);
+                        place
+                    }
+                }
+            }
+            Found::Place(place) => place,
+        };
+        let made = root::create_thread(record.handle, place, handler);
+        if !record.fill(place, made.ok()) {
+            return Err(KernError::Terminated);
+        }
+        made.map(|thread| Taken { thread, place, used: false }).map_err(refused)
+    }
+
+    /// Says what a foreign system call does in a space (K9): a message to the server, or a
+    /// continuation at `emulation_entry`. New spaces have exception mode.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: no address of a program's. `Terminated`.
+    pub fn set_system_call_mode(
+        &self,
+        space: &Space,
+        mode: SystemCallMode,
+        emulation_entry: u64,
+    ) -> KernResult {
+        let anchor = space.0.anchor;
+        extension::set_emulation_entry(anchor, emulation_entry)
+            .and_then(|()| extension::set_system_call_mode(anchor, mode))
+            .map_err(kernel::error)
+    }
+
+    /// Bytes of a thread's extended state in XSAVE's standard format, at most.
+    pub fn extended_state_size(&self) -> usize {
+        self.0.extended_size
+    }
+
+    /// Bytes of heap reserved by [`Machine::reserve_memory`].
+    pub fn reserved_memory(&self) -> usize {
+        self.0.reserved.load(Ordering::Relaxed)
+    }
+
+    /// Frames that heaps of the server may borrow ([`rt::heap::Lender`]), as long as a part of them
+    /// is left for programs.
+    pub fn lender(&self) -> HeapFrames {
+        HeapFrames(self.0.clone())
+    }
+
+    /// Bytes of all frames, for programs or not.
+    pub fn frame_bytes(&self) -> u64 {
+        u64::from(self.0.pool.limit()) << PAGE_SHIFT
+    }
+
+    /// Spaces and threads of programs that exist, or have ended and wait for root to end them, too.
+    pub fn objects(&self) -> usize {
+        self.0.objects.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of kernel memory that a space uses.
+    ///
+    /// # Errors
+    /// `Terminated`.
+    pub fn kernel_memory(&self, space: &Space) -> KernResult<u64> {
+        extension::kernel_memory(space.0.anchor).map_err(kernel::error)
+    }
+
+    /// Changes of any kind.
+    #[inline(never)]
+    fn change_many(&self, pmap: &Pmap, changes: &[PmapChange]) -> Result<(), PmapFull> {
+        let source = |page| self.0.source(page);
+        let make = |items: &mut [MapItem]| kernel::map_control(pmap.space.0.anchor, items);
+        let enters = changes.iter().any(|change| matches!(change, PmapChange::Enter { .. }));
+        // Relaxed: changes of one space's translation exclude each other.
+        if enters {
+            pmap.entered.store(true, Ordering::Relaxed);
+        } else if !pmap.entered.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        match changes.len() {
+            0 => Ok(()),
+            1 => changes::carry_out::<1>(changes, source, make),
+            2..=16 => changes::carry_out::<16>(changes, source, make),
+            _ => changes::carry_out::<BATCH>(changes, source, make),
+        }
+    }
+
+    /// Carries out items on the translations that others have of the server's own pages.
+    fn control_own(&self, items: &mut [MapItem]) {
+        // What is derived from own pages can always be queried and reduced.
+        let _ = kernel::map_control(utcb::my_global_id(), items);
+    }
+}
+
+/// Makes a cached thread like new, but for its priority.
+fn renew(thread: ThreadId) -> KernResult {
+    if kernel::write_registers(thread, &Registers([0; 20]))?.has_extended_state() {
+        kernel::write_extended_state(thread, &initial_extended_state())?;
+    }
+    Ok(())
+}
+
+impl Machine for L4Machine {
+    type Pmap = Pmap;
+    type Space = Space;
+    type Thread = UserThread;
+
+    fn page_shifts(&self) -> &[u32] {
+        &PAGE_SHIFTS
+    }
+
+    /// Asks root for a new space.
+    async fn pmap_create(&self) -> KernResult<Pmap> {
+        let shared = &self.0;
+        shared.admit()?;
+        let make = || {
+            let SpaceLayout { kernel_interface, utcb_area, utcb_area_log2 } = shared.layout;
+            let description = root::Description {
+                kernel_interface,
+                utcb_area,
+                utcb_area_log2,
+                system_calls: SystemCallMode::Exception,
+                emulation_entry: 0,
+                kernel_memory: u64::MAX,
+            };
+            let worker = self.current_worker();
+            let handler = shared.executor.platform().worker(worker);
+            let (handle, anchor) = root::create(&description, handler).map_err(refused)?;
+            let record = SpaceRecord::new(handle, anchor, worker, shared.layout.threads());
+            record.inspect_err(|_| {
+                // Root has just made this space, and no thread of a program has run in it.
+                let _ = root::delete(handle);
+            })
+        };
+        let record = make().inspect_err(|_| shared.dismiss())?;
+        Ok(Pmap { space: Space(Arc::new(record)), entered: AtomicBool::new(false) })
+    }
+
+    fn pmap_destroy(&self, pmap: Pmap) {
+        let shared = &self.0;
+        if pmap.space.0.end() {
+            // The memory is unmapped before root deletes the space, because the frames may be used
+            // for something else after this call.
+            let end = shared.layout.kernel_interface.min(shared.layout.utcb_area);
+            let everything = PmapChange::Remove { address: 0, length: end };
+            let _ = self.pmap_change(&pmap, &[everything]);
+            shared.doomed.lock().push(Doomed::Space(pmap.space));
+        }
+    }
+
+    fn space(&self, pmap: &Pmap) -> Space {
+        pmap.space.clone()
+    }
+
+    #[inline]
+    fn pmap_change(&self, pmap: &Pmap, changes: &[PmapChange]) -> Result<(), PmapFull> {
+        if let &[
+            PmapChange::Enter { address, page: PhysicalPage::Frame(frame), shift: PAGE_SHIFT, protection },
+        ] = changes
+            && !protection.is_empty()
+        {
+            // The short path: most faults end with one page that is entered.
+            pmap.entered.store(true, Ordering::Relaxed);
+            let target = Fpage::memory(address, PAGE_SHIFT).with_rights(changes::rights(protection));
+            let item = MapItem::new(MapOperation::Map, target, 1, self.0.pool.address(frame));
+            return extension::map_control_one(pmap.space.0.anchor, &item)
+                .map(drop)
+                .map_err(|_| PmapFull { index: 0 });
+        }
+        if let &[PmapChange::Remove { address, length: PAGE_SIZE }] = changes {
+            if pmap.entered.load(Ordering::Relaxed) {
+                let target = Fpage::memory(address, PAGE_SHIFT);
+                let item = MapItem::new(MapOperation::Unmap, target, 1, 0);
+                // Unmapping does not fail.
+                let _ = extension::map_control_one(pmap.space.0.anchor, &item);
+            }
+            return Ok(());
+        }
+        self.change_many(pmap, changes)
+    }
+
+    fn pmap_query(&self, pmap: &Pmap, addresses: &[u64], status: &mut [PageStatus]) {
+        query(
+            addresses,
+            status,
+            |&address| address,
+            |items| {
+                // The space exists as long as its translation.
+                let _ = kernel::map_control(pmap.space.0.anchor, items);
+            },
+        );
+    }
+
+    fn frame_limit(&self) -> u32 {
+        self.0.pool.limit()
+    }
+
+    fn free_frames(&self) -> u32 {
+        self.0.pool.free()
+    }
+
+    fn allocate_frames(&self, order: u32) -> Option<Frame> {
+        self.0.pool.allocate(order)
+    }
+
+    fn release_frames(&self, first: Frame, order: u32) {
+        self.0.pool.release(first, order);
+    }
+
+    #[inline]
+    fn zero_frame(&self, frame: Frame) {
+        self.0.pool.zero(frame);
+    }
+
+    #[inline]
+    fn copy_frame(&self, from: Frame, to: Frame) {
+        self.0.pool.copy(from, to);
+    }
+
+    #[inline]
+    fn read_frame(&self, frame: Frame, offset: usize, buffer: &mut [u8]) {
+        self.0.pool.read(frame, offset, buffer);
+    }
+
+    #[inline]
+    fn write_frame(&self, frame: Frame, offset: usize, bytes: &[u8]) {
+        self.0.pool.write(frame, offset, bytes);
+    }
+
+    #[inline]
+    fn copy_between(&self, from: (Frame, usize), to: (Frame, usize), length: usize) {
+        self.0.pool.copy_between(from, to, length);
+    }
+
+    fn load_u32(&self, frame: Frame, offset: usize) -> u32 {
+        // SeqCst, as for the exchange: programs order other accesses by these.
+        self.0.pool.word(frame, offset).load(Ordering::SeqCst)
+    }
+
+    fn compare_exchange_u32(&self, frame: Frame, offset: usize, current: u32, new: u32) -> Result<u32, u32> {
+        let word = self.0.pool.word(frame, offset);
+        word.compare_exchange(current, new, Ordering::SeqCst, Ordering::SeqCst)
+    }
+
+    fn frames_protect(&self, frames: &[Frame], protection: Protection) {
+        let rights = changes::rights(protection);
+        for some in frames.chunks(BATCH) {
+            let mut items = [MapItem::default(); BATCH];
+            let mut count = 0;
+            for run in some.chunk_by(|frame, next| frame.0 + 1 == next.0) {
+                let address = self.0.pool.address(run[0]);
+                items[count] = changes::item(MapOperation::Protect, address, run.len() as u32, rights);
+                count += 1;
+            }
+            self.control_own(&mut items[..count]);
+        }
+    }
+
+    fn frames_status(&self, frames: &[Frame], status: &mut [PageStatus]) {
+        query(frames, status, |&frame| self.0.pool.address(frame), |items| self.control_own(items));
+    }
+
+    fn reserve_memory(&self, bytes: usize) -> bool {
+        // Relaxed: a count that guards nothing else.
+        let reserve = |reserved: usize| reserved.checked_add(bytes).filter(|&all| all <= self.0.heap);
+        self.0.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
+    }
+
+    fn unreserve_memory(&self, bytes: usize) {
+        self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// The new thread is served by the calling worker. It has priority 100, or that of the cached
+    /// thread that it is. Root is asked only if the space has no cached thread.
+    async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
+        self.make_thread(space)
+    }
+
+    fn now(&self) -> u64 {
+        system_clock()
+    }
+
+    fn sleep_until(&self, time: u64) -> impl Future<Output = ()> + Send {
+        let executor = &self.0.executor;
+        executor.sleep_until(executor.platform().current(), time)
+    }
+
+    fn processors(&self) -> usize {
+        self.0.homes.as_ref().map_or(1, |homes| homes.lock().processors())
+    }
+
+    fn current_processor(&self) -> usize {
+        self.0.executor.platform().current()
+    }
+}
+
+/// Queries pages one by one in batches, clearing what it tells.
+fn query<T>(
+    pages: &[T],
+    status: &mut [PageStatus],
+    address: impl Fn(&T) -> u64,
+    mut control: impl FnMut(&mut [MapItem]),
+) {
+    for (some, status) in pages.chunks(BATCH).zip(status.chunks_mut(BATCH)) {
+        let mut items = [MapItem::default(); BATCH];
+        for (item, page) in items.iter_mut().zip(some) {
+            *item = changes::item(MapOperation::Query, address(page), 1, Rights::NONE)
+                .clearing(MapItem::CLEAR_REFERENCED | MapItem::CLEAR_DIRTY);
+        }
+        control(&mut items[..some.len()]);
+        for (item, status) in items.iter().zip(status) {
+            let answer = MapAnswer(item.answer);
+            *status = PageStatus::empty();
+            status.set(PageStatus::REFERENCED, answer.is_referenced());
+            status.set(PageStatus::MODIFIED, answer.is_dirty());
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! On which processor a thread lives, and which worker serves it.
+
+use core::sync::atomic::Ordering;
+
+use mach::{KernError, KernResult};
+
+use super::{Place, Record, State};
+use crate::{homes, kernel};
+
+impl Record {
+    /// The processor to which the thread is assigned.
+    pub(super) fn home(&self) -> usize {
+        if self.shared.homes.is_some() { self.state.lock().stay.home() } else { 0 }
+    }
+
+    /// The processors that it may live on, a bit for each.
+    pub(super) fn affinity(&self) -> u64 {
+        if self.shared.homes.is_some() { self.state.lock().stay.allowed() } else { 1 }
+    }
+
+    /// Sets the processors on which the thread may run.
+    pub(super) fn set_affinity(&self, mask: u64) -> KernResult {
+        let Some(homes) = &self.shared.homes else {
+            return if mask & 1 != 0 { Ok(()) } else { Err(KernError::InvalidArgument) };
+        };
+        let mut state = self.state.lock();
+        let has_to_move = {
+            let mut homes = homes.lock();
+            let mask = mask & homes.all();
+            if mask == 0 {
+                return Err(KernError::InvalidArgument);
+            }
+            state.stay.allow(&mut homes, mask)
+        };
+        if has_to_move && state.place == Place::Program {
+            // Its worker follows when it next comes.
+            self.settle_again(&mut state);
+        }
+        Ok(())
+    }
+
+    /// Chooses the processor on which a thread that is not with its program goes on, and gives it
+    /// the worker there. Called by the thread's own worker when it is about to answer it; before
+    /// the thread first runs, any worker may call this.
+    pub(super) fn settle(&self, state: &mut State) {
+        let Some(homes) = &self.shared.homes else { return };
+        let home = state.stay.settle(&mut homes.lock(), self.shared.moment());
+        self.live(home);
+        self.follow(state);
+    }
+
+    /// The calling worker is about to answer this thread's message without its task: chooses the
+    /// processor on which the thread goes on.
+    #[inline(always)]
+    pub(super) fn try_settle(&self) {
+        if self.shared.homes.is_some() {
+            self.settle_on_the_way();
+        }
+    }
+
+    #[inline(never)]
+    fn settle_on_the_way(&self) {
+        let mut state = self.state.lock();
+        self.settle_again(&mut state);
+        self.follow(&mut state);
+    }
+
+    /// Chooses where one goes on that is with its program.
+    pub(super) fn settle_again(&self, state: &mut State) {
+        let Some(homes) = &self.shared.homes else { return };
+        if state.place == Place::Program {
+            let home = {
+                let (homes, now) = (&mut homes.lock(), self.shared.moment());
+                state.stay.end(homes, now);
+                let home = state.stay.settle(homes, now);
+                state.stay.begin(homes, now);
+                home
+            };
+            self.live(home);
+        }
+    }
+
+    /// Lets it live on a processor, if it is a new one.
+    fn live(&self, home: Option<usize>) {
+        if let Some(home) = home {
+            // A thread that has ended cannot be moved.
+            let _ = kernel::move_to(self.id, home);
+        }
+    }
+
+    /// Lets the worker of its home be its own. Called by the worker that is about to answer it.
+    fn follow(&self, state: &mut State) {
+        let worker = homes::worker_of(state.stay.home(), self.shared.lent.len());
+        if worker == self.worker() {
+            return;
+        }
+        let handler = self.shared.executor.platform().worker(worker);
+        // A thread that has ended sends no messages.
+        if kernel::set_handlers(self.id, handler).is_ok() {
+            self.worker.store(worker, Ordering::Relaxed);
+            if let Some(task) = &state.task {
+                task.move_to(worker);
+            }
+        }
+    }
+}

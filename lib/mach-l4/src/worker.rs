@@ -1,0 +1,323 @@
+//! The loop of a worker: it polls tasks, gives answers, receives messages.
+
+use alloc::sync::Arc;
+use core::task::Waker;
+
+use l4::ipc::Received;
+use l4::x2::extension::NOTIFICATION_LABEL;
+use l4::x2::{Acceptor, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
+use mach::machine::UserMessage;
+use rt::executor::{Platform, Sleep, Worker};
+
+use crate::alarm::{self, Alarm};
+use crate::event::Words;
+use crate::homes::Look;
+use crate::kernel;
+use crate::machine::L4Machine;
+use crate::meter::Meter;
+use crate::platform::{L4Platform, WAKE};
+use crate::user_thread::{Delivered, Record};
+
+/// Tasks that are polled between two looks at the messages.
+const BUDGET: usize = 32;
+
+/// Messages that are served between two looks at where threads live.
+const BALANCE: u32 = 64;
+
+/// A message whose sender is no thread of a program: a driver, another server, the kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherMessage {
+    /// Sender and tag. Its words are in the message registers, until the next IPC.
+    pub received: Received,
+}
+
+/// Answers messages that are not those of programs' threads. Called by the worker between two
+/// messages: nothing here may block.
+pub trait Others {
+    /// A message. The answer, if any, is sent without waiting: label and up to 7 words.
+    fn message(&mut self, message: OtherMessage) -> Option<UserMessage>;
+
+    /// Notification bits other than bits 0 and 63, which are the worker's own.
+    fn notification(&mut self, bits: u64);
+}
+
+/// For servers that only programs' threads send to: other messages are ignored.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoOthers;
+
+impl Others for NoOthers {
+    fn message(&mut self, _message: OtherMessage) -> Option<UserMessage> {
+        None
+    }
+
+    fn notification(&mut self, _bits: u64) {}
+}
+
+/// A worker's clocks: its accounting of time, and its alarm.
+struct Clocks {
+    meter: Meter,
+    alarm: Alarm,
+}
+
+/// A reply that the worker has to send.
+#[derive(Clone, Copy)]
+struct Reply {
+    to: ThreadId,
+    tag: MessageTag,
+    words: Words,
+}
+
+impl Reply {
+    const NONE: Reply = Reply { to: ThreadId::NIL, tag: MessageTag::EMPTY, words: [0; 7] };
+}
+
+impl L4Machine {
+    /// Drives worker `worker` for ever: the calling thread, which lives on the processor of that
+    /// number, becomes the one that serves its threads. `others` gets every message that is not
+    /// theirs.
+    pub fn serve(&self, worker: usize, others: &mut dyn Others) -> ! {
+        let shared = self.shared();
+        shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
+        accept_words_and_notifications();
+        let mut tasks = shared.executor.worker(worker);
+        let mut clocks = Clocks { meter: Meter::new(worker), alarm: Alarm::new(worker) };
+        loop {
+            tasks.run(BUDGET);
+            shared.reap();
+            self.receive(&mut tasks, others, &mut clocks);
+        }
+    }
+
+    /// Sends the answers that were given, and receives messages until there may be something for
+    /// the tasks to do.
+    fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, clocks: &mut Clocks) {
+        let shared = self.shared();
+        let Clocks { meter, alarm } = clocks;
+        let worker = tasks.index();
+        let mut reply = self.give_answers(worker);
+        let mut sleep = tasks.prepare_sleep();
+        let mut messages = 0;
+        // The sender of the last message, if that was answered without its task.
+        let mut served: Option<Arc<Record>> = None;
+        loop {
+            if sleep != Sleep::Busy && !tasks.is_sleeping() {
+                // Serving a message has woken a task. The answer is sent before the task runs: the
+                // task may recall the thread that gets it.
+                send(reply);
+                break;
+            }
+            if messages % BALANCE == 0
+                && let Sleep::Until(at) = &mut sleep
+            {
+                if let Some(look) = self.balance() {
+                    *at = Some(at.map_or(look, |at| at.min(look)));
+                }
+                if at.is_some_and(|at| alarm.set(at)) {
+                    *at = None;
+                }
+            }
+            messages = messages.wrapping_add(1);
+            let (receive, gift) = match sleep {
+                Sleep::Busy => {
+                    let gift = meter.is_busy(shared);
+                    (if gift > 0 { Time::period(gift) } else { Time::ZERO }, gift)
+                }
+                Sleep::Until(_) => {
+                    meter.sleeps();
+                    (timeout(sleep, shared.executor.platform()), 0)
+                }
+            };
+            let timeouts = Timeouts::new(Time::ZERO, receive);
+            let next = match served.take() {
+                // With several processors, each message is also counted for the balance of threads.
+                Some(record) if sleep == Sleep::Until(None) && shared.homes.is_none() => {
+                    serve_again(&record, reply, meter, tasks, timeouts)
+                }
+                _ => {
+                    meter.lends(shared);
+                    Next::Received(kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words)))
+                }
+            };
+            reply = Reply::NONE;
+            meter.gave(gift);
+            let received = match next {
+                Next::Received(received) => received,
+                Next::Event(waker) => {
+                    meter.charge(shared);
+                    wake(tasks, waker);
+                    break;
+                }
+                Next::Woken => break,
+            };
+            let (from, (tag, words)) = match received {
+                Ok(received) => received,
+                // A thread that does not wait for its answer does not get it.
+                Err(error) if error.phase == IpcPhase::Send => continue,
+                Err(_) => {
+                    meter.interrupted(shared);
+                    break;
+                }
+            };
+            if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
+                meter.interrupted(shared);
+                tasks.awake();
+                if words[0] & alarm::RUNG != 0 {
+                    alarm.rung();
+                }
+                let more = words[0] & !(WAKE | alarm::RUNG);
+                if more != 0 {
+                    others.notification(more);
+                }
+                break;
+            }
+            match meter.received(shared, from) {
+                // A propagated message, which its sender sends in another thread's name: it is
+                // ignored.
+                Some(_) if tag.is_propagated() => {}
+                Some(record) => match record.serve(worker, tag, &words, l4::utcb::message_register) {
+                    Delivered::Answer(tag, words) => {
+                        reply = Reply { to: from, tag, words };
+                        served = Some(record);
+                    }
+                    Delivered::Ignored => {}
+                    Delivered::Event(waker) => {
+                        wake(tasks, waker);
+                        break;
+                    }
+                },
+                None => {
+                    tasks.awake();
+                    kernel::set_register_words(&words);
+                    let answer = others.message(OtherMessage { received: Received { from, tag } });
+                    if let Some(answer) = answer {
+                        let tag = MessageTag::new(answer.label, answer.count.min(7), 0);
+                        send(Reply { to: from, tag, words: answer.words });
+                    }
+                    break;
+                }
+            }
+        }
+        tasks.awake();
+    }
+
+    /// Has threads moved to where less is to be done, as far as that is possible now. Returns when
+    /// to look again.
+    fn balance(&self) -> Option<u64> {
+        let shared = self.shared();
+        let homes = shared.homes.as_ref()?;
+        let now = shared.executor.platform().now();
+        let look = homes.lock().look(shared.moment(), now);
+        match look {
+            Look::Balanced => None,
+            Look::Later(time) => Some(now + time),
+            Look::Pull(thread) => {
+                // The recalled thread sends a message, and moves when that is answered. A thread
+                // that has ended need not move.
+                let _ = kernel::recall(thread);
+                None
+            }
+        }
+    }
+
+    /// Sends all answers but the last, which is to go out with the next receive.
+    fn give_answers(&self, worker: usize) -> Reply {
+        let shared = self.shared();
+        let mut last = Reply::NONE;
+        while let Some(record) = shared.next_answer(worker) {
+            if !last.to.is_nil() {
+                send(last);
+                last = Reply::NONE;
+            }
+            if let Some((tag, words)) = record.take_answer() {
+                last = Reply { to: record.id, tag, words };
+                if tag.untyped() > words.len() {
+                    // The next answer may need the message registers from MR8 on.
+                    send(last);
+                    last = Reply::NONE;
+                }
+            }
+        }
+        last
+    }
+}
+
+/// What comes after an answer that was given without a task.
+enum Next {
+    /// A message, or none.
+    Received(l4::ipc::Result<(ThreadId, (MessageTag, Words))>),
+    /// The thread has an event, for which this task waits.
+    Event(Option<Waker>),
+    /// What it did has woken a task; it has its answer.
+    Woken,
+}
+
+/// Lets a thread go on by `reply`, and receives; serves its next messages as long as each can be
+/// answered without its task and nothing else comes.
+fn serve_again(
+    record: &Record,
+    mut reply: Reply,
+    meter: &mut Meter,
+    tasks: &Worker<L4Platform>,
+    timeouts: Timeouts,
+) -> Next {
+    loop {
+        meter.waits();
+        let received = kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words));
+        let (tag, words) = match received {
+            Ok((from, message))
+                if from == record.id && !message.0.is_propagated() && meter.received_again() =>
+            {
+                message
+            }
+            other => return Next::Received(other),
+        };
+        reply = match record.try_serve(tag, &words) {
+            Some((tag, words)) => Reply { to: record.id, tag, words },
+            None => match record.deliver(tasks.index(), tag, &words, l4::utcb::message_register) {
+                Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
+                // The caller looks the sender's number up. If it belongs to another thread by now,
+                // that thread gets the message; if not, the caller ignores the message, too.
+                Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
+                Delivered::Event(waker) => return Next::Event(waker),
+            },
+        };
+        if !tasks.is_sleeping() {
+            send(reply);
+            return Next::Woken;
+        }
+    }
+}
+
+/// Wakes the task of a thread that has an event.
+fn wake(tasks: &mut Worker<L4Platform>, waker: Option<Waker>) {
+    // This worker is marked awake first: otherwise the waker would notify it, which is not needed.
+    tasks.awake();
+    if let Some(waker) = waker {
+        waker.wake();
+    }
+}
+
+/// Sends without waiting for the receiver; one that does not wait for it does not get it.
+fn send(reply: Reply) {
+    if reply.to.is_nil() {
+        return;
+    }
+    let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
+    let _ = kernel::ipc(reply.to, ThreadId::NIL, timeouts, (reply.tag, reply.words));
+}
+
+/// How long a worker may wait for a message.
+fn timeout(sleep: Sleep, platform: &L4Platform) -> Time {
+    match sleep {
+        Sleep::Busy => Time::ZERO,
+        Sleep::Until(None) => Time::NEVER,
+        // Rounded down: what remains is slept for afterwards.
+        Sleep::Until(Some(at)) => Time::period_rounded_down(at.saturating_sub(platform.now())),
+    }
+}
+
+#[allow(unsafe_code)]
+fn accept_words_and_notifications() {
+    // SAFETY: no mapping and no string is accepted, so nothing of this program is overwritten.
+    unsafe { l4::utcb::accept(Acceptor::UNTYPED_WORDS.with_notifications()) }
+}

@@ -1,0 +1,148 @@
+//! The range given back last, kept for the next request like the one that made it.
+//!
+//! Programs often ask for memory, use it, give it back, and ask for as much again. Then the entry,
+//! with its object and its place in the tree, is *cached*: it is out of the map in every respect,
+//! and its pages are unmapped and freed. An allocation of the same size, at the same place or by
+//! the same rule, puts it back into the map if nothing has changed meanwhile. Any other change of
+//! the map, and any look at its entries, first removes it from the tree ([`VmMap::settle`]).
+
+use alloc::sync::Arc;
+
+use super::super::object::{Backing, ObjectState};
+use super::entry::Behavior;
+use super::{EntryId, MapRequest, MapState, Placement, VmMap};
+use crate::machine::{Machine, PmapChange};
+
+/// More pages are not freed under the locks of the translation and the object.
+const MOST_PAGES: usize = 64;
+
+/// What happened to the entry that was added last.
+#[derive(Clone, Copy)]
+pub(super) enum Recent {
+    /// The map has changed since then.
+    Nothing,
+    /// The entry is in the map as it was added.
+    Added(Added),
+    /// The entry was unmapped and is cached.
+    Cached(Added),
+}
+
+/// An entry that was added, and the request's rule for its place.
+#[derive(Clone, Copy)]
+pub(super) struct Added {
+    pub(super) id: EntryId,
+    pub(super) placement: Placement,
+    pub(super) alignment: u64,
+}
+
+impl<M: Machine> MapState<M> {
+    /// Whether an entry is the cached one, and so not in the map.
+    #[inline]
+    pub(super) fn is_cached(&self, id: EntryId) -> bool {
+        matches!(self.recent, Recent::Cached(added) if added.id == id)
+    }
+}
+
+impl<M: Machine> VmMap<M> {
+    /// Called before the map changes or is looked at: removes the cached entry, if there is one.
+    #[inline]
+    pub(super) fn settle(&self, state: &mut MapState<M>) {
+        if let Recent::Cached(added) = core::mem::replace(&mut state.recent, Recent::Nothing) {
+            self.take_out(state, added);
+        }
+    }
+
+    #[cold]
+    fn take_out(&self, state: &mut MapState<M>, added: Added) {
+        // The entry's size counts no longer.
+        state.size += state.entries.end(added.id) - state.entries.start(added.id);
+        self.remove_entry(state, added.id);
+    }
+
+    /// Puts the cached entry back into the map if it is what a request of `size` bytes, a whole
+    /// number of pages, asks for: its address.
+    pub(super) fn take_up(&self, state: &mut MapState<M>, request: &MapRequest<M>, size: u64) -> Option<u64> {
+        let Recent::Cached(added) = state.recent else { return None };
+        let (start, end) = (state.entries.start(added.id), state.entries.end(added.id));
+        let entry = state.entries.get(added.id);
+        let fits = end - start == size
+            && added.placement == request.placement
+            && added.alignment == request.alignment
+            && request.object.is_none()
+            && entry.protection == request.protection
+            && entry.max_protection == request.max_protection
+            && entry.inheritance == request.inheritance;
+        if !fits {
+            return None;
+        }
+        self.translation.lock().hint_cached = false;
+        state.recent = Recent::Added(added);
+        state.size += size;
+        Some(start)
+    }
+
+    /// Caches the entry that was added last if `start..end` is exactly that entry, and it holds
+    /// nothing that another map could see.
+    pub(super) fn cache_entry(&self, state: &mut MapState<M>, start: u64, end: u64) -> bool {
+        let Recent::Added(added) = state.recent else { return false };
+        if (state.entries.start(added.id), state.entries.end(added.id)) != (start, end) {
+            return false;
+        }
+        let entry = state.entries.get(added.id);
+        if entry.shared || entry.needs_copy || entry.wired > 0 || entry.behavior != Behavior::Default {
+            return false;
+        }
+        {
+            let mut translation = self.translation.lock();
+            if translation.hint.as_ref().is_some_and(|hint| hint.is_of(start, end)) {
+                translation.hint_cached = true;
+            } else {
+                translation.hint = None;
+            }
+            if let Some(object) = &entry.object {
+                if Arc::strong_count(object) > 1 {
+                    return false;
+                }
+                let mut state = object.state.lock();
+                if !is_plain(&state) {
+                    return false;
+                }
+                if let Some(pmap) = &translation.pmap {
+                    // Only a change that maps pages can fail.
+                    let remove = PmapChange::Remove { address: start, length: end - start };
+                    let _ = self.vm.machine().pmap_change(pmap, &[remove]);
+                }
+                self.vm.free_frames(&mut state.pages);
+            }
+        }
+        state.size -= end - start;
+        state.recent = Recent::Cached(added);
+        true
+    }
+
+    /// Remembers the entry that a request has added, if it is one of its own.
+    pub(super) fn remember(
+        &self,
+        state: &mut MapState<M>,
+        id: EntryId,
+        request: &MapRequest<M>,
+        (start, end): (u64, u64),
+    ) {
+        let whole = (state.entries.start(id), state.entries.end(id)) == (start, end);
+        if whole && request.object.is_none() && !matches!(request.placement, Placement::Replace(_)) {
+            let MapRequest { placement, alignment, .. } = *request;
+            state.recent = Recent::Added(Added { id, placement, alignment });
+        }
+    }
+}
+
+/// Whether an object with a single reference is nothing but a few pages in memory.
+fn is_plain<M: Machine>(state: &ObjectState<M>) -> bool {
+    matches!(state.backing, Backing::Anonymous)
+        && state.shadow.is_none()
+        && state.copy.is_none()
+        && !state.is_copy
+        && !state.shared
+        && state.paging == 0
+        && state.pages.len() <= MOST_PAGES
+}

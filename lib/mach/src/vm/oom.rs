@@ -1,0 +1,90 @@
+//! What happens when no page can be taken: a program has to end, so that its memory becomes free.
+//! The system above chooses which, by the OOM killer that it gives the memory system
+//! ([`OomKiller`]), and waits for the end of an address space by [`MapEnd`].
+
+use alloc::sync::{Arc, Weak};
+
+use super::Vm;
+use super::pager::BoxFuture;
+use crate::machine::Machine;
+
+/// The OOM killer: finds memory when no page can be taken.
+pub trait OomKiller: Send + Sync {
+    /// Makes a program give up memory, and completes with true when the caller should look for free
+    /// memory again; false: no program gives up any. Many callers may wait at a time, and each may
+    /// be dropped. A program that is chosen may itself be waiting for memory here before it can
+    /// end: the implementation has to end that wait.
+    fn make_room(&self) -> BoxFuture<'_, bool>;
+}
+
+/// Lives until its map has given back what it held.
+pub(super) struct EndMark<M: Machine> {
+    vm: Arc<Vm<M>>,
+}
+
+impl<M: Machine> EndMark<M> {
+    pub(super) fn new(vm: &Arc<Vm<M>>) -> Arc<Self> {
+        Arc::new(Self { vm: vm.clone() })
+    }
+
+    pub(super) fn end(self: &Arc<Self>) -> MapEnd<M> {
+        MapEnd(Arc::downgrade(self))
+    }
+}
+
+impl<M: Machine> Drop for EndMark<M> {
+    fn drop(&mut self) {
+        // Even if the map had nothing to give back, the waiting tasks have to see its end: they
+        // look at the mark, which has no references left.
+        self.vm.memory_freed.wake_all();
+    }
+}
+
+/// The end of an address space: that all it held has been given back. Does not keep it.
+pub struct MapEnd<M: Machine>(Weak<EndMark<M>>);
+
+impl<M: Machine> Clone for MapEnd<M> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<M: Machine> MapEnd<M> {
+    pub(super) fn past() -> Self {
+        Self(Weak::new())
+    }
+
+    /// Whether the event has come.
+    pub fn has_come(&self) -> bool {
+        self.0.strong_count() == 0
+    }
+}
+
+impl<M: Machine> Vm<M> {
+    /// Sets the OOM killer, which finds memory when no page can be taken. Without one, or after it
+    /// has been dropped, a request for memory then fails with `ResourceShortage`.
+    pub fn set_oom_killer(&self, killer: Weak<dyn OomKiller>) {
+        *self.oom_killer.lock() = Some(killer);
+    }
+
+    /// Whether there is a free page for a caller without privilege: the reserve does not count.
+    pub fn has_free_page(&self) -> bool {
+        self.free_count() > 0
+    }
+
+    /// Waits until memory is free or this end has come, or until a time of the machine.
+    pub async fn free_or_end(&self, end: &MapEnd<M>, deadline: u64) {
+        let changed =
+            self.memory_freed.wait_until(|| (self.free_count() > 0 || end.has_come()).then_some(()));
+        self.until(deadline, changed).await;
+    }
+
+    /// Asks the OOM killer for memory. True: the caller should look for free memory again.
+    pub(super) async fn made_room(&self) -> bool {
+        let killer = self.oom_killer.lock().as_ref().and_then(Weak::upgrade);
+        match killer {
+            Some(killer) => killer.make_room().await,
+            None => false,
+        }
+    }
+}
