@@ -6,7 +6,7 @@ use crate::kind::Kind;
 use crate::layout::{self, NUMBERS, UTCBS};
 use crate::random::Random;
 use l4::{extension, kip, utcb};
-use x2::extension::ONE_MAP_ITEM;
+use x2::extension::{MapItem, ONE_MAP_ITEM};
 use x2::{Fpage, Rights, ThreadId};
 
 /// Chooses for an attacker, or for the controller: that has all privileges, so what it names is
@@ -362,7 +362,6 @@ impl Chooser<'_> {
     /// The four words of a map item, and its answer.
     fn map_item(self) -> [u64; 4] {
         let size = self.random.one_of(&[12, 12, 12, 12, 13, 14, 21, 30]) as u32;
-        let size = if self.is_controller { size.min(layout::POOL_LOG2) } else { size };
         let target = match self.random.below(12) {
             0 => self.field(),
             1 => Fpage::memory(layout::utcb_area(self.random.below(4)), size).raw() | 7,
@@ -370,7 +369,10 @@ impl Chooser<'_> {
         };
         let control = self.random.below(16) | self.random.below(4) << 16;
         let control = if self.random.one_in(16) { control ^ 1 << self.random.below(64) } else { control };
-        [target, control, self.pool_page(), 0]
+        let item = MapItem { target, control, source: self.pool_page(), answer: 0 };
+        let MapItem { target, control, source, answer } =
+            if self.is_controller { within_pool(item) } else { item };
+        [target, control, source, answer]
     }
 
     fn map_control(self) -> Registers {
@@ -395,7 +397,9 @@ impl Chooser<'_> {
         }
         let number = if self.random.one_in(8) { self.random.below(600) } else { self.random.below(17) };
         let number = if self.is_controller { number.min(16) } else { number };
-        let items = if self.random.one_in(16) { items ^ 1 << self.random.below(64) } else { items };
+        // The controller's items stay where no attacker writes.
+        let wrong = !self.is_controller && self.random.one_in(16);
+        let items = if wrong { items ^ 1 << self.random.below(64) } else { items };
         Registers {
             rdi: space,
             rsi: items,
@@ -487,6 +491,18 @@ impl Chooser<'_> {
         }
         registers
     }
+}
+
+/// The item, or its first page alone if it names more memory than the pool has from its source on:
+/// that would give attackers the controller's own.
+fn within_pool(item: MapItem) -> MapItem {
+    let Some(page) = Fpage::from_raw(item.target).region() else { return item };
+    let size = u128::from(item.count()) << page.size_log2;
+    if u128::from(item.source) + size <= u128::from(layout::pool().end) {
+        return item;
+    }
+    let target = Fpage::memory(page.base, 12).with_rights(Fpage::from_raw(item.target).rights());
+    MapItem::new(item.operation(), target, 1, item.source)
 }
 
 /// Where the UTCBs of the caller's space are.

@@ -129,7 +129,7 @@ impl Count {
 }
 
 /// Aligned to the pool's size, so that no fpage up to that size which has one of its pages has
-/// anything else: the controller gives attackers whatever lies in the fpages that it chooses.
+/// anything else.
 #[repr(C, align(0x40000))]
 pub(crate) struct Memory<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
@@ -189,6 +189,16 @@ pub(crate) fn image() -> Range<u64> {
     }
     // The linker script defines both; only their addresses mean something.
     (&raw const __program_start) as u64..(&raw const __program_end) as u64
+}
+
+/// Pages of the program that attackers may at most read.
+pub(crate) fn own() -> [Range<u64>; 4] {
+    let [stacks, records] = writable();
+    let mut others = [pool(), stacks, records];
+    others.sort_unstable_by_key(|range| range.start);
+    let [first, second, third] = others;
+    let end = image().end.next_multiple_of(4096);
+    [image().start..first.start, first.end..second.start, second.end..third.start, third.end..end]
 }
 
 /// Addresses of the program's code, which comes first: whole pages.

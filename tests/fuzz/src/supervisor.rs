@@ -4,11 +4,13 @@
 use crate::layout::{self, ATTACKERS, NUMBERS};
 use crate::random::Random;
 use crate::{attacker, controller};
+use core::ops::Range;
 use l4::ipc::{self, Message, Received};
 use l4::syscall::ExchangedRegisters;
 use l4::thread::{self, ThreadControl};
 use l4::{extension, kip, space};
 use x2::control::{ExchangeControl, UNCHANGED};
+use x2::extension::{MapAnswer, MapItem as ControlItem, MapOperation};
 use x2::protocol;
 use x2::{ErrorCode, Fpage, MapItem, MessageTag, Region, Rights, ThreadId, Time, Timeouts};
 
@@ -102,6 +104,9 @@ impl<'a> Supervisor<'a> {
         }
         if !controller::stop() {
             return Err("the controller does not come back from a call");
+        }
+        if layout::own().into_iter().any(is_written_by_others) {
+            return Err("an attacker has written to memory that is not the attackers'");
         }
         // Twice: a thread that is being deleted by another one has gone by then.
         for _ in 0..2 {
@@ -287,6 +292,17 @@ fn own_page(address: u64, access: Rights) -> Option<MapItem> {
     let around = (12..=16).rev().map(|size| Region::containing(address, size));
     let largest = { around }.find(|region| range.start <= region.base && region.last() < range.end);
     largest.map(|region| mapped(region, rights))
+}
+
+/// Whether pages of the root task's were written by way of what is derived from them.
+fn is_written_by_others(range: Range<u64>) -> bool {
+    if range.is_empty() {
+        return false;
+    }
+    let pages = (range.end - range.start) / 4096;
+    let item = ControlItem::new(MapOperation::Query, Fpage::memory(range.start, 12), pages as u32, 0);
+    let answer = extension::map_control_one(kip().root(), &item).expect("the pages are the caller's");
+    MapAnswer(answer).is_dirty()
 }
 
 fn start_message() -> Message {
