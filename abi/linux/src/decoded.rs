@@ -14,8 +14,9 @@ pub(crate) struct Transfer<M: Machine> {
 }
 
 /// Where a read or write of one thread that was tried without blocking, and has to wait, leaves
-/// what it has looked up. The same call takes it when it is served; if another event comes first,
-/// this is cleared, so nothing in it is ever older than the call.
+/// what it has looked up. The same call takes it when it is served. Each attempt that does not end
+/// its call replaces it, with nothing if it has nothing to leave; if another event comes first, it
+/// is cleared. So nothing in it is ever older than the call.
 pub struct Decoded<M: Machine>(SpinLock<Option<Box<Transfer<M>>>>);
 
 impl<M: Machine> Default for Decoded<M> {
@@ -31,9 +32,11 @@ impl<M: Machine> Decoded<M> {
         let _old = self.0.lock().take();
     }
 
-    /// Leaves this for the call.
-    pub(crate) fn leave(&self, transfer: Transfer<M>) {
-        let _old = self.0.lock().replace(Box::new(transfer));
+    /// Leaves this, or nothing, for the call.
+    pub(crate) fn leave(&self, transfer: Option<Transfer<M>>) {
+        let transfer = transfer.map(Box::new);
+        // The old value is dropped after the lock is released.
+        let _old = core::mem::replace(&mut *self.0.lock(), transfer);
     }
 
     /// Takes what was left, if there is something.

@@ -24,32 +24,35 @@ const LITTLE: u64 = 4096;
 /// A read or write that moves little, to or from a pipe or a device whose bytes are always the same
 /// or random, if it need not wait and sends no signal.
 pub(crate) fn try_transfer<M: Machine>(call: &Call<'_, M>, write: bool) -> Option<Done> {
+    attempt(call, write).map_err(|left| call.decoded.leave(left)).ok()
+}
+
+/// Does such a call, or returns what it leaves for the time when the call is served.
+#[inline]
+fn attempt<M: Machine>(call: &Call<'_, M>, write: bool) -> Result<Done, Option<Transfer<M>>> {
     if call.arg(2) > LITTLE {
-        return None;
+        return Err(None);
     }
     let mut transfer = match decode(call) {
         Ok(transfer) => transfer,
-        Err(error) => return Some(Err(error.into())),
+        Err(error) => return Ok(Err(error.into())),
     };
-    let object = transfer.file.object()?;
+    let object = transfer.file.object().ok_or(None)?;
     if object.is_memory_device() {
-        return if write {
-            poll_once(write_from(call, transfer))
-        } else {
-            poll_once(read_into(call, transfer))
+        let done = match write {
+            true => poll_once(write_from(call, transfer)),
+            false => poll_once(read_into(call, transfer)),
         };
+        return done.ok_or(None);
     }
-    let end = object.pipe_end()?;
+    let end = object.pipe_end().ok_or(None)?;
     if transfer.file.check(if write { Access::WRITE } else { Access::READ }).is_err() {
-        return None;
+        return Err(None);
     }
     let buffer = &mut transfer.buffer;
     match if write { end.write_now(buffer) } else { end.read_now(buffer) } {
-        Ok(count) => Some(Ok(count as u64)),
-        Err(_) => {
-            call.decoded.leave(transfer);
-            None
-        }
+        Ok(count) => Ok(Ok(count as u64)),
+        Err(_) => Err(Some(transfer)),
     }
 }
 

@@ -5,6 +5,8 @@ use crate::poll::PollQueue;
 use crate::testing::{Task, World, now};
 use crate::{BoxFuture, Bytes, CopyError, Part, UserBuffer};
 use alloc::boxed::Box;
+use core::pin::pin;
+use core::task::{Context, Waker};
 
 const RW: OpenFlags = OpenFlags::READ_WRITE;
 const CREATE: OpenFlags = OpenFlags::CREATE;
@@ -194,6 +196,30 @@ fn transfer_between_files_moves_offsets_by_what_was_written() {
     assert_eq!(now(transfer(&caller, &to, None, &to, None, 1, &mut 0)), Err(Error::EINVAL));
     let append = w.open("/to", OpenFlags::WRITE | OpenFlags::APPEND).unwrap();
     assert_eq!(now(transfer(&caller, &from, None, &append, None, 1, &mut 0)), Err(Error::EINVAL));
+}
+
+#[test]
+fn transfers_in_opposite_directions_do_not_wait_for_each_other() {
+    let w = World::new();
+    let caller = w.caller();
+    let (a, b) = (w.open("/a", RW | CREATE).unwrap(), w.open("/b", RW | CREATE).unwrap());
+    for (first, second) in [(&a, &b), (&b, &a)] {
+        let held = now(first.position.lock());
+        let (mut moved, mut moved_back) = (0, 0);
+        let mut there = pin!(transfer(&caller, first, None, second, None, 1, &mut moved));
+        let mut back = pin!(transfer(&caller, second, None, first, None, 1, &mut moved_back));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(there.as_mut().poll(&mut context).is_pending());
+        assert!(back.as_mut().poll(&mut context).is_pending());
+        drop(held);
+        // Whichever comes first.
+        let (mut there_ended, mut back_ended) = (false, false);
+        for _ in 0..3 {
+            there_ended = there_ended || there.as_mut().poll(&mut context).is_ready();
+            back_ended = back_ended || back.as_mut().poll(&mut context).is_ready();
+        }
+        assert!(there_ended && back_ended);
+    }
 }
 
 #[test]

@@ -375,31 +375,35 @@ pub async fn transfer(
     }
     match (source_offset, target_offset) {
         (Some(from), Some(to)) => transfer_at(caller, vnode, from, target, Some(to), count, progress).await,
-        (Some(from), None) => transfer_to_position(caller, vnode, from, target, count, progress).await,
+        (Some(from), None) if target.object.is_some() => {
+            transfer_at(caller, vnode, from, target, None, count, progress).await
+        }
+        (Some(from), None) => {
+            let mut to = target.position.lock().await;
+            transfer_at(caller, vnode, from, target, Some(&mut to.offset), count, progress).await
+        }
         (None, Some(to)) => {
-            let mut position = source.position.lock().await;
-            transfer_at(caller, vnode, &mut position.offset, target, Some(to), count, progress).await
+            let mut from = source.position.lock().await;
+            transfer_at(caller, vnode, &mut from.offset, target, Some(to), count, progress).await
+        }
+        (None, None) if target.object.is_some() => {
+            let mut from = source.position.lock().await;
+            transfer_at(caller, vnode, &mut from.offset, target, None, count, progress).await
         }
         (None, None) => {
-            let mut position = source.position.lock().await;
-            transfer_to_position(caller, vnode, &mut position.offset, target, count, progress).await
+            // In the order of their addresses: two transfers in opposite directions would wait for
+            // each other.
+            let source_first = Arc::as_ptr(source) < Arc::as_ptr(target);
+            let (first, second) = if source_first { (source, target) } else { (target, source) };
+            let (mut first, mut second) = (first.position.lock().await, second.position.lock().await);
+            let (from, to) = if source_first {
+                (&mut first.offset, &mut second.offset)
+            } else {
+                (&mut second.offset, &mut first.offset)
+            };
+            transfer_at(caller, vnode, from, target, Some(to), count, progress).await
         }
     }
-}
-
-async fn transfer_to_position(
-    caller: &Caller<'_>,
-    source: &VnodeRef,
-    from: &mut u64,
-    target: &Arc<OpenFile>,
-    count: usize,
-    progress: &mut usize,
-) -> Result<()> {
-    if target.object.is_some() {
-        return transfer_at(caller, source, from, target, None, count, progress).await;
-    }
-    let mut position = target.position.lock().await;
-    transfer_at(caller, source, from, target, Some(&mut position.offset), count, progress).await
 }
 
 /// Moves piece by piece; after each await everything that was written is accounted for.
