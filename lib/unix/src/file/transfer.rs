@@ -122,11 +122,13 @@ impl OpenFile {
         }
         let start = to.transferred();
         let mut turn = start;
+        let mut event = EventAtEnd { file: self, events: Events::ACCESS, happened: false };
         while to.remaining() > 0 {
             let stopped = match vnode.read_for(caller.process, *offset, to).await {
                 Ok(0) => break,
                 Ok(count) => {
                     *offset += count as u64;
+                    event.happened = true;
                     None
                 }
                 Err(NotDone::NotReady) => Some(Error::EIO),
@@ -142,9 +144,7 @@ impl OpenFile {
                 give_turn().await;
             }
         }
-        if to.transferred() > start {
-            self.happened(Events::ACCESS);
-        }
+        drop(event);
         self.touch();
         Ok(to.transferred() - start)
     }
@@ -164,12 +164,14 @@ impl OpenFile {
         let limit = caller.file_size_limit.min(OFFSET_MAXIMUM);
         let start = from.transferred();
         let mut turn = start;
+        let mut event = EventAtEnd { file: self, events: Events::MODIFY, happened: false };
         while from.remaining() > 0 {
             let at = if flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(*offset) };
             let stopped = match vnode.write(at, limit, from).await {
                 Ok((0, _)) => break,
                 Ok((_, end)) => {
                     *offset = end;
+                    event.happened = true;
                     None
                 }
                 Err(NotDone::NotReady) => Some(Error::EIO),
@@ -185,7 +187,7 @@ impl OpenFile {
                 give_turn().await;
             }
         }
-        self.happened(Events::MODIFY);
+        drop(event);
         if flags.intersects(OpenFlags::SYNCHRONOUS | OpenFlags::DATA_SYNCHRONOUS) {
             vnode.synchronize().await?;
         }
@@ -338,6 +340,22 @@ impl OpenFile {
             return;
         }
         location.vnode.touch(if mount.contains(MountFlags::STRICT_ACCESS_TIME) { 0 } else { DAY });
+    }
+}
+
+/// Tells those that watch a file of a transfer when it ends, also when a signal has ended it.
+struct EventAtEnd<'a> {
+    file: &'a OpenFile,
+    events: Events,
+    /// Bytes were moved.
+    happened: bool,
+}
+
+impl Drop for EventAtEnd<'_> {
+    fn drop(&mut self) {
+        if self.happened {
+            self.file.happened(self.events);
+        }
     }
 }
 

@@ -5,7 +5,9 @@ use crate::account::{Account, Kept, Setting, Settings};
 use crate::testing::{World, now};
 use crate::vfs::{At, Mode, OpenFlags, RenameHow};
 use crate::{Bytes, Error};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 fn text(event: &Event) -> Vec<u8> {
     let name = String::from_utf8_lossy(&event.name).into_owned();
@@ -64,6 +66,27 @@ fn a_write_that_is_cut_short_is_a_change() {
     assert_eq!(told.read(), "1 (MODIFY) \n");
     assert_eq!(told.world.write(&file, &[1; 20]), Err(Error::EFBIG));
     assert_eq!(told.read(), "", "nothing was written");
+}
+
+#[test]
+fn a_transfer_that_a_signal_ends_has_happened() {
+    let told = Told::new();
+    told.write("/f", b"");
+    assert_eq!(told.watch("/f", Events::MODIFY | Events::ACCESS, false, WatchHow::New), Ok(1));
+    let file = told.world.open("/f", OpenFlags::READ_WRITE).unwrap();
+    let caller = told.world.caller();
+    // So much that it lets others run, where a signal can end it.
+    let mut bytes = Bytes::of(&[1; 1 << 20]);
+    assert!(begun(file.write_at(&caller, 0, &mut bytes)));
+    assert_eq!(told.read(), "1 (MODIFY) \n");
+    let mut bytes = Bytes::empty(1 << 20);
+    assert!(begun(file.read_at(&caller, 0, &mut bytes)));
+    assert_eq!(told.read(), "1 (ACCESS) \n");
+}
+
+/// Polls a future once, and drops it. Returns whether it was not done.
+fn begun(future: impl Future) -> bool {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_pending()
 }
 
 #[test]
