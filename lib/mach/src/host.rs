@@ -130,17 +130,20 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
     /// # Errors
     /// `InvalidArgument`: no such processor. `Failure`: it is the last of the default set.
     pub fn assign_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
-        let old = self
-            .processor_sets()
-            .into_iter()
-            .find(|set| set.processors().contains(&processor))
-            .ok_or(KernError::InvalidArgument)?;
-        if Arc::ptr_eq(&old, &self.default_set) && old.processors().len() == 1 && !Arc::ptr_eq(&old, set) {
-            return Err(KernError::Failure);
-        }
-        if old.take(processor) {
+        let old = {
+            // Held for the whole step: of two that leave the default set, the second must see that
+            // the first has gone, and a processor is always in one set.
+            let sets = self.sets.lock();
+            let old = sets.iter().find(|set| set.processors().contains(&processor));
+            let old = old.cloned().ok_or(KernError::InvalidArgument)?;
+            let last = Arc::ptr_eq(&old, &self.default_set) && old.processors().len() == 1;
+            if last && !Arc::ptr_eq(&old, set) {
+                return Err(KernError::Failure);
+            }
+            old.take(processor);
             set.give(processor);
-        }
+            old
+        };
         for thread in self.tasks().iter().flat_map(|task| task.threads()) {
             // A thread that has ended meanwhile needs no processor.
             let _ = thread.leave_processor(processor, &old);

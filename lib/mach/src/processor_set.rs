@@ -67,11 +67,8 @@ impl<M: Machine> ProcessorSet<M> {
         }
     }
 
-    pub(crate) fn take(&self, processor: usize) -> bool {
-        let mut processors = self.processors.lock();
-        let before = processors.len();
-        processors.retain(|&own| own != processor);
-        processors.len() < before
+    pub(crate) fn take(&self, processor: usize) {
+        self.processors.lock().retain(|&own| own != processor);
     }
 
     pub(crate) fn give(&self, processor: usize) {
