@@ -43,8 +43,9 @@ impl<M: Machine> ObjectState<M> {
 impl<M: Machine> VmObject<M> {
     /// Lends the frame of the page at byte `offset` to `with`, and says how many bytes from
     /// `offset` on belong to the object. `None`: it cannot be had without waiting, or the object is
-    /// locked, be it by the caller; nothing has been begun. `with` runs under the object's lock: it
-    /// is short, and takes no lock of memory.
+    /// locked, be it by the caller; nothing has been begun. A page of zeros that is not there is
+    /// made for a write only. `with` runs under the object's lock: it is short, and takes no lock
+    /// of memory.
     pub fn try_with_frame<R>(
         self: &Arc<Self>,
         offset: u64,
@@ -56,7 +57,10 @@ impl<M: Machine> VmObject<M> {
         let rest = state.size.checked_sub(offset).filter(|rest| *rest > 0)?;
         let frame = match state.ready_frame(index, access) {
             Some(frame) => frame,
-            None if state.makes_zeros() && state.pages.get(index).is_none() => {
+            None if access.contains(Protection::WRITE)
+                && state.makes_zeros()
+                && state.pages.get(index).is_none() =>
+            {
                 let target = Target::of_object(self, index);
                 let frame = fault::new_page(self.vm(), &target, &mut state).ok()?;
                 self.vm().machine().zero_frame(frame);

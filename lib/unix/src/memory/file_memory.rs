@@ -133,7 +133,7 @@ impl<M: Machine> ObjectMemory<M> {
 
     /// The first page from `page` on that may hold something: initial contents, what was written,
     /// and what a program wrote through a mapping.
-    fn next_page(&self, page: u64) -> Option<u64> {
+    pub(super) fn next_page(&self, page: u64) -> Option<u64> {
         let initial = self.state.lock().initial.div_ceil(PAGE);
         if page < initial { Some(page) } else { self.object.next_page(page) }
     }
@@ -249,6 +249,7 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Bytes, UserBuffer};
     use alloc::vec::Vec;
     use mach::machine::simulated::Simulated;
 
@@ -278,6 +279,27 @@ mod tests {
             let mut bytes = [0; 100];
             assert_eq!(object.object().read(PAGE, &mut bytes).await, Ok(100));
             assert_eq!(bytes, [7; 100], "it has what it had");
+        });
+    }
+
+    #[test]
+    fn reading_a_hole_makes_no_pages() {
+        let machine = Simulated::new(64);
+        let vm = Vm::new(machine.clone()).unwrap();
+        let file = ObjectProvider(vm).file_memory(Arc::new(Endless), None).unwrap();
+        let object: Arc<ObjectMemory<Simulated>> = file.clone().into_any().downcast().unwrap();
+        machine.block_on(async {
+            file.truncate(1000 * PAGE).await;
+            file.write(3 * PAGE + 5, 1, &mut Bytes::of(b"x")).await.unwrap();
+            let mut bytes = Bytes::empty(1000 * PAGE as usize);
+            let mut offset = 0;
+            while bytes.remaining() > 0 {
+                offset += file.read(offset, bytes.remaining(), &mut bytes).await.unwrap() as u64;
+            }
+            let read = bytes.done();
+            assert_eq!(read.iter().position(|&byte| byte != 0), Some(3 * PAGE as usize + 5));
+            assert_eq!(read.iter().filter(|&&byte| byte != 0).count(), 1);
+            assert_eq!(object.object().resident_pages(), 1);
         });
     }
 }

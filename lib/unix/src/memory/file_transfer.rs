@@ -100,8 +100,10 @@ impl<M: Machine> ObjectMemory<M> {
     ) -> Result<usize, NotDone> {
         let mut page = [0; PAGE as usize];
         let bytes = &mut page[..within_page(offset, length.min(to.remaining()))];
-        // Bytes of the file beyond what the object has are zeros.
-        if self.size() > offset {
+        // What the object has no page for is zeros, and gets none: a program could take all memory
+        // by reading a file that takes none.
+        let page = offset / PAGE;
+        if self.size() > offset && self.next_page(page) == Some(page) {
             self.object.read(offset, bytes).await.map_err(object_error)?;
         }
         Ok(to.copy_out(bytes)?)

@@ -20,10 +20,12 @@ fn objects_lend_what_is_there_and_zeros() {
     let system = System::new(64);
     let object = VmObject::anonymous(system.vm()).unwrap();
     system.run(object.set_size(2 * PAGE_SIZE + 10)).unwrap();
+    assert_eq!(rest(&object, 5, READ), None, "reading makes no page");
+    assert_eq!(rest(&object, 5, WRITE), Some(2 * PAGE_SIZE + 5));
     assert_eq!(rest(&object, 5, READ), Some(2 * PAGE_SIZE + 5));
     assert_eq!(rest(&object, 2 * PAGE_SIZE + 9, WRITE), Some(1));
     assert_eq!(rest(&object, 2 * PAGE_SIZE + 10, READ), None, "the object ends there");
-    let bytes = object.try_with_frame(PAGE_SIZE, READ, |frame, _| {
+    let bytes = object.try_with_frame(PAGE_SIZE, WRITE, |frame, _| {
         let mut bytes = [1; 3];
         system.machine.read_frame(frame, 7, &mut bytes);
         bytes
