@@ -2,7 +2,7 @@
 //! (docs/src/architecture.md).
 //!
 //! A thread of a program is a task of the server: it lets the thread run, waits until it comes back
-//! (a system call, a page fault, an exception, a recall), serves that through [`abi_linux`] and
+//! (a system call, a page fault, an exception, a recall), serves that through [`linux`] and
 //! [`unix`], and lets it run again (`thread`). What the machine has to offer for that is
 //! [`Driver`]; tests drive scripted threads.
 //!

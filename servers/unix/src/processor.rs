@@ -1,9 +1,9 @@
 //! What Linux programs are told about the processor.
 
-use abi_linux::Processor;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
+use linux::Processor;
 
 /// Bit of leaf 7, EBX: instructions that read and write FS and GS base, which the kernel switches
 /// on where they are.

@@ -1,12 +1,12 @@
 //! The server as the Unix library sees it: what makes and runs threads.
 
-use abi_linux::{Linux, Next, Processor, Registers};
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::fmt::Arguments;
 use core::future::Future;
 use core::time::Duration;
+use linux::{Linux, Next, Processor, Registers};
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::log::Log;

@@ -1,10 +1,10 @@
 //! From an empty system to the first program, and its end.
 
 use crate::server::{Driver, Server};
-use abi_linux::Next;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use linux::Next;
 use mach::Machine;
 use mach::vm::Vm;
 use unix::account::Capacity;

@@ -2,9 +2,9 @@
 
 use crate::Driver;
 use crate::server::Server;
-use abi_linux::{Decoded, Next, Registers};
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
+use linux::{Decoded, Next, Registers};
 use mach::Machine;
 use mach::machine::{Event, ExecutionContext, NonblockingHandler, Protection, Resume, SystemCall};
 use mach::thread::Exception;

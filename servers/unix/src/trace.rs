@@ -3,11 +3,11 @@
 
 use crate::Driver;
 use crate::server::Server;
-use abi_linux::{Decoded, Next};
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use linux::{Decoded, Next};
 use mach::Machine;
 use mach::machine::{Event, SystemCall};
 use unix::Error;
@@ -47,7 +47,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
         let text = describe(thread, request).await;
         // A call that does not return, or only much later, is shown at its beginning, too.
-        let name = abi_linux::name(request.number).unwrap_or("");
+        let name = linux::name(request.number).unwrap_or("");
         if matches!(name, "exit" | "exit_group" | "execve" | "rt_sigreturn" | "wait4" | "pause") {
             self.driver.log(format_args!("[{pid}.{tid}] {text} ..."));
         }
@@ -78,7 +78,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
 /// The text of a system call with its arguments, paths included.
 async fn describe<M: Machine>(thread: &Arc<Thread<M>>, request: SystemCall) -> String {
     let mut text = String::new();
-    let name = abi_linux::name(request.number);
+    let name = linux::name(request.number);
     // Writing to a string does not fail.
     let _ = match name {
         Some(name) => write!(text, "{name}("),

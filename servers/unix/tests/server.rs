@@ -1,6 +1,6 @@
 //! The server on the simulated machine, its threads driven by scripts instead of instructions.
 
-use abi_linux::Processor;
+use linux::Processor;
 use mach::machine::simulated::{Executor, Simulated, SimulatedThread};
 use mach::machine::{Event, Machine, PageFault, ProcessorException, Protection, Resume, SystemCall};
 use mach::vm::Vm;

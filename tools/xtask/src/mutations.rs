@@ -252,7 +252,7 @@ const BOOK: &str = "docs/src/mutations.md";
 /// Everything that can define a test.
 fn test_sources() -> Result<String> {
     let mut text = String::new();
-    for place in ["tests", "kernel", "lib", "servers", "tools"] {
+    for place in ["tests", "kernel", "lib", "personality", "servers", "tools"] {
         append(&tree::root().join(place), &mut text)?;
     }
     Ok(text)

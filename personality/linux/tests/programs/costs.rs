@@ -42,8 +42,8 @@ async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) ->
     for times in [10, TIMES] {
         let (before, start) = (ALLOCATIONS.get(), Instant::now());
         for _ in 0..times {
-            match p.world.linux.serve_call(&p.thread, request, &abi_linux::Decoded::default()).await {
-                abi_linux::Next::Return(value) => assert_eq!(value as i64, expected, "call {number}"),
+            match p.world.linux.serve_call(&p.thread, request, &linux::Decoded::default()).await {
+                linux::Next::Return(value) => assert_eq!(value as i64, expected, "call {number}"),
                 _ => panic!("call {number} did not just return"),
             }
         }

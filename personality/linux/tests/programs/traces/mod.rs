@@ -1,5 +1,5 @@
 //! Real programs' calls, recorded under Linux, made again on the simulated machine: what they
-//! return has to be the same. `abi/linux/tests/traces/record` makes the recordings.
+//! return has to be the same. `personality/linux/tests/traces/record` makes the recordings.
 
 mod parse;
 mod replay;

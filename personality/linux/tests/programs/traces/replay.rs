@@ -193,13 +193,13 @@ impl Replay {
     /// Makes one call and compares its result.
     async fn make(self: &Rc<Self>, p: &mut Program, pid: u64, record: &Record) -> Result<(), Gone> {
         let name = record.name.as_str();
-        let Some(number) = (0..500).find(|number| abi_linux::name(*number) == Some(name)) else {
+        let Some(number) = (0..500).find(|number| linux::name(*number) == Some(name)) else {
             panic!("{name} is no call");
         };
         let expected = match &record.ended {
             Ended::With(value) => *value,
             Ended::Failed(error) => match Error::ALL.iter().find(|known| known.name() == error) {
-                Some(known) => -i64::from(abi_linux::errno::number(*known)),
+                Some(known) => -i64::from(linux::errno::number(*known)),
                 None => panic!("{error} is no error"),
             },
             Ended::Not => 0,

@@ -5,7 +5,7 @@
 //! An address of code stands for a function ([`World::code`]). A thread runs the function that its
 //! instruction pointer names: at its start, after exec, and when a signal handler is entered.
 
-use abi_linux::{Decoded, Linux, Next, Processor, Registers};
+use linux::{Decoded, Linux, Next, Processor, Registers};
 use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated};
 use mach::machine::{Machine, PageFault, Protection, SystemCall, ThreadState};
 use mach::thread::ExceptionState;

@@ -179,7 +179,7 @@ async fn hammer(p: &mut Program, seed: u64, calls: Rc<Cell<u64>>, show: bool) ->
         }
         let arguments: [u64; 6] = core::array::from_fn(|_| argument(&mut random));
         if show {
-            let name = abi_linux::name(number).unwrap_or("unknown");
+            let name = linux::name(number).unwrap_or("unknown");
             eprintln!("[{}.{tid}] {name} ({number}) {arguments:x?}", p.thread.pid());
         }
         let result = p.call(number, &arguments).await?;

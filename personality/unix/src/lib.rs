@@ -1,7 +1,7 @@
 //! Unix as a library: processes, signals, files and terminals over the Mach library
 //! (docs/src/architecture.md, U4).
 //!
-//! Linux' interface (`abi/linux`) is a front end over this core; another Unix would be another one.
+//! Linux' interface (`personality/linux`) is a front end over this core; another Unix would be another one.
 //! Numbers and layouts of an interface (error numbers, flag bits, structures) stay in the front
 //! end; the core has types.
 //!
