@@ -48,7 +48,7 @@ fn has_one_item(current: ThreadRef) -> bool {
 }
 
 /// Applies one item of the current thread's to the space of `thread`, if that needs no preemption
-/// point ([`mapping::control_page`]). Returns the answer, or that there is no memory for it.
+/// point ([`mapping::try_control_page`]). Returns the answer, or that there is no memory for it.
 /// `None`: nothing was done. Entry code tries this first.
 #[inline]
 pub fn try_one(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
@@ -58,7 +58,7 @@ pub fn try_one(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<R
     if own.ownership.sees_physical() {
         return None;
     }
-    mapping::control_page(own.memory, space.memory, item)
+    mapping::try_control_page(own.memory, space.memory, item)
 }
 
 /// Carries out the item in the registers, which stay as they are until it is done.

@@ -30,10 +30,10 @@ mod unmap;
 
 pub use entry::Entry;
 pub use exchange_registers::{Values as ExchangedValues, find_readable};
-pub use map_control::try_one as map_page;
+pub use map_control::try_one as try_map_control;
 pub use schedule::read as read_schedule;
-pub use thread_control::{NewThread, try_create as create_thread, try_delete as delete_thread};
-pub use unmap::try_one as unmap_page;
+pub use thread_control::{NewThread, try_create as try_create_thread, try_delete as try_delete_thread};
+pub use unmap::try_one as try_unmap;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;

@@ -15,13 +15,13 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 }
 
 /// Unmap of `fpage` alone, with `flush` or not, if it needs no preemption point
-/// ([`mapping::unmap_page`]). Returns what becomes of MR0. `None`: nothing was done. Entry code
+/// ([`mapping::try_unmap_page`]). Returns what becomes of MR0. `None`: nothing was done. Entry code
 /// tries this first.
 #[inline(always)]
 pub fn try_one(current: ThreadRef, fpage: Fpage, flush: bool) -> Option<Fpage> {
     let space = current.space.get()?;
     let _alone = mapping::try_lock()?;
-    let status = mapping::unmap_page(space.memory, fpage, flush)?;
+    let status = mapping::try_unmap_page(space.memory, fpage, flush)?;
     Some(fpage.with_rights(status))
 }
 

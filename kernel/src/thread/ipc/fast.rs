@@ -238,7 +238,7 @@ pub fn give_page(pager: ThreadRef, thread: ThreadRef, words: [u64; 2]) -> bool {
         return false;
     };
     let _alone = mapping::lock();
-    mapping::map_page(from.memory, to.memory, item)
+    mapping::try_map_page(from.memory, to.memory, item)
 }
 
 /// Gives `receiver` the message of `sender`, a user's like its own.
