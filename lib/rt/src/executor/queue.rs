@@ -14,7 +14,8 @@ struct State<T> {
 }
 
 /// A queue that is pushed to by any processor and popped by one worker. Its lock is held for a few
-/// instructions and never across IPC; [`RunQueue::admit`] is the only operation that may allocate.
+/// instructions and never across IPC; [`RunQueue::reserve`] is the only operation that may
+/// allocate.
 pub(super) struct RunQueue<T>(Mutex<State<T>>);
 
 impl<T> RunQueue<T> {
