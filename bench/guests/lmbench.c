@@ -80,7 +80,7 @@ static void protection(void)
     signal(SIGSEGV, SIG_DFL);
 }
 
-/* Another process that sends back each byte. */
+/* Starts a process that sends back each byte. */
 static pid_t echo(int in, int out, int theirs)
 {
     pid_t child = fork();

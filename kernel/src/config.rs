@@ -247,8 +247,8 @@ mod tests {
         assert_eq!(parse(""), (Config::DEFAULT, vec![]));
     }
 
-    /// Some loaders put the kernel's file name first; anything else that is not understood is
-    /// named.
+    /// Some loaders put the kernel's file name first; any other word that is not understood is
+    /// named in a warning.
     #[test]
     fn unknown_words_are_told() {
         let (config, unknown) = parse(

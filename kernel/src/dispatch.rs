@@ -1,6 +1,6 @@
-//! From a handler's decision to the thread that runs: chooses, carries kernel activity of the
-//! chosen thread on until one is to return to user level, and makes its space and registers the
-//! processor's.
+//! The way from a handler's decision to the thread that runs. The dispatcher chooses a thread,
+//! carries on its work in the kernel until it is to return to user level, and loads its space and
+//! registers.
 
 use handover::{Node, Requests};
 use x2::Time;
@@ -117,8 +117,8 @@ fn send_home() {
     }
 }
 
-/// Other processors have sent cross-processor requests. Threads that have come do immediately what
-/// they came for; the current thread, if it can, goes on afterwards.
+/// Serves the cross-processor requests that other processors have sent. Threads that have arrived
+/// do immediately what they came for; the current thread, if it can, goes on afterwards.
 pub fn receive_requests() -> Next {
     let this = processor::this();
     arch::serve_requests();
@@ -188,8 +188,8 @@ fn run_on(interrupted: Option<ThreadRef>) -> bool {
 /// request queue alone. If the handler was letting in threads when it gave way, that goes on.
 pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
     let this = processor::this();
-    // As if the interrupt had come just before the others: the timeslice may end, or a delay of its
-    // preemption.
+    // The order is as if the interrupt had come just before the others: it may end the timeslice,
+    // or a delayed preemption.
     run_on(this.arriving.interrupted.take());
     let next = take().unwrap_or_else(after_interrupt);
     let interrupted = this.current.take().filter(|_| matches!(next, Next::ReturnFromEvent));
@@ -197,7 +197,7 @@ pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
     take_in_requests(interrupted)
 }
 
-/// Other processors have sent cross-processor requests, and this one is about to look at its
+/// Takes the interrupt for cross-processor requests when this processor is about to look at its
 /// request queue anyway.
 pub fn attend_before_requests() -> Next {
     arch::serve_requests();

@@ -348,8 +348,8 @@ impl Interrupt {
         self.again.take();
     }
 
-    /// From now on it can occur, and is back at its source: the caller does not touch it any more.
-    /// If it has occurred again meanwhile, it goes to its handler immediately.
+    /// Lets the interrupt occur again. It is back at its source, and the caller does not touch it
+    /// any more. If it has occurred meanwhile, it goes to its handler immediately.
     fn open(&'static self) {
         if self.again.take() {
             return self.arrive();

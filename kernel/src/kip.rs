@@ -21,7 +21,7 @@ use crate::initial_servers::InitialServer;
 use crate::memory::{PhysAddr, PhysRange};
 use crate::sync::SEVERAL;
 
-/// Most processors: as many as the page has room to describe.
+/// The maximum number of processors: what the page has room to describe.
 pub const MAX_PROCESSORS: usize = if SEVERAL { 64 } else { 1 };
 /// How many bits of a thread id the thread number has.
 pub const THREAD_NUMBER_BITS: u32 = 18;
@@ -44,8 +44,8 @@ const SUPPLIER: u64 = u32::from_le_bytes(*b"MACA") as u64;
 #[repr(C, align(4096))]
 struct Page([u64; WORDS]);
 
-/// In a section of its own, so that the linker script puts it into the image's data whether or not
-/// anything refers to it.
+/// The page is in a section of its own, so that the linker script puts it into the image's data
+/// whether or not anything refers to it.
 #[used]
 #[unsafe(link_section = ".kip")]
 static PAGE: BootCell<Page> = BootCell::new(Page::at_image_time());
@@ -176,7 +176,7 @@ pub struct Facts<'a> {
     pub rights: Rights,
     /// The page sizes that the processor supports, added up.
     pub page_sizes: u64,
-    /// At most [`MAX_PROCESSORS`].
+    /// The processors, at most [`MAX_PROCESSORS`].
     pub processors: &'a [Processor],
     /// Does the processor keep user programs from reading kernel memory (K14)?
     pub isolates: bool,

@@ -91,8 +91,8 @@ fn account_of_new_space() -> Result<Account, OutOfMemory> {
 /// number.
 pub(crate) const REMEMBERED: usize = 8;
 
-/// Not the address of a root table: entry code sees by the sign that it has to take the general
-/// path, as it does with pointers.
+/// A value that is no root table's address: entry code sees by the sign that it has to take the
+/// general path, as it does with pointers.
 pub(crate) const NO_ENTRY: u64 = 1 << 63;
 
 /// The bit that, with the sign, says that entry code must update the I/O permission bitmap when it
@@ -386,7 +386,7 @@ impl Space {
         let thread =
             table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|&found| self.calls(found, id));
         if thread.is_some() {
-            // Only the reference is kept: a look-up makes it a [`Found`] again.
+            // The table keeps only the reference; a look-up makes it a [`Found`] again.
             self.local_ids[place_of(id)].set(thread.map(Found::anywhere));
         }
         thread

@@ -70,7 +70,8 @@ static void every_thread(void)
 
 static void forged_ids(void)
 {
-    /* Another's identity, a pager and a handler of its choice, in the words that it can write. */
+    /* Writes another thread's identity, a pager and a handler of its choice into the words that
+     * it can write. */
     for (int index = -48; index < 0; index++)
         if (index != -15)
             mr[index] = 0x3a00000001;

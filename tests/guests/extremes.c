@@ -268,7 +268,7 @@ static int pointers(void)
     return 0;
 }
 
-/* So many regions, and not one more. */
+/* The system allows this number of regions, and not one more. */
 static int regions(void)
 {
     char *all = mmap(0, 1L << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

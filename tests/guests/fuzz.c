@@ -46,7 +46,7 @@ static struct {
     /* Made altogether. */
     long calls;
     long native;
-    /* By number. */
+    /* How many calls were made, and have succeeded, by call number. */
     long made[CALL_NUMBERS], succeeded[CALL_NUMBERS];
     /* Made by the present worker of each slot. */
     long progress[WORKERS];
@@ -78,7 +78,7 @@ static void *change_memory(void *unused)
 
 static void open_everything(void)
 {
-    /* Nothing that the supervisor and the watchdog have. */
+    /* The attacker keeps no descriptor of the supervisor or the watchdog. */
     for (int descriptor = 0; descriptor < 64; descriptor++)
         close(descriptor);
     for (int descriptor = 0; descriptor < 3; descriptor++)

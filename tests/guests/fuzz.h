@@ -280,7 +280,7 @@ static long any_flags(struct random_state *state)
 
 static long any_clone_flags(struct random_state *state)
 {
-    /* Mostly what makes a thread, or what makes a process. */
+    /* Flags for clone: mostly those that make a thread, or a process. */
     static const long sets[] = {0x3d0f00, 0x10f00, 0x11, 0x4111, 0x111, 0x1200011, 0x11 | CLONE_PIDFD};
     long flags = sets[below(state, sizeof sets / sizeof *sets)];
     return below(state, 4) == 0 ? flags ^ 1l << below(state, 32) : flags;
@@ -368,7 +368,7 @@ static uint64_t any_thread(struct random_state *state, const uint64_t *registers
     case 1: return ~0ull;
     case 2: return ~63ull;
     case 3: return (uint64_t)registers;
-    /* Its own id, its server's. */
+    /* The thread's own id, or its server's. */
     case 4: return registers[-15];
     case 5: return registers[-11];
     case 6: return random_word(state);

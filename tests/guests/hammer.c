@@ -80,7 +80,7 @@ static void hammer(int seed, int calls)
     snprintf(name, sizeof name, "hammer%d", seed);
     if (mkdir(name, 0777) || chdir(name) || chown(".", 1000, 1000) || setgid(1000) || setuid(1000))
         _exit(1);
-    /* Neither the standard descriptors of the test nor a terminal. */
+    /* The attacker has neither the test's standard descriptors nor a terminal. */
     for (int descriptor = 0; descriptor < 3; descriptor++)
         dup2(open("/dev/null", O_RDWR), descriptor);
     page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

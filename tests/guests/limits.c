@@ -377,8 +377,8 @@ static int exhaust(void)
                     pause();
             }
         close(done[1]);
-        /* Some have what they want after a while, others are refused or killed: they have some
-         * seconds. The last never end. */
+        /* Some users have what they want after a while, others are refused or killed: they have
+         * some seconds. The last never end. */
         time_t start = time(0), most = users[i].run == long_requests ? 1 : 4;
         fcntl(done[0], F_SETFL, O_NONBLOCK);
         for (int n = 0; n < users[i].processes && time(0) - start <= most;) {
@@ -445,7 +445,7 @@ static int processor_time(void)
     return 0;
 }
 
-/* Everything that makes and unmakes processes, threads, memory and files, for ever. */
+/* Makes and ends processes, threads, memory and files, for ever. */
 static void busy(unsigned seed)
 {
     static char block[4096];
@@ -524,7 +524,8 @@ static int leaks(void)
     return 0;
 }
 
-/* So many empty files, whose owner has no privileges, and what others can still do. */
+/* An owner without privileges makes this number of empty files; the test shows what others can
+ * still do. */
 enum { FILES = 100000 };
 
 static long memory_row(const char *name)

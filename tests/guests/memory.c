@@ -16,7 +16,7 @@
 
 enum { BYSTANDERS = 4, PIECE = 1 << 20, HELD = 24, PAGE = 4096 };
 
-/* More memory, used; a system may refuse it. */
+/* Allocates more memory and uses it; a system may refuse it. */
 static char *take(size_t size)
 {
     char *more = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -168,7 +168,7 @@ static int bomb(void)
         _exit(5);
     printf("refused %d, others %d", status == 0, ended(other));
     fflush(stdout);
-    /* As the user itself: everything that it may signal ends. */
+    /* Kills with the user's own identity: everything that this user may signal ends. */
     pid_t killer = fork();
     if (killer == 0) {
         if (setgid(1000) || setuid(1000))

@@ -337,9 +337,9 @@ static void put_server(word *descriptor, const struct image *image) {
     descriptor[3] = image->high;
 }
 
-// For tests of what the kernel makes of broken firmware: spoils the checksum of the ACPI table with
-// this name, which is the root table or one that it names. The root pointer itself lies in memory
-// that cannot be written.
+// Spoils the checksum of the ACPI table with this name, which is the root table or one that it
+// names: tests use it to see what the kernel makes of broken firmware. The root pointer itself lies
+// in memory that cannot be written.
 static void damage_table(const char *name) {
     const uint32_t *pointer = (const uint32_t *)0xe0000;
     while (pointer[0] != 0x20445352 || pointer[1] != 0x20525450) { // "RSD PTR "

@@ -36,13 +36,13 @@ pub struct Range {
 }
 
 impl Range {
-    /// From `lower` to `upper`, each by `step` more than the one before.
+    /// The values from `lower` to `upper`, each by `step` more than the one before.
     pub const fn linear(lower: u64, upper: u64, step: u64) -> Self {
         assert!(step > 0, "it would not end");
         Self { lower, upper, step: Step::Add(step) }
     }
 
-    /// From `lower` to `upper`, each `factor` times the one before.
+    /// The values from `lower` to `upper`, each `factor` times the one before.
     pub const fn geometric(lower: u64, upper: u64, factor: u64) -> Self {
         assert!(lower > 0 && factor > 1, "it would not end");
         Self { lower, upper, step: Step::Multiply(factor) }

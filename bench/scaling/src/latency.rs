@@ -12,7 +12,7 @@ use x2::{Acceptor, Fpage, MessageTag, Rights, ThreadId, Time, Timeouts};
 /// log2 of the memory that is mapped again and again, and copied: 4096 pages.
 const REGION_BITS: u32 = 24;
 const PAGES: u32 = 1 << (REGION_BITS - 12);
-/// So that there are more than 10^5 mappings.
+/// Copies of each page: enough for more than 10^5 mappings.
 const COPIES: u64 = 25;
 /// Pieces of a compound string.
 const PIECES: u64 = 16;

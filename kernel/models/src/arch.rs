@@ -23,7 +23,7 @@ pub fn serve_requests() {
     }
 }
 
-/// As the kernel's: what the processor's exchanges do by themselves.
+/// A full fence. In the kernel the processor's exchanges are one by themselves.
 pub fn fence_after_exchange() {
     fence(Ordering::SeqCst);
 }

@@ -103,7 +103,7 @@ struct Shared {
     /// The page table: whether a page is there.
     entries: [AtomicU32; 2],
     memory: [Watched; 2],
-    /// Of the page table itself.
+    /// Accesses to the page table itself.
     table: Watched,
     done: AtomicU32,
 }
@@ -140,7 +140,7 @@ impl Shared {
         )
     }
 
-    /// From now on the executing processor carries requests out by this.
+    /// From now on the executing processor serves requests by calling `carry_out`.
     fn serve_by(shared: &std::sync::Arc<Self>, here: usize, carry_out: impl Fn(&Self) + 'static) {
         let shared = std::sync::Arc::clone(shared);
         serve_by(move || {

@@ -142,7 +142,7 @@ impl<A: Access> LocalApic<A> {
         self.write(END_OF_INTERRUPT, 0);
     }
 
-    /// Is an interrupt with a vector of the 32 from `group * 32` on waiting to be taken?
+    /// Whether an interrupt with a vector of the 32 from `group * 32` on waits to be taken.
     #[inline]
     pub fn is_requested(&self, group: u32) -> bool {
         self.read(REQUESTS + group * 16) != 0

@@ -7,7 +7,7 @@ use super::{BootInformation, MemoryKind};
 use crate::memory::node::Layout;
 use crate::memory::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange, REGION_LIMIT};
 
-/// Most free ranges kept; the smallest are forgotten beyond that.
+/// The maximum number of free ranges; beyond it the smallest are forgotten.
 const MAX_FREE: usize = 256;
 /// Modules and the boot info go above this: old X.2 programs are linked at 15 and 16 MiB and use
 /// memory from 32 MiB on without asking.
@@ -129,8 +129,8 @@ impl FreeMemory {
         Ok(range)
     }
 
-    /// As [`FreeMemory::take_top`] for things that should be out of old programs' way: above
-    /// [`QUIET`] where there is room, else wherever, below [`LIMIT`].
+    /// Takes memory like [`FreeMemory::take_top`], for what should be out of old programs' way:
+    /// above [`QUIET`] if there is room, else anywhere below [`LIMIT`].
     pub fn take_quiet(&mut self, size: u64, what: &'static str) -> Result<PhysRange, NoRoom> {
         self.take_top(size, PAGE_BITS, QUIET, LIMIT, what)
             .or_else(|_| self.take_top(size, PAGE_BITS, PhysAddr::new(0), LIMIT, what))
@@ -202,7 +202,7 @@ const KERNEL_MEMORY_BITS: u32 = 21;
 /// Size of kernel memory by default, if the machine has enough.
 const LEAST_KERNEL_MEMORY: u64 = 16 << 20;
 
-/// In whole units of kernel memory.
+/// Rounds up to whole units of kernel memory.
 fn round(size: u64) -> u64 {
     size.saturating_add((1 << KERNEL_MEMORY_BITS) - 1) >> KERNEL_MEMORY_BITS << KERNEL_MEMORY_BITS
 }

@@ -122,8 +122,8 @@ fn size(module: &Module) -> usize {
     (module.end - module.start) as usize
 }
 
-/// Everything may be device memory; the firmware's map; the legacy display and ROM area. In
-/// kickstart's order, because later descriptors override earlier ones.
+/// The memory descriptors in kickstart's order, as later ones override earlier ones: first all of
+/// memory as possible device memory, then the firmware's map, then the legacy display and ROM area.
 fn memory_descriptors(boot: &BootInformation, limit: u64) -> impl Iterator<Item = MemoryDescriptor> {
     let everything = MemoryDescriptor::physical(Kind::Shared, 0, 0, u64::MAX);
     let firmware = boot.memory().iter().map(move |range| {

@@ -13,8 +13,8 @@ pub trait Counter {
     fn advance(&self, ticks: u64);
 }
 
-/// By how many ticks some counter lagged another, at least: a reading of one processor becomes
-/// known to another only later.
+/// By how many ticks one counter lags another, at least. It can be more: a reading of one processor
+/// becomes known to another only later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Differences {
     /// The largest difference that was found at first.
@@ -81,7 +81,7 @@ impl Comparison {
         differences
     }
 
-    /// By how much this counter lagged what other processors had read before, while all read in
+    /// By how much this counter lagged the readings of other processors, while all of them read in
     /// turn.
     fn own_difference(&self, counter: &impl Counter) -> u64 {
         let mut behind = 0;
@@ -139,7 +139,7 @@ mod tests {
     }
 
     const FAR: u64 = 1 << 40;
-    /// More than passes in all readings together.
+    /// More ticks than pass during all readings together.
     const NEAR: u64 = 1 << 20;
 
     #[test]

@@ -67,7 +67,7 @@ enum Stopped {
     Dead,
     /// The kernel, at a breakpoint or after a step.
     Kernel,
-    /// Nothing: no thread is ready.
+    /// The processor is idle: no thread is ready.
     Idle,
     /// The current thread, while it executed at user level.
     Thread(ThreadRef),

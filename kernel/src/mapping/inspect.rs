@@ -55,7 +55,7 @@ pub struct Holding {
     pub page: Option<(PhysAddr, VirtAddr, Rights)>,
 }
 
-/// Everything that is derived from the memory at `address`, in depth-first order: nothing where no
+/// All mappings that are derived from the memory at `address`, in depth-first order; empty where no
 /// memory can be.
 pub fn tree(address: PhysAddr) -> impl Iterator<Item = Holding> {
     let is_memory = address.value() >> tree::PHYSICAL_BITS == 0;

@@ -175,7 +175,7 @@ pub(super) fn free_array(array: u32, account: Account) {
     unsafe { ARRAYS.free(PhysAddr::new(u64::from(array) * ARRAY_SIZE), account) };
 }
 
-/// As [`free_array`] of one that holds only zeros.
+/// Like [`free_array`] of one that holds only zeros.
 pub(super) fn free_zero_array(array: u32, account: Account) {
     // SAFETY: as in `free_array`.
     unsafe { ARRAYS.free_paid(PhysAddr::new(u64::from(array) * ARRAY_SIZE)) };
@@ -270,7 +270,7 @@ impl NodeId {
         for (piece, (place, word)) in slots.iter().zip(table.shadow()).enumerate() {
             let there = place.get();
             if there & Slot::NODE == 0 {
-                // As [`Slot::set_head`] does.
+                // Like [`Slot::set_head`] does.
                 place.set(there | word.get());
             } else {
                 self.link_before(piece, word, table.entry(piece));
@@ -508,7 +508,7 @@ impl NodeId {
         }
     }
 
-    /// As [`link`](Self::link), for a small page that is no part, below a parent that takes it.
+    /// Like [`link`](Self::link), for a small page that is no part, below a parent that takes it.
     #[inline(always)]
     pub(super) fn link_small(self, parent: NodeId, address: PhysAddr) {
         debug_assert!(parent.takes_small_pages() && self.level() == 1);
@@ -671,7 +671,7 @@ impl NodeId {
         if parts == 0 {
             return Rights::NONE;
         }
-        // On words, as there are many ([`Slot`]).
+        // The masks work on whole words, as there are many slots ([`Slot`]).
         let left = !(u32::from(Status::UP | Status::mine_bits(forget)) << 28);
         let mut seen = 0;
         for word in &array_words(parts)[from..=last] {

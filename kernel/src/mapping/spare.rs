@@ -15,7 +15,7 @@ use super::table::{self, EntryRef, Table};
 use crate::memory::OutOfMemory;
 use crate::sync::SpinLock;
 
-/// At most so many spaces have a spare table.
+/// The maximum number of spaces that have a spare table.
 const MOST: usize = 16;
 
 /// All spaces that have a spare table, and perhaps some that had one.
@@ -115,7 +115,7 @@ pub(super) fn or_give_back<T>(
     allocate().or_else(|error| if give_back() { allocate() } else { Err(error) })
 }
 
-/// As [`or_give_back`], not under [`lock::lock`].
+/// Like [`or_give_back`], not under [`lock::lock`].
 #[inline]
 pub fn or_from_spare<T>(mut allocate: impl FnMut() -> Result<T, OutOfMemory>) -> Result<T, OutOfMemory> {
     allocate().or_else(|error| if lock::give_back() { allocate() } else { Err(error) })

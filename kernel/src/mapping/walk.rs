@@ -37,11 +37,11 @@ const SEARCHED: Work = 12;
 /// The place at a node where the walk goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// At the node itself.
+    /// The walk is at the node itself.
     Enter,
-    /// At the list of the node's children.
+    /// The walk is at the list of the node's children.
     Children,
-    /// At the list of one of the node's parts.
+    /// The walk is at the list of one of the node's parts.
     Part(u16),
     /// After everything below, where that takes long: there is an array.
     Leave,

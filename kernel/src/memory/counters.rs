@@ -264,11 +264,12 @@ pub trait Table {
         }
     }
 
-    /// From now on what the account uses counts at `upper` and no more at its present upper
-    /// account; either may be [`NONE`]. `prepaid` bytes were taken out of `upper` for it before,
-    /// and `kept` are to stay taken out of the present one: what that is more or less than what is
-    /// used is put back or taken. `false`: not so much is left, and nothing has changed; never if
-    /// `upper` is [`NONE`] and nothing is kept. One such call at a time for an account.
+    /// Changes the upper account: what the account uses counts at `upper` from now on, and no more
+    /// at its present upper account. Either may be [`NONE`]. `prepaid` bytes were taken out of
+    /// `upper` for it before, and `kept` bytes stay taken out of the present one; the difference
+    /// from what is used is put back or taken. Returns `false`, and changes nothing, if not so much
+    /// is left; that does not happen if `upper` is [`NONE`] and nothing is kept. There is one such
+    /// call at a time for an account.
     ///
     /// For a moment both accounts may have taken what only one keeps: a charge just then can fail
     /// where less is left than that.

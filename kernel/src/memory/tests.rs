@@ -266,7 +266,7 @@ fn accounts_share_the_quota_of_another() {
     // It shares again, and gives back what it does not use.
     second.share(Some(first), 10 * PAGE_SIZE, 0).unwrap();
     assert_eq!([owner, first, second].map(Account::used), [0; 3]);
-    // Another owner without room does not get it.
+    // The object does not go to another owner without room.
     let poor = Account::create(quota(PAGE_SIZE - 1)).unwrap();
     let frame = frame::alloc(second, Use::Kernel).unwrap();
     assert_eq!(second.share(Some(poor), 0, 0), Err(OutOfMemory));
@@ -314,7 +314,7 @@ fn shared_quotas_always_add_up() {
             let bytes = below(20);
             match below(4) {
                 0 => {
-                    // Only upwards, so that there is no circle.
+                    // Accounts share quotas only upwards, so that there is no circle.
                     let to = which + 1 + below(ACCOUNTS as u64) as usize;
                     let to = (to < ACCOUNTS).then_some(to);
                     if accounts[which].share(to.map(|to| accounts[to]), 0, 0).is_ok() {

@@ -45,7 +45,7 @@ pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
         && own.is_privileged()
         && thread.runs_at_user_level()
     {
-        // Most often: a privileged space's own thread, which runs.
+        // The commonest case: a privileged space's own thread, which runs.
         return Some((ThreadState::Running, remaining_times(thread)));
     }
     read_other(current, id)

@@ -162,8 +162,8 @@ fn are_user_addresses(thread: ThreadRef, words: &Words) -> bool {
         && is_user(redirect::GS_BASE)
 }
 
-/// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state
-/// were read.
+/// Carries the request out in the order of the reference: reads, writes, recall. Returns how many
+/// bytes of extended state were read.
 fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usize {
     let &Request { ref thread, words, control, buffer, size } = request;
     let thread = **thread;

@@ -57,7 +57,7 @@ pub fn allocate(account: Account, pager: ThreadId, here: u16) -> Result<ThreadRe
     Ok(begin(place, account, pager, here))
 }
 
-/// As [`allocate`], but other functions are called only where that is seldom needed. `None` does
+/// Like [`allocate`], but other functions are called only where that is seldom needed. `None` does
 /// not mean that there is no memory: [`allocate`] may still succeed.
 #[inline(always)]
 pub fn allocate_at_hand(account: Account, pager: ThreadId, here: u16) -> Option<ThreadRef> {
@@ -150,7 +150,7 @@ pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: u16) {
     threads().set(id.number(), Some(thread));
 }
 
-/// As [`install`], where events may be recorded.
+/// Like [`install`], where events may be recorded.
 pub fn install_recorded(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: u16) {
     install(thread, id, space, home);
     trace::event(Event::ThreadCreate, id.raw(), 0);
@@ -257,7 +257,7 @@ pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb
     if let Some((block, location)) = place {
         set_utcb(thread, block, location);
     }
-    // Only now: what its IPC returns is the new UTCB pointer.
+    // The IPC is ended only now, because it returns the new UTCB pointer.
     ipc::leave_all(thread);
     old.filter(|old| old.remove_thread())
 }

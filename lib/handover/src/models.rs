@@ -282,7 +282,7 @@ fn loom_no_request_is_left_when_its_processor_sleeps() {
     });
 }
 
-/// Something that has happened to an object happens again while its owner is giving it back: it is
+/// An event that has happened to an object happens again while its owner is giving it back: it is
 /// handled, once.
 #[test]
 fn loom_what_happens_again_is_seen_to_once() {
@@ -426,7 +426,7 @@ fn claims(others: usize) {
             thread::yield_now();
             idle.end();
             if target.location.is_at(0) {
-                // As a busy processor does: no claim is left.
+                // The owner looks at the state as a busy processor does: no claim is left.
                 target.state();
             }
             served(&machine);

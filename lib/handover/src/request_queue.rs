@@ -11,8 +11,8 @@ use loom::sync::atomic::{AtomicPtr, Ordering};
 /// The part of an object that links it into a request queue. An object is in one queue at a time.
 #[derive(Debug)]
 pub struct Node {
-    /// In a [`RequestQueue`]: what was posted before. In [`Requests`] that are in order: what was
-    /// posted next.
+    /// The next node. In a [`RequestQueue`] it was posted before this one; in [`Requests`], which
+    /// are in order, after it.
     next: AtomicPtr<Node>,
 }
 

@@ -57,7 +57,7 @@ pub fn memory_control(fpages: &[Fpage], attributes: [u64; 4]) -> thread::Result<
 }
 
 /// # Safety
-/// As [`flush`] when `flush` is set.
+/// Like [`flush`] when `flush` is set.
 unsafe fn unmap_raw(fpages: &mut [Fpage], flush: bool) {
     assert!(fpages.len() <= 64, "at most 64 fpages");
     if fpages.is_empty() {

@@ -17,9 +17,9 @@ pub(crate) fn check(result: u64) -> Result<()> {
 pub struct ThreadControl {
     /// A thread of the space that the thread shall be in; nil deletes.
     pub space: ThreadId,
-    /// Its scheduler; nil = unchanged.
+    /// The thread's scheduler; nil = unchanged.
     pub scheduler: ThreadId,
-    /// Its pager; nil = unchanged, otherwise an inactive thread becomes active.
+    /// The thread's pager; nil = unchanged, otherwise an inactive thread becomes active.
     pub pager: ThreadId,
     /// Base of its UTCB; `None` = unchanged.
     pub utcb: Option<u64>,
@@ -61,15 +61,15 @@ pub struct Exchanged {
     pub id: ThreadId,
     /// What the thread was doing.
     pub state: ExchangeState,
-    /// Its stack pointer before the call.
+    /// The thread's stack pointer before the call.
     pub sp: u64,
-    /// Its instruction pointer before the call.
+    /// The thread's instruction pointer before the call.
     pub ip: u64,
-    /// Its flags before the call.
+    /// The thread's flags before the call.
     pub flags: u64,
-    /// Its user-defined handle before the call.
+    /// The thread's user-defined handle before the call.
     pub handle: u64,
-    /// Its pager before the call.
+    /// The thread's pager before the call.
     pub pager: ThreadId,
 }
 

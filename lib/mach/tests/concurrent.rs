@@ -267,7 +267,8 @@ fn more_than_memory_cannot_be_wired() {
     for page in 0..2 * u64::from(FRAMES) {
         executor.block_on(map.copyout(BASE + page * PAGE_SIZE, &[page as u8])).unwrap();
     }
-    // More than there is at all, and more than is left next to what is wired: refused each time.
+    // A request for more than all memory, and one for more than is left next to what is wired, are
+    // refused each time.
     executor.block_on(map.wire(BASE, OTHERS * PAGE_SIZE)).unwrap();
     for pages in [2 * u64::from(FRAMES), u64::from(FRAMES) + 1] {
         let wired = executor.block_on(map.wire(BASE, pages * PAGE_SIZE));

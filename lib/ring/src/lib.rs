@@ -196,7 +196,7 @@ mod tests {
         fn behaves_as_a_queue(steps in proptest::collection::vec((any::<bool>(), 0usize..12), 1..300), from in any::<u32>()) {
             let ring = Ring::<8>::default();
             let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
-            // As if so many bytes had passed before.
+            // The ring is in the state that it has after this number of bytes.
             (writer.written, reader.read) = (from, from);
             ring.written.store(from, Ordering::SeqCst);
             ring.read.store(from, Ordering::SeqCst);

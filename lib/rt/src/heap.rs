@@ -174,7 +174,7 @@ pub use talc;
 /// The allocator with a spin lock, which is held for the time of one allocation.
 pub type Locked = SizeClassCache<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>;
 
-/// From how many bytes on an allocation is large.
+/// The size in bytes from which on an allocation is large.
 pub const LARGE: usize = 64 << 10;
 
 /// An allocator that [borrows](Keeping::borrow_from) memory, and refuses large allocations

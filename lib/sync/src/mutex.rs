@@ -160,7 +160,7 @@ impl<'a, T: ?Sized> Lock<'a, T> {
             return Poll::Ready(self.mutex.guard());
         }
         // Under the line's lock only a release of an uncontended lock can intervene; it makes the
-        // swap return FREE. Acquire: for that case.
+        // swap return FREE. Acquire orders the caller after that release.
         if self.mutex.state.swap(CONTENDED, Ordering::Acquire) == FREE {
             if line.is_empty() {
                 self.mutex.state.store(HELD, Ordering::Relaxed);

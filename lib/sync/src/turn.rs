@@ -40,7 +40,7 @@ impl Turns {
         Turns { every, left: every }
     }
 
-    /// Another step was made.
+    /// Counts a step of the loop; waits after too many of them, so that others have a turn.
     pub async fn step(&mut self) {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,

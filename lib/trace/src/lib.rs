@@ -31,7 +31,7 @@ macro_rules! events {
                 }
             }
 
-            /// Its name in tables and in filters.
+            /// The event's name in tables and in filters.
             pub const fn name(self) -> &'static str {
                 match self { $(Event::$name => $text,)* }
             }

@@ -221,7 +221,7 @@ impl PreemptionControl {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u64)]
 pub enum MemoryAttribute {
-    /// As the machine has it: memory is cached, devices are not.
+    /// The type as the machine has it: memory is cached, devices are not.
     Default = 0,
     /// Not cached.
     Uncacheable = 1,

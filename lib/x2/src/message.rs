@@ -231,7 +231,7 @@ pub struct StringDescriptor(u64);
 impl StringDescriptor {
     /// Longest substring: 2^54 - 1 bytes.
     pub const MAX_LENGTH: u64 = (1 << 54) - 1;
-    /// Most substrings of one descriptor.
+    /// The maximum number of substrings of one descriptor.
     pub const MAX_SUBSTRINGS: usize = 32;
 
     /// `substrings` (1..=32) pieces of `length` bytes each; `compound_continues`: another

@@ -14,7 +14,7 @@ use x2::{Fpage, Rights, ThreadId};
 pub(crate) const KIP_AREA: u64 = 0x7fff_8000_0000;
 /// Where its UTCB lies.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
-/// Its UTCB pointer.
+/// The address of the process's UTCB pointer.
 pub(crate) const UTCB_POINTER: u64 = UTCB_AREA + x2::utcb::MR0_OFFSET;
 /// Where the emulation library lies in bounce mode.
 const EMULATION: u64 = 0x7fff_8002_0000;
@@ -35,15 +35,15 @@ pub(crate) enum Mode {
 /// How a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// By exit_group, with this status.
+    /// The process ended by exit_group, with this status.
     Exited(u64),
-    /// By this processor exception.
+    /// The process ended by this processor exception.
     Exception(u64),
-    /// By a fault at this address.
+    /// The process ended by a fault at this address.
     Fault(u64),
     /// No memory is left for it.
     OutOfMemory,
-    /// By something that no program does.
+    /// The process sent a message that no program sends.
     Confused,
 }
 

@@ -102,7 +102,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// In the pool; what an attacker chooses is elsewhere at times.
+    /// An fpage within the pool; the one that an attacker chooses is elsewhere at times.
     fn fpage(self) -> u64 {
         let rights = Rights::from_bits(self.random.below(8));
         let page =
@@ -224,7 +224,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// With MR0 to MR7 in their registers.
+    /// The registers of a message with this tag, with MR0 to MR7 in their registers.
     fn message_registers(self, tag: u64) -> Registers {
         let mr = utcb::message_register;
         Registers {
@@ -346,7 +346,7 @@ impl Chooser<'_> {
         Registers { rdi: space, rsi: option, rdx: first, r8: second, ..Default::default() }
     }
 
-    /// Mostly none, or what leaves a space next to nothing.
+    /// A quota for a space: mostly none, otherwise one that leaves the space next to no memory.
     fn quota(self, space: u64) -> u64 {
         match self.random.below(8) {
             0 => self.random.below(1 << 18),

@@ -54,8 +54,9 @@ impl Kind {
     /// interface gives it.
     pub(crate) const fn expected(self) -> u32 {
         match self {
-            // Of the send phase and of the receive phase: timeout, no partner, cancelled, overflow,
-            // timeouts of transfers by the invoker's and by the partner's faults, abortion.
+            // The errors of the send phase and of the receive phase: timeout, no partner,
+            // cancelled, overflow, timeouts of transfers by the invoker's and by the partner's
+            // faults, abortion.
             Kind::Ipc | Kind::Lipc => bits(&[0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]),
             Kind::ExchangeRegisters => bits(&[0, 2]),
             Kind::ThreadControl => bits(&[0, 1, 2, 3, 4, 6, 8]),

@@ -48,7 +48,7 @@ pub(crate) fn own_thread(index: u32) -> ThreadId {
 /// attacker may write anything here.
 #[repr(C, align(4096))]
 pub(crate) struct Slot {
-    /// Of its random numbers.
+    /// The state of the attacker's random numbers.
     pub(crate) state: AtomicU64,
     /// Calls begun, altogether and of each kind.
     calls: Count,

@@ -43,7 +43,7 @@ l4::program!(run);
 const ROUNDS: u64 = 10;
 /// A round has no more calls than that.
 const LONGEST_ROUND: u64 = 100_000;
-/// As long as an error is missing that has to come, there are so many times the rounds.
+/// The rounds are multiplied by this as long as an error is missing that must occur.
 const PATIENCE: u64 = 4;
 const COUNTED: [(u64, &str); 4] = [
     (statistic::FRAMES, "frames"),

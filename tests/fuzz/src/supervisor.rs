@@ -26,7 +26,7 @@ const LOOK: Time = Time::period(1000);
 /// again.
 const PATIENCE: u32 = 6;
 const SPACE_PATIENCE: u32 = 10;
-/// Of the calls this part is the controller's.
+/// One call in this number is made by the controller.
 const CONTROLLERS: u64 = 8;
 /// Page faults that are answered at a later look.
 const HELD: usize = 8;
@@ -36,7 +36,7 @@ const PRIORITY: u64 = 100;
 pub(crate) struct Supervisor<'a> {
     random: Random<'a>,
     processors: u64,
-    /// Of each record, how many calls it had counted.
+    /// How many calls each record had counted last time.
     last: [u64; layout::RECORDS],
     quiet: [u32; MADE as usize],
     space_quiet: [u32; MADE_SPACES as usize],
@@ -276,7 +276,7 @@ fn own_page(address: u64, access: Rights) -> Option<MapItem> {
     if layout::pool().contains(&address) {
         return Some(mapped(Region::containing(address, 12), Rights::ALL));
     }
-    // Not executable but for the code: QEMU is slow where a page that is written holds instructions
+    // Only the code is executable: QEMU is slow where a page that is written holds instructions
     // that were executed once, and random addresses lead into all of the program.
     let [stacks, records] = layout::writable();
     let parts = [

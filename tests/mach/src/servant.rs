@@ -24,19 +24,19 @@ const STACK: u64 = 0x20_1000;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// With this result.
+    /// The command returned this result.
     Done(u64),
-    /// By a fault that its map does not allow.
+    /// The command ended by a fault that its map does not allow.
     Fault(u64, KernError),
-    /// By a processor exception.
+    /// The command ended by a processor exception.
     Exception(u64),
     /// The thread was recalled.
     Recalled,
     /// The thread is gone.
     Ended,
-    /// By a message of its own.
+    /// The command ended by a message that it sent.
     Message(u64),
-    /// By another system call.
+    /// The command ended by another system call.
     Call(SystemCall),
 }
 

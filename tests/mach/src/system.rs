@@ -117,7 +117,7 @@ impl DefaultPager<L4Machine> for Swap {
 impl Pager<L4Machine> for SwapFile {
     fn data_request<'a>(&'a self, request: DataRequest<'a, L4Machine>) -> BoxFuture<'a, KernResult<usize>> {
         Box::pin(async move {
-            // As a disk would: later.
+            // The answer comes later, as a disk's would.
             request.machine.sleep_until(request.machine.now() + 10).await;
             let pages = self.0.lock();
             let mut done = 0;

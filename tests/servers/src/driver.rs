@@ -93,7 +93,7 @@ pub(crate) fn drive() -> ! {
         };
         let argument = if message.tag.untyped() > 0 { message.word(0) } else { 0 };
         if message.from == ThreadId::interrupt(line) {
-            // Of a byte that has been seen already.
+            // This is an interrupt for a byte that has been read already.
             uart.serve(&mut Back::default());
             received = ipc::reply_wait(message.from, Message::new(0));
             continue;

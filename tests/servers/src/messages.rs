@@ -189,7 +189,7 @@ impl Driver {
         let strangers = [ThreadId::NIL, utcb::pager(), self.done];
         let strangers =
             strangers.iter().all(|&thread| self.card.attach(0, thread) == Err(Status::InvalidArgument));
-        // Of the four interrupts that the kernel has three are in use.
+        // Three of the kernel's four message interrupts are in use.
         let fourth = self.card.attach(0, me);
         let fifth = self.card.attach(2, me) == Err(Status::NoMemory);
         let detached = fourth.and_then(pci::detach) == Ok(())

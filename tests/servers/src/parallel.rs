@@ -195,7 +195,7 @@ fn space_quota() -> bool {
     };
     let Some(made) = everywhere(make) else { return false };
     let count = made.iter().flatten().count();
-    // Its own is one of the eight.
+    // The server's own space is one of the eight.
     count == 7 && made.into_iter().flatten().all(|space| space::delete(space).is_ok())
 }
 

@@ -24,7 +24,7 @@ const AREA: u64 = 0x4000_0000;
 const HERE: u64 = 0x5000_0000;
 const STATUS: u64 = 9;
 
-/// Of the threads that it makes, which only sleep.
+/// The stacks of the threads that this program makes, which only sleep.
 static STACKS: [l4::start::Stack<4096>; 16] = [const { l4::start::Stack::new() }; 16];
 /// Looks in a row at a server that has ended for the last time: root does not begin a life so late.
 const LAST_LOOKS: u32 = 200;

@@ -102,7 +102,7 @@ fn left_alone() -> bool {
     for round in 1..=200 {
         let Ok(thread) = thread::spawn(|| ENDED.fetch_add(1, Ordering::Relaxed)) else { return false };
         drop(thread);
-        // In turn: one that has ended when the next begins, and several that have not.
+        // In some rounds a thread has ended when the next begins, in others several have not.
         while round % 8 == 0 && ENDED.load(Ordering::Relaxed) < round {
             ipc::sleep(l4::x2::Time::period(1000));
         }

@@ -209,7 +209,7 @@ static EXCEPTION_TAG: AtomicU64 = AtomicU64::new(0);
 /// Lets system calls on the executing processor take the fast path in assembly, or not.
 pub fn allow_fast_entry(allowed: bool) {
     let local = cpu_local();
-    // Without these instructions a switch of threads is no short matter.
+    // Without FSGSBASE a switch of threads is too long for the fast path.
     let allowed = allowed && features::has(Features::FSGSBASE);
     local.foreign_limit.set(if allowed { USER_END } else { 0 });
     EXCEPTION_TAG.store(exception_tag().raw(), Ordering::Relaxed);
@@ -381,8 +381,8 @@ extern "C" fn unmap_page(current: &'static Tcb, fpage: u64) -> u64 {
     syscall::unmap_page(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
-/// As [`unmap_page`], with flush. It is a function of its own, as the registers do not suffice for
-/// both in one; nor do they for both a page that goes and one that can still be read.
+/// Like [`unmap_page`], with flush. It is a function of its own, as the registers do not suffice
+/// for both in one; nor do they for both a page that goes and one that can still be read.
 #[unsafe(no_mangle)]
 extern "C" fn flush_page(current: &'static Tcb, fpage: u64) -> u64 {
     let fpage = Fpage::from_raw(fpage);
@@ -426,7 +426,7 @@ fn serve(vector: u8) -> Next {
     serve_with(vector, receive_requests)
 }
 
-/// As [`serve`]; cross-processor requests are served by `attend`.
+/// Like [`serve`]; cross-processor requests are served by `attend`.
 #[inline(always)]
 fn serve_with(vector: u8, attend: fn() -> Next) -> Next {
     match take_interrupt(vector) {
@@ -511,7 +511,7 @@ fn return_to_user(next: Next) -> ! {
     }
 }
 
-/// As [`return_to_user`], without the dispatcher if there is a shorter way.
+/// Like [`return_to_user`], without the dispatcher if there is a shorter way.
 #[inline(never)]
 fn return_to_user_directly(next: Next) -> ! {
     let thread = match next {

@@ -71,8 +71,8 @@ pub fn kernel_half() -> &'static [u64; 256] {
     unsafe { &*root.add(256).cast() }
 }
 
-/// Is the physical range part of the direct map? User programs may hold mappings of device memory,
-/// which is not; the kernel must ask before it reaches such a page through
+/// Whether the physical range is part of the direct map. User programs may hold mappings of device
+/// memory, which is not; the kernel must ask before it reaches such a page through
 /// [`layout::phys_to_virt`].
 pub fn is_direct_mapped(range: PhysRange) -> bool {
     let mut address = range.start.align_down(PAGE_BITS).value();

@@ -161,7 +161,7 @@ fn step(world: &mut World, model: &mut Model, operation: &Operation, exact_statu
             let count = (item.count() as usize) << (bits - 12);
             let is_map = item.operation() == MapOperation::Map;
             let rights = Rights::from_bits(rights);
-            // As for map items, and within the windows.
+            // Ranges are limited as for map items, and stay within the windows.
             if page + count > PAGES || (is_map && (source + count > PAGES || (count > 1 && owner > space))) {
                 return;
             }

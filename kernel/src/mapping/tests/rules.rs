@@ -82,10 +82,10 @@ fn rule_7_34_rights_are_those_of_both_and_add_up() {
     // The item again, with more rights, from the same parent: the page has both sets.
     assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RX).rights(), RX);
     assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
-    // With less: nothing is taken away.
+    // Fewer rights take nothing away from the mapping that is there.
     world.map(1, GIB, 2, 0x5000, 12, R);
     assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
-    // Only what the sender has not: no mapping.
+    // A right that the sender does not have makes no mapping.
     assert_eq!(world.map(1, GIB, 2, 0x6000, 12, Rights::WRITE), Fpage::NIL);
     assert_eq!(world.map(1, GIB, 2, 0x6000, 12, NONE), Fpage::NIL);
     assert_eq!(world.at(2, 0x6000), None);
@@ -604,7 +604,7 @@ fn sigma0_has_everything_but_the_kernels_memory() {
     world.touch(0, 0x7000_1000, R);
     assert_eq!(world.status(0, 0x4000_0000, 30), RX);
     assert_eq!(world.status(0, 0x4000_0000, 30), NONE);
-    // Nothing is mapped into it, nor taken from it.
+    // Nothing is mapped into the space, nor taken from it.
     let back = MapItem::map(Fpage::memory(0, 12).with_rights(RWX), 0x12_3000);
     assert_eq!(world.try_map(1, 0, back, Fpage::COMPLETE).unwrap(), Fpage::NIL);
     world.unmap(0, 0, 64, RWX, true);

@@ -84,8 +84,8 @@ fn k2_its_pages_get_another_type_in_pieces() {
     for page in 0..PAGES {
         assert!(memory_type_of(&world, page).is_none_or(|of| of == MemoryType::UNCACHEABLE), "page {page}");
     }
-    // Another call sets another type in the midst: the call that ends last has set its type for all
-    // pages.
+    // Another call sets another type in the midst of the first. The call that ends last has set its
+    // type for all pages.
     (0..PAGES).for_each(|page| use_page(&world, page));
     let (result, turns) = in_turns(
         |cursor| set(cursor, MemoryType::WRITE_THROUGH),

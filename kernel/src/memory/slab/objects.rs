@@ -48,7 +48,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Ok(NonNull::new(object).expect("the direct map does not contain address 0"))
     }
 
-    /// As [`Self::alloc`], of a slab that has a lock above it.
+    /// Like [`Self::alloc`], of a slab that has a lock above it.
     ///
     /// # Safety
     /// As for [`SpinLock::lock_below`].
@@ -61,7 +61,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Ok(unsafe { NonNull::new_unchecked(object.cast()) })
     }
 
-    /// As [`Self::alloc_below`], but other functions are called only where that is seldom needed.
+    /// Like [`Self::alloc_below`], but other functions are called only where that is seldom needed.
     /// `None` does not mean that there is no memory: [`Self::alloc_below`] may still succeed.
     ///
     /// # Safety
@@ -98,7 +98,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         }
     }
 
-    /// As [`Self::free`], of a slab that has a lock above it.
+    /// Like [`Self::free`], of a slab that has a lock above it.
     ///
     /// # Safety
     /// As for [`Slab::free`] and [`SpinLock::lock_below`].
@@ -117,7 +117,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Self::LAYOUT.stable && detour::none()
     }
 
-    /// As [`Self::free_below`] where [that comes to hand](Self::frees_to_hand); no function is
+    /// Like [`Self::free_below`] where [that comes to hand](Self::frees_to_hand); no function is
     /// called on the way but seldom.
     ///
     /// # Safety
@@ -131,7 +131,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         account.credit_apart(Self::SIZE.into());
     }
 
-    /// As [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a
+    /// Like [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a
     /// system call that takes all it may need before its first state change.
     pub fn reserve(&'static self, account: Account) -> Result<Reserved<T, CARE>, OutOfMemory> {
         Ok(Reserved { object: self.alloc(account)?, slab: self, account })

@@ -186,7 +186,7 @@ fn find(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
     found.map(Found::anywhere)
 }
 
-/// As what `receiver` would take a message of `sender` on the fast path.
+/// The kind of message that `receiver` would take from `sender` on the fast path.
 #[inline]
 fn offer_to(receiver: ThreadRef, sender: ThreadRef) -> Option<IpcKind> {
     let offer = receiver.offer();

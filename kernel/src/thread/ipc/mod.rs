@@ -379,8 +379,8 @@ fn receive(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next 
     if start_receive(current, kind) { look(current, kind, woken) } else { resume_or_switch(current, woken) }
 }
 
-/// The receive phase of a thread that is not current. Returns whether the thread is to be made
-/// ready: its phase is over, or something waits for it that it must look at itself.
+/// Begins the receive phase of a thread that is not current. Returns whether the thread is to be
+/// made ready: its phase is over, or it must itself look at something that waits for it.
 fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     if !start_receive(thread, kind) {
         return thread.is_runnable();
@@ -606,8 +606,8 @@ fn suspend(sender: Message, receiver: Message) {
         (receiver, sender, Continuation::ReceiveTransfer(receiver.kind)),
     ] {
         side.thread.set_continuation(continuation);
-        // Only the current thread goes on with it: the other may have been about to look for
-        // senders.
+        // The current thread alone continues the transfer: the partner may have been about to look
+        // for senders.
         processor::this().scheduler.ready.withdraw(side.thread);
         if let Some(record) = side.thread.transfer_record.get() {
             record.peer.set(Some(peer.thread));

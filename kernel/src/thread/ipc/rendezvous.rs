@@ -77,7 +77,7 @@ pub(super) enum Destination {
     Direct(Partner),
     /// Instead of the thread or interrupt with this id, to the redirector of the sender's space.
     Redirected(ThreadId, Found),
-    /// To a redirector that does not exist at present: it waits.
+    /// The message is for a redirector that does not exist at present: the sender waits.
     Nowhere(ThreadId),
 }
 

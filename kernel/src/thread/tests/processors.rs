@@ -167,7 +167,7 @@ impl Step {
 /// All threads do one random thing after another; what they do is noted in `program`.
 fn steps(seed: u64, count: usize, processors: u32, program: &mut Vec<Step>) {
     let mut idle = 0;
-    // Some machines look at their request queues so late that there is much in them.
+    // On some machines processors look at their request queues so late that much is in them.
     let late = [2, 20, 200][(seed >> 8) as usize % 3];
     run(seed, processors, |random| {
         if program.len() == count {

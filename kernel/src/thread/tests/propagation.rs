@@ -141,7 +141,7 @@ fn an_originator_that_is_turned_to_another_partner_takes_what_waits_from_it() {
     let world = World::new();
     let [server, client, worker, helper] = four(&world);
     receive(&world, client, server.id());
-    // In the worker's name, for which the client does not wait yet.
+    // The helper sends in the name of the worker, for which the client does not wait yet.
     send(&world, helper, client, Some(worker));
     assert_eq!(helper.continuation(), Continuation::Send(IpcKind::User));
     receive(&world, worker, ThreadId::ANY);

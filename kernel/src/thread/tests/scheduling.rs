@@ -138,7 +138,7 @@ fn a_delayed_preemption_takes_place_when_the_delay_is_over() {
         assert!(same(scene.tick(5000), scene.runner));
         assert_eq!(scene.flags(), flags | PENDING);
         assert_eq!(arch::timer(), 15_000);
-        // Another one does not prolong it.
+        // A second preemption does not prolong the delay.
         assert!(same(scene.tick(9000), scene.runner));
         assert!(same(scene.tick(14_999), scene.runner));
         assert!(same(scene.tick(15_000), scene.preemptor));
@@ -274,7 +274,7 @@ fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     assert!(same(scene.tick(3000), root), "the scheduler is more urgent");
     assert_eq!(scene.heard(root), (protocol::PREEMPTION_TAG, 3000, true));
     assert!(scene.wait(root).is_none(), "no thread can run");
-    // Neither a switch to the thread nor resuming it helps.
+    // Neither a switch to the thread nor resuming it lets it run.
     let resume = x2::control::ExchangeControl::RESUME.raw();
     super::super::ipc::cancel_receive(root);
     scene.world.call(Call::ExchangeRegisters, root, &[(Rax, scene.runner.id().raw()), (Rsi, resume)]);

@@ -254,9 +254,9 @@ L4_INLINE L4_Word_t L4_ProcessorControl(L4_Word_t ProcessorNo, L4_Word_t Interna
                            0);
 }
 
-/* Of the arguments only MR2 has no register left on the way in, and the entry address none at all:
- * it is pushed, and popped by returning to it, which leaves the stub with the return address that a
- * call would have pushed. */
+/* MR2 is the only argument without a register on the way in, and the entry address has none at
+ * all. So the entry address is pushed, and popped by returning to it, which leaves the stub with
+ * the return address that a call would have pushed. */
 L4_INLINE L4_Word_t L4_MemoryControl(L4_Word_t control, const L4_Word_t *attributes)
 {
     L4_Word_t entry = l4_entry(l4_entry_memory_control);

@@ -20,7 +20,7 @@ pub enum ExceptionKind {
     Arithmetic = 3,
     /// An emulated instruction.
     Emulation = 4,
-    /// Something a language's run-time makes.
+    /// An exception that a language's run-time raises.
     Software = 5,
     /// A breakpoint or step.
     Breakpoint = 6,

@@ -17,7 +17,7 @@ const BATCH: usize = 32;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ReturnPages {
-    /// None: with `flush`, what was written to them is lost.
+    /// No pages are written; with `flush`, what was written to them is lost.
     #[default]
     None = 0,
     /// The pages that were written to.

@@ -295,7 +295,7 @@ impl<T> EntryTree<T> {
         self.lowest_gap(self.root, from, size, &fits).or_else(|| fits(end_of_last, self.highest))
     }
 
-    /// As [`find_gap_above`](Self::find_gap_above), but the highest such address.
+    /// Like [`find_gap_above`](Self::find_gap_above), but the highest such address.
     pub(crate) fn find_gap_below(&self, from: u64, to: u64, size: u64, alignment: u64) -> Option<u64> {
         let (from, to) = (from.max(self.lowest), to.min(self.highest));
         let fits = |start: u64, end: u64| {

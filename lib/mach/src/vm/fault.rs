@@ -1,6 +1,6 @@
-//! From a page of an object and an access to a frame: the walk along the chain of shadow objects,
-//! copying and clearing pages as needed. Everything here is one synchronous step; what must be
-//! waited for comes back as [`Blocked`].
+//! Finds the frame for an access to a page of an object: walks the chain of shadow objects, and
+//! copies and clears pages as needed. Everything here is one synchronous step; what must be waited
+//! for comes back as [`Blocked`].
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
@@ -191,7 +191,7 @@ pub(super) fn resolve<M: Machine, R>(
     resolve_other(vm, target, access, top, use_page)
 }
 
-/// As [`resolve`], for pages that [`fresh_page`] does not make; the object is locked.
+/// Like [`resolve`], for pages that [`fresh_page`] does not make; the object is locked.
 #[inline(never)]
 pub(super) fn resolve_other<M: Machine, R>(
     vm: &Arc<Vm<M>>,
@@ -543,9 +543,9 @@ fn unwire<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>, index: u64) {
 enum Origin {
     Resident,
     Cleared,
-    /// With all the others of its large page, in neighbouring frames.
+    /// The page was cleared together with all the others of its large page, in neighbouring frames.
     ClearedLarge,
-    /// From an object below, whose page may be mapped at the address.
+    /// The page was copied from an object below, whose page may be mapped at the address.
     Copied,
 }
 

@@ -137,7 +137,7 @@ impl<M: Machine> Vm<M> {
                 let wanted = || target.saturating_sub(self.free_count());
                 // Pages just used are passed over the first time.
                 if self.take_pages(wanted()) == 0 && self.take_pages(wanted()) == 0 {
-                    // Nothing to be had now: until a write ends, or for a while.
+                    // No frame can be had now: wait until a write ends, or for a while.
                     self.until(self.machine.now() + PATIENCE, self.write_end(before)).await;
                 }
             }
@@ -364,11 +364,12 @@ async fn either(one: impl Future, other: impl Future) {
 /// Why pages are written to their pager.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// So that the pager has them; they stay, and may be used meanwhile.
+    /// The pager gets the pages; they stay in memory, and may be used meanwhile.
     Clean,
-    /// To free the pages, unless they are used meanwhile.
+    /// The pages are freed after the write, unless they are used meanwhile.
     Take,
-    /// To free them: a fault on one of them waits for the write, and then asks the pager.
+    /// The pages are freed after the write. A fault on one of them waits for the write, and then
+    /// asks the pager.
     Flush,
 }
 

@@ -110,7 +110,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// As [`allocate`](Self::allocate), from the reserve.
+    /// Like [`allocate`](Self::allocate), from the reserve.
     pub(crate) fn allocate_reserved(&mut self, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
         let frame = self.reserve.pop()?;
         self.set_owner(frame, owner, index);
@@ -132,7 +132,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// As [`allocate`](Self::allocate), a run of 2^`order` frames for as many pages.
+    /// Like [`allocate`](Self::allocate), a run of 2^`order` frames for as many pages.
     pub(crate) fn allocate_run(
         &mut self,
         machine: &M,

@@ -31,7 +31,7 @@ const DEVICE_PAGES: u64 = 8;
 const LARGE_SHIFT: u32 = 14;
 pub(crate) const PAGE: usize = PAGE_SIZE as usize;
 
-/// Under which a sequence runs.
+/// The settings under which a sequence runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Conditions {
     pub(crate) frames: u32,
@@ -577,7 +577,8 @@ impl World {
     }
 
     fn forget(&mut self, task: usize, page: u64, count: u64) {
-        // Of private file pages the model has lost what they were: only anonymous ranges.
+        // The model no longer knows the contents of private file pages, so only anonymous ranges
+        // are chosen.
         let anonymous = self.tasks[task].pages.range(page..page + count).all(|(_, page)| page.shared);
         if !anonymous {
             return;

@@ -180,7 +180,8 @@ impl<P: Platform> Executor<P> {
 pub enum Sleep {
     /// There is work: receive without blocking.
     Busy,
-    /// Nothing to do until a message, a notification, or this time (`None`: no timer is armed).
+    /// There is nothing to do until a message, a notification, or this time (`None`: no timer is
+    /// armed).
     Until(Option<Instant>),
 }
 

@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicU8, Ordering};
 
 /// Waits for a wake-up; in no queue.
 const IDLE: u8 = 0;
-/// In exactly one queue.
+/// The task is in exactly one queue.
 const QUEUED: u8 = 1;
 /// Being polled.
 const RUNNING: u8 = 2;

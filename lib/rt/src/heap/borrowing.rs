@@ -8,8 +8,8 @@ use talc::{OomHandler, Span, Talc};
 
 /// Has memory for a heap, in pieces of whole pages.
 pub trait Lender: Sync {
-    /// At least so many bytes; `None`: there is no piece like that. Called while the heap is
-    /// locked: does not allocate.
+    /// Lends a piece of at least this size in bytes, or `None` if there is none. Called while the
+    /// heap is locked: must not allocate.
     fn lend(&self, bytes: usize) -> Option<&'static mut [u8]>;
 
     /// Takes back a piece that it has lent. Called while the heap is locked: does not allocate.

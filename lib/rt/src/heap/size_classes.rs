@@ -20,7 +20,7 @@ const ALIGNMENT: usize = align_of::<Block>();
 /// Bytes of one kind that are kept, and blocks that are kept even if they have more.
 const BYTES_OF_KIND: usize = 2 << 10;
 const BLOCKS_OF_KIND: usize = 2;
-/// At most so many bytes are cached.
+/// The maximum size of the cached blocks together, in bytes.
 const MOST_BYTES: usize = 64 << 10;
 /// What the allocator below needs for a block beyond its size.
 const TAG: usize = size_of::<usize>();

@@ -63,7 +63,7 @@ pub mod request {
     /// Maps a boot module: address from which on there is room, then its name (length, bytes).
     /// Answered with address and size.
     pub const MODULE_MAP: u64 = 4012;
-    /// From now on a thread of the server answers to the server's name: its id.
+    /// Registers a thread of the server under the server's name: its id.
     pub const NAME_REGISTER: u64 = 4013;
     /// Finds a server and opens the two spaces to each other: whether to wait until it registers,
     /// then its name (length, bytes). Answered with a thread.

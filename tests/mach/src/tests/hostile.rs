@@ -81,7 +81,8 @@ async fn forged(system: &System) -> TestResult {
         MessageTag::new(7, 1, 0).with_propagated(true),
         MessageTag::from_raw(u64::MAX),
     ];
-    // They do arrive: a forged fault is one, of which nothing comes but an answer to the message.
+    // The messages do arrive. The first is a forged fault: its sender gets an answer, and nothing
+    // else happens.
     let servant = system.servant().await?;
     let fault = Outcome::Fault(command::CALL, KernError::InvalidAddress);
     same!(send(&servant, tags[0], true).await, fault);
@@ -95,7 +96,8 @@ async fn forged(system: &System) -> TestResult {
     for tag in tags {
         for receive in [true, false] {
             let servant = system.servant().await?;
-            // Whatever it gets for it: the server goes on, and can end it.
+            // Whatever the program gets for that message, the server goes on, and can end the
+            // program.
             let me = utcb::my_global_id().raw();
             let from = if receive { me } else { 0 };
             servant.begin(command::CALL, |state| ipc(state, tag, me, from, Timeouts::NEVER, [3, 4]));

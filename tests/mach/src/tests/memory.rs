@@ -273,7 +273,7 @@ async fn large_fork(system: &System) -> TestResult {
     const PAGES: u64 = 10_000;
     let parent = system.servant().await?;
     parent.map().map(&region(PAGES)).await?;
-    // As many as there is memory for, with room for the child's.
+    // The program fills as many pages as memory allows, with room for the child's.
     same!(parent.fill(HERE, 500, 8).await, Outcome::Done(HERE + 500 * PAGE_SIZE));
     let child = Servant::start(&parent.task.create_task(true).await?).await?;
     same!(child.check(HERE, 500, 8).await, Outcome::Done(0));
@@ -378,7 +378,7 @@ async fn bad_ranges(system: &System) -> TestResult {
     let map = servant.map();
     map.map(&region(2)).await?;
     same!(servant.fill(HERE, 2, 5).await, Outcome::Done(HERE + 2 * PAGE_SIZE));
-    // Not aligned, empty, beyond the last address, and half of it not mapped.
+    // The ranges are not aligned, empty, beyond the last address, or half of them is not mapped.
     let ranges = [
         (HERE + 1, PAGE_SIZE, KernError::InvalidArgument),
         (HERE, 0, KernError::InvalidArgument),

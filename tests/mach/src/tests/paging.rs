@@ -252,7 +252,7 @@ async fn no_kernel_memory(system: &System) -> TestResult {
     };
     same!(outcome, Outcome::Fault(last, KernError::ResourceShortage));
     same!(other.load(HERE).await, Outcome::Done(9));
-    // With some of it given back, the same access succeeds.
+    // After some of the memory is given back, the same access succeeds.
     map.deallocate(HERE + APART, last - HERE - APART).await?;
     same!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(9));
     servant.task.terminate().await;

@@ -314,7 +314,7 @@ async fn side_by_side(system: &System) -> TestResult {
     holds!(counts(system, &servant).await?);
     let Outcome::Done(seen) = other.load(HERE).await else { return Err("no result".into()) };
     holds!(seen > 0);
-    // Both in loops: the time slice lets each run.
+    // Both threads are in loops: the timeslice lets each run.
     other.begin(command::SPIN, |_| {});
     holds!(counts(system, &servant).await?);
     other.user.recall()?;
@@ -348,7 +348,7 @@ async fn many_threads(system: &System) -> TestResult {
         let servant = Servant::start(&first.task).await?;
         same!(servant.store(HERE, round).await, Outcome::Done(HERE));
         if round % 3 == 0 {
-            // In the midst of a loop.
+            // The thread is ended in the midst of a loop.
             servant.begin(command::SPIN, |_| {});
         }
         servant.thread.terminate();

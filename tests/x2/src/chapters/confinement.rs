@@ -438,7 +438,7 @@ fn deleted_space_closes() {
     let victim = new_id();
     let arguments =
         ThreadControl { space: victim, scheduler: kip().root(), pager: ThreadId::NIL, utcb: None };
-    // More often than there can be openings at the same time.
+    // There are more rounds than openings can exist at the same time.
     for _ in 0..20 {
         thread::control(victim, arguments).unwrap();
         extension::set_open(space.first, victim, true).unwrap();

@@ -348,7 +348,7 @@ const LOOP: &[u8] = &[0xeb, 0xfe];
 /// the pages that [`last_message`] maps.
 const OLD_SEGMENTS: [u64; 6] = [0, 8, 0x10, 0x29, 0x2b, 0x100];
 const OLD_IP: u64 = 0x1000;
-/// Of the frame, and the interrupt flag.
+/// The flags VM and IF of the frame.
 const VIRTUAL_8086: u64 = 1 << 17 | 1 << 9;
 
 /// IRETD to segment RDI at [`OLD_IP`], with nothing but zeros in the other registers that such a

@@ -138,7 +138,7 @@ fn map_item() {
 
 fn unmap_part() {
     leaks::require();
-    // Not the first: other tests flush pages of that one, and pages come back as small ones.
+    // Not the first page: other tests flush pages of that one, and pages come back as small ones.
     let _ = arena::block(21);
     let block = arena::block(21);
     let part = Fpage::memory(block + 0x5000, 12).with_rights(Rights::ALL);

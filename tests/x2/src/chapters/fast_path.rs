@@ -399,7 +399,7 @@ fn halted_before() {
     });
     await_state(thread, ThreadState::PendingSend);
     thread::stop(thread).unwrap();
-    // Its send phase is over, and it waits.
+    // The thread's send phase is over, and it waits.
     assert_eq!(ipc::receive(thread).unwrap().tag.label(), 1);
     let _ = ipc::receive_timeout(thread, Time::ZERO);
     spawn(move || {

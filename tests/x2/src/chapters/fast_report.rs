@@ -107,7 +107,7 @@ fn third_thread_answers_fault() {
         read_at(page.address);
         ipc::send(me, Message::new(3)).expect("the owner is in reach");
     });
-    // From here on its faults come here.
+    // From here on the program's faults are sent to this thread.
     let call = ipc::receive(program).unwrap();
     assert_eq!(call.tag.label(), SYSTEM_CALL_LABEL);
     extension::set_handlers(program, None, Some(me)).unwrap();
@@ -302,7 +302,7 @@ fn faulted(address: u64, then: impl FnOnce(ThreadId) + 'static) -> (Space, Threa
         l4::start::halt();
     });
     assert_eq!(ipc::receive(program).unwrap().tag.label(), SYSTEM_CALL_LABEL);
-    // From here on its faults come here.
+    // From here on the program's faults are sent to this thread.
     extension::set_handlers(program, None, Some(me)).unwrap();
     ipc::send(program, returning(0)).unwrap();
     assert_eq!(receive_as_pager(program).unwrap().word(0), address);

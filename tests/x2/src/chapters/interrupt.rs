@@ -31,7 +31,7 @@ const TIMER_LINE: u32 = 2;
 /// Longer than the timer's period, whatever the firmware has set.
 const LONG: Time = Time::period(500_000);
 
-/// So long that only an interrupt that never comes takes it, however busy the host is.
+/// A timeout that only ends if an interrupt never comes, however busy the host is.
 const VERY_LONG: Time = Time::period(20_000_000);
 
 fn timer() -> ThreadId {

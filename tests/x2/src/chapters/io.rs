@@ -172,7 +172,8 @@ impl Porter {
             Err(fault) => {
                 let ports = Fpage::io(number, 0);
                 expect_fault(fault, ports);
-                // So that it goes on, it gets the port, and gives it back.
+                // The answer maps the port, so that the thread goes on; then the port is taken away
+                // again.
                 assert_eq!(answer(fault, MapItem::map(ports, 0)).tag.label(), ACCESS);
                 self.revoke(ports, true);
                 false
@@ -477,7 +478,8 @@ fn isolation() {
         (Porter::with(Fpage::io(0x3f8, 3)), Porter::new(), Porter::with(Fpage::io(PCI, 2)));
     for value in 0..5 {
         assert!(with.access(Form::Out8, SCRATCH, value).is_ok());
-        // From this space, whose ports the processor knows, straight to one that has none.
+        // The processor switches from this space, whose ports it knows, straight to one that has
+        // none.
         // SAFETY: the register does nothing.
         unsafe { port::read8(SCRATCH) };
         assert!(!without.can_use(SCRATCH) && !without.can_use(PCI));

@@ -162,7 +162,7 @@ fn again() {
 
 fn no_handler() {
     let (device, interrupt) = device(3);
-    // Neither before it has a handler, nor after it has had one.
+    // Interrupts are lost before the slot has a handler, and after it has had one.
     for _ in 0..2 {
         (0..10).for_each(|_| device.raise());
         ipc::sleep(SHORT);

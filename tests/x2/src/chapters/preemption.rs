@@ -198,7 +198,8 @@ fn delay() {
     allow_delay(id, u16::MAX);
     go(id);
     ipc::sleep(Time::period(1000));
-    // At the latest when the delay was over; then it has not given up the processor yet.
+    // SEEN becomes 1 at the latest when the delay is over, while the thread still has the
+    // processor.
     while SEEN.load(Ordering::Relaxed) == 0 {
         ipc::sleep(Time::period(1000));
     }

@@ -50,12 +50,12 @@ fn destination() -> ThreadId {
             let flags = u64::from(request.tag.is_propagated()) | u64::from(request.tag.is_redirected()) << 1;
             let words = [request.word(0) + 1, request.from.raw(), flags, utcb::actual_sender().raw()];
             let next = ipc::reply_wait(request.from, Message::with_words(8, &words));
-            // Some do not wait for the answer.
+            // Some senders do not wait for the answer.
             request = next.or_else(|_| ipc::wait()).unwrap();
         }
     });
     await_state(thread, ThreadState::Waiting);
-    // From here on it is called on the fast path, where there is nothing in the way.
+    // From here on the redirector is called on the fast path, where there is nothing in the way.
     let _ = ipc::receive_timeout(thread, Time::ZERO);
     thread
 }

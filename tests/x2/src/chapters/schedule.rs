@@ -270,7 +270,7 @@ fn yielding() {
             thread::yield_now();
         }
     });
-    // Its timeslice can end just before it counts, now and then.
+    // A thread's timeslice can end just before it counts, now and then.
     let others_ran = (0..100).filter(|_| {
         let before = TURNS.load(Ordering::Relaxed);
         thread::yield_now();

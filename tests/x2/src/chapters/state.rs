@@ -151,7 +151,7 @@ fn read_selectors() -> [u64; 4] {
 fn selectors() {
     let me = utcb::my_global_id();
     DONE.store(0, Ordering::Relaxed);
-    // Not one system call after the selectors are loaded: GS base is lost with it.
+    // There is no system call after the selectors are loaded: GS base is lost with one.
     let loader = spawn(|| {
         // SAFETY: the segments exist; nothing depends on their bases here.
         unsafe {

@@ -305,7 +305,7 @@ fn finite_timeouts() {
     let (from, to) = (Area::new().fill(17), Area::new());
     for point in [false, true] {
         // On a busy host a timeout can end a transfer before its faults have been answered: then a
-        // longer one is tried.
+        // longer timeout is tried.
         let waits = (0..10).map(|attempt| 20_000 << attempt);
         let ended = waits.map(|wait| end_by_timeout(from, to, wait, point)).find(|&ended| ended);
         assert_eq!(ended, Some(true), "the third fault is met");

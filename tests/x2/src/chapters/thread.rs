@@ -585,7 +585,7 @@ fn start_message() {
         ipc::reply(id, Message::with_words(0, wrong)).expect("it takes its pager's messages");
         await_state(id, ThreadState::Waiting);
     }
-    // Nothing is mapped there: the thread faults at its first instruction, with the IP and SP of
+    // Nothing is mapped at the thread's first instruction: it faults there, with the IP and SP of
     // the message.
     ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect("it still waits");
     let fault = ipc::receive(id).expect("its page fault");

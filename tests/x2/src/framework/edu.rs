@@ -33,7 +33,7 @@ const CLEAR: u64 = 0x64;
 pub(crate) struct Edu {
     /// Where in configuration space it is.
     function: u32,
-    /// Its capability of messages.
+    /// The offset of the device's capability for messages.
     capability: u32,
     /// Where its registers are mapped.
     registers: u64,

@@ -99,7 +99,8 @@ processor_start_high:
     js      4f
     cmp     [rdx + rcx * 4], ebx
     jne     2b
-    // Only a processor that is waited for goes on: 1 (waited for) becomes 2 (came).
+    // A processor goes on only if the first one waits for it: the state 1 (waited for) becomes 2
+    // (came).
     lea     rdx, [rip + candidate_states]
     mov     eax, 1
     mov     ebx, 2

@@ -236,7 +236,7 @@ pub(in super::super) enum Action {
 use Action::*;
 
 impl Action {
-    /// Something that a running thread does.
+    /// Chooses something that a running thread does.
     pub(in super::super) fn any(random: &Random) -> Self {
         match random.below(28) {
             0..=8 => Self::ipc(random),

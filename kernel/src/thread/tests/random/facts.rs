@@ -61,7 +61,7 @@ pub(super) struct SpaceFacts {
 }
 
 impl SpaceFacts {
-    /// Of one that has just been made.
+    /// The facts of a space that has just been made.
     pub(super) const NEW: Self = Self { kip: None, utcbs: None, privileged: false, owner: None };
 
     pub(super) fn is_configured(&self) -> bool {
@@ -93,7 +93,7 @@ pub(super) fn number_of(id: ThreadId) -> u32 {
 }
 
 impl Facts {
-    /// Everything as the kernel has it: after what the model does not follow.
+    /// Takes all facts from the kernel, after an action that the model does not follow.
     pub(super) fn load(&mut self) {
         let before = core::mem::take(&mut self.threads);
         self.spaces.clear();

@@ -52,7 +52,7 @@ pub(super) struct Intent {
     restricted: bool,
     /// The message's words are no more what they were.
     disturbed: bool,
-    /// Its destination was waiting for any sender: the send phase succeeds immediately.
+    /// Whether the destination was waiting for any sender: the send phase succeeds immediately.
     meets: bool,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn begin(facts: &Facts, thread: ThreadRef, action: Action) -> Option<
 }
 
 impl Intent {
-    /// Something may have ended it.
+    /// Notes that something may have ended the IPC.
     pub(super) fn cancel(&mut self) {
         self.cancelled = true;
     }
@@ -121,7 +121,7 @@ impl Intent {
         self.turned = true;
     }
 
-    /// Another thread has written its message registers (K15).
+    /// Notes that another thread has written the sender's message registers (K15).
     pub(super) fn disturb(&mut self) {
         self.disturbed = true;
     }

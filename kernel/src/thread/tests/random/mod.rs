@@ -83,7 +83,7 @@ pub(super) struct Program {
 
 /// Where the actions of a run come from.
 enum Source<'a> {
-    /// They are made up, and noted.
+    /// Actions are chosen at random, and noted.
     Random(Random, &'a mut Program),
     Given(core::slice::Iter<'a, Action>),
 }
@@ -197,7 +197,7 @@ fn end_all(world: &World, used: u64) {
     assert!(now <= used, "{} bytes are lost", now - used);
 }
 
-/// Whatever the root task is in ends, and it is ready to go on.
+/// Ends whatever the root task is in, and makes it ready to go on.
 pub(super) fn revive(root: ThreadRef) {
     ipc::leave_all(root);
     root.set_flag(flag::HALTED, false);

@@ -61,7 +61,7 @@ fn user_state(thread: ThreadRef) -> [u64; 5] {
 }
 
 impl Model {
-    /// Of the world as it is.
+    /// A model of the world as it is.
     pub(super) fn new() -> Self {
         let mut facts = Facts::default();
         facts.load();

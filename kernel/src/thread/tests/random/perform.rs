@@ -46,8 +46,8 @@ pub(super) fn arguments(thread: ThreadRef, action: Action) -> Option<(Call, [(Re
                     item = map_item(&words);
                 }
                 let word = item[usize::from(!first)];
-                // Other types and rights; addresses stay in the first GiB (sigma0's trees stay for
-                // ever).
+                // The types and rights change; addresses stay in the first GiB (sigma0's trees stay
+                // for ever).
                 let word = if words.one_in(20) { word ^ words.below(16) } else { word };
                 set_message_register(thread, index, word);
             }

@@ -103,7 +103,7 @@ impl Executor {
         self.try_block_on(future).expect("deadlock: the future waits for something that cannot happen")
     }
 
-    /// As [`block_on`](Self::block_on); `None` on a deadlock.
+    /// Like [`block_on`](Self::block_on); `None` on a deadlock.
     pub fn try_block_on<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
         const MAIN: usize = usize::MAX;
         let waker =

@@ -196,12 +196,12 @@ impl Simulated {
         Some(())
     }
 
-    /// As [`user_read`](Self::user_read), for a store.
+    /// Like [`user_read`](Self::user_read), for a store.
     pub fn user_write(&self, pmap: &SimulatedPmap, address: u64, bytes: &[u8]) -> Option<()> {
         self.user_write_in(pmap.0, address, bytes)
     }
 
-    /// As [`user_write`](Self::user_write), in the address space of this name.
+    /// Like [`user_write`](Self::user_write), in the address space of this name.
     pub fn user_write_in(&self, space: usize, address: u64, bytes: &[u8]) -> Option<()> {
         let state = &mut *self.state.lock();
         let (page, offset) = state.translate(space, address, bytes.len(), Protection::WRITE)?;

@@ -135,7 +135,7 @@ fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: F
             shift: map.vm.large_shift,
             protection: found.rights,
         };
-        // Without kernel memory for it, the base page is tried.
+        // If there is no kernel memory for the large page, the base page is tried.
         if map.vm.machine().pmap_change(pmap, &[change]).is_ok() {
             return Ok(());
         }
@@ -214,8 +214,8 @@ impl<M: Machine> VmMap<M> {
         self.page(address, access, Enter).await
     }
 
-    /// As [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has been
-    /// begun.
+    /// Like [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has
+    /// been begun.
     pub fn try_fault(&self, address: u64, access: Protection) -> Option<KernResult> {
         self.try_page(address, access, &mut Enter)
     }
@@ -226,7 +226,7 @@ impl<M: Machine> VmMap<M> {
     /// is short, and takes another object's lock only by [`VmObject::try_with_frame`].
     ///
     /// # Errors
-    /// As [`fault`](Self::fault).
+    /// Those of [`fault`](Self::fault).
     pub fn try_with_frame<R>(
         &self,
         address: u64,
@@ -308,7 +308,7 @@ impl<M: Machine> VmMap<M> {
     /// Fills a task's memory with zeros.
     ///
     /// # Errors
-    /// As [`copyout`](Self::copyout).
+    /// Those of [`copyout`](Self::copyout).
     pub async fn clear(&self, address: u64, length: usize) -> Result<(), CopyFault> {
         const ZEROS: [u8; PAGE_SIZE as usize] = [0; PAGE_SIZE as usize];
         self.each_page(address, length, Protection::WRITE, |machine, frame, offset, _, count| {
@@ -321,7 +321,7 @@ impl<M: Machine> VmMap<M> {
     /// How many were read.
     ///
     /// # Errors
-    /// As [`copyin`](Self::copyin), if no zero byte comes before.
+    /// Those of [`copyin`](Self::copyin), if no zero byte comes before.
     pub async fn copyin_string(&self, address: u64, buffer: &mut [u8]) -> Result<usize, CopyFault> {
         let mut done = 0;
         while done < buffer.len() {
@@ -342,7 +342,7 @@ impl<M: Machine> VmMap<M> {
     /// Atomically loads the word at `address`, a multiple of 4.
     ///
     /// # Errors
-    /// As [`fault`](Self::fault); `InvalidArgument`: unaligned.
+    /// Those of [`fault`](Self::fault); `InvalidArgument`: unaligned.
     pub async fn load_u32(&self, address: u64) -> KernResult<u32> {
         let offset = aligned_offset(address)?;
         let load = Touch(|machine: &M, frame| machine.load_u32(frame, offset));
@@ -353,7 +353,7 @@ impl<M: Machine> VmMap<M> {
     /// result is the old value, `Err` if it was another.
     ///
     /// # Errors
-    /// As [`fault`](Self::fault); `InvalidArgument`: unaligned.
+    /// Those of [`fault`](Self::fault); `InvalidArgument`: unaligned.
     pub async fn compare_exchange_u32(
         &self,
         address: u64,

@@ -13,7 +13,7 @@ use super::entry::Behavior;
 use super::{EntryId, MapRequest, MapState, Placement, VmMap};
 use crate::machine::{Machine, PmapChange};
 
-/// More pages are not freed under the locks of the translation and the object.
+/// The maximum number of pages that are freed under the locks of the translation and the object.
 const MOST_PAGES: usize = 64;
 
 /// What happened to the entry that was added last.

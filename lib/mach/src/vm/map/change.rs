@@ -38,7 +38,7 @@ impl<M: Machine> VmMap<M> {
     /// `size` bytes of zeros: `vm_allocate`. The address.
     ///
     /// # Errors
-    /// As [`map`](Self::map).
+    /// Those of [`map`](Self::map).
     pub async fn allocate(&self, placement: Placement, size: u64) -> KernResult<u64> {
         self.map(&MapRequest::anonymous(size).at(placement)).await
     }
@@ -70,7 +70,7 @@ impl<M: Machine> VmMap<M> {
         self.map_zeros(state, request, size)
     }
 
-    /// As [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and
+    /// Like [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and
     /// nothing has changed.
     pub fn try_allocate(&self, placement: Placement, size: u64) -> Option<KernResult<u64>> {
         let request = MapRequest::anonymous(size).at(placement);
@@ -246,7 +246,7 @@ impl<M: Machine> VmMap<M> {
         self.deallocate_range(state, start, end)
     }
 
-    /// As [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and
+    /// Like [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and
     /// nothing has changed.
     pub fn try_deallocate(&self, start: u64, size: u64) -> Option<KernResult> {
         let now = || {
@@ -372,7 +372,7 @@ impl<M: Machine> VmMap<M> {
     /// Says what a child gets of a range: `vm_inherit`.
     ///
     /// # Errors
-    /// As [`protect`](Self::protect), without `ProtectionFailure`.
+    /// Those of [`protect`](Self::protect), without `ProtectionFailure`.
     pub async fn inherit(&self, start: u64, size: u64, inheritance: Inheritance) -> KernResult {
         self.set(start, size, |entry| entry.inheritance = inheritance).await
     }
@@ -380,7 +380,7 @@ impl<M: Machine> VmMap<M> {
     /// Says how a range will be used: `vm_behavior_set`.
     ///
     /// # Errors
-    /// As [`inherit`](Self::inherit).
+    /// Those of [`inherit`](Self::inherit).
     pub async fn behavior(&self, start: u64, size: u64, behavior: Behavior) -> KernResult {
         self.set(start, size, |entry| entry.behavior = behavior).await
     }
@@ -405,7 +405,7 @@ impl<M: Machine> VmMap<M> {
     /// zeros or the file. Shared memory only loses its translation. (Linux `MADV_DONTNEED`.)
     ///
     /// # Errors
-    /// As [`inherit`](Self::inherit).
+    /// Those of [`inherit`](Self::inherit).
     pub async fn forget(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;

@@ -24,7 +24,7 @@ pub enum Behavior {
     /// Accesses have no particular order.
     #[default]
     Default,
-    /// In random order: pages are asked for one by one.
+    /// The pages are used in random order, so they are asked for one by one.
     Random,
     /// Accesses go from lower to higher addresses: pages are read ahead.
     Sequential,

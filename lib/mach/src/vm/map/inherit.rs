@@ -314,7 +314,7 @@ impl<M: Machine> VmMap<M> {
     /// Maps a piece of memory: the address.
     ///
     /// # Errors
-    /// As [`map`](Self::map); the piece is given back, so that nothing is lost.
+    /// Those of [`map`](Self::map); the piece is given back, so that nothing is lost.
     pub async fn insert(
         &self,
         mut copy: MapCopy<M>,

@@ -33,7 +33,7 @@ struct Asked {
     requests: Mutex<Vec<(u64, Protection)>>,
     returns: Mutex<Vec<(u64, u64, bool)>>,
     unlocks: Mutex<Vec<(u64, Protection)>>,
-    /// With which lock pages come.
+    /// The lock with which pages come from the pager: accesses that are not allowed.
     lock: Mutex<Protection>,
     unlock: Mutex<Unlocks>,
     refuses: Mutex<bool>,
@@ -122,7 +122,7 @@ fn a_pager_takes_its_pages_back() {
         assert_eq!((object.resident_pages(), system.vm().statistics().free), (0, 64));
         assert_eq!(load(&map, page(2), 1).await.unwrap(), [10]);
         assert!(pager.returns.lock().unwrap().is_empty() && pager.unlocks.lock().unwrap().is_empty());
-        // Of memory without a pager nothing can be asked.
+        // An object without a pager has nothing to ask for access.
         let own = VmObject::anonymous(system.vm()).unwrap();
         let refused = own.lock_request(0, SIZE, LockRequest::default()).await;
         assert_eq!(refused, Err(KernError::InvalidObject));
@@ -153,7 +153,7 @@ fn what_a_pager_forbids_it_is_asked_for() {
         assert_eq!(unlocks(), []);
         store(&map, page(0), b"M").await.unwrap();
         assert_eq!(unlocks(), [(0, Protection::WRITE)]);
-        // For this page it is allowed, to all; for the next one not.
+        // Write access to this page is granted to all maps; to the next page it is not.
         store(&other, page(0), b"m").await.unwrap();
         assert_eq!(unlocks(), []);
         object.write(PAGE_SIZE, &[1]).await.unwrap();
@@ -299,7 +299,7 @@ fn fill_beyond_memory(privileged: bool) -> KernResult {
         let written = executor.block_on(object.write(page * PAGE_SIZE, &[1]));
         written.map(|count| assert_eq!(count, 1))
     });
-    // With it, the pager can write what is left.
+    // With the privilege to use the reserve, the pager can write what is left.
     pager.journal.set_privileged(true);
     executor.block_on(vm.finish_writes());
     drop((object, pager));

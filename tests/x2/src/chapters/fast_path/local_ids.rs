@@ -34,7 +34,7 @@ pub(super) fn closed_receive() {
 }
 
 pub(super) fn apart() {
-    // More than a space remembers: some have the same place there.
+    // There are more servers than a space remembers local ids: some share a place in its table.
     let servers = [(); 9].map(|()| {
         let server = spawn(|| {
             let mut request = ipc::wait().unwrap();

@@ -27,7 +27,7 @@ enum Fate {
     Waits,
     IsAborted,
     IsDeleted,
-    /// Its timeout ends at some time.
+    /// The thread's timeout ends at some time.
     TimesOut,
 }
 

@@ -129,9 +129,9 @@ pub(super) fn string_of_lost_page() {
         let before = CAME.load(Ordering::Relaxed);
         let item = MapItem::map(page.fpage(Rights::READ), address);
         ipc::reply(sender, Message::new(0).map_item(item)).unwrap();
-        // Some strings later, wherever the sender is.
+        // The loop goes on after some more strings, wherever the sender is.
         while CAME.load(Ordering::Relaxed) < before + 1 + round % 3 {
-            // Without a pause others would not get on under instruction counting.
+            // Without a pause, other threads would not get on under instruction counting.
             core::hint::spin_loop();
             thread::yield_now();
         }
