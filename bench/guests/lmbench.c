@@ -234,7 +234,7 @@ static void creation(int kib)
          }));
 }
 
-/* What another process writes without end, in such pieces. */
+/* Starts a process that writes without end, in pieces of `CHUNK` bytes. */
 static void stream(const char *name, int ends[2])
 {
     pid_t child = fork();

@@ -66,7 +66,7 @@ static int profiled;
             must(-1, name);                                           \
     } while (0)
 
-/* What is measured with must be there. */
+/* Ends the program with a message if a resource that the measurement needs is missing. */
 static inline long must(long result, const char *what)
 {
     if (result == -1) {

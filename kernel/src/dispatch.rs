@@ -208,7 +208,7 @@ pub fn attend_before_requests() -> Next {
 /// How many entries of a request queue are put in order, and how many threads arrive, between two
 /// looks for interrupts: about 30 instructions each.
 const REQUESTS_PER_POLL: usize = arch::POLL_INTERVAL as usize / 2;
-/// How many threads do what they came for between two looks for interrupts.
+/// The maximum number of threads that do what they came for between two looks for interrupts.
 const ADMITTED_PER_POLL: usize = 2;
 
 /// Takes in the cross-processor requests: interrupts are delivered, threads go into the ring of
@@ -428,7 +428,7 @@ pub fn switch_directly(thread: ThreadRef) {
     load(thread);
 }
 
-/// What `thread`, which would return to user level, has to do before.
+/// Does for `thread`, which would return to user level, what has to be done before.
 #[cold]
 fn attend(thread: ThreadRef) -> Next {
     if thread.is_pending(pending::STOPPED) {

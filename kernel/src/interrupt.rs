@@ -200,7 +200,8 @@ pub fn move_pending(handler: ThreadRef, processor: u16) {
     }
 }
 
-/// What still waited for `handler`, which has gone or has another id now, is lost. At its home.
+/// Drops the interrupts that wait for `handler`, which is deleted or has another id now. Called at
+/// its home processor.
 pub fn drop_pending(handler: ThreadRef) {
     while let Some(interrupt) = handler.pending_interrupts.get() {
         interrupt.remove_pending(handler);
@@ -328,8 +329,8 @@ impl Interrupt {
     pub fn associate(&'static self, handler: Found) {
         self.detach();
         handler.mark(mark::HANDLES_INTERRUPTS);
-        // What is sent to the interrupt goes to its home processor.
-        // Only the reference is kept: what is done with the handler is done where it is.
+        // An answer to the interrupt goes to the interrupt's home processor. The reference is all
+        // that is kept: what is done with the handler is done where it is.
         self.handler.set(Some(handler.anywhere()));
         self.open();
     }

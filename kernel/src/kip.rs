@@ -58,8 +58,8 @@ impl Page {
         words[API_FLAGS / 8] = API_FLAGS_VALUE;
         words[MEMORY_INFO / 8] = MemoryInfo { offset: MEMORY_DESCRIPTORS, count: CAPACITY }.raw();
         words[UTCB_INFO / 8] = UtcbInfo::AMD64.raw();
-        // What every processor has. The original kickstart steps through memory by the smallest of
-        // these pages, and would do so for ever if there were none.
+        // Every processor has these page sizes. The original kickstart steps through memory by the
+        // smallest of these pages, and would do so for ever if there were none.
         words[PAGE_INFO / 8] = PageInfo::new(Rights::ALL, 1 << 12 | 1 << 21).raw();
         words[KIP_AREA_INFO / 8] = SIZE_LOG2 as u64;
         words[PROCESSOR_DESCRIPTOR_POINTER / 8] = PROCESSOR_DESCRIPTORS as u64;

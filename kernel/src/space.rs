@@ -110,7 +110,7 @@ const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
 /// A place for a UTCB, which is [taken](Space::take_utcb) into use before [`CONTROL`] is released,
 /// or not at all.
 pub struct VacantUtcb {
-    /// Which UTCBs of its frame are in use, as [`slots`].
+    /// The UTCBs of the frame that are in use, as [`slots`].
     used: &'static Cell<u16>,
     /// The UTCB's place in the frame.
     place: u32,
@@ -329,7 +329,8 @@ impl Space {
     /// page at hand. `None`: it has to be looked for in the general way.
     #[inline(always)]
     pub fn utcb_at_hand(&self, location: u64) -> Option<VacantUtcb> {
-        // What is no multiple of a UTCB's size, or in another page, becomes large.
+        // A location that is no multiple of a UTCB's size, or in another page, becomes a large
+        // number.
         let place = location.wrapping_sub(self.utcb_page.get()).rotate_right(utcb::SIZE.trailing_zeros());
         if place >= UTCBS_PER_FRAME {
             return None;

@@ -69,9 +69,9 @@ static void visit_all(void)
     sched_setaffinity(0, sizeof all, &all);
 }
 
-/* What there is once those that have ended are gone. With several processors a parent hears of the
- * end of its child before another processor has given back the child's address space and what the
- * kernel had for that: of some looks, the least. */
+/* The counts when all that have ended are gone. With several processors a parent hears of the
+ * end of its child before another processor has given back the child's address space and the
+ * kernel's memory for it: the least of several readings is taken. */
 static int count_at_rest(struct counts *least)
 {
     visit_all();

@@ -195,7 +195,7 @@ static int elf(void)
     return 0;
 }
 
-/* What would end or stop the test itself, wait for ever, or reach others. */
+/* Calls that would end or stop the test itself, wait for ever, or reach other processes. */
 static int excluded(long number)
 {
     static const short list[] = {

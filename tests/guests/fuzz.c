@@ -308,7 +308,7 @@ int main(int argc, char **argv)
         return 1;
     if (is_macadamia())
         fill_log();
-    /* What is made once and kept is made by the first half. */
+    /* Objects that are made once and kept are made by the first half. */
     static struct counts before, after;
     int looked = 0;
     for (int round = 0; round < ROUNDS; round++) {

@@ -334,7 +334,7 @@ static void choose_call(struct random_state *state, struct call *call)
     call->number = chosen < TABLE ? table[chosen].number : (int)below(state, CALL_NUMBERS);
     if (chosen < TABLE)
         kinds = table[chosen].arguments;
-    /* What ends the worker or makes it wait is rarer. */
+    /* Calls that end the worker or make it wait are rarer. */
     switch (call->number) {
     case SYS_exit: case SYS_exit_group: case SYS_rt_sigreturn: case SYS_pause: case SYS_rt_sigsuspend: case SYS_execve:
     case SYS_execveat: case SYS_vfork: case SYS_kill: case SYS_tkill: case SYS_tgkill: case SYS_close_range:

@@ -10,12 +10,13 @@
 
 enum { ROUNDS = 100 };
 
-/* What is made once and kept may be made late, by any of the children; what is lost is lost by
- * every so many of them. */
+/* An object that is made once and kept may be made late, by any of the children. An object that
+ * leaks is lost again and again, so it shows in every try. */
 enum { TRIES = 2 };
 
-/* What may be more than before without being growth, in KiB: less than what a byte for each of 20
- * 000 makes, and, for free memory, which other things of a system use, too, a hundred. */
+/* Growth that is tolerated, in KiB. In use: less than a byte for each of 20 000 children makes.
+ * In free memory, which other things of a system use, too: less than a hundred bytes for each
+ * makes. */
 enum { TOLERANCE = 16, FREE_TOLERANCE = 2048 };
 
 static int has_grown(const struct counts *before, const struct counts *after, int i)

@@ -52,7 +52,7 @@ static long argument(void)
     }
 }
 
-/* What would make the test itself end, stop or wait for ever, or reach other processes. */
+/* Calls that would make the test itself end, stop or wait for ever, or reach other processes. */
 static int excluded(long number)
 {
     static const short list[] = {

@@ -333,7 +333,7 @@ static int self(void)
     return 0;
 }
 
-/* What was opened before the process ended or had another program. */
+/* Files of /proc that were opened before the process ended or had another program. */
 static int stale(void)
 {
     static const char *names[] = {"stat", "status", "cmdline", "comm", "maps", "environ", "limits", "oom_score_adj"};
@@ -400,7 +400,7 @@ static int stale(void)
     return 0;
 }
 
-/* What a set-id program gets. */
+/* The credentials that a set-id program gets. */
 static int started(const char *name, const char *what, int flags)
 {
     fflush(stdout);

@@ -25,7 +25,8 @@ enum { STOP = 0x301, RESUME = 0x300, ABORT = 0x206 };
 
 static word *const kip = (word *)0x7fff80000000;
 static __thread sigjmp_buf back;
-/* What the threads of a process tell each other, and the process tells the test. */
+/* Words by which the threads of a process tell each other, and the process tells the test, how
+ * far they are. */
 static volatile word partner;
 static volatile int arrived;
 static int ready[2];
@@ -145,7 +146,7 @@ static void beside(void *(*other)(void *))
         sched_yield();
 }
 
-/* What a process does, which is then killed, or ends by itself. */
+/* Activities of a process, which is then killed, or ends by itself. */
 static void halted(void) { tell(), attempt(halt_self), stay(); }
 static void in_ipc(void) { tell(), attempt(wait_for_no_thread), stay(); }
 static void thread_halted(void) { beside(computes), attempt(halt_partner), tell(), stay(); }
@@ -276,7 +277,7 @@ static void try(const struct state *state)
         for (int i = 0; i < 100; i++)
             sched_yield();
         kill(child, SIGKILL);
-        /* What it has started is in its group, or was. */
+        /* The processes that the child has started are in its group, or were. */
         kill(-child, SIGKILL);
     }
     int status = ended(child);

@@ -304,7 +304,7 @@ static const struct {
              {"locks", locks, 2},           {"regions", regions, 4},         {"descriptors", descriptors, 8},
              {"watches", watches, 2},       {"timers", timers, 2},           {"long", long_requests, 2}};
 
-/* What any program may want, so often. */
+/* Makes, this number of times, calls that any program may need. All must succeed. */
 static int calls_are_served(int times)
 {
     int ends[2];

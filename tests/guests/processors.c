@@ -471,7 +471,7 @@ static int mappings(void)
         for (int i = 0; i < count; i++)
             must(target[i * 8] == before[i], "nobody writes to what is read-only");
         must(munmap((void *)target, PAGE) == 0, "munmap");
-        /* What was a page of the threads' may be one of these now. */
+        /* Frames of pages that the threads had before may be among these now. */
         long *fresh = mmap(0, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         for (int i = 0; i < 4; i++)
             fresh[i * 512 + 511] = 1;

@@ -129,7 +129,7 @@ fn at_each<F>(
     }
 }
 
-/// What one of `rounds` operations takes, on average.
+/// The average duration of one of `rounds` operations.
 #[inline(always)]
 pub fn average(rounds: u64, operation: impl FnMut()) -> u64 {
     let start = now();

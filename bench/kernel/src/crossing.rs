@@ -19,7 +19,8 @@ use crate::{AVERAGED, fixture};
 const REST_OF_SENDER: u64 = 20;
 /// Rounds after which an idle processor sleeps.
 pub(crate) const LONG: u64 = 1000;
-/// What partners' processors do when a message comes, and the rounds after which that is so.
+/// The states of the partner's processor when a message comes, each with the number of rounds to
+/// wait until the processor is in that state.
 pub(crate) const STATES: [(&str, u64); 2] = [("poll", 0), ("sleep", LONG)];
 const WORDS: Range = Range::linear(0, 63, 1);
 /// Numbers of words of messages without an answer.

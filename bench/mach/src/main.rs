@@ -76,8 +76,8 @@ fn report(test: &str, parameter: u64, counter: &str, value: u64) {
     ));
 }
 
-/// What is measured begins, so many operations: the time, and at one number of them a mark for the
-/// plugin that counts.
+/// Begins a measurement of `operations` operations: returns the time, and for one number of
+/// operations sets a mark for the plugin that counts.
 fn begin(operations: u64) -> u64 {
     if operations == COUNTED {
         mark::begin();
@@ -85,7 +85,7 @@ fn begin(operations: u64) -> u64 {
     now()
 }
 
-/// What began at `since` ends: `operations` of `test`.
+/// Ends the measurement of `operations` operations of `test` that began at `since`.
 fn end(test: &str, operations: u64, since: u64) {
     let cost = now() - since;
     if operations == COUNTED {

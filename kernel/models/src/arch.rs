@@ -1,4 +1,4 @@
-//! What the modelled files ask of the machine.
+//! The operations of the machine that the modelled files use.
 
 use loom::sync::atomic::{Ordering, fence};
 use std::cell::RefCell;

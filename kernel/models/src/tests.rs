@@ -408,8 +408,8 @@ fn loom_accounts_share_a_limit() {
     });
 }
 
-/// What is taken, or given back, while the account moves from one upper account to another counts
-/// at the one where it ends.
+/// An account moves from one upper account to another while bytes are taken or given back. They
+/// count at the one where the account ends.
 #[test]
 fn loom_accounts_move_with_what_they_use() {
     let check = |race_with: fn(&Accounts) -> u64, before: u64| {

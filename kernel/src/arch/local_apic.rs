@@ -52,7 +52,8 @@ pub trait Access {
     /// Sets a model-specific register; what was written to memory before may become visible later.
     fn write_msr(&self, number: u32, value: u64);
 
-    /// What was written to memory before is visible to all before anything after this happens.
+    /// Makes everything that was written to memory before visible to all processors before anything
+    /// after this happens.
     fn complete_writes(&self);
 }
 
@@ -263,7 +264,8 @@ mod tests {
         }
     }
 
-    /// What is asked for is done in both modes, and with the same messages and registers.
+    /// The local APIC does what it is asked for in both modes, with the same messages and
+    /// registers.
     #[test]
     fn both_modes_do_the_same() {
         let [memory, msr] = [false, true].map(|x2apic| {

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::arch::Machine;
 
-    /// What the processor can do is the machine's property.
+    /// The features that matter are properties of the machine.
     fn machine() -> Machine {
         Machine::new(1 << 20)
     }

@@ -12,7 +12,7 @@ const MAX_FREE: usize = 256;
 /// Modules and the boot info go above this: old X.2 programs are linked at 15 and 16 MiB and use
 /// memory from 32 MiB on without asking.
 pub const QUIET: PhysAddr = PhysAddr::new(64 << 20);
-/// What is placed here is reached with 32-bit addresses by old programs.
+/// The end of the memory that old programs reach with 32-bit addresses.
 pub const LIMIT: PhysAddr = PhysAddr::new(4 << 30);
 
 /// There is no free range of this size where it is needed.

@@ -32,7 +32,7 @@ const READINGS: u32 = 1000;
 pub struct Comparison {
     /// The latest time that any processor has read.
     latest: AtomicU64,
-    /// How often a processor has come to a point where all meet.
+    /// How many times processors have arrived at a point where all of them meet.
     arrivals: AtomicU32,
     /// The most that any counter lagged, in each round.
     behind: [AtomicU64; ROUNDS],
@@ -122,8 +122,8 @@ mod tests {
         }
     }
 
-    /// How far the counters are ahead in the end, if they were so far ahead at first, and what the
-    /// processors said.
+    /// The counters' lead in the end and what the processors found, if the counters were `ahead` at
+    /// first.
     fn compared(ahead: &[u64], can_be_set: bool) -> (Vec<u64>, Differences) {
         let (time, comparison) = (AtomicU64::new(1), Comparison::new());
         let counter = |&ahead| Simulated { time: &time, ahead: AtomicU64::new(ahead), can_be_set };

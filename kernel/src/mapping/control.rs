@@ -58,7 +58,8 @@ pub fn control(
     }
 }
 
-/// What an item on the caller's `own` space, or another, revokes; `None`: it maps.
+/// The revocation that an item asks for, on the caller's `own` space or on another. `None`: the
+/// item maps.
 #[inline]
 fn revocation(item: &MapItem, own: bool) -> Option<Revoke> {
     // An item on the caller's own space concerns what is derived from its pages; these stay.

@@ -574,9 +574,9 @@ fn sigma0_small_page(source: VirtAddr, rights: Rights) -> Option<PageEntry> {
     Some(PageEntry::page(address, 1, rights).with_memory_type(1, memory_type))
 }
 
-/// What a small page at `address`, below `parent` (none: the root that there is not yet), needs
-/// that is not there yet: tables of its space, with the shadow of the last, a part of `parent`, its
-/// node. On failure everything is as before.
+/// Makes what a small page at `address`, below `parent` (none: a root that is not there yet), still
+/// needs: tables of its space, with the shadow of the last, a part of `parent`, its node. On
+/// failure everything is as before.
 #[cold]
 fn prepare(
     to: SpaceMemory,

@@ -137,7 +137,7 @@ impl Status {
         Rights::from_bits(u64::from(self.0 & Self::MINE) << 1)
     }
 
-    /// What the parent must be told, as news to it and to its own parent.
+    /// The status that the parent must be told, as news to it and to its own parent.
     fn up(self) -> Self {
         Self(self.0 & Self::UP | (self.0 & Self::UP) >> 2)
     }
@@ -622,7 +622,7 @@ impl NodeId {
         self.add_status(Status(whole.node().status.get() & Status::MINE));
     }
 
-    /// What the holder has not seen; `forget` of it is forgotten.
+    /// The status that the holder has not seen. What of it is in `forget` is cleared.
     #[inline]
     pub(super) fn mine(self, forget: Rights) -> Rights {
         let status = &self.node().status;

@@ -106,8 +106,8 @@ pub(super) fn give_back() -> bool {
     spaces.into_iter().flatten().filter(|&space| release(space)).count() > 0
 }
 
-/// What `allocate`, which leaves nothing when it fails, results in; if it lacks memory, once more
-/// without spare tables. Under [`lock::lock`].
+/// The result of `allocate`, which leaves nothing when it fails. If it lacks memory, it is called a
+/// second time without spare tables. Under [`lock::lock`].
 #[inline]
 pub(super) fn or_give_back<T>(
     mut allocate: impl FnMut() -> Result<T, OutOfMemory>,

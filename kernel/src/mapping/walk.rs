@@ -28,7 +28,7 @@ use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
 use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
 use crate::sync::SpinLock;
 
-/// What a step of a walk takes, and what more if it changes a page.
+/// The work of a step of a walk; `CHANGE` is added if the step changes a page.
 const STEP: Work = 2;
 const CHANGE: Work = 4;
 /// Pieces among which the next part is looked for with one unit of work.
@@ -154,7 +154,7 @@ impl Walk {
         Self { memory_type: Some(memory_type), ..Self::new(root, range, nothing, changes) }
     }
 
-    /// What the holder of the top had not seen, of status in the range.
+    /// The status in the range that the holder of the top had not seen.
     pub(super) fn result(&self) -> Rights {
         self.result
     }

@@ -30,7 +30,8 @@ const FREE: u32 = u32::MAX;
 /// The number that stands for no upper account: that of the kernel's own, which limits nothing.
 pub const NONE: u16 = 0;
 
-/// How many accounts stand above one another at most. What is below has no memory.
+/// The maximum number of accounts above one another. An account below the last of them has no
+/// memory.
 const MOST_ABOVE: u32 = 32;
 
 /// Bytes that an account uses, and the number of its upper account, in one word.

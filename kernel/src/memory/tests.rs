@@ -211,8 +211,8 @@ fn no_sum_of_quotas_reaches_the_upper_accounts_number() {
     for account in [owner, shared] {
         account.charge(PAGE_SIZE).unwrap();
         account.charge(most).unwrap();
-        // What is left is less than another largest quota, or a page, and is not exceeded in
-        // several ways.
+        // The rest is less than another largest quota, or than a page, and is not exceeded in any
+        // of several ways.
         let before = [owner, shared].map(|account| (account.used(), account.upper()));
         assert_eq!(account.charge(most), Err(OutOfMemory));
         assert_eq!(account.charge(u64::MAX), Err(OutOfMemory));

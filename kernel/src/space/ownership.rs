@@ -285,8 +285,8 @@ impl Space {
                 self.ownership.reserved.set(0);
             }
             Some(_) if account.upper().is_some() => {
-                // What is used is in the owner's quota already, and grows no more beyond the new
-                // one.
+                // The bytes in use are in the owner's quota already, and grow no more beyond the
+                // new quota.
                 account.set_limit(quota);
                 account.share(None, 0, bytes).inspect_err(|_| account.set_limit(limit))?;
                 self.ownership.reserved.set(bytes);

@@ -81,7 +81,7 @@ extern "C" fn wait(state: u64, point: u64) {
     }
 }
 
-/// What other processors do in the middle of an operation of the selected one, in tests on the
+/// Lets other processors act in the middle of an operation of the selected one, in tests on the
 /// host.
 #[cfg(test)]
 pub mod script {

@@ -276,7 +276,7 @@ pub fn forget_loaded(thread: ThreadRef) {
 pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) {
     let id = thread.id();
     ipc::leave_all(thread);
-    // What was told to the old id is not for the new one. Relaxed: home processor.
+    // Notifications of the old id are not for the new one. Relaxed: home processor.
     thread.notification.store(0, core::sync::atomic::Ordering::Relaxed);
     match new {
         Some(new) => {
@@ -295,8 +295,8 @@ pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) {
     interrupt::forget_handler(thread);
 }
 
-/// What is to do about the relations of `id`, which was the thread's (nil: it has only moved, and
-/// left `left` as its last).
+/// The work that ends the relations of `id`, which was the thread's (nil: the thread has only
+/// moved, and left `left` as its last).
 pub fn relations_to_end(thread: ThreadRef, id: ThreadId, delete: bool, left: Option<SpaceRef>) -> Work {
     Work::EndRelations { thread, id, next: 0, delete, left, processors: other_processors() }
 }
@@ -437,10 +437,10 @@ pub fn has_unfinished(thread: ThreadRef) -> bool {
     thread.transfer_record.get().is_some_and(|record| !matches!(record.work.get(), Work::Idle))
 }
 
-/// What `thread`, which is about to be deleted, leaves undone of a ThreadControl or SpaceControl of
-/// its own that gave way to an interrupt. The caller that deletes it must do that first. Otherwise
-/// what it was deleting would stay half deleted for ever, and messages would wait for a redirector
-/// that is none any more.
+/// Takes the work that `thread`, which is about to be deleted, has not finished of a ThreadControl
+/// or SpaceControl of its own that gave way to an interrupt. The caller that deletes the thread
+/// must do this work first. Otherwise what the thread was deleting would stay half deleted for
+/// ever, and messages would wait for a redirector that is none any more.
 pub fn take_unfinished(thread: ThreadRef) -> Option<Work> {
     let record = thread.transfer_record.get()?;
     match record.work.get() {

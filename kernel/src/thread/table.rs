@@ -33,7 +33,7 @@ pub struct ThreadTable {
     words: [AtomicU64; WORDS / BITS],
 }
 
-/// What the table holds where there is no thread: entry code compares ids without looking for null.
+/// The entry for a number without a thread: entry code compares ids without looking for null.
 struct NoThread(Tcb);
 
 // SAFETY: it has no id by which it could be found, so nothing in it ever changes.

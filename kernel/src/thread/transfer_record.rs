@@ -107,7 +107,7 @@ impl StringProgress {
     };
 }
 
-/// What a thread was doing that tells its pager of a page missing in a transfer.
+/// The activity of a thread that tells its pager of a page that a transfer misses.
 #[derive(Clone, Copy)]
 pub struct Outer {
     /// The thread's continuation: as sender or as receiver.

@@ -1,4 +1,5 @@
-//! What happens to an object again before its owner is done with the first time: remembered, once.
+//! An event that happens to an object again before its owner is done with the first one: it is
+//! remembered, once.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, Ordering, fence};

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering, fence};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// What an idle processor lets others see.
+/// The state of an idle processor that others can see.
 #[derive(Debug)]
 pub struct Attention {
     polling: AtomicBool,

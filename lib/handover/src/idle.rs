@@ -17,9 +17,9 @@ const IDLE: u8 = 1;
 /// located at it.
 const CLAIMED: u8 = 2;
 
-/// What a processor says of itself. While it is idle it touches none of its objects; another one
-/// that has [claimed](Idle::claim) it may, as if it were that processor, until the claim goes. A
-/// claim is held for a bounded time, in which nothing is waited for.
+/// A processor's word about itself. While it is idle it touches none of its objects. Another
+/// processor that has [claimed](Idle::claim) it may touch them, as if it were that processor, until
+/// the claim goes. A claim is held for a bounded time, in which nothing is waited for.
 #[derive(Debug)]
 pub struct Idle {
     state: AtomicU8,

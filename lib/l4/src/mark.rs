@@ -3,7 +3,7 @@
 
 use core::arch::asm;
 
-/// What the plugin counts begins.
+/// Begins what the plugin counts.
 #[inline(always)]
 pub fn begin() {
     // SAFETY: the instruction does nothing.
@@ -17,7 +17,7 @@ pub fn end() {
     unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x02, 0x4c, 0x4d", options(nostack, preserves_flags)) }
 }
 
-/// What comes before [`go_on`] does not count.
+/// Pauses the count: nothing counts until [`go_on`].
 #[inline(always)]
 pub fn pause() {
     // SAFETY: the instruction does nothing.

@@ -49,7 +49,7 @@ unsafe fn map(fpage: Fpage, acceptor: Acceptor) -> ipc::Result<Option<Region>> {
     unsafe { ask(fpage, acceptor) }.map(Fpage::region)
 }
 
-/// What sigma0 gave, nilpage if nothing.
+/// Asks sigma0 for `fpage`. Returns what sigma0 gave, nilpage if nothing.
 ///
 /// # Safety
 /// Rust code does not rely on memory in the window.

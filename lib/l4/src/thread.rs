@@ -54,12 +54,12 @@ pub fn disassociate_interrupt(interrupt: ThreadId) -> Result<()> {
     associate_interrupt(interrupt, interrupt)
 }
 
-/// What ExchangeRegisters told of a thread.
+/// The state of a thread as ExchangeRegisters has returned it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exchanged {
     /// The other form of the id: local for a global one and the other way round.
     pub id: ThreadId,
-    /// What the thread was doing.
+    /// The thread's activity before the call.
     pub state: ExchangeState,
     /// The thread's stack pointer before the call.
     pub sp: u64,

@@ -285,7 +285,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         self.map.terminate().await;
     }
 
-    /// What is to be known of it.
+    /// The task's state: Mach's `task_info`.
     ///
     /// # Errors
     /// `Terminated`.

@@ -52,7 +52,7 @@ impl<'a, const SIZE: usize> Writer<'a, SIZE> {
         Writer { ring, written: 0 }
     }
 
-    /// How many bytes there is room for.
+    /// The number of bytes that can be written now.
     pub fn room(&self) -> usize {
         let read = self.ring.read.load(Ordering::SeqCst);
         SIZE.saturating_sub(self.written.wrapping_sub(read) as usize)
@@ -94,7 +94,7 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
         Reader { ring, read: 0 }
     }
 
-    /// How many bytes are there.
+    /// The number of bytes that can be read now.
     pub fn available(&self) -> usize {
         let there = self.ring.written.load(Ordering::SeqCst).wrapping_sub(self.read) as usize;
         if there <= SIZE { there } else { 0 }

@@ -106,7 +106,7 @@ pub const GROWTH: u64 = 0x6000_0000_0000;
 pub struct Growing {
     /// The first memory of the heap, until it is used.
     initial: Option<Span>,
-    /// What root has given so far, from [`GROWTH`] on.
+    /// The memory that root has given so far, from [`GROWTH`] on.
     grown: Span,
 }
 

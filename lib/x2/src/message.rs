@@ -180,7 +180,7 @@ impl TypedItemKind {
 /// A map or grant item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapItem {
-    /// What is sent, with the rights offered.
+    /// The pages to send, with the rights offered.
     pub fpage: Fpage,
     /// Selects the place when send fpage and receive window differ in size; a multiple of 1024.
     pub send_base: u64,

@@ -283,7 +283,7 @@ impl Process {
         let end = (start + size).next_multiple_of(4096).min(region.end);
         self.add_region(Region { start, end, rights, size: 0, ..region });
         let count = ((end - start) / 4096) as u32;
-        // What it may do more than before it gets by its next fault.
+        // Rights that the program has gained it gets by its next fault.
         let target = Fpage::memory(start, 12).with_rights(rights);
         let mut items = [MapItem::new(MapOperation::Protect, target, count, 0)];
         let _ = extension::map_control(self.thread, &mut items);
@@ -341,7 +341,7 @@ impl Process {
         STACK_TOP
     }
 
-    /// What it has written.
+    /// The output that the program has written.
     pub(crate) fn output(&mut self) -> Output {
         Output { bytes: self.output.bytes, length: self.output.length }
     }

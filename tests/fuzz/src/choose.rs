@@ -1,5 +1,5 @@
-//! Which call with which arguments: nearly right ones, about the attackers' own threads, spaces and
-//! memory.
+//! Chooses calls and their arguments: nearly right ones, about the attackers' own threads, spaces
+//! and memory.
 
 use crate::invoke::Registers;
 use crate::kind::Kind;
@@ -25,7 +25,7 @@ const ZERO_TIME: u64 = 0x400;
 const UNCHANGED: u64 = u64::MAX;
 
 impl Chooser<'_> {
-    /// What is called next.
+    /// The kind of the next call.
     pub(crate) fn kind(self) -> Kind {
         if self.is_controller {
             return match self.random.below(16) {
@@ -172,7 +172,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// What the thread accepts, its transfer timeouts, and now and then any other word of its UTCB.
+    /// Writes what the thread accepts, its transfer timeouts, and now and then any other word of
+    /// its UTCB.
     fn buffers(self) {
         let acceptor = match self.random.below(8) {
             0 => 0,
@@ -424,7 +425,7 @@ impl Chooser<'_> {
         utcb::set_message_register(21, self.thread());
         utcb::set_message_register(22, self.thread());
         let size = self.random.one_of(&[576, 832, 832, 4096, self.random.below(1000)]);
-        // What is read goes over the buffer: it is memory of the pool.
+        // The state that is read overwrites the buffer: it is memory of the pool.
         let buffer = match self.random.below(4) {
             0 => self.pool_page(),
             1 if !self.is_controller => self.address(),

@@ -15,8 +15,8 @@ use x2::Time;
 const SCARCITY: u64 = 256;
 const BREAK: Time = Time::period(500);
 
-/// How many calls it may have made: a part of what the attackers have made. They would do little
-/// else than wait to be made again.
+/// The maximum number of calls that the controller may have made: a part of what the attackers have
+/// made. With more, attackers would do little else than wait to be created again.
 static ALLOWED: AtomicU64 = AtomicU64::new(0);
 /// The supervisor wants it to make no call.
 static STOP: AtomicBool = AtomicBool::new(true);
@@ -32,7 +32,7 @@ unsafe impl Sync for Page {}
 static ITEMS: Page = Page(UnsafeCell::new([0; 512]));
 static BUFFER: Page = Page(UnsafeCell::new([0; 512]));
 
-/// What the thread does.
+/// The controller's program.
 pub(crate) fn run() -> ! {
     let random = Random::new(&CONTROLLER.state);
     let chooser = Chooser {

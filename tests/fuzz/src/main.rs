@@ -55,7 +55,7 @@ const DEFAULT_CALLS: u64 = 1_000_000;
 
 static STATE: AtomicU64 = AtomicU64::new(0);
 
-/// What the kernel has in use, and what of its memory is on the root task's account.
+/// The kernel's objects in use, and how much of its memory is on the root task's account.
 fn in_use() -> [u64; COUNTED.len() + 1] {
     let mut counts = [0; COUNTED.len() + 1];
     for (count, (which, _)) in counts.iter_mut().zip(COUNTED) {
@@ -100,7 +100,7 @@ fn run() -> ! {
     let mut supervisor = Supervisor::new(random);
     let (mut rounds, mut beats, mut first) = (0, 0, None);
     let (mut ended, mut grown) = (Ok(()), false);
-    // What is rare may come a little later.
+    // Results that are rare may come a little later.
     let round = (calls / ROUNDS).clamp(1, LONGEST_ROUND);
     while rounds * round < calls || (rounds * round < PATIENCE * calls && !everything_came()) {
         rounds += 1;
@@ -157,12 +157,12 @@ fn records() -> impl Iterator<Item = &'static Slot> {
     layout::slots().iter().chain([&layout::CONTROLLER])
 }
 
-/// How often that came of the calls of a kind.
+/// How often calls of a kind had the result of this column.
 fn count(kind: Kind, column: usize) -> u64 {
     records().map(|record| record.result(kind, column)).sum()
 }
 
-/// What has come of the calls of a kind, as bits.
+/// The results that calls of a kind have had, as bits.
 fn reached(kind: Kind) -> u32 {
     (0..COLUMNS).filter(|&column| count(kind, column) > 0).fold(0, |bits, column| bits | 1 << column)
 }
@@ -186,7 +186,7 @@ fn everything_came() -> bool {
     Kind::ALL.iter().all(|&kind| kind.expected() & !reached(kind) == 0)
 }
 
-/// How often a call gave what, and whether everything came that has to.
+/// Reports how often each result of a call came, and whether all results came that must.
 fn report_kind(report: &mut Report, index: usize, kind: Kind) {
     print!("# {kind:?}: {}:", begun(kind));
     for column in 0..COLUMNS {

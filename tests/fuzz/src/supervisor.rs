@@ -201,8 +201,8 @@ impl<'a> Supervisor<'a> {
                 self.make(number);
             }
         }
-        // What the controller has done to a space, or its threads to it, stays until it is made
-        // again.
+        // Changes that the controller makes to a space, or its threads to it, stay until the space
+        // is made again.
         for (space, active) in active.into_iter().enumerate() {
             let quiet = &mut self.space_quiet[space];
             *quiet = if active { 0 } else { *quiet + 1 };
@@ -269,8 +269,8 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// What the supervisor maps at an address of the program for such an access: more than a page, but
-/// in the pool, whose pages are to be absent at times.
+/// The item that the supervisor maps at an address of the program for such an access: more than a
+/// page, but in the pool, whose pages are to be absent at times.
 fn own_page(address: u64, access: Rights) -> Option<MapItem> {
     let mapped = |region: Region, rights| MapItem::map(Fpage::from_region(region, rights), region.base);
     if layout::pool().contains(&address) {

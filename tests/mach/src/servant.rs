@@ -146,7 +146,7 @@ impl Servant {
         self.command(command::FILL, set).await
     }
 
-    /// How many pages do not have those numbers.
+    /// The number of pages that do not hold the numbers of `fill`.
     pub async fn check(&self, address: u64, pages: u64, seed: u64) -> Outcome {
         let set = |state: &mut ThreadState| (state.rdi, state.rcx, state.rsi) = (address, pages, seed);
         self.command(command::CHECK, set).await

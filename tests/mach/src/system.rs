@@ -27,7 +27,7 @@ pub(crate) struct System {
     pub(crate) host: Arc<Host<L4Machine>>,
 }
 
-/// What exists; the same before and after each test.
+/// The objects that exist; the same before and after each test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     free_frames: u32,

@@ -29,7 +29,7 @@ pub(crate) fn test() -> ! {
     l4::start::halt()
 }
 
-/// What comes back when `bytes` are sent.
+/// The bytes that come back when `bytes` are sent.
 fn echoed(mut output: Output, mut input: Input, bytes: &[u8]) -> Vec<u8> {
     let mut left = bytes;
     let mut got = Vec::new();

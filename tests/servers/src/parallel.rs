@@ -16,7 +16,7 @@ use rt::thread::{self, JoinHandle};
 /// Where threads put memory, each in a part of its own.
 const AREA: u64 = 0x1_0000_0000;
 const PART: u64 = 1 << 32;
-/// What clearing takes root so long that others come in between.
+/// The size of an area that takes root so long to clear that other requests come in between.
 const LARGE: u64 = 64 << 20;
 /// Pieces of memory by which the quota is used up.
 const PIECE: u64 = 256 << 10;
@@ -48,7 +48,7 @@ fn all_good(main: impl Fn(u64) -> bool + Copy + Send + 'static) -> bool {
     everywhere(main).is_some_and(|results| results.into_iter().all(|good| good))
 }
 
-/// What this server has, once threads that have ended are freed.
+/// This server's resources, once threads that have ended are freed.
 fn possessions() -> Option<[u64; 4]> {
     thread::spawn(|| ()).ok()?.join();
     let server = servers::describe(TESTS).ok()?;
@@ -180,7 +180,7 @@ fn memory_quota() -> bool {
         .zip(&taken)
         .all(|(number, &pieces)| (0..pieces).all(|piece| free(AREA + number * PART + piece * PIECE, PIECE)));
     let before = servers::describe(TESTS).map_or(0, |server| server.limit);
-    // What the first thread saw may already lack what others had been given.
+    // The amount that the first thread saw may already lack what others had been given.
     let left = LEFT.load(Ordering::Relaxed) / PIECE;
     back && sum >= left && sum * PIECE <= before && sum - left <= 2 * processors()
 }

@@ -90,7 +90,7 @@ fn local_values() -> bool {
     good && add(10) == Ok(10) && COUNT.load(Ordering::Relaxed) == 1
 }
 
-/// What root could still give, after the threads that have ended are freed.
+/// The memory that root could still give, after the threads that have ended are freed.
 fn available() -> Option<u64> {
     thread::spawn(|| ()).ok()?.join();
     memory::available().ok()

@@ -371,7 +371,8 @@ fn answer(current: &'static Tcb, result: Option<Result<(), ErrorCode>>) -> u32 {
     }
 }
 
-/// What [`unmap_page`] and [`flush_page`] did not do: no fpage, as its size is none.
+/// The result of [`unmap_page`] and [`flush_page`] when they have done nothing. It is no fpage, as
+/// its size is none.
 const NOT_UNMAPPED: u64 = u64::MAX;
 
 /// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may

@@ -295,8 +295,9 @@ fn run_wild(operations: &[Operation], seed: u64) {
 /// Status, memory and rights at every page of every space, nodes.
 type Outcome = (Rights, Vec<Option<(u64, Rights)>>, u32);
 
-/// What operations on small pages come to: the status that each tells, what is where then, and how
-/// many nodes there are. They are done `short` where that can be, or in general.
+/// The outcome of operations on small pages: the status that each reports, what is mapped where
+/// then, and how many nodes there are. They are done by the `short` way where that can be, or in
+/// general.
 fn outcome(operations: &[Operation], short: bool) -> Vec<Outcome> {
     let world = World::new(SPACES);
     let mut outcome = Vec::new();

@@ -480,7 +480,7 @@ fn rule_8_6_each_invoker_has_its_own_status() {
     for (space, address) in [(3, 0x3000), (2, 0x2000), (1, GIB)] {
         assert_eq!(world.status(space, address, 12), R);
     }
-    // What a removed page saw is not lost.
+    // The status of a page that is removed is not lost.
     world.touch(3, 0x3000, Rights::WRITE);
     assert_eq!(world.unmap(3, 0x3000, 12, RWX, true), RW);
     assert_eq!(world.status(2, 0x2000, 12), RW);

@@ -75,7 +75,7 @@ fn k2_its_pages_get_another_type_in_pieces() {
         |cursor: Pin<&mut Cursor>, memory_type| set_memory_type(cursor, world.spaces[0], region, memory_type);
     let uncacheable = |cursor: Pin<&mut Cursor>| set(cursor, MemoryType::UNCACHEABLE);
     let (result, turns) = in_turns(uncacheable, |_| {
-        // What it uses again meanwhile has the new type.
+        // A page that sigma0 uses again meanwhile has the new type.
         use_page(&world, 0);
         assert_eq!(memory_type_of(&world, 0), Some(MemoryType::UNCACHEABLE));
     });

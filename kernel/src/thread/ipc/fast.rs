@@ -159,7 +159,7 @@ pub(super) fn send_report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Op
     Some(receiver)
 }
 
-/// What `current` lets the partner see whose answer to a report of `kind` it waits for.
+/// The offer of `current`, which waits for the answer to a report of `kind`, to its `partner`.
 pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: ThreadId) -> Offer {
     match kind {
         IpcKind::SystemCall if current.returns_by_sysret() => Offer::answer_of(partner),

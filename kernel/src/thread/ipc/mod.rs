@@ -77,7 +77,7 @@ impl Failure {
         Self { kind, offset: 0, out_of_memory: false }
     }
 
-    /// What the receiver learns when this is the sender's failure.
+    /// The failure that the receiver learns of when this one is the sender's.
     fn for_receiver(self) -> Self {
         let kind = match self.kind {
             IpcErrorKind::XferTimeoutOwn => IpcErrorKind::XferTimeoutPartner,
@@ -201,8 +201,8 @@ fn instant(time: Time) -> Microseconds {
     }
 }
 
-/// What runs after the current thread has done what it could; `woken` became runnable meanwhile and
-/// is in no queue.
+/// Decides which thread runs after the current one has done what it could. `woken` became runnable
+/// meanwhile and is in no queue.
 fn resume_or_switch(current: ThreadRef, woken: Option<ThreadRef>) -> Next {
     match woken {
         Some(woken) if current.is_runnable() || !woken.is_home() => {

@@ -131,8 +131,8 @@ struct Piece {
     pointer: usize,
 }
 
-/// What is at `place`, moved on to the next substring that is not at its end. `None`: the string
-/// ends here. Descriptors and pointers that `word` does not give end it too.
+/// The piece of memory at `place`, which moves on to the next substring that is not at its end.
+/// `None`: the string ends here. Descriptors and pointers that `word` does not give end it too.
 fn piece(place: &mut Place, word: impl Fn(usize) -> Option<u64>) -> Option<Piece> {
     loop {
         let descriptor = StringDescriptor::from_raw(word(usize::from(place.descriptor))?);

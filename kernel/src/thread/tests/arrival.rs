@@ -18,7 +18,7 @@ use crate::syscall::Call;
 use crate::thread::ThreadRef;
 use crate::{arch, processor};
 
-/// How many come together.
+/// The number of threads that arrive together.
 const CALLERS: u32 = 9;
 
 /// A thread that runs on processor 0, another that lives there, too, and others that are on their

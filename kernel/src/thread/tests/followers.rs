@@ -19,7 +19,7 @@ use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag};
 use crate::{arch, processor};
 
-/// How many wait.
+/// The number of senders that wait.
 const SENDERS: u32 = 12;
 /// When the timeouts of those end that have one.
 const TIMEOUT: u64 = 5000;
@@ -65,7 +65,7 @@ impl Scene {
         Self { world, receiver, senders }
     }
 
-    /// How many have gone, always those that come first, without `except`.
+    /// How many senders have gone, always those that come first, without `except`.
     fn gone(&self, except: &[ThreadRef]) -> usize {
         let counted =
             || self.senders.iter().filter(|sender| !except.iter().any(|other| eq(*other, **sender)));

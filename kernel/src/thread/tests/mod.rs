@@ -218,7 +218,7 @@ impl World {
     }
 }
 
-/// What entry code would answer to a call that changes nothing.
+/// The answer of entry code to a call that changes nothing.
 fn short_answer(call: Call, thread: ThreadRef) -> Option<[u64; 7]> {
     let of = |register: Register| register.of(thread).get();
     match call {

@@ -73,10 +73,11 @@ L4_INLINE L4_Word_t L4_SetOpen(L4_ThreadId_t space, L4_ThreadId_t other, L4_Bool
     return L4_SpaceOptions(space, L4_SpaceOpen, values);
 }
 
-/* How many of the interrupts below SystemBase, the last, are message-signalled. */
+/* The number of message-signalled interrupts, which are the last of the interrupts below
+ * SystemBase. */
 L4_INLINE L4_Word_t L4_MessageInterrupts(void) { return l4_entry(l4_kip_extensions) >> 32 & 0xffff; }
 
-/* What a device raises a message-signalled interrupt with: where it writes, and what. */
+/* The write with which a device raises a message-signalled interrupt: its address and its data. */
 typedef struct {
     L4_Word_t address;
     L4_Word_t data;

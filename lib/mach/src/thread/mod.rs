@@ -47,8 +47,8 @@ struct Wanted<M: Machine, P: Personality<M>> {
     told: Told,
 }
 
-/// How often, and after how many microseconds, a stopped thread is looked at that the machine is
-/// still at work for.
+/// How often a stopped thread is looked at, while the machine still works for it, and after how
+/// many microseconds each time.
 const REST_ATTEMPTS: usize = 100;
 const REST_TIME: u64 = 1000;
 
@@ -222,7 +222,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         self.context.set_state(state)
     }
 
-    /// What is to be known of it.
+    /// The thread's state: Mach's `thread_info`.
     ///
     /// # Errors
     /// `Terminated`.

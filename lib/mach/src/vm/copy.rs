@@ -127,8 +127,9 @@ fn merge<M: Machine>(
     mut below: OwnedSpinGuard<VmObject<M>, ObjectState<M>>,
 ) -> bool {
     let Some(Shadow { offset, length, .. }) = top.shadow else { return false };
-    // What was paged out below is ours from now on, at the same place; until all is moved both
-    // refer to the pager. Two different pagers do not go together.
+    // Pages that the object below has paged out belong to the upper object from now on, at the same
+    // place in swap space; until all is moved both refer to the pager. Two different pagers do not
+    // go together.
     let swap = match (&below.backing, &top.backing) {
         (Backing::Anonymous, _) => None,
         (Backing::Swap(pager, at), Backing::Anonymous) => Some((pager.clone(), at + (offset << PAGE_SHIFT))),

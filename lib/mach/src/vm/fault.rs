@@ -231,7 +231,7 @@ pub(super) fn resolve_other<M: Machine, R>(
     let mut below: Option<OwnedSpinGuard<VmObject<M>, ObjectState<M>>> = None;
     let mut index = target.index;
     let mut between_is_empty = true;
-    // What is written is a copy; the page itself is only read.
+    // The copy is written; the page itself is only read.
     let want = if write { Want { access: Protection::READ, ..want } } else { want };
     loop {
         let state = below.as_deref().unwrap_or(&top);

@@ -48,7 +48,7 @@ pub struct DataRequest<'a, M: Machine> {
     pub frames: &'a [Frame],
     /// The access for which the first page is needed.
     pub access: Protection,
-    /// What [`lock`](Self::lock) says.
+    /// Where the pager's prohibitions for the pages are put ([`lock`](Self::lock)).
     prohibited: &'a AtomicU8,
 }
 

@@ -87,7 +87,7 @@ pub(crate) fn assert_same(found: &[u8], cell: &Cell, at: u64, task: usize) {
     }
 }
 
-/// What a program's store does; bytes done, and why it stopped.
+/// Does a program's store. Returns the number of bytes done, and why it stopped.
 pub(crate) async fn store(map: &VmMap<Simulated>, address: u64, bytes: &[u8]) -> (usize, Option<KernError>) {
     let machine = map.vm().machine();
     let mut done = 0;

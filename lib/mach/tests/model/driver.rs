@@ -592,7 +592,7 @@ impl World {
 
     fn wire(&mut self, task: usize, page: u64, count: u64) {
         let map = self.tasks[task].map.clone();
-        // What is wired now counts towards what may run out.
+        // The pages that are wired now count towards what may run out.
         self.may_run_out = true;
         let result = self.executor.block_on(map.wire(Self::address(page), count * PAGE_SIZE));
         let mapped = self.all_mapped(task, page, count);

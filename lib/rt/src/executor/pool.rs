@@ -49,7 +49,7 @@ impl<F: Future> RequestPool<F> {
         Ok(RequestSlot { room: Some(room), pool: self.clone() })
     }
 
-    /// How many rooms are free.
+    /// The number of free rooms.
     pub fn free(&self) -> usize {
         self.0.lock().len()
     }

@@ -19,9 +19,10 @@ pub trait Lender: Sync {
     fn available(&self) -> usize;
 }
 
-/// What a heap borrows at a time, if there is so much.
+/// The number of bytes that a heap borrows at a time, if the lender has that many.
 const STEP: usize = 2 << 20;
-/// What of a piece is not for allocations, at most: its own beginning and the allocator's notes.
+/// The maximum number of bytes of a piece that are not for allocations: its own header and the
+/// allocator's notes.
 const NOTES: usize = 256;
 
 /// How a heap grows by memory of a [`Lender`].
@@ -50,14 +51,14 @@ unsafe impl Send for Borrowing {}
 /// for it.
 pub type Locked = SizeClassCache<talc::Talck<spin::Mutex<()>, Borrowing>>;
 
-/// How large a heap is, in bytes.
+/// The size of a heap, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// In use.
     pub used: usize,
     /// Free, in pieces of any size.
     pub free: usize,
-    /// What it may still borrow, in pieces of any size.
+    /// The bytes that the heap may still borrow, in pieces of any size.
     pub obtainable: usize,
     /// Memory borrowed from the lender; the first two numbers contain it.
     pub borrowed: usize,

@@ -22,10 +22,10 @@ const BYTES_OF_KIND: usize = 2 << 10;
 const BLOCKS_OF_KIND: usize = 2;
 /// The maximum size of the cached blocks together, in bytes.
 const MOST_BYTES: usize = 64 << 10;
-/// What the allocator below needs for a block beyond its size.
+/// The bytes that the allocator below needs for a block beyond its size.
 const TAG: usize = size_of::<usize>();
 
-/// Which blocks are alike: number of a kind, whose blocks all have the same size.
+/// The number of a size class: all its blocks have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kind(usize);
 
@@ -140,7 +140,7 @@ impl<A: GlobalAlloc> SizeClassCache<A> {
         &self.below
     }
 
-    /// How many bytes are cached.
+    /// The number of bytes in the cache.
     pub fn kept(&self) -> usize {
         self.kept.lock().bytes
     }
@@ -160,7 +160,8 @@ impl<A: GlobalAlloc> SizeClassCache<A> {
         any
     }
 
-    /// What `allocate` gets below; a second time if what is kept can help.
+    /// The block that `allocate` gets from the allocator below. If that fails, the cached blocks
+    /// are freed and it is called again.
     #[inline]
     fn allocate_below(&self, allocate: impl Fn(&A) -> *mut u8) -> *mut u8 {
         let first = allocate(&self.below);

@@ -18,7 +18,7 @@ pub struct Function {
     index: u64,
     /// Bus (bits 8..16), device (bits 3..8) and function.
     pub place: u64,
-    /// How many messages it can be told: 1 with MSI, up to 2048 with MSI-X.
+    /// The number of messages that the function can raise: 1 with MSI, up to 2048 with MSI-X.
     pub messages: u64,
 }
 

@@ -14,7 +14,7 @@ use l4::x2::extension::SystemCallMode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Space(u64);
 
-/// What a new space is like.
+/// The properties of a new space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
     /// Where its kernel interface page lies: a multiple of 4096.

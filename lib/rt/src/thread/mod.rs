@@ -31,7 +31,7 @@ pub const STACK_SIZE: usize = 64 << 10;
 /// The most that a thread can have.
 pub const STACK_MAXIMUM: usize = stacks::LARGEST as usize;
 
-/// What is known of a thread whatever it runs.
+/// The state of a thread that does not depend on the type of its result.
 struct Header {
     ending: Ending,
     slot: Slot,

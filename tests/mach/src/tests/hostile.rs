@@ -45,8 +45,8 @@ async fn send(servant: &Servant, tag: MessageTag, receive: bool) -> Outcome {
     servant.command(command::CALL, set).await
 }
 
-/// What a program has whose IPC is done: the tag, but for whether the answer came from another
-/// processor.
+/// The outcome of a program whose IPC is done: the tag, without the bit that says whether the
+/// answer came from another processor.
 fn answered(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done(tag) => Outcome::Done(MessageTag::from_raw(tag).with_cross_processor(false).raw()),

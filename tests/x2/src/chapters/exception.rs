@@ -101,7 +101,8 @@ fn frame() {
     );
 }
 
-/// What `check_registers` found: the registers, or'ed where they differ from what the reply said.
+/// The differences that `check_registers` found: the registers, or'ed where they differ from what
+/// the reply said.
 static DIFFERENCES: AtomicU64 = AtomicU64::new(0);
 
 #[unsafe(naked)]

@@ -32,7 +32,7 @@ const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);
 /// successful call did. Returns how many calls failed.
 fn fail_each<T>(mut operation: impl FnMut() -> thread::Result<T>, mut undo: impl FnMut(T)) -> u64 {
     leaks::require();
-    // What is made once and kept is made now.
+    // The first run makes what is made once and kept.
     undo(operation().expect("with memory it works"));
     for nth in 1..1000 {
         let before = InUse::now();

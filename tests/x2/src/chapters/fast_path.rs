@@ -52,7 +52,7 @@ tests! {
     FST0030 [7.4] "a timeout that a call has forestalled does not come later" forestalled_timeout;
 }
 
-/// What ends a wait that has a timeout.
+/// The error that ends a wait with a timeout.
 pub(super) const RECEIVE_TIMEOUT: IpcError = IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout);
 
 /// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is

@@ -1,6 +1,6 @@
-//! What the kernel tells handlers of foreign system calls, page faults and exceptions in threads'
-//! names, on its fast path, in all cases in which it must look closer: one test for each of its
-//! checks (docs/src/ipc-fast-path.md).
+//! Reports to handlers of foreign system calls, page faults and exceptions, which the kernel sends
+//! in threads' names on its fast path. There is one test for each case in which it must look
+//! closer, and so for each of its checks (docs/src/ipc-fast-path.md).
 
 use super::fast_path::RECEIVE_TIMEOUT;
 use crate::framework::arena::{self, Page, read_at};

@@ -242,7 +242,7 @@ fn grant_moves() {
     first.take_in_window(map(page, Rights::READ_WRITE, 0));
     first.map_to(second, MapItem::grant(Fpage::memory(WINDOW, 12).with_rights(Rights::READ_WRITE), 0x3000));
     assert_eq!(second.read(WINDOW + 0x3000), 77);
-    // What the granter has not any more it cannot map on.
+    // The granter cannot map on a page that it has no longer.
     let third = Worker::new();
     third.take_in_window(map(arena::page(), Rights::READ, 0x3000));
     first.map_to(third, MapItem::map(Fpage::memory(WINDOW, 12).with_rights(Rights::READ), 0x3000));

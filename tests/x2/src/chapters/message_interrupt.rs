@@ -197,7 +197,7 @@ fn new_handler() {
     handlers.iter().for_each(|&thread| place(thread, 1));
     for round in 0..10 {
         let handler = handlers[round % 2];
-        // What is pending for this thread is lost.
+        // An interrupt that is pending for this thread is lost.
         thread::associate_interrupt(interrupt, handler).unwrap();
         let nothing = ipc::receive_timeout(handler, SHORT).map(drop);
         assert_eq!(nothing, Err(IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout)));

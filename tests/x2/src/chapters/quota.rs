@@ -126,7 +126,8 @@ fn through_owners() {
     leave(&top, 10);
     leave(&middle, 3);
     assert_eq!(fill(&low), 3);
-    // What the middle has of its own is out of the top's, of which seven are left.
+    // The middle space's own memory is taken out of the top's quota, of which seven frames are
+    // left.
     assert_eq!(fill(&top), 7);
     extension::set_quota(middle.first, UNLIMITED).unwrap();
     assert_eq!(fill(&low), 0);

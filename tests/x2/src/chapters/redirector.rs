@@ -103,7 +103,7 @@ fn take(from: ThreadId, to: ThreadId) -> Received {
     received
 }
 
-/// What a caller tells: the error, the answer's words, and the thread that answered.
+/// The result that a caller reports: the error, the answer's words, and the thread that answered.
 fn told(caller: ThreadId) -> [u64; 6] {
     let received = ipc::receive(caller).expect("the caller tells");
     assert_eq!(received.tag.label(), 9);

@@ -1,5 +1,5 @@
-//! What each thread has of the processor for itself (K5, K14), and what it keeps when it moves (X.2
-//! rule 5.18).
+//! The registers that each thread has for itself (K5, K14), and those that it keeps when it moves
+//! (X.2 rule 5.18).
 
 use crate::framework::fixture::{Space, await_state, new_id, spawn};
 use crate::framework::{confined, failure, tests};
@@ -165,7 +165,7 @@ fn other_gs_base() {
     }
 }
 
-/// What RDI, RSI, RDX and R8 are after a call, and whether it was successful.
+/// RDI, RSI, RDX and R8 after a call, and whether it was successful.
 struct Answer {
     registers: [u64; 4],
     success: bool,

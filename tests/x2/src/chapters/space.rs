@@ -228,7 +228,7 @@ fn kept_location() {
     configure(again, kip_area(), UTCBS).unwrap();
     activate(again, again, area).unwrap();
     assert_eq!(state_of(again), ThreadState::Waiting);
-    // What another thread in the same memory had is forgotten.
+    // The state of another thread that had the same memory is forgotten.
     thread::delete(again).unwrap();
     let without = new_space();
     configure(without, kip_area(), UTCBS).unwrap();

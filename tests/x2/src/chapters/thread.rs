@@ -288,7 +288,7 @@ fn first_error() {
         ipc::send(me, Message::new(1)).unwrap();
     });
     ipc::receive(unprivileged).unwrap();
-    // What is right in a call that fails is not done either.
+    // A call that fails does not do the parts that are right, either.
     let thread = spawn(|| l4::start::halt());
     await_state(thread, ThreadState::Waiting);
     let newer = with_version(thread.number(), 9);
@@ -333,7 +333,7 @@ fn roles_end() {
     assert!(!is_refused());
     renew(scheduler);
     assert!(is_refused());
-    // What leaves a space waits for another redirector.
+    // A message that leaves a space waits for another redirector.
     let redirected = Space::new();
     let waits = || {
         loop {

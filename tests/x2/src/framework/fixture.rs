@@ -163,7 +163,7 @@ pub(crate) fn await_state(thread: ThreadId, state: ThreadState) {
     }
 }
 
-/// What a thread does.
+/// The state of a thread.
 pub(crate) fn state_of(thread: ThreadId) -> ThreadState {
     let unchanged = x2::control::UNCHANGED;
     thread::schedule(thread, unchanged, unchanged, unchanged, unchanged).expect("the thread exists").0

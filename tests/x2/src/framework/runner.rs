@@ -72,7 +72,7 @@ pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
 
 fn run_one(test: &Test, leak_check: bool) -> Outcome {
     let outcome = run_once(test, leak_check);
-    // What the kernel makes once and keeps is no leak: a leak comes again.
+    // An object that the kernel makes once and keeps is no leak: a leak comes again.
     if matches!(outcome, Outcome::Leaked) { run_once(test, leak_check) } else { outcome }
 }
 

@@ -88,8 +88,8 @@ processor_start_high:
     mov     es, ax
     mov     fs, ax
     mov     gs, ax
-    // Which candidate is this? Its local APIC id is in CPUID leaf 1; the table of ids says its
-    // place there.
+    // The number of this candidate: its local APIC id is in CPUID leaf 1, and its place is where
+    // the table of ids has that.
     mov     eax, 1
     cpuid
     shr     ebx, 24

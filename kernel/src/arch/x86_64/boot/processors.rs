@@ -38,8 +38,8 @@ const AWAITED: u32 = 1;
 /// It runs, without a stack, and waits for its number (the assembly sets this).
 const CAME: u32 = 2;
 
-// What the assembly reads. Candidates are in the order of the firmware's tables, without the first
-// processor.
+// These statics are read by the assembly. Candidates are in the order of the firmware's tables,
+// without the first processor.
 #[unsafe(no_mangle)]
 static candidate_count: AtomicU32 = AtomicU32::new(0);
 #[unsafe(no_mangle)]

@@ -21,12 +21,12 @@ use crate::interrupt;
 use crate::memory::Account;
 use crate::thread::{Continuation, ThreadRef, flag, ipc};
 
-/// What may be answered.
+/// The answers that a call may give.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
-    /// What is wrong.
+    /// The errors in the call's arguments.
     pub errors: Vec<ErrorCode>,
-    /// What may be answered although nothing is wrong.
+    /// Errors that may be answered although nothing is wrong.
     pub possible: Vec<ErrorCode>,
     /// It may succeed although something in `errors` seems wrong: the model does not know.
     pub vague: bool,
@@ -341,7 +341,7 @@ pub(super) fn space_options(
     expected
 }
 
-/// What the option about message-signalled interrupts answers is not for the model to say.
+/// The model cannot foretell the answer of the option about message-signalled interrupts.
 fn message_of_an_interrupt(privileged: bool) -> Expected {
     if !privileged {
         return Expected::only(ErrorCode::NoPrivilege);

@@ -12,7 +12,7 @@ use crate::space::Space;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, Found, ThreadRef};
 
-/// Which space: where the kernel has it.
+/// Names a space: where the kernel has it in memory.
 pub(super) type SpaceKey = usize;
 
 /// The key of a space.
@@ -36,7 +36,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// What the kernel has of it.
+    /// The facts about a thread as the kernel has them.
     fn of(thread: ThreadRef) -> Option<Self> {
         Some(Self {
             id: thread.id(),

@@ -120,7 +120,7 @@ fn spawn(random: &mut Random) -> Action {
 /// How often everything is checked.
 const EVERY_STEP: usize = 1;
 
-/// What a run has come to.
+/// The result of a run.
 #[derive(Default, PartialEq, Debug)]
 struct Summary {
     /// The most nodes of the mapping database.
@@ -178,8 +178,8 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
     summary
 }
 
-/// What all threads have begun ends; then all but the first threads are deleted and nothing is left
-/// of them.
+/// Ends what all threads have begun; then deletes all but the first threads, of which nothing may
+/// be left.
 fn end_all(world: &World, used: u64) {
     for number in 3..NUMBERS {
         if let Some(thread) = threads().by_number(interrupt::user_base() + number).map(Found::anywhere) {
@@ -254,8 +254,8 @@ pub(super) fn leave_nothing(world: &World) {
         flush_all(space.memory);
         spaces.iter().for_each(|other| space.close(other));
     }
-    // What has become empty may have stayed as a spare table, which an allocation takes when memory
-    // is short.
+    // A table that has become empty may have stayed as a spare table, which an allocation takes
+    // when memory is short.
     let _ = mapping::or_from_spare(|| Err::<(), _>(OutOfMemory));
 }
 
@@ -335,11 +335,11 @@ fn many(seeds: core::ops::Range<u64>, count: usize, check_every: usize) -> Summa
     sum
 }
 
-/// How many times as many seeds a test tries in a campaign in full.
+/// A full campaign tries this number of times as many seeds.
 const FULL: u64 = 20;
 
-/// Which seeds a test tries, how much each does, and after how many steps each time the structures
-/// are checked: what is usual, more with `MAC_TEST_ALL`, or what the environment says:
+/// The seeds that a test tries, how much each does, and after how many steps the structures are
+/// checked. The usual values, more with `MAC_TEST_ALL`, or what the environment says:
 /// `RANDOM_SEEDS=FIRST..END`, `RANDOM_STEPS`, `RANDOM_CHECK`.
 pub(super) fn chosen(seeds: core::ops::Range<u64>, steps: usize) -> (core::ops::Range<u64>, usize, usize) {
     let number = |name: &str, usual: usize| {

@@ -206,7 +206,7 @@ impl Model {
         expected.check(answer, &action);
     }
 
-    /// What a successful call changes of what the model knows.
+    /// Changes the model's facts as a successful call does.
     fn take_effect(&mut self, caller: Caller, action: Action, subject: Option<u32>) {
         if matches!(action, Action::SpaceControl { .. } | Action::SpaceOptions { option: 1 | 5, .. }) {
             self.restrict_all();
@@ -468,7 +468,7 @@ impl Model {
         }
     }
 
-    /// What has happened without the model: the root task has done something.
+    /// Notes that the root task has done something that the model does not follow.
     pub(super) fn start_anew(&mut self) {
         self.in_ipc[ROOT as usize] = false;
         self.calls[ROOT as usize] = None;

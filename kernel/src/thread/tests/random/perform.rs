@@ -127,9 +127,9 @@ pub(super) fn arguments(thread: ThreadRef, action: Action) -> Option<(Call, [(Re
     })
 }
 
-/// What ExchangeRegisters sets.
+/// The stack pointer that ExchangeRegisters sets.
 pub(super) const NEW_SP: u64 = 0x1000;
-/// What ExchangeRegisters sets.
+/// The instruction pointer that ExchangeRegisters sets.
 pub(super) const NEW_IP: u64 = 0x2000;
 
 /// A map or grant item in the memory that is there.
@@ -170,7 +170,7 @@ fn set_pages(thread: ThreadRef, seed: u64, low: u64) {
     }
 }
 
-/// What is no system call of the interface.
+/// Does an action that is no system call of the interface.
 pub(super) fn other(thread: ThreadRef, action: Action) -> Next {
     match action {
         Action::ForeignCall { offset } => {

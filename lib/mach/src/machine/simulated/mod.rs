@@ -184,8 +184,8 @@ impl Simulated {
         self.state.lock().remove(pmap.0, 0, u64::MAX);
     }
 
-    /// What a program's access at `address` meets: copies bytes within one page to or from it, or
-    /// `None`: page fault.
+    /// Does a program's load at `address`: copies bytes from one page, or returns `None` for a page
+    /// fault.
     ///
     /// # Panics
     /// If the range crosses a page.

@@ -16,7 +16,7 @@ use crate::machine::{Machine, PmapChange};
 /// The maximum number of pages that are freed under the locks of the translation and the object.
 const MOST_PAGES: usize = 64;
 
-/// What happened to the entry that was added last.
+/// The state of the entry that was added last.
 #[derive(Clone, Copy)]
 pub(super) enum Recent {
     /// The map has changed since then.

@@ -63,7 +63,7 @@ impl<M: Machine> Entry<M> {
         (self.offset + distance) >> PAGE_SHIFT
     }
 
-    /// What the entry is from `distance` bytes after its start on.
+    /// The entry for the rest of the range, from `distance` bytes after its start on.
     pub(super) fn split(&self, distance: u64) -> Self {
         let mut upper = self.clone();
         if upper.object.is_some() {

@@ -11,7 +11,7 @@ use super::{EntryId, MapState, Placement, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 
-/// What may be mapped as a private mapping of an object; the entry that maps it needs a copy before
+/// The object to map for a private mapping of `object`. The entry that maps it needs a copy before
 /// it writes.
 ///
 /// # Errors

@@ -178,8 +178,8 @@ fn chains_of_forks_collapse_and_free_pages_that_no_map_shows() {
         }
         assert_eq!(load(&current, BASE, 1).await.unwrap(), [39]);
         assert_eq!(load(&current, BASE + PAGE_SIZE, 1).await.unwrap(), [1]);
-        // What is gone: four pages of the last of them, and the one page that its parent's write
-        // made and no map shows.
+        // Only the four pages of the last map are in use: those that earlier maps had are free
+        // again.
         assert_eq!(system.vm().statistics().free, 64 - 4);
     });
 }

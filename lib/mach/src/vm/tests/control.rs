@@ -113,7 +113,7 @@ fn a_pager_takes_its_pages_back() {
         object.lock_request(PAGE_SIZE, 3 * PAGE_SIZE + 1, take(ReturnPages::All, true)).await.unwrap();
         assert_eq!(core::mem::take(&mut *pager.returns.lock().unwrap()), [(1, 3, false)]);
         assert_eq!((object.resident_pages(), pager.contents.lock().unwrap()[2 * PAGE_SIZE as usize]), (5, 9));
-        // What the pager has changed meanwhile is seen.
+        // Changes that the pager has made meanwhile are seen.
         pager.contents.lock().unwrap()[2 * PAGE_SIZE as usize] = 10;
         assert_eq!(load(&map, page(2), 1).await.unwrap(), [10]);
         // Forgotten without being returned: what was written is lost.
@@ -336,7 +336,7 @@ fn the_reserve_is_for_privileged_maps_and_objects_alone() {
             store(&pager, page(number), &[1]).await.unwrap();
         }
         assert_eq!(store(&pager, page(3), &[1]).await, Err(KernError::ResourceShortage));
-        // What becomes free is the reserve's first.
+        // Pages that become free go to the reserve first.
         map.deallocate(page(0), 3 * PAGE_SIZE).await.unwrap();
         assert_eq!(store(&map, page(5), &[1]).await, Err(KernError::ResourceShortage));
         map.deallocate(page(3), PAGE_SIZE).await.unwrap();

@@ -156,7 +156,7 @@ static FOUND: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
 
 pub(super) fn no_leaks() {
     const PATTERN: u64 = 0x5ec2_e7ed_5ec2_e7ed;
-    // What the receiver itself has where that is no matter.
+    // The receiver's own value of registers where it does not matter.
     const OWN: u64 = 0x1234;
     // The words of the message.
     const SENT: u64 = 1;

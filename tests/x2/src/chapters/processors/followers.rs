@@ -17,7 +17,7 @@ const DELIVERED: u64 = 1;
 const ABORTED: u64 = 2;
 const TIMED_OUT: u64 = 3;
 
-/// What the receiver got, in this order, and how much it is.
+/// The messages that the receiver got, in this order, and their number.
 static LOG: [AtomicU64; SENDERS] = [const { AtomicU64::new(0) }; SENDERS];
 static LOGGED: AtomicU64 = AtomicU64::new(0);
 

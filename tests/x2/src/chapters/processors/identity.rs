@@ -31,8 +31,8 @@ fn make(id: ThreadId, location: u64, processor: u64) {
 
 static FOUND: AtomicU64 = AtomicU64::new(0);
 
-/// What is looked up by its local id runs on the processor of the thread that looks, and ends on
-/// another one.
+/// A thread that is looked up by its local id runs on the processor of the thread that looks, and
+/// ends on another one.
 pub(super) fn lookups_of_the_deleted() {
     const ROUNDS: u64 = 40;
     let (id, location) = (new_id(), new_root_utcb());

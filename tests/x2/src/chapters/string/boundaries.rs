@@ -103,7 +103,7 @@ struct Side {
     pager: Option<ThreadId>,
     /// Makes its transfer timeout, when the transfer is about to begin.
     limit: fn() -> Time,
-    /// How many of the pages that it will meet are there before.
+    /// The number of pages of the side's memory that are present before the transfer.
     present: usize,
 }
 
@@ -174,7 +174,7 @@ fn begin(me: ThreadId, from: Area, to: Area, sends: Side, takes: Side) -> (Threa
     (receiving, sending)
 }
 
-/// What sender and receiver tell.
+/// The results that sender and receiver report.
 fn results() -> [u64; 2] {
     let mut errors = [u64::MAX; 2];
     for _ in 0..2 {
