@@ -36,7 +36,7 @@ static void fork_and_wait(void)
     waitpid(child, 0, 0);
 }
 
-/* The same while `others` processes exist, which only wait. */
+/* Measures fork while `others` processes exist, which only wait. */
 static void fork_beside(int others)
 {
     char name[40], byte;

@@ -43,7 +43,7 @@ static void files(int descriptor)
           fcntl(descriptor, F_SETLK, &(struct flock){.l_type = F_UNLCK, .l_len = 1})));
 }
 
-/* select and poll on so many descriptors of one file, which are ready. */
+/* Measures select and poll on `count` descriptors of one file, which are ready. */
 static void many(int descriptor, int count)
 {
     char name[40];
@@ -122,7 +122,7 @@ static void messages(void)
     unlink("/tmp/there"), unlink("/tmp/back");
 }
 
-/* A process that connects, and one that accepts. */
+/* Measures a connection, between a process that connects and one that accepts. */
 static void connections(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/tmp/socket"};

@@ -71,7 +71,7 @@ pub fn dispatch(next: Next) -> Outcome {
             }
             Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
             Continuation::ReturnToUser if !arch::is_canonical(thread.registers.rip.get()) => {
-                // Whichever thread set the instruction pointer, this one cannot go on there (K14).
+                // Whatever set the instruction pointer, the thread cannot go on there (K14).
                 exception::report_exception(thread, exception::GENERAL_PROTECTION, 0)
             }
             Continuation::ReturnToUser if thread.pending.get() != 0 => attend(thread),
@@ -86,7 +86,7 @@ pub fn dispatch(next: Next) -> Outcome {
     }
 }
 
-/// The current thread carries its kernel activity on.
+/// Carries on what the current thread was doing in the kernel.
 fn go_on(thread: ThreadRef) -> Next {
     match thread.continuation() {
         Continuation::RaiseException => exception::report_again(thread),

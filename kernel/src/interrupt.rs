@@ -64,7 +64,8 @@ pub struct Interrupt {
     request: Node,
     /// The message of the device has come again, which the source notes.
     again: Again,
-    /// Any processor may read it; changed under the lock of ThreadControl.
+    /// The thread that handles the interrupt. Any processor may read it; it is changed under the
+    /// lock of ThreadControl.
     handler: SharedRef<Tcb>,
     /// The handler in whose list of pending interrupts it is.
     waits_for: Cell<Option<ThreadRef>>,

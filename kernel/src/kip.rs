@@ -170,7 +170,7 @@ pub struct Facts<'a> {
     pub image: PhysRange,
     /// Number of interrupts: their threads have the numbers below.
     pub interrupts: u32,
-    /// How many of them, the last, are message-signalled.
+    /// How many of the interrupts are message-signalled: these are the last.
     pub messages: u32,
     /// Rights that can be set independently of each other.
     pub rights: Rights,

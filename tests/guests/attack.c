@@ -104,7 +104,8 @@ static void control_calls(void)
         if (call(THREAD_STATE, id, 0x7f, (word)mr & ~0xfffull, 832, 0, 0))
             fail("ThreadState", number);
     }
-    /* Unmap of everything: only what it mapped to others, which is nothing. */
+    /* Unmaps everything: this concerns only what the program has mapped to others, which is
+     * nothing. */
     call(UNMAP, (word)mr, 0, 0, 0, 0x17, 0);
 }
 
@@ -126,7 +127,8 @@ int main(int argc, char **argv)
     if (argc == 2) {
         kip = (word *)0x7fff80000000;
         __asm__ volatile("movq %%gs:0, %0" : "=r"(mr));
-        /* The first of them is the one of the first processor. */
+        /* The process runs on the first processor. The server's first worker is the one of that
+         * processor. */
         workers = sysconf(_SC_NPROCESSORS_ONLN);
         cpu_set_t first;
         CPU_ZERO(&first);

@@ -242,7 +242,7 @@ static int pointers(void)
                 _exit(1);
             for (int i = 0; i < 3; i++)
                 dup2(open("/dev/null", O_RDWR), i);
-            /* No call waits longer than that, unless it changes just this. */
+            /* No call waits longer than the alarm, unless it changes just this. */
             struct sigaction action = {.sa_handler = nothing};
             sigaction(SIGALRM, &action, 0);
             ualarm(10000, 10000);
@@ -451,7 +451,7 @@ static const struct {
 } loads[] = {{"files", many_files},         {"paths", long_paths},   {"regions", many_regions},
              {"arguments", many_arguments}, {"pieces", many_pieces}, {"directory", large_directory}};
 
-/* Meanwhile others do what they always do. */
+/* Meanwhile other processes do what they always do. */
 static int starve(void)
 {
     for (unsigned i = 0; i < sizeof loads / sizeof *loads; i++) {

@@ -243,7 +243,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 static int right, wrong;
 static long deaths, killed;
 
-/* Runs workers until so many calls have been made, and ends them. */
+/* Runs workers until this number of calls has been made, and ends them. */
 static void run(uint64_t seed, long calls, int workers)
 {
     struct random_state state = {seed};

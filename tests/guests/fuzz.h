@@ -315,7 +315,7 @@ static long argument(struct random_state *state, char kind)
 }
 
 struct call {
-    /* Below 0: one of the kernel's own. */
+    /* The number of the call. Below 0: a call of the L4 kernel. */
     int number;
     /* Returns 0 in a second process. */
     int forks;

@@ -24,7 +24,7 @@ static int has_grown(const struct counts *before, const struct counts *after, in
     return after->figure[i] > before->figure[i] + TOLERANCE;
 }
 
-/* Whether there is as much as before. */
+/* Whether as much memory is in use as before. */
 static int is_back(const struct counts *before, const struct counts *after)
 {
     for (int i = 0; i < before->figures && i < after->figures; i++)
@@ -34,7 +34,7 @@ static int is_back(const struct counts *before, const struct counts *after)
            after->free + FREE_TOLERANCE >= before->free;
 }
 
-/* One child, which ends with this status. */
+/* Runs one child, which ends with this status. */
 static int generation(const char *program, int status)
 {
     char text[16];

@@ -60,7 +60,7 @@ static void fault(int signal)
     siglongjmp(back, 1);
 }
 
-/* Does it where it can be done. */
+/* Calls `what`, which may fail with a signal. */
 static void attempt(void (*what)(void))
 {
     if (sigsetjmp(back, 1) == 0)
@@ -195,7 +195,7 @@ static void faulting(void)
 }
 static void executing(void)
 {
-    /* The next one goes on with it. */
+    /* The next program of the process goes on with it. */
     char number[16];
     snprintf(number, sizeof number, "%d", ready[1]);
     execl(self, self, "executing", number, (char *)0);

@@ -107,7 +107,7 @@ static int affinity(void)
     CPU_SET(1000, &set);
     must(sched_setaffinity(0, sizeof set, &set) == -1 && errno == EINVAL, "no processor that exists");
     must(sched_setaffinity(1 << 21, sizeof set, &set) == -1 && errno == ESRCH, "no thread");
-    /* One that never enters the kernel is moved all the same. */
+    /* A thread that never enters the kernel is moved all the same. */
     pthread_t thread = start(look_around, 0);
     while (!told)
         sched_yield();

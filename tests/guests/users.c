@@ -46,7 +46,7 @@ static int as(uid_t user, void (*body)(void))
     return ended(child);
 }
 
-/* While a user has all that there is, another has as much. */
+/* While one user has all that it may have, another user gets as much. */
 static void all(const char *what, void (*body)(void))
 {
     static const char *const names[] = {"user", "other", "root"};

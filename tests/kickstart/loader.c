@@ -126,7 +126,7 @@ static int overlap(uint32_t low, uint32_t high, uint32_t other_low, uint32_t oth
     return low < other_high && other_low < high;
 }
 
-// 1.3: every loadable segment to its physical address.
+// Loads every loadable segment to its physical address (1.3).
 static void load_module(unsigned index) {
     const uint8_t *file = (const uint8_t *)originals[index].start;
     const struct elf *elf = (const struct elf *)file;
@@ -225,7 +225,7 @@ static void describe_memory(const struct multiboot *info, word *kip, uint32_t ke
         uint32_t high = (range_end > limit ? limit : (uint32_t)range_end) & ~mask;
         if (high <= low || high - low < kernel_memory)
             continue;
-        // Whole pages, as far up as they fit.
+        // Takes whole pages, as far up as they fit.
         uint32_t start = low;
         while (start + page + kernel_memory <= high)
             start += page;

@@ -48,7 +48,7 @@ impl Range {
         Self { lower, upper, step: Step::Multiply(factor) }
     }
 
-    /// The largest value that there may be.
+    /// The largest value of the parameter.
     pub const fn upper(self) -> u64 {
         self.upper
     }
@@ -167,7 +167,7 @@ pub fn empty_loop(rounds: u64) -> u64 {
 /// else nothing that is measured by it means anything, and `./mac bench` refuses it. On one
 /// processor only: of several it counts what all do.
 pub fn check_counter(number: u32, id: &str) {
-    // Once before, so that its page is there.
+    // The loop runs once before it is measured, so that its page is there.
     let empty = empty_loop(0).min(empty_loop(0));
     let counted = [1, 10, 1000].iter().all(|&rounds| empty_loop(rounds) == empty + 3 * rounds);
     let not = if counted { "" } else { "not " };

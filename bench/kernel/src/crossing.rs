@@ -123,7 +123,7 @@ fn send() {
     }
 }
 
-/// An operation of so many messages, by their registers.
+/// Measures an operation of `messages` messages at each number of words.
 fn by_words(name: fmt::Arguments<'_>, range: Range, messages: u64, mut operation: impl FnMut(usize)) {
     for words in range.values().map(|words| words as usize) {
         (0..4).for_each(|_| operation(words));
@@ -134,7 +134,7 @@ fn by_words(name: fmt::Arguments<'_>, range: Range, messages: u64, mut operation
     }
 }
 
-/// Measures flushes of pages while so many other processors run threads of this space.
+/// Measures flushes of pages while `processors` other processors run threads of this space.
 fn shoot_down(processors: u64) {
     let start = PAGES.0.get() as u64;
     let area = |log2: u64| Fpage::memory(start, 12 + log2 as u32).with_rights(Rights::ALL);

@@ -67,7 +67,7 @@ fn region(_name: fmt::Arguments<'_>, _operations: u64, body: impl FnOnce()) {
     body();
 }
 
-/// The best and the median of so many samples.
+/// The best and the median of `COUNT` samples.
 fn sample<const COUNT: usize>(mut operation: impl FnMut()) -> (u64, u64) {
     let mut samples = [0; COUNT];
     for sample in &mut samples {

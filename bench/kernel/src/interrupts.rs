@@ -35,7 +35,7 @@ pub(crate) fn run() {
     ipc::receive(line).expect("it comes");
     count_over_phases("interrupt-to-driver", || {
         start_timer();
-        // Acknowledges the one before, and waits for this one.
+        // Acknowledges the interrupt before, and waits for this one.
         ipc::ipc(line, line, Timeouts::NEVER, MessageTag::new(0, 0, 0)).expect("it comes");
     });
     thread::disassociate_interrupt(line).expect("this thread has it");

@@ -44,7 +44,7 @@ pub(crate) fn lost() -> u64 {
     kernel_memory() - before
 }
 
-/// Makes so many spaces with one thread each.
+/// Makes `count` spaces with one thread each.
 fn make_spaces(count: u64) {
     for number in 0..count {
         make_space(id(number), 12);

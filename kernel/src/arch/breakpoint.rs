@@ -36,6 +36,6 @@ pub struct Breakpoint {
 pub struct DebugStatus {
     /// A bit for each breakpoint that was reached.
     pub breakpoints: u8,
-    /// One instruction has been executed.
+    /// The exception came after a single step: one instruction has been executed.
     pub step: bool,
 }

@@ -36,7 +36,7 @@ const X2APIC_REGISTERS: u32 = 0x800;
 
 /// The access to the executing processor's local APIC.
 pub trait Access {
-    /// Whether they are model-specific registers.
+    /// Whether the registers are model-specific registers (x2APIC).
     fn is_x2apic(&self) -> bool;
 
     /// The register at an offset, in memory.
@@ -118,7 +118,8 @@ impl<A: Access> LocalApic<A> {
         self.send(destination, ASSERT | NON_MASKABLE);
     }
 
-    /// Turns it on: the timer is stopped, the old interrupt controllers' line is closed.
+    /// Turns the local APIC on: the timer is stopped, the old interrupt controllers' line is
+    /// closed.
     pub fn enable(&self, timer_vector: u8, spurious_vector: u8) {
         self.write(TASK_PRIORITY, 0);
         self.write(LINE_0, MASKED);

@@ -48,7 +48,7 @@ pub struct Holding {
     pub depth: usize,
     /// log2 of the mapping's size in bytes.
     pub bits: u32,
-    /// It is a piece of the node above, not derived from it.
+    /// The mapping is a part of the page above, not derived from it.
     pub is_part: bool,
     /// Where it is mapped: the space's root table, the address, the rights. None for roots, and
     /// what lives on in parts.

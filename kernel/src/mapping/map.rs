@@ -37,7 +37,7 @@ pub(super) struct Transfer {
 pub(super) enum Kind {
     /// The target gets what the sender has.
     Map,
-    /// It goes from the sender to the target. Not for sigma0.
+    /// The page goes from the sender to the target. Not for sigma0.
     Grant,
     /// The target becomes what the sender has, holes and exact rights included.
     Replace,
@@ -65,7 +65,7 @@ struct Source {
 
 /// The result of one step.
 enum Step {
-    /// The step has handled so many bytes.
+    /// The step has handled this number of bytes.
     Advance(u64),
     /// The tables have changed: the same address has to be looked at again.
     Again,
@@ -302,7 +302,8 @@ impl Transfer {
         })
     }
 
-    /// There is something at the target. `Advance`: the right page with the right rights.
+    /// Maps where something is mapped already. Returns `Advance` if it is the right page with the
+    /// right rights.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "the state of one step, in registers")]
     fn make_room(

@@ -121,7 +121,7 @@ impl Status {
     const MINE: u8 = 0b0011;
     const UP: u8 = 0b1100;
 
-    /// Status of which neither the holder nor its parent knows.
+    /// A status that neither the holder nor its parent knows yet.
     pub(super) fn fresh(status: Rights) -> Self {
         let bits = Self::mine_bits(status);
         Self(bits | bits << 2)

@@ -28,7 +28,7 @@ struct Spaces {
 static SPACES: SpinLock<Spaces> = SpinLock::new(Spaces { spaces: [None; MOST], next: 0 });
 
 impl Spaces {
-    /// Enters `space`. Returns the space whose place it gets.
+    /// Enters `space` in the table. Returns the space that it replaces.
     fn insert(&mut self, space: SpaceMemory) -> Option<SpaceMemory> {
         if self.spaces.contains(&Some(space)) {
             return None;
@@ -86,7 +86,7 @@ fn release_table(space: SpaceMemory, table: Table) -> bool {
     empty
 }
 
-/// `space` ends: it keeps no table from now on.
+/// Takes the spare table of `space`, which ends, and keeps none for it from now on.
 pub(super) fn end_space(space: SpaceMemory) {
     if space.keeps_spare() {
         release(space);

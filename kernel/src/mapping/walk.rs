@@ -43,7 +43,7 @@ enum Step {
     Children,
     /// The walk is at the list of one of the node's parts.
     Part(u16),
-    /// After everything below, where that takes long: there is an array.
+    /// The walk has passed everything below the node, whose array takes long to free.
     Leave,
 }
 

@@ -256,7 +256,7 @@ pub fn statistics_of(node: u8) -> Statistics {
     for (piece, _) in node::layout().pieces().iter().filter(|piece| piece.1 == node) {
         for number in piece.start.value() / PAGE_SIZE..piece.end.value() / PAGE_SIZE {
             let number = number as u32;
-            // The first record is its own array's.
+            // The first frame holds the array of records itself.
             let first = FIRST.load(Ordering::Relaxed);
             let usage = if number == first { Use::Records } else { record(number).usage.get() };
             statistics.total += 1;

@@ -263,7 +263,7 @@ fn accounts_share_the_quota_of_another() {
     assert!(frame::alloc(second, Use::Kernel).is_err());
     drop((frames, more));
     assert_eq!([owner, first, second].map(|account| account.used() / PAGE_SIZE), [10, 10, 0]);
-    // It shares again, and gives back what it does not use.
+    // The account shares the quota again, and gives back what it does not use.
     second.share(Some(first), 10 * PAGE_SIZE, 0).unwrap();
     assert_eq!([owner, first, second].map(Account::used), [0; 3]);
     // The object does not go to another owner without room.

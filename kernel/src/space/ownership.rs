@@ -27,7 +27,7 @@ pub(super) enum Owner {
     None,
     /// This space's.
     Space(SpaceRef),
-    /// A space's that no longer exists: its threads do not run.
+    /// The owner no longer exists: the space's threads do not run.
     Gone,
 }
 
@@ -51,7 +51,7 @@ pub const MAX_OPENINGS: usize = 8;
 /// ([`super::CONTROL`]); what confines messages is read at any time.
 pub struct Ownership {
     owner: SharedRef<Space>,
-    /// There was an owner, which has gone. Set before `owner` is cleared.
+    /// The space had an owner, which is gone. Set before `owner` is cleared.
     orphaned: SharedFlag,
     /// First of the spaces that this space owns.
     owned: SharedRef<Space>,

@@ -34,9 +34,9 @@ impl RedirectorWord {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Sets another redirector. One processor at a time. Returns whether it is another one.
+    /// Sets the redirector, on one processor at a time. Returns whether it has changed.
     pub fn set(&self, word: u64) -> bool {
-        // AcqRel, and below: the one of two changes that comes second sees the first.
+        // AcqRel, here and below: of two changes the second sees the first.
         self.0.swap(word, Ordering::AcqRel) != word
     }
 

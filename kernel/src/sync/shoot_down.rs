@@ -18,7 +18,7 @@ use loom::{
 #[repr(C)]
 pub struct ActiveRoot {
     active: AtomicU64,
-    /// The one before, until the processor does not use it any more.
+    /// The root table before the active one, until the processor does not use it any more.
     leaving: AtomicU64,
 }
 

@@ -171,7 +171,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) {
         scheduler.set_priority(thread, priority, Some(current));
         queue.inspect(|receiver| {
             receiver.senders.insert(receiver, thread);
-            // It may be before the place where an interrupted search goes on.
+            // The sender's new place may be before the one where an interrupted search goes on.
             receiver.search.set(None);
         });
     }

@@ -146,11 +146,11 @@ fn companion(thread: ThreadRef) -> Option<ThreadRef> {
 
 /// What a thread does when it arrives at another processor.
 pub enum Arrival {
-    /// It does what it came for, immediately, as current thread.
+    /// The thread does what it came for, immediately, as current thread.
     Acts,
-    /// It can run, and is not in the ready queue.
+    /// The thread can run, and is not in the ready queue.
     Ready,
-    /// It waits, or it has been put into a queue.
+    /// The thread waits, or has been put into a queue.
     Waits,
     /// An interrupt is pending, and threads that follow it to its new home come first: it is
     /// admitted again after them.
@@ -172,7 +172,7 @@ pub fn admit(thread: ThreadRef) -> Arrival {
     }
     match thread.continuation() {
         Continuation::Inactive | Continuation::Send(_) => Arrival::Waits,
-        // Sides of a transfer that the other side carries on.
+        // The thread is a side of a transfer that the other side carries on.
         Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => Arrival::Waits,
         Continuation::Receive(_) if partner_has_gone(thread) => Arrival::Waits,
         // It has come home, or is going to the home that it has just got.

@@ -123,7 +123,7 @@ impl ThreadTable {
                 if used != 0 {
                     return Some((word * BITS) as u32 + used.trailing_zeros());
                 }
-                // The last of them has just gone.
+                // The last thread of this word has just been deleted.
                 from = word + 1;
             } else {
                 from = (from / BITS + 1) * BITS;

@@ -76,7 +76,7 @@ pub struct Place {
 pub struct Limit {
     /// When the time is over.
     pub deadline: Microseconds,
-    /// Whether it is the receiver's limit: it is smaller than the sender's.
+    /// Whether the limit is the receiver's, as that is smaller than the sender's.
     pub receivers: bool,
 }
 

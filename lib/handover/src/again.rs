@@ -15,13 +15,13 @@ pub struct Again {
 }
 
 impl Again {
-    /// It has not.
+    /// The event has not happened again.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self { noted: AtomicBool::new(false) }
     }
 
-    /// It has not.
+    /// The event has not happened again.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self { noted: AtomicBool::new(false) }
@@ -35,7 +35,7 @@ impl Again {
         fence(Ordering::SeqCst);
     }
 
-    /// Whether it has happened. Of several callers one is told, and handles it.
+    /// Whether the event has happened again. Of several callers one is told, and handles it.
     pub fn take(&self) -> bool {
         // Acquire and release: the caller that is told comes after what was done before it was
         // noted, and before it was asked.

@@ -25,7 +25,8 @@ impl Attention {
         Self { polling: AtomicBool::new(false) }
     }
 
-    /// The processor looks at its request queues by itself, until [`Attention::stop_polling`].
+    /// From now on the processor looks at its request queues by itself, until
+    /// [`Attention::stop_polling`].
     pub fn start_polling(&self) {
         self.polling.store(true, Ordering::Relaxed);
     }

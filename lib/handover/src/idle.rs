@@ -11,7 +11,7 @@ use loom::thread::yield_now as spin_loop;
 
 /// The processor does something, or may begin to.
 const BUSY: u8 = 0;
-/// It touches no object.
+/// The processor touches no object.
 const IDLE: u8 = 1;
 /// The processor touches none of its objects, and another processor may touch those that are
 /// located at it.

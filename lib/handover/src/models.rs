@@ -45,7 +45,7 @@ enum Work {
     Delete,
     /// Sends the target to this processor.
     Migrate(u16),
-    /// It is over.
+    /// The work is over.
     Done,
 }
 
@@ -104,7 +104,7 @@ impl Machine {
             Work::Cancel if target.state().delivered > 0 => {}
             Work::Cancel => target.change(|state| state.cancelled += 1),
             Work::Delete => target.change(|state| state.dead = true),
-            // An object that is moved to where it is stays.
+            // An object that is to move to the processor where it is stays.
             Work::Migrate(to) if to == here => target.change(|state| state.moves += 1),
             Work::Migrate(to) => {
                 target.change(|state| state.moves += 1);

@@ -113,7 +113,7 @@ impl Requests {
         Self { stacked: null_mut(), next: null_mut() }
     }
 
-    /// Whether there are none.
+    /// Whether the list has no requests.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.stacked.is_null() && self.next.is_null()

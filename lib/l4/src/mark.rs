@@ -10,7 +10,7 @@ pub fn begin() {
     unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x01, 0x4c, 0x4d", options(nostack, preserves_flags)) }
 }
 
-/// It ends. The program then names it by a line of JSON.
+/// Ends what the plugin counts. The program then names it by a line of JSON.
 #[inline(always)]
 pub fn end() {
     // SAFETY: the instruction does nothing.

@@ -21,7 +21,7 @@ pub struct ThreadControl {
     pub scheduler: ThreadId,
     /// The thread's pager; nil = unchanged, otherwise an inactive thread becomes active.
     pub pager: ThreadId,
-    /// Base of its UTCB; `None` = unchanged.
+    /// The address of the thread's UTCB; `None` = unchanged.
     pub utcb: Option<u64>,
 }
 

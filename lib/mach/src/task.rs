@@ -52,7 +52,7 @@ pub struct TaskInfo {
     pub virtual_size: u64,
     /// Threads.
     pub threads: usize,
-    /// Processor time of all its threads, ended ones too, in microseconds.
+    /// The processor time of all threads of the task, ended ones too, in microseconds.
     pub time: u64,
     /// The priority at which the task's new threads start.
     pub base: u8,
@@ -101,7 +101,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         &self.host
     }
 
-    /// Whether it has not been terminated.
+    /// Whether the task has not been terminated.
     pub fn is_alive(&self) -> bool {
         self.state.lock().alive
     }
@@ -116,7 +116,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         (state.base, state.set.clone())
     }
 
-    /// The processor set that its new threads are assigned to.
+    /// The processor set that the task's new threads are assigned to.
     pub fn processor_set(&self) -> Arc<ProcessorSet<M>> {
         self.state.lock().set.clone()
     }

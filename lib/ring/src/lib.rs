@@ -39,7 +39,7 @@ impl<const SIZE: usize> Default for Ring<SIZE> {
     }
 }
 
-/// The one that puts bytes into a ring.
+/// The side that writes bytes into a ring.
 #[derive(Debug)]
 pub struct Writer<'a, const SIZE: usize> {
     ring: &'a Ring<SIZE>,
@@ -81,7 +81,7 @@ impl<'a, const SIZE: usize> Writer<'a, SIZE> {
     }
 }
 
-/// The one that takes bytes out of a ring.
+/// The side that reads bytes out of a ring.
 #[derive(Debug)]
 pub struct Reader<'a, const SIZE: usize> {
     ring: &'a Ring<SIZE>,
@@ -121,7 +121,7 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
         })
     }
 
-    /// Whether the writer waits to be notified; it does no longer.
+    /// Whether the writer was waiting to be notified. It no longer waits after this.
     pub fn take_waiting(&self) -> bool {
         self.ring.waiting.swap(0, Ordering::SeqCst) != 0
     }

@@ -204,7 +204,7 @@ impl Keeping {
         let _ = unsafe { self.heap.below().lock().claim(memory.into()) };
     }
 
-    /// Large allocations leave so many bytes free from now on.
+    /// From now on large allocations leave this number of bytes free.
     pub fn keep(&self, bytes: usize) {
         // Relaxed: a number that guards nothing.
         self.kept.store(bytes, Ordering::Relaxed);
@@ -237,7 +237,7 @@ unsafe impl GlobalAlloc for Keeping {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // It may have to move: then both are there for a while.
+        // The block may have to move: then both the old and the new one exist for a while.
         if size > layout.size() && self.refuses(size) {
             return core::ptr::null_mut();
         }

@@ -9,7 +9,7 @@ pub fn give_turn() -> Turn {
     Turn(false)
 }
 
-/// See [`give_turn`]: ready when it is polled again.
+/// The future of [`give_turn`]: ready when it is polled a second time.
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Turn(bool);

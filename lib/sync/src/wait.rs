@@ -69,7 +69,7 @@ impl<K> Line<K> {
         }
     }
 
-    /// Leaves; false if it had been popped before (woken or granted).
+    /// Leaves the queue. `false` if the waiter had been popped before (woken or granted).
     pub(crate) fn leave(&mut self, ticket: Ticket) -> bool {
         match self.position(ticket) {
             Ok(place) => self.waiting.remove(place).is_some(),

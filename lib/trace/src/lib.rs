@@ -107,7 +107,7 @@ events! {
     48 Post "post" ("processor", "request");
     /// An inter-processor interrupt was sent.
     49 IpiSend "ipi-send" ("processor", "");
-    /// One was received.
+    /// An inter-processor interrupt was received.
     50 IpiReceive "ipi-receive" ("", "");
     /// A request from another processor was carried out.
     51 Serve "serve" ("request", "from");

@@ -441,7 +441,7 @@ static void points_by_ipc(void)
     L4_ThreadId_t from;
     CHECK(L4_IpcFailed(L4_Receive_Timeout(partner, soon)) && L4_ErrorCode() == 3);
     CHECK(L4_SystemClock().raw - before.raw >= 4000 - 16);
-    /* It has passed. */
+    /* The point in time has passed. */
     CHECK(L4_IpcFailed(L4_Wait_Timeout(soon, &from)) && L4_ErrorCode() == 3);
     load_word(0, 30);
     soon = L4_TimePoint(L4_ClockAddUsec(L4_SystemClock(), 20000000));

@@ -20,7 +20,7 @@ unsafe extern "C" {
     static __program_end: u8;
 }
 
-/// Where its UTCB lies: where the program does not.
+/// The address of the thread's UTCB, where the program does not lie.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
 
 /// Starts it, in a space that this server owns, too, and which has this program's memory.
@@ -60,7 +60,7 @@ extern "C" fn wait_for_ever() -> ! {
 }
 
 impl Bystander {
-    /// Whether it has had no message but this one, and answers it.
+    /// Whether the thread has had no message but this one, and answers it.
     pub(crate) fn is_undisturbed(&self) -> bool {
         let answered = ipc::call(self.0, Message::new(0)).is_ok();
         answered && RECEIVED.load(Ordering::Relaxed) == 1

@@ -12,7 +12,7 @@ use x2::{Fpage, Rights, ThreadId};
 
 /// Where the program's kernel interface page lies: where no Linux program maps anything.
 pub(crate) const KIP_AREA: u64 = 0x7fff_8000_0000;
-/// Where its UTCB lies.
+/// The address of the process's UTCB area.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
 /// The address of the process's UTCB pointer.
 pub(crate) const UTCB_POINTER: u64 = UTCB_AREA + x2::utcb::MR0_OFFSET;
@@ -41,7 +41,7 @@ pub(crate) enum End {
     Exception(u64),
     /// The process ended by a fault at this address.
     Fault(u64),
-    /// No memory is left for it.
+    /// No memory is left for the process.
     OutOfMemory,
     /// The process sent a message that no program sends.
     Confused,
@@ -198,7 +198,7 @@ impl Process {
             _ if protocol::of(request.tag) == protocol::ARCHITECTURE_EXCEPTION => {
                 Err(End::Exception(request.word(exception::NUMBER - 1)))
             }
-            // A port: no program has one.
+            // A program of the tests has no I/O ports.
             _ if protocol::of(request.tag) == protocol::IO_PAGE_FAULT => Err(End::Exception(13)),
             _ => Err(End::Confused),
         }
@@ -297,7 +297,8 @@ impl Process {
         unsafe { extension::write_registers(self.thread, &registers) }.is_ok()
     }
 
-    /// Writes the program's memory, whatever it may do there itself. False: there is none.
+    /// Writes the program's memory, whatever rights the program has to it. `false`: no page is
+    /// mapped there.
     pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
         bytes.iter().enumerate().all(|(index, &byte)| {
             let at = address.wrapping_add(index as u64);

@@ -17,7 +17,7 @@ pub(crate) struct Chooser<'a> {
     pub(crate) is_controller: bool,
     /// Where arrays of map items can be: 32 bytes each, 512 bytes.
     pub(crate) items: Option<u64>,
-    /// Where it reads and writes extended state, as a rule.
+    /// The address where the attacker reads and writes extended state, as a rule.
     pub(crate) buffer: u64,
 }
 

@@ -1,4 +1,4 @@
-//! The calls, and what comes of them.
+//! The kinds of calls, and their possible results.
 
 /// How many kinds of results there are: 0 success, 1 to 15 the value of the ErrorCode word, its
 /// phase included, 16 anything else.

@@ -113,7 +113,7 @@ impl Count {
         (value ^ (&raw const *self) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// `None`: it is no count, or is being changed.
+    /// The count. `None`: the word is no count, or is being changed.
     fn get(&self) -> Option<u64> {
         // Relaxed, here and below: statistics, written by one thread each.
         let value = self.value.load(Ordering::Relaxed);
@@ -139,7 +139,7 @@ unsafe impl<const SIZE: usize> Sync for Memory<SIZE> {}
 static POOL: Memory<{ (POOL_PAGES * 4096) as usize }> = Memory(UnsafeCell::new([0; _]));
 pub(crate) static STACKS: Memory<{ SLOTS * STACK }> = Memory(UnsafeCell::new([0; _]));
 static SLOT_MEMORY: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
-/// The controller's, and what it points to in calls.
+/// The controller's record, and the memory that its calls point to.
 pub(crate) static CONTROLLER: Slot = Slot::new();
 
 /// The attackers' records.

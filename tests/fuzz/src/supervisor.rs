@@ -19,7 +19,7 @@ const MADE_SPACES: u64 = 3;
 const MADE: u64 = MADE_SPACES * ATTACKERS;
 /// The first thread number that the supervisor does not use: the controller's.
 pub(crate) const FREE_NUMBERS: u64 = MADE + MADE_SPACES;
-/// Between looks at the attackers: so many messages, or so long a time.
+/// The supervisor looks at the attackers after this number of messages, or after this time.
 const MESSAGES: u32 = 256;
 const LOOK: Time = Time::period(1000);
 /// Looks without a call after which an attacker is deleted, and after which its whole space is made
@@ -135,7 +135,7 @@ impl<'a> Supervisor<'a> {
                 if let Some(item) = own_page(address, access) {
                     return Some(Message::new(0).map_item(item).tag());
                 }
-                // Now and then it gets a page where it looked for one.
+                // Now and then the attacker gets a page where it looked for one.
                 if self.random.one_in(2) && address < 1 << 47 && !layout::image().contains(&address) {
                     let given = Fpage::memory(layout::pool().start, 12).with_rights(Rights::ALL);
                     return Some(Message::new(0).map_item(MapItem::map(given, address & !0xfff)).tag());

@@ -15,7 +15,7 @@ use mach_l4::{Configuration, L4Machine, SpaceLayout};
 
 use crate::servant::{self, Servant, TOP};
 
-/// Bytes of frames: few, so that they are soon used up.
+/// The size of the frames in bytes: small, so that they are soon used up.
 const FRAMES: u64 = 8 << 20;
 const HEAP: u64 = 48 << 20;
 /// How often `usage` is read before what is still in use counts as leaked.

@@ -35,7 +35,7 @@ const COMMAND: u16 = 0x514;
 const READ_AND_SELECT: u32 = 2 | 8;
 /// Item 0 of the configuration device.
 const SIGNATURE_BYTES: [u8; 4] = *b"QEMU";
-/// Where in the memory for devices it is to write.
+/// The offset in the memory for devices at which the device is to write.
 const BUFFER: u64 = 64;
 
 struct Ports(u16);

@@ -148,7 +148,7 @@ fn every_kind(number: u64) -> bool {
             && free(address, size)
             && memory::allocate_pool(address, size).is_ok()
             && free(address, size);
-        // There may be too many just now.
+        // Creation may fail because too many spaces exist just now.
         let spaces = match space::create(&SPACE, utcb::my_global_id()) {
             Ok((space, _)) => {
                 let second = space::create_thread(space, 1, utcb::my_global_id());
@@ -294,7 +294,7 @@ pub(crate) fn end_while_served() -> ! {
     if memory::allocate(AREA + 64 * PART, 16 << 20).is_err() { crate::fault() } else { rt::root::exit(3) }
 }
 
-/// Registers when others already wait for it.
+/// Registers a name when others already wait for it.
 pub(crate) fn register_late() -> ! {
     ipc::sleep(Time::period(300_000));
     names::register(utcb::my_global_id()).expect("it is a thread of this server");

@@ -19,7 +19,7 @@ const THREADS: u64 = 8;
 const SPACES: u64 = 3;
 /// Requests in each of its lives; a hundredth of them ends before its answer comes.
 const REQUESTS: u64 = 4000;
-/// Where it asks for memory, and where its own is.
+/// The area in which the program asks for memory, and the area of its own memory.
 const AREA: u64 = 0x4000_0000;
 const HERE: u64 = 0x5000_0000;
 const STATUS: u64 = 9;

@@ -39,7 +39,7 @@ pub(crate) fn test() -> ! {
     l4::start::halt()
 }
 
-/// Receives from `thread` the message by which it says how far it is.
+/// Receives from `thread` the message that says how far it is.
 fn hear(thread: &JoinHandle<impl Send>) -> bool {
     ipc::receive(thread.id()).is_ok()
 }
@@ -63,7 +63,7 @@ fn late() -> bool {
     thread.map(JoinHandle::join) == Ok(7)
 }
 
-/// Counts how many of it there are.
+/// Counts its instances that exist.
 struct Counted;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);

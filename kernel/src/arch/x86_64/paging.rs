@@ -27,9 +27,9 @@ bitflags! {
         const WRITE_THROUGH = 1 << 3;
         /// Uncached.
         const UNCACHED = 1 << 4;
-        /// Set by the processor when it uses the page.
+        /// The accessed bit: the processor sets it when it uses the page.
         const ACCESSED = 1 << 5;
-        /// Set by the processor when it writes into the page.
+        /// The dirty bit: the processor sets it when it writes into the page.
         const DIRTY = 1 << 6;
         /// A page, not a table, at level 2 or 3.
         const LARGE = 1 << 7;

@@ -62,7 +62,7 @@ fn runs_are_mapped_with_exact_rights_and_counted() {
     assert_eq!(world.at(2, 8 * MIB2 + 0x1_f000), Some((GIB + MIB2 + 0x1_f000, RW)));
     assert_eq!(world.at(2, 8 * MIB2 + 0x2_0000), Some((GIB + 0x2_0000, RW)));
     check(&world.spaces, &[GIB]);
-    // The caller's Unmap reaches it, like anything derived.
+    // The caller's Unmap reaches the page, as everything that is derived from its own.
     world.unmap(1, GIB, 22, RWX, false);
     assert_eq!(usage().0, 3);
     world.end();
@@ -157,7 +157,7 @@ fn what_is_derived_from_own_pages_can_be_queried_and_reduced() {
         assert!(!query(GIB).is_referenced() && !query(GIB + 0x1000).is_dirty(), "{bits}");
         world.touch(2, 0x5000, Rights::WRITE);
         assert!(query(GIB).is_dirty(), "{bits}: after it was cleared");
-        // A page that goes tells what it knew.
+        // A page that is removed passes its status on.
         world.touch(2, 0x5000, Rights::WRITE);
         world.unmap(2, 0x5000, 12, RWX, true);
         assert!(query(GIB).is_dirty(), "{bits}: of a page that is gone");

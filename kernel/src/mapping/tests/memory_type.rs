@@ -35,7 +35,7 @@ fn all_holders_of_a_page_see_its_type_change() {
     }
     assert_eq!(world.at(3, MIB2), Some((GIB, Rights::READ)));
     world.touch(3, MIB2, Rights::READ);
-    // Mappings to come: from one of these, from sigma0, by grant.
+    // Pages that are mapped later get the type, too: from one of these, from sigma0, by grant.
     world.map(3, MIB2, 5, 0, 13, Rights::READ);
     world.map(0, GIB, 5, MIB2, 13, Rights::READ);
     world.grant(4, 0, 5, 2 * MIB2, 13, Rights::ALL);

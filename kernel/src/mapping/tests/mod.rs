@@ -129,7 +129,7 @@ impl World {
         }
         let (nodes, arrays) = usage();
         assert_eq!(nodes, 0, "nodes leaked");
-        // The directory's arrays, and one for each of sigma0's tables.
+        // The allocations are the directory's arrays, and one for each of sigma0's tables.
         let tables = memory::statistics().of(memory::Use::PageTables);
         assert!(arrays <= tables + 3, "{arrays} arrays, {tables} tables");
     }

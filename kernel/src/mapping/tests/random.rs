@@ -275,7 +275,8 @@ fn run_wild(operations: &[Operation], seed: u64) {
             }
             other => {
                 let slot = turn % cursors.len();
-                // Give way to whatever runs there; start the new operation when that is over.
+                // An operation that runs in this slot goes on first; the new one begins when it is
+                // over.
                 let todo = running[slot].take().unwrap_or_else(|| other.clone());
                 if advance(&world, cursors[slot].as_mut(), &todo) {
                     assert!(!cursors[slot].is_active());

@@ -104,7 +104,7 @@ fn rule_7_34_more_rights_on_a_part_of_a_large_page() {
     assert_eq!(world.at(2, 0x20_3000), Some((GIB + 0x3000, RW)));
     assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, R)));
     assert_eq!(world.page_bits(2, 0x20_3000), 12);
-    // The other way round: the small page keeps its rights.
+    // In the other direction, too, the small page keeps its rights.
     world.map(1, GIB, 2, 0x20_0000, 21, RX);
     assert_eq!(world.at(2, 0x20_3000), Some((GIB + 0x3000, RWX)));
     assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, RX)));
@@ -153,7 +153,7 @@ fn rule_7_35_no_effect_and_no_error() {
         (item(GIB, 12, 0x5000), Fpage::memory(1 << 47, 21)),
         (item(GIB, 12, 0), Fpage::memory(crate::arch::USER_END, 12)),
         (item(GIB, 12, 0), Fpage::memory(u64::MAX, 12)),
-        // Pages that the sender has not, among them its KIP.
+        // The items have pages that the sender does not have, among them its KIP.
         (item(GIB + MIB2, 12, 0x5000), Fpage::COMPLETE),
         (item(0x9000, 12, 0x5000), Fpage::COMPLETE),
         (item(u64::MAX, 21, 0x5000), Fpage::COMPLETE),
@@ -657,7 +657,7 @@ fn unmap_page_with_flush_leaves_tables_that_go_to_the_general_way() {
         world.map(0, GIB + address, 1, address, 12, RWX);
         assert_eq!(world.unmap_page(1, page(address), true), None);
         world.unmap_in_general(1, page(address), true);
-        // Now it is the space's spare one.
+        // Now the table is the space's spare one.
         world.map(0, GIB + address, 1, address, 12, RWX);
         world.map(0, GIB + address, 1, address + 0x1000, 12, RWX);
         assert!(world.unmap_page(1, page(address), true).is_some());

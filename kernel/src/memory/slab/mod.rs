@@ -43,7 +43,7 @@ const NONE_AT_HAND: PhysAddr = PhysAddr::new(0);
 /// The list of frames that have free objects.
 #[derive(Clone, Copy)]
 struct Frames {
-    /// The first one; 0 = none.
+    /// The first frame with free objects; 0 = none.
     partial: u32,
     /// One without used objects kept for the next allocation, also in the list; 0 = none.
     spare: u32,

@@ -124,7 +124,7 @@ pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure,
         {
             thread.set_flag(flag::HALTED, true);
         }
-        // Cancelled: it goes on at its user IP (X.2 rule 5.31).
+        // The IPC is cancelled: the thread goes on at its user IP (X.2 rule 5.31).
         _ => {}
     }
 }

@@ -406,7 +406,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     false
 }
 
-/// `thread`, in its receive phase, has nothing to do but wait until `deadline`.
+/// Lets `thread`, in its receive phase, wait until `deadline`: no message is there.
 fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
     debug_assert!(deadline == thread.receive_deadline.get());
     processor::this().scheduler.timeouts.arm(thread, deadline);
@@ -564,7 +564,7 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
         matches!(received, complete::Received::Again) && receive_later(receiver.thread, receiver.kind);
     let receiver_runs = again || receiver.thread.is_runnable();
     if !receiver_runs {
-        // It was about to look for senders, and is halted.
+        // The receiver was about to look for senders, and is halted.
         this.scheduler.ready.withdraw(receiver.thread);
     }
     if this.is_current(sender.thread) {
@@ -645,7 +645,7 @@ pub fn look_again(thread: ThreadRef) {
     }
 }
 
-/// `thread`, in its receive phase, is not waiting any more but about to look.
+/// Ends the wait of `thread`, in its receive phase: it is about to look for senders.
 fn stop_waiting(thread: ThreadRef) {
     processor::this().scheduler.timeouts.remove(thread);
     thread.withdraw_offer();

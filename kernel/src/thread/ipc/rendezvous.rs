@@ -201,7 +201,7 @@ pub(super) fn may_find_sender(receiver: ThreadRef) -> bool {
 /// An interrupt is pending; the search goes on where it stopped when it is called again.
 pub(super) struct Interrupted;
 
-/// After so many senders a search looks for interrupts.
+/// The number of senders after which a search looks for interrupts.
 const SEARCHED_PER_POLL: u32 = arch::POLL_INTERVAL / 4;
 
 /// The waiting sender that `receiver`, which is current, takes next, if any.

@@ -45,9 +45,9 @@ pub mod mark {
 pub mod pending {
     /// The thread's total quantum is used up: it tells its scheduler and stops (X.2 rule 3.19).
     pub const OUT_OF_QUANTUM: u8 = 1 << 0;
-    /// The thread has told its scheduler so: it waits for a new total quantum.
+    /// The total quantum is used up, and the thread has told its scheduler: it waits for a new one.
     pub const STOPPED: u8 = 1 << 1;
-    /// It has lost the processor, and tells its exception handler (X.2 rule 4.9).
+    /// The thread has lost the processor, and tells its exception handler (X.2 rule 4.9).
     pub const PREEMPTED: u8 = 1 << 2;
 }
 

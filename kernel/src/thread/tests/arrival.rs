@@ -46,7 +46,7 @@ impl Scene {
         Self::with(|_, _| ())
     }
 
-    /// `prepare` does something with the other one.
+    /// A scene in which `prepare` has done something with the other thread.
     fn with(prepare: impl FnOnce(&World, ThreadRef)) -> Self {
         let world = World::with_processors(2);
         let root = world.root();
@@ -74,7 +74,7 @@ impl Scene {
         Self { world, runner, other, callers }
     }
 
-    /// How many threads have been served: they are on their way home.
+    /// How many callers have been served: they are on their way home.
     fn seen_to(&self) -> usize {
         let returning = |caller: &&ThreadRef| caller.location.processor() == 1;
         let count = self.callers.iter().filter(returning).count();

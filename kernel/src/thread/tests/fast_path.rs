@@ -106,7 +106,7 @@ fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
         2 => Timeouts::new(span, span),
         _ => timeouts,
     };
-    // Long ones answer exceptions.
+    // Exceptions are answered by long messages.
     let words =
         if random.one_in(3) { REPLY_WORDS - 1 + random.below(4) as usize } else { random.below(13) as usize };
     let tag = MessageTag::new(random.of(&[0, 0, 1, 7]), words, 0);
@@ -142,7 +142,7 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
             exception::raised(thread, random.of(&VECTORS), random.below(4))
         }
         14 => {
-            // Often it resumes.
+            // The call resumes the thread in half of all cases.
             let control = random.next() & 0x3f | random.below(2) << 8;
             let arguments =
                 [(Rax, some_thread(random).raw()), (Rsi, control), (R8, random.of(&[0x2000, 1 << 60]))];

@@ -99,13 +99,13 @@ impl World {
 /// One thing that happens, on the processor with a number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Step {
-    /// It serves its cross-processor requests, if there are any.
+    /// The processor serves its cross-processor requests, if there are any.
     Attend(u32),
     /// The running thread does something.
     Act(u32, Action),
     /// The processor's timer has fired.
     Timer(u32),
-    /// It looks for something to do.
+    /// The processor looks for a thread to run.
     Schedule(u32),
     /// Time goes by, and the root task makes threads, with this source of chance.
     Populate(u64),

@@ -243,7 +243,7 @@ fn the_end_of_a_timeslice_is_told_if_another_thread_runs() {
     }
     assert!(same(scene.tick(now), rival));
     assert_eq!((scene.runner.pending.get(), scene.runner.preempted_at.get()), (pending::PREEMPTED, now));
-    // Alone it goes on, and nothing is lost.
+    // Without its rival the thread goes on, and nothing is lost.
     scene.wait(rival);
     assert_eq!(scene.heard(scene.handler), (protocol::PREEMPTION_TAG, now, true));
     assert!(same(scene.wait(scene.handler), scene.runner));
@@ -306,7 +306,7 @@ fn a_new_quantum_takes_back_a_message_that_was_not_received() {
     let scene = Scene::new(0, 0, 100);
     let root = scene.world.root();
     schedule(&scene, 1000, UNCHANGED);
-    // Root sleeps: it does not listen.
+    // The root task sleeps: it does not receive messages.
     let sleep = [(Rsi, 0), (Rdx, root.id().raw()), (R8, 0)];
     assert!(same(scene.world.call(Call::Ipc, root, &sleep), scene.runner));
     assert!(scene.tick(1000).is_none());
@@ -372,7 +372,7 @@ fn donated_time_is_the_donors_timeslice_and_the_runners_quantum() {
             world.call(Call::ThreadSwitch, donor, &[(Rdi, to)])
         };
         assert!(same(next, runner));
-        // It runs for longer than a timeslice of its own.
+        // The thread runs for longer than a timeslice of its own.
         arch::set_clock(5000);
         let slices = [donor, runner].map(|thread| scheduler.timeslice_left(thread));
         assert_eq!(slices, [5000, 3000], "by a message: {by_message}");

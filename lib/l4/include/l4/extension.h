@@ -47,7 +47,7 @@ enum {
 };
 enum { L4_SystemCallsNone = 0, L4_SystemCallsException = 1, L4_SystemCallsBounce = 2 };
 
-/* `values`: in the option's two values, out its two answers. */
+/* `values` holds the option's two arguments, and then its two answers. */
 L4_INLINE L4_Word_t L4_SpaceOptions(L4_ThreadId_t space, L4_Word_t option, L4_Word_t values[2])
 {
     return l4_extension_call(l4_entry_space_options, space.raw, &option, &values[0], &values[1]);

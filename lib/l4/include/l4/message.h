@@ -288,7 +288,7 @@ L4_INLINE void l4_append_pair(L4_Msg_t *msg, const L4_Word_t *pair)
     l4_put_pair(msg, L4_TypedWords(msg->tag), pair);
     msg->tag.raw += 2 << 6;
 }
-/* The same string without c and with one substring. */
+/* The string item `s` without c (continuation) and with one substring. */
 L4_INLINE L4_StringItem_t l4_simple_string(L4_StringItem_t s)
 {
     s.raw[0] &= ~(L4_Word_t)0x3f0;

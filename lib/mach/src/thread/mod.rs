@@ -42,7 +42,7 @@ struct Wanted<M: Machine, P: Personality<M>> {
     usage: Usage,
     handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
-    /// `None` until the context is first given one.
+    /// The processor that the context is assigned to; `None` until it is first given one.
     processor: Option<usize>,
     told: Told,
 }
@@ -147,12 +147,12 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         &self.task
     }
 
-    /// Whether it has not been terminated.
+    /// Whether the thread has not been terminated.
     pub fn is_alive(&self) -> bool {
         self.alive.load(Ordering::Relaxed)
     }
 
-    /// The machine's side of it: its events, and how it goes on.
+    /// The machine's side of the thread: its events, and how it goes on.
     pub fn machine_thread(&self) -> &M::Thread {
         &self.context
     }

@@ -114,7 +114,7 @@ pub(super) enum Pause<M: Machine> {
     /// A page-in of our own, not yet begun. Boxed: the outcome of a step is small where nothing
     /// waits.
     PageIn(Box<PageIn<M>>),
-    /// A free frame; with `true` one of the reserve will do.
+    /// Wait for a free frame; with `true` one of the reserve will do.
     Memory(bool),
     /// A lock that may not be waited for in this order.
     Contended,
@@ -260,7 +260,7 @@ pub(super) fn resolve_other<M: Machine, R>(
         let frame = new_page(vm, target, &mut top)?;
         vm.machine().copy_frame(slot.frame, frame);
         if top.shared && slot.has(SlotFlags::MAPPED) {
-            // Others that write to this object may still have the old page.
+            // Other maps that write to this object may still have the old page.
             vm.machine().frames_protect(&[slot.frame], Protection::NONE);
         }
         if target.wired {

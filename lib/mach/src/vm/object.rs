@@ -101,7 +101,7 @@ impl<M: Machine> ObjectState<M> {
 }
 
 impl<M: Machine> VmObject<M> {
-    /// Bytes that an object is accounted with, its reference counts included.
+    /// The size in bytes that is accounted for an object, its reference counts included.
     pub(super) const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
 
     /// An object that is zeros until it is written.

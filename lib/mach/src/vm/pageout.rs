@@ -59,7 +59,7 @@ impl Laundry {
         self.finished.load(Ordering::Acquire) != before
     }
 
-    /// Polls every write. If another worker has them in its hands, it polls them.
+    /// Polls every write. If another worker holds the list of writes, that one polls them.
     fn poll(&self, context: &mut Context<'_>) {
         let mut futures = core::mem::take(&mut *self.futures.lock());
         futures.retain_mut(|future| future.as_mut().poll(context).is_pending());
@@ -160,13 +160,14 @@ impl<M: Machine> Vm<M> {
         self.queues.lock().free_count(&self.machine)
     }
 
-    /// Runs a future, and the laundry whenever it is polled.
+    /// Runs a future, and polls the writes (the laundry) whenever it is polled.
     pub(super) async fn beside_laundry<T>(&self, future: impl Future<Output = T>) -> T {
         let _driver = Driver(&self.laundry);
         let mut future = pin!(future);
         poll_fn(|context| {
             let outcome = future.as_mut().poll(context);
-            // After it: the future may have begun writes, and what ends here wakes it.
+            // The writes are polled after the future: it may have begun some, and one that ends
+            // here wakes it.
             if outcome.is_pending() {
                 self.laundry.poll(context);
             }
@@ -228,7 +229,8 @@ impl<M: Machine> Vm<M> {
                 frames[..count].iter().for_each(|&frame| queues.move_to(frame, Queue::Inactive));
                 count
             };
-            // Cleared, so that it shows whether the page is used from now on.
+            // The referenced bits are cleared, so that they show whether a page is used from now
+            // on.
             self.machine.frames_status(&frames[..count], &mut status[..count]);
         }
     }

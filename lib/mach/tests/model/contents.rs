@@ -17,7 +17,7 @@ pub(crate) enum Contents {
     Bytes(Vec<u8>),
     /// A file's page, until this one is written (a private mapping of a symmetric file).
     Of(Cell),
-    /// It is not defined, and not looked at: see [`copy_of`].
+    /// The contents are not defined, and not looked at: see [`copy_of`].
     Any,
 }
 

@@ -43,7 +43,7 @@ impl World {
 
     pub(super) fn map_device(&mut self, task: usize, page: u64, count: u64, choice: u8, first: u8) {
         let first = u64::from(first) % DEVICE_PAGES;
-        // Often the whole of it, where large pages fit.
+        // The range is often the whole object, where large pages fit.
         let (page, first, count) =
             if choice & 1 == 0 { (page & !3, 0, DEVICE_PAGES) } else { (page, first, count) };
         let count = count.min(DEVICE_PAGES - first).min(PAGES - page);

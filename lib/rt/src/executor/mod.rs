@@ -71,7 +71,7 @@ pub trait Platform: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
-/// What one worker shares with the others.
+/// The part of a worker that other workers use.
 struct WorkerShared {
     queue: RunQueue<Arc<Task>>,
     timers: Timers,
@@ -218,7 +218,7 @@ impl<P: Platform> Worker<P> {
             if home != self.index {
                 self.group.enqueue(home, task);
             } else if task.run() {
-                // It is the last in the queue.
+                // This task is the last in the queue.
                 budget = budget.min(polled + shared.queue.len() - 1);
             }
         }

@@ -23,7 +23,7 @@ const DONE: u8 = 4;
 pub(super) struct TaskState(AtomicU8);
 
 impl TaskState {
-    /// A task that its creator is about to queue.
+    /// The state of a task that its creator is about to queue.
     pub(super) fn queued() -> Self {
         TaskState(AtomicU8::new(QUEUED))
     }

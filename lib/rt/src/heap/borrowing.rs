@@ -15,7 +15,7 @@ pub trait Lender: Sync {
     /// Takes back a piece that it has lent. Called while the heap is locked: does not allocate.
     fn take_back(&self, piece: &'static mut [u8]);
 
-    /// Bytes that it has to lend now, in pieces of any size.
+    /// The bytes that the lender has to lend now, in pieces of any size.
     fn available(&self) -> usize;
 }
 
@@ -30,7 +30,7 @@ pub struct Borrowing {
     /// The first memory of the heap, until it is used.
     initial: Option<Span>,
     lender: Option<&'static dyn Lender>,
-    /// Bytes that it may borrow in all, and that it has borrowed.
+    /// The bytes that the heap may borrow in all, and those that it has borrowed.
     most: usize,
     borrowed: usize,
     first: Option<NonNull<Piece>>,
@@ -172,7 +172,7 @@ mod tests {
     use alloc::vec::Vec;
     use core::alloc::GlobalAlloc;
 
-    /// Lends pieces of its own, and counts them.
+    /// A lender of memory of its own, which counts what it lends.
     struct Bank {
         pieces: spin::Mutex<Vec<&'static mut [u8]>>,
         lent: spin::Mutex<usize>,
@@ -246,7 +246,7 @@ mod tests {
             "{:?}",
             heap.extent()
         );
-        // All of it is apart, and stays as it was written.
+        // The blocks are apart from each other, and hold what was written into them.
         for (number, block) in own.iter().chain(&more).enumerate() {
             // SAFETY: it is as large.
             unsafe { block.write_bytes(number as u8, 1 << 10) };

@@ -76,7 +76,7 @@ struct List {
 
 struct Kept {
     lists: [List; KINDS],
-    /// Bytes of all of them, with what the allocator below needs for them.
+    /// The size of all cached blocks together, with what the allocator below needs for them.
     bytes: usize,
 }
 

@@ -43,7 +43,7 @@ pub mod request {
     /// A thread in the server's space: instruction and stack pointer. The answer's second word is
     /// its id.
     pub const THREAD_CREATE: u64 = 4004;
-    /// Ends a thread of the server's, not its first: its id.
+    /// Ends a thread of the server that is not its first: its id.
     pub const THREAD_DELETE: u64 = 4005;
     /// A space of the server's with its first thread: kernel interface page, UTCB area, its size
     /// (log2), system-call mode, emulation entry, quota of kernel memory, handler. Answered with

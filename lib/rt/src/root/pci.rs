@@ -34,7 +34,7 @@ pub enum Region {
     },
     /// I/O ports.
     Ports {
-        /// The first one.
+        /// The first port of the range.
         first: u16,
         /// How many.
         count: u32,

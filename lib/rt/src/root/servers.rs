@@ -1,4 +1,4 @@
-//! Which servers there are.
+//! The list of servers, with their states and what they use.
 
 use super::{Status, ask, request};
 use alloc::vec::Vec;
@@ -30,7 +30,7 @@ pub struct Server {
 /// Why a server has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It has [exited](super::exit) with this status.
+    /// The server has [exited](super::exit) with this status.
     Exit(u64),
     /// An access to an address at which nothing is mapped.
     Fault {

@@ -118,7 +118,7 @@ async fn flood(system: &System) -> TestResult {
     let mut crowd = Vec::new();
     for _ in 0..10 {
         let servant = system.servant().await?;
-        // Where its messages all go to this worker, and so come in order.
+        // All messages of the program go to this worker, and so come in order.
         servant.user.set_affinity(1)?;
         holds!(matches!(servant.load(crate::servant::CODE).await, Outcome::Done(_)));
         // A message to itself by way of the loop: the same call again and again, without waiting
@@ -145,7 +145,7 @@ const SYSCALL_SIZE: u64 = 2;
 
 async fn recall_waiting(system: &System) -> TestResult {
     let servant = system.servant().await?;
-    // It waits for a message from itself, for ever.
+    // The program waits for a message from itself, for ever.
     let own = servant.user.id().raw();
     let set = |state: &mut ThreadState| {
         ipc(state, MessageTag::EMPTY, 0, own, Timeouts::NEVER, [0, 0]);

@@ -300,7 +300,7 @@ async fn no_region(system: &System) -> TestResult {
 async fn region_info(system: &System) -> TestResult {
     let servant = system.servant().await?;
     let map = servant.map();
-    // Placed by its alignment, above the first region that is free.
+    // The region is placed by its alignment, above the first region that is free.
     let large = MapRequest { alignment: 1 << 21, ..MapRequest::anonymous(2 * PAGE_SIZE) };
     let at = map.map(&large.at(Placement::Above(HERE + 1))).await?;
     same!(at, HERE + (1 << 21));

@@ -150,7 +150,7 @@ async fn pager_that_never_answers(system: &System) -> TestResult {
     let object = paged(system, TestPager::Never)?;
     servant.map().map(&MapRequest::shared(object, 0, PAGED * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
     servant.begin(command::LOAD, |state| state.rdi = HERE);
-    // Served by a task of its own, which ends with the thread.
+    // Faults are served by a task of their own, which ends with the thread.
     let task = servant.task.clone();
     let ended = Arc::new(Event::new());
     let told = ended.clone();
@@ -271,7 +271,7 @@ async fn pager_that_never_writes(system: &System) -> TestResult {
     servant.map().map(&request).await?;
     other.map().map(&MapRequest::anonymous(PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
     same!(other.store(HERE, 1).await, Outcome::Done(HERE));
-    // It writes to more pages than there are, none of which can go.
+    // The program writes to more pages than there are, none of which can be paged out.
     let Outcome::Fault(address, error) = servant.fill(HERE, frames + 100, 1).await else {
         return Err("more pages than there are".into());
     };

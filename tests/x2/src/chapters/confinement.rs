@@ -272,7 +272,7 @@ fn stops_no_thread() {
         ipc::send(me, Message::with_words(3, &[word])).expect("the owner is in reach");
     });
     await_state(sibling, ThreadState::Waiting);
-    // The one that does this goes on, and tells so.
+    // The thread that stops itself goes on, and reports it.
     let stop = move || {
         let own = thread::stop(utcb::my_global_id()).is_ok_and(|before| !before.state.halted);
         u64::from(own && thread::stop(sibling).is_ok_and(|before| before.state.receiving))
@@ -536,7 +536,7 @@ fn handle(faults: &AtomicU64, exceptions: &AtomicU64) -> ! {
     }
 }
 
-/// A thread in a space of its own that does so.
+/// A handler in a space of its own.
 fn far_handler(faults: &'static AtomicU64, exceptions: &'static AtomicU64) -> ThreadId {
     let handler = Space::new().spawn(move || handle(faults, exceptions));
     await_state(handler, ThreadState::Waiting);

@@ -43,7 +43,7 @@ fn caller() -> ThreadId {
         let told = ipc::receive(me).expect("the test tells");
         let answer = ipc::call(ThreadId::from_raw(told.word(0)), Message::new(0)).expect("it is answered");
         ipc::send(me, Message::new(answer.tag.label())).expect("the test waits");
-        // The test deletes it.
+        // The thread waits here until the test deletes it.
         let _ = ipc::receive(me);
     });
     place(caller, 0)

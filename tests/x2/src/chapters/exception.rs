@@ -225,7 +225,7 @@ fn non_canonical_ip() {
     ipc::send(received.from, message).expect("it waits for the reply");
     let other = exception_of(fill_registers);
     assert_eq!(register(&other, NUMBER), 6);
-    // A system call that would return there.
+    // A system call that would return to an address that is not canonical.
     let me = utcb::my_global_id();
     let thread = spawn(move || {
         utcb::set_exception_handler(me);

@@ -130,7 +130,7 @@ fn answer_is_there() {
         ipc::send(me, Message::with_words(1, &words)).expect("the owner is in reach");
     });
     assert_eq!(ipc::receive(program).unwrap().word(0), 1);
-    // It has its answer, but does not run.
+    // The program has its answer, but does not run.
     thread::set_priority(program, 50).unwrap();
     thread::stop(program).unwrap();
     ipc::send(program, returning(10)).unwrap();
@@ -321,7 +321,7 @@ fn give(program: ThreadId, page: &Page, timeout: Time) -> ipc::Result<Received> 
     Ok(received)
 }
 
-/// Says that it has the page.
+/// Tells `pager` that the page has come.
 fn tell(pager: ThreadId) {
     let _ = ipc::send(pager, Message::new(3));
 }
@@ -365,7 +365,7 @@ fn page_with_selectors() {
     let (first, second) = (arena::page(), arena::page());
     let address = second.address;
     let (_space, program) = faulted(first.address, move |pager| {
-        // Then what follows is there.
+        // The second page is present after this.
         read_at(address);
         let (ds, es): (u64, u64);
         // SAFETY: only reads.

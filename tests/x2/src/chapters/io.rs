@@ -181,21 +181,21 @@ impl Porter {
         }
     }
 
-    /// Lets it take `item` into `window`; what it got.
+    /// Lets the porter take `item` into `window`. Returns what it got.
     fn take(self, window: Fpage, item: MapItem) -> Fpage {
         self.order(TAKE, &[Acceptor::new(window, false).raw()]);
         let received = call_as_pager(self.0, Message::new(0).map_item(item));
         Fpage::from_raw(received.word(0))
     }
 
-    /// Makes it send `item` to `other`, which takes ports; what that got.
+    /// Makes the porter send `item` to `other`, which takes ports. Returns what `other` got.
     fn give(self, other: Self, item: MapItem) -> Fpage {
         other.order(TAKE, &[Acceptor::new(Fpage::COMPLETE_IO, false).raw()]);
         let [base, fpage] = item.to_words(false);
         Fpage::from_raw(self.order(GIVE, &[other.0.raw(), base, fpage]).word(0))
     }
 
-    /// Makes it unmap, or flush, `ports`; what came back.
+    /// Makes the porter unmap, or flush, `ports`. Returns what came back.
     fn revoke(self, ports: Fpage, flush: bool) -> Fpage {
         Fpage::from_raw(self.order(REVOKE, &[ports.raw(), flush.into()]).word(0))
     }
@@ -319,7 +319,7 @@ fn unaligned() {
 }
 
 fn needs_all_ports() {
-    // No device is there.
+    // There is no device at these ports.
     let porter = Porter::with(Fpage::io(0x2f8, 3));
     assert!(porter.access(Form::In8, 0x2ff, 0).is_ok());
     assert!(porter.access(Form::In16, 0x2fe, 0).is_ok());
@@ -418,7 +418,7 @@ fn unmap_is_recursive() {
     first.revoke(Fpage::io(SCRATCH, 0), false);
     assert!(!third.can_use(SCRATCH) && !second.can_use(SCRATCH));
     assert!(first.can_use(SCRATCH) && third.can_use(0x3f8));
-    // A child cannot take it from its parent.
+    // A child cannot take a port from its parent.
     third.revoke(Fpage::COMPLETE_IO, true);
     assert!(!third.can_use(0x3f8) && second.can_use(0x3f8));
     space::unmap_one(Fpage::COMPLETE_IO);
@@ -631,7 +631,7 @@ fn fault_out_of_memory() {
 fn pager_without_ports() {
     let me = utcb::my_global_id();
     let page = arena::page();
-    // It waits for any thread as soon as it has sent its message.
+    // The pager waits for any thread as soon as it has sent its message.
     let pager = Space::new().spawn_paged_by(me, move || {
         let fault = ipc::ipc(me, ThreadId::ANY, Timeouts::NEVER, MessageTag::EMPTY);
         assert_eq!(fault.expect("a fault").word(0), page.address);

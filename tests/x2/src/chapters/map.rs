@@ -66,7 +66,7 @@ impl Worker {
         (MessageTag::from_raw(received.word(0)), Fpage::from_raw(received.word(1)))
     }
 
-    /// Maps to it at `WINDOW` + the item's send base.
+    /// Maps `item` to the worker at `WINDOW` + the item's send base.
     pub(crate) fn take_in_window(self, item: MapItem) -> Fpage {
         self.take(Acceptor::new(WINDOW_FPAGE, false), &[item]).1
     }
@@ -79,12 +79,12 @@ impl Worker {
         self.order(WRITE, &[address, value]);
     }
 
-    /// Makes it unmap `fpage`, and returns what it gets back.
+    /// Makes the worker unmap `fpage`, and returns what it gets back.
     pub(crate) fn unmap(self, fpage: Fpage) -> Fpage {
         Fpage::from_raw(self.order(UNMAP, &[fpage.raw()]).word(0))
     }
 
-    /// Makes it send `item` to another worker, which takes it in its window.
+    /// Makes the worker send `item` to another worker, which takes it in its window.
     pub(crate) fn map_to(self, other: Worker, item: MapItem) {
         other.order(RECEIVE, &[Acceptor::new(WINDOW_FPAGE, false).raw()]);
         let [base, fpage] = item.to_words(false);

@@ -93,7 +93,7 @@ fn reporting(
             body(index);
         })
     });
-    // They wait for the answer.
+    // The threads wait for the answer.
     threads.iter().for_each(|&thread| assert_eq!(ipc::receive(thread).unwrap().tag.label(), 1));
     extension::set_owner(owned.first, kip().root()).unwrap();
     extension::set_system_call_mode(owned.first, mode).unwrap();

@@ -40,7 +40,7 @@ fn low(body: impl FnOnce() + 'static) -> ThreadId {
         ipc::receive(me).expect("the test tells it to go");
         body();
     });
-    // However slowly it starts, its quantum is not used up by that.
+    // The thread's quantum is not used up by its start, however slow that is.
     await_state(id, ThreadState::Waiting);
     let arguments = ThreadControl { space: id, scheduler: me, pager: ThreadId::NIL, utcb: None };
     thread::control(id, arguments).expect("a new scheduler");
@@ -81,7 +81,7 @@ fn total_quantum() {
         assert_eq!(told.tag, PREEMPTION_TAG);
         assert!((before..=thread::system_clock()).contains(&told.word(0)), "the clock at the end");
         assert_eq!(told.word(1), 0);
-        // It need not have come far: a slow emulator's time counts too.
+        // The thread need not have come far: a slow emulator's time counts too.
         counted = COUNT.load(Ordering::Relaxed);
         ipc::sleep(Time::period(1000));
         assert_eq!(COUNT.load(Ordering::Relaxed), counted, "it has stopped");

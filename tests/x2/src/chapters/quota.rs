@@ -27,7 +27,7 @@ fn used(space: &Space) -> u64 {
     extension::space_options(space.first, SpaceOption::Information, [0; 2]).unwrap()[0]
 }
 
-/// Lets the space, with those that share its quota, use `threads` threads more.
+/// Sets quotas so that the space, with those that share its quota, can have `threads` threads more.
 fn leave(space: &Space, threads: u64) {
     extension::set_quota(space.first, used(space) + threads * THREAD).unwrap();
 }

@@ -126,7 +126,7 @@ fn answer_registers() {
     registers.set(exception::RAX, 77);
     registers.set(exception::R8, 55);
     registers.set(extension::Registers::FS_BASE, 0x1234_5000);
-    // No user's address: it is not taken.
+    // An address that no user may have is not taken.
     let gs_base = registers.get(extension::Registers::GS_BASE);
     registers.set(extension::Registers::GS_BASE, 1 << 63);
     let told = answer(thread, SystemCallAnswer::Registers, &registers.0);

@@ -96,7 +96,7 @@ fn moves() {
     assert_eq!(thread::control(thread, to), Err(Some(ErrorCode::InvalidUtcbArea)));
     thread::control(thread, ThreadControl { utcb: Some(location), ..to }).unwrap();
     await_pointer(location + x2::utcb::MR0_OFFSET);
-    // It lives in another space now, but its pager in this one.
+    // The thread lives in another space now, but its pager in this one.
     assert_eq!(thread::inspect(thread).unwrap().handle, 0x1234);
 }
 
@@ -203,7 +203,7 @@ fn extension_calls() {
     const MAP_CONTROL: u64 = 0x200;
     const THREAD_STATE: u64 = 0x208;
     const NOTIFY: u64 = 0x210;
-    /// One item in registers, which asks.
+    /// An item of MapControl in registers, which asks for status.
     const QUERY: u64 = 1 << 63;
     const PAGE: u64 = 0x4000_0000_0000 | 12 << 4;
     let me = utcb::my_global_id();

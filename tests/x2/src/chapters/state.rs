@@ -48,7 +48,7 @@ fn sse_registers() {
             spawn(body)
         };
     }
-    // One that has no extended state at all, in between.
+    // A thread that has no extended state at all runs in between.
     let integer_only = spawn(|| {
         loop {
             thread::yield_now();

@@ -326,7 +326,7 @@ fn end_by_timeout(from: Area, to: Area, wait: u64, point: bool) -> bool {
         Message::new(4).typed_words(&simple_words(from.0 + START, LENGTH))
     });
     let error = receive(far, &simple_words(to.0, LENGTH)).expect_err("the pager is silent");
-    // A point can be one of its steps early.
+    // A timeout to a point in time can end one of its units early.
     let step = (wait >> 10).max(32);
     assert!(thread::system_clock() - before >= wait - step);
     let (is_third, moved) = (faults().count() == 3, error.offset);

@@ -272,7 +272,7 @@ extern "C" fn finish_report() -> ! {
 fn first_error() {
     let me = utcb::my_global_id();
     let (root, unused, local) = (kip().root(), new_id(), ThreadId::local(utcb::pointer()));
-    // Each call is wrong in all that its error comes before, too.
+    // Each call is also wrong in everything whose error comes after the expected one.
     let wrong = move |space, scheduler| ThreadControl { space, scheduler, pager: root, utcb: Some(8) };
     for (id, arguments, error) in [
         (local, wrong(unused, unused), ErrorCode::InvalidThread),
@@ -531,7 +531,7 @@ fn inactive_thread() {
     thread::control(id, arguments(kip().root(), ThreadId::NIL, None)).unwrap();
     assert_eq!(state_of(id), ThreadState::Inactive);
     assert_eq!(thread::inspect(id).unwrap_err(), INVALID_THREAD, "ExchangeRegisters wants an active thread");
-    // Two steps later it runs.
+    // The thread becomes active, and waits, in the second of two steps.
     thread::control(id, arguments(kip().root(), ThreadId::NIL, Some(new_root_utcb()))).unwrap();
     assert_eq!(state_of(id), ThreadState::Inactive);
     thread::control(id, arguments(kip().root(), kip().root(), None)).unwrap();

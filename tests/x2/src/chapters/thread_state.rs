@@ -336,7 +336,7 @@ fn recall_halted() {
         ipc::send(thread, Message::with_words(0, &frame)).unwrap();
         thread::yield_now();
     }
-    // Recalled first, it comes as well.
+    // A thread that is recalled first and then stopped sends its message as well.
     let running = counting();
     extension::recall(running).unwrap();
     thread::stop(running).unwrap();

@@ -51,7 +51,7 @@ pub(crate) fn new_root_utcb() -> u64 {
 pub(crate) struct Space {
     /// A thread that holds the space: inactive until it is used by the first [`Space::spawn`].
     pub(crate) first: ThreadId,
-    /// Base of its UTCB area.
+    /// The base of the space's UTCB area.
     pub(crate) utcb_area: u64,
     next_utcb: AtomicU64,
 }

@@ -22,7 +22,7 @@ const SILENCE: Time = Time::period(20_000_000);
 enum Outcome {
     Passed,
     Failed,
-    /// It passed, but the kernel has more in use than before.
+    /// The test passed, but the kernel has more in use than before.
     Leaked,
     Skipped,
 }

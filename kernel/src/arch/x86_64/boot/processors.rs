@@ -35,7 +35,7 @@ unsafe extern "C" {
 const ABSENT: u32 = 0;
 /// The start-up messages were sent; the processor has not answered yet.
 const AWAITED: u32 = 1;
-/// It runs, without a stack, and waits for its number (the assembly sets this).
+/// The processor runs, without a stack, and waits for its number (the assembly sets this).
 const CAME: u32 = 2;
 
 // These statics are read by the assembly. Candidates are in the order of the firmware's tables,

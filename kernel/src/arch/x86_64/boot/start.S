@@ -83,7 +83,7 @@ start:
     // would be most of the way to the first line.
     lea     esp, [ebp + boot_stack_end - VIRTUAL]
 
-    // Long mode there? A processor without CPUID cannot toggle EFLAGS.ID.
+    // Is there long mode? A processor without CPUID cannot toggle EFLAGS.ID.
     pushfd
     pop     eax
     mov     ecx, eax

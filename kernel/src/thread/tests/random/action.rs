@@ -28,7 +28,7 @@ pub(in super::super) enum Name {
     Global(u32),
     /// The thread with this number, by its local id.
     Local(u32),
-    /// Number and version, whatever there is.
+    /// This number and version, whatever thread has the number.
     Version(u32, u32),
 }
 
@@ -51,7 +51,7 @@ impl Name {
         }
     }
 
-    /// One that may name a thread: most do, in either form.
+    /// An id that may name a thread: most do, in either form.
     pub(in super::super) fn of_thread(random: &Random) -> Self {
         let number = random.below(NUMBERS.into()) as u32;
         match random.below(16) {
@@ -77,7 +77,7 @@ pub(in super::super) enum Limit {
     Zero,
     /// Microseconds.
     Period(u64),
-    /// The instant so many microseconds from now.
+    /// The instant this number of microseconds from now.
     Point(u64),
 }
 

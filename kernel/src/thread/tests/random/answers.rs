@@ -28,7 +28,7 @@ pub(super) struct Expected {
     pub errors: Vec<ErrorCode>,
     /// Errors that may be answered although nothing is wrong.
     pub possible: Vec<ErrorCode>,
-    /// It may succeed although something in `errors` seems wrong: the model does not know.
+    /// The call may succeed although something in `errors` seems wrong: the model does not know.
     pub vague: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn thread_control(
     }
     let activates = !pager.is_nil() && present.is_none_or(|thread| !thread.active);
     let new_space = present.is_none() && space == dest;
-    // The space it will be in.
+    // The space that the thread will be in.
     let key = match present {
         _ if new_space => None,
         Some(thread) if space == dest => Some(thread.space),

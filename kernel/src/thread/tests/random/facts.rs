@@ -26,9 +26,9 @@ pub(super) struct Thread {
     pub id: ThreadId,
     pub space: SpaceKey,
     pub active: bool,
-    /// Where its UTCB is; 0 = nowhere.
+    /// The address of the thread's UTCB; 0 = it has none.
     pub utcb: u64,
-    /// Where it is to be once the thread is activated.
+    /// The address that the UTCB is to have once the thread is activated.
     pub kept: Option<u64>,
     pub scheduler: ThreadId,
     /// The thread's id has ended and it is about to go.
@@ -56,7 +56,7 @@ pub(super) struct SpaceFacts {
     pub kip: Option<Region>,
     pub utcbs: Option<Region>,
     pub privileged: bool,
-    /// `Some(0)`: there was one.
+    /// The owner. `Some(0)`: the space had one, which is gone.
     pub owner: Option<SpaceKey>,
 }
 

@@ -43,7 +43,7 @@ pub(super) struct Intent {
     /// MR0 to MR63 as sent.
     words: [u64; 64],
     acceptor: Acceptor,
-    /// ExchangeRegisters, or a change of its own, may have ended it.
+    /// ExchangeRegisters, or a change of the thread itself, may have ended the IPC.
     cancelled: bool,
     /// The thread that it waits for may be another than it says: its message was passed on, or
     /// redirected (X.2 rules 6.12, 7.16).
@@ -116,7 +116,7 @@ impl Intent {
         self.restricted = true;
     }
 
-    /// It may wait for another thread now.
+    /// Notes that the thread may wait for another partner now.
     pub(super) fn turn(&mut self) {
         self.turned = true;
     }

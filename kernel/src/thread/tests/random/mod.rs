@@ -156,14 +156,14 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
             }
             (Action::Wait, None) if arch::timer() != u64::MAX => {
                 arch::set_clock(arch::timer().max(arch::clock()));
-                // It fires once.
+                // The timer fires once.
                 arch::set_timer(u64::MAX);
                 timer_interrupt()
             }
             // sigma0 would keep the tables that this splits for ever.
             (Action::MemoryControl { .. }, Some(thread)) if memory_of(thread).is_sigma0() => Next::Return,
             (_, Some(thread)) => model.perform(&world, thread, action),
-            // No thread is there to do it.
+            // There is no thread to do the action.
             (_, None) => continue,
         };
         running = world.run(next);
@@ -201,7 +201,7 @@ fn end_all(world: &World, used: u64) {
 pub(super) fn revive(root: ThreadRef) {
     ipc::leave_all(root);
     root.set_flag(flag::HALTED, false);
-    // It may have given itself to another space.
+    // The root task may have given its space to another space.
     root.space.get().inspect(|space| assert_eq!(space.set_owner(None), Ok(())));
     if !processor::this().is_current(root) {
         processor::this().scheduler.make_ready(root);

@@ -35,7 +35,7 @@ pub(super) struct Model {
     facts: Facts,
     /// The last Ipc of each thread.
     sent: [Option<Box<Intent>>; NUMBERS as usize],
-    /// Whether it is under way.
+    /// Whether the thread's IPC is under way.
     in_ipc: [bool; NUMBERS as usize],
     /// The thread that made an Ipc in this step.
     fresh: Option<u32>,
@@ -368,7 +368,7 @@ impl Model {
         }
     }
 
-    /// Compares what has come to its end since the last step.
+    /// Compares the calls that have ended since the last step with the model.
     pub(super) fn observe(&mut self) {
         let mut turned = [false; NUMBERS as usize];
         // A thread's SpaceControl may have done its work, and is not over.
@@ -398,7 +398,7 @@ impl Model {
                     let failed = x2::MessageTag::from_raw(thread.registers.message[0].get()).is_error();
                     self.compared[Call::Ipc as usize][usize::from(failed)] += 1;
                 } else if kind.is_none_or(|kind| kind != IpcKind::User) {
-                    // It was over, and the thread has met something else on its way out.
+                    // The IPC was over, and the thread has met something else on its way out.
                     self.in_ipc[place] = false;
                 } else if self.fresh == Some(number) {
                     let intent = self.sent[place].as_ref().expect("it is in one");

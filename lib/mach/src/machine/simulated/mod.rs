@@ -59,11 +59,11 @@ pub struct Counters {
 /// Which requests fail, to test that callers survive it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failures {
-    /// Fail the frame allocation after so many more.
+    /// The number of frame allocations that still succeed; the next fails.
     pub allocate_frame: Option<u32>,
     /// Fail the reservation of server memory after so many more.
     pub reserve: Option<u32>,
-    /// Fail the page entry after so many more.
+    /// The number of page entries that still succeed; the next fails.
     pub enter: Option<u32>,
 }
 
@@ -131,7 +131,7 @@ impl Simulated {
         Self { state: Arc::new(SpinLock::new(state)), page_shifts: [PAGE_SHIFT, large_shift] }
     }
 
-    /// What it has done so far.
+    /// The counts of what the machine has done so far.
     pub fn counters(&self) -> Counters {
         self.state.lock().counters
     }

@@ -125,7 +125,7 @@ fn enter(address: u64, page: PhysicalPage, protection: Protection) -> PmapChange
     PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection }
 }
 
-/// Maps the page, as a large one or with those around it.
+/// Maps the page: as a part of a large page, or with the pages around it.
 #[inline(never)]
 fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: Found<'_, M>) -> KernResult {
     if found.large {

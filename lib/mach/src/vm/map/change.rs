@@ -265,7 +265,7 @@ impl<M: Machine> VmMap<M> {
         if let Some(id) = state.entries.find_at_or_after(start)
             && (state.entries.start(id), state.entries.end(id)) == (start, end)
         {
-            // One entry, as it was allocated. Of one without an object nothing is mapped.
+            // A single entry, as it was allocated. An entry without an object maps nothing.
             if state.entries.get(id).object.is_some() {
                 self.pmap_change(&[PmapChange::Remove { address: start, length: end - start }]);
             }

@@ -511,7 +511,7 @@ fn large_pages_are_used_where_they_fit() {
         assert_eq!((after.entered - before.entered, after.kernel_entries - before.kernel_entries), (1, 1));
         assert_eq!(map.with_pmap(|pmap| system.machine.mapped_pages(pmap)), Some(512));
         assert_eq!(load(&map, 5 * LARGE - 2, 2).await.unwrap(), [0; 2]);
-        // A piece of it can go, be copied and be protected on its own.
+        // A part of the region can be deallocated, copied and protected by itself.
         let child = map.fork().await.unwrap();
         store(&map, 4 * LARGE + 5 * PAGE_SIZE, b"L").await.unwrap();
         assert_eq!(load(&child, 4 * LARGE + 5 * PAGE_SIZE, 5).await.unwrap(), b"large");

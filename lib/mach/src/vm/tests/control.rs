@@ -104,7 +104,7 @@ fn a_pager_takes_its_pages_back() {
         for number in [1, 2, 4] {
             store(&map, page(number), &[number as u8]).await.unwrap();
         }
-        // Those written to, which stay.
+        // The pager asks for the pages that were written to, which stay.
         object.lock_request(0, SIZE, take(ReturnPages::Dirty, false)).await.unwrap();
         assert_eq!(core::mem::take(&mut *pager.returns.lock().unwrap()), [(1, 2, true), (4, 1, true)]);
         assert_eq!((object.resident_pages(), pager.contents.lock().unwrap()[PAGE_SIZE as usize]), (8, 1));
@@ -251,7 +251,7 @@ fn a_pager_that_never_allows_an_access_holds_up_only_who_wants_it() {
     });
     assert!(!executor.run());
     assert_eq!(executor.block_on(load(&map, page(0), 1)).unwrap(), [7]);
-    // The pager may change its mind, and the pages may go.
+    // The pager may allow the access after all, and the pages may be removed.
     let allow = LockRequest { flush: true, prohibited: Some(Protection::NONE), ..LockRequest::default() };
     executor.block_on(object.lock_request(0, SIZE, allow)).unwrap();
     executor.block_on(store(&map, page(0), &[1])).unwrap();

@@ -55,7 +55,7 @@ fn sender(receiver: ThreadId, number: usize) {
     ENDS[number].store(end, Ordering::Relaxed);
 }
 
-/// Ends the sends of those whose fate that is, while the receiver moves.
+/// Ends the sends of the threads with this fate, while the receiver moves.
 fn end_some(senders: &[ThreadId]) {
     for (number, &sender) in senders.iter().enumerate() {
         match fate(number) {
@@ -86,7 +86,7 @@ pub(super) fn many_follow() {
         if number % 3 == 0 {
             place(sender, number as u64);
         }
-        // It waits, or its time is over: the next one comes after it.
+        // The sender waits, or its timeout is over: the next one comes after it.
         while state_of(sender) == ThreadState::Running {
             thread::yield_now();
         }

@@ -85,10 +85,10 @@ pub(super) fn ids_that_change() {
         loop {
             let id = ID.load(Ordering::Relaxed);
             let timeouts = Timeouts::new(Time::NEVER, Time::ZERO);
-            // Nothing answers, or the id is another one by now.
+            // The call fails, or the id is another thread's by now.
             let error = ipc::call_timeouts(ThreadId::from_raw(id), Message::with_words(0, &[id]), timeouts);
             error.expect_err("nothing answers");
-            // Where processors take turns, the others have theirs.
+            // Where processors take turns, this lets the others run.
             core::hint::spin_loop();
         }
     });
