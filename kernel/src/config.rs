@@ -217,7 +217,7 @@ pub unsafe fn init(command_line: &str) {
     log::set_level(config.log);
     panic::set_exit(config.exit_on_panic);
     delay::enable(config.delays);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { *CURRENT.get_mut() = config }
 }
 

@@ -157,9 +157,9 @@ pub fn occurred(line: u32) {
     if interrupt.is_open() {
         return interrupt.occur();
     }
-    // What the controller sent before the line moved away may come after it was opened elsewhere,
-    // and has masked it: then it counts there. The mask came before the line was opened, or the new
-    // source is seen: the controller's lock orders the two.
+    // A message that the controller sent before the line moved away may come after the line was
+    // opened elsewhere, and has masked it. Then the interrupt counts there. The mask came before
+    // the line was opened, or the new source is seen: the controller's lock orders the two.
     let source = interrupt.source();
     if u32::from(source) != arch::cpu_number() {
         arch::raise_line(line, source.into());

@@ -197,7 +197,7 @@ pub fn word(offset: usize) -> u64 {
 /// # Safety
 /// Boot only: no user program and no other processor runs.
 pub unsafe fn set_word(offset: usize, value: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { PAGE.get_mut().0[offset / 8] = value }
 }
 
@@ -222,7 +222,7 @@ pub unsafe fn describe(
     boot_info: PhysAddr,
     memory: impl IntoIterator<Item = MemoryDescriptor>,
 ) -> Result<(), Full> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     let page = unsafe { PAGE.get_mut() };
     page.set_server(SIGMA0, sigma0);
     page.set_server(ROOT, root);
@@ -240,7 +240,7 @@ pub unsafe fn complete(
     facts: &Facts<'_>,
     memory: impl IntoIterator<Item = MemoryDescriptor>,
 ) -> Result<(), Full> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     let page = unsafe { PAGE.get_mut() };
     page.complete(facts);
     memory.into_iter().try_for_each(|descriptor| page.add_memory(descriptor))

@@ -15,8 +15,8 @@ enum { IPC = 0x1c0, THREAD_CONTROL = 0x1a8, SPACE_CONTROL = 0x1a0, EXCHANGE_REGI
        UNMAP = 0x1d0, SPACE_OPTIONS = 0x1f8, MAP_CONTROL = 0x200, THREAD_STATE = 0x208, NOTIFY = 0x210 };
 
 static word *kip, *mr, server, own;
-/* Threads of the server that take messages: one on each processor, whose numbers follow each other.
- * What they take says nothing. */
+/* The server's threads that take messages: one on each processor, with consecutive numbers. That
+ * a thread takes a message shows nothing. */
 static word workers = 1;
 
 static int is_server(word id)

@@ -1,6 +1,5 @@
-/* What a system has in use, for tests that nothing grows: memory, threads, and, where the system
- * tells (/proc/macadamia), what each server has, of memory, of the kernel's memory, of threads and
- * address spaces. */
+/* What a system has in use, for tests that nothing grows: memory and threads. Where the system
+ * tells (/proc/macadamia), also each server's memory, kernel memory, threads and address spaces. */
 #ifndef COUNTS_H
 #define COUNTS_H
 
@@ -52,8 +51,8 @@ static int count(struct counts *counts)
     return 0;
 }
 
-/* Runs on each processor in turn: what a processor owes to those that have ended it has done before
- * it runs a program. */
+/* Runs on each processor in turn. A processor frees what processes that have ended still hold
+ * before it runs a program. */
 static void visit_all(void)
 {
     cpu_set_t all, one;

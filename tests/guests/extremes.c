@@ -1,6 +1,6 @@
-/* extremes TEST: what no sensible program asks for, each thing of one kind after the other: damaged
- * programs, pointers that are none in every argument of every call, and requests as long as they
- * may be. What the caller itself gets does not matter where no result is required; the test is that
+/* extremes TEST: requests that no sensible program makes, of one kind after the other: damaged
+ * programs, invalid pointers in every argument of every call, and requests that are as long as
+ * they may be. The caller's own results do not matter where none is required; the test is that
  * all other processes go on meanwhile. */
 #define _GNU_SOURCE
 #include "chosen.h"
@@ -42,8 +42,8 @@ static int put(const char *name, const char *bytes, size_t size, mode_t mode)
     return wrong;
 }
 
-/* What becomes of a process that executes this file: 0 it ran, 1000 + errno it was refused, a
- * signal otherwise. */
+/* The fate of a process that executes this file: 0 it ran, 1000 + errno it was refused, a signal
+ * otherwise. */
 static int execute(const char *name)
 {
     int told[2], error = 0;
@@ -78,7 +78,7 @@ static void show(const char *what, const char *name)
     printf("%s: %s\n", what, end >= 1000 ? strerror(end - 1000) : end ? "killed" : "it ran");
 }
 
-/* The program with one number of its header or first program header changed. */
+/* Writes a copy of the program with one number of its header or first program header changed. */
 static void changed(const char *what, size_t at, uint64_t value, size_t size)
 {
     char kept[8];
@@ -157,7 +157,7 @@ static int elf(void)
     put("script", "#!./changed\n", 12, 0700);
     put("changed", "no program", 10, 0700);
     show("a script with a text as interpreter", "./script");
-    /* An interpreter that is none: the name of it is put into a program header that is not
+    /* An interpreter that does not exist: its name is put into a program header that is not
      * needed. */
     Elf64_Phdr *spare = segments;
     while (spare->p_type == PT_LOAD || spare->p_type == PT_TLS)
@@ -178,7 +178,7 @@ static int elf(void)
         free(with);
     }
     *spare = kept;
-    /* Any byte of what is looked at first. */
+    /* Damages any byte of the part that exec looks at first. */
     unsigned random = 1, ends = 0;
     for (int i = 0; i < 300; i++) {
         random = random * 1103515245 + 12345;
@@ -215,8 +215,8 @@ static void nothing(int signal)
     (void)signal;
 }
 
-/* Every call, each of its arguments a pointer that is none, the others as if they meant
- * something. */
+/* Every call is made with each argument in turn an invalid pointer, and plausible values for the
+ * others. */
 static int pointers(void)
 {
     static const long hostile[] = {1,

@@ -1,7 +1,7 @@
-/* generations COUNT SECONDS: so many children, one after the other, each after so many seconds of
- * sleep: fork, exec of this program, its end, wait. Then what there is must be what there was after
- * the first few: memory, threads, and, where the system tells (/proc/macadamia), what each server
- * has, of memory, of the kernel's memory, of threads and address spaces. */
+/* generations COUNT SECONDS: COUNT children, one after the other, each after SECONDS of sleep:
+ * fork, exec of this program, its end, wait. Then as much must be in use as after the first few:
+ * memory and threads, and where the system tells (/proc/macadamia) each server's memory, kernel
+ * memory, threads and address spaces. */
 #define _GNU_SOURCE
 #include "counts.h"
 
@@ -55,7 +55,8 @@ static void sleep_for(int seconds)
         ;
 }
 
-/* The children from number `first` on, before number `end`; how many did not end as they should. */
+/* Runs the children from number `first` up to but not including `end`; returns how many did not
+ * end as they should. */
 static int generations(const char *program, int first, int end, int seconds)
 {
     int wrong = 0;
@@ -66,8 +67,8 @@ static int generations(const char *program, int first, int end, int seconds)
     return wrong;
 }
 
-/* Looks until there is as much as before. The emulator's host may be so busy that a processor
- * stands still for long. What has been lost does not come back, however long it takes. */
+/* Reads the counts until they are as before. The emulator's host may be so busy that a processor
+ * stands still for long. A leak does not come back, however long it takes. */
 static int count_until_back(const struct counts *before, struct counts *after)
 {
     for (int round = 0; round < ROUNDS; round++) {

@@ -1,6 +1,6 @@
-/* hammer PROCESSES CALLS: each process makes random system calls with hostile arguments, as a user
- * without rights, in a directory of its own. How they end is their own affair; that the parent and
- * the system go on is the test. */
+/* hammer PROCESSES CALLS: each process makes random system calls with hostile arguments, as a
+ * user without rights, in a directory of its own. It does not matter how these processes end;
+ * the test is that the parent and the system go on. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -124,7 +124,8 @@ int main(int argc, char **argv)
             sigaction(SIGALRM, &action, 0);
             hammer(i, calls);
         }
-        /* It may have stopped itself, blocked everything or wait for ever: it has some seconds. */
+        /* The process may have stopped itself, blocked all signals or wait for ever: it has some
+         * seconds. */
         int status, patience = 1000;
         while (waitpid(child, &status, WNOHANG) == 0) {
             if (patience-- <= 0)

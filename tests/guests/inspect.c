@@ -1,5 +1,5 @@
-/* inspect TEST: what processes learn of each other through /proc and by calls, and what stays of it
- * when ids or programs change. */
+/* inspect TEST: what processes learn of each other through /proc and by calls, and what of it
+ * remains valid when ids or programs change. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -456,7 +456,8 @@ static int programs(void)
     return 0;
 }
 
-/* A child that would end its parent with a signal of its choice, when that has another program. */
+/* A child tries to end its parent with a signal of its choice after the parent has executed
+ * another program. */
 static int end(void)
 {
     install("raised", 0, 04755);

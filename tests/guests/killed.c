@@ -1,7 +1,7 @@
-/* killed: processes end, whatever they do and whatever state their threads have got into. What
- * knows the kernel that it runs on asks for states that no system call of Linux leads to: halted,
- * in an IPC, out of a system call that goes on. Where there is no such kernel the attempt faults,
- * and the rest of the test is the same. */
+/* killed: processes end, whatever they do and whatever state their threads are in. On
+ * Macadamia's kernel it also makes states that no system call of Linux leads to: halted, in an
+ * IPC, out of a system call that goes on. On another kernel the attempt faults, and the rest of
+ * the test is the same. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +86,8 @@ static void say_who(void) { partner = own(); }
 static void wait_for_no_thread(void) { call(IPC, (word)utcb(), 0, own(), 0, 0, 0); }
 static void send_to_partner(void) { call(IPC, (word)utcb(), partner, 0, 0, 0, 0); }
 
-/* Threads that have not been started, or have ended, and are kept for the next that is created. */
+/* Makes threads that have not been started, or have ended, and are kept for the next that is
+ * created. */
 static void resume_others(void)
 {
     for (word number = 0; number < 4096; number++)

@@ -1,6 +1,6 @@
 /* limits TEST: a program that tries to use up what all share: threads, addresses, the server's
- * memory. What it gets differs from system to system; that it and all others go on, and that
- * everything comes back, is the test. */
+ * memory. How much it gets differs from system to system. The test is that it and all others go
+ * on, and that everything comes back. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -74,7 +74,7 @@ static int threads(void)
     return 0;
 }
 
-/* Addresses at the upper end of what a program has: a page can be had there, or not; nothing else
+/* Addresses at the upper end of a program's part: a page can be had there, or not; nothing else
  * happens. */
 static int places(void)
 {
@@ -86,7 +86,7 @@ static int places(void)
     for (unsigned i = 0; i < sizeof around / sizeof *around; i++)
         for (int pages = -2; pages <= 2; pages++) {
             char *address = (char *)(around[i] + (uint64_t)(int64_t)pages * 4096);
-            /* Where something of the program's own is (its stack), it stays. */
+            /* If memory of the program itself is there (its stack), it stays. */
             char *got = mmap(address, 4096, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
             if (got == MAP_FAILED && errno == EEXIST)
@@ -122,7 +122,7 @@ static void become_user(void)
         _exit(1);
 }
 
-/* Each makes as much of something as it gets, and keeps it until it is killed. */
+/* Each of these makes as many objects of a kind as it gets, and keeps them until it is killed. */
 static void pipes(void)
 {
     static char block[65536];
@@ -141,7 +141,7 @@ static void sockets(void)
             ;
 }
 
-/* A chain of sockets, each in a message of the next: only the last is held. */
+/* A chain of sockets, each in a message of the next: only the last one has a descriptor. */
 static void chain(void)
 {
     int held = -1;
@@ -352,8 +352,8 @@ static int as_user(int user, int (*work)(void))
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* One after the other; meanwhile another user's programs work as ever, and afterwards the
- * superuser's. */
+/* Runs one of these after the other. Meanwhile another user's programs work as ever, and
+ * afterwards the superuser's. */
 static int exhaust(void)
 {
     for (unsigned i = 0; i < sizeof users / sizeof *users; i++) {
@@ -491,7 +491,7 @@ static void busy(unsigned seed)
     }
 }
 
-/* All memory of processes is freed when they are killed, whatever they are doing. */
+/* All memory of processes is freed when they are killed, whatever they do. */
 static int leaks(void)
 {
     enum { ROUNDS = 4, EACH = 40 };

@@ -1,5 +1,5 @@
-/* processes TEST: many processes, and what they run out of. Prints what does not depend on their
- * order. */
+/* processes TEST: many processes, and the resources that they run out of. The output does not
+ * depend on their order. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"

@@ -1,6 +1,6 @@
-/* Several processors: threads and processes that run side by side, and what one does to others
- * while they run elsewhere. With one processor all of it happens by turns, so that what it prints
- * is always the same. */
+/* Several processors: threads and processes that run at the same time, and calls of one about
+ * others while these run elsewhere. With one processor they run in turns; the output is the
+ * same. */
 #define _GNU_SOURCE
 #include "chosen.h"
 
@@ -153,7 +153,7 @@ static int spread(void)
 
 enum { USER, NICE, SYSTEM, IDLE, COLUMNS };
 
-/* The line of a processor in /proc/stat, or of all together. */
+/* The line of a processor in /proc/stat, or of all together (-1). */
 static void read_line(int processor, long columns[COLUMNS])
 {
     char line[200], name[20], rest[200];
@@ -273,7 +273,7 @@ static int turns(void)
     enum { ROUNDS = 320 };
     pid_t child = fork();
     for (int round = 0; round < ROUNDS; round++) {
-        /* The two meet on all pairs of processors. */
+        /* The two threads meet on all pairs of processors. */
         if (round % 20 == 0)
             must(pin(0, child ? round / 20 : round / 20 / count + 1) == 0, "sched_setaffinity");
         sleep_until_turn(&shared->turn, child != 0);

@@ -144,7 +144,7 @@ static void some_messages(void)
             printf("  socketpair: %s\n", strerror(errno));
     setrlimit(RLIMIT_NOFILE, &limit);
     int sent = 0;
-    /* Few messages for each socket: how many wait there is limited, too. */
+    /* Few messages fit into each socket: their number is limited, too. */
     while (sent < MANY && send_some(sockets[sent % pairs][0], 0, 1) == 1)
         sent++;
     printf("  sent %d, %s\n", sent, sent < MANY ? strerror(errno) : "all");

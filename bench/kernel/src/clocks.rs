@@ -129,7 +129,7 @@ fn by_interval_timer() -> Option<u64> {
     };
     let (start, first) = read(count);
     let ticks = INTERVAL * TIMER_HZ / 1_000_000;
-    // It stops nowhere: below the last readings it would go on from the largest value.
+    // The counter stops nowhere: below the last readings it would go on from the largest value.
     let end = start.saturating_sub(ticks);
     let mut previous = start;
     loop {

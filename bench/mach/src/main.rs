@@ -45,7 +45,7 @@ fn run() -> ! {
         layout: SpaceLayout::default(),
     };
     let machine = L4Machine::start(&configuration).unwrap_or_else(|error| panic!("{error}"));
-    // One page a fault, as those whose figures are compared.
+    // One page is mapped at a fault, as in the systems that are compared.
     let settings =
         Settings { fault_around: 1, cluster: 8, free_target: 64, free_reserve: 16, large_pages: false };
     let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the table of frames");
@@ -184,8 +184,8 @@ impl Bench {
         for pages in ROUNDS {
             let map = servant.map();
             map.map(&Self::region(pages)).await?;
-            // The entry's object, page table and page index are there then: one page of each run is
-            // not measured.
+            // The first page of each run is not measured: it brings the entry's object, page table
+            // and page index.
             let start = begin(pages);
             done(servant.fill(HERE, pages, 1).await)?;
             end("zero-fill-fault", pages, start);

@@ -51,7 +51,7 @@ fn mappings(memory: u64) {
         give(id(number), 0, memory);
     });
     region("unmap of everything that 25 spaces have, 100 000 pages", || space::unmap(&mut everything()));
-    // Fpages that are too short for a look within each.
+    // These fpages are so short that the kernel does not look for interrupts within one.
     let pieces = |first: u64, bits: u32| -> [Fpage; 64] {
         core::array::from_fn(|piece| {
             Fpage::memory(first + ((piece as u64) << bits), bits).with_rights(Rights::ALL)

@@ -201,7 +201,7 @@ impl Nodes {
         match self.processors[..self.processor_count].iter().find(|processor| processor.0 == id) {
             Some(processor) if processor.1 != node => return Err(Complaint::Processor(id)),
             Some(_) => {}
-            // Processors that there is no room for cannot run either.
+            // A processor that does not fit into the table cannot run, either.
             None => {
                 if let Some(free) = self.processors.get_mut(self.processor_count) {
                     *free = (id, node);

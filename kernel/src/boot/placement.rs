@@ -273,7 +273,7 @@ mod tests {
         assert!(layout.pieces().iter().all(|(piece, _)| !free.contains(*piece)));
         let layout = pc(256).take_kernel_memory(Some(8 << 20), &nodes).unwrap();
         assert_eq!(layout.pieces(), [(range(0x7c0_0000, 0x800_0000), 0), (range(0xfa0_0000, 0xfe0_0000), 1)]);
-        // The second node has nothing, or nothing that the kernel can use.
+        // The second node has no memory, or none that the kernel can use.
         let layout = pc(128).take_kernel_memory(None, &nodes).unwrap();
         assert_eq!((layout.nodes, layout.pieces()), (2, &[(range(0x6e0_0000, 0x7e0_0000), 0)][..]));
         // The memory of the first node is too little for the records of so many frames.

@@ -229,7 +229,8 @@ mod tests {
             Some(Record::SimpleExec { command_line: b"root verbose", .. })
         ));
 
-        // What is described as the kernel's or a loader's lies in conventional memory and apart.
+        // Ranges that are described as the kernel's or a loader's lie in conventional memory and do
+        // not overlap.
         let descriptors: Vec<_> = kip::memory_descriptors().collect();
         let taken: Vec<_> = descriptors
             .iter()

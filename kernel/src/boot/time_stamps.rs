@@ -110,7 +110,8 @@ mod tests {
 
     impl Counter for Simulated<'_> {
         fn read(&self) -> u64 {
-            // Processors take turns, as they do where there are enough.
+            // The test's threads yield, so that processors get on even where there are fewer of
+            // them.
             thread::yield_now();
             self.time.fetch_add(1, Ordering::SeqCst) + self.ahead.load(Ordering::Relaxed)
         }

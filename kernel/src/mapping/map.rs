@@ -611,7 +611,7 @@ fn find_sigma0_page(space: SpaceMemory, address: VirtAddr, mut level: u32) -> Re
         match tree::reserved_in(physical.align_down(page_bits(level)), page_bits(level)) {
             None => match memory_type::of(physical.align_down(page_bits(level)), page_bits(level)) {
                 Some(memory_type) => return Ok(sigma0_page(physical, level, memory_type)),
-                // Types differ by pages at least.
+                // Types change at page boundaries only.
                 None => level -= 1,
             },
             Some(end) if level == 1 => {

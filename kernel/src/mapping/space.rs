@@ -353,8 +353,8 @@ impl SpaceMemory {
     /// Like [`Self::lookup`], for an access that the kernel makes on behalf of a user. `access` is
     /// one right; the access shows in the page's status. `None`: the user does not have the right.
     pub fn access(self, address: VirtAddr, access: Rights) -> Option<Translation> {
-        // One look: what is noted is noted of the page that was found, or of none if that goes
-        // meanwhile.
+        // The entry is read once: the access is noted for the page that was found, or for none if
+        // that page is removed meanwhile.
         let place = self.page_at(address)?;
         let translation = Translation::of(place, address);
         if !translation.rights.contains(access) {

@@ -411,7 +411,8 @@ impl EntryRef {
     /// Notes an access by the kernel on behalf of a user in the status of `page`, if that is what
     /// is still there.
     pub(super) fn touch(self, page: PageEntry, write: bool) {
-        // If the exchange fails, the entry has just been changed, or the page touched by its user.
+        // If the exchange fails, the entry has just been changed, or the processor has set a status
+        // bit.
         let touched = page.touched(write).raw();
         let _ = self.word().compare_exchange(page.raw(), touched, Ordering::Relaxed, Ordering::Relaxed);
     }

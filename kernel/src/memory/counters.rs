@@ -116,8 +116,9 @@ impl Counters {
             if word.upper() != upper {
                 return Err(Refusal::Upper(word.upper()));
             }
-            // The first is known of a constant. Both are at most `Word::MOST` then: their sum is
-            // right, and one within the limit, which is no larger, has room.
+            // The first condition is constant at compile time in most calls. Both numbers are at
+            // most `Word::MOST` then: their sum does not overflow, and a sum within the limit has
+            // room.
             if bytes > Word::MOST || word.used() + bytes > self.limit.load(Ordering::Relaxed) {
                 return Err(Refusal::Full);
             }

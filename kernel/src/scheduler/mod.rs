@@ -191,8 +191,8 @@ impl Scheduler {
                 if stays && self.preempt(thread, highest, asynchronous) == Verdict::GoesOn {
                     return Some(thread);
                 }
-                // Preempted: it keeps the rest of its timeslice and its place at the front (X.2
-                // rule 3.4).
+                // The thread was preempted: it keeps the rest of its timeslice and its place at the
+                // front (X.2 rule 3.4).
                 self.ready.push_front(thread);
                 self.pick()
             }

@@ -188,8 +188,8 @@ impl Space {
             Owner::Space(owner) => (Some(owner), root),
         };
         self.restriction.set(restriction);
-        // A redirected space's reports go another way, and those of one with ports do not close its
-        // bitmap in assembly.
+        // The fast path for reports, in assembly, knows no redirectors, and does not close the
+        // bitmap of a space with ports.
         let keeps = self.is_owned() && !self.is_redirected() && !self.has_used_ports.get();
         self.ownership.keeps_handlers.set(keeps);
         self.entry_root.set(root);
@@ -388,7 +388,7 @@ fn account_to_share(owner: SpaceRef) -> Option<Account> {
 }
 
 fn openings(ownership: &Ownership) -> impl Iterator<Item = &'static Opening> {
-    // Bounded: another processor may be changing the list.
+    // The loop is bounded, as another processor may be changing the list.
     core::iter::successors(ownership.openings.get(), |opening| opening.next.get()).take(MAX_OPENINGS)
 }
 

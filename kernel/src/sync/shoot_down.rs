@@ -151,7 +151,7 @@ impl ShootDown {
         asked: impl Fn(P) -> &'a Requested,
         interrupt: impl Fn(P),
     ) -> u32 {
-        // What has changed comes before the look at which processors may remember it
+        // The changes come before the look at which processors may remember them
         // (`ActiveRoot::change`).
         fence(Ordering::SeqCst);
         if !others.clone().any(&concerns) {

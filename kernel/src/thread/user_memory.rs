@@ -74,7 +74,7 @@ unsafe fn copy(target: *mut u8, source: *const u8, size: usize) {
         }
     }
     for index in words * WORD..size {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { target.add(index).write_volatile(source.add(index).read_volatile()) };
     }
 }

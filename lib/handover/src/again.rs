@@ -31,7 +31,8 @@ impl Again {
     /// the object once more, because the owner may have asked before this.
     pub fn note(&self) {
         self.noted.swap(true, Ordering::AcqRel);
-        // Before the look. The owner gives the object back, then asks: one sees the other.
+        // The store comes before the look. The owner gives the object back and then asks; the other
+        // side notes and then looks. So one sees the other.
         fence(Ordering::SeqCst);
     }
 
@@ -44,7 +45,7 @@ impl Again {
 
     /// [`Self::take`] for the owner, which has just given the object back.
     pub fn take_after_return(&self) -> bool {
-        // After the return, see `note`.
+        // The load comes after the object was given back: see `note`.
         fence(Ordering::SeqCst);
         self.take()
     }

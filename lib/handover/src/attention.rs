@@ -35,14 +35,15 @@ impl Attention {
     /// looks once more.
     pub fn stop_polling(&self) {
         self.polling.store(false, Ordering::Relaxed);
-        // Before the look. A sender posts, then reads this: one sees the other.
+        // The store comes before the look at the queue. A sender posts, then reads this word: one
+        // sees the other.
         fence(Ordering::SeqCst);
     }
 
     /// Whether a sender whose [`crate::RequestQueue::post`] found the queue empty must interrupt
     /// the processor.
     pub fn is_needed(&self) -> bool {
-        // After the post, see `stop_polling`.
+        // The load comes after the post: see `stop_polling`.
         fence(Ordering::SeqCst);
         !self.polling.load(Ordering::Relaxed)
     }

@@ -193,6 +193,7 @@ pub fn sleep(time: Time) {
     if time.is_zero() {
         return;
     }
-    // A cancelled sleep is over: the error says nothing else than that time has passed.
+    // An error ends the sleep: it only says that the time has passed, or that the sleep was
+    // cancelled.
     let _ = receive_timeout(utcb::my_local_id(), time);
 }

@@ -39,7 +39,7 @@ pub fn unmap_one(fpage: Fpage) -> Fpage {
 /// # Safety
 /// Rust code no longer relies on the memory in the fpages.
 pub unsafe fn flush(fpages: &mut [Fpage]) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { unmap_raw(fpages, true) }
 }
 

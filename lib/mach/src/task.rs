@@ -291,7 +291,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
     /// `Terminated`.
     pub async fn info(&self) -> KernResult<TaskInfo> {
         let virtual_size = self.map.size().await;
-        // Read before the lock is taken, which the threads' end takes, too.
+        // The count is read before the lock is taken, which the threads' end takes, too.
         let threads = self.threads();
         let time = threads.iter().map(|thread| thread.time()).sum::<u64>();
         let state = self.state.lock();

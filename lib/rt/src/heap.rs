@@ -227,12 +227,12 @@ unsafe impl GlobalAlloc for Keeping {
         if self.refuses(layout.size()) {
             return core::ptr::null_mut();
         }
-        // SAFETY: the caller keeps the same contract.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { self.heap.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the same contract.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { self.heap.dealloc(pointer, layout) }
     }
 
@@ -241,7 +241,7 @@ unsafe impl GlobalAlloc for Keeping {
         if size > layout.size() && self.refuses(size) {
             return core::ptr::null_mut();
         }
-        // SAFETY: the caller keeps the same contract.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { self.heap.realloc(pointer, layout, size) }
     }
 }

@@ -233,7 +233,7 @@ mod tests {
         assert!(first.poll().is_pending() && second.poll().is_pending());
         queue.wake_one();
         assert!(first.woken() && !second.woken());
-        // A wake-up that was not enough keeps the place.
+        // A waiter whose wake-up was not enough keeps its place.
         assert!(first.poll().is_pending());
         queue.wake_one();
         assert!(first.woken() && !second.woken());

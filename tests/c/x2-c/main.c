@@ -273,13 +273,13 @@ static void control_registers(void)
     CHECK(L4_ErrorCode_String(L4_ErrNoMem)[0] == 'o');
 }
 
-/* A second thread: answers messages with their word plus one; the label says how it receives the
+/* A second thread answers messages with their word plus one; the label says how it receives the
  * next. */
 
 static char stack[16384] __attribute__((aligned(16)));
 static L4_ThreadId_t master, partner;
 
-/* What is sent as a string, where the partner receives it, and what comes back. */
+/* Buffers: the string that is sent, the partner's, and the one for what comes back. */
 #define LENGTH 6000
 static char text[LENGTH], echoed[LENGTH], back[LENGTH];
 
@@ -422,7 +422,7 @@ static void strings_by_ipc(void)
     for (i = 0; i < LENGTH; i++)
         same += back[i] == text[i];
     CHECK(same == LENGTH);
-    /* A string that the partner does not take. */
+    /* The partner does not take this string. */
     L4_Accept(L4_UntypedWordsAcceptor);
     item = L4_StringItem(10, text);
     L4_MsgClear(&msg);

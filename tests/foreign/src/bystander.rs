@@ -35,7 +35,7 @@ pub(crate) fn start() -> Bystander {
     extension::set_owner(id, me).expect("the root task is privileged");
     let (first, end) = (&raw const __program_start as u64 & !0xfff, &raw const __program_end as u64);
     for page in (first..end).step_by(4096) {
-        // Once, so that this server has the page itself: it comes from sigma0 at the first access.
+        // One access first, so that this server has the page itself: it comes from sigma0 then.
         // SAFETY: within this program, whose bytes can all be read; the value means nothing.
         unsafe { (page as *const u8).read_volatile() };
     }

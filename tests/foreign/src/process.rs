@@ -217,7 +217,7 @@ impl Process {
     }
 
     fn region_at(&self, address: u64) -> Option<Region> {
-        // The later region counts: what a program maps over something else.
+        // The later of two regions counts, as a program may map something over another.
         let mut regions = self.regions.iter().rev().flatten();
         regions.find(|region| (region.start..region.end).contains(&address)).copied()
     }
@@ -233,7 +233,7 @@ impl Process {
         let place = self.pages.iter().position(Option::is_none)?;
         let page = memory::allocate()?;
         self.pages[place] = Some((start, page));
-        // Every segment that has a part in the page, as two may share one.
+        // Every segment that has a part in the page is copied, as two may share one.
         for region in self.regions.iter().flatten().filter(|region| region.size > 0) {
             let from = region.content_at.max(start);
             let to = (region.content_at + region.size as u64).min(start + PAGE as u64);

@@ -43,8 +43,8 @@ impl Chooser<'_> {
         match self.random.below(96) {
             0..=31 => Kind::Ipc,
             32..=39 => Kind::Lipc,
-            // The last six kinds: they end in a message to the supervisor, and mostly in the
-            // attacker's end.
+            // The last six kinds end in a message to the supervisor, and mostly in the attacker's
+            // end.
             40 if self.random.one_in(2) => Kind::ALL[Kind::COUNT - 1 - self.random.below(6) as usize],
             _ => Kind::ALL[self.random.below(Kind::COUNT as u64 - 6) as usize],
         }
@@ -190,7 +190,7 @@ impl Chooser<'_> {
         }
         self.set(x2::utcb::XFER_TIMEOUTS, self.transfer_time() << 16 | self.transfer_time());
         if self.random.one_in(8) {
-            // All but the words at the beginning, which no object uses.
+            // Any word but those at the beginning, which no object uses.
             self.set(self.random.below(112) as isize - 48, self.field());
         }
     }
@@ -412,7 +412,7 @@ impl Chooser<'_> {
 
     fn thread_state(self) -> Registers {
         let control = if self.random.one_in(8) { self.random.word() } else { self.random.below(1 << 7) };
-        // The words that a write takes.
+        // The words for the registers that a write takes.
         for index in 1..=20 {
             let value = match index {
                 1 => self.ip(),

@@ -78,7 +78,7 @@ impl Report {
 
 fn run() -> ! {
     for page in layout::image().step_by(4096) {
-        // SAFETY: a byte of the program.
+        // SAFETY: the byte is one of the program's.
         unsafe { (page as *const u8).read_volatile() };
     }
     let mut line = [0; 1024];

@@ -95,7 +95,7 @@ impl<'a> Supervisor<'a> {
             }
             if since_look >= MESSAGES {
                 since_look = 0;
-                // The answer's words are in the message registers: it goes first.
+                // The answer's words are in the message registers, so the answer goes first.
                 if let Some((to, tag)) = answer.take() {
                     let _ = ipc::ipc(to, ThreadId::NIL, Timeouts::new(Time::ZERO, Time::NEVER), tag);
                 }
@@ -108,7 +108,8 @@ impl<'a> Supervisor<'a> {
         if layout::own().into_iter().any(is_written_by_others) {
             return Err("an attacker has written to memory that is not the attackers'");
         }
-        // Twice: a thread that is being deleted by another one has gone by then.
+        // The thread is deleted twice: if another thread was deleting it, it has gone by the second
+        // time.
         for _ in 0..2 {
             for number in 0..NUMBERS {
                 if !delete(number) {
@@ -212,8 +213,8 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.count();
-        // One of those that the controller has made: it may be one that only takes time from the
-        // others.
+        // One of the spaces that the controller has made is deleted: it may be one that only takes
+        // time from the others.
         let number = MADE + self.random.below(NUMBERS - MADE);
         if self.random.one_in(4) {
             delete(number);

@@ -129,8 +129,8 @@ fn own_root() -> bool {
 fn every_kind(number: u64) -> bool {
     let here = AREA + number * PART;
     (0..12).all(|round| {
-        // Root clears the short ones in one step, the long ones in several; some lie so that they
-        // are many small pages.
+        // Root clears short areas in one step, long ones in several; some lie so that they are many
+        // small pages.
         let (address, size) = (here + (round % 3) * 4096, 4096 << (round % 11));
         let cleared = || {
             let (first, last) = (address as *mut u64, (address + size - 8) as *mut u64);

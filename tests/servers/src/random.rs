@@ -102,8 +102,8 @@ pub(crate) fn attack() -> ! {
             0 => random.word() & 0xffff_ffff_ffff,
             _ => request::PRINT + random.below(28),
         };
-        // It does not end yet, and shows nothing on the console, which is read as the tests'
-        // report.
+        // The program does not end yet, and shows nothing on the console, whose output is read as
+        // the tests' report.
         if label == request::EXIT || label == request::PRINT {
             continue;
         }

@@ -107,7 +107,7 @@ fn left_alone() -> bool {
             ipc::sleep(l4::x2::Time::period(1000));
         }
     }
-    // The last have counted, but may not quite have ended.
+    // The last threads have counted, but may not quite have ended.
     (0..1000).any(|_| {
         ipc::sleep(l4::x2::Time::period(1000));
         before.is_some() && available() == before

@@ -146,7 +146,7 @@ global_asm!(
     read = const Rights::READ.bits(),
     write = const Rights::WRITE.bits(),
     execute = const Rights::EXECUTE.bits(),
-    // Beyond the counts of words.
+    // The marks are no possible counts of words.
     end_call = const MESSAGE_REGISTERS,
     end_fault = const MESSAGE_REGISTERS + 1,
     end_exception = const MESSAGE_REGISTERS + 2,
@@ -188,8 +188,8 @@ global_asm!(
     memory_control_prefix = const MEMORY_CONTROL_PREFIX
 );
 
-// Entry code knows a call by the lowest byte of its return address; that of the end of the user
-// area must be nothing's.
+// Entry code knows a call by the lowest byte of its return address. No call may have the lowest
+// byte of the address of the end of the user area.
 const _: () = assert!((STUB_PAGE | USER_END).is_multiple_of(256) && Call::Notify.return_offset() < 256);
 
 // The assembly takes a thread as the pointer that it is, and knows only the fields whose offsets it
@@ -478,8 +478,8 @@ fn idle() -> Next {
         return serve(wait_for_interrupt());
     }
     let public = &cpu_local().processor.public;
-    // From here to the end another processor may touch what belongs to this one's threads (K6):
-    // here nothing does.
+    // From here to the end another processor may touch the state of this one's threads (K6).
+    // Nothing here does.
     public.idle.begin();
     public.attention.start_polling();
     let found = poll(public);

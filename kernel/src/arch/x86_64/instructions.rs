@@ -218,7 +218,7 @@ pub fn flags() -> u64 {
 #[inline(always)]
 pub fn frame_pointer() -> u64 {
     let value;
-    // SAFETY: copies a register.
+    // SAFETY: the instruction only copies a register.
     unsafe { asm!("mov {}, rbp", out(reg) value, options(nomem, nostack, preserves_flags)) }
     value
 }

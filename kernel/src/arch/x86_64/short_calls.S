@@ -208,7 +208,8 @@ not_short:
     mov     [rsp + {rbp}], rbp
     jmp     saved_entry
 
-// Unmap of one fpage. As above.
+// Unmap of one fpage. What a function may change is saved, so that everything else goes on as
+// usual.
 fast_unmap:
     mov     rsp, gs:[{current}]
     test    rdx, {more_than_a_page}

@@ -121,8 +121,8 @@ fn recreate(world: &mut World, space: usize) {
 fn step(world: &mut World, model: &mut Model, operation: &Operation, exact_status: bool) {
     match *operation {
         Operation::Map { from, source, to, target, bits, rights, grant } => {
-            // Larger fpages only downwards: else the order in which pages of one item are handled
-            // shows.
+            // Larger fpages go only to lower addresses: otherwise the result depends on the order
+            // in which pages of one item are handled.
             if from == to || (bits > 12 && from > to) {
                 return;
             }

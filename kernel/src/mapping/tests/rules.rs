@@ -79,7 +79,7 @@ fn rule_7_34_rights_are_those_of_both_and_add_up() {
     world.map(0, GIB, 1, GIB, 12, RX);
     assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RW).rights(), R);
     assert_eq!(world.at(2, 0x5000), Some((GIB, R)));
-    // The item again, with more rights, from the same parent: the page has both sets.
+    // The same item, with more rights, from the same parent: the page has both sets.
     assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RX).rights(), RX);
     assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
     // Fewer rights take nothing away from the mapping that is there.
@@ -157,7 +157,7 @@ fn rule_7_35_no_effect_and_no_error() {
         (item(GIB + MIB2, 12, 0x5000), Fpage::COMPLETE),
         (item(0x9000, 12, 0x5000), Fpage::COMPLETE),
         (item(u64::MAX, 21, 0x5000), Fpage::COMPLETE),
-        // Into KIP and UTCB area.
+        // The target is the KIP or the UTCB area.
         (item(GIB, 12, 0x9000), Fpage::COMPLETE),
         (item(GIB, 12, 0x20_3000), Fpage::COMPLETE),
     ];
@@ -268,7 +268,7 @@ fn rule_7_39_grant_moves_the_page_and_keeps_the_children() {
     assert_eq!(world.at(2, 0x3000), Some((GIB, RW)));
     world.unmap(3, 0x4000, 12, RWX, false);
     assert_eq!(world.at(2, 0x3000), None);
-    // The grandparent can still take it back.
+    // The grandparent can still take the page back.
     world.unmap(1, GIB, 12, RWX, false);
     assert_eq!(world.at(3, 0x4000), None);
     world.check();
@@ -367,7 +367,7 @@ fn rule_7_40_fan_out_is_unbounded() {
     for page in 0..20_000 {
         world.map(1, GIB + page % 2 * KIB4, 2, page * KIB4, 12, RWX);
     }
-    // Elsewhere overmapped meanwhile.
+    // Another page is mapped over the target meanwhile.
     world.map(0, 2 * GIB, 2, 7 * KIB4, 12, RWX);
     world.machine.interrupts(99, 2);
     world.unmap(1, GIB, 12, RWX, false);
@@ -502,7 +502,7 @@ fn rule_8_6_pieces_of_a_large_page_keep_their_own_status() {
     assert_eq!(world.status(1, GIB + 0x4000, 12), NONE);
     assert_eq!(world.status(1, GIB + 0x3000, 12), RW);
     assert_eq!(world.status(1, GIB, 21), NONE);
-    // The holder's own accesses are known of the whole page only.
+    // The holder's own accesses are known for the whole page only.
     world.touch(1, GIB + 0x9000, Rights::WRITE);
     assert_eq!(world.status(1, GIB + 0x4000, 12), RW);
     assert_eq!(world.status(1, GIB, 21), RW);

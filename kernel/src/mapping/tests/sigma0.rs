@@ -56,7 +56,8 @@ fn k2_its_use_is_looked_through_in_pieces() {
     let (status, turns) = in_turns(look, |_| ());
     assert!(status.contains(READ_WRITE), "also that of the last page: {status:?}");
     assert!(turns > PAGES / 4, "{turns} turns");
-    // It has been reset; new use is seen, wherever the walk stands, by this look or the next one.
+    // The status has been reset. A new use is seen, wherever the walk stands, by this call or the
+    // next one.
     assert_eq!(world.status(0, GIB, 30), Rights::NONE);
     let (status, _) = in_turns(look, |turn| {
         if turn == 10 {

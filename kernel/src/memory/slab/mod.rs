@@ -175,7 +175,7 @@ impl Slab {
     pub unsafe fn free(&self, object: PhysAddr, account: Account) {
         let state = self.lock();
         let layout = state.layout;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { self.free_in(state, layout, object, account) };
     }
 
@@ -295,7 +295,7 @@ impl Slab {
     /// As for [`SpinLock::lock_below`].
     #[inline(always)]
     unsafe fn lock_below(&self) -> BelowGuard<'_, State> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         let mut state = unsafe { self.state.lock_below() };
         state.renew();
         state

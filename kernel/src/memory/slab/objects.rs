@@ -54,7 +54,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     /// As for [`SpinLock::lock_below`].
     #[inline(always)]
     pub unsafe fn alloc_below(&self, account: Account) -> Result<NonNull<T>, OutOfMemory> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         let state = unsafe { self.slab.lock_below() };
         let object = arch::phys_to_virt(self.slab.alloc_in::<false>(state, Self::LAYOUT, account)?);
         // SAFETY: the direct map does not contain address 0.
@@ -71,7 +71,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         if !detour::none() || !account.charge_apart(Self::SIZE.into()) {
             return None;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         let is_empty = unsafe { self.slab.lock_below() }.at_hand == NONE_AT_HAND;
         if is_empty {
             let slab = core::ptr::from_ref(&self.slab).expose_provenance() as u64;
@@ -91,7 +91,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     /// # Safety
     /// As for [`Slab::free`].
     pub unsafe fn free(&self, object: NonNull<T>, account: Account) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         unsafe {
             let object = arch::virt_to_phys(object.as_ptr());
             self.slab.free_in(self.slab.lock(), Self::LAYOUT, object, account);
@@ -104,7 +104,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     /// As for [`Slab::free`] and [`SpinLock::lock_below`].
     #[inline(always)]
     pub unsafe fn free_below(&self, object: NonNull<T>, account: Account) {
-        // SAFETY: the caller's promises.
+        // SAFETY: the caller keeps this function's contract.
         unsafe {
             let object = arch::virt_to_phys(object.as_ptr());
             self.slab.free_in(self.slab.lock_below(), Self::LAYOUT, object, account);
@@ -125,7 +125,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     #[inline(always)]
     pub unsafe fn free_to_hand(&self, object: NonNull<T>, account: Account) {
         debug_assert!(self.frees_to_hand());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         let mut state = unsafe { self.slab.lock_below() };
         state.keep_at_hand(Self::LAYOUT, arch::virt_to_phys(object.as_ptr()));
         account.credit_apart(Self::SIZE.into());

@@ -55,8 +55,8 @@ pub fn cancel_receive(thread: ThreadRef) -> bool {
     if transfer_fault::outer(thread).is_some() {
         cancelled = end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
-    // Twice for a thread that awaits its start, whose wait survives the end of a transfer: it runs
-    // where it stands.
+    // This is done twice for a thread that awaits its start, whose wait survives the end of a
+    // transfer: it runs where it stands.
     while thread.continuation().receiving().is_some() {
         cancelled |= end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }

@@ -61,8 +61,8 @@ pub(super) fn received(
                     let tag = tag.with_cross_processor(origin.crosses_to(thread));
                     return_user(thread, tag.with_redirected(origin.instead_of.is_some()), from);
                     if let (Some(id), Some(block)) = (origin.instead_of, thread.utcb.get()) {
-                        // It is in another space than the redirector, which sees it by its global
-                        // id.
+                        // The sender is in another space than the redirector, which sees it by its
+                        // global id.
                         block.write(utcb::INTENDED_RECEIVER, id.raw());
                     }
                 }

@@ -202,8 +202,8 @@ fn can_wait(current: ThreadRef, receiver: ThreadRef, to: ThreadId, from: ThreadI
         return false;
     }
     if from == to {
-        // It is found, and in reach, as it was for the send phase; an answer to a foreign call is
-        // in order too.
+        // The partner is found, and in reach, as it was for the send phase; an answer to a foreign
+        // call is in order too.
         return !eq(current, receiver);
     }
     // Relaxed: what other processors set later finds the thread waiting.

@@ -117,7 +117,7 @@ fn threads_that_arrive_together_give_way_to_interrupts() {
     };
     let (runs, turns) = scene.see_to_all(current);
     assert!(same(runs, scene.runner));
-    // In order, here, and two at a time to do what they came for.
+    // The threads are put in order, arrive here, and do what they came for, two at a time.
     assert!(turns >= 4 + 4 + 4, "{turns} turns");
 }
 
@@ -144,7 +144,7 @@ fn threads_that_arrive_meanwhile_are_served_after_the_others() {
     let scene = Scene::new();
     let late = scene.callers[0];
     let comes_again = || {
-        // The first is home, and comes again.
+        // The first thread is home, and comes again.
         if late.location.processor() == 1 && !late.location.is_at(1) {
             arch::select_processor(1);
             scene.world.attend();

@@ -84,7 +84,8 @@ fn some_thread(random: &mut Random) -> ThreadId {
 }
 
 fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
-    // Even numbers are servers, which answer the last caller; odd ones call them. Mostly.
+    // Threads with even numbers are servers, which answer the last caller; those with odd numbers
+    // call them. Mostly.
     let server = thread.id().number().is_multiple_of(2);
     let to = match random.below(8) {
         0..=4 if server => ThreadId::from_raw(thread.registers.rsi.get()),
@@ -119,7 +120,7 @@ fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
     for register in &thread.registers.message[1..] {
         register.set(random.next());
     }
-    // An instruction pointer, mostly.
+    // Mostly this is an instruction pointer.
     thread.registers.rax().set(random.next() >> random.of(&[17, 17, 17, 16]));
     let arguments = [(R9, tag.raw()), (Rsi, to.raw()), (Rdx, from.raw()), (R8, timeouts.raw())];
     world.enter(Call::Ipc, thread, &arguments)
@@ -203,7 +204,7 @@ fn a_wait_that_others_see_ends_in_time() {
         let timeouts = Timeouts::new(Time::NEVER, Time::period(LENGTH)).raw();
         let start = arch::clock();
         for to in [server.id(), ThreadId::NIL] {
-            // The client's call, which the server does not answer; then a wait for the answer
+            // First the client's call, which the server does not answer; then a wait for the answer
             // alone.
             world.switch_to(client);
             let arguments = [(R9, 0), (Rsi, to.raw()), (Rdx, server.id().raw()), (R8, timeouts)];

@@ -87,7 +87,8 @@ impl World {
     /// Dispatches until a thread is at user level. `None`: all wait.
     fn run(&self, next: Next) -> Option<ThreadRef> {
         let idle = &processor::this().public.idle;
-        // It was idle until now: nothing happens to other processors between what woke it and this.
+        // The processor was idle until now: nothing happens to other processors between what woke
+        // it and this.
         if idle.claim().is_some() {
             idle.end();
         }

@@ -442,7 +442,7 @@ fn a_point_is_resolved_when_the_call_begins() {
     let [server, client] = [10, 11].map(|number| world.spawn(id(number, 1), world.root().id()));
     const BEGIN: u64 = 10_000;
     let point = Time::point(BEGIN, BEGIN + 500).expect("near");
-    // Long after the call the same point names an instant to come.
+    // Long after the call the same point in time means a later instant.
     const LATER: u64 = BEGIN + 2200;
     assert!(matches!(point.deadline(LATER), x2::Deadline::At(_)));
     arch::set_clock(BEGIN);

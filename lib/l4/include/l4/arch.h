@@ -26,7 +26,7 @@ L4_INLINE void *L4_KernelInterface(L4_Word_t *ApiVersion, L4_Word_t *ApiFlags, L
     return base;
 }
 
-/* One copy in a program, whichever of its files include this header. */
+/* A program has one copy, whichever of its files include this header. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -45,7 +45,7 @@ L4_INLINE L4_Word_t l4_entry(L4_Word_t offset)
     return *(L4_Word_t *)(l4_kernel_interface_page + offset);
 }
 
-/* The UTCB, seen from MR0. */
+/* Words of the UTCB, as indexes relative to MR0. */
 
 L4_INLINE volatile L4_Word_t *l4_utcb(void)
 {

@@ -201,7 +201,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
     pub async fn state(&self) -> KernResult<ThreadState> {
         for _ in 0..REST_ATTEMPTS {
             match self.context.state() {
-                // Stopped in the midst of something that the machine does for it.
+                // The thread was stopped in the midst of something that the machine does for it.
                 Err(KernError::InvalidArgument) => {}
                 done => return done,
             }

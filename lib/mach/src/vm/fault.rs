@@ -266,8 +266,8 @@ pub(super) fn resolve_other<M: Machine, R>(
         if target.wired {
             unwire(vm, state, index);
         }
-        // Fewer pages cannot hide all of the object just below; for one further down, it must be
-        // looked at.
+        // If this object has fewer pages, it cannot hide all of the object just below. For an
+        // object further down, the pages must be looked at.
         let is_next = top.shadow.as_ref().is_some_and(|shadow| Arc::ptr_eq(&shadow.object, &object));
         let may_hide = !is_next || state.pages.len() <= top.pages.len();
         drop(below);

@@ -100,7 +100,8 @@ impl<M: Machine> Vm<M> {
         let deadline = self.machine.now() + PATIENCE;
         let mut idle_passes = 0;
         loop {
-            // Before the look at what is free: a write that ends after it is noticed.
+            // The count is read before the look at what is free: a write that ends after it is
+            // noticed.
             let before = self.laundry.finished.load(Ordering::Acquire);
             if is_free() || self.take_pages(1) > 0 {
                 return Ok(());
@@ -194,8 +195,8 @@ impl<M: Machine> Vm<M> {
     fn take_pages(self: &Arc<Self>, wanted: u32) -> u32 {
         let mut taken = 0;
         let (active, inactive, _) = self.queues.lock().counts();
-        // Every page once: to take what was used a moment ago is no better than to wait for what is
-        // being written.
+        // Every page is tried once: to take a page that was used a moment ago is no better than to
+        // wait for those that are being written.
         let mut rounds = (active + inactive) as usize / BATCH + 1;
         while taken < wanted && rounds > 0 {
             rounds -= 1;
@@ -262,7 +263,7 @@ impl<M: Machine> Vm<M> {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
-        // It goes to the end of the queue, whether it can be written or not.
+        // The page goes to the end of the queue, whether it can be written or not.
         self.queues.lock().move_to(frame, Queue::Inactive);
         if let Some(pager) = self.pager_for(&mut state) {
             self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take);
@@ -305,13 +306,14 @@ impl<M: Machine> Vm<M> {
         purpose: Purpose,
     ) -> u64 {
         let index = range.start;
-        // Pages whose mappings lose their rights.
+        // The frames of pages whose mappings lose their rights.
         let (mut revoked, mut revoked_count) = ([Frame(0); RUN], 0);
         let (lost, state_meanwhile, rights) = match purpose {
             Purpose::Flush => (SlotFlags::MAPPED, SlotFlags::BUSY | SlotFlags::CLEANING, Protection::NONE),
             _ => (SlotFlags::WRITABLE, SlotFlags::CLEANING, Protection::ALL - Protection::WRITE),
         };
-        // A page that is to go is first given to a delayed copy: the first has been.
+        // A page that is to be freed is first given to a delayed copy. This has been done for the
+        // first page.
         let most = if purpose == Purpose::Flush && state.copy.is_some() { 1 } else { RUN };
         let mut frames = Vec::new();
         if frames.try_reserve_exact(RUN).is_err() {
@@ -432,7 +434,8 @@ impl<M: Machine> VmObject<M> {
         let errors = self.state.lock().write_errors;
         let mut next = first;
         loop {
-            // Before the look at the pages: a write that ends after it is noticed.
+            // The count is read before the look at the pages: a write that ends after it is
+            // noticed.
             let before = vm.laundry.finished.load(Ordering::Acquire);
             let waits = {
                 let mut state = self.state.lock();

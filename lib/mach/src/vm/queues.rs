@@ -121,8 +121,8 @@ impl<M: Machine> Queues<M> {
     /// Takes frames from the machine: one to use, and more for later.
     #[cold]
     fn refill(&mut self, machine: &M) -> Option<Frame> {
-        // Together if there are so many: neighbouring pages in neighbouring frames are one change
-        // of a translation.
+        // The frames are allocated together if that many are free: neighbouring pages in
+        // neighbouring frames are one change of a translation.
         if let Some(first) = machine.allocate_frames(FREE_REFILL) {
             self.free.extend((1..1 << FREE_REFILL).rev().map(|number| Frame(first.0 + number)));
             return Some(first);

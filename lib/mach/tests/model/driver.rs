@@ -298,7 +298,7 @@ impl World {
 
     fn protect(&mut self, task: usize, page: u64, count: u64, choice: u8) {
         let protection = Protection::from_bits_truncate(choice & 7);
-        // The most shrinks for good: seldom.
+        // The limit shrinks for good, so this is done seldom.
         let set_maximum = choice > 0xe0;
         let map = self.tasks[task].map.clone();
         let change = map.protect(Self::address(page), count * PAGE_SIZE, protection, set_maximum);
@@ -483,8 +483,8 @@ impl World {
             Ok(()) => assert!(source_mapped && readable && mapped && writable),
             Err(KernError::InvalidAddress) => return assert!(!source_mapped || !mapped),
             Err(KernError::ProtectionFailure) => return assert!(!readable || !writable),
-            // Shared memory is written page by page: the copy may be done in part. Not modelled:
-            // the pages are dropped.
+            // Shared memory is written page by page, so the copy may be done in part. The model
+            // cannot follow that, and drops the pages.
             Err(KernError::ResourceShortage | KernError::MemoryError) if partly_done => {
                 return self.start_again();
             }
@@ -601,8 +601,8 @@ impl World {
             Ok(()) => assert!(mapped && accessible),
             Err(KernError::InvalidAddress) => return assert!(!mapped),
             Err(KernError::ProtectionFailure) => return assert!(!accessible),
-            // A part may have been brought in, and so copied: what it shows of a file is not known
-            // any more.
+            // A part of the range may have been brought in, and so copied: its contents of a file
+            // are not known any more.
             Err(KernError::ResourceShortage | KernError::MemoryError) => {
                 self.machine.inject(Failures::default());
                 return self.deallocate(task, page, count);

@@ -152,8 +152,8 @@ impl<P: Platform> Executor<P> {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        // Room for every task of the server in every queue: a task may move, and a wake-up must not
-        // allocate.
+        // Every queue has room for every task of the server: a task may move, and a wake-up must
+        // not allocate.
         for (admitted, shared) in self.0.workers.iter().enumerate() {
             if let Err(error) = shared.queue.admit() {
                 self.0.workers[..admitted].iter().for_each(|shared| shared.queue.dismiss());
@@ -231,7 +231,8 @@ impl<P: Platform> Worker<P> {
         if !shared.queue.prepare_sleep() {
             return Sleep::Busy;
         }
-        // After `sleeping` is set: a timer armed from now on notifies if it is the earliest.
+        // This is read after `sleeping` is set: a timer that is armed from now on notifies if it is
+        // the earliest.
         match shared.timers.earliest() {
             Some(deadline) if deadline <= self.group.platform.now() => {
                 shared.queue.awake();

@@ -140,7 +140,7 @@ impl Keeping {
         if borrowed == 0 || free < least.saturating_add(STEP - NOTES) {
             return;
         }
-        // A small block that is kept would keep its piece.
+        // A small block that stays in use would keep its whole piece.
         self.heap().give_back();
         let talc = &mut *self.heap().below().lock();
         let Some(lender) = talc.oom_handler.lender else { return };
@@ -248,11 +248,11 @@ mod tests {
         );
         // The blocks are apart from each other, and hold what was written into them.
         for (number, block) in own.iter().chain(&more).enumerate() {
-            // SAFETY: it is as large.
+            // SAFETY: the block has this size.
             unsafe { block.write_bytes(number as u8, 1 << 10) };
         }
         for (number, block) in own.iter().chain(&more).enumerate() {
-            // SAFETY: it was written.
+            // SAFETY: the block was written above.
             let bytes = unsafe { core::slice::from_raw_parts(*block, 1 << 10) };
             assert!(bytes.iter().all(|byte| *byte == number as u8));
         }

@@ -176,7 +176,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(kind) = Kind::of(layout.size(), layout.align()) else {
-            // SAFETY: the caller keeps the same contract.
+            // SAFETY: the caller keeps this function's contract.
             return self.allocate_below(|below| unsafe { below.alloc(layout) });
         };
         let kept = self.kept.lock().take(kind);
@@ -187,7 +187,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
     #[inline]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         let Some(kind) = Kind::of(layout.size(), layout.align()) else {
-            // SAFETY: the caller keeps the same contract.
+            // SAFETY: the caller keeps this function's contract.
             return unsafe { self.below.dealloc(pointer, layout) };
         };
         // SAFETY: `alloc` gave it as a block of this kind, and the caller gives it up.
@@ -200,7 +200,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let (old, new) = (Kind::of(layout.size(), layout.align()), Kind::of(size, layout.align()));
         if old.is_none() && new.is_none() {
-            // SAFETY: the caller keeps the same contract.
+            // SAFETY: the caller keeps this function's contract.
             return self.allocate_below(|below| unsafe { below.realloc(pointer, layout, size) });
         }
         if old == new {
@@ -286,7 +286,7 @@ mod tests {
             assert_eq!(heap.kept(), Kind(0).most() * (16 + TAG));
             all.into_iter().for_each(|(block, layout)| heap.dealloc(block, layout));
             assert!(heap.kept() > MOST_BYTES / 2 && heap.kept() <= MOST_BYTES);
-            // All of the memory but the tables of the allocator below.
+            // The test takes all of the memory but the tables of the allocator below.
             assert!(!heap.alloc(layout(500 << 10)).is_null());
             assert_eq!(heap.kept(), 0);
         }

@@ -121,8 +121,8 @@ async fn flood(system: &System) -> TestResult {
         // All messages of the program go to this worker, and so come in order.
         servant.user.set_affinity(1)?;
         holds!(matches!(servant.load(crate::servant::CODE).await, Outcome::Done(_)));
-        // A message to itself by way of the loop: the same call again and again, without waiting
-        // for an answer.
+        // A program sends a message to itself: the same call again and again, without waiting for
+        // an answer.
         let tag = MessageTag::new(99, 1, 0);
         for _ in 0..20 {
             let me = utcb::my_global_id().raw();
@@ -151,8 +151,8 @@ async fn recall_waiting(system: &System) -> TestResult {
         ipc(state, MessageTag::EMPTY, 0, own, Timeouts::NEVER, [0, 0]);
     };
     servant.begin(command::CALL, set);
-    // Until its IPC has begun: it is in the kernel's stub, after SYSCALL. Recalled before that, it
-    // would go on to wait.
+    // The loop runs until the program's IPC has begun: it is in the kernel's stub, after SYSCALL.
+    // Recalled before that, it would go on to wait.
     let waits_at = kip().word(l4::x2::kip::IPC) + SYSCALL_SIZE;
     loop {
         pause(system).await;

@@ -105,7 +105,7 @@ async fn copy_on_write(system: &System) -> TestResult {
     same!(parent.load(HERE).await, Outcome::Done(1));
     same!(parent.store(HERE, 3).await, Outcome::Done(HERE));
     same!(child.load(HERE).await, Outcome::Done(2));
-    // A page that was never touched before.
+    // This page was never touched before.
     same!(parent.store(HERE + PAGE_SIZE, 4).await, Outcome::Done(HERE + PAGE_SIZE));
     same!(child.load(HERE + PAGE_SIZE).await, Outcome::Done(0));
     parent.task.terminate().await;
@@ -123,7 +123,8 @@ async fn generations(system: &System) -> TestResult {
         let child = family[index - 1].task.create_task(true).await?;
         family.push(Servant::start(&child).await?);
     }
-    // Each writes its own page, from the youngest to the oldest, and sees the others as they were.
+    // Each task writes its own page, from the youngest to the oldest, and sees the others as they
+    // were.
     for (index, servant) in family.iter().enumerate().rev() {
         same!(
             servant.store(HERE + index as u64 * PAGE_SIZE, 7).await,
@@ -416,7 +417,7 @@ async fn many_regions(system: &System) -> TestResult {
     let servant = system.servant().await?;
     let map = servant.map();
     let before = map.entry_count().await;
-    // Every other page: none can be joined with the next.
+    // Every other page is allocated: none can be joined with the next.
     for number in 0..REGIONS {
         map.allocate(Placement::Fixed(HERE + 2 * number * PAGE_SIZE), PAGE_SIZE).await?;
     }

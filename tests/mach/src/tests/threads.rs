@@ -95,7 +95,7 @@ async fn suspend_task(system: &System) -> TestResult {
     holds!(counts(system, &servant).await?);
     servant.task.suspend()?;
     holds!(rests(system, &servant).await?);
-    // A thread in the server is answered, but does not go on.
+    // A thread of the server gets an answer, but does not go on.
     other.begin(command::STORE, |state| (state.rdi, state.rsi) = (HERE + 8, 9));
     holds!(rests(system, &servant).await?);
     servant.task.resume()?;
@@ -458,7 +458,7 @@ async fn moves(system: &System) -> TestResult {
     holds!(matches!(servant.serve(None).await, Outcome::Done(_)));
     same!(servant.check(THERE, PAGES, 5).await, Outcome::Done(0));
     servant.task.terminate().await;
-    // Ends in the midst of all that.
+    // The thread is ended in the midst of all that.
     for turn in 0..8 {
         let servant = counting(system).await?;
         servant.user.set_affinity(place(turn))?;

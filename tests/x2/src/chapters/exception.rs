@@ -90,7 +90,7 @@ fn frame() {
     for (index, value) in expected {
         assert_eq!(register(&received, index), value, "MR{index}");
     }
-    // SAFETY: the instruction that raised the exception.
+    // SAFETY: the pointer is to the instruction that raised the exception.
     let instruction = unsafe { (register(&received, RIP) as *const [u8; 2]).read_volatile() };
     assert_eq!(instruction, [0x0f, 0x0b]);
     assert!(crate::framework::image::range().contains(&register(&received, RSP)));
@@ -144,7 +144,8 @@ fn reply_masks_flags() {
     let message = reply(&received, check_registers as *const () as u64, !(1 << 8));
     let second = ipc::call(received.from, message).expect("the next exception");
     let flags = register(&second, RBX);
-    // Interrupts on, IO privilege 0, nothing nested, virtual or misaligned, direction up.
+    // The flags: interrupts on, I/O privilege 0, nothing nested, virtual or misaligned, direction
+    // up.
     assert_eq!(flags & 0x1f_7600, 1 << 9, "flags {flags:#x}");
 }
 
@@ -221,7 +222,7 @@ fn message_registers_survive() {
 fn non_canonical_ip() {
     let received = exception_of(fill_registers);
     let message = reply(&received, 0x8000_0000_0000, 0);
-    // Whatever the thread does now, the others go on.
+    // Whatever the thread does now, other threads go on.
     ipc::send(received.from, message).expect("it waits for the reply");
     let other = exception_of(fill_registers);
     assert_eq!(register(&other, NUMBER), 6);

@@ -148,7 +148,7 @@ fn unmap_part() {
         fail_kernel_allocation(nth);
         space::unmap_one(part);
         let failed = !fail_kernel_allocation(0);
-        // The page is gone in any case: what is mapped there now is another.
+        // The page that was mapped at the target is gone in any case: the new one is another page.
         let other = arena::page();
         other.write(0, 3);
         worker.take_in_window(MapItem::map(other.fpage(Rights::READ), 0x5000));
@@ -181,7 +181,8 @@ fn reserve() {
     };
     let end = (0..1 << LARGE_WINDOW_LOG2).step_by(1 << 21).find_map(|at| feed(at).err());
     assert_eq!(end.expect("memory is not without end").kind, IpcErrorKind::MessageOverflow);
-    // Threads of this space, which is an initial server's, and pages it has never touched.
+    // The threads belong to this space, which is an initial server's, and the pages have never been
+    // touched.
     for _ in 0..10 {
         let thread = spawn(move || {
             ipc::send(me, Message::with_words(0, &[arena::page().read(0)])).unwrap();

@@ -181,7 +181,7 @@ fn priority() {
         await_waiting(thread);
         thread::set_priority(thread, priority).unwrap();
     }
-    // The second is ready from here on, and cannot run while the test does.
+    // The second thread is ready from here on, and cannot run while the test does.
     ipc::send(middle, Message::new(0)).unwrap();
     ipc::call(low, Message::with_words(1, &[1])).unwrap();
     assert_eq!(TRACE.load(Ordering::Relaxed), 21);
@@ -241,8 +241,8 @@ fn waiting_notification() {
 
 fn callee_deleted() {
     let me = utcb::my_global_id();
-    // It receives from any thread, never from one id (a sleep would name its own), and no thread
-    // has waited for it before: so it is the call that notes that a thread waits for it.
+    // The thread receives from any thread, never from one id (a sleep would name its own), and no
+    // thread has waited for it before. So it is the call that notes that a thread waits for it.
     let silent = spawn(|| {
         loop {
             let _ = ipc::wait();

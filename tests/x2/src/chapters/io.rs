@@ -213,8 +213,8 @@ fn serve(master: ThreadId) -> ! {
         let answer = match order.tag.label() {
             ACCESS => {
                 let form = FORMS[word(0) as usize];
-                // The master answers for the ports, and only for them: it waits for one thread at a
-                // time.
+                // The master answers faults about the ports, and nothing else: it waits for one
+                // thread at a time.
                 utcb::set_pager(master);
                 let value = form.perform(word(1) as u16, word(2));
                 utcb::set_pager(kip().root());
@@ -528,7 +528,7 @@ fn bad_string() {
     });
     let fault = next_message(thread);
     if protocol::of(fault.tag) == protocol::ARCHITECTURE_EXCEPTION {
-        // A processor may look at the address first.
+        // A processor may check the address before the port.
         return expect_general_protection(fault);
     }
     expect_fault(fault, Fpage::io(SCRATCH, 0));
@@ -582,8 +582,8 @@ fn out_of_memory() {
     leaks::require();
     let me = utcb::my_global_id();
     let receiver = Space::new().spawn(move || {
-        // The first time it fails, and then it succeeds, so that later it needs no page of the
-        // program that it does not have: to map that takes memory too.
+        // The first operation fails, and the second succeeds. So later it needs no page of the
+        // program that it does not have: mapping one takes memory, too.
         let mut patience = Time::ZERO;
         loop {
             // SAFETY: ports are not memory.

@@ -326,8 +326,8 @@ fn within_one_space() {
 fn protected_areas() {
     let worker = Worker::new();
     let page = arena::page();
-    // Over the worker's kernel interface page and its UTCBs: nothing happens, or it would not
-    // answer any more.
+    // Pages over the worker's kernel interface page and its UTCBs are not mapped: otherwise it
+    // would not answer any more.
     let utcbs = crate::framework::fixture::root_utcb_area();
     for area in [kip().base(), utcbs] {
         let window = Acceptor::new(Fpage::memory(area, 12), false);
@@ -335,7 +335,7 @@ fn protected_areas() {
         assert_eq!((tag, delivered.is_nil()), (MessageTag::new(0, 0, 2), true), "{area:#x}");
     }
     assert_eq!(worker.read(kip().base() + 8), x2::kip::API_VERSION_VALUE);
-    // Out of this space's.
+    // Pages out of this space's kernel interface page and UTCBs are not mapped.
     for area in [kip().base(), utcbs] {
         let item = MapItem::map(Fpage::memory(area, 12).with_rights(Rights::ALL), 0);
         assert!(worker.take_in_window(item).is_nil(), "{area:#x}");

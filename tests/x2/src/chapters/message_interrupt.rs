@@ -149,7 +149,7 @@ fn again() {
         // Interrupts that are pending and not delivered: two of them count as one.
         (0..2).for_each(|_| device.raise());
         expect(interrupt);
-        // Delivered, not acknowledged.
+        // An interrupt is delivered and not acknowledged.
         (0..3).for_each(|_| device.raise());
         expect_none(interrupt);
         acknowledge(interrupt).unwrap();
@@ -227,8 +227,9 @@ fn handler_deleted() {
         device.raise();
         let read = thread::schedule(interrupt, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).map(drop);
         assert_eq!(read, Err(Some(ErrorCode::InvalidThread)), "it has no handler");
-        // The processor to which the device's message goes has taken it when this thread has run
-        // there: no time would do, where that processor has to wait for a busy host's.
+        // When this thread has run on the processor to which the device's message goes, that
+        // processor has taken the message. No fixed time would do: the processor may have to wait
+        // for a busy host.
         place(me, round % 4);
         place(me, 0);
         thread::associate_interrupt(interrupt, me).unwrap();

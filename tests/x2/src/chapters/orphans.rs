@@ -103,7 +103,7 @@ fn reporting(
         ipc::reply(thread, Message::new(0)).unwrap();
     }
     for round in 0..ROUNDS {
-        // Each reports to this thread first.
+        // Each thread reports to this thread first.
         let owner = Space::new();
         let listener = owner.spawn(move || {
             let mut report = ipc::wait();

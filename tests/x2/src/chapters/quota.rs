@@ -89,7 +89,7 @@ fn moves() {
     extension::set_owner(owned.first, second.first).unwrap();
     assert_eq!([used(&first), used(&second)], [before[0] + 50 * THREAD - moved, before[1] + moved]);
     assert_eq!(fill(&owned), 0);
-    // Once more the same owner.
+    // The same owner is set once more.
     extension::set_owner(owned.first, second.first).unwrap();
     assert_eq!(used(&second), before[1] + moved);
     extension::set_owner(owned.first, ThreadId::NIL).unwrap();
@@ -170,8 +170,8 @@ fn most() {
         assert_eq!(refused, Err(Some(ErrorCode::InvalidParameter)), "{bytes:#x}");
     }
     extension::set_quota(first.first, MOST).unwrap();
-    // The owner has no limit, but what it and the others use leaves less than as much again of what
-    // is counted.
+    // The owner has no limit. But its use and the others' together leave less than this much again
+    // of what can be counted.
     assert_eq!(extension::set_quota(second.first, MOST), Err(NO_MEMORY));
     let left = (1 << 48) - 1 - used(&owner);
     extension::set_quota(second.first, used(&second) + left).unwrap();

@@ -108,7 +108,7 @@ fn answer_return() {
     let thread = caller();
     expect_call(ipc::receive(thread).unwrap());
     let told = answer(thread, SystemCallAnswer::Return, &[0xffff_ffff_ffff_fff2]);
-    // Interrupts were on, bit 1 is fixed.
+    // The flags: interrupts were on, bit 1 is fixed.
     assert_eq!(words(told), [0xffff_ffff_ffff_fff2, 0, 0x202, 1]);
 }
 

@@ -218,8 +218,8 @@ fn redirector_goes() {
         }
         thread::delete(redirector).unwrap();
     }
-    // One that waits for a redirector times out: sooner or later one that sends in time does. What
-    // it does then, telling and perhaps a page fault, waits for a redirector too.
+    // A sender that waits for a redirector times out. Sooner or later one sends in time. What it
+    // does then, its report and perhaps a page fault, waits for a redirector too.
     for attempt in 1.. {
         let from = caller_on_demand(&space, to, Time::period(2000));
         let redirector = spawn(|| l4::start::halt());
@@ -299,7 +299,7 @@ fn page_fault() {
     });
     ipc::send(from, Message::new(0)).unwrap();
     let mut fault = ipc::receive(from).expect("its page fault");
-    // Until it has another pager again, faults on the program itself come here as well.
+    // Until the thread has its pager again, faults on the program itself come here as well.
     loop {
         assert_eq!((protocol::of(fault.tag), fault.tag.is_redirected()), (protocol::PAGE_FAULT, true));
         assert_eq!(utcb::intended_receiver(), pager);
@@ -391,8 +391,8 @@ fn circles() {
             set(space, threads[index]);
         }
         threads.iter().for_each(|&thread| ipc::send(thread, Message::new(0)).unwrap());
-        // Each waits for a redirector that does not receive, until its time is over; then it waits
-        // for the test.
+        // Each thread waits for a redirector that does not receive, until its timeout is over; then
+        // it waits for the test.
         threads.iter().for_each(|&thread| await_state(thread, ThreadState::Waiting));
         ring.iter().for_each(|space| set(space, ThreadId::ANY));
         for thread in threads {

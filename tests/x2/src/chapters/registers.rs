@@ -121,7 +121,7 @@ fn fs_base() {
                 thread::yield_now();
                 ipc::sleep(Time::period(300));
                 let found: u64;
-                // SAFETY: reads a register.
+                // SAFETY: the instruction only reads a register.
                 unsafe { asm!("rdfsbase {}", out(reg) found) };
                 assert_eq!(found, base);
             }

@@ -140,7 +140,7 @@ fn user_flags() {
 /// DS, ES, FS and GS.
 fn read_selectors() -> [u64; 4] {
     let (ds, es, fs, gs);
-    // SAFETY: reads registers.
+    // SAFETY: the instruction only reads registers.
     unsafe {
         asm!("mov {0}, ds", "mov {1}, es", "mov {2}, fs", "mov {3}, gs",
             out(reg) ds, out(reg) es, out(reg) fs, out(reg) gs);

@@ -121,7 +121,7 @@ fn invalid_spaces() {
         let result = thread::control(new_id(), arguments(space, ThreadId::NIL, None));
         assert_eq!(result, Err(Some(ErrorCode::InvalidSpace)), "{space:?}");
     }
-    // Active creation in a space that is created with it.
+    // The thread is created active, in a space that is created with it.
     let id = new_id();
     let result = thread::control(id, arguments(id, kip().root(), Some(root_utcb_area())));
     assert_eq!(result, Err(Some(ErrorCode::InvalidSpace)));
@@ -315,7 +315,7 @@ fn roles_end() {
     let unchanged = x2::control::UNCHANGED;
     let schedule = move |id| thread::schedule(id, unchanged, unchanged, unchanged, unchanged).map(drop);
     assert_eq!(schedule(line), Err(INVALID_THREAD), "the interrupt has no handler");
-    // A thread whose scheduler another one of its caller's space was.
+    // A thread whose scheduler was another thread of its caller's space.
     let space = Space::new();
     let scheduler = space.spawn(|| l4::start::halt());
     let caller = space.spawn(move || {
@@ -493,7 +493,7 @@ fn reads_and_writes() {
     };
     // SAFETY: the thread is halted and will be deleted.
     let before = unsafe { thread::exchange_registers(other, control, values) }.unwrap();
-    // It is in a system call, so its IP is after the SYSCALL instruction of a stub.
+    // The thread is in a system call, so its IP is after the SYSCALL instruction of a stub.
     assert_eq!(before.ip & !0xfff, kip().word(x2::kip::IPC) & !0xfff);
     assert!(crate::framework::image::range().contains(&before.sp));
     assert_eq!((before.handle, before.pager), (0, kip().root()));

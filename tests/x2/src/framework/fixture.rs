@@ -150,8 +150,8 @@ pub(crate) fn clean_up() {
 fn delete(thread: ThreadId) {
     while let Err(error) = thread::delete(thread) {
         assert_eq!(error, Some(ErrorCode::InvalidThread), "deletion fails only beside another");
-        // A break, not just a yield: the other can be of low priority, on the runner's own
-        // processor.
+        // This is a pause, not just a yield: the other thread can be of low priority, on the
+        // runner's own processor.
         ipc::sleep(Time::period(1000));
     }
 }
@@ -229,7 +229,7 @@ extern "C" fn entry() -> ! {
 /// `body` points to an `F` that is not used again.
 unsafe extern "C" fn run_body<F: FnOnce()>(body: *mut F) -> ! {
     utcb::set_exception_handler(kip().root());
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     let body = unsafe { body.read() };
     body();
     start::halt()

@@ -30,7 +30,7 @@ enum Outcome {
 /// Runs the chapters and tests that the command line names, all if it names none.
 pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
     start::set_panic_hook(failure::on_panic);
-    // Large pages where tests map large blocks from.
+    // Large pages in areas that tests map large blocks from.
     for block in arena::large_blocks() {
         // SAFETY: sigma0 gives memory at its own address, and there the program already is.
         let given = unsafe { l4::sigma0::request(Fpage::memory(block, 21)) };

@@ -1,4 +1,4 @@
-// How another processor comes from real mode to the kernel. The first part is copied to a page
+// The way of another processor from real mode to the kernel. The first part is copied to a page
 // below 1 MiB, whose number is the vector of the start-up message; the rest runs in the image.
 // Several processors may execute it at the same time. They share everything here and write nothing
 // but their own element of candidate_states.

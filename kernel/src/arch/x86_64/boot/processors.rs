@@ -304,9 +304,10 @@ impl Counter for TimeStampCounter {
     }
 
     fn advance(&self, ticks: u64) {
-        // Where a difference can be added, the time that the writing takes is not lost. SAFETY:
-        // CPUID says whether there is an adjustment; all processors have the other register. Until
-        // now this processor's clock was used only for waiting.
+        // Where a difference can be added to the counter, the time that the writing takes is not
+        // lost.
+        // SAFETY: CPUID says whether there is an adjustment; all processors have the other
+        // register. Until now this processor's clock was used only for waiting.
         unsafe {
             if features::has(Features::TSC_ADJUST) {
                 let adjustment = read_msr(msr::TIME_STAMP_ADJUSTMENT);

@@ -291,7 +291,7 @@ impl Action {
             if random.one_in(3) { [Limit::Never; 2] } else { [Limit::any(random), Limit::any(random)] };
         let typed = random.of(&[0, 0, 0, 2, 2, 4, 3, 63]);
         let untyped = random.below(12) as usize;
-        // Few labels: some are answers to what the kernel tells.
+        // The labels are few: some are those of answers to the kernel's messages.
         let label = random.of(&[0, 0, 1, 2, 3, random.next() >> 1]);
         let window =
             random.of(&[Fpage::COMPLETE, Fpage::COMPLETE, Fpage::NIL, Fpage::memory(0x4000_0000, 22)]);

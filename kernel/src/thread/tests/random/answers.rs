@@ -149,7 +149,7 @@ pub(super) fn thread_control(
     };
     let active = present.is_some_and(|thread| thread.active);
     let wrong = match given {
-        // Kept for later.
+        // The location is kept for later.
         Some(_) if !configured => false,
         Some(location) => {
             let used = |other: &super::facts::Thread| other.utcb == location && Some(other.space) == key;
@@ -294,8 +294,8 @@ pub(super) fn space_options(
             expected.wrong_if(!owner.is_nil() && new.is_none(), ErrorCode::InvalidSpace);
             let sigma0 = account.is_some_and(|space| space.memory.is_sigma0());
             expected.wrong_if(sigma0 && !owner.is_nil(), ErrorCode::InvalidSpace);
-            // No space owns itself, directly or not. One that is being destroyed may still be
-            // between.
+            // No space owns itself, directly or not. A space that is being destroyed may still be
+            // in the chain.
             let mut above = if owner.is_nil() { None } else { new };
             while let Some(one) = above {
                 expected.wrong_if(Some(one) == key, ErrorCode::InvalidSpace);
@@ -373,8 +373,7 @@ pub(super) fn map_control(
         let begins = source < control;
         let placed = target.is_multiple_of(size_of::<MapItem>() as u64);
         expected.wrong_if(!number.contains(&control) || !begins || !placed, ErrorCode::InvalidParameter);
-        // Whether the array is there, and that its items have no contents here, the model does not
-        // know.
+        // The model does not know whether the array is there; its items have no contents here.
         expected.possible.push(ErrorCode::InvalidParameter);
         return expected;
     }

@@ -326,7 +326,7 @@ impl Intent {
                 let inside = window.is_some_and(|window| window.contains_region(region));
                 assert!(inside, "{got:?} is outside the window {window:?}");
                 let sent = x2::Fpage::from_raw(self.words[index + 1]).rights();
-                // The processor knows no right without that to read.
+                // Every right that the processor knows includes the right to read.
                 let most = if sent.is_none() { sent } else { sent.or(Rights::READ) };
                 assert!(most.contains(got.rights()), "{got:?} with more rights than were sent");
             }

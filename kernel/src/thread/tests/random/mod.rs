@@ -361,7 +361,7 @@ fn random_system_calls_keep_everything_consistent() {
     let (seeds, steps, every) = chosen(USUAL, 1500);
     let sum = many(seeds.clone(), steps, every);
     std::println!("answers compared, good and errors, by system call: {:?}", sum.compared);
-    // Few seeds need not do everything.
+    // A run with few seeds need not do everything.
     if seeds.start <= USUAL.start && seeds.end >= USUAL.end {
         assert!(sum.nodes > 512, "large pages are split");
         for (call, counts) in sum.compared.into_iter().enumerate() {

@@ -110,7 +110,7 @@ impl Model {
             }
         } else {
             if call == Call::ThreadControl && expected.succeeds() {
-                // All that can fail is over.
+                // All steps that can fail are over.
                 self.take_effect(caller, action, subject);
             }
             self.calls[number as usize] = Some(Unfinished { call, expected, action });

@@ -198,7 +198,7 @@ pub(super) fn other(thread: ThreadRef, action: Action) -> Next {
             interrupt::occurred(line);
             after_interrupt()
         }
-        // No thread waits: nothing to wait for.
+        // No thread waits, so there is nothing to wait for.
         _ => Next::Return,
     }
 }

@@ -78,7 +78,8 @@ impl Executor {
     pub fn step(&mut self) -> bool {
         let Some(number) = self.queue.lock().pop_front() else { return false };
         if let Some(mut task) = self.tasks[number].take() {
-            // Before the poll: a wake-up during it queues the task again.
+            // The flag is cleared before the poll, so that a wake-up during the poll queues the
+            // task again.
             task.waker.queued.store(false, Ordering::Release);
             let waker = Waker::from(task.waker.clone());
             if task.future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {

@@ -157,7 +157,7 @@ fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: F
         }
     }
     match map.vm.machine().pmap_change(pmap, &changes[..count]) {
-        // The page asked for is the first change: it is there.
+        // The page asked for is the first change, and that one has been made.
         Err(full) if full.index == 0 => Err(KernError::ResourceShortage),
         _ => Ok(()),
     }
@@ -531,7 +531,7 @@ impl<M: Machine> VmMap<M> {
             return Ok(object.clone());
         }
         let object = VmObject::anonymous(&self.vm)?;
-        // Aligned in the object as in the address space, so that large pages fit.
+        // The object's pages are aligned as in the address space, so that large pages fit.
         entry.offset = start % (1 << self.vm.large_shift);
         entry.needs_copy = false;
         Ok(entry.object.insert(object).clone())

@@ -54,7 +54,7 @@ impl<M: Machine> VmMap<M> {
 
     #[cold]
     fn take_out(&self, state: &mut MapState<M>, added: Added) {
-        // The entry's size counts no longer.
+        // The size of the cached entry was not counted; removing the entry subtracts it.
         state.size += state.entries.end(added.id) - state.entries.start(added.id);
         self.remove_entry(state, added.id);
     }

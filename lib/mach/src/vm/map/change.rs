@@ -61,7 +61,7 @@ impl<M: Machine> VmMap<M> {
         }
         offset.checked_add(size).ok_or(KernError::InvalidArgument)?;
         if request.object.is_some() {
-            // Before the map is locked, as a copy may be made.
+            // This is done before the map is locked, as a copy may be made.
             let entry = self.new_entry(request, offset)?;
             let state = &mut *self.change().await?;
             return self.map_entry(state, request, size, entry);
@@ -303,7 +303,7 @@ impl<M: Machine> VmMap<M> {
         if entry.wired > 0 {
             self.unwire_pages(entry, size);
         }
-        // Otherwise the pages go with the object, or are seen by others.
+        // Otherwise the pages go with the object, or other maps see them.
         if !entry.shared && !entry.needs_copy && Arc::strong_count(object) > 1 {
             let exclusive = {
                 let state = object.state.lock();

@@ -268,7 +268,8 @@ impl<M: Machine> VmMap<M> {
             translation.hint = None;
             translation.pmap.take()
         };
-        // The whole translation first, in one call; then nothing maps what the entries refer to.
+        // The whole translation is removed first, in one call; then nothing maps what the entries
+        // refer to.
         if let Some(pmap) = pmap {
             self.vm.machine().pmap_destroy(pmap);
         }

@@ -108,7 +108,7 @@ fn a_pager_takes_its_pages_back() {
         object.lock_request(0, SIZE, take(ReturnPages::Dirty, false)).await.unwrap();
         assert_eq!(core::mem::take(&mut *pager.returns.lock().unwrap()), [(1, 2, true), (4, 1, true)]);
         assert_eq!((object.resident_pages(), pager.contents.lock().unwrap()[PAGE_SIZE as usize]), (8, 1));
-        // All of a part, which goes.
+        // The pager asks for all pages of a part, which are removed.
         store(&map, page(2), &[9]).await.unwrap();
         object.lock_request(PAGE_SIZE, 3 * PAGE_SIZE + 1, take(ReturnPages::All, true)).await.unwrap();
         assert_eq!(core::mem::take(&mut *pager.returns.lock().unwrap()), [(1, 3, false)]);
@@ -116,7 +116,7 @@ fn a_pager_takes_its_pages_back() {
         // Changes that the pager has made meanwhile are seen.
         pager.contents.lock().unwrap()[2 * PAGE_SIZE as usize] = 10;
         assert_eq!(load(&map, page(2), 1).await.unwrap(), [10]);
-        // Forgotten without being returned: what was written is lost.
+        // The pages are flushed without being returned: what was written is lost.
         store(&map, page(2), &[11]).await.unwrap();
         object.lock_request(0, SIZE, take(ReturnPages::None, true)).await.unwrap();
         assert_eq!((object.resident_pages(), system.vm().statistics().free), (0, 64));
@@ -187,7 +187,8 @@ fn pages_come_with_a_lock() {
         let private = map.map(&MapRequest::private(object.clone(), 0, SIZE)).await.unwrap();
         store(&map, private + 4 * PAGE_SIZE, &[9]).await.unwrap();
         assert_eq!(pager.unlocks.lock().unwrap().len(), 1);
-        // One whose first store asks twice, for the page and for the right to it.
+        // The first store to this page asks the pager twice: for the page and for the right to
+        // write it.
         store(&map, page(0), &[1]).await.unwrap();
         assert_eq!(pager.unlocks.lock().unwrap()[1..], [(0, Protection::WRITE)]);
     });

@@ -75,8 +75,8 @@ fn maps_lend_pages_as_programs_see_them() {
     system.run(parent.map(&fixed(read_only, 1))).unwrap();
     system.run(store(&parent, BASE, b"old")).unwrap();
     let child = system.run(parent.fork()).unwrap();
-    // The parent's translation is of the page that is shared now; what is lent to be written is its
-    // own, and is what it sees.
+    // The parent's translation leads to the page that is shared now. The page that is lent to be
+    // written is the parent's own, and is what the parent sees.
     assert_eq!(system.run(load(&parent, BASE, 3)).unwrap(), b"old");
     let lent =
         |map: &super::super::VmMap<Simulated>, at, access| map.try_with_frame(at, access, |frame| frame);

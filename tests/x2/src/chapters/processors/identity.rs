@@ -93,7 +93,8 @@ pub(super) fn ids_that_change() {
         }
     });
     let changer = spawn(move || {
-        // Where it was made it would change the id between a message and the look at it.
+        // On the processor where the thread was made this thread would change its id between a
+        // message and the look at it.
         ipc::receive(me).expect("it is where the receiver is");
         let mut id = first;
         for version in 2..2 + CHANGES {

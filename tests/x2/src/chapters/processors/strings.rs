@@ -135,8 +135,8 @@ pub(super) fn string_of_lost_page() {
             core::hint::spin_loop();
             thread::yield_now();
         }
-        // A while that differs from round to round, without a pause: under instruction counting
-        // each would be another's turn.
+        // Waits for a while that differs from round to round, without a pause: under instruction
+        // counting each pause would be another thread's turn.
         (0..round * 37 % 1000).for_each(|step| _ = core::hint::black_box(step));
         space::unmap_one(page.fpage(Rights::ALL));
         // No other space has the page now. A copy that still went on, from the first word to the
