@@ -264,8 +264,8 @@ fn strings() {
     }
 }
 
-/// Round trips to `partner` by the number of words, those beyond the seventh being in the UTCBs;
-/// the cost of an operation, of which there are so many in each.
+/// Measures round trips to `partner` by the number of words; words beyond the seventh are in the
+/// UTCBs. A round trip has `operations` operations, and the result is the cost of one.
 fn bare_series(test: &'static str, partner: ThreadId, operations: u64) {
     series(test, partner, operations, bare_round_trips);
 }

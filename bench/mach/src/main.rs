@@ -283,7 +283,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Fork of a region with so many pages in memory, all mapped and dirty, and the child's end.
+    /// Fork of a region with this number of pages in memory, all mapped and dirty, and the child's
+    /// end.
     async fn fork(&self) -> KernResult {
         for pages in [100, 1000, 10_000] {
             let parent = self.servant().await?;
@@ -302,8 +303,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Faults on resident pages of a map with so many entries, never twice in the same: the average
-    /// of one.
+    /// Faults on resident pages of a map with a number of entries, never twice in the same entry.
+    /// The result is the average of one fault.
     async fn look_up(&self) -> KernResult {
         const FAULTS: u64 = 256;
         for entries in [16, 256, 4096, 65_536] {

@@ -57,7 +57,7 @@ fn delete_spaces(count: u64) {
     (0..count).for_each(|number| delete(id(number)));
 }
 
-/// Makes so many active threads, whose numbers are `distance` apart, in a space of theirs, does
+/// Makes `count` active threads, whose numbers are `distance` apart, in a space of theirs, does
 /// something with the space and the last, and deletes them.
 fn threads_in_one_space(count: u64, distance: u64, then: impl FnOnce(ThreadId, ThreadId)) {
     let space = id(0);

@@ -276,7 +276,7 @@ mod tests {
         // The second node has no memory, or none that the kernel can use.
         let layout = pc(128).take_kernel_memory(None, &nodes).unwrap();
         assert_eq!((layout.nodes, layout.pieces()), (2, &[(range(0x6e0_0000, 0x7e0_0000), 0)][..]));
-        // The memory of the first node is too little for the records of so many frames.
+        // The memory of the first node is too small for the records of all frames.
         let nodes = crate::boot::nodes::tests::halves(2 << 30);
         let layout = pc(3 << 10).take_kernel_memory(Some(16 << 20), &nodes).unwrap();
         assert_eq!(layout.pieces(), [(range(0xbee0_0000, 0xbfe0_0000), 1)]);

@@ -70,7 +70,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Untyped word `index`, counted from 0 (MR1). Panics when the message has not so many.
+    /// Untyped word `index`, counted from 0 (MR1). Panics if the message is shorter.
     pub fn word(&self, index: usize) -> u64 {
         assert!(index < self.tag.untyped(), "the message has no such word");
         utcb::message_register(1 + index)

@@ -160,7 +160,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         Self::new(&self.host, map, Some(self), personality)
     }
 
-    /// A new thread with all registers zero, suspended so many times.
+    /// A new thread with all registers zero, with this suspend count.
     ///
     /// # Errors
     /// `Terminated`. `ResourceShortage`.
@@ -190,7 +190,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         Ok(thread)
     }
 
-    /// A thread has ended that has used so much processor time.
+    /// Adds the processor time of a thread that has ended.
     pub(crate) fn forget_thread(&self, id: u64, time: u64) {
         let mut state = self.state.lock();
         if let Ok(place) = state.threads.binary_search_by_key(&id, |(id, _)| *id) {

@@ -14,7 +14,7 @@ use l4::utcb;
 use l4::x2::message::MESSAGE_REGISTERS;
 use talc::{OomHandler, Span, Talc};
 
-/// Defines the program's global allocator with a heap of so many bytes. An allocation that does not
+/// Defines the program's global allocator with a heap of `SIZE` bytes. An allocation that does not
 /// fit fails, as Rust defines it: an error where the caller asks for one (`try_reserve`), else a
 /// panic.
 ///
@@ -85,7 +85,7 @@ macro_rules! heap {
     };
 }
 
-/// Defines the global allocator of a server that root has started: so many bytes to begin with;
+/// Defines the global allocator of a server that root has started. It has `SIZE` bytes at first;
 /// what does not fit there comes from root, in steps of 2 MiB or more from
 /// [`heap::GROWTH`](crate::heap::GROWTH) on, until the server's quota is used up.
 #[macro_export]

@@ -53,8 +53,8 @@ struct Region {
     start: u64,
     end: u64,
     rights: Rights,
-    /// Content: from this offset of the image, for so many bytes from `content_at` on; the rest is
-    /// zero.
+    /// The content is `length` bytes of the image from `offset` on, put at `content_at`; the rest
+    /// is zero.
     content_at: u64,
     offset: usize,
     size: usize,

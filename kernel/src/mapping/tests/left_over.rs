@@ -8,7 +8,7 @@ const RWX: Rights = Rights::ALL;
 /// How often the page was mapped on.
 const DEPTH: u64 = 1000;
 
-/// Where space `1 + step % 2` has the page after so many steps.
+/// Where space `1 + step % 2` has the page after `step` steps.
 fn place(step: u64) -> (usize, u64) {
     (1 + (step % 2) as usize, step.div_ceil(2) * KIB4)
 }

@@ -19,7 +19,7 @@ use crate::memory::{PAGE_SIZE, VirtAddr};
 use crate::thread::transfer_record::{Place, StringProgress};
 use crate::thread::{IpcKind, ThreadRef, TransferRecord};
 
-/// After so many pieces, of a page at most each, a transfer looks for interrupts.
+/// The number of pieces, of a page at most each, after which a transfer looks for interrupts.
 const PIECES_PER_POLL: u32 = 4;
 /// The first buffer register that can describe a string buffer.
 const FIRST_BUFFER: u8 = 1;

@@ -96,7 +96,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
     /// Bytes that are charged for a thread.
     const BYTES: usize = size_of::<Self>();
 
-    /// A new thread of a task, suspended so many times; [`Task::create_thread_of`] adds it to the
+    /// A new thread of a task, with this suspend count; [`Task::create_thread_of`] adds it to the
     /// task.
     pub(crate) async fn new(
         task: &Arc<Task<M, P>>,

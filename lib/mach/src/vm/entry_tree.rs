@@ -146,7 +146,7 @@ impl<T> EntryTree<T> {
         Self::id(above)
     }
 
-    /// Makes room for `more` nodes, so that so many [`insert`](Self::insert)s cannot fail.
+    /// Makes room for `more` nodes: as many [`insert`](Self::insert)s cannot fail then.
     pub(crate) fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
         let spare = self.nodes.len() - self.count;
         self.nodes.try_reserve(more.saturating_sub(spare)).map_err(|_| OutOfMemory)

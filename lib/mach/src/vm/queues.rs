@@ -50,7 +50,7 @@ const EMPTY: List = List { head: NIL, tail: NIL, count: 0 };
 pub(crate) struct Queues<M: Machine> {
     frames: Vec<FrameRecord<M>>,
     free: Vec<Frame>,
-    /// Free frames that only page-out gets: so many as `free_reserve` says, unless it has some now.
+    /// Free frames that only page-out gets: `free_reserve` of them, less those that it uses now.
     reserve: Vec<Frame>,
     free_reserve: usize,
     active: List,

@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Whether so many pages may not be taken that memory may run out although there is swap space.
+    /// Whether many pages are wired: then memory may run out although there is swap space.
     fn much_is_wired(&self) -> bool {
         let pages = self.tasks.iter().flat_map(|task| task.pages.values());
         pages.filter(|page| page.wired > 0).count() > 4

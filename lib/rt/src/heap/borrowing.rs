@@ -79,7 +79,7 @@ impl Borrowing {
         available.min(self.most.saturating_sub(self.borrowed))
     }
 
-    /// A piece of at least so many bytes, as large as is usual if there is so much.
+    /// Borrows a piece of at least this size in bytes, or of the usual size if the lender has that.
     fn borrow(&self, bytes: usize) -> Option<&'static mut [u8]> {
         let left = self.most.saturating_sub(self.borrowed);
         let sizes = [bytes.max(STEP), bytes].into_iter().filter(|size| *size <= left);

@@ -44,7 +44,7 @@ pub enum Region {
 /// The function that the `index`th `pci` of the configuration names.
 ///
 /// # Errors
-/// `NotFound`: there are not so many, or the machine has no such function.
+/// `NotFound`: the server has no function of that number, or the machine has no such function.
 pub fn function(index: usize) -> Result<Function, Status> {
     let answer = ask(Message::with_words(request::RESOURCE, &[3, index as u64]))?;
     Ok(Function { index: index as u64, place: word_in(answer, 1)?, messages: word_in(answer, 2)? })

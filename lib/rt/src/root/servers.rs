@@ -73,7 +73,7 @@ impl End {
 /// The server that comes at this place in the configuration.
 ///
 /// # Errors
-/// `NotFound`: there are not so many.
+/// `NotFound`: there is no server of that number.
 pub fn describe(index: u64) -> Result<Server, Status> {
     let answer = ask(Message::with_words(request::SERVER, &[index]))?;
     let count = answer.tag.untyped();

@@ -16,7 +16,7 @@ pub(crate) const SKIPPED: u64 = 0x702;
 /// thread. The answer's label is 1 if that worked.
 pub(crate) const START: u64 = 0x703;
 
-/// A test of which nothing is heard for so long has hung.
+/// The time after which a test that reports nothing has hung.
 const SILENCE: Time = Time::period(20_000_000);
 
 enum Outcome {

@@ -61,7 +61,7 @@ pub struct Counters {
 pub struct Failures {
     /// The number of frame allocations that still succeed; the next fails.
     pub allocate_frame: Option<u32>,
-    /// Fail the reservation of server memory after so many more.
+    /// The number of reservations of server memory that still succeed; the next fails.
     pub reserve: Option<u32>,
     /// The number of page entries that still succeed; the next fails.
     pub enter: Option<u32>,
@@ -146,7 +146,7 @@ impl Simulated {
         self.state.lock().reserve_limit = bytes;
     }
 
-    /// Lets the making of a thread take so many microseconds.
+    /// Sets how many microseconds the creation of a thread takes.
     pub fn set_thread_delay(&self, microseconds: u64) {
         self.state.lock().thread_delay = microseconds;
     }

@@ -163,7 +163,7 @@ fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: F
     }
 }
 
-/// The first base page of the large page around one, which has so many.
+/// The first base page of the large page around `page`, which has `pages` base pages.
 fn first_of_large(page: PhysicalPage, pages: u64) -> PhysicalPage {
     match page {
         PhysicalPage::Frame(frame) => PhysicalPage::Frame(Frame(frame.0 & !(pages as u32 - 1))),

@@ -329,7 +329,7 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Reserves memory for `count` more entries, so that so many can be added without failure.
+    /// Reserves memory for `count` more entries: as many can be added then without failure.
     fn reserve_entries(&self, state: &mut MapState<M>, count: usize) -> KernResult {
         // Two more than `count`: cuts of entries may come before these are added.
         state.entries.reserve(count + 2).map_err(|_| KernError::ResourceShortage)?;

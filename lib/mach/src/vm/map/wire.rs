@@ -22,7 +22,7 @@ impl<M: Machine> VmMap<M> {
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
-    /// `ProtectionFailure`: a part allows no access. `ResourceShortage`: so many pages cannot stay
+    /// `ProtectionFailure`: a part allows no access. `ResourceShortage`: the pages cannot all stay
     /// in memory together. What [`fault`](Self::fault) returns. Nothing is wired then.
     pub async fn wire(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
