@@ -132,7 +132,8 @@ pub struct VmMap<M: Machine> {
     id: u64,
     lowest: u64,
     highest: u64,
-    /// Page-out waits for the programs in it: their pages may be made of the reserve.
+    /// Whether faults in this map may take frames of the reserve, because page-out waits for its
+    /// programs.
     privileged: AtomicBool,
     state: Mutex<MapState<M>>,
     translation: SpinLock<Translation<M>>,
