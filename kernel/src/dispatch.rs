@@ -438,18 +438,18 @@ fn attend(thread: ThreadRef) -> Next {
         thread.set_pending(pending::OUT_OF_QUANTUM, false);
         thread.set_pending(pending::STOPPED, true);
         thread.fault[0].set(thread.quantum_over_at.get());
-        return tell_quantum(thread);
+        return send_quantum_message(thread);
     }
     thread.set_pending(pending::PREEMPTED, false);
     thread.fault[0].set(thread.preempted_at.get());
-    tell_preemption(thread)
+    send_preemption_message(thread)
 }
 
-fn tell_quantum(thread: ThreadRef) -> Next {
+fn send_quantum_message(thread: ThreadRef) -> Next {
     ipc::send_notice(thread, IpcKind::Quantum, thread.scheduler.get(), Time::NEVER)
 }
 
-fn tell_preemption(thread: ThreadRef) -> Next {
+fn send_preemption_message(thread: ThreadRef) -> Next {
     match thread.exception_handler() {
         handler if handler.is_nil() => Next::Return,
         handler => ipc::send_notice(thread, IpcKind::Preemption, handler, Time::ZERO),

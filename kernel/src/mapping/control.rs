@@ -89,7 +89,7 @@ fn revocation(item: &MapItem, own: bool) -> Option<Revoke> {
 ///
 /// Errors: no memory.
 #[inline]
-pub fn control_page(
+pub fn try_control_page(
     owner: SpaceMemory,
     space: SpaceMemory,
     item: &MapItem,

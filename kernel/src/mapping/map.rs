@@ -486,7 +486,7 @@ impl Transfer {
 /// page to an empty place. Returns whether it is done. In any other case, also if there is no
 /// memory for it, nothing is changed. The caller holds [`super::lock()`].
 #[inline(always)]
-pub fn map_page(from: SpaceMemory, to: SpaceMemory, item: MapItem) -> bool {
+pub fn try_map_page(from: SpaceMemory, to: SpaceMemory, item: MapItem) -> bool {
     const SMALL: u32 = page_bits(1);
     if item.grant || item.fpage.size_field() != SMALL || from == to || to.is_sigma0() {
         return false;

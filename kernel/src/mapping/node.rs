@@ -569,7 +569,7 @@ impl NodeId {
         }
     }
 
-    /// What [`tell_parent`](Self::tell_parent) and [`unlink`](Self::unlink) do, for an ordinary
+    /// What [`notify_parent`](Self::notify_parent) and [`unlink`](Self::unlink) do, for an ordinary
     /// small page's node, whose block begins at `address` and whose status is `status`. Returns the
     /// parent.
     #[inline(always)]
@@ -633,7 +633,7 @@ impl NodeId {
 
     /// Adds the node's status to what the parent knows.
     #[inline]
-    pub(super) fn tell_parent(self) {
+    pub(super) fn notify_parent(self) {
         let node = self.node();
         let news = self.status().up();
         if news.0 == 0 {

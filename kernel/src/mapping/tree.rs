@@ -242,7 +242,7 @@ pub(super) fn free(node: NodeId) {
         if node.level() > 1 {
             node.collect_parts(0, ENTRIES - 1, Rights::NONE);
         }
-        node.tell_parent();
+        node.notify_parent();
         node.unlink();
     }
     node.free();

@@ -312,7 +312,7 @@ impl Walk {
             self.done = true;
             return;
         }
-        node.tell_parent();
+        node.notify_parent();
         self.leave_to_next(node);
         if tree::is_void(node) {
             tree::free(node);

@@ -19,7 +19,7 @@ use self::preemption::Verdict;
 use self::ready_queue::{ReadyQueue, Ring};
 use self::timeouts::{Microseconds, NEVER, Timeouts};
 use crate::arch;
-use crate::thread::{PriorityCell, ThreadRef};
+use crate::thread::{PriorityCell, Tcb, ThreadRef};
 
 /// What shall run when a handler is done. The value is the whole of the decision: nothing was
 /// switched yet.
@@ -285,7 +285,7 @@ impl Scheduler {
     }
 
     /// The rest of `thread`'s timeslice in microseconds; `NEVER` = infinite.
-    pub fn timeslice_left(&self, thread: ThreadRef) -> Microseconds {
+    pub fn timeslice_left(&self, thread: &Tcb) -> Microseconds {
         match self.slice_owner.get() {
             Some(owner) if eq(owner, thread) && self.slice_end.get() != NEVER => {
                 self.slice_end.get().saturating_sub(arch::clock())

@@ -170,14 +170,14 @@ impl Space {
         if !self.has_used_ports.get() || self.entry_root.get() & NO_ENTRY == 0 {
             let _control = CONTROL.lock();
             self.has_used_ports.set(true);
-            self.tell_entry_code();
+            self.update_entry_words();
         }
     }
 
     /// Tells the fast path in assembly how it may leave and enter the space, and to which handlers
     /// threads report. A restriction is the owner; or the space itself where the fast path may not
     /// leave or enter without a check.
-    pub(super) fn tell_entry_code(&'static self) {
+    pub(super) fn update_entry_words(&'static self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner() {
             Owner::Gone => (Some(self), NO_ENTRY),
@@ -258,7 +258,7 @@ impl Space {
                 ownership.owner.set(None);
             }
         }
-        self.tell_entry_code();
+        self.update_entry_words();
     }
 
     /// Sets how many bytes of kernel memory the space, which is no initial server's, may use, taken

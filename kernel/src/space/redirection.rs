@@ -60,7 +60,7 @@ impl Space {
     /// ([`crate::thread::ipc::redirector_changes`]).
     pub fn set_redirector(&'static self, redirector: Option<ThreadId>) -> bool {
         let changed = self.redirection.0.set(redirector.map_or(NONE, ThreadId::raw));
-        self.tell_entry_code();
+        self.update_entry_words();
         changed
     }
 

@@ -314,7 +314,7 @@ const MAP_FAILED: u64 = 2;
 /// Called by `short_calls.S`: a MapControl with one item, of which only registers that a function
 /// may change are saved.
 #[unsafe(no_mangle)]
-extern "C" fn map_page(
+extern "C" fn short_map_control(
     current: &'static Tcb,
     target: u64,
     control: u64,
@@ -322,7 +322,7 @@ extern "C" fn map_page(
     space: u64,
 ) -> MapResults {
     let item = MapItem { target, control: control & !ONE_MAP_ITEM, source, answer: 0 };
-    match syscall::map_page(current, ThreadId::from_raw(space), &item) {
+    match syscall::try_map_control(current, ThreadId::from_raw(space), &item) {
         Some(Ok(answer)) => MapResults { done: MAP_DONE, answer },
         Some(Err(error)) => {
             syscall::set_error(current, error);
@@ -349,14 +349,14 @@ extern "C" fn create_thread(
 ) -> u32 {
     let [id, pager, scheduler, specifier] = [id, pager, scheduler, specifier].map(ThreadId::from_raw);
     let new = syscall::NewThread { id, pager, scheduler, specifier, location };
-    answer(current, syscall::create_thread(current, &new))
+    answer(current, syscall::try_create_thread(current, &new))
 }
 
 /// ThreadControl without a space, which deletes the thread. It returns what [`create_thread`]
 /// returns.
 #[unsafe(no_mangle)]
 extern "C" fn delete_thread(id: u64, current: &'static Tcb) -> u32 {
-    answer(current, syscall::delete_thread(current, ThreadId::from_raw(id)))
+    answer(current, syscall::try_delete_thread(current, ThreadId::from_raw(id)))
 }
 
 #[inline(always)]
@@ -371,31 +371,31 @@ fn answer(current: &'static Tcb, result: Option<Result<(), ErrorCode>>) -> u32 {
     }
 }
 
-/// The result of [`unmap_page`] and [`flush_page`] when they have done nothing. It is no fpage, as
+/// The result of [`short_unmap`] and [`short_flush`] when they have done nothing. It is no fpage, as
 /// its size is none.
 const NOT_UNMAPPED: u64 = u64::MAX;
 
 /// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may
 /// change are saved. Returns what becomes of the fpage, or [`NOT_UNMAPPED`]: nothing was done.
 #[unsafe(no_mangle)]
-extern "C" fn unmap_page(current: &'static Tcb, fpage: u64) -> u64 {
-    syscall::unmap_page(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
+extern "C" fn short_unmap(current: &'static Tcb, fpage: u64) -> u64 {
+    syscall::try_unmap(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
-/// Like [`unmap_page`], with flush. It is a function of its own, as the registers do not suffice
+/// Like [`short_unmap`], with flush. It is a function of its own, as the registers do not suffice
 /// for both in one; nor do they for both a page that goes and one that can still be read.
 #[unsafe(no_mangle)]
-extern "C" fn flush_page(current: &'static Tcb, fpage: u64) -> u64 {
+extern "C" fn short_flush(current: &'static Tcb, fpage: u64) -> u64 {
     let fpage = Fpage::from_raw(fpage);
     if !fpage.rights().contains(Rights::READ) {
-        return reduce_page(current, fpage);
+        return short_reduce(current, fpage);
     }
-    syscall::unmap_page(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
+    syscall::try_unmap(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
 #[inline(never)]
-extern "C" fn reduce_page(current: &'static Tcb, fpage: Fpage) -> u64 {
-    syscall::unmap_page(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
+extern "C" fn short_reduce(current: &'static Tcb, fpage: Fpage) -> u64 {
+    syscall::try_unmap(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
 const PAGE_FAULT: u64 = 14;

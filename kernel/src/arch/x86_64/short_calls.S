@@ -188,7 +188,7 @@ fast_map:
     mov     r8, rdi
     mov     rdi, rsp
     mov     rsp, gs:[{stack_top}]
-    call    map_page
+    call    short_map_control
     mov     rsp, gs:[{current}]
     test    eax, eax
     jz      2f
@@ -220,7 +220,7 @@ fast_unmap:
     mov     rsp, gs:[{stack_top}]
     test    edx, {flush}
     jnz     3f
-    call    unmap_page
+    call    short_unmap
 4:  mov     rsp, gs:[{current}]
     mov     r9, rax
     inc     rax
@@ -236,5 +236,5 @@ fast_unmap:
     mov     rsp, gs:[{scratch}]
     swapgs
     sysretq
-3:  call    flush_page
+3:  call    short_flush
     jmp     4b

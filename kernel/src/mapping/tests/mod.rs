@@ -66,7 +66,7 @@ impl World {
 
     fn map_page(&self, from: usize, to: usize, item: MapItem) -> bool {
         let _alone = lock();
-        map_page(self.spaces[from], self.spaces[to], item)
+        try_map_page(self.spaces[from], self.spaces[to], item)
     }
 
     /// Maps 2^`bits` bytes from `source` to `target`.
@@ -88,7 +88,7 @@ impl World {
 
     fn unmap_page(&self, space: usize, fpage: Fpage, flush: bool) -> Option<Rights> {
         let _alone = lock();
-        unmap_page(self.spaces[space], fpage, flush)
+        try_unmap_page(self.spaces[space], fpage, flush)
     }
 
     fn unmap_in_general(&self, space: usize, fpage: Fpage, flush: bool) -> Rights {

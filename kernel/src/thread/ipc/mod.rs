@@ -32,7 +32,7 @@ mod transfer;
 mod transfer_fault;
 mod travel;
 
-use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, utcb};
+use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, utcb};
 
 pub use self::cancel::{
     cancel_receive, cancel_send, expire, leave_all, partner_disappears, redirector_changes,
@@ -53,13 +53,14 @@ pub use self::transfer_fault::raise as raise_transfer_fault;
 use self::travel::send_elsewhere;
 pub use self::travel::{check_partner, follow_receiver, take_originator_along, wait_away};
 use super::table::threads;
-use super::{Continuation, IpcKind, Offer, ThreadRef, flag, location, mark};
+use super::{Continuation, IpcKind, Offer, Tcb, ThreadRef, flag, location, mark};
 use crate::arch;
 use crate::interrupt;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::sync::SEVERAL;
+use crate::syscall::arguments;
 use crate::trace::{self, Event};
 
 /// Why a send or receive phase failed.
@@ -90,12 +91,11 @@ impl Failure {
 
 /// The Ipc and Lipc system calls of the current thread (ABI 5), where no fast path does them.
 pub fn system_call(current: ThreadRef) -> Next {
-    let registers = &current.registers;
-    let to = ThreadId::from_raw(registers.rsi.get());
-    let timeouts = Timeouts::from_raw(registers.r8.get());
-    trace::event(Event::IpcCall, to.raw(), registers.rdx.get());
+    let arguments = arguments::Ipc::of(current);
+    let (to, from, timeouts) = (arguments.to(), arguments.from(), arguments.timeouts());
+    trace::event(Event::IpcCall, to.raw(), from.raw());
     current.take_flag(flag::SAW_ORIGINATOR | flag::SAW_ITS_HOME);
-    current.receive_from.set(ThreadId::from_raw(registers.rdx.get()));
+    current.receive_from.set(from);
     current.receive_timeout.set(timeouts.receive().raw());
     if timeouts.receive().is_point() {
         // A point is resolved once, at entry (X.2 rule 1.11).
@@ -179,7 +179,7 @@ pub fn resume_ipc(current: ThreadRef) -> Next {
 }
 
 /// The thread's part in a transfer while it tells its pager of a page missing there.
-pub fn transfer_continuation(thread: ThreadRef) -> Option<Continuation> {
+pub fn transfer_continuation(thread: &Tcb) -> Option<Continuation> {
     transfer_fault::outer(thread).map(|outer| outer.continuation)
 }
 

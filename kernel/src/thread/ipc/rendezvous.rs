@@ -8,7 +8,7 @@ use crate::interrupt::{self, Interrupt};
 use crate::space::Space;
 use crate::sync::delay::{self, Point};
 use crate::thread::table::{self, threads};
-use crate::thread::{Found, IpcKind, ThreadRef, flag};
+use crate::thread::{Found, IpcKind, Tcb, ThreadRef, flag};
 
 /// What an id names, as destination of a send or source of a receive.
 pub(super) enum Partner {
@@ -19,7 +19,7 @@ pub(super) enum Partner {
 }
 
 /// The thread that `id`, global or local to `thread`'s space, names for `thread`.
-pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<Found> {
+pub fn resolve_thread(thread: &Tcb, id: ThreadId) -> Option<Found> {
     if id.is_global() {
         threads().find(id)
     } else if id.is_local() {
@@ -115,8 +115,8 @@ fn deflected(sender: ThreadRef, partner: &Partner) -> Option<Option<Found>> {
 }
 
 /// Whether `thread` may send to, or notify, `partner`, and no redirector stands between them.
-pub fn reaches_directly(thread: ThreadRef, partner: ThreadRef) -> bool {
-    let partner = Found::new(partner);
+pub fn reaches_directly(thread: ThreadRef, partner: impl Into<Found>) -> bool {
+    let partner = partner.into();
     deflected(thread, &Partner::Thread(partner)).is_none() && reaches(thread, partner)
 }
 

@@ -175,10 +175,10 @@ impl World {
         let [id, pager, scheduler, specifier] = [Register::Rdi, Register::Rsi, Register::Rdx, Register::R8]
             .map(|register| ThreadId::from_raw(of(register)));
         let result = if specifier.is_nil() {
-            syscall::delete_thread(thread, id)
+            syscall::try_delete_thread(thread, id)
         } else {
             let new = NewThread { id, pager, scheduler, specifier, location: of(Register::R9) };
-            syscall::create_thread(thread, &new)
+            syscall::try_create_thread(thread, &new)
         };
         let Some(result) = result else { return false };
         thread.registers.rax().set(u64::from(result.is_ok()));

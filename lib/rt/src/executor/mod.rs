@@ -28,10 +28,8 @@
 //!
 //! **Memory.** A spawned task is three allocations (task, future, result); a wake-up, a poll and a
 //! timer are none (room is reserved when a task is spawned; a timer that finds no memory polls
-//! instead of sleeping). [`RequestPool`] reuses the room of finished requests, so that a server
-//! that answers without blocking does not allocate at all.
+//! instead of sleeping).
 
-mod pool;
 mod queue;
 mod sleep;
 mod task;
@@ -45,7 +43,6 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::future::Future;
 
-pub use pool::{RequestPool, RequestSlot};
 pub use sleep::{Elapsed, SleepUntil, Timeout, YieldNow};
 pub use task::{JoinHandle, TaskHome};
 
@@ -89,7 +86,7 @@ trait Wakeups: Send + Sync {
     fn enqueue(&self, worker: usize, task: Arc<Task>);
 
     /// A task has ended and needs no room in the queues any more.
-    fn leave(&self);
+    fn release_room(&self);
 }
 
 impl<P: Platform> Wakeups for Group<P> {
@@ -99,8 +96,8 @@ impl<P: Platform> Wakeups for Group<P> {
         }
     }
 
-    fn leave(&self) {
-        self.workers.iter().for_each(|shared| shared.queue.dismiss());
+    fn release_room(&self) {
+        self.workers.iter().for_each(|shared| shared.queue.release());
     }
 }
 
@@ -155,8 +152,8 @@ impl<P: Platform> Executor<P> {
         // Every queue has room for every task of the server: a task may move, and a wake-up must
         // not allocate.
         for (admitted, shared) in self.0.workers.iter().enumerate() {
-            if let Err(error) = shared.queue.admit() {
-                self.0.workers[..admitted].iter().for_each(|shared| shared.queue.dismiss());
+            if let Err(error) = shared.queue.reserve() {
+                self.0.workers[..admitted].iter().for_each(|shared| shared.queue.release());
                 return Err(error);
             }
         }

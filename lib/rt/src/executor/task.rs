@@ -49,7 +49,7 @@ impl Task {
             drop(slot);
             self.state.finish();
             drop(future);
-            self.wakeups.leave();
+            self.wakeups.release_room();
             return false;
         }
         drop(slot);
