@@ -35,7 +35,8 @@ use super::page_index::{Slot, SlotFlags};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
-/// A boxed future: a page-in costs so much that one allocation does not matter, and pagers are of many types.
+/// A boxed future. A page-in costs so much that one allocation does not matter, and pagers are of
+/// many types.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A run of pages that a pager is to fill.
