@@ -1,10 +1,12 @@
 //! From a command line to files.
 
+use crate::c::{self, CStyle};
 use crate::diagnostic::Severity;
 use crate::interface::Interface;
 use crate::options::{Options, Output};
 use crate::output::Files;
 use crate::preprocess::{self, Preprocessed};
+use crate::target::Dialect;
 use crate::{Compiled, compile, list};
 use anyhow::{Context, Result, bail};
 use std::io::Read;
@@ -73,11 +75,57 @@ fn checked<'a>(options: &Options, file: &Path, compiled: &'a Compiled) -> Result
 }
 
 fn write(options: &Options, interface: &Interface, files: &mut Files) -> Result<()> {
+    messages(options, interface, files)?;
     if let Some(path) = options.path(Output::List, None) {
         files.add(path, list::names(interface));
     }
     if let Some(path) = options.path(Output::Layout, None) {
         files.add(path, list::layouts(interface));
+    }
+    Ok(())
+}
+
+/// The C files over messages.
+fn messages(options: &Options, interface: &Interface, files: &mut Files) -> Result<()> {
+    let named = |suffix: &str| Some(format!("{}{suffix}", interface.name));
+    let header = options.path(Output::Header, named(".h"));
+    let server_header = options.path(Output::ServerHeader, None);
+    let user = options.path(Output::User, named("User.c"));
+    let server = options.path(Output::Server, named("Server.c"));
+    let outputs = [&header, &server_header, &user, &server];
+    if interface.target.dialect == Dialect::Untyped {
+        if outputs.iter().any(|path| path.is_some()) {
+            bail!(
+                "there are no stubs of the untyped dialect yet: -n with -list, -layout, -page, -l4-rust or -l4-c"
+            );
+        }
+        return Ok(());
+    }
+    let style = CStyle {
+        prefix: options.prefix.clone(),
+        symbols: options.symbols,
+        header: header.as_ref().map_or_else(String::new, |path| path.display().to_string()),
+    };
+    if let Some(path) = header {
+        files.add(path, c::header(interface, &style));
+    }
+    if let Some(path) = server_header {
+        files.add(path, c::server_header(interface));
+    }
+    match &options.separate {
+        Some(prefix) => {
+            for (name, text) in c::separate_users(interface, &style) {
+                files.add(PathBuf::from(format!("{prefix}{name}.c")), text);
+            }
+        }
+        None => {
+            if let Some(path) = user {
+                files.add(path, c::user(interface, &style));
+            }
+        }
+    }
+    if let Some(path) = server {
+        files.add(path, c::server(interface, &style));
     }
     Ok(())
 }

@@ -14,12 +14,15 @@
 //! | [`lexer`], [`parser`], [`ast`] | the language |
 //! | [`types`], [`interface`], [`analysis`] | what a definition means |
 //! | [`layout`] | messages as data |
+//! | [`list`], [`c`] | what is written |
+//! | [`options`], [`preprocess`], [`output`], [`driver`] | the program |
 //!
 //! Nothing here panics, whatever the text: it comes from outside.
 #![forbid(unsafe_code)]
 
 pub mod analysis;
 pub mod ast;
+pub mod c;
 pub mod diagnostic;
 pub mod driver;
 pub mod interface;

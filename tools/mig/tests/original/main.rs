@@ -1,6 +1,8 @@
 //! This compiler against GNU's, on every interface file of GNU Mach: `tests/original.sh` fetches
 //! both and runs this.
 
+#[path = "../programs/mod.rs"]
+mod programs;
 mod stubs;
 
 use mig::interface::{Interface, Routine};
@@ -147,4 +149,28 @@ fn every_construct_of_the_typed_dialect_has_the_sizes_and_order_of_the_original(
         }
     }
     assert!(routines >= 19, "{routines} routines");
+}
+
+/// The original's stubs of a definition of `good/typed`.
+fn originals(subject: &str) -> programs::Stubs {
+    let directory = root().join("programs").join(subject);
+    std::fs::create_dir_all(&directory).unwrap();
+    let text = preprocessed(&programs::tests().join(format!("good/typed/{subject}.defs")), &[]);
+    let input = directory.join("in.defs");
+    std::fs::write(&input, text).unwrap();
+    let mut command = Command::new(root().join("usr/lib/mig/x86_64-gnu-migcom"));
+    command.current_dir(&directory).args(programs::files(subject));
+    command.stdin(std::fs::File::open(input).unwrap());
+    programs::success(command.output().unwrap(), subject);
+    programs::Stubs { directory, ours: false }
+}
+
+#[test]
+#[ignore = "needs GNU's compiler: tests/original.sh"]
+fn clients_and_servers_talk_to_those_of_the_original() {
+    for subject in programs::SUBJECTS {
+        let (ours, theirs) = (programs::Stubs::ours(subject, "mach64-2022"), originals(subject));
+        programs::build_and_run(subject, "mach64-2022", &ours, &theirs);
+        programs::build_and_run(subject, "mach64-2022", &theirs, &ours);
+    }
 }
