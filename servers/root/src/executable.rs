@@ -103,12 +103,12 @@ fn word(file: &[u8], at: u64, size: usize) -> Option<u64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
     /// A file with one segment of two pages at 16 MiB, eight bytes of it content.
-    fn file() -> Vec<u8> {
+    pub(crate) fn program() -> Vec<u8> {
         let mut file = vec![0; 64 + 56 + 8];
         let mut put = |at: usize, size: usize, value: u64| {
             file[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn a_program_is_read() {
-        let file = file();
+        let file = program();
         let program = Executable::parse(&file).unwrap();
         let segment =
             Segment { address: 0x100_0000, pages: 2, content: b"contents", execute: true, write: false };
@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn what_cannot_be_loaded_is_refused_with_the_reason() {
         let with = |at: usize, value: u64| {
-            let mut file = file();
+            let mut file = program();
             file[at..at + 8].copy_from_slice(&value.to_le_bytes());
             Executable::parse(&file).unwrap_err()
         };
@@ -158,7 +158,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_file_stops_root(changes in proptest::collection::vec((0usize..128, any::<u8>()), 0..20)) {
-            let mut file = file();
+            let mut file = program();
             for (at, byte) in changes {
                 file[at] = byte;
             }
