@@ -34,7 +34,7 @@
 //! # What holds
 //!
 //! - **A thread belongs to the worker of the processor that it lives on**: its messages go there.
-//!   Home and worker change together, when the worker that has the thread's message answers it. So
+//!   Processor and worker change together, when the worker that has the thread's message answers it. So
 //!   a thread gets its answer from the worker that it asked.
 //! - **No program can block or stop the server.** Answers have a zero send timeout. Messages of
 //!   programs are words only, and count only if the thread was running at user level as far as the
@@ -55,11 +55,11 @@ mod changes;
 mod devices;
 mod event;
 mod frames;
-mod homes;
 mod kernel;
 mod lent;
 mod machine;
 mod meter;
+mod placement;
 mod platform;
 mod registers;
 mod space;

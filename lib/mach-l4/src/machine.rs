@@ -25,9 +25,9 @@ use rt::root::space as root;
 use crate::changes;
 use crate::devices::Devices;
 use crate::frames::FramePool;
-use crate::homes::{Homes, Moment, Stay};
 use crate::kernel;
 use crate::lent::Lent;
+use crate::placement::{Assignment, Moment, Placement};
 use crate::platform::L4Platform;
 use crate::space::{Found, Pmap, Space, SpaceRecord};
 use crate::start::SpaceLayout;
@@ -75,7 +75,7 @@ pub(crate) struct Shared {
     /// Threads that are with their programs: they run, or will.
     pub(crate) running: AtomicUsize,
     /// Where threads live; `None`: there is one processor only.
-    pub(crate) homes: Option<SpinLock<Homes>>,
+    pub(crate) placement: Option<SpinLock<Placement>>,
     /// Whether there are processors without a worker.
     pub(crate) has_distant: bool,
     /// For how long each worker's processor was there for programs; counted with several processors
@@ -251,13 +251,13 @@ impl L4Machine {
     /// are known.
     pub fn processor_times(&self, processor: usize) -> Option<Times> {
         let shared = &self.0;
-        let mut homes = shared.homes.as_ref()?.lock();
-        if processor >= homes.processors() {
+        let mut placement = shared.placement.as_ref()?.lock();
+        if processor >= placement.processors() {
             return None;
         }
         let now = shared.moment();
-        let program = homes.used_by_programs(processor, now);
-        drop(homes);
+        let program = placement.used_by_programs(processor, now);
+        drop(placement);
         let server = shared
             .lent
             .get(processor)
@@ -283,13 +283,13 @@ impl L4Machine {
         shared.admit()?;
         let Taken { thread: id, place, used } =
             self.find_or_make(space, worker).inspect_err(|_| shared.dismiss())?;
-        let stay = match &shared.homes {
-            None => Ok(Stay::default()),
-            Some(homes) => homes.lock().enter(id, used, worker),
+        let assignment = match &shared.placement {
+            None => Ok(Assignment::default()),
+            Some(placement) => placement.lock().enter(id, used, worker),
         };
         // From here on, dropping the thread value undoes everything.
-        let thread = UserThread::new(shared, space, (id, place), worker, stay.unwrap_or_default());
-        stay.map_err(|_| KernError::ResourceShortage)?;
+        let thread = UserThread::new(shared, space, (id, place), worker, assignment.unwrap_or_default());
+        assignment.map_err(|_| KernError::ResourceShortage)?;
         let entered = shared.threads.lock().insert(id, Arc::downgrade(&thread.0));
         entered.map_err(|_| KernError::ResourceShortage)?;
         Ok(thread)
@@ -598,7 +598,7 @@ impl Machine for L4Machine {
     }
 
     fn processors(&self) -> usize {
-        self.0.homes.as_ref().map_or(1, |homes| homes.lock().processors())
+        self.0.placement.as_ref().map_or(1, |placement| placement.lock().processors())
     }
 
     fn current_processor(&self) -> usize {

@@ -5,8 +5,8 @@
 //! behalf of the sender of the message. Usually the sender has run just before; where a long time
 //! has passed without messages, the kernel has let all threads that run have their timeslices in
 //! turn, and they share it. With several processors messages do not say which threads have run
-//! here, and others ask while the worker waits: then [`homes`](crate::homes) keeps the accounts of
-//! programs, from what workers say of their waits.
+//! here, and others ask while the worker waits: then [`placement`](crate::placement) keeps the
+//! accounts of programs, from what workers say of their waits.
 //!
 //! A request that keeps the worker busy (a long transfer) would keep all programs from running, as
 //! the worker sleeps only when there is nothing to do. It therefore owes them a part of the time
@@ -80,7 +80,7 @@ impl Meter {
     #[inline]
     pub(crate) fn received(&mut self, shared: &Shared, from: ThreadId) -> Option<Arc<Record>> {
         let passed = self.passed();
-        let several = self.tell_homes(shared);
+        let several = self.report_to_placement(shared);
         let share = passed > LONG && !several;
         let record = {
             let mut threads = shared.threads.lock();
@@ -126,7 +126,7 @@ impl Meter {
     /// The wait has ended without a message of a program's.
     pub(crate) fn interrupted(&mut self, shared: &Shared) {
         let passed = self.passed();
-        if !self.tell_homes(shared) && passed > LONG {
+        if !self.report_to_placement(shared) && passed > LONG {
             self.share(shared, passed, None);
         }
         self.charge(shared);
@@ -138,7 +138,7 @@ impl Meter {
     #[inline]
     pub(crate) fn lends(&mut self, shared: &Shared) {
         self.waits();
-        if shared.homes.is_some() {
+        if shared.placement.is_some() {
             shared.lent[self.worker].begin(self.since);
         }
     }
@@ -146,11 +146,11 @@ impl Meter {
     /// With several processors: says that the worker's wait has ended, and for how long it has
     /// worked before.
     #[inline]
-    fn tell_homes(&self, shared: &Shared) -> bool {
-        let Some(homes) = &shared.homes else { return false };
+    fn report_to_placement(&self, shared: &Shared) -> bool {
+        let Some(placement) = &shared.placement else { return false };
         shared.lent[self.worker].end(self.since);
         if shared.has_distant {
-            homes.lock().work(self.worker, self.served, self.in_server, self.since);
+            placement.lock().work(self.worker, self.served, self.in_server, self.since);
         }
         true
     }
@@ -190,9 +190,9 @@ impl Meter {
     /// The worker has more to do: how many microseconds it lets programs run first.
     /// None if no program could use them.
     pub(crate) fn is_busy(&mut self, shared: &Shared) -> u64 {
-        let programs = match &shared.homes {
+        let programs = match &shared.placement {
             None => shared.running.load(Ordering::Relaxed),
-            Some(homes) => homes.lock().threads_on(self.worker),
+            Some(placement) => placement.lock().threads_on(self.worker),
         };
         if programs == 0 {
             self.sleeps();

@@ -11,10 +11,10 @@ use rt::executor::{Platform, Sleep, Worker};
 
 use crate::alarm::{self, Alarm};
 use crate::event::Words;
-use crate::homes::Look;
 use crate::kernel;
 use crate::machine::L4Machine;
 use crate::meter::Meter;
+use crate::placement::Look;
 use crate::platform::{L4Platform, WAKE};
 use crate::user_thread::{Delivered, Record};
 
@@ -130,7 +130,7 @@ impl L4Machine {
             let timeouts = Timeouts::new(Time::ZERO, receive);
             let next = match served.take() {
                 // With several processors, each message is also counted for the balance of threads.
-                Some(record) if sleep == Sleep::Until(None) && shared.homes.is_none() => {
+                Some(record) if sleep == Sleep::Until(None) && shared.placement.is_none() => {
                     serve_again(&record, reply, meter, tasks, timeouts)
                 }
                 _ => {
@@ -204,9 +204,9 @@ impl L4Machine {
     /// to look again.
     fn balance(&self) -> Option<u64> {
         let shared = self.shared();
-        let homes = shared.homes.as_ref()?;
+        let placement = shared.placement.as_ref()?;
         let now = shared.executor.platform().now();
-        let look = homes.lock().look(shared.moment(), now);
+        let look = placement.lock().look(shared.moment(), now);
         match look {
             Look::Balanced => None,
             Look::Later(time) => Some(now + time),
