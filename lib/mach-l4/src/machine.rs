@@ -25,8 +25,8 @@ use rt::root::space as root;
 use crate::changes;
 use crate::devices::Devices;
 use crate::frames::FramePool;
+use crate::idle_time::IdleTime;
 use crate::kernel;
-use crate::lent::Lent;
 use crate::placement::{Assignment, Moment, Placement};
 use crate::platform::L4Platform;
 use crate::space::{Found, Pmap, Space, SpaceRecord};
@@ -80,7 +80,7 @@ pub(crate) struct Shared {
     pub(crate) has_distant: bool,
     /// For how long each worker's processor was there for programs; counted with several processors
     /// only.
-    pub(crate) lent: Box<[Lent]>,
+    pub(crate) idle: Box<[IdleTime]>,
     /// Bytes of a thread's extended state, at most.
     pub(crate) extended_size: usize,
     /// Bytes of heap that may be reserved, and bytes that are reserved.
@@ -160,7 +160,7 @@ impl Shared {
 
     /// Now.
     pub(crate) fn moment(&self) -> Moment<'_> {
-        Moment { stamp: kernel::time_stamp(), lent: &self.lent }
+        Moment { stamp: kernel::time_stamp(), idle: &self.idle }
     }
 
     /// Gives a thread's answer to its worker.
@@ -259,9 +259,9 @@ impl L4Machine {
         let program = placement.used_by_programs(processor, now);
         drop(placement);
         let server = shared
-            .lent
+            .idle
             .get(processor)
-            .map_or(0, |lent| now.stamp.wrapping_sub(shared.epoch.0).saturating_sub(lent.until(now.stamp)));
+            .map_or(0, |idle| now.stamp.wrapping_sub(shared.epoch.0).saturating_sub(idle.until(now.stamp)));
         Some(Times { program: shared.microseconds(program), server: shared.microseconds(server) })
     }
 

@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 use l4::x2::ThreadId;
 use rt::executor::OutOfMemory;
 
-use crate::lent::Lent;
+use crate::idle_time::IdleTime;
 
 /// Processors at most: the bits of a mask.
 pub(crate) const MOST: usize = 64;
@@ -65,18 +65,18 @@ pub(crate) struct Moment<'a> {
     /// The time-stamp counter.
     pub(crate) stamp: u64,
     /// For each worker, for how long its processor was free for programs.
-    pub(crate) lent: &'a [Lent],
+    pub(crate) idle: &'a [IdleTime],
 }
 
 impl Moment<'_> {
     /// Ticks for which a processor was free for programs.
     fn programs(&self, processor: usize) -> u64 {
-        self.lent.get(processor).map_or(self.stamp, |lent| lent.until(self.stamp))
+        self.idle.get(processor).map_or(self.stamp, |idle| idle.until(self.stamp))
     }
 
     /// Whether a processor's worker works.
     fn has_work(&self, processor: usize) -> bool {
-        self.lent.get(processor).is_some_and(|lent| !lent.waits())
+        self.idle.get(processor).is_some_and(|idle| !idle.waits())
     }
 }
 
@@ -419,7 +419,7 @@ mod tests {
 
     /// A moment of a machine whose workers have never worked.
     fn at(stamp: u64) -> Moment<'static> {
-        Moment { stamp, lent: &[] }
+        Moment { stamp, idle: &[] }
     }
 
     /// Threads that were just entered.
@@ -502,17 +502,17 @@ mod tests {
     #[test]
     fn a_processor_whose_worker_is_at_work_is_not_idle() {
         let mut placement = Placement::new(2, 2, 100);
-        let lent = [Lent::default(), Lent::default()];
-        let now = |stamp| Moment { stamp, lent: &lent };
+        let idle = [IdleTime::default(), IdleTime::default()];
+        let now = |stamp| Moment { stamp, idle: &idle };
         let [mut first, mut second] = threads::<2>(&mut placement);
         assert_eq!(go(&mut first, &mut placement, now(REST)), 0);
         // The other worker serves a thread, which will go on there.
         assert_eq!(go(&mut second, &mut placement, now(REST)), 0);
         second.end(&mut placement, now(REST));
-        lent[1].begin(REST);
+        idle[1].begin(REST);
         assert_eq!(go(&mut second, &mut placement, now(REST)), 1);
         // Where a program runs and the worker is at work is more to do than where two programs run.
-        lent[1].end(REST);
+        idle[1].end(REST);
         first.end(&mut placement, now(3 * REST));
         let [mut third] = threads::<1>(&mut placement);
         assert_eq!(go(&mut third, &mut placement, now(3 * REST)), 0);
@@ -578,17 +578,17 @@ mod tests {
         assert_eq!(a.used(&mut placement, at(3000)), 2000);
         b.end(&mut placement, at(3000));
         // The worker's own time counts for no program.
-        let lent = Lent::default();
-        lent.begin(0);
-        lent.end(4000);
-        let lent = [lent];
-        let late = Moment { stamp: 9000, lent: &lent };
+        let idle = IdleTime::default();
+        idle.begin(0);
+        idle.end(4000);
+        let idle = [idle];
+        let late = Moment { stamp: 9000, idle: &idle };
         a.end(&mut placement, late);
         c.end(&mut placement, late);
         assert_eq!([a, b, c].map(|assignment| assignment.used(&mut placement, late)), [3000, 1000, 8000]);
         assert_eq!([0, 1].map(|processor| placement.used_by_programs(processor, late)), [4000, 8000]);
         // No thread runs any more.
-        let later = Moment { stamp: 20000, lent: &lent };
+        let later = Moment { stamp: 20000, idle: &idle };
         assert_eq!([0, 1].map(|processor| placement.used_by_programs(processor, later)), [4000, 8000]);
     }
 

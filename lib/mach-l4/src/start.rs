@@ -16,7 +16,7 @@ use rt::thread;
 
 use crate::devices::Devices;
 use crate::frames::FramePool;
-use crate::lent::Lent;
+use crate::idle_time::IdleTime;
 use crate::machine::{L4Machine, Shared};
 use crate::placement::{self, Placement};
 use crate::platform::L4Platform;
@@ -144,7 +144,7 @@ impl L4Machine {
             running: AtomicUsize::new(0),
             has_distant: placement.as_ref().is_some_and(Placement::has_distant),
             placement: placement.map(SpinLock::new),
-            lent: (0..workers).map(|_| Lent::default()).collect(),
+            idle: (0..workers).map(|_| IdleTime::default()).collect(),
             extended_size: registers::extended_state_size(),
             heap: heap as usize,
             reserved: AtomicUsize::new(0),

@@ -91,7 +91,7 @@ impl Record {
     /// Lets the worker of its processor be its own. Called by the worker that is about to answer
     /// it.
     fn follow(&self, state: &mut State) {
-        let worker = placement::worker_of(state.assignment.processor(), self.shared.lent.len());
+        let worker = placement::worker_of(state.assignment.processor(), self.shared.idle.len());
         if worker == self.worker() {
             return;
         }

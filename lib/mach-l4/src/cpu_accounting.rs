@@ -39,7 +39,7 @@ const LEAST: u64 = 1000;
 const MOST: u64 = 5000;
 
 /// One worker's clock.
-pub(crate) struct Meter {
+pub(crate) struct CpuAccounting {
     /// Which worker it is.
     worker: usize,
     /// Time stamp up to which all time is charged, but what `in_server` says.
@@ -55,9 +55,9 @@ pub(crate) struct Meter {
     owed: u64,
 }
 
-impl Meter {
-    pub(crate) fn new(worker: usize) -> Meter {
-        Meter {
+impl CpuAccounting {
+    pub(crate) fn new(worker: usize) -> CpuAccounting {
+        CpuAccounting {
             worker,
             since: time_stamp(),
             served: ThreadId::NIL,
@@ -136,10 +136,10 @@ impl Meter {
     /// The worker is about to wait, with several processors: then its processor is there for
     /// programs.
     #[inline]
-    pub(crate) fn lends(&mut self, shared: &Shared) {
+    pub(crate) fn idles(&mut self, shared: &Shared) {
         self.waits();
         if shared.placement.is_some() {
-            shared.lent[self.worker].begin(self.since);
+            shared.idle[self.worker].begin(self.since);
         }
     }
 
@@ -148,7 +148,7 @@ impl Meter {
     #[inline]
     fn report_to_placement(&self, shared: &Shared) -> bool {
         let Some(placement) = &shared.placement else { return false };
-        shared.lent[self.worker].end(self.since);
+        shared.idle[self.worker].end(self.since);
         if shared.has_distant {
             placement.lock().work(self.worker, self.served, self.in_server, self.since);
         }
