@@ -92,7 +92,7 @@ impl CpuAccounting {
             } else {
                 threads.charge(self.served, of_served);
             }
-            let record = threads.visit(from, of_sender).filter(|_| from.is_global());
+            let record = threads.find_and_charge(from, of_sender).filter(|_| from.is_global());
             record.and_then(alloc::sync::Weak::upgrade)
         };
         (self.served, self.in_server, self.in_program) = (from, 0, 0);

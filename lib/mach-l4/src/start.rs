@@ -139,7 +139,7 @@ impl L4Machine {
             executor: Executor::new(platform, workers),
             threads: SpinLock::new(ThreadTable::new(first_number())),
             answers,
-            doomed: SpinLock::new(Vec::new()),
+            pending_destruction: SpinLock::new(Vec::new()),
             objects: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
             has_distant: placement.as_ref().is_some_and(Placement::has_distant),

@@ -100,7 +100,7 @@ impl<P: Platform> Wakeups for Group<P> {
     }
 
     fn leave(&self) {
-        self.workers.iter().for_each(|shared| shared.queue.dismiss());
+        self.workers.iter().for_each(|shared| shared.queue.release());
     }
 }
 
@@ -156,7 +156,7 @@ impl<P: Platform> Executor<P> {
         // allocate.
         for (admitted, shared) in self.0.workers.iter().enumerate() {
             if let Err(error) = shared.queue.admit() {
-                self.0.workers[..admitted].iter().for_each(|shared| shared.queue.dismiss());
+                self.0.workers[..admitted].iter().for_each(|shared| shared.queue.release());
                 return Err(error);
             }
         }

@@ -32,7 +32,7 @@ impl<T> RunQueue<T> {
     }
 
     /// Removes a member from the count.
-    pub(super) fn dismiss(&self) {
+    pub(super) fn release(&self) {
         self.0.lock().members -= 1;
     }
 
