@@ -25,7 +25,7 @@ use l4::x2::{MessageTag, ThreadId, Time};
 use macadamia_sync::SpinLock;
 use mach::machine::{Event, ExecutionContext, NonblockingHandler, Resume, ThreadState, Times};
 use mach::{KernError, KernResult};
-use rt::executor::TaskHome;
+use rt::executor::TaskAssignment;
 
 use crate::event::{self, Origin, Preparation, Words};
 use crate::machine::Shared;
@@ -87,7 +87,7 @@ struct State {
     assignment: Assignment,
     handler: Option<Arc<dyn NonblockingHandler>>,
     /// The task that serves it: it is moved to the thread's worker.
-    task: Option<TaskHome>,
+    task: Option<TaskAssignment>,
 }
 
 pub(crate) struct Record {
@@ -153,7 +153,7 @@ impl UserThread {
     }
 
     /// Lets the task that awaits the thread's events live where its worker does, from now on.
-    pub fn set_task(&self, task: TaskHome) {
+    pub fn set_task(&self, task: TaskAssignment) {
         let mut state = self.0.state.lock();
         task.move_to(self.worker());
         state.task = Some(task);
