@@ -103,7 +103,7 @@ struct Entry {
     runs: bool,
 }
 
-const NOBODY: Entry = Entry { thread: ThreadId::NIL, processor: None, allowed: u64::MAX, runs: false };
+const UNUSED: Entry = Entry { thread: ThreadId::NIL, processor: None, allowed: u64::MAX, runs: false };
 
 /// A thread that was recalled to move it.
 #[derive(Clone, Copy)]
@@ -203,7 +203,7 @@ impl Placement {
         let place = thread.number().checked_sub(self.first).ok_or(OutOfMemory)? as usize;
         if place >= self.entries.len() {
             self.entries.try_reserve(place + 1 - self.entries.len()).map_err(|_| OutOfMemory)?;
-            self.entries.resize(place + 1, NOBODY);
+            self.entries.resize(place + 1, UNUSED);
         }
         let known = self.entries[place].processor.filter(|_| lived);
         self.entries[place] = Entry { thread, processor: known, allowed: self.all(), runs: false };
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_only_computes_is_pulled_to_where_nobody_is() {
+    fn a_thread_that_computes_is_pulled_to_where_no_program_runs() {
         let mut placement = Placement::new(2, 1, 100);
         let mut assignments = threads::<4>(&mut placement);
         let chosen = assignments.each_mut().map(|assignment| go(assignment, &mut placement, at(REST)));
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_calls_comes_to_its_worker_if_nobody_is_there() {
+    fn a_thread_that_calls_moves_to_its_worker_if_no_program_runs_there() {
         let mut placement = Placement::new(2, 1, 100);
         let mut assignments = threads::<2>(&mut placement);
         let now = at(REST);

@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_maps_the_table_of_messages() {
+    fn the_table_of_messages_is_never_mapped() {
         // 300 entries at 0x1000: two pages.
         let mut space = function(5, 0x11 | 299 << 16);
         let found = Function::find(&mut space).unwrap();

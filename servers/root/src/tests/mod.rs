@@ -167,7 +167,7 @@ impl Root {
             .map(|it| resources.frames.size_of(it))
             .iter()
             .sum::<u64>();
-        assert_eq!(accounted, MEMORY.end - MEMORY.start, "all memory is free or somebody's");
+        assert_eq!(accounted, MEMORY.end - MEMORY.start, "all memory is free or has an owner");
         let all: BTreeSet<u32> = machine.threads.keys().copied().collect();
         assert_eq!(all, threads, "the kernel has the threads that root knows");
         let mut interrupts: BTreeSet<u32> = resources.lines.iter().map(|&(line, _)| line).collect();
