@@ -150,6 +150,8 @@ impl Root {
             let spaces: BTreeSet<u32> =
                 own.iter().map(|&id| machine.thread(id).expect("the kernel has it").space).collect();
             assert_eq!(server.spaces.used(), spaces.len() as u64, "{name}: spaces");
+            let own_space = usize::from(server.first.is_some());
+            assert_eq!(resources.spaces.count_of(index), spaces.len() - own_space, "{name}: its spaces");
             let owned = resources.frames.size_of(index);
             let shared = resources.shares.size_made_by(index);
             assert_eq!(server.memory.used(), owned + shared, "{name}: memory");

@@ -15,8 +15,11 @@ enum Word {
     Number(u64),
     /// The first thread of a server.
     First(usize),
-    /// Something that root has answered before: a thread, a space, a share.
+    /// A word that root has answered before: a thread, a space or a share.
     Answered(usize),
+    /// A space that a server owns or owned, and a thread that root has made.
+    Space(usize),
+    Thread(usize),
     /// A page of the server's room.
     Address(u64),
 }
@@ -47,6 +50,7 @@ fn a_word() -> impl Strategy<Value = Word> {
         3 => number().prop_map(Word::Number),
         2 => (0usize..3).prop_map(Word::First),
         2 => any::<usize>().prop_map(Word::Answered),
+        1 => any::<usize>().prop_map(Word::Space),
         3 => (0u64..12).prop_map(Word::Address),
     ]
 }
@@ -57,7 +61,10 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
     let pages =
         prop_oneof![Just(1u64), Just(2), Just(3), Just(4)].prop_map(|pages| Word::Number(pages * PAGE));
     let number = |values: &[u64]| proptest::sample::select(values.to_vec()).prop_map(Word::Number);
-    let thread = prop_oneof![(0usize..3).prop_map(Word::First), any::<usize>().prop_map(Word::Answered)];
+    let first = (0usize..3).prop_map(Word::First);
+    let made = any::<usize>().prop_map(Word::Thread);
+    let thread = prop_oneof![4 => first.clone(), 1 => made.clone()];
+    let space = any::<usize>().prop_map(Word::Space);
     let answered = any::<usize>().prop_map(Word::Answered);
     match label {
         request::MEMORY_ALLOCATE | request::MEMORY_POOL | request::MEMORY_FREE => {
@@ -79,8 +86,11 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
             })
             .boxed(),
         request::SPACE_THREAD_CREATE => {
-            (answered, number(&[1, 2, 3]), thread).prop_map(|(a, b, c)| vec![a, b, c]).boxed()
+            (space, number(&[1, 2, 3]), thread).prop_map(|(a, b, c)| vec![a, b, c]).boxed()
         }
+        request::SPACE_DELETE => space.prop_map(|space| vec![space]).boxed(),
+        request::THREAD_DELETE | request::SPACE_THREAD_DELETE => made.prop_map(|thread| vec![thread]).boxed(),
+        request::NAME_REGISTER => thread.prop_map(|thread| vec![thread]).boxed(),
         request::INTERRUPT_ATTACH => thread.prop_map(|thread| vec![Word::Number(3), thread]).boxed(),
         request::INTERRUPT_DETACH => Just(vec![Word::Number(3)]).boxed(),
         request::MODULE_MAP => {
@@ -122,24 +132,38 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// What the servers have been answered.
+/// What the servers have been answered: all words, and those that name spaces and threads.
 #[derive(Default)]
-struct Known(Vec<u64>);
+struct Known {
+    words: Vec<u64>,
+    spaces: Vec<u64>,
+    threads: Vec<u64>,
+}
 
 impl Known {
     fn note(&mut self, answer: &Answer) {
         match *answer {
-            Answer::One(word) => self.0.push(word),
-            Answer::Two(first, second) => self.0.extend([first, second]),
+            Answer::One(word) => {
+                self.words.push(word);
+                self.threads.push(word);
+            }
+            Answer::Two(space, thread) => {
+                self.words.extend([space, thread]);
+                self.spaces.push(space);
+                self.threads.push(thread);
+            }
             _ => {}
         }
     }
 
     fn word(&self, root: &Root, word: &Word) -> u64 {
+        let known = |words: &[u64], at: usize| words.get(at % words.len().max(1)).copied().unwrap_or(0);
         match *word {
             Word::Number(word) => word,
             Word::First(index) => root.system.servers[index].first.map_or(0, ThreadId::raw),
-            Word::Answered(at) => self.0.get(at % self.0.len().max(1)).copied().unwrap_or(0),
+            Word::Answered(at) => known(&self.words, at),
+            Word::Space(at) => known(&self.spaces, at),
+            Word::Thread(at) => known(&self.threads, at),
             Word::Address(page) => room(page),
         }
     }
@@ -149,7 +173,7 @@ fn act(root: &mut Root, known: &mut Known, action: &Action) {
     match action {
         Action::Request { server, made, label, words } => {
             let first = root.system.servers[*server].first.unwrap_or(ThreadId::NIL);
-            let from = made.map_or(first, |at| ThreadId::from_raw(known.word(root, &Word::Answered(at))));
+            let from = made.map_or(first, |at| ThreadId::from_raw(known.word(root, &Word::Thread(at))));
             let words: Vec<u64> = words.iter().map(|word| known.word(root, word)).collect();
             if let Some(answer) = root.send(from, *label, &words) {
                 known.note(&answer);
