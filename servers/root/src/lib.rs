@@ -44,3 +44,4 @@ pub mod system;
 mod tests;
 pub mod thread_numbers;
 pub mod work_item;
+pub mod work_queue;

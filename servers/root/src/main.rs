@@ -13,7 +13,7 @@ mod workers;
 use core::ops::Range;
 use l4::{kip, print, println, sigma0};
 use l4_machine::L4;
-use root::configuration::{self, MemoryLimit};
+use root::configuration;
 use root::frames::Frames;
 use root::modules::Module;
 use root::system::System;
@@ -52,17 +52,7 @@ fn configured() -> Result<System<L4>, alloc::string::String> {
     // memory.
     let frames = Frames::new(regions());
     let free = frames.free();
-    let fixed = servers.iter().fold(0, |sum: u64, server| {
-        let memory = match server.memory {
-            MemoryLimit::Bytes(bytes) => bytes,
-            MemoryLimit::Rest => 0,
-        };
-        sum.saturating_add(memory).saturating_add(server.dma.unwrap_or(0))
-    });
-    let rest = free.checked_sub(fixed).ok_or_else(|| {
-        let (fixed, free) = (fixed >> 10, free >> 10);
-        alloc::format!("the servers may have {fixed} KiB together, but the machine has {free} KiB")
-    })?;
+    let rest = configuration::rest(&servers, free)?;
     println!("root: {} KiB of memory, {} servers", free >> 10, servers.len());
     boot_modules::nodes().inspect(|nodes| report_nodes(*nodes));
     let mut system = System::new(L4, frames, workers::request_threads(), workers::first_number());

@@ -12,7 +12,6 @@
 
 use crate::console;
 use crate::l4_machine::{L4, message};
-use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use l4::ipc::{self, Message, Received};
 use l4::thread::{self, ThreadControl};
@@ -23,6 +22,7 @@ use root::requests::{Answer, Outcome, Request};
 use root::step::{self, Step};
 use root::system::System;
 use root::work_item::{Next, WorkItem};
+use root::work_queue::{Advance, WorkQueue};
 use x2::control::{MAX_PRIORITY, UNCHANGED};
 use x2::{ErrorCode, ThreadId};
 
@@ -33,8 +33,6 @@ const INITIAL_THREADS: u32 = 8;
 /// Bytes of stack of a request thread, and of a background worker, which does not call deep.
 const REQUEST_STACK: usize = 64 << 10;
 const WORKER_STACK: usize = 16 << 10;
-/// Work that a request thread does itself, in bytes that could be cleared meanwhile.
-const SHORT: u64 = 256 << 10;
 /// How often a request thread looks whether the lock is free before it lets other threads of its processor
 /// run.
 const PATIENCE: u32 = 1000;
@@ -182,30 +180,35 @@ fn decode(word: u64) -> step::Result {
 
 struct RequestThread {
     processor: usize,
-    /// The background worker, and whether it waits for a step.
+    /// The background worker.
     worker: ThreadId,
-    is_idle: bool,
-    /// The work item of which the worker does a step now.
-    current: Option<WorkItem>,
-    /// The work items that the worker does in turn, each with its next step.
-    queue: VecDeque<(WorkItem, Step)>,
+    work: WorkQueue,
+}
+
+/// Work goes on with root's tables locked; its steps are done without the lock.
+struct Unlocked;
+
+impl Advance for Unlocked {
+    fn advance(&mut self, item: &mut WorkItem, last: step::Result) -> Next {
+        with(|system| system.advance(item, last))
+    }
+
+    fn perform(&mut self, step: &Step) -> step::Result {
+        L4.perform(step)
+    }
 }
 
 impl RequestThread {
     fn new(processor: usize) -> RequestThread {
-        let worker = worker_of(processor);
-        RequestThread { processor, worker, is_idle: false, current: None, queue: VecDeque::new() }
+        RequestThread { processor, worker: worker_of(processor), work: WorkQueue::default() }
     }
 
     fn handle(&mut self, received: Received) -> Option<(ThreadId, Message)> {
         let request = Request::new(received.from, received.tag, received.words());
         let reply = if request.from.is_local() {
             // A local sender is the worker: no other thread of root's space calls this one.
-            self.is_idle = true;
             let result = request.word(0).map_or(Ok(()), decode);
-            if let Some(item) = self.current.take()
-                && let Some((to, answer)) = self.advance(item, result, 0)
-            {
+            if let Some((to, answer)) = self.work.step_done(&mut Unlocked, result) {
                 let _ = ipc::reply(to, message(&answer));
             }
             None
@@ -216,54 +219,22 @@ impl RequestThread {
                     let printed = request.printable().map(console::print_text);
                     Some((request.from, printed.map_or_else(Answer::Refused, |()| Answer::Done)))
                 }
-                Outcome::Work(item) => self.advance(item, Ok(()), SHORT),
+                Outcome::Work(item) => self.work.begin(&mut Unlocked, item),
                 Outcome::Wait => None,
             }
         };
         match reply {
             Some((to, answer)) => Some((to, message(&answer))),
-            None => self.dispatch().map(|worker| (worker, Message::new(0))),
-        }
-    }
-
-    /// Goes on with a work item, given the result of its last step. The request thread does the
-    /// next steps itself as long as they fit into `budget`; then the background worker goes on.
-    /// Returns the thread that gets an answer, and the answer, if the work is done.
-    fn advance(
-        &mut self,
-        mut item: WorkItem,
-        mut last: step::Result,
-        mut budget: u64,
-    ) -> Option<(ThreadId, Answer)> {
-        loop {
-            match with(|system| system.advance(&mut item, last)) {
-                Next::Step(step) => match budget.checked_sub(step.cost()) {
-                    None if self.queue.try_reserve(1).is_ok() => {
-                        self.queue.push_back((item, step));
-                        return None;
-                    }
-                    left => {
-                        budget = left.unwrap_or(0);
-                        last = L4.perform(&step);
-                    }
-                },
-                Next::Answer(to, answer) => return Some((to, answer)),
-                Next::Become(next) => (item, last) = (next, Ok(())),
-                Next::Over => return None,
-            }
+            None => self.next_step().map(|worker| (worker, Message::new(0))),
         }
     }
 
     /// Gives the background worker its next step, if it waits for one and there is one.
-    fn dispatch(&mut self) -> Option<ThreadId> {
-        if !self.is_idle {
-            return None;
-        }
-        let (item, step) = self.queue.pop_front()?;
-        let priority = with(|system| system.priority_of(&item));
+    fn next_step(&mut self) -> Option<ThreadId> {
+        let (step, item) = self.work.next_step()?;
+        let priority = with(|system| system.priority_of(item));
         thread::set_priority(self.worker, priority).expect("root may set the priority of its threads");
         *STEPS[self.processor].lock() = step;
-        (self.is_idle, self.current) = (false, Some(item));
         Some(self.worker)
     }
 }

@@ -1,9 +1,13 @@
 //! Root as a whole, on a simulated machine: what hostile servers ask for, servers that end in the
 //! middle of work, kernel calls that fail.
 
-mod directed;
+mod devices;
+mod ends;
+mod memory;
 mod random;
 mod simulation;
+mod threads;
+mod work;
 
 use crate::configuration;
 use crate::executable::{PAGE, tests::program};
@@ -221,3 +225,20 @@ fn room(page: u64) -> u64 {
 }
 
 const ALLOCATE: u64 = request::MEMORY_ALLOCATE;
+
+/// Two servers, the first one with threads and spaces.
+const TWO: &str =
+    "server a\nprogram p\nmemory 128K\nthreads 4\nspaces 3\nrestart yes\nserver b\nprogram p\nmemory 128K\n";
+
+/// Pages that a server has at its start: two of its program, the start page, its stack.
+const AT_START: u64 = 2 + 1 + 16;
+
+/// A server that may have so many more pages, with these settings.
+fn one(pages: u64, settings: &str) -> String {
+    format!("server a\nprogram p\nmemory {}K\n{settings}", (AT_START + pages) * 4)
+}
+
+/// The same, and another server with as much memory.
+fn two(pages: u64, settings: &str) -> String {
+    format!("{}{}", one(pages, settings), one(pages, "").replace("server a", "server b"))
+}
