@@ -1,15 +1,14 @@
 //! Files of /proc that hold one number, which can be written.
 
-use super::System;
-use crate::account::{Setting, Settings};
-use crate::file::{FileObject, Io, Positions};
-use crate::process::ExactPid;
-use crate::{Capability, Error, NotDone, Result, UserBuffer};
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
-use core::any::Any;
 use core::str::FromStr;
 use mach::Machine;
+use unix::account::{Setting, Settings};
+use unix::file::{FileObject, Io, Positions};
+use unix::process::ExactPid;
+use unix::thread::System;
+use unix::{Capability, Error, NotDone, Result, UserBuffer};
 
 /// A number that a file shows.
 pub(super) trait Number: Send + Sync + 'static {
@@ -49,10 +48,6 @@ impl<N: Number> FileObject for NumberFile<N> {
 
     fn label(&self) -> &'static str {
         "number"
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

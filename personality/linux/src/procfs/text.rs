@@ -1,9 +1,6 @@
 //! The texts of /proc that concern the system as a whole.
 
-use super::{System, Thread};
-use crate::account::Setting;
-use crate::process::Pid;
-use crate::vfs::MountFlags;
+use crate::version::{RELEASE, VERSION};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -11,6 +8,10 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use core::time::Duration;
 use mach::Machine;
+use unix::account::Setting;
+use unix::process::Pid;
+use unix::thread::{System, Thread};
+use unix::vfs::MountFlags;
 
 /// The files, by their paths below /proc.
 pub(super) const FILES: &[&str] = &[
@@ -60,12 +61,6 @@ pub(super) const FILES: &[&str] = &[
     "vmstat",
 ];
 
-/// The release that programs are told.
-pub const RELEASE: &str = "6.1.0-macadamia";
-
-/// The version that programs are told.
-pub const VERSION: &str = "#1 SMP Macadamia";
-
 const DEVICES: &str = "Character devices:\n  1 mem\n  4 /dev/vc/0\n  5 /dev/tty\n  5 /dev/console\n  5 /dev/ptmx\n\
     136 pts\n\nBlock devices:\n";
 
@@ -79,10 +74,10 @@ const TERMINAL_DRIVERS: &str = "/dev/tty             /dev/tty        5       0 s
 /// The setting that the file with this path shows, if that is what it is for.
 pub(super) fn setting(path: &str) -> Option<Setting> {
     Some(match path {
-        "sys/fs/epoll/max_user_watches" => Setting::EpollWatches,
-        "sys/fs/inotify/max_queued_events" => Setting::InotifyEvents,
-        "sys/fs/inotify/max_user_instances" => Setting::InotifyInstances,
-        "sys/fs/inotify/max_user_watches" => Setting::InotifyWatches,
+        "sys/fs/epoll/max_user_watches" => Setting::PolledFiles,
+        "sys/fs/inotify/max_queued_events" => Setting::QueuedChanges,
+        "sys/fs/inotify/max_user_instances" => Setting::ChangeQueues,
+        "sys/fs/inotify/max_user_watches" => Setting::ObservedFiles,
         "sys/fs/pipe-max-size" => Setting::PipeSize,
         "sys/fs/pipe-user-pages-hard" => Setting::PipePagesHard,
         "sys/fs/pipe-user-pages-soft" => Setting::PipePagesSoft,
@@ -123,7 +118,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "sys/kernel/cap_last_cap" => b"40\n".to_vec(),
         "sys/kernel/domainname" => [&system.names.lock().1[..], b"\n"].concat(),
         "sys/kernel/hostname" => [&system.names.lock().0[..], b"\n"].concat(),
-        "sys/kernel/ngroups_max" => format!("{}\n", crate::credentials::Credentials::MAX_GROUPS).into(),
+        "sys/kernel/ngroups_max" => format!("{}\n", unix::credentials::Credentials::MAX_GROUPS).into(),
         "sys/kernel/osrelease" => format!("{RELEASE}\n").into(),
         "sys/kernel/ostype" => b"Linux\n".to_vec(),
         "sys/kernel/pid_max" => format!("{}\n", Pid::LIMIT).into(),
