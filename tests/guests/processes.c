@@ -1,5 +1,5 @@
-/* processes TEST: many processes, and what they run out of. Prints what does not depend on their
- * order. */
+/* processes TEST: many processes, and the resources that they run out of. The output does not
+ * depend on their order. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -168,7 +168,7 @@ static int bomb(void)
         _exit(5);
     printf("refused %d, others %d", status == 0, ended(other));
     fflush(stdout);
-    /* As the user itself: everything that it may signal ends. */
+    /* Kills with the user's own identity: everything that this user may signal ends. */
     pid_t killer = fork();
     if (killer == 0) {
         if (setgid(1000) || setuid(1000))

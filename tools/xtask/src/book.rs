@@ -31,11 +31,23 @@ pub(crate) struct Options {
     /// Only run the commands that the book marks to be run, which `./mac test` does too
     #[arg(long, conflicts_with = "check")]
     run: bool,
+    /// Only make the pictures again that show the system and its figures: boots it, plays the
+    /// sessions that are shown, and records a trace
+    #[arg(long, conflicts_with_all = ["check", "run"])]
+    pictures: bool,
 }
+
+/// What plays the sessions of which the book has pictures.
+const SESSIONS: &str = "shell/programs";
 
 /// Renders the book into `target/book`. The first call builds mdBook, from crates.io and with the
 /// versions that its authors locked, and keeps it in `target`.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.pictures {
+        mac_guest::pictures(SESSIONS, &tree::root().join(CHAPTERS).join("pictures"))?;
+        // Writes the pictures of results, too.
+        return mac_lab::trace::publish_phases();
+    }
     check_links()?;
     check_commands()?;
     check_paths()?;

@@ -5,7 +5,7 @@ use anyhow::Result;
 use mac_build::build::{FlagSet, UNIPROCESSOR};
 use mac_build::packages::{Kind, Package};
 use mac_build::{command, packages, toolchain};
-use mac_lab::{bench, trace};
+use mac_lab::bench;
 use std::path::Path;
 
 /// Runs every check; all of them, even if one fails, so that one run shows everything.
@@ -38,9 +38,8 @@ pub(crate) fn run() -> Result<()> {
         ("words that the book explains", book::check_mentioned()),
         ("words", words::check()),
         ("names foreign to a layer", layers::check()),
-        ("tables of the book", bench::check_tables()),
+        ("tables and charts of the book", bench::check_tables()),
         ("budgets and targets", bench::check_budgets()),
-        ("picture of phases", trace::check_phases()),
         ("index of rules", rules::check()),
         ("mutations", mutations::check()),
     ];

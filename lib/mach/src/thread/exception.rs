@@ -20,7 +20,7 @@ pub enum ExceptionKind {
     Arithmetic = 3,
     /// An emulated instruction.
     Emulation = 4,
-    /// Something a language's run-time makes.
+    /// An exception that a language's run-time raises.
     Software = 5,
     /// A breakpoint or step.
     Breakpoint = 6,
@@ -34,7 +34,7 @@ pub enum ExceptionKind {
 pub struct Exception {
     /// What happened.
     pub kind: ExceptionKind,
-    /// The machine's number for it, or the error of a page fault.
+    /// The machine's number for the exception, or the error of a page fault.
     pub code: u64,
     /// The address concerned, or more details of the code.
     pub subcode: u64,

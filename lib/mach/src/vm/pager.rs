@@ -48,7 +48,7 @@ pub struct DataRequest<'a, M: Machine> {
     pub frames: &'a [Frame],
     /// The access for which the first page is needed.
     pub access: Protection,
-    /// What [`lock`](Self::lock) says.
+    /// Where the pager's prohibitions for the pages are put ([`lock`](Self::lock)).
     prohibited: &'a AtomicU8,
 }
 
@@ -207,7 +207,7 @@ impl<M: Machine> PageIn<M> {
         self.end(filled);
     }
 
-    /// The first `filled` pages are valid, the others go back to what they were.
+    /// Ends the request: the first `filled` pages are valid, the others go back to what they were.
     fn end(&mut self, filled: usize) {
         let frames = core::mem::take(&mut self.frames);
         let prohibited = Protection::from_bits_truncate(*self.prohibited.get_mut());

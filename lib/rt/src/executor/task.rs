@@ -49,7 +49,7 @@ impl Task {
             drop(slot);
             self.state.finish();
             drop(future);
-            self.wakeups.leave();
+            self.wakeups.release_room();
             return false;
         }
         drop(slot);
@@ -108,9 +108,9 @@ impl<T> Drop for Finish<T> {
 }
 
 pin_project! {
-    /// What a task polls: a future, and then its result. One structure, and not a future around the
-    /// future, which would hold it twice, as what it is made of and as what it waits for, and move
-    /// it from there to there.
+    /// The state that a task polls: a future, and then its result. It is one structure. A future
+    /// around the future would hold it twice, as what it is made of and as what it waits for, and
+    /// move it from there to there.
     struct Finishing<F: Future> {
         // The future is dropped before `finish` reports the end of the task.
         #[pin]
@@ -150,7 +150,7 @@ where
     JoinHandle { task, outcome }
 }
 
-/// Which worker polls a task. Keeps the task's memory, but not what it is made of once it has
+/// Names the worker that polls a task. Keeps the task's memory, but not its future once it has
 /// ended.
 #[derive(Clone)]
 pub struct TaskHome(Arc<Task>);

@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicU8, Ordering};
 
 /// Waits for a wake-up; in no queue.
 const IDLE: u8 = 0;
-/// In exactly one queue.
+/// The task is in exactly one queue.
 const QUEUED: u8 = 1;
 /// Being polled.
 const RUNNING: u8 = 2;
@@ -23,7 +23,7 @@ const DONE: u8 = 4;
 pub(super) struct TaskState(AtomicU8);
 
 impl TaskState {
-    /// A task that its creator is about to queue.
+    /// The state of a task that its creator is about to queue.
     pub(super) fn queued() -> Self {
         TaskState(AtomicU8::new(QUEUED))
     }

@@ -57,7 +57,8 @@ fn processors() -> u64 {
     u64::from(kip().processor_info().processors)
 }
 
-/// Whether threads that live on these two, modulo how many there are, run on different ones.
+/// Whether threads with these home processors, modulo the number of processors, run on different
+/// processors.
 pub(super) fn are_apart(one: u64, other: u64) -> bool {
     one % processors() != other % processors()
 }

@@ -51,9 +51,9 @@ pub(super) fn write(name: &str, report: &Report) -> Result<()> {
     build::write_if_changed(&file(name), text.as_bytes())
 }
 
-/// Writes the tables of the book again.
-pub(super) fn update_tables() -> Result<()> {
-    for_each_chapter(|path, text, renewed| {
+/// Writes the tables of the book and its pictures of results again.
+pub fn update_tables() -> Result<()> {
+    for_each_part(|path, text, renewed| {
         if text != renewed {
             build::write_if_changed(path, renewed.as_bytes())?;
             println!("{}", path.display());
@@ -62,14 +62,30 @@ pub(super) fn update_tables() -> Result<()> {
     })
 }
 
-/// An error if a table of the book is not what the results in the tree say.
+/// An error if a table or a picture of the book is not what the results in the tree say.
 pub fn check_tables() -> Result<()> {
-    for_each_chapter(|path, text, renewed| {
+    for_each_part(|path, text, renewed| {
         if text != renewed {
-            bail!("{}: a table is not that of docs/results: ./mac bench --publish", path.display());
+            bail!("{} does not show what docs/results has: ./mac bench --redraw", path.display());
         }
         Ok(())
     })
+}
+
+/// The book's pictures of results: file and content.
+fn pictures(references: &References) -> Result<Vec<(String, String)>> {
+    let mut pictures = vec![
+        ("guests-parts.svg".to_string(), parts::svg(&read("guests-parts")?)?),
+        ("crossing-phases.svg".to_string(), crate::trace::picture_of_phases()?),
+    ];
+    let all = all()?;
+    for chart in &references.charts {
+        if let Some(name) = &chart.picture {
+            let content = chart.draw(&all.series)?;
+            pictures.push((name.clone(), content.with_context(|| format!("{name} shows nothing"))?));
+        }
+    }
+    Ok(pictures)
 }
 
 /// An error if a published figure is above its target, and `bench/references.toml` does not say so,
@@ -83,8 +99,13 @@ pub fn check_budgets() -> Result<()> {
     Ok(())
 }
 
-fn for_each_chapter(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
+/// Calls `action` for each chapter and picture: its file, what that has, and what results say.
+fn for_each_part(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
     let references = references::read()?;
+    for (name, picture) in pictures(&references)? {
+        let path = tree::root().join("docs/src/pictures").join(name);
+        action(&path, &fs::read_to_string(&path).unwrap_or_default(), &picture)?;
+    }
     let directory = tree::root().join("docs/src");
     let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
     let mut paths = vec![tree::root().join("README.md")];
@@ -279,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_books_tables_are_those_of_the_results() {
+    fn the_books_tables_and_pictures_are_those_of_the_results() {
         check_tables().unwrap();
     }
 
