@@ -173,12 +173,12 @@ impl<M: Machine> Call<'_, M> {
 
     /// Reads a structure.
     pub(crate) async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
-        self.memory().read(address).await
+        self.thread.memory().read(address).await
     }
 
     /// Writes a structure.
     pub(crate) async fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        self.memory().copy_out(address, bytes).await
+        self.thread.memory().copy_out(address, bytes).await
     }
 
     /// Writes a structure unless the address is 0.

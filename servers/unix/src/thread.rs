@@ -3,7 +3,7 @@
 use crate::Driver;
 use crate::server::Server;
 use alloc::boxed::Box;
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use linux::{Decoded, Next, Registers};
 use mach::Machine;
 use mach::machine::{Event, ExecutionContext, NonblockingHandler, Protection, Resume, SystemCall};
@@ -12,12 +12,11 @@ use mach::vm::VmMap;
 use unix::thread::Thread;
 
 /// Serves, without the thread's task, page faults for which the memory system has all that it
-/// needs, and system calls that need not wait.
+/// needs, and system calls that need not wait. It keeps the thread; the thread's end drops it.
 struct Quick<M: Machine, D: Driver<M>> {
     map: Arc<VmMap<M>>,
-    server: Weak<Server<M, D>>,
-    /// The Unix thread; the machine's thread keeps it alive.
-    thread: Weak<Thread<M>>,
+    server: Arc<Server<M, D>>,
+    thread: Arc<Thread<M>>,
     decoded: Arc<Decoded<M>>,
 }
 
@@ -29,12 +28,7 @@ impl<M: Machine, D: Driver<M>> NonblockingHandler for Quick<M, D> {
 
     #[inline]
     fn call(&self, call: &SystemCall) -> Option<u64> {
-        let server = self.server.upgrade()?;
-        // With the option `trace` each call goes to the log.
-        if server.trace {
-            return None;
-        }
-        server.linux.try_call(&self.thread.upgrade()?, call, &self.decoded)
+        self.server.linux.try_call(&self.thread, call, &self.decoded)
     }
 }
 
@@ -55,11 +49,13 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
                     self.begin(&thread, &decoded);
                     Resume::Registers(state)
                 }
-                Next::Ended => return,
+                Next::Ended => break,
             };
             let event = thread.machine_thread().run(resume).await;
             next = self.serve(&thread, event, &decoded).await;
         }
+        // Its handler, which holds the thread, goes with it.
+        thread.machine_thread().end();
     }
 
     /// Prepares a new thread before it runs for the first time.
@@ -67,7 +63,12 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         let machine_thread = thread.machine_thread();
         self.driver.identify(machine_thread, thread.pid(), thread.tid());
         let map = thread.task().map().clone();
-        let (server, thread, decoded) = (Arc::downgrade(self), Arc::downgrade(thread), decoded.clone());
+        // With the option `trace` each call goes to the log, from the thread's task.
+        if self.trace {
+            machine_thread.set_handler(map);
+            return;
+        }
+        let (server, thread, decoded) = (self.clone(), thread.clone(), decoded.clone());
         machine_thread.set_handler(Arc::new(Quick { map, server, thread, decoded }));
     }
 
