@@ -36,7 +36,7 @@
 //! `sysfs`, `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
 //! `tty`, `socket`, `inotify`, `log`.
 //!
-//! Processes: `personality` (tasks and threads of Mach), `process`, `thread`, `credentials`,
+//! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`, `credentials`,
 //! `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
@@ -53,6 +53,7 @@ mod environment;
 mod error;
 pub mod exec;
 pub mod file;
+pub mod front_end;
 pub mod futex;
 mod identity;
 pub mod initramfs;

@@ -248,6 +248,6 @@ async fn exec<M: Machine>(
     }
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
-    let executed = call.linux.execute(call.thread, request).await?;
+    let executed = call.thread.exec(request).await?;
     Err(Stop::Outcome(Outcome::Executed(Box::new(executed.state))))
 }

@@ -35,6 +35,7 @@ use crate::clock::Clock;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
+use crate::front_end::{FrontEndNumber, Programs};
 use crate::futex::Futexes;
 use crate::load::Load;
 use crate::log::Rate;
@@ -118,6 +119,10 @@ pub trait Host<M: Machine>: Send + Sync {
     /// Serves `thread` from now on, as if its first request had just been answered:
     /// [`Processes::leave`], then its program with these registers.
     fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState);
+
+    /// Whose program a file is that starts with these bytes (the first
+    /// [`START_SIZE`](crate::exec::image::START_SIZE), or all), and how it is loaded.
+    fn programs(&self, start: &[u8]) -> Option<(FrontEndNumber, &dyn Programs)>;
 
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
@@ -349,7 +354,7 @@ impl<M: Machine> System<M> {
     /// `ENOMEM`, `EAGAIN`.
     pub async fn create_init(self: &Arc<Self>, descriptors: DescriptorTable) -> Result<Arc<Thread<M>>> {
         let account = self.processes.with(|table| table.account_of(Credentials::superuser().user.real));
-        let task = Memory::create(&self.mach, &self.layout, &account).await?;
+        let task = Memory::create(&self.mach, &self.layout, &account, FrontEndNumber::default()).await?;
         self.host.prepare(&task)?;
         let directories = Arc::new(Directories::new(self.vfs.tree.root()));
         let inner = Inner {
