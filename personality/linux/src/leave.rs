@@ -72,7 +72,7 @@ impl<M: Machine> Linux<M> {
     ) -> Next<M> {
         let system = thread.system().clone();
         loop {
-            let done = match system.processes.leave(thread.tid()).await {
+            let done = match system.processes().leave(thread.tid()).await {
                 Delivery::Return => match self.go_on(thread, &mut registers, interrupted.take()) {
                     Ok(Some(next)) => return next,
                     Ok(None) => Ok(()),
@@ -82,12 +82,12 @@ impl<M: Machine> Linux<M> {
                     // Boxed, because most calls end without a signal, and the thread's future stays
                     // small.
                     let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
-                    let delivering = system.processes.killable(thread.tid(), Box::pin(delivering));
+                    let delivering = system.processes().killable(thread.tid(), Box::pin(delivering));
                     // A thread that has to end needs no frame.
                     delivering.await.unwrap_or(Ok(true)).map(|entered| {
                         if !entered {
                             let tid = thread.tid();
-                            system.processes.with(|table| table.frame_failed(tid, &frame));
+                            system.processes().with(|table| table.frame_failed(tid, &frame));
                         }
                     })
                 }
@@ -102,7 +102,7 @@ impl<M: Machine> Linux<M> {
                 // There is no thread of the machine any more.
                 let pid = thread.pid();
                 let killed = ExitStatus::Killed(Signal::KILL);
-                system.processes.with(|table| table.begin_exit(pid, killed));
+                system.processes().with(|table| table.begin_exit(pid, killed));
                 Box::pin(thread.exit(killed)).await;
                 return Next::Ended;
             }
@@ -151,7 +151,7 @@ impl<M: Machine> Linux<M> {
         let valid = state.rip < 1 << 47;
         if !valid {
             let tid = thread.tid();
-            let processes = &thread.system().processes;
+            let processes = thread.system().processes();
             processes.with(|table| {
                 table.enter(tid);
                 table.force(tid, SignalInformation::system(Signal::SEGV));

@@ -78,7 +78,7 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         request: SystemCall,
     ) -> Next<M> {
         let tid = thread.tid();
-        thread.system().processes.with(|table| table.enter(tid));
+        thread.system().processes().with(|table| table.enter(tid));
         let outcome = self.perform(thread, request, decoded).await;
         self.finish(thread, request.number, outcome).await
     }
@@ -117,7 +117,7 @@ impl<M: Machine> Linux<M> {
         let tid = thread.tid();
         // Pinned here, so that what waits for it holds a pointer and not the future once more.
         let performing = core::pin::pin!(calls::dispatch(&call, request.number));
-        match thread.system().processes.killable(tid, performing).await {
+        match thread.system().processes().killable(tid, performing).await {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
             Some(Err(Stop::Outcome(outcome))) => outcome,
@@ -140,7 +140,7 @@ impl<M: Machine> Linux<M> {
         if first {
             let name = name(number).unwrap_or("unknown");
             let pid = thread.pid();
-            let host = &thread.system().host;
+            let host = &thread.system().host();
             host.log(format_args!("process {pid}: system call {number} ({name}) is not available"));
         }
     }

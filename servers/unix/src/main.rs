@@ -156,10 +156,10 @@ async fn live(
     })?;
     let system = started.system.clone();
     driver.spawn_system_task(async move {
-        system.timers.drive(&*environment, &system.processes).await;
+        system.timers().drive(&*environment, system.processes()).await;
     })?;
     driver.spawn_system_task(vm.page_out_daemon())?;
-    let (system, clock) = (started.system.clone(), started.system.environment.clone());
+    let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {
         loop {
             clock.sleep_until(clock.monotonic() + TIME_CHECK).await;

@@ -160,7 +160,7 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     });
     let options = WaitOptions { ended: true, all_kinds: true, ..WaitOptions::default() };
     loop {
-        match started.system.processes.wait_child(Pid::INIT, WaitFor::Any, options).await? {
+        match started.system.processes().wait_child(Pid::INIT, WaitFor::Any, options).await? {
             Some(report) if report.pid == child => return Ok(status_of(report.event)),
             _ => {}
         }
@@ -214,7 +214,7 @@ async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Optio
             let status = if error == Error::ENOENT { NOT_FOUND } else { NOT_EXECUTABLE };
             let pid = thread.pid();
             let status = ExitStatus::Exited(status);
-            thread.system().processes.with(|table| table.begin_exit(pid, status));
+            thread.system().processes().with(|table| table.begin_exit(pid, status));
             thread.exit(status).await;
             None
         }
@@ -229,7 +229,7 @@ async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     if pid == Pid::INIT {
         flags |= OpenFlags::NO_CONTROLLING_TERMINAL;
     } else {
-        thread.system().processes.with(|table| table.set_session(pid))?;
+        thread.system().processes().with(|table| table.set_session(pid))?;
     }
     let context = thread.context();
     let caller = context.caller();

@@ -91,7 +91,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
             };
         }
         self.front_ends.no_call(kept);
-        thread.system().processes.with(|table| table.enter(tid));
+        thread.system().processes().with(|table| table.enter(tid));
         match event {
             // No message that a program sends itself means anything here.
             Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
@@ -99,7 +99,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
                 if thread.begin_fault() {
                     // A thread that has to end does not wait for memory.
                     let serving = Box::pin(thread.fault(&fault));
-                    let _ = thread.system().processes.killable(tid, serving).await;
+                    let _ = thread.system().processes().killable(tid, serving).await;
                 }
             }
             Event::Exception(exception) => {

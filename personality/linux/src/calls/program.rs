@@ -170,7 +170,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         made => made?,
     };
     if request.vfork {
-        call.system().processes.wait_vfork(tid, child).await;
+        call.system().processes().wait_vfork(tid, child).await;
     }
     Ok(child.number().into())
 }

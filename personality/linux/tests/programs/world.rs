@@ -217,7 +217,7 @@ impl World {
 
     /// Frames, threads of the machine and log lines.
     pub(crate) fn free_frames(&self) -> u32 {
-        self.system.vm.statistics().free
+        self.system.vm().statistics().free
     }
 
     pub(crate) fn now(&self) -> u64 {
@@ -278,11 +278,11 @@ impl World {
         self.make_directory("/dev", 0o755);
         self.machine.block_on(async {
             let context = self.init().await.context();
-            let memory = Arc::new(ObjectProvider(self.system.vm.clone()));
-            let environment = self.system.environment.clone();
+            let memory = Arc::new(ObjectProvider(self.system.vm().clone()));
+            let environment = self.system.environment().clone();
             let ptys = unix::tty::Ptys::new(environment, self.system.session_host(), Default::default());
             let terminals = unix::devfs::Terminals { console: None, ptys };
-            let root = unix::devfs::make(&self.system.vfs, terminals, memory, 1024).await.unwrap();
+            let root = unix::devfs::make(self.system.vfs(), terminals, memory, 1024).await.unwrap();
             context.caller().mount(b"/dev", root, "dev", MountFlags::empty()).await.unwrap();
         });
     }
@@ -313,7 +313,7 @@ impl World {
         let world = self.clone();
         executor.spawn(async move {
             let system = world.system.clone();
-            system.timers.drive(&*system.environment, &system.processes).await;
+            system.timers().drive(&**system.environment(), system.processes()).await;
         });
         loop {
             for (thread, state) in self.host.starts.lock().unwrap().drain(..) {
@@ -332,7 +332,7 @@ impl World {
     pub(crate) fn install_terminal(&self) -> Arc<Terminal> {
         let number = DeviceNumber { major: 4, minor: 64 };
         let terminal = Terminal::new(number, self.system.session_host());
-        self.system.vfs.register_device(false, number, Arc::new(TerminalDriver(terminal.clone())));
+        self.system.vfs().register_device(false, number, Arc::new(TerminalDriver(terminal.clone())));
         self.machine.block_on(async {
             let context = self.init().await.context();
             let (caller, mode) = (context.caller(), Mode::new(0o666));
@@ -432,7 +432,7 @@ impl Program {
         // Recalls are noticed by state alone: leaving is idempotent.
         let expected = self.state.rip;
         let tid = self.thread.tid();
-        self.world.system.processes.with(|table| table.enter(tid));
+        self.world.system.processes().with(|table| table.enter(tid));
         let world = self.world.clone();
         self.show_registers();
         let next = world.linux.return_to_user(&self.thread, Registers::Unchanged, None).await;
@@ -443,7 +443,7 @@ impl Program {
     /// Executes what is no code: an illegal instruction.
     async fn run_nothing(&mut self) -> Result<(), Gone> {
         let tid = self.thread.tid();
-        self.world.system.processes.with(|table| table.enter(tid));
+        self.world.system.processes().with(|table| table.enter(tid));
         let state = ExceptionState { error: 0, number: 6, address: self.state.rip };
         self.thread.force(Fault::IllegalInstruction, state);
         let world = self.world.clone();
@@ -523,14 +523,14 @@ impl Program {
     async fn fault(&mut self, address: u64, length: usize, access: Protection) -> Result<(), Gone> {
         let expected = self.state.rip;
         let tid = self.thread.tid();
-        self.world.system.processes.with(|table| table.enter(tid));
+        self.world.system.processes().with(|table| table.enter(tid));
         // Either page of an access that crosses one may be missing.
         let last = address + length.max(1) as u64 - 1;
         let second = (last / 4096 != address / 4096).then_some(last);
         for at in core::iter::once(address).chain(second) {
             if self.thread.begin_fault() {
                 let fault = PageFault { address: at, access, ip: expected };
-                let _ = self.world.system.processes.killable(tid, self.thread.fault(&fault)).await;
+                let _ = self.world.system.processes().killable(tid, self.thread.fault(&fault)).await;
             }
         }
         let world = self.world.clone();
@@ -614,7 +614,7 @@ impl Program {
     /// The program computes for a while.
     pub(crate) fn use_processor(&self, milliseconds: u64) {
         let (tid, time) = (self.thread.tid(), core::time::Duration::from_millis(milliseconds));
-        self.world.system.processes.with(|table| table.account(tid, time, core::time::Duration::ZERO));
+        self.world.system.processes().with(|table| table.account(tid, time, core::time::Duration::ZERO));
     }
 
     /// wait4 for any child: its id and status.

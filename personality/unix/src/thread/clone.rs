@@ -58,9 +58,9 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
             return;
         }
         if let Some(thread) = &self.thread {
-            self.system.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &**thread));
+            self.system.life.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &**thread));
         }
-        self.system.processes.with(|table| table.abandon(self.tid));
+        self.system.processes().with(|table| table.abandon(self.tid));
     }
 }
 
@@ -70,7 +70,7 @@ impl<M: Machine> Resources<M> {
     pub async fn clone_thread(&self, request: &CloneRequest, state: ThreadState) -> Result<Pid> {
         let thread = self.clone_unstarted(request).await?;
         let tid = thread.tid();
-        self.system.host.start_thread(thread, state);
+        self.system.host().start_thread(thread, state);
         Ok(tid)
     }
 
@@ -79,12 +79,12 @@ impl<M: Machine> Resources<M> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
             (&self.memory, self.descriptors(), self.directories());
-        let account = system.processes.with(|table| table.user_account(self.tid()));
+        let account = system.processes().with(|table| table.user_account(self.tid()));
         let memory = match request.share_memory {
             true => own_memory.clone(),
             false => {
                 let child = Memory::fork(own_memory, &account).await?;
-                system.host.prepare(&child)?;
+                system.host().prepare(&child)?;
                 child
             }
         };
@@ -118,9 +118,9 @@ impl<M: Machine> Resources<M> {
             vfork: request.vfork,
             keep_stack: !request.share_memory || request.vfork,
             clear_child_tid: request.clear_in_child,
-            now: system.environment.monotonic(),
+            now: system.environment().monotonic(),
         };
-        let tid = system.processes.with(|table| table.create(caller, new))?;
+        let tid = system.processes().with(|table| table.create(caller, new))?;
         let mut unstarted = Unstarted { system, tid, thread: None, started: false };
         {
             let mut inner = thread.inner.lock();
@@ -132,7 +132,7 @@ impl<M: Machine> Resources<M> {
         {
             // The lock orders this with exec. Either exec sees that this thread shares its
             // directories, or it has sealed them before, and this call fails.
-            let mut threads = system.threads.lock();
+            let mut threads = system.life.threads.lock();
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);
             }

@@ -90,13 +90,13 @@ impl<M: Machine> Resources<M> {
 
         let mut random = || {
             let mut bytes = [0; 8];
-            system.environment.fill_random(&mut bytes);
+            system.environment().fill_random(&mut bytes);
             u64::from_le_bytes(bytes)
         };
-        let account = system.processes.with(|table| table.user_account(self.tid()));
+        let account = system.processes().with(|table| table.user_account(self.tid()));
         let place = NewSpace {
-            host: &system.mach,
-            layout: &system.layout,
+            host: system.mach(),
+            layout: system.layout(),
             limits: &limits,
             account: &account,
             front_end,
@@ -104,7 +104,7 @@ impl<M: Machine> Resources<M> {
         let (memory, loaded, placement) =
             Memory::load(&place, &program, interpreter.as_ref(), &mut random).await?;
         let mut secret = [0; 16];
-        system.environment.fill_random(&mut secret);
+        system.environment().fill_random(&mut secret);
         let contents = stack::Contents {
             arguments: &request.arguments,
             environment: &request.environment,
@@ -123,14 +123,14 @@ impl<M: Machine> Resources<M> {
                 })
             })
             .await?;
-        system.host.prepare(&memory)?;
+        system.host().prepare(&memory)?;
         let descriptors = match self.descriptors_are_shared() {
             true => Arc::new(self.descriptors().copy()?),
             false => self.descriptors(),
         };
         let thread = system.create_thread(&memory, self.inner_for_exec(descriptors)).await?;
         thread.context.set_affinity(self.context.affinity()).map_err(context_error)?;
-        system.processes.become_only_thread(self.tid()).await?;
+        system.processes().become_only_thread(self.tid()).await?;
         self.leave_memory().await;
 
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
@@ -138,7 +138,7 @@ impl<M: Machine> Resources<M> {
         let new = NewProgram { name, credentials, is_readable, control: thread.clone() };
         // The credentials come first: nothing of the new program can be inspected with the rights
         // of the old one's.
-        let pid = system.processes.with(|table| table.finish_exec(old_tid, new))?;
+        let pid = system.processes().with(|table| table.finish_exec(old_tid, new))?;
 
         // Point of no return: from here on nothing fails and nothing waits.
         thread.inner.lock().tid = pid;
@@ -146,9 +146,9 @@ impl<M: Machine> Resources<M> {
         let old = core::mem::replace(&mut self.inner.lock().descriptors, thread.descriptors());
         thread.context.succeed(&self.context);
         self.context.end();
-        let replaced = system.threads.lock().replace(old_tid, pid, thread.clone());
+        let replaced = system.life.threads.lock().replace(old_tid, pid, thread.clone());
         drop((old, replaced));
-        system.timers.delete_all(&system.processes, pid, false);
+        system.timers().delete_all(system.processes(), pid, false);
         thread.descriptors().close_for_exec();
         Ok(Executed { thread, state: ThreadState::at_start(loaded.start, pointer) })
     }
@@ -184,7 +184,7 @@ impl<M: Machine> Resources<M> {
             let start = self.read_file(&file, 0, script::LINE_LIMIT).await?;
             let Some(line) = script::parse(&start)? else {
                 let execution = Execution::begin(&file)?;
-                let (front_end, programs) = self.system.host.programs(&start).ok_or(Error::ENOEXEC)?;
+                let (front_end, programs) = self.system.host().programs(&start).ok_or(Error::ENOEXEC)?;
                 let file = self.read_image(execution, file, programs.format(), &start).await?;
                 return Ok(NewImage { file, found, front_end, programs });
             };
@@ -254,7 +254,7 @@ impl<M: Machine> Resources<M> {
     ) -> Result<ProgramFile> {
         let headers = format.headers(start)?;
         let table = self.read_file(&file, headers.start, (headers.end - headers.start) as usize).await?;
-        let image = format.parse(start, &table, file.metadata().size, self.system.layout.high)?;
+        let image = format.parse(start, &table, file.metadata().size, self.system.layout().high)?;
         Ok(ProgramFile { file, execution, image })
     }
 
@@ -267,7 +267,7 @@ impl<M: Machine> Resources<M> {
     /// Whether a thread of another process has the same directories.
     fn shares(&self, directories: &Arc<Directories>) -> bool {
         let pid = self.pid();
-        let threads = self.system.threads.lock();
+        let threads = self.system.life.threads.lock();
         threads.values().any(|thread| {
             let inner = thread.inner.lock();
             inner.pid != pid && Arc::ptr_eq(&inner.directories, directories)

@@ -82,17 +82,17 @@ fn list(mask: u64) -> String {
 impl<M: Machine> System<M> {
     /// The ids of all processes, zombies included.
     pub fn process_ids(&self) -> Vec<Pid> {
-        self.processes.with(|table| table.processes().map(Process::pid).collect())
+        self.processes().with(|table| table.processes().map(Process::pid).collect())
     }
 
     /// The ids of all processes in a form that does not mean a later process with the same number.
     pub(super) fn exact_process_ids(&self) -> Vec<ExactPid> {
-        self.processes.with(|table| table.processes().map(Process::exact_pid).collect())
+        self.processes().with(|table| table.processes().map(Process::exact_pid).collect())
     }
 
     /// The ids of the threads of a process. `ESRCH`.
     pub fn thread_ids(&self, process: ExactPid) -> Result<Vec<Pid>> {
-        self.processes.with(|table| Ok(table.exact_process(process)?.threads().collect()))
+        self.processes().with(|table| Ok(table.exact_process(process)?.threads().collect()))
     }
 
     async fn memory_usage(&self, process: ExactPid) -> MemoryUsage {
@@ -101,7 +101,7 @@ impl<M: Machine> System<M> {
         let details = memory.details();
         let (low, high) = memory.map().bounds();
         let resident = memory.map().resident_pages(low, high).await * (PAGE / 1024);
-        self.processes.with(|table| table.note_resident(process.pid(), resident));
+        self.processes().with(|table| table.note_resident(process.pid(), resident));
         MemoryUsage {
             resident,
             regions: memory.usage().await,
@@ -120,8 +120,8 @@ impl<M: Machine> System<M> {
         if !permitted {
             memory.hide_addresses();
         }
-        let session = self.processes.with(|table| table.exact_process(process).map(Process::session))?;
-        let terminal = self.terminals.lock().get(&session).cloned();
+        let session = self.processes().with(|table| table.exact_process(process).map(Process::session))?;
+        let terminal = self.files.terminal(session);
         let (terminal, foreground) = match &terminal {
             Some(terminal) => {
                 let number = terminal.number();
@@ -131,7 +131,7 @@ impl<M: Machine> System<M> {
             None => (0, -1),
         };
         let processor = self.thread_of_exact(process).map_or(0, |thread| thread.machine_thread().processor());
-        self.processes.with(|table| {
+        self.processes().with(|table| {
             let process = table.exact_process(process)?;
             let usage = table.usage(process);
             let (letter, _) = state_letter(table, process);
@@ -191,7 +191,7 @@ impl<M: Machine> System<M> {
         let (memory, resident) = (memory.regions, memory.resident);
         let umask = self.thread_of_exact(process).map_or(0o022, |thread| thread.directories().umask().bits());
         let affinity = self.thread_of_exact(process).map_or(0, |thread| thread.machine_thread().affinity());
-        self.processes.with(|table| {
+        self.processes().with(|table| {
             let process = table.exact_process(process)?;
             let (letter, word) = state_letter(table, process);
             let credentials = process.credentials();
@@ -248,7 +248,7 @@ impl<M: Machine> System<M> {
 
     /// /proc/PID/statm: pages in all, resident, shared, text, 0, data, 0. `ESRCH`.
     pub async fn statm_text(&self, process: ExactPid) -> Result<String> {
-        self.processes.with(|table| table.exact_process(process).map(drop))?;
+        self.processes().with(|table| table.exact_process(process).map(drop))?;
         let memory = self.memory_usage(process).await;
         let (usage, resident) = (memory.regions, memory.resident);
         let pages = |bytes: u64| bytes / PAGE;
@@ -265,7 +265,7 @@ impl<M: Machine> System<M> {
     /// /proc/PID/io, as far as it is counted. `ESRCH`.
     pub fn transfer_text(&self, process: ExactPid) -> Result<String> {
         let usage =
-            self.processes.with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
+            self.processes().with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
         Ok(alloc::format!(
             "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {}\nwrite_bytes: {}\n\
              cancelled_write_bytes: 0\n",
@@ -278,14 +278,14 @@ impl<M: Machine> System<M> {
     /// `ESRCH`.
     pub fn schedule_text(&self, process: ExactPid) -> Result<String> {
         let usage =
-            self.processes.with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
+            self.processes().with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
         let time = (usage.user_time + usage.system_time).as_nanos();
         Ok(alloc::format!("{time} 0 {}\n", usage.voluntary_switches + usage.involuntary_switches))
     }
 
     /// /proc/PID/comm. `ESRCH`.
     pub fn name_text(&self, process: ExactPid) -> Result<Vec<u8>> {
-        self.processes.with(|table| Ok([table.exact_process(process)?.name(), b"\n"].concat()))
+        self.processes().with(|table| Ok([table.exact_process(process)?.name(), b"\n"].concat()))
     }
 
     /// /proc/PID/limits. `ESRCH`.
@@ -309,7 +309,7 @@ impl<M: Machine> System<M> {
             ("Max realtime timeout", Resource::RealTimeTime, "us"),
         ];
         let limits =
-            self.processes.with(|table| Ok::<_, Error>(table.exact_process(process)?.limits.clone()))?;
+            self.processes().with(|table| Ok::<_, Error>(table.exact_process(process)?.limits.clone()))?;
         let mut text = String::new();
         let _ = writeln!(text, "{:<26}{:<21}{:<21}{:<10}", "Limit", "Soft Limit", "Hard Limit", "Units");
         let show = |value: u64| match value {
@@ -325,7 +325,7 @@ impl<M: Machine> System<M> {
 
     /// /proc/PID/cmdline: the arguments, each with its zero byte; empty for zombies. `ESRCH`.
     pub async fn arguments_text(&self, process: ExactPid) -> Result<Vec<u8>> {
-        self.processes.with(|table| table.exact_process(process).map(drop))?;
+        self.processes().with(|table| table.exact_process(process).map(drop))?;
         let Some(thread) = self.thread_of_exact(process) else { return Ok(Vec::new()) };
         let memory = thread.memory();
         Ok(strings(memory, memory.details().arguments).await)
@@ -338,7 +338,7 @@ impl<M: Machine> System<M> {
         process: ExactPid,
         opened: &Weak<Task<M>>,
     ) -> Result<Option<ThreadAndMemory<M>>> {
-        self.processes.with(|table| table.exact_process(process).map(drop))?;
+        self.processes().with(|table| table.exact_process(process).map(drop))?;
         let Some(thread) = self.thread_of_exact(process) else { return Ok(None) };
         let memory = opened.upgrade().filter(|memory| Arc::ptr_eq(memory, thread.memory()));
         Ok(memory.map(|memory| (thread, memory)))

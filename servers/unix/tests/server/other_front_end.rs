@@ -88,12 +88,12 @@ impl FrontEnd<Simulated> for Other {
     ) -> Next<Simulated> {
         let (pid, tid) = (thread.pid(), thread.tid());
         let before = kept.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        thread.system().processes.with(|table| table.enter(tid));
+        thread.system().processes().with(|table| table.enter(tid));
         match (self.try_call(thread, kept, &call), call.number) {
             (Some(value), _) => self.leave(thread, kept, Registers::Result(value)).await,
             (None, END) => {
                 let status = ExitStatus::Exited((call.arguments[0] + before) as u8);
-                thread.system().processes.with(|table| table.begin_exit(pid, status));
+                thread.system().processes().with(|table| table.begin_exit(pid, status));
                 self.leave(thread, kept, Registers::Unchanged).await
             }
             _ => self.leave(thread, kept, Registers::Result(u64::MAX)).await,
@@ -109,7 +109,7 @@ impl FrontEnd<Simulated> for Other {
         registers: Registers,
     ) -> Next<Simulated> {
         loop {
-            match thread.system().processes.leave(thread.tid()).await {
+            match thread.system().processes().leave(thread.tid()).await {
                 Delivery::Return => {
                     return match registers {
                         Registers::Unchanged => Next::Resume,
