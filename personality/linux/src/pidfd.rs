@@ -20,11 +20,12 @@ pub(crate) struct PidFile<M: Machine> {
 impl<M: Machine> PidFile<M> {
     /// A file for process `pid`; of `flags`, [`OpenFlags::NONBLOCK`] counts. `ESRCH`.
     pub(crate) fn create(system: &Arc<System<M>>, pid: Pid, flags: OpenFlags) -> Result<Arc<OpenFile>> {
-        let process = system.processes.with(|table| table.process(pid).map(|process| process.exact_pid()))?;
+        let process =
+            system.processes().with(|table| table.process(pid).map(|process| process.exact_pid()))?;
         let queue = PollQueue::new();
         let file = Arc::new(PidFile { system: Arc::downgrade(system), process, queue });
         let listener: Weak<PidFile<M>> = Arc::downgrade(&file);
-        system.processes.with(|table| table.listen(pid, listener))?;
+        system.processes().with(|table| table.listen(pid, listener))?;
         let kept = flags.intersection(OpenFlags::NONBLOCK);
         Ok(OpenFile::of_object(file, kept | OpenFlags::READ_WRITE))
     }
@@ -37,7 +38,7 @@ impl<M: Machine> PidFile<M> {
     fn has_ended(&self) -> bool {
         let Some(system) = self.system.upgrade() else { return true };
         system
-            .processes
+            .processes()
             .with(|table| table.exact_process(self.process).map_or(true, |process| process.is_zombie()))
     }
 }

@@ -36,7 +36,7 @@ impl<M: Machine> SignalFile<M> {
         });
         let listener: Weak<SignalFile<M>> = Arc::downgrade(&file);
         // A process that is ending gets no more signals.
-        let _ = system.processes.with(|table| table.listen(thread.pid(), listener));
+        let _ = system.processes().with(|table| table.listen(thread.pid(), listener));
         OpenFile::of_object(file, flags | OpenFlags::READ)
     }
 
@@ -48,7 +48,7 @@ impl<M: Machine> SignalFile<M> {
 
     fn take(&self) -> Option<SignalInformation> {
         let (system, mask) = (self.system.upgrade()?, *self.mask.lock());
-        system.processes.with(|table| {
+        system.processes().with(|table| {
             let tid = table.process(self.pid).ok()?.threads().next()?;
             table.take_signal(tid, mask)
         })
@@ -89,7 +89,7 @@ impl<M: Machine> FileObject for SignalFile<M> {
     fn readiness(&self) -> Readiness {
         let Some(system) = self.system.upgrade() else { return Readiness::empty() };
         let mask = *self.mask.lock();
-        let pending = system.processes.with(|table| {
+        let pending = system.processes().with(|table| {
             let Ok(process) = table.process(self.pid) else { return SignalSet::EMPTY };
             let threads = process.threads().filter_map(|tid| table.thread(tid).ok());
             threads.fold(process.pending().set(), |set, thread| set | thread.pending().set())

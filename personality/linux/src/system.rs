@@ -29,11 +29,11 @@ pub const DEVICES: Additions = Additions {
 pub fn register<M: Machine>(system: &Arc<System<M>>) {
     register_file_system(system, "proc", procfs::make);
     register_file_system(system, "sysfs", |system| {
-        sysfs::make(system.host.processors(), system.environment.realtime())
+        sysfs::make(system.host().processors(), system.environment().realtime())
     });
-    if let Some(log) = system.host.kept_log() {
-        let driver = LogDriver { log: log.clone(), environment: system.environment.clone() };
-        system.vfs.register_device(false, LOG, Arc::new(driver));
+    if let Some(log) = system.host().kept_log() {
+        let driver = LogDriver { log: log.clone(), environment: system.environment().clone() };
+        system.vfs().register_device(false, LOG, Arc::new(driver));
     }
 }
 
@@ -47,5 +47,5 @@ fn register_file_system<M: Machine>(
         let system = weak.upgrade().ok_or(Error::ENODEV)?;
         Ok(root.lock().get_or_insert_with(|| make(&system)).clone())
     };
-    system.vfs.register_file_system(name, Arc::new(make));
+    system.vfs().register_file_system(name, Arc::new(make));
 }

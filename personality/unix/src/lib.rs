@@ -37,7 +37,7 @@
 //! `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
 //! `tty`, `socket`, `log`.
 //!
-//! Processes: `personality` (tasks and threads of Mach), `process`, `thread`, `credentials`,
+//! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`, `credentials`,
 //! `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`.
 #![cfg_attr(not(any(test, feature = "testing")), no_std)]
 #![forbid(unsafe_code)]
@@ -54,6 +54,7 @@ mod environment;
 mod error;
 pub mod exec;
 pub mod file;
+pub mod front_end;
 pub mod futex;
 mod identity;
 pub mod initramfs;

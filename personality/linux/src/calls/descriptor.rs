@@ -338,7 +338,7 @@ pub(crate) async fn fsync<M: Machine>(call: &Call<'_, M>) -> Done {
 
 /// sync(2), and syncfs(2) for one file system.
 pub(crate) async fn sync<M: Machine>(call: &Call<'_, M>) -> Done {
-    for mount in call.system().vfs.tree.mounts() {
+    for mount in call.system().vfs().tree.mounts() {
         mount.file_system().synchronize().await?;
     }
     Ok(0)

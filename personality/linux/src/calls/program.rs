@@ -174,7 +174,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     }
     unstarted.start(state);
     if request.vfork {
-        call.system().processes.wait_vfork(tid, child).await;
+        call.system().processes().wait_vfork(tid, child).await;
     }
     Ok(child.number().into())
 }
@@ -252,6 +252,6 @@ async fn exec<M: Machine>(
     }
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
-    let executed = call.linux.execute(call.thread, request).await?;
+    let executed = call.thread.exec(request).await?;
     Err(Stop::Outcome(Outcome::Executed(Box::new(executed.state))))
 }

@@ -53,7 +53,7 @@ impl<M: Machine> Node<M> {
         let (target, _) = self.link_target(caller)?;
         let place = match (target, self.kind) {
             (Target::Place(place), _) => Some(place),
-            (Target::File(file), Kind::Descriptor(..)) => Some(self.system()?.vfs.place_of(&file)),
+            (Target::File(file), Kind::Descriptor(..)) => Some(self.system()?.vfs().place_of(&file)),
             (Target::File(file), _) => file.location().cloned(),
         };
         place.map(Link::Place).ok_or(Error::ENOENT)

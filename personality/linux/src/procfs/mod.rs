@@ -33,7 +33,7 @@ pub(crate) struct Proc<M: Machine> {
 
 /// The root directory of a /proc of this system.
 pub(crate) fn make<M: Machine>(system: &Arc<System<M>>) -> VnodeRef {
-    let proc = Arc::new(Proc { system: Arc::downgrade(system), made: system.environment.realtime() });
+    let proc = Arc::new(Proc { system: Arc::downgrade(system), made: system.environment().realtime() });
     Arc::new(Node { proc, kind: Kind::Directory(""), opened: None })
 }
 
@@ -139,7 +139,7 @@ impl<M: Machine> Node<M> {
             Kind::Directory("") if name.starts_with(|c: char| c.is_ascii_digit()) => {
                 let id = number(name).and_then(Pid::new)?;
                 let system = self.proc.system.upgrade()?;
-                let found = system.processes.with(|table| {
+                let found = system.processes().with(|table| {
                     let pid = table.thread(id).map_or(id, |thread| thread.pid());
                     table.process(pid).map(Process::exact_pid)
                 });
@@ -228,7 +228,7 @@ impl<M: Machine> Node<M> {
 
     fn is_gone(&self, process: ExactPid) -> bool {
         let system = self.proc.system.upgrade();
-        system.is_none_or(|system| system.processes.with(|table| table.exact_process(process).is_err()))
+        system.is_none_or(|system| system.processes().with(|table| table.exact_process(process).is_err()))
     }
 
     /// Whether the calling thread may inspect the process that this node is about. `EPERM`,
@@ -236,7 +236,7 @@ impl<M: Machine> Node<M> {
     fn check_inspection(&self, caller: &dyn ProcessContext) -> Result<()> {
         let process = self.process().ok_or(Error::ESRCH)?;
         let caller = Pid::new(caller.thread()).ok_or(Error::EPERM)?;
-        self.system()?.processes.with(|table| {
+        self.system()?.processes().with(|table| {
             let target = table.exact_process(process)?.pid();
             table.may_inspect(caller, target, InspectAs::FileUser)
         })
@@ -314,7 +314,7 @@ impl<M: Machine> Node<M> {
         let system = || self.proc.system.clone();
         match (self.setting(), self.kind) {
             (Some(setting), _) => {
-                let settings = system().upgrade()?.processes.with(|table| table.settings().clone());
+                let settings = system().upgrade()?.processes().with(|table| table.settings().clone());
                 Some(Arc::new(NumberFile(SettingNumber { settings, setting })))
             }
             (None, Kind::ProcessFile(process, index)) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => {
@@ -371,7 +371,7 @@ impl<M: Machine> Node<M> {
     fn owner(&self) -> (u32, u32) {
         let Some((process, system)) = self.process().zip(self.proc.system.upgrade()) else { return (0, 0) };
         let always = matches!(self.kind, Kind::Process(_) | Kind::Tasks(_));
-        let owner = system.processes.with(|table| {
+        let owner = system.processes().with(|table| {
             let process = table.exact_process(process)?;
             let credentials = process.credentials();
             let own = always || process.is_dumpable() || process.is_zombie();

@@ -63,14 +63,14 @@ impl<M: Machine> Number for MemoryAdjustment<M> {
     fn get(&self) -> Result<i16> {
         let system = self.system.upgrade().ok_or(Error::ENODEV)?;
         system
-            .processes
+            .processes()
             .with(|table| table.exact_process(self.process).map(|process| process.memory_adjustment))
     }
 
     fn set(&self, value: i16, io: &Io<'_>) -> Result<()> {
         let privileged = io.caller.identity.has(Capability::Resource);
         let system = self.system.upgrade().ok_or(Error::ENODEV)?;
-        system.processes.with(|table| {
+        system.processes().with(|table| {
             let pid = table.exact_process(self.process)?.pid();
             table.set_memory_adjustment(pid, value, privileged)
         })

@@ -80,7 +80,7 @@ async fn memory_usage<M: Machine>(system: &System<M>, process: ExactPid) -> Memo
     let details = memory.details();
     let (low, high) = memory.map().bounds();
     let resident = memory.map().resident_pages(low, high).await * (PAGE / 1024);
-    system.processes.with(|table| table.note_resident(process.pid(), resident));
+    system.processes().with(|table| table.note_resident(process.pid(), resident));
     MemoryUsage {
         resident,
         regions: memory.usage().await,
@@ -103,7 +103,7 @@ pub(crate) async fn stat_text<M: Machine>(
     if !permitted {
         memory.hide_addresses();
     }
-    let session = system.processes.with(|table| table.exact_process(process).map(Process::session))?;
+    let session = system.processes().with(|table| table.exact_process(process).map(Process::session))?;
     let terminal = system.terminal_of_session(session);
     let (terminal, foreground) = match &terminal {
         Some(terminal) => {
@@ -114,7 +114,7 @@ pub(crate) async fn stat_text<M: Machine>(
         None => (0, -1),
     };
     let processor = system.thread_of_exact(process).map_or(0, |thread| thread.machine_thread().processor());
-    system.processes.with(|table| {
+    system.processes().with(|table| {
         let process = table.exact_process(process)?;
         let usage = table.usage(process);
         let (letter, _) = state_letter(table, process);
@@ -174,7 +174,7 @@ pub(crate) async fn status_text<M: Machine>(system: &System<M>, process: ExactPi
     let (memory, resident) = (memory.regions, memory.resident);
     let umask = system.thread_of_exact(process).map_or(0o022, |thread| thread.directories().umask().bits());
     let affinity = system.thread_of_exact(process).map_or(0, |thread| thread.machine_thread().affinity());
-    system.processes.with(|table| {
+    system.processes().with(|table| {
         let process = table.exact_process(process)?;
         let (letter, word) = state_letter(table, process);
         let credentials = process.credentials();
@@ -231,7 +231,7 @@ pub(crate) async fn status_text<M: Machine>(system: &System<M>, process: ExactPi
 
 /// /proc/PID/statm: pages in all, resident, shared, text, 0, data, 0. `ESRCH`.
 pub(crate) async fn statm_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
-    system.processes.with(|table| table.exact_process(process).map(drop))?;
+    system.processes().with(|table| table.exact_process(process).map(drop))?;
     let memory = memory_usage(system, process).await;
     let (usage, resident) = (memory.regions, memory.resident);
     let pages = |bytes: u64| bytes / PAGE;
@@ -247,7 +247,8 @@ pub(crate) async fn statm_text<M: Machine>(system: &System<M>, process: ExactPid
 
 /// /proc/PID/io, as far as it is counted. `ESRCH`.
 pub(crate) fn transfer_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
-    let usage = system.processes.with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
+    let usage =
+        system.processes().with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
     Ok(alloc::format!(
         "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {}\nwrite_bytes: {}\n\
          cancelled_write_bytes: 0\n",
@@ -259,14 +260,15 @@ pub(crate) fn transfer_text<M: Machine>(system: &System<M>, process: ExactPid) -
 /// /proc/PID/schedstat: nanoseconds of processor time, of waiting (not counted), and turns.
 /// `ESRCH`.
 pub(crate) fn schedule_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
-    let usage = system.processes.with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
+    let usage =
+        system.processes().with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
     let time = (usage.user_time + usage.system_time).as_nanos();
     Ok(alloc::format!("{time} 0 {}\n", usage.voluntary_switches + usage.involuntary_switches))
 }
 
 /// /proc/PID/comm. `ESRCH`.
 pub(crate) fn name_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<Vec<u8>> {
-    system.processes.with(|table| Ok([table.exact_process(process)?.name(), b"\n"].concat()))
+    system.processes().with(|table| Ok([table.exact_process(process)?.name(), b"\n"].concat()))
 }
 
 /// /proc/PID/limits. `ESRCH`.
@@ -290,7 +292,7 @@ pub(crate) fn limits_text<M: Machine>(system: &System<M>, process: ExactPid) -> 
         ("Max realtime timeout", Resource::RealTimeTime, "us"),
     ];
     let limits =
-        system.processes.with(|table| Ok::<_, Error>(table.exact_process(process)?.limits.clone()))?;
+        system.processes().with(|table| Ok::<_, Error>(table.exact_process(process)?.limits.clone()))?;
     let mut text = String::new();
     let _ = writeln!(text, "{:<26}{:<21}{:<21}{:<10}", "Limit", "Soft Limit", "Hard Limit", "Units");
     let show = |value: u64| match value {
@@ -306,7 +308,7 @@ pub(crate) fn limits_text<M: Machine>(system: &System<M>, process: ExactPid) -> 
 
 /// /proc/PID/cmdline: the arguments, each with its zero byte; empty for zombies. `ESRCH`.
 pub(crate) async fn arguments_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<Vec<u8>> {
-    system.processes.with(|table| table.exact_process(process).map(drop))?;
+    system.processes().with(|table| table.exact_process(process).map(drop))?;
     let Some(thread) = system.thread_of_exact(process) else { return Ok(Vec::new()) };
     let memory = thread.memory();
     Ok(strings(memory, memory.details().arguments).await)

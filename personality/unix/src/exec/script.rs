@@ -4,7 +4,7 @@
 use crate::{Error, Result};
 
 /// Bytes at the start of a file that are looked at.
-pub const LINE_LIMIT: usize = 256;
+pub const LINE_LIMIT: usize = super::image::START_SIZE;
 /// How many scripts may be each other's interpreters; one more is `ELOOP`.
 pub const DEPTH_LIMIT: usize = 5;
 

@@ -1,7 +1,7 @@
 //! Changing what is mapped: mprotect, mremap, madvise, msync, mincore, mlock.
 
 use super::{Memory, PAGE, Region, check_limits, map_error, protection};
-use crate::exec::elf::Rights;
+use crate::exec::Rights;
 use crate::process::{Limits, Resource};
 use crate::{Error, Result};
 use alloc::vec::Vec;

@@ -2,7 +2,7 @@
 
 use super::PAGE;
 use crate::account::{Account, Charge};
-use crate::exec::elf::Rights;
+use crate::exec::Rights;
 use crate::file::OpenFile;
 use crate::{Error, Result};
 use alloc::collections::BTreeMap;

@@ -57,7 +57,7 @@ impl<M: Machine> Unstarted<'_, M> {
     /// Has it run, from registers `state` on.
     pub fn start(self, state: ThreadState) {
         let system = self.system;
-        system.host.start_thread(self.keep(), state);
+        system.host().start_thread(self.keep(), state);
     }
 
     /// The thread, which is not taken back any more. The caller has to see to it that it runs.
@@ -72,8 +72,8 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
         if self.kept {
             return;
         }
-        self.system.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &*self.thread));
-        self.system.processes.with(|table| table.abandon(self.tid));
+        self.system.life.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &*self.thread));
+        self.system.processes().with(|table| table.abandon(self.tid));
     }
 }
 
@@ -84,12 +84,12 @@ impl<M: Machine> Resources<M> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
             (&self.memory, self.descriptors(), self.directories());
-        let account = system.processes.with(|table| table.user_account(self.tid()));
+        let account = system.processes().with(|table| table.user_account(self.tid()));
         let memory = match request.share_memory {
             true => own_memory.clone(),
             false => {
                 let child = Memory::fork(own_memory, &account).await?;
-                system.host.prepare(&child)?;
+                system.host().prepare(&child)?;
                 child
             }
         };
@@ -123,9 +123,9 @@ impl<M: Machine> Resources<M> {
             vfork: request.vfork,
             keep_stack: !request.share_memory || request.vfork,
             clear_child_tid: request.clear_in_child,
-            now: system.environment.monotonic(),
+            now: system.environment().monotonic(),
         };
-        let tid = system.processes.with(|table| table.create(caller, new))?;
+        let tid = system.processes().with(|table| table.create(caller, new))?;
         let unstarted = Unstarted { system, tid, thread: thread.clone(), kept: false };
         {
             let mut inner = thread.inner.lock();
@@ -137,7 +137,7 @@ impl<M: Machine> Resources<M> {
         {
             // The lock orders this with exec. Either exec sees that this thread shares its
             // directories, or it has sealed them before, and this call fails.
-            let mut threads = system.threads.lock();
+            let mut threads = system.life.threads.lock();
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);
             }
