@@ -1,62 +1,54 @@
 //! Signals as a file (signalfd(2)).
 
-use super::{System, Thread};
-use crate::file::{FileObject, Io, OpenFile};
-use crate::poll::{PollQueue, Readiness};
-use crate::process::{Listener, Pid};
-use crate::signal::{SignalInformation, SignalSet};
-use crate::sync::SpinLock;
-use crate::user_buffer::copy_out_all;
-use crate::vfs::OpenFlags;
-use crate::{Error, NotDone, UserBuffer};
+use crate::layout::signal::to_descriptor_information;
 use alloc::sync::{Arc, Weak};
-use core::any::Any;
 use mach::Machine;
+use unix::file::{FileObject, Io, OpenFile};
+use unix::poll::{PollQueue, Readiness};
+use unix::process::{Listener, Pid};
+use unix::signal::{SignalInformation, SignalSet};
+use unix::sync::SpinLock;
+use unix::thread::{System, Thread};
+use unix::vfs::OpenFlags;
+use unix::{Error, NotDone, UserBuffer, copy_out_all};
 
 /// Bytes of a record.
 const RECORD: usize = 128;
 
 /// A file from which pending signals are read. It shows the signals of the process that made it,
 /// whichever process reads it.
-pub struct SignalFile<M: Machine> {
+pub(crate) struct SignalFile<M: Machine> {
     system: Weak<System<M>>,
     pid: Pid,
     mask: SpinLock<SignalSet>,
-    encode: fn(&SignalInformation) -> [u8; RECORD],
     queue: PollQueue,
 }
 
 impl<M: Machine> SignalFile<M> {
-    /// A file for the signals in `mask` of `thread`'s process. `encode` lays a record out.
-    pub fn create(
-        thread: &Thread<M>,
-        mask: SignalSet,
-        encode: fn(&SignalInformation) -> [u8; RECORD],
-        flags: OpenFlags,
-    ) -> Arc<OpenFile> {
+    /// A file for the signals in `mask` of `thread`'s process.
+    pub(crate) fn create(thread: &Thread<M>, mask: SignalSet, flags: OpenFlags) -> Arc<OpenFile> {
         let system = thread.system();
         let file = Arc::new(SignalFile {
             system: Arc::downgrade(system),
             pid: thread.pid(),
             mask: SpinLock::new(mask.as_mask()),
-            encode,
             queue: PollQueue::new(),
         });
         let listener: Weak<SignalFile<M>> = Arc::downgrade(&file);
         // A process that is ending gets no more signals.
-        let _ = system.processes.with(|table| table.listen(thread.pid(), listener));
+        let _ = system.processes().with(|table| table.listen(thread.pid(), listener));
         OpenFile::of_object(file, flags | OpenFlags::READ)
     }
 
     /// Shows other signals from now on.
-    pub fn set_mask(&self, mask: SignalSet) {
+    pub(crate) fn set_mask(&self, mask: SignalSet) {
         *self.mask.lock() = mask.as_mask();
         self.queue.wake(Readiness::READ);
     }
 
     fn take(&self) -> Option<SignalInformation> {
         let (system, mask) = (self.system.upgrade()?, *self.mask.lock());
-        system.processes.with(|table| {
+        system.processes().with(|table| {
             let tid = table.process(self.pid).ok()?.threads().next()?;
             table.take_signal(tid, mask)
         })
@@ -83,7 +75,7 @@ impl<M: Machine> FileObject for SignalFile<M> {
                 Err(error) => return Err(error),
             }
             let Some(information) = self.take() else { break };
-            match copy_out_all(to, &(self.encode)(&information)) {
+            match copy_out_all(to, &to_descriptor_information(&information)) {
                 Ok(()) => done += RECORD,
                 // The memory went away at this moment: the signal is lost with it, as a register
                 // would be.
@@ -97,7 +89,7 @@ impl<M: Machine> FileObject for SignalFile<M> {
     fn readiness(&self) -> Readiness {
         let Some(system) = self.system.upgrade() else { return Readiness::empty() };
         let mask = *self.mask.lock();
-        let pending = system.processes.with(|table| {
+        let pending = system.processes().with(|table| {
             let Ok(process) = table.process(self.pid) else { return SignalSet::EMPTY };
             let threads = process.threads().filter_map(|tid| table.thread(tid).ok());
             threads.fold(process.pending().set(), |set, thread| set | thread.pending().set())
@@ -111,9 +103,5 @@ impl<M: Machine> FileObject for SignalFile<M> {
 
     fn label(&self) -> &'static str {
         "anon_inode:[signalfd]"
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }

@@ -1,9 +1,6 @@
 //! The texts of /proc that concern the system as a whole.
 
-use super::{System, Thread};
-use crate::account::Setting;
-use crate::process::Pid;
-use crate::vfs::MountFlags;
+use crate::version::{RELEASE, VERSION};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -11,6 +8,11 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 use core::time::Duration;
 use mach::Machine;
+use unix::account::Setting;
+use unix::load::Load;
+use unix::process::Pid;
+use unix::thread::{System, Thread};
+use unix::vfs::MountFlags;
 
 /// The files, by their paths below /proc.
 pub(super) const FILES: &[&str] = &[
@@ -60,12 +62,6 @@ pub(super) const FILES: &[&str] = &[
     "vmstat",
 ];
 
-/// The release that programs are told.
-pub const RELEASE: &str = "6.1.0-macadamia";
-
-/// The version that programs are told.
-pub const VERSION: &str = "#1 SMP Macadamia";
-
 const DEVICES: &str = "Character devices:\n  1 mem\n  4 /dev/vc/0\n  5 /dev/tty\n  5 /dev/console\n  5 /dev/ptmx\n\
     136 pts\n\nBlock devices:\n";
 
@@ -79,10 +75,10 @@ const TERMINAL_DRIVERS: &str = "/dev/tty             /dev/tty        5       0 s
 /// The setting that the file with this path shows, if that is what it is for.
 pub(super) fn setting(path: &str) -> Option<Setting> {
     Some(match path {
-        "sys/fs/epoll/max_user_watches" => Setting::EpollWatches,
-        "sys/fs/inotify/max_queued_events" => Setting::InotifyEvents,
-        "sys/fs/inotify/max_user_instances" => Setting::InotifyInstances,
-        "sys/fs/inotify/max_user_watches" => Setting::InotifyWatches,
+        "sys/fs/epoll/max_user_watches" => Setting::PolledFiles,
+        "sys/fs/inotify/max_queued_events" => Setting::QueuedChanges,
+        "sys/fs/inotify/max_user_instances" => Setting::ChangeQueues,
+        "sys/fs/inotify/max_user_watches" => Setting::ObservedFiles,
         "sys/fs/pipe-max-size" => Setting::PipeSize,
         "sys/fs/pipe-user-pages-hard" => Setting::PipePagesHard,
         "sys/fs/pipe-user-pages-soft" => Setting::PipePagesSoft,
@@ -96,21 +92,21 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "cpuinfo" => processors(system).into(),
         "filesystems" => {
             let line = |name: &str| format!("nodev\t{name}\n");
-            system.vfs.file_system_types().into_iter().map(line).collect::<String>().into()
+            system.vfs().file_system_types().into_iter().map(line).collect::<String>().into()
         }
         "devices" => DEVICES.into(),
         "diskstats" | "modules" => Vec::new(),
         "interrupts" => {
-            let names = (0..system.host.processors()).map(|index| format!("       CPU{index}"));
+            let names = (0..system.host().processors()).map(|index| format!("       CPU{index}"));
             format!("     {}\n", names.collect::<String>()).into()
         }
         "loadavg" => {
-            let (threads, running) = system.processes.with(|table| table.thread_counts());
+            let (threads, running) = system.processes().with(|table| table.thread_counts());
             let last = system.process_ids().into_iter().map(Pid::number).max().unwrap_or(0);
-            let loads = system.load.lock().hundredths().map(|(whole, part)| format!("{whole}.{part:02} "));
+            let loads = system.with_load(Load::hundredths).map(|(whole, part)| format!("{whole}.{part:02} "));
             format!("{}{running}/{threads} {last}\n", loads.concat()).into()
         }
-        "macadamia" => system.host.description().into(),
+        "macadamia" => system.host().description().into(),
         "meminfo" => memory(system).into(),
         "mounts" => mounts(system, system.thread_of_process(Pid::INIT)),
         "partitions" => b"major minor  #blocks  name\n\n".to_vec(),
@@ -121,9 +117,9 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         // No process leaves a core file.
         "sys/kernel/core_pattern" => b"\n".to_vec(),
         "sys/kernel/cap_last_cap" => b"40\n".to_vec(),
-        "sys/kernel/domainname" => [&system.names.lock().1[..], b"\n"].concat(),
-        "sys/kernel/hostname" => [&system.names.lock().0[..], b"\n"].concat(),
-        "sys/kernel/ngroups_max" => format!("{}\n", crate::credentials::Credentials::MAX_GROUPS).into(),
+        "sys/kernel/domainname" => [&system.names().1[..], b"\n"].concat(),
+        "sys/kernel/hostname" => [&system.names().0[..], b"\n"].concat(),
+        "sys/kernel/ngroups_max" => format!("{}\n", unix::credentials::Credentials::MAX_GROUPS).into(),
         "sys/kernel/osrelease" => format!("{RELEASE}\n").into(),
         "sys/kernel/ostype" => b"Linux\n".to_vec(),
         "sys/kernel/pid_max" => format!("{}\n", Pid::LIMIT).into(),
@@ -134,11 +130,11 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "sys/kernel/random/entropy_avail" | "sys/kernel/random/poolsize" => b"256\n".to_vec(),
         "sys/kernel/version" => format!("{VERSION}\n").into(),
         "sys/vm/max_map_count" => b"2147483647\n".to_vec(),
-        "sys/vm/mmap_min_addr" => format!("{}\n", system.layout.low).into(),
+        "sys/vm/mmap_min_addr" => format!("{}\n", system.layout().low).into(),
         "sys/vm/overcommit_memory" | "sys/vm/swappiness" => b"0\n".to_vec(),
         "tty/drivers" => TERMINAL_DRIVERS.into(),
         "uptime" => {
-            let up = system.environment.monotonic();
+            let up = system.environment().monotonic();
             let idle: Duration = times(system).into_iter().map(|used| idle(up, used)).sum();
             let text = |time: Duration| format!("{}.{:02}", time.as_secs(), time.subsec_millis() / 10);
             format!("{} {}\n", text(up), text(idle)).into()
@@ -171,7 +167,7 @@ pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<A
     let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
     let mut text = Vec::new();
-    for mount in system.vfs.tree.mounts() {
+    for mount in system.vfs().tree.mounts() {
         let Ok(path) = mount.root().path(&root) else { continue };
         let (file_system, flags) = (mount.file_system(), mount.flags());
         let device = mount.root().vnode.metadata().device;
@@ -197,7 +193,7 @@ pub(super) fn mounts<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M
     let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
     let mut text = Vec::new();
-    for mount in system.vfs.tree.mounts() {
+    for mount in system.vfs().tree.mounts() {
         let Ok(path) = mount.root().path(&root) else { continue };
         let (file_system, flags) = (mount.file_system(), mount.flags());
         text.extend_from_slice(mount.source().as_bytes());
@@ -213,7 +209,7 @@ pub(super) fn mounts<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M
 
 fn processors<M: Machine>(system: &System<M>) -> String {
     let mut text = String::new();
-    let count = system.host.processors();
+    let count = system.host().processors();
     for index in 0..count {
         let _ = writeln!(
             text,
@@ -253,7 +249,7 @@ fn memory<M: Machine>(system: &System<M>) -> String {
 /// /proc/vmstat, as far as it is counted.
 fn memory_statistics<M: Machine>(system: &System<M>) -> String {
     let pages = system.memory_use();
-    let faults = system.processes.with(|table| {
+    let faults = system.processes().with(|table| {
         let faults = |process| table.usage(process).minor_faults;
         table.processes().map(faults).sum::<u64>()
     });
@@ -276,14 +272,14 @@ fn memory_statistics<M: Machine>(system: &System<M>) -> String {
 /// For each processor how long programs have used it, and how long this system has for them.
 fn times<M: Machine>(system: &System<M>) -> Vec<(Duration, Duration)> {
     let all = || {
-        let usage = system.processes.with(|table| table.usage_of_all());
+        let usage = system.processes().with(|table| table.usage_of_all());
         (usage.user_time, usage.system_time)
     };
     let of = |index| {
-        let known = system.host.processor_times(index);
+        let known = system.host().processor_times(index);
         known.unwrap_or_else(|| if index == 0 { all() } else { Default::default() })
     };
-    (0..system.host.processors()).map(of).collect()
+    (0..system.host().processors()).map(of).collect()
 }
 
 /// How long a processor has been idle, of the time for which it has been there.
@@ -292,8 +288,8 @@ fn idle(up: Duration, (user, kernel): (Duration, Duration)) -> Duration {
 }
 
 fn statistics<M: Machine>(system: &System<M>) -> String {
-    let (forks, running) = system.processes.with(|table| (table.forks(), table.thread_counts().1));
-    let (up, times) = (system.environment.monotonic(), times(system));
+    let (forks, running) = system.processes().with(|table| (table.forks(), table.thread_counts().1));
+    let (up, times) = (system.environment().monotonic(), times(system));
     // The first line is the sum of the others, also where these are rounded.
     let ticks = |time: Duration| time.as_millis() / 10;
     let rows = times.iter().map(|&used| [ticks(used.0), ticks(used.1), ticks(idle(up, used))]);
@@ -304,7 +300,7 @@ fn statistics<M: Machine>(system: &System<M>) -> String {
     for (name, [user, kernel, idle]) in names.zip(core::iter::once(all).chain(rows)) {
         let _ = writeln!(text, "cpu{name} {user} 0 {kernel} {idle} 0 0 0 0 0 0");
     }
-    let started = system.environment.realtime().seconds - up.as_secs() as i64;
+    let started = system.environment().realtime().seconds - up.as_secs() as i64;
     let _ = writeln!(
         text,
         "ctxt 0\nbtime {started}\nprocesses {forks}\nprocs_running {running}\nprocs_blocked 0"
@@ -316,12 +312,12 @@ fn statistics<M: Machine>(system: &System<M>) -> String {
 fn identifier<M: Machine>(system: &System<M>, fresh: bool) -> String {
     let mut bytes = [0; 16];
     match fresh {
-        true => system.environment.fill_random(&mut bytes),
+        true => system.environment().fill_random(&mut bytes),
         // The identifier of this start of the system is made from the time at which the system
         // started, so it is always the same.
         false => {
             let boot =
-                system.environment.realtime().seconds - system.environment.monotonic().as_secs() as i64;
+                system.environment().realtime().seconds - system.environment().monotonic().as_secs() as i64;
             bytes[..8].copy_from_slice(&boot.to_le_bytes());
         }
     }

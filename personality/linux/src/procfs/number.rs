@@ -1,15 +1,14 @@
 //! Files of /proc that hold one number, which can be written.
 
-use super::System;
-use crate::account::{Setting, Settings};
-use crate::file::{FileObject, Io, Positions};
-use crate::process::ExactPid;
-use crate::{Capability, Error, NotDone, Result, UserBuffer};
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
-use core::any::Any;
 use core::str::FromStr;
 use mach::Machine;
+use unix::account::{Setting, Settings};
+use unix::file::{FileObject, Io, Positions};
+use unix::process::ExactPid;
+use unix::thread::System;
+use unix::{Capability, Error, NotDone, Result, UserBuffer};
 
 /// A number that a file shows.
 pub(super) trait Number: Send + Sync + 'static {
@@ -50,10 +49,6 @@ impl<N: Number> FileObject for NumberFile<N> {
     fn label(&self) -> &'static str {
         "number"
     }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
 }
 
 /// /proc/PID/oom_score_adj (proc(5)): how readily a process wants to be ended when memory is short.
@@ -68,14 +63,14 @@ impl<M: Machine> Number for MemoryAdjustment<M> {
     fn get(&self) -> Result<i16> {
         let system = self.system.upgrade().ok_or(Error::ENODEV)?;
         system
-            .processes
+            .processes()
             .with(|table| table.exact_process(self.process).map(|process| process.memory_adjustment))
     }
 
     fn set(&self, value: i16, io: &Io<'_>) -> Result<()> {
         let privileged = io.caller.identity.has(Capability::Resource);
         let system = self.system.upgrade().ok_or(Error::ENODEV)?;
-        system.processes.with(|table| {
+        system.processes().with(|table| {
             let pid = table.exact_process(self.process)?.pid();
             table.set_memory_adjustment(pid, value, privileged)
         })

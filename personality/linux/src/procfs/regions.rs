@@ -1,16 +1,16 @@
 //! Lists of regions in /proc: maps, smaps. A program decides how many there are, so they are made
 //! piece by piece.
 
-use super::System;
-use crate::memory::{PAGE, Region, RegionKind};
-use crate::personality::Task;
-use crate::process::ExactPid;
-use crate::sync::give_turn;
-use crate::{Error, Result};
 use alloc::string::String;
 use alloc::sync::Weak;
 use alloc::vec::Vec;
 use mach::Machine;
+use unix::memory::{PAGE, Region, RegionKind};
+use unix::personality::Task;
+use unix::process::ExactPid;
+use unix::sync::give_turn;
+use unix::thread::System;
+use unix::{Error, Result};
 
 /// Regions that are shown before other requests have their turn.
 const TURN: usize = 64;
@@ -45,67 +45,65 @@ impl Part {
     }
 }
 
-impl<M: Machine> System<M> {
-    /// /proc/PID/maps. `ESRCH`, `ENOMEM`.
-    pub(super) async fn maps_text(
-        &self,
-        process: ExactPid,
-        opened: &Weak<Task<M>>,
-        part: &mut Part,
-    ) -> Result<()> {
-        let Some((thread, memory)) = self.opened_memory(process, opened)? else { return Ok(()) };
-        let root = thread.directories().root();
-        let mut next = 0;
-        while !part.is_full() {
-            let regions = memory.regions_from(next, TURN).await;
-            let Some(last) = regions.last() else { break };
-            next = last.range.end;
-            for region in &regions {
-                part.push(&region_line(region, &root).await)?;
-            }
-            give_turn().await;
+/// /proc/PID/maps. `ESRCH`, `ENOMEM`.
+pub(super) async fn maps_text<M: Machine>(
+    system: &System<M>,
+    process: ExactPid,
+    opened: &Weak<Task<M>>,
+    part: &mut Part,
+) -> Result<()> {
+    let Some((thread, memory)) = system.opened_memory(process, opened)? else { return Ok(()) };
+    let root = thread.directories().root();
+    let mut next = 0;
+    while !part.is_full() {
+        let regions = memory.regions_from(next, TURN).await;
+        let Some(last) = regions.last() else { break };
+        next = last.range.end;
+        for region in &regions {
+            part.push(&region_line(region, &root).await)?;
         }
-        Ok(())
+        give_turn().await;
     }
+    Ok(())
+}
 
-    /// /proc/PID/smaps, or, with `sum`, smaps_rollup. `ESRCH`, `ENOMEM`.
-    pub(super) async fn region_usage_text(
-        &self,
-        process: ExactPid,
-        opened: &Weak<Task<M>>,
-        sum: bool,
-        part: &mut Part,
-    ) -> Result<()> {
-        let Some((thread, memory)) = self.opened_memory(process, opened)? else { return Ok(()) };
-        let root = thread.directories().root();
-        let mut all = RegionUsage::default();
-        let mut next = 0;
-        while !part.is_full() {
-            let regions = memory.regions_from(next, TURN).await;
-            let Some(last) = regions.last() else { break };
-            next = last.range.end;
-            for region in &regions {
-                let pages = memory.map().resident_pages(region.range.start, region.range.end).await;
-                let usage = RegionUsage::of(region, pages * (PAGE / 1024));
-                if sum {
-                    all.add(&usage);
-                    continue;
-                }
-                part.push(&region_line(region, &root).await)?;
-                part.push(alloc::format!("Size:           {:8} kB\n", region.length() / 1024).as_bytes())?;
-                part.push(b"KernelPageSize:        4 kB\nMMUPageSize:           4 kB\n")?;
-                part.push(usage.text().as_bytes())?;
+/// /proc/PID/smaps, or, with `sum`, smaps_rollup. `ESRCH`, `ENOMEM`.
+pub(super) async fn region_usage_text<M: Machine>(
+    system: &System<M>,
+    process: ExactPid,
+    opened: &Weak<Task<M>>,
+    sum: bool,
+    part: &mut Part,
+) -> Result<()> {
+    let Some((thread, memory)) = system.opened_memory(process, opened)? else { return Ok(()) };
+    let root = thread.directories().root();
+    let mut all = RegionUsage::default();
+    let mut next = 0;
+    while !part.is_full() {
+        let regions = memory.regions_from(next, TURN).await;
+        let Some(last) = regions.last() else { break };
+        next = last.range.end;
+        for region in &regions {
+            let pages = memory.map().resident_pages(region.range.start, region.range.end).await;
+            let usage = RegionUsage::of(region, pages * (PAGE / 1024));
+            if sum {
+                all.add(&usage);
+                continue;
             }
-            give_turn().await;
+            part.push(&region_line(region, &root).await)?;
+            part.push(alloc::format!("Size:           {:8} kB\n", region.length() / 1024).as_bytes())?;
+            part.push(b"KernelPageSize:        4 kB\nMMUPageSize:           4 kB\n")?;
+            part.push(usage.text().as_bytes())?;
         }
-        if sum {
-            let (low, high) = memory.map().bounds();
-            let line = alloc::format!("{low:08x}-{high:x} ---p 00000000 00:00 0 {:26}[rollup]\n", "");
-            part.push(line.as_bytes())?;
-            part.push(all.text().as_bytes())?;
-        }
-        Ok(())
+        give_turn().await;
     }
+    if sum {
+        let (low, high) = memory.map().bounds();
+        let line = alloc::format!("{low:08x}-{high:x} ---p 00000000 00:00 0 {:26}[rollup]\n", "");
+        part.push(line.as_bytes())?;
+        part.push(all.text().as_bytes())?;
+    }
+    Ok(())
 }
 
 /// What smaps tells of regions, KiB.
@@ -155,7 +153,7 @@ impl RegionUsage {
     }
 }
 
-async fn region_line(region: &Region, root: &crate::vfs::Location) -> Vec<u8> {
+async fn region_line(region: &Region, root: &unix::vfs::Location) -> Vec<u8> {
     let letter = |on: bool, letter: char| if on { letter } else { '-' };
     let (mut offset, mut device, mut number) = (0, (0, 0), 0);
     let mut name = Vec::new();

@@ -1,16 +1,14 @@
 //! eventfd(2).
 
-use super::{PollQueue, Readiness};
-use crate::file::{FileObject, Io, OpenFile};
-use crate::sync::SpinLock;
-use crate::user_buffer::{copy_in_all, copy_out_all};
-use crate::vfs::OpenFlags;
-use crate::{Error, NotDone, UserBuffer};
 use alloc::sync::Arc;
-use core::any::Any;
+use unix::file::{FileObject, Io, OpenFile};
+use unix::poll::{PollQueue, Readiness};
+use unix::sync::SpinLock;
+use unix::vfs::OpenFlags;
+use unix::{Error, NotDone, UserBuffer, copy_in_all, copy_out_all};
 
 /// A counter that can be waited for.
-pub struct EventCounter {
+pub(crate) struct EventCounter {
     count: SpinLock<u64>,
     /// A read takes 1 instead of all (EFD_SEMAPHORE).
     semaphore: bool,
@@ -22,7 +20,7 @@ const MAXIMUM: u64 = u64::MAX - 1;
 
 impl EventCounter {
     /// A counter as an open file.
-    pub fn create(initial: u64, semaphore: bool, flags: OpenFlags) -> Arc<OpenFile> {
+    pub(crate) fn create(initial: u64, semaphore: bool, flags: OpenFlags) -> Arc<OpenFile> {
         let counter = EventCounter { count: SpinLock::new(initial), semaphore, queue: PollQueue::new() };
         OpenFile::of_object(Arc::new(counter), flags | OpenFlags::READ_WRITE)
     }
@@ -79,8 +77,28 @@ impl FileObject for EventCounter {
     fn label(&self) -> &'static str {
         "anon_inode:[eventfd]"
     }
+}
 
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unix::testing::World;
+
+    #[test]
+    fn event_counters() {
+        let w = World::new();
+        let event = EventCounter::create(3, false, OpenFlags::NONBLOCK);
+        assert_eq!(w.read(&event, 7), Err(Error::EINVAL));
+        assert_eq!(w.read(&event, 100), Ok(3u64.to_ne_bytes().to_vec()));
+        assert_eq!(w.read(&event, 8), Err(Error::EAGAIN));
+        assert_eq!(w.write(&event, &[0; 7]), Err(Error::EINVAL));
+        assert_eq!(w.write(&event, &u64::MAX.to_ne_bytes()), Err(Error::EINVAL));
+        assert_eq!(w.write(&event, &(u64::MAX - 1).to_ne_bytes()), Ok(8));
+        assert_eq!(w.write(&event, &1u64.to_ne_bytes()), Err(Error::EAGAIN));
+        assert_eq!(event.readiness(), Readiness::READ);
+        let semaphore = EventCounter::create(2, true, OpenFlags::NONBLOCK);
+        assert_eq!(w.read(&semaphore, 8), Ok(1u64.to_ne_bytes().to_vec()));
+        assert_eq!(w.read(&semaphore, 8), Ok(1u64.to_ne_bytes().to_vec()));
+        assert_eq!(w.read(&semaphore, 8), Err(Error::EAGAIN));
     }
 }

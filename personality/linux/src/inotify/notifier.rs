@@ -1,39 +1,38 @@
 //! [`Notifier`]: the file from which a program reads what happened.
 
 use super::{Events, Watch};
-use crate::account::{Account, Charge, Kept, Setting};
-use crate::file::{FileObject, Io, OpenFile};
-use crate::poll::{PollQueue, Readiness};
-use crate::sync::SpinLock;
-use crate::user_buffer::copy_out_all;
-use crate::vfs::{OpenFlags, VnodeRef};
-use crate::{Error, NotDone, Result, UserBuffer};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::Ordering;
+use unix::account::{Account, Charge, Kept, Setting};
+use unix::file::{FileObject, Io, OpenFile};
+use unix::poll::{PollQueue, Readiness};
+use unix::sync::SpinLock;
+use unix::vfs::{Observer, OpenFlags, VnodeRef};
+use unix::{Error, NotDone, Result, UserBuffer, copy_out_all};
 
 /// Bytes that a waiting event takes, without its name.
 const EVENT_BYTES: u64 = 128;
 
 /// An event that an inotify instance reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub(crate) struct Event {
     /// The watch's number; -1 if events were lost.
-    pub watch: i32,
+    pub(crate) watch: i32,
     /// What happened.
-    pub events: Events,
+    pub(crate) events: Events,
     /// A number that the two events of one move share; 0 for other events.
-    pub cookie: u32,
+    pub(crate) cookie: u32,
     /// The name of the file in the watched directory to which it happened; empty if it happened to
     /// the watched file itself.
-    pub name: Vec<u8>,
+    pub(crate) name: Vec<u8>,
 }
 
 /// What becomes of a watch that the file already has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WatchHow {
+pub(crate) enum WatchHow {
     /// The watch is for these events instead of those before.
     Replace,
     /// The watch is for these events in addition (IN_MASK_ADD).
@@ -43,7 +42,7 @@ pub enum WatchHow {
 }
 
 /// Where the events of its watches are collected (inotify_init(2)).
-pub struct Notifier {
+pub(crate) struct Notifier {
     this: Weak<Notifier>,
     state: SpinLock<State>,
     queue: PollQueue,
@@ -64,15 +63,15 @@ struct State {
 impl Notifier {
     /// Makes one for this user; of `flags`, [`OpenFlags::NONBLOCK`] counts. `EMFILE` if the user
     /// has too many.
-    pub fn create(
+    pub(crate) fn create(
         account: &Arc<Account>,
         encode: fn(&Event) -> Vec<u8>,
         flags: OpenFlags,
     ) -> Result<Arc<OpenFile>> {
         let settings = account.settings();
-        let most = settings.get(Setting::InotifyInstances);
-        let charge = account.charge(Kept::InotifyInstances, 1, |sum| sum <= most).ok_or(Error::EMFILE)?;
-        let most_events = usize::try_from(settings.get(Setting::InotifyEvents)).unwrap_or(usize::MAX);
+        let most = settings.get(Setting::ChangeQueues);
+        let charge = account.charge(Kept::ChangeQueues, 1, |sum| sum <= most).ok_or(Error::EMFILE)?;
+        let most_events = usize::try_from(settings.get(Setting::QueuedChanges)).unwrap_or(usize::MAX);
         let state = State { watches: BTreeMap::new(), events: VecDeque::new(), last: 0 };
         let notifier = Arc::new_cyclic(|this| Notifier {
             this: this.clone(),
@@ -87,15 +86,26 @@ impl Notifier {
 
     /// Watches a file; the watch's number. `EINVAL` for a file that cannot be watched, `ENOSPC` for
     /// too many.
-    pub fn watch(&self, file: &VnodeRef, events: Events, once: bool, how: WatchHow) -> Result<i32> {
+    pub(crate) fn watch(&self, file: &VnodeRef, events: Events, once: bool, how: WatchHow) -> Result<i32> {
         let hooks = file.hooks().ok_or(Error::EINVAL)?;
         // Look for the watch in the file's list, because the notifier's may be much longer.
-        let mut of_file = hooks.watches.lock();
-        of_file.retain(|watch| watch.strong_count() > 0);
+        hooks.observers.with(|observers| self.watch_observed(observers, events, once, how))
+    }
+
+    /// Watches the file that `observers` observe.
+    fn watch_observed(
+        &self,
+        observers: &mut Vec<Weak<dyn Observer>>,
+        events: Events,
+        once: bool,
+        how: WatchHow,
+    ) -> Result<i32> {
         let mut state = self.state.lock();
+        let watch_of =
+            |observer: Arc<dyn Observer>| (observer as Arc<dyn Any + Send + Sync>).downcast::<Watch>().ok();
         let is_own =
             |watch: &Arc<Watch>| watch.notifier.ptr_eq(&self.this) && state.watches.contains_key(&watch.id);
-        if let Some(known) = of_file.iter().filter_map(Weak::upgrade).find(is_own) {
+        if let Some(known) = observers.iter().filter_map(Weak::upgrade).filter_map(watch_of).find(is_own) {
             match how {
                 WatchHow::New => return Err(Error::EEXIST),
                 WatchHow::Add => drop(known.mask.fetch_or(events.bits(), Ordering::Relaxed)),
@@ -104,18 +114,19 @@ impl Notifier {
             return Ok(known.id);
         }
         let account = self.charge.account();
-        let most = account.settings().get(Setting::InotifyWatches);
-        let charge = account.charge(Kept::InotifyWatches, 1, |sum| sum <= most).ok_or(Error::ENOSPC)?;
+        let most = account.settings().get(Setting::ObservedFiles);
+        let charge = account.charge(Kept::ObservedFiles, 1, |sum| sum <= most).ok_or(Error::ENOSPC)?;
         let id = state.last.checked_add(1).ok_or(Error::ENOSPC)?;
         let watch = Watch::new(self.this.clone(), id, events, once, charge);
         state.last = id;
-        of_file.push(Arc::downgrade(&watch));
+        let observer: Weak<Watch> = Arc::downgrade(&watch);
+        observers.push(observer);
         state.watches.insert(id, watch);
         Ok(id)
     }
 
     /// Ends a watch, which is told. `EINVAL` if there is none with this number.
-    pub fn unwatch(&self, id: i32) -> Result<()> {
+    pub(crate) fn unwatch(&self, id: i32) -> Result<()> {
         if self.forget(id) { Ok(()) } else { Err(Error::EINVAL) }
     }
 
@@ -192,9 +203,5 @@ impl FileObject for Notifier {
 
     fn readable_bytes(&self) -> Result<usize> {
         Ok(self.state.lock().events.iter().map(|(event, _)| (self.encode)(event).len()).sum())
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }

@@ -1,5 +1,7 @@
 //! The server on the simulated machine, its threads driven by scripts instead of instructions.
 
+mod other_front_end;
+
 use linux::Processor;
 use mach::machine::simulated::{Executor, Simulated, SimulatedThread};
 use mach::machine::{Event, Machine, PageFault, ProcessorException, Protection, Resume, SystemCall};
@@ -15,8 +17,10 @@ use std::task::Poll;
 use std::time::Duration;
 use unix::account::Capacity;
 use unix::exec::Layout;
+use unix::front_end::FrontEnds;
 use unix::process::Pid;
 use unix::{BoxFuture, Environment, Timestamp};
+use unix_server::front_ends::Personalities;
 use unix_server::start::{self, Command, Parts};
 use unix_server::{Driver, Server};
 
@@ -154,17 +158,18 @@ fn executable() -> Vec<u8> {
     file
 }
 
-/// A cpio archive with one executable, /bin/program.
-fn archive() -> Vec<u8> {
+/// A cpio archive with these executables.
+fn archive(executables: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut archive = Vec::new();
-    for (name, mode, data) in [("bin/program", 0o100755, executable()), ("TRAILER!!!", 0, Vec::new())] {
+    let files = executables.iter().map(|(name, data)| (*name, 0o100755, &**data));
+    for (name, mode, data) in files.chain([("TRAILER!!!", 0, &[][..])]) {
         let header: String = [0, mode, 0, 0, 1, 0, data.len(), 0, 0, 0, 0, name.len() + 1, 0]
             .iter()
             .map(|field| format!("{field:08x}"))
             .collect();
         archive.extend_from_slice(format!("070701{header}{name}\0").as_bytes());
         archive.resize(archive.len().next_multiple_of(4), 0);
-        archive.extend_from_slice(&data);
+        archive.extend_from_slice(data);
         archive.resize(archive.len().next_multiple_of(4), 0);
     }
     archive
@@ -191,6 +196,20 @@ fn run_typing(
     arguments: &[&str],
     script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static,
 ) -> Run {
+    run_system(Personalities::new(PROCESSOR), &[("bin/program", executable())], typed, arguments, script)
+}
+
+const PROCESSOR: Processor =
+    Processor { features: 0, more_features: 0, extended_size: 832, shared_object: None };
+
+/// Runs the script in a system with these front ends and executables.
+fn run_system(
+    front_ends: impl FrontEnds<Simulated>,
+    executables: &[(&str, Vec<u8>)],
+    typed: &str,
+    arguments: &[&str],
+    script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static,
+) -> Run {
     let machine = Simulated::new(4096);
     play(&machine, script);
     let driver = TestDriver {
@@ -199,17 +218,13 @@ fn run_typing(
         keyboard: Mutex::new(typed.bytes().collect()),
         log: Mutex::default(),
     };
-    let server = Server::new(
-        driver,
-        Processor { features: 0, more_features: 0, extended_size: 832, shared_object: None },
-        false,
-    );
+    let server = Server::new(driver, front_ends, false);
     let mut executor = Executor::new(machine.clone());
     let status = Rc::new(RefCell::new(None));
     let parts = Parts {
         vm: Vm::new(machine.clone()).unwrap(),
         environment: Arc::new(TestEnvironment(machine.clone())),
-        archive: Arc::new(archive()),
+        archive: Arc::new(archive(executables)),
         layout: Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true },
         capacity: Capacity { threads: 100, server_memory: 1 << 30 },
     };

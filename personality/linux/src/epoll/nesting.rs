@@ -5,13 +5,13 @@
 //! one change never takes long, there are at most [`WAYS_MAXIMUM`] such ways, as on Linux. A look
 //! goes down, and looks at each instance only once ([`Look`]).
 
-use super::epoll::Epoll;
-use super::{EpollItem, Readiness};
-use crate::file::OpenFile;
-use crate::{Error, Result};
+use super::{Epoll, EpollItem};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::time::Duration;
+use unix::file::OpenFile;
+use unix::poll::Readiness;
+use unix::{Error, Result};
 
 /// The longest chain of epoll instances, each watching the next one.
 const CHAIN_MAXIMUM: usize = 6;
@@ -133,7 +133,7 @@ impl<'a> Upwards<'a> {
     /// The ways from a file that is no instance.
     fn ways_of_file(&mut self, file: &OpenFile) -> Ways {
         let mut ways = Ways::default();
-        for watching in file.watchers().iter().filter_map(|item| item.instance()) {
+        for watching in EpollItem::all_of(file).iter().filter_map(|item| item.instance()) {
             add(&mut ways, &self.ways(&watching));
         }
         ways

@@ -1,18 +1,17 @@
 //! Processes as files (pidfd_open(2)).
 
-use super::System;
-use crate::Result;
-use crate::file::{FileObject, OpenFile};
-use crate::poll::{PollQueue, Readiness};
-use crate::process::{ExactPid, Listener, Pid};
-use crate::vfs::OpenFlags;
 use alloc::sync::{Arc, Weak};
-use core::any::Any;
 use mach::Machine;
+use unix::Result;
+use unix::file::{FileObject, OpenFile};
+use unix::poll::{PollQueue, Readiness};
+use unix::process::{ExactPid, Listener, Pid};
+use unix::thread::System;
+use unix::vfs::OpenFlags;
 
 /// A file that stands for one process (pidfd_open(2)), also when another process has got its id
 /// later. It is ready for reading once the process has ended.
-pub struct PidFile<M: Machine> {
+pub(crate) struct PidFile<M: Machine> {
     system: Weak<System<M>>,
     process: ExactPid,
     queue: PollQueue,
@@ -20,25 +19,26 @@ pub struct PidFile<M: Machine> {
 
 impl<M: Machine> PidFile<M> {
     /// A file for process `pid`; of `flags`, [`OpenFlags::NONBLOCK`] counts. `ESRCH`.
-    pub fn create(system: &Arc<System<M>>, pid: Pid, flags: OpenFlags) -> Result<Arc<OpenFile>> {
-        let process = system.processes.with(|table| table.process(pid).map(|process| process.exact_pid()))?;
+    pub(crate) fn create(system: &Arc<System<M>>, pid: Pid, flags: OpenFlags) -> Result<Arc<OpenFile>> {
+        let process =
+            system.processes().with(|table| table.process(pid).map(|process| process.exact_pid()))?;
         let queue = PollQueue::new();
         let file = Arc::new(PidFile { system: Arc::downgrade(system), process, queue });
         let listener: Weak<PidFile<M>> = Arc::downgrade(&file);
-        system.processes.with(|table| table.listen(pid, listener))?;
+        system.processes().with(|table| table.listen(pid, listener))?;
         let kept = flags.intersection(OpenFlags::NONBLOCK);
         Ok(OpenFile::of_object(file, kept | OpenFlags::READ_WRITE))
     }
 
     /// The process.
-    pub fn process(&self) -> ExactPid {
+    pub(crate) fn process(&self) -> ExactPid {
         self.process
     }
 
     fn has_ended(&self) -> bool {
         let Some(system) = self.system.upgrade() else { return true };
         system
-            .processes
+            .processes()
             .with(|table| table.exact_process(self.process).map_or(true, |process| process.is_zombie()))
     }
 }
@@ -60,9 +60,5 @@ impl<M: Machine> FileObject for PidFile<M> {
 
     fn label(&self) -> &'static str {
         "anon_inode:[pidfd]"
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }

@@ -2,16 +2,16 @@
 //! checks no permissions of the directories on the path, so only processes that may inspect this
 //! one follow or read its links.
 
-use super::Thread;
-use super::proc::{Kind, Node, PROCESS_LINKS};
-use crate::file::OpenFile;
-use crate::process::ExactPid;
-use crate::process_context::ProcessContext;
-use crate::vfs::{Link, Location, OpenFlags};
-use crate::{Error, Result};
+use super::{Kind, Node, PROCESS_LINKS};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
+use unix::file::OpenFile;
+use unix::process::ExactPid;
+use unix::process_context::ProcessContext;
+use unix::thread::Thread;
+use unix::vfs::{Link, Location, OpenFlags};
+use unix::{Error, Result};
 
 /// What a link leads to.
 enum Target {
@@ -48,18 +48,18 @@ impl<M: Machine> Node<M> {
         found.ok_or(Error::ENOENT)
     }
 
-    /// See [`crate::vfs::Vnode::follow_for`].
+    /// See [`unix::vfs::Vnode::follow_for`].
     pub(super) fn target_for(&self, caller: &dyn ProcessContext) -> Result<Link> {
         let (target, _) = self.link_target(caller)?;
         let place = match (target, self.kind) {
             (Target::Place(place), _) => Some(place),
-            (Target::File(file), Kind::Descriptor(..)) => Some(self.system()?.vfs.place_of(&file)),
+            (Target::File(file), Kind::Descriptor(..)) => Some(self.system()?.vfs().place_of(&file)),
             (Target::File(file), _) => file.location().cloned(),
         };
         place.map(Link::Place).ok_or(Error::ENOENT)
     }
 
-    /// See [`crate::vfs::Vnode::link_text_for`].
+    /// See [`unix::vfs::Vnode::link_text_for`].
     pub(super) async fn shown_target_for(&self, caller: &dyn ProcessContext) -> Result<Vec<u8>> {
         let (target, thread) = self.link_target(caller)?;
         Ok(match target {

@@ -1,39 +1,40 @@
-//! The file system of /proc: its directories and files (proc(5)). The texts of processes are in
-//! [`super::status`].
+//! The file system of /proc: its directories and files (proc(5)).
 
-use super::System;
-use super::number_file::{MemoryAdjustment, NumberFile, SettingNumber};
-use super::proc_text;
-use super::region_text::Part;
-use super::status::{auxiliary_text, environment_text};
-use crate::account::Setting;
-use crate::file::FileObject;
-use crate::personality::Task;
-use crate::process::{ExactPid, InspectAs, Pid, Process};
-use crate::process_context::ProcessContext;
-use crate::vfs::{
-    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, OpenContext,
-    Opened, Vnode, VnodeRef,
-};
-use crate::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
+mod links;
+mod number;
+mod regions;
+mod status;
+mod text;
+
 use alloc::format;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::any::Any;
 use mach::Machine;
+use number::{MemoryAdjustment, NumberFile, SettingNumber};
+use regions::Part;
+use status::{auxiliary_text, environment_text};
+use unix::account::Setting;
+use unix::file::FileObject;
+use unix::personality::Task;
+use unix::process::{ExactPid, InspectAs, Pid, Process};
+use unix::process_context::ProcessContext;
+use unix::thread::System;
+use unix::vfs::{
+    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, OpenContext,
+    Opened, Vnode, VnodeRef,
+};
+use unix::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
 
 /// A /proc of a system.
-pub struct Proc<M: Machine> {
+pub(crate) struct Proc<M: Machine> {
     system: Weak<System<M>>,
     made: Timestamp,
 }
 
-impl<M: Machine> System<M> {
-    /// The root directory of a /proc of this system.
-    pub fn proc_root(self: &Arc<Self>) -> VnodeRef {
-        let proc = Arc::new(Proc { system: Arc::downgrade(self), made: self.environment.realtime() });
-        Arc::new(Node { proc, kind: Kind::Directory(""), opened: None })
-    }
+/// The root directory of a /proc of this system.
+pub(crate) fn make<M: Machine>(system: &Arc<System<M>>) -> VnodeRef {
+    let proc = Arc::new(Proc { system: Arc::downgrade(system), made: system.environment().realtime() });
+    Arc::new(Node { proc, kind: Kind::Directory(""), opened: None })
 }
 
 /// The file that is written, too.
@@ -68,15 +69,15 @@ const PROCESS_FILES: [(&str, u16); 20] = [
 ];
 
 /// Its links and directories.
-pub(super) const PROCESS_LINKS: [&str; 3] = ["cwd", "exe", "root"];
+const PROCESS_LINKS: [&str; 3] = ["cwd", "exe", "root"];
 
 /// What a node is. Processes are known exactly: what stands for one never stands for a later one
 /// with its id.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     /// A directory whose path ends with a slash, or the root.
     Directory(&'static str),
-    /// An entry of [`proc_text::FILES`].
+    /// An entry of [`text::FILES`].
     File(usize),
     /// The link to the reader's own process.
     Own,
@@ -94,9 +95,9 @@ pub(super) enum Kind {
     Tasks(ExactPid),
 }
 
-pub(super) struct Node<M: Machine> {
+struct Node<M: Machine> {
     proc: Arc<Proc<M>>,
-    pub(super) kind: Kind,
+    kind: Kind,
     /// Of an open one of [`MEMORY_FILES`]: the memory of the process when it was opened.
     opened: Option<Weak<Task<M>>>,
 }
@@ -111,7 +112,7 @@ impl<M: Machine> FileSystem for Proc<M> {
 const FIRST_PROCESS: u64 = 1 << 16;
 
 impl<M: Machine> Node<M> {
-    pub(super) fn system(&self) -> Result<Arc<System<M>>> {
+    fn system(&self) -> Result<Arc<System<M>>> {
         self.proc.system.upgrade().ok_or(Error::ENOENT)
     }
 
@@ -119,7 +120,7 @@ impl<M: Machine> Node<M> {
         Arc::new(Node { proc: self.proc.clone(), kind, opened: None })
     }
 
-    pub(super) fn process(&self) -> Option<ExactPid> {
+    fn process(&self) -> Option<ExactPid> {
         match self.kind {
             Kind::Directory(_) | Kind::File(_) | Kind::Own => None,
             Kind::Process(pid)
@@ -138,7 +139,7 @@ impl<M: Machine> Node<M> {
             Kind::Directory("") if name.starts_with(|c: char| c.is_ascii_digit()) => {
                 let id = number(name).and_then(Pid::new)?;
                 let system = self.proc.system.upgrade()?;
-                let found = system.processes.with(|table| {
+                let found = system.processes().with(|table| {
                     let pid = table.thread(id).map_or(id, |thread| thread.pid());
                     table.process(pid).map(Process::exact_pid)
                 });
@@ -227,15 +228,15 @@ impl<M: Machine> Node<M> {
 
     fn is_gone(&self, process: ExactPid) -> bool {
         let system = self.proc.system.upgrade();
-        system.is_none_or(|system| system.processes.with(|table| table.exact_process(process).is_err()))
+        system.is_none_or(|system| system.processes().with(|table| table.exact_process(process).is_err()))
     }
 
     /// Whether the calling thread may inspect the process that this node is about. `EPERM`,
     /// `ESRCH`.
-    pub(super) fn check_inspection(&self, caller: &dyn ProcessContext) -> Result<()> {
+    fn check_inspection(&self, caller: &dyn ProcessContext) -> Result<()> {
         let process = self.process().ok_or(Error::ESRCH)?;
         let caller = Pid::new(caller.thread()).ok_or(Error::EPERM)?;
-        self.system()?.processes.with(|table| {
+        self.system()?.processes().with(|table| {
             let target = table.exact_process(process)?.pid();
             table.may_inspect(caller, target, InspectAs::FileUser)
         })
@@ -245,7 +246,7 @@ impl<M: Machine> Node<M> {
     async fn text(&self, reader: &dyn ProcessContext) -> Result<Vec<u8>> {
         let system = self.system()?;
         let (process, name) = match self.kind {
-            Kind::File(index) => return Ok(proc_text::file(&system, proc_text::FILES[index])),
+            Kind::File(index) => return Ok(text::file(&system, text::FILES[index])),
             Kind::ProcessFile(process, index) => (process, PROCESS_FILES[index].0),
             _ => return Err(Error::EISDIR),
         };
@@ -253,24 +254,24 @@ impl<M: Machine> Node<M> {
         match name {
             "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_text(&memory))),
             "cgroup" => Ok(b"0::/\n".to_vec()),
-            "cmdline" => system.arguments_text(process).await,
-            "comm" => system.name_text(process),
+            "cmdline" => status::arguments_text(&system, process).await,
+            "comm" => status::name_text(&system, process),
             "environ" => match self.memory()? {
                 Some(memory) => Ok(environment_text(&memory).await),
                 None => Ok(Vec::new()),
             },
             "io" if permitted == Err(Error::EPERM) => Err(Error::EACCES),
-            "io" => system.transfer_text(process).map(Into::into),
-            "limits" => system.limits_text(process).map(Into::into),
-            "mountinfo" => Ok(proc_text::mount_information(&system, system.thread_of_exact(process))),
+            "io" => status::transfer_text(&system, process).map(Into::into),
+            "limits" => status::limits_text(&system, process).map(Into::into),
+            "mountinfo" => Ok(text::mount_information(&system, system.thread_of_exact(process))),
             "oom_score" => Ok(format!("{}\n", system.memory_score(process).await?).into()),
             "personality" => permitted.map(|()| b"00000000\n".to_vec()),
-            "schedstat" => system.schedule_text(process).map(Into::into),
+            "schedstat" => status::schedule_text(&system, process).map(Into::into),
             "wchan" => Ok(b"0".to_vec()),
-            "mounts" => Ok(proc_text::mounts(&system, system.thread_of_exact(process))),
-            "stat" => system.stat_text(process, permitted.is_ok()).await.map(Into::into),
-            "statm" => system.statm_text(process).await.map(Into::into),
-            "status" => system.status_text(process).await.map(Into::into),
+            "mounts" => Ok(text::mounts(&system, system.thread_of_exact(process))),
+            "stat" => status::stat_text(&system, process, permitted.is_ok()).await.map(Into::into),
+            "statm" => status::statm_text(&system, process).await.map(Into::into),
+            "status" => status::status_text(&system, process).await.map(Into::into),
             _ => Ok(b"0\n".to_vec()),
         }
     }
@@ -303,7 +304,7 @@ impl<M: Machine> Node<M> {
     /// The setting that this file shows, if it is one of those.
     fn setting(&self) -> Option<Setting> {
         match self.kind {
-            Kind::File(index) => proc_text::setting(proc_text::FILES[index]),
+            Kind::File(index) => text::setting(text::FILES[index]),
             _ => None,
         }
     }
@@ -313,7 +314,7 @@ impl<M: Machine> Node<M> {
         let system = || self.proc.system.clone();
         match (self.setting(), self.kind) {
             (Some(setting), _) => {
-                let settings = system().upgrade()?.processes.with(|table| table.settings().clone());
+                let settings = system().upgrade()?.processes().with(|table| table.settings().clone());
                 Some(Arc::new(NumberFile(SettingNumber { settings, setting })))
             }
             (None, Kind::ProcessFile(process, index)) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => {
@@ -341,9 +342,9 @@ impl<M: Machine> Node<M> {
         };
         let system = self.system()?;
         match name {
-            "maps" => system.maps_text(process, opened, part).await,
-            "smaps" => system.region_usage_text(process, opened, false, part).await,
-            "smaps_rollup" => system.region_usage_text(process, opened, true, part).await,
+            "maps" => regions::maps_text(&system, process, opened, part).await,
+            "smaps" => regions::region_usage_text(&system, process, opened, false, part).await,
+            "smaps_rollup" => regions::region_usage_text(&system, process, opened, true, part).await,
             _ => part.push(&self.text(reader).await?),
         }
     }
@@ -370,7 +371,7 @@ impl<M: Machine> Node<M> {
     fn owner(&self) -> (u32, u32) {
         let Some((process, system)) = self.process().zip(self.proc.system.upgrade()) else { return (0, 0) };
         let always = matches!(self.kind, Kind::Process(_) | Kind::Tasks(_));
-        let owner = system.processes.with(|table| {
+        let owner = system.processes().with(|table| {
             let process = table.exact_process(process)?;
             let credentials = process.credentials();
             let own = always || process.is_dumpable() || process.is_zombie();
@@ -390,15 +391,15 @@ fn number(name: &str) -> Option<u32> {
     (format!("{number}") == name).then_some(number)
 }
 
-/// What `name` is in the directory of [`proc_text::FILES`] with this prefix.
+/// What `name` is in the directory of [`text::FILES`] with this prefix.
 fn child(prefix: &'static str, name: &str) -> Option<Kind> {
     children(prefix).into_iter().find(|(known, _)| known == name.as_bytes()).map(|(_, kind)| kind)
 }
 
-/// What is in the directory of [`proc_text::FILES`] with this prefix.
+/// What is in the directory of [`text::FILES`] with this prefix.
 fn children(prefix: &'static str) -> Vec<(Vec<u8>, Kind)> {
     let mut list: Vec<(Vec<u8>, Kind)> = Vec::new();
-    for (index, path) in proc_text::FILES.iter().enumerate() {
+    for (index, path) in text::FILES.iter().enumerate() {
         let Some(rest) = path.strip_prefix(prefix) else { continue };
         let (name, kind) = match rest.split_once('/') {
             None => (rest, Kind::File(index)),
@@ -428,7 +429,7 @@ impl Kind {
     fn number(self) -> u64 {
         let of = |process: ExactPid, part: u64| u64::from(process.pid().number()) << 32 | part;
         match self {
-            Kind::Directory(path) => match proc_text::FILES.iter().position(|file| file.starts_with(path)) {
+            Kind::Directory(path) => match text::FILES.iter().position(|file| file.starts_with(path)) {
                 _ if path.is_empty() => 1,
                 index => 0x1000 + 16 * index.unwrap_or(0) as u64 + path.matches('/').count() as u64,
             },
@@ -476,10 +477,6 @@ impl<M: Machine> Vnode for Node<M> {
 
     fn number(&self) -> u64 {
         self.kind.number()
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 
     fn parent(&self) -> Option<VnodeRef> {

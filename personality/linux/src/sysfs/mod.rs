@@ -8,18 +8,17 @@
 #[cfg(test)]
 mod tests;
 
-use crate::vfs::{
-    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
-    NewAttributes, NewNode, OpenContext, OpenFlags, Opened, PAGE_SIZE, Vnode, VnodeRef,
-};
-use crate::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::fmt::Write;
+use unix::vfs::{
+    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
+    NewAttributes, NewNode, OpenContext, OpenFlags, Opened, PAGE_SIZE, Vnode, VnodeRef,
+};
+use unix::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
 
 /// Most processors that there can be.
 const MOST_PROCESSORS: usize = 64;
@@ -34,7 +33,7 @@ enum Content {
 }
 
 /// A /sys. Inode numbers are places in the order of paths.
-pub struct Sysfs {
+pub(crate) struct Sysfs {
     /// By path, without a slash at the beginning or the end; the root has an empty one.
     nodes: BTreeMap<String, (u64, Content)>,
     device: DeviceNumber,
@@ -42,7 +41,7 @@ pub struct Sysfs {
 }
 
 /// The root directory of a /sys for this many processors, at most 64.
-pub fn make(processors: usize, now: Timestamp) -> VnodeRef {
+pub(crate) fn make(processors: usize, now: Timestamp) -> VnodeRef {
     let processors = processors.clamp(1, MOST_PROCESSORS);
     let mut nodes = BTreeMap::from([(String::new(), Content::Directory(0))]);
     let mut add = |path: &str, content: Content| {
@@ -271,10 +270,6 @@ impl Vnode for Node {
 
     fn number(&self) -> u64 {
         self.system.nodes[&self.path].0
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 
     fn parent(&self) -> Option<VnodeRef> {

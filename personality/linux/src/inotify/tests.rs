@@ -1,13 +1,13 @@
 //! What the watches of inotify report.
 
 use super::{Event, Events, Notifier, WatchHow};
-use crate::account::{Account, Kept, Setting, Settings};
-use crate::testing::{World, now};
-use crate::vfs::{At, Mode, OpenFlags, RenameHow};
-use crate::{Bytes, Error};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Waker};
+use unix::account::{Account, Kept, Setting, Settings};
+use unix::testing::{World, now};
+use unix::vfs::{At, Mode, OpenFlags, RenameHow};
+use unix::{Bytes, Error};
 
 fn text(event: &Event) -> Vec<u8> {
     let name = String::from_utf8_lossy(&event.name).into_owned();
@@ -17,7 +17,7 @@ fn text(event: &Event) -> Vec<u8> {
 
 struct Told {
     world: World,
-    file: Arc<crate::file::OpenFile>,
+    file: Arc<unix::file::OpenFile>,
     notifier: Arc<Notifier>,
 }
 
@@ -29,7 +29,7 @@ impl Told {
         Told { world, file, notifier }
     }
 
-    fn watch(&self, path: &str, events: Events, once: bool, how: WatchHow) -> crate::Result<i32> {
+    fn watch(&self, path: &str, events: Events, once: bool, how: WatchHow) -> unix::Result<i32> {
         let place = now(self.world.caller().find(&At::Current, path.as_bytes(), true))?.location;
         self.notifier.watch(&place.vnode, events, once, how)
     }
@@ -140,7 +140,7 @@ fn a_user_has_so_many_instances_watches_and_events() {
     // Little memory for events.
     world.process.account = Account::new(1000, Settings::new(2000));
     let account = world.process.account.clone();
-    for (setting, value) in [(Setting::InotifyInstances, 2), (Setting::InotifyWatches, 2)] {
+    for (setting, value) in [(Setting::ChangeQueues, 2), (Setting::ObservedFiles, 2)] {
         account.settings().set(setting, value);
     }
     let make = || Notifier::create(&account, text, OpenFlags::NONBLOCK);
@@ -164,6 +164,6 @@ fn a_user_has_so_many_instances_watches_and_events() {
     assert_eq!(told.lines().count(), 6);
     assert!(told.ends_with("-1 Events(OVERFLOW) \n"));
     drop((files, first, second));
-    let left = [Kept::InotifyInstances, Kept::InotifyWatches, Kept::ServerMemory];
+    let left = [Kept::ChangeQueues, Kept::ObservedFiles, Kept::ServerMemory];
     assert_eq!(left.map(|kept| account.amount(kept)), [0; 3]);
 }

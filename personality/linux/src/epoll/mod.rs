@@ -1,13 +1,9 @@
 //! epoll(7).
 
-use super::nesting::{self, Look};
-use super::{PollQueue, Readiness, Registration, until_ready_or_deadline};
-use crate::account::{Account, Charge, Kept, Setting};
-use crate::descriptor::Descriptor;
-use crate::file::{FileObject, OpenFile};
-use crate::sync::{SpinLock, delay};
-use crate::vfs::OpenFlags;
-use crate::{Environment, Error, NotDone, Result};
+mod nesting;
+#[cfg(test)]
+mod tests;
+
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use alloc::task::Wake;
@@ -16,12 +12,20 @@ use core::any::Any;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::task::Waker;
 use core::time::Duration;
+use nesting::Look;
+use unix::account::{Account, Charge, Kept, Setting};
+use unix::descriptor::Descriptor;
+use unix::file::{CloseListener, FileObject, OpenFile};
+use unix::poll::{PollQueue, Readiness, Registration, until_ready_or_deadline};
+use unix::sync::{SpinLock, delay};
+use unix::vfs::OpenFlags;
+use unix::{Environment, Error, NotDone, Result};
 
 /// Held while an instance is added to another one, or something to one that others watch.
 static NESTING: SpinLock<()> = SpinLock::new(());
 
 /// An epoll instance.
-pub struct Epoll {
+pub(crate) struct Epoll {
     this: Weak<Epoll>,
     state: SpinLock<State>,
     /// The queue of those that wait for this instance.
@@ -44,7 +48,7 @@ struct State {
 }
 
 /// One watched file. Being the waker that its file's queue wakes, it puts itself on the ready list.
-pub struct EpollItem {
+pub(crate) struct EpollItem {
     epoll: Weak<Epoll>,
     key: (Descriptor, u64),
     /// The watched file; a weak reference, so that watching keeps no file open.
@@ -67,31 +71,31 @@ struct Current {
 
 /// What is of interest about a watched file, and how.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct EpollSettings {
+pub(crate) struct EpollSettings {
     /// What is of interest; errors and hang-ups always are.
-    pub interest: Readiness,
+    pub(crate) interest: Readiness,
     /// The program's value, which is returned with each event.
-    pub data: u64,
+    pub(crate) data: u64,
     /// Report changes only (EPOLLET).
-    pub edge: bool,
+    pub(crate) edge: bool,
     /// Report once, then not until modified (EPOLLONESHOT).
-    pub once: bool,
+    pub(crate) once: bool,
     /// The event was reported, and `once` forbids another report.
-    pub disarmed: bool,
+    pub(crate) disarmed: bool,
 }
 
 /// An event that epoll_wait(2) reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EpollEvent {
+pub(crate) struct EpollEvent {
     /// What the file is ready for.
-    pub ready: Readiness,
+    pub(crate) ready: Readiness,
     /// [`EpollSettings::data`].
-    pub data: u64,
+    pub(crate) data: u64,
 }
 
 impl Epoll {
     /// A new instance of this user as an open file.
-    pub fn create(account: Arc<Account>) -> Arc<OpenFile> {
+    pub(crate) fn create(account: Arc<Account>) -> Arc<OpenFile> {
         let epoll = Arc::new_cyclic(|this: &Weak<Epoll>| Epoll {
             this: this.clone(),
             state: SpinLock::default(),
@@ -104,7 +108,12 @@ impl Epoll {
     /// Watches a file (EPOLL_CTL_ADD). `EEXIST` if it is watched, `EPERM` if it is always ready,
     /// `EINVAL` and `ELOOP` for instances that would watch themselves, too deeply, or by too many
     /// ways, `ENOSPC` for more than the user may have.
-    pub fn add(&self, descriptor: Descriptor, file: &Arc<OpenFile>, settings: EpollSettings) -> Result<()> {
+    pub(crate) fn add(
+        &self,
+        descriptor: Descriptor,
+        file: &Arc<OpenFile>,
+        settings: EpollSettings,
+    ) -> Result<()> {
         let queue = file.queue().ok_or(Error::EPERM)?;
         let inner = file.object_as::<Epoll>();
         if inner.as_ref().is_some_and(|inner| core::ptr::eq(&**inner, self)) {
@@ -119,8 +128,8 @@ impl Epoll {
         if self.state.lock().items.contains_key(&key) {
             return Err(Error::EEXIST);
         }
-        let most = self.account.settings().get(Setting::EpollWatches);
-        let charge = self.account.charge(Kept::EpollWatches, 1, |sum| sum <= most);
+        let most = self.account.settings().get(Setting::PolledFiles);
+        let charge = self.account.charge(Kept::PolledFiles, 1, |sum| sum <= most);
         let item = Arc::new(EpollItem {
             epoll: self.this.clone(),
             key,
@@ -144,7 +153,8 @@ impl Epoll {
         delay("epoll adds");
         let registration = queue.register(settings.interest, &Waker::from(item.clone()));
         *item.registration.lock() = Some(registration);
-        file.add_watch(Arc::downgrade(&item));
+        let listener: Weak<EpollItem> = Arc::downgrade(&item);
+        file.add_close_listener(listener);
         if let Some(inner) = inner {
             let mut state = inner.state.lock();
             state.watchers.retain(|watcher| watcher.strong_count() > 0);
@@ -159,7 +169,7 @@ impl Epoll {
     }
 
     /// Changes what is of interest (EPOLL_CTL_MOD) and arms the item again.
-    pub fn modify(
+    pub(crate) fn modify(
         &self,
         descriptor: Descriptor,
         file: &Arc<OpenFile>,
@@ -179,7 +189,7 @@ impl Epoll {
     }
 
     /// Stops watching (EPOLL_CTL_DEL).
-    pub fn remove(&self, descriptor: Descriptor, file: &Arc<OpenFile>) -> Result<()> {
+    pub(crate) fn remove(&self, descriptor: Descriptor, file: &Arc<OpenFile>) -> Result<()> {
         let item = self.take((descriptor, file.id())).ok_or(Error::ENOENT)?;
         item.unregister(file.queue());
         Ok(())
@@ -196,7 +206,7 @@ impl Epoll {
     }
 
     /// Waits for events, at most `limit`, until `deadline`; empty when that has passed.
-    pub async fn wait(
+    pub(crate) async fn wait(
         &self,
         environment: &dyn Environment,
         limit: usize,
@@ -301,7 +311,7 @@ impl Epoll {
     }
 
     /// What the instance itself is ready for, as part of a look.
-    pub(super) fn look(&self, look: &mut Look) -> Readiness {
+    fn look(&self, look: &mut Look) -> Readiness {
         let due = self.queue_due_items(look);
         let ready: Vec<_> = self.state.lock().ready.iter().cloned().collect();
         let found = due
@@ -313,22 +323,22 @@ impl Epoll {
     }
 
     /// Items whose files may become ready without waking any waiter, because a time has come.
-    pub(super) fn timed_items(&self) -> Vec<Arc<EpollItem>> {
+    fn timed_items(&self) -> Vec<Arc<EpollItem>> {
         self.state.lock().timed.clone()
     }
 
     /// All items.
-    pub(super) fn items(&self) -> Vec<Arc<EpollItem>> {
+    fn items(&self) -> Vec<Arc<EpollItem>> {
         self.state.lock().items.values().cloned().collect()
     }
 
     /// Whether another instance watches this one.
-    pub(super) fn is_watched(&self) -> bool {
+    fn is_watched(&self) -> bool {
         !self.watchers().is_empty()
     }
 
     /// The instances that watch this one.
-    pub(super) fn watchers(&self) -> Vec<Arc<Epoll>> {
+    fn watchers(&self) -> Vec<Arc<Epoll>> {
         let items: Vec<_> = self.state.lock().watchers.iter().filter_map(Weak::upgrade).collect();
         items.iter().filter_map(|item| item.instance()).collect()
     }
@@ -345,17 +355,17 @@ impl EpollSettings {
 
 impl EpollItem {
     /// The watched file, if it is still open.
-    pub(super) fn file(&self) -> Option<Arc<OpenFile>> {
+    fn file(&self) -> Option<Arc<OpenFile>> {
         self.file.upgrade()
     }
 
     /// The watched file, if it is an instance.
-    pub(super) fn watched_instance(&self, file: &OpenFile) -> Option<Arc<Epoll>> {
+    fn watched_instance(&self, file: &OpenFile) -> Option<Arc<Epoll>> {
         if self.nested { file.object_as() } else { None }
     }
 
     /// The instance that watches by this item, if it still does.
-    pub(super) fn instance(&self) -> Option<Arc<Epoll>> {
+    fn instance(&self) -> Option<Arc<Epoll>> {
         self.epoll.upgrade().filter(|epoll| epoll.has(self))
     }
 
@@ -387,8 +397,15 @@ impl EpollItem {
         }
     }
 
-    /// The watched description is being closed.
-    pub(crate) fn forget(&self, queue: Option<&PollQueue>) {
+    /// The items by which instances watch a description.
+    fn all_of(file: &OpenFile) -> Vec<Arc<EpollItem>> {
+        let listeners = file.close_listeners().into_iter();
+        listeners.filter_map(|listener| (listener as Arc<dyn Any + Send + Sync>).downcast().ok()).collect()
+    }
+}
+
+impl CloseListener for EpollItem {
+    fn closed(&self, queue: Option<&PollQueue>) {
         if let Some(epoll) = self.epoll.upgrade() {
             epoll.take(self.key);
         }
@@ -433,10 +450,6 @@ impl FileObject for Epoll {
 
     fn label(&self) -> &'static str {
         "anon_inode:[eventpoll]"
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

@@ -1,18 +1,16 @@
 //! timerfd_create(2).
 
-use super::{PollQueue, Readiness};
-use crate::file::{FileObject, Io, OpenFile};
-use crate::sync::SpinLock;
-use crate::user_buffer::copy_out_all;
-use crate::vfs::OpenFlags;
-use crate::{Environment, Error, NotDone, UserBuffer};
 use alloc::sync::Arc;
-use core::any::Any;
 use core::time::Duration;
+use unix::file::{FileObject, Io, OpenFile};
+use unix::poll::{PollQueue, Readiness};
+use unix::sync::SpinLock;
+use unix::vfs::OpenFlags;
+use unix::{Environment, Error, NotDone, UserBuffer, copy_out_all};
 
 /// A timer that can be read and waited for. It counts by looking at the clock, so nothing runs when
 /// it expires.
-pub struct TimerFile {
+pub(crate) struct TimerFile {
     environment: Arc<dyn Environment>,
     /// Whether the timer's times are those of the wall clock.
     real: bool,
@@ -29,7 +27,7 @@ struct Armed {
 
 impl TimerFile {
     /// A timer as an open file; `real` for the wall clock, otherwise the monotonic one.
-    pub fn create(environment: Arc<dyn Environment>, real: bool, flags: OpenFlags) -> Arc<OpenFile> {
+    pub(crate) fn create(environment: Arc<dyn Environment>, real: bool, flags: OpenFlags) -> Arc<OpenFile> {
         let armed = SpinLock::new(Armed::default());
         let timer = TimerFile { environment, real, armed, queue: PollQueue::new() };
         OpenFile::of_object(Arc::new(timer), flags | OpenFlags::READ)
@@ -47,7 +45,7 @@ impl TimerFile {
     /// Sets the timer: `first` is the time until it expires, or with `absolute` the time at which
     /// it does, zero to disarm it; `interval` the time between later expirations, zero for none.
     /// Returns the old setting, as [`TimerFile::setting`] does.
-    pub fn set(&self, first: Duration, interval: Duration, absolute: bool) -> (Duration, Duration) {
+    pub(crate) fn set(&self, first: Duration, interval: Duration, absolute: bool) -> (Duration, Duration) {
         let now = self.now();
         let next = match first {
             Duration::ZERO => None,
@@ -64,7 +62,7 @@ impl TimerFile {
     }
 
     /// The time until the next expiration (zero: disarmed) and the interval.
-    pub fn setting(&self) -> (Duration, Duration) {
+    pub(crate) fn setting(&self) -> (Duration, Duration) {
         let now = self.now();
         self.armed.lock().setting(now)
     }
@@ -135,8 +133,68 @@ impl FileObject for TimerFile {
     fn label(&self) -> &'static str {
         "anon_inode:[timerfd]"
     }
+}
 
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epoll::{Epoll, EpollSettings};
+    use unix::poll::{Watch, poll};
+    use unix::testing::{Task, World, account};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn epoll(file: &OpenFile) -> Arc<Epoll> {
+        file.object_as().unwrap()
+    }
+
+    fn settings(interest: Readiness, data: u64) -> EpollSettings {
+        EpollSettings { interest, data, ..Default::default() }
+    }
+
+    #[test]
+    fn timers_count_expirations() {
+        let w: &World = Box::leak(Box::new(World::new()));
+        let file = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
+        let timer: Arc<TimerFile> = file.object_as().unwrap();
+        assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
+        timer.set(SECOND, SECOND / 2, false);
+        assert_eq!(timer.setting(), (SECOND, SECOND / 2));
+        w.environment.advance(SECOND * 2);
+        assert_eq!(file.readiness(), Readiness::READ);
+        assert_eq!(timer.setting().0, SECOND / 2);
+        assert_eq!(w.read(&file, 8), Ok(3u64.to_ne_bytes().to_vec()));
+        assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
+        assert_eq!(timer.set(w.environment.monotonic() + SECOND, Duration::ZERO, true).1, SECOND / 2);
+        // Poll, a blocking read and epoll all notice the expiration although no other thread wakes
+        // them.
+        let polled = file.clone();
+        let mut polling = Task::new(async move {
+            poll(&*w.environment, &mut [Watch::new(polled, Readiness::READ)], None).await
+        });
+        polling.waits();
+        let instance = Epoll::create(account());
+        epoll(&instance).add(3, &file, settings(Readiness::READ, 9)).unwrap();
+        let outer = Epoll::create(account());
+        epoll(&outer).add(4, &instance, settings(Readiness::READ, 10)).unwrap();
+        let (inner_epoll, outer_epoll) = (epoll(&instance), epoll(&outer));
+        let mut waiting = Task::new(async move { inner_epoll.wait(&*w.environment, 10, None).await });
+        let mut nested = Task::new(async move { outer_epoll.wait(&*w.environment, 10, None).await });
+        file.set_flag(OpenFlags::NONBLOCK, false);
+        let read = file.clone();
+        let mut reading = Task::new(async move {
+            let mut to = unix::Bytes::empty(8);
+            read.read(&w.caller(), &mut to).await
+        });
+        reading.waits();
+        waiting.waits();
+        nested.waits();
+        w.environment.advance(SECOND);
+        assert_eq!(polling.finish(), 1);
+        assert_eq!(waiting.finish()[0].data, 9);
+        assert_eq!(nested.finish()[0].data, 10);
+        assert_eq!(reading.finish(), Ok(8));
+        timer.set(Duration::ZERO, Duration::ZERO, false);
+        assert_eq!(timer.setting(), (Duration::ZERO, Duration::ZERO));
     }
 }

@@ -1,7 +1,7 @@
 use super::*;
-use crate::Environment;
-use crate::testing::{World, now};
-use crate::vfs::{At, MountFlags, OpenFlags};
+use unix::Environment;
+use unix::testing::{World, now};
+use unix::vfs::{At, MountFlags, OpenFlags};
 
 fn world(processors: usize) -> World {
     let w = World::new();
