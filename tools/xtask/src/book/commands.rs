@@ -2,10 +2,11 @@
 //! command line; blocks that begin with ```` ```sh,run ```` are run, from the root of the tree, and
 //! must end with status 0.
 
-use super::{prose, read, unfenced};
+use super::{prose, unfenced};
 use anyhow::{Result, bail};
 use clap::Parser;
 use clap::error::ErrorKind;
+use mac_build::tree::read;
 use mac_build::{packages, toolchain, tree};
 use std::process::Command;
 
