@@ -99,7 +99,7 @@ fn command(code: &str, begin: &str) -> Option<String> {
     if !before.split(' ').all(|word| word.is_empty() || word == "$" || word.contains('=')) {
         return None;
     }
-    let ends = ["  ", " # ", " | ", " > ", " && ", ": "];
+    let ends = ["  ", " # ", " | ", " > ", " 2> ", " && ", ": "];
     let command = &code[at..];
     let end = ends.iter().filter_map(|end| command.find(end)).min().unwrap_or(command.len());
     Some(command[..end].to_string())
