@@ -76,7 +76,8 @@ fast_yield:
     mov     [rsp + {timeslice_left}], rdx
     add     rax, rdx
     sbb     rdx, rdx
-    or      rax, rdx                        // a sum beyond the end of time is never, like that with an infinite timeslice
+    // A sum beyond the end of time is never, like the sum with an infinite timeslice.
+    or      rax, rdx
     mov     gs:[{slice_end}], rax
     mov     rax, [rsp + {message} + 8]
     mov     rdx, [rsp + {rdx}]
@@ -178,8 +179,8 @@ fast_control:
 5:  mov     [rsp + {message} + 8], rax
     jmp     not_short
 
-// MapControl with one item, in registers. It saves the registers that a function may change, so that
-// a call that does not qualify can take the general path.
+// MapControl with one item, in registers. It saves the registers that a function may change, so
+// that a call that does not qualify can take the general path.
 fast_map:
     mov     rsp, gs:[{current}]
     test    rdx, rdx

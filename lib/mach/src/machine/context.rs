@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
 
-use super::{Protection, ThreadState};
+use super::{ProcessorException, Protection, ThreadState};
 use crate::KernResult;
 
 /// Why a context has come to its server. It waits there, at the boundary of user level, until it is
@@ -57,17 +57,6 @@ pub struct PageFault {
     pub address: u64,
     /// The right that the access needs.
     pub access: Protection,
-    /// The instruction pointer.
-    pub ip: u64,
-}
-
-/// A processor exception.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProcessorException {
-    /// The vector. 14 (page fault) says that the kernel's memory did not suffice to map a page.
-    pub vector: u64,
-    /// The processor's error code where the kernel delivers it (a boot option), else 0.
-    pub error: u64,
     /// The instruction pointer.
     pub ip: u64,
 }

@@ -15,7 +15,8 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use macadamia_sync::SpinLock;
 
-pub use exception::{Exception, ExceptionHandler, ExceptionKind, ExceptionState, Handled};
+pub use crate::machine::ExceptionState;
+pub use exception::{Exception, ExceptionHandler, ExceptionKind, Handled};
 pub use schedule::{AGE_INTERVAL, BASE_LEVEL, LEVELS, Policy, PriorityRange};
 
 use crate::machine::{ExecutionContext, Machine, PageFault, ThreadState, Times};
