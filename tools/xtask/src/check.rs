@@ -1,6 +1,6 @@
 //! `./mac check`: formatting and lints, for host code and for code of the bare machine.
 
-use crate::{book, documentation, mutations, rules, words};
+use crate::{book, documentation, layers, mutations, rules, words};
 use anyhow::Result;
 use mac_build::build::{FlagSet, UNIPROCESSOR};
 use mac_build::packages::{Kind, Package};
@@ -37,6 +37,7 @@ pub(crate) fn run() -> Result<()> {
         ("files that the book names", book::check_paths()),
         ("words that the book explains", book::check_mentioned()),
         ("words", words::check()),
+        ("names foreign to a layer", layers::check()),
         ("tables and charts of the book", bench::check_tables()),
         ("budgets and targets", bench::check_budgets()),
         ("index of rules", rules::check()),

@@ -25,7 +25,7 @@ fn part(place: &Place) -> String {
     match place.image.as_str() {
         "kernel" => match path {
             // What entry code calls has a plain name, too.
-            "map_page" | "unmap_page" => "kernel: mappings and memory".into(),
+            "short_map_control" | "short_unmap" => "kernel: mappings and memory".into(),
             "read_registers" | "read_schedule" => "kernel: the rest".into(),
             _ if !path.contains("::") && !["memcpy", "memset", "memmove", "memcmp"].contains(&path) => {
                 "kernel: entry, exit and fast path".into()
@@ -171,7 +171,7 @@ mod tests {
     fn functions_belong_to_parts() {
         for (image, function, expected) in [
             ("kernel", "fast_ipc", "kernel: entry, exit and fast path"),
-            ("kernel", "map_page", "kernel: mappings and memory"),
+            ("kernel", "short_map_control", "kernel: mappings and memory"),
             ("kernel", "memcpy", "kernel: copying and clearing"),
             ("kernel", "kernel::mapping::map::map", "kernel: mappings and memory"),
             ("kernel", "kernel::dispatch::dispatch", "kernel: the rest"),
