@@ -75,7 +75,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Untyped word `index`, counted from 0 (MR1). Panics when the message has not so many.
+    /// Untyped word `index`, counted from 0 (MR1). Panics if the message is shorter.
     pub fn word(&self, index: usize) -> u64 {
         assert!(index < self.tag.untyped(), "the message has no such word");
         utcb::message_register(1 + index)
@@ -198,6 +198,7 @@ pub fn sleep(time: Time) {
     if time.is_zero() {
         return;
     }
-    // A cancelled sleep is over: the error says nothing else than that time has passed.
+    // An error ends the sleep: it only says that the time has passed, or that the sleep was
+    // cancelled.
     let _ = receive_timeout(utcb::my_local_id(), time);
 }

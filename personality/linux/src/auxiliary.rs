@@ -1,6 +1,10 @@
 //! The auxiliary vector (getauxval(3)).
 
+use crate::Linux;
 use alloc::vec::Vec;
+use mach::Machine;
+use unix::exec::{Elf, ImageFormat};
+use unix::front_end::Programs;
 use unix::thread::ProgramInformation;
 
 /// What programs are told of the processor.
@@ -39,10 +43,24 @@ const AT_SYSINFO_EHDR: u64 = 33;
 const AT_MINSIGSTKSZ: u64 = 51;
 
 /// The name of the processor family (AT_PLATFORM).
-pub(crate) const PLATFORM: &[u8] = b"x86_64";
+const PLATFORM: &[u8] = b"x86_64";
+
+impl<M: Machine> Programs for Linux<M> {
+    fn format(&self) -> &dyn ImageFormat {
+        &Elf
+    }
+
+    fn platform(&self) -> &[u8] {
+        PLATFORM
+    }
+
+    fn auxiliary(&self, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
+        vector(&self.processor, program)
+    }
+}
 
 /// The vector for a program, without its end.
-pub(crate) fn vector(processor: &Processor, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
+fn vector(processor: &Processor, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
     let (loaded, credentials) = (program.loaded, program.credentials);
     let frame = crate::layout::signal::FRAME_SIZE + processor.extended_size + 4 + 64 + 128;
     let mut vector = alloc::vec![

@@ -1,8 +1,8 @@
 //! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
 //!
-//! [`Linux::serve_call`] is one system call of one thread, from its number and arguments to how its
+//! [`serve_call`](unix::front_end::FrontEnd::serve_call) is one system call of one thread, from its number and arguments to how its
 //! program goes on: the call itself ([`Linux::perform`]), then whatever signals have to be
-//! delivered ([`Linux::leave`]). The thread's other registers are fetched only where they matter.
+//! delivered ([`Linux::return_to_user`]). The thread's other registers are fetched only where they matter.
 //! How the call came (as an exception message, or from the emulation library) is the server's
 //! matter.
 //!
@@ -12,9 +12,14 @@
 //! | `names` | numbers and names of calls |
 //! | `call` | arguments, results, access to the program's memory |
 //! | `decoded` | what a call that was tried without blocking leaves for the time when it is served |
+//! | `describe` | calls in words |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `leave` | signals: frames, restarts, rt_sigreturn |
 //! | `auxiliary` | what a program is told at its start |
+//! | `version` | the version of Linux that programs are told |
+//! | `epoll`, `eventfd`, `inotify`, `pidfd`, `signalfd`, `timerfd` | files that only Linux has |
+//! | `procfs`, `sysfs`, `kmsg` | file systems and a device that only Linux has |
+//! | `system` | how a system gets to know them |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -24,24 +29,37 @@ mod auxiliary;
 mod call;
 mod calls;
 mod decoded;
+mod describe;
+mod epoll;
 pub mod errno;
+mod eventfd;
+mod inotify;
+mod kmsg;
 pub mod layout;
 mod leave;
 mod names;
+mod pidfd;
+mod procfs;
+mod signalfd;
+mod sysfs;
+mod system;
+mod timerfd;
+mod version;
 
 pub use auxiliary::Processor;
 pub use call::Outcome;
 pub use calls::is_served;
 pub use decoded::Decoded;
-pub use leave::{Next, Registers};
 pub use names::name;
+pub use system::{DEVICES, register};
 
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
 use mach::machine::SystemCall;
+use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
 use unix::sync::SpinLock;
-use unix::thread::{ExecRequest, Executed, Thread};
+use unix::thread::Thread;
 
 /// The Linux personality of a system.
 pub struct Linux<M: Machine> {
@@ -51,30 +69,53 @@ pub struct Linux<M: Machine> {
     machine: core::marker::PhantomData<fn(M)>,
 }
 
-impl<M: Machine> Linux<M> {
-    /// The personality, on a processor of this kind.
-    pub fn new(processor: Processor) -> Linux<M> {
-        Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
+impl<M: Machine> FrontEnd<M> for Linux<M> {
+    type Kept = Decoded<M>;
+
+    fn begin(&self, _thread: &Arc<Thread<M>>) -> Decoded<M> {
+        Decoded::default()
     }
 
-    /// Serves a system call of `thread`: what the server has to do next. `decoded` is where
-    /// [`Linux::try_call`] has left what it found out about this very call.
-    pub async fn serve_call(
+    /// Calls that only ask for something, or move a few bytes to or from a device that never waits.
+    #[inline]
+    fn try_call(&self, thread: &Arc<Thread<M>>, decoded: &Decoded<M>, request: &SystemCall) -> Option<u64> {
+        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+        match calls::try_call(&call, request.number)? {
+            Ok(value) => Some(value),
+            Err(Stop::Error(error)) => Some(errno::result(Err(error))),
+            Err(Stop::Outcome(_)) => None,
+        }
+    }
+
+    async fn serve_call(
         &self,
         thread: &Arc<Thread<M>>,
-        request: SystemCall,
         decoded: &Decoded<M>,
+        request: SystemCall,
     ) -> Next<M> {
         let tid = thread.tid();
-        thread.system().processes.with(|table| table.enter(tid));
+        thread.system().processes().with(|table| table.enter(tid));
         let outcome = self.perform(thread, request, decoded).await;
         self.finish(thread, request.number, outcome).await
     }
 
-    /// Replaces the program of `thread`, as execve does: the way the first process gets its
-    /// program. Errors as those of [`unix::thread::Resources::exec`].
-    pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<Executed<M>> {
-        thread.exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&self.processor, program)).await
+    fn no_call(&self, decoded: &Decoded<M>) {
+        decoded.clear();
+    }
+
+    async fn leave(&self, thread: &Arc<Thread<M>>, _: &Decoded<M>, registers: Registers) -> Next<M> {
+        self.return_to_user(thread, registers, None).await
+    }
+
+    fn describe(&self, _: &Decoded<M>, call: &SystemCall) -> CallDescription {
+        describe::describe(call.number)
+    }
+}
+
+impl<M: Machine> Linux<M> {
+    /// The personality, on a processor of this kind.
+    pub fn new(processor: Processor) -> Linux<M> {
+        Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
     }
 
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
@@ -92,34 +133,13 @@ impl<M: Machine> Linux<M> {
         let tid = thread.tid();
         // Pinned here, so that what waits for it holds a pointer and not the future once more.
         let performing = core::pin::pin!(calls::dispatch(&call, request.number));
-        match thread.system().processes.killable(tid, performing).await {
+        match thread.system().processes().killable(tid, performing).await {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
             Some(Err(Stop::Outcome(outcome))) => outcome,
-            // The thread has to end. [`Linux::leave`] sees that before the program goes on, so this
+            // The thread has to end. [`Linux::return_to_user`] sees that before the program goes on, so this
             // result is not used.
             None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
-        }
-    }
-
-    /// The result of a call that only asks for something, or moves a few bytes to or from a device
-    /// that never waits, if the result is known without waiting. The call sends no signals. For
-    /// other threads this thread stays in its program all the time: neither [`Linux::serve_call`]
-    /// nor [`Linux::leave`] is part of this.
-    ///
-    /// `None` means that nothing was done: [`Linux::serve_call`] does it, with the same `decoded`.
-    /// If the thread comes with something else than this call next, `decoded` is to be cleared.
-    pub fn try_call(
-        &self,
-        thread: &Arc<Thread<M>>,
-        request: &SystemCall,
-        decoded: &Decoded<M>,
-    ) -> Option<u64> {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
-        match calls::try_call(&call, request.number)? {
-            Ok(value) => Some(value),
-            Err(Stop::Error(error)) => Some(errno::result(Err(error))),
-            Err(Stop::Outcome(_)) => None,
         }
     }
 
@@ -136,7 +156,7 @@ impl<M: Machine> Linux<M> {
         if first {
             let name = name(number).unwrap_or("unknown");
             let pid = thread.pid();
-            let host = &thread.system().host;
+            let host = &thread.system().host();
             host.log(format_args!("process {pid}: system call {number} ({name}) is not available"));
         }
     }

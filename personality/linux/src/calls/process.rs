@@ -57,7 +57,7 @@ pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
         number => WaitFor::Group(id(-number)?),
     };
     let (tid, options) = (call.tid(), wait_options(bits | WEXITED));
-    let found = call.wait(Rule::IfAsked, call.system().processes.wait_child(tid, which, options)).await??;
+    let found = call.wait(Rule::IfAsked, call.system().processes().wait_child(tid, which, options)).await??;
     let Some(report) = found else { return Ok(0) };
     call.write_optional(call.arg(1), &wait_status(report.event).to_le_bytes()).await?;
     call.write_optional(call.arg(3), &to_rusage(&report.usage)).await?;
@@ -92,7 +92,7 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
     let again = immediate && !options.no_hang;
     options.no_hang |= immediate;
     let tid = call.tid();
-    let found = call.wait(Rule::IfAsked, call.system().processes.wait_child(tid, which, options)).await??;
+    let found = call.wait(Rule::IfAsked, call.system().processes().wait_child(tid, which, options)).await??;
     if found.is_none() && again {
         return Err(Error::EAGAIN.into());
     }
@@ -280,7 +280,7 @@ pub(crate) async fn getrusage<M: Machine>(call: &Call<'_, M>) -> Done {
 pub(crate) async fn times<M: Machine>(call: &Call<'_, M>) -> Done {
     let (own, children) = usages(call)?;
     call.write_optional(call.arg(0), &to_tms(&own, &children)).await?;
-    Ok(ticks(call.system().environment.monotonic()))
+    Ok(ticks(call.system().environment().monotonic()))
 }
 
 /// The processes that the arguments of getpriority and setpriority name.
