@@ -1,8 +1,8 @@
 //! One system call: its arguments, how it ends, and the program's memory as it sees it.
 
-use crate::Linux;
 use crate::decoded::Decoded;
 use crate::layout;
+use crate::linux::Linux;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

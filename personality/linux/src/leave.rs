@@ -2,7 +2,8 @@
 
 use crate::call::{Call, Done, Outcome, Stop};
 use crate::layout::signal::{self as layout, SavedContext};
-use crate::{Linux, errno, names};
+use crate::linux::Linux;
+use crate::{errno, names};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;

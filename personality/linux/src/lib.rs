@@ -15,6 +15,7 @@
 //! | `describe` | calls in words |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `leave` | signals: frames, restarts, rt_sigreturn |
+//! | `linux` | what all threads of Linux programs share |
 //! | `auxiliary` | what a program is told at its start |
 //! | `version` | the version of Linux that programs are told |
 //! | `epoll`, `eventfd`, `inotify`, `pidfd`, `signalfd`, `timerfd` | files that only Linux has |
@@ -37,6 +38,7 @@ mod inotify;
 mod kmsg;
 pub mod layout;
 mod leave;
+mod linux;
 mod names;
 mod pidfd;
 mod procfs;
@@ -46,10 +48,10 @@ mod system;
 mod timerfd;
 mod version;
 
-pub use auxiliary::Processor;
 pub use call::Outcome;
 pub use calls::is_served;
 pub use decoded::Decoded;
+pub use linux::{Linux, Processor};
 pub use names::name;
 pub use system::{DEVICES, register};
 
@@ -58,16 +60,7 @@ use call::{Call, Stop};
 use mach::Machine;
 use mach::machine::SystemCall;
 use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
-use unix::sync::SpinLock;
 use unix::thread::Thread;
-
-/// The Linux personality of a system.
-pub struct Linux<M: Machine> {
-    processor: Processor,
-    /// Numbers of unknown calls that were logged, a bit each; the last bit stands for all beyond.
-    logged: SpinLock<[u64; 8]>,
-    machine: core::marker::PhantomData<fn(M)>,
-}
 
 impl<M: Machine> FrontEnd<M> for Linux<M> {
     type Kept = Decoded<M>;
@@ -113,11 +106,6 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
 }
 
 impl<M: Machine> Linux<M> {
-    /// The personality, on a processor of this kind.
-    pub fn new(processor: Processor) -> Linux<M> {
-        Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
-    }
-
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
     pub async fn perform(
         &self,
@@ -140,24 +128,6 @@ impl<M: Machine> Linux<M> {
             // The thread has to end. [`Linux::return_to_user`] sees that before the program goes on, so this
             // result is not used.
             None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
-        }
-    }
-
-    /// Logs an unknown call, once for each number.
-    fn log_unknown(&self, thread: &Thread<M>, number: u64) {
-        let bit = number.min(511);
-        let first = {
-            let mut logged = self.logged.lock();
-            let word = &mut logged[(bit / 64) as usize];
-            let first = *word & (1 << (bit % 64)) == 0;
-            *word |= 1 << (bit % 64);
-            first
-        };
-        if first {
-            let name = name(number).unwrap_or("unknown");
-            let pid = thread.pid();
-            let host = &thread.system().host();
-            host.log(format_args!("process {pid}: system call {number} ({name}) is not available"));
         }
     }
 }
