@@ -64,7 +64,7 @@ static void many(int descriptor, int count)
         close(polled[i].fd);
 }
 
-/* The store that faults has three bytes. */
+/* Skips the store that faults, an instruction of three bytes. */
 static void skip(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;

@@ -1,5 +1,5 @@
 /* fuzz SEED CALLS WORKERS: WORKERS processes make random system calls, CALLS of them altogether,
- * with arguments that are nearly right. A thread of each changes the memory meanwhile; it dies
+ * with arguments that are nearly right. A thread of each changes the memory meanwhile; it ends
  * and is made again. On Macadamia some of the calls are those of the kernel's own interface. The
  * supervisor judges: a process of another user must go on, the number of calls must be reached,
  * and in the end the servers must have what they had. */

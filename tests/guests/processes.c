@@ -218,7 +218,7 @@ static int descriptors(void)
     return 0;
 }
 
-/* A process that takes all memory dies or is refused; its parent goes on. */
+/* A process that takes all memory is killed or refused; its parent goes on. */
 static int memory(void)
 {
     pid_t child = fork();

@@ -23,7 +23,7 @@ pub fn serve_requests() {
     }
 }
 
-/// A full fence. In the kernel the processor's exchanges are one by themselves.
+/// A full fence. The kernel needs none here: an exchange of the processor is also a full fence.
 pub fn fence_after_exchange() {
     fence(Ordering::SeqCst);
 }

@@ -263,8 +263,9 @@ impl NodeId {
         self.parent() == whole && self.account() == whole.account()
     }
 
-    /// Puts what was prepared for its pieces into the node's lists, each part first; `table` is
-    /// theirs. Where there is a part already, it gets the entry.
+    /// Links the parts that were prepared in `table`, one for each piece, into the node's lists,
+    /// each at the head of its piece's list. If a list begins with a part already, that part gets
+    /// the table's entry instead.
     pub(super) fn link_parts(self, table: table::Table) {
         let slots = array_words(self.node().parts.get());
         for (piece, (place, word)) in slots.iter().zip(table.shadow()).enumerate() {

@@ -509,7 +509,7 @@ impl Described {
     }
 }
 
-/// Takes out `table`, which is empty, and those above that become empty thereby.
+/// Takes out `table`, which is empty, and those above that become empty by that.
 pub(super) fn release(space: SpaceMemory, table: Table, changes: &mut Changes) {
     changes.invalidate(space, VirtAddr::new(table.start()));
     changes.emptied = release_tables(space, table, changes.emptied);

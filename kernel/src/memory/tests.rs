@@ -159,7 +159,7 @@ fn what_a_stable_slab_had_last_is_at_hand() {
     // SAFETY: the test is one thread: nothing else uses the slab.
     let at_hand = || unsafe { SLAB.alloc_at_hand(Account::KERNEL) };
     let [first, second] = [at_hand(), SLAB.alloc(Account::KERNEL).ok()].map(Option::unwrap);
-    // SAFETY: nothing else happens, and each is freed once.
+    // SAFETY: the test is one thread, so nothing else uses the slab, and each object is freed once.
     unsafe {
         SLAB.free(first, Account::KERNEL);
         SLAB.free_to_hand(second, Account::KERNEL);

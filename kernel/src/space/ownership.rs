@@ -1,5 +1,5 @@
 //! Which space owns a space, and what follows from it (K13): which threads it can reach, what a
-//! foreign system call in it does, and what becomes of it when its owner dies.
+//! foreign system call in it does, and what becomes of it when its owner ends.
 //!
 //! Owner and owned spaces are linked both ways, so that no link outlives its space: a space that is
 //! destroyed leaves its owner's list, and its own owned spaces become [`Owner::Gone`]. The same

@@ -163,7 +163,7 @@ calls! {
         set_local_id = rdi;
     }
 
-    /// SpaceOptions. Its result is in RAX.
+    /// Arguments of SpaceOptions. The call returns its result in RAX.
     SpaceOptions {
         space: ThreadId = ThreadId::from_raw, rdi;
         option: Option<SpaceOption> = SpaceOption::from_word, rsi;

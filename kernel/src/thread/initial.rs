@@ -56,3 +56,37 @@ fn create_server(
     ipc::cancel_receive(thread);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::eq;
+
+    use super::*;
+    use crate::thread::table::threads;
+    use crate::thread::tests::World;
+
+    /// Rules: ABI 2.
+    #[test]
+    fn the_initial_servers_are_what_programs_rely_on() {
+        let _world = World::new();
+        let base = interrupt::user_base();
+        let [sigma0, root] = [base, base + 2].map(|number| {
+            let utcbs = 0xbf00_0000;
+            let id = ThreadId::global(number, 1).expect("a version with low bits");
+            let thread = threads().find(id).expect("the server exists").anywhere();
+            let space = thread.space.get().expect("it has a space");
+            assert_eq!(space.utcb_area(), Some(Region { base: utcbs, size_log2: 18 }));
+            assert_eq!(space.kip_area().map(|area| area.base), Some(0xbff0_0000));
+            assert!(space.is_privileged());
+            assert_eq!((thread.priority.get(), thread.sensitive_priority.get()), (255, 255));
+            assert_eq!(thread.local_id.get(), utcbs + x2::utcb::MR0_OFFSET);
+            (thread, space)
+        });
+        assert!(!eq(sigma0.1, root.1), "each has a space of its own");
+        assert!(sigma0.1.memory.is_sigma0() && !root.1.memory.is_sigma0());
+        assert!(sigma0.0.pager().is_nil());
+        assert_eq!(root.0.pager(), sigma0.0.id());
+        assert_eq!([sigma0, root].map(|(thread, _)| thread.scheduler.get()), [root.0.id(); 2]);
+        assert!(threads().by_number(base + 1).is_none(), "there is no sigma1");
+    }
+}

@@ -21,6 +21,11 @@ impl Message {
         Self { tag: MessageTag::new(label, 0, 0) }
     }
 
+    /// A message with this tag, whose words are in the message registers already.
+    pub fn in_registers(tag: MessageTag) -> Self {
+        Self { tag }
+    }
+
     /// A message with `label` and untyped `words` (up to 63).
     pub fn with_words(label: u64, words: &[u64]) -> Self {
         words.iter().fold(Self::new(label), |message, &word| message.word(word))

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn ready_at_once_does_not_join() {
+    fn one_that_is_ready_does_not_join() {
         let (queue, flag) = (WaitQueue::new(), AtomicBool::new(true));
         assert!(Task::new(when(&queue, &flag)).poll().is_ready());
         assert!(!queue.has_waiters());

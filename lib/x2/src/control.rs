@@ -328,6 +328,7 @@ mod tests {
         assert_eq!((processor_control(0xffff), processor_control(3)), (None, Some(3)));
         assert_eq!((priority_control(UNCHANGED), priority_control(0xff)), (None, Some(255)));
         let preemption = PreemptionControl { max_delay: 500, sensitive_priority: 200 };
+        assert_eq!(preemption.raw(), 0xc8_01f4);
         assert_eq!(PreemptionControl::from_raw(preemption.raw()), Some(preemption));
         assert_eq!(PreemptionControl::from_raw(UNCHANGED), None);
     }

@@ -260,9 +260,13 @@ static void control_registers(void)
     CHECK(L4_IntendedReceiver().raw + 1 > 0);
     L4_Set_CopFlag(1);
     L4_Clr_CopFlag(1);
-    CHECK(!L4_EnablePreemptionFaultException() && L4_DisablePreemptionFaultException());
-    CHECK(!L4_DisablePreemption() && L4_EnablePreemption() && !L4_EnablePreemption());
-    (void)L4_PreemptionPending();
+    volatile L4_Word8_t *flags = l4_flag_bytes();
+    CHECK(!L4_EnablePreemptionFaultException() && *flags == 0x20 && L4_EnablePreemptionFaultException());
+    CHECK(L4_DisablePreemptionFaultException() && *flags == 0 && !L4_DisablePreemptionFaultException());
+    CHECK(!L4_DisablePreemption() && *flags == 0x40 && L4_DisablePreemption());
+    CHECK(L4_EnablePreemption() && *flags == 0 && !L4_EnablePreemption());
+    *flags = 0x80; /* as the kernel says that a preemption is delayed */
+    CHECK(L4_PreemptionPending() && *flags == 0 && !L4_PreemptionPending());
     L4_Reset_WordSizeMask();
     CHECK(L4_WordSizeMask() == ALL);
     CHECK(L4_IsThreadEqual(L4_LocalIdOf(L4_Myself()), L4_MyLocalId()));

@@ -148,7 +148,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Where a thread may go on.
+    /// An instruction pointer at which a thread may go on.
     fn ip(self) -> u64 {
         match self.random.below(8) {
             0 => self.address(),

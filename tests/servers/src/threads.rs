@@ -8,7 +8,7 @@ use rt::per_processor::PerProcessor;
 use rt::root::{Status, memory};
 use rt::thread::{self, JoinHandle, Local, STACK_MAXIMUM, STACK_SIZE};
 
-/// Threads that the configuration allows besides the first.
+/// Threads that the configuration allows in addition to the first.
 const QUOTA: usize = 15;
 
 pub(crate) fn test() -> ! {

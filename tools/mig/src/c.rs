@@ -9,7 +9,7 @@ mod item;
 mod parameter;
 mod prologue;
 mod server;
-mod text;
+pub(crate) mod text;
 mod user;
 
 pub use header::{header, server_header};

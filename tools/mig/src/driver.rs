@@ -1,13 +1,14 @@
 //! From a command line to files.
 
 use crate::c::{self, CStyle};
-use crate::diagnostic::Severity;
+use crate::diagnostic::{Diagnostic, Severity};
+use crate::direct;
 use crate::interface::Interface;
 use crate::options::{Options, Output};
 use crate::output::Files;
 use crate::preprocess::{self, Preprocessed};
 use crate::target::Dialect;
-use crate::{Compiled, compile, list};
+use crate::{Compiled, compile, list, page};
 use anyhow::{Context, Result, bail};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ fn one(options: &Options, file: &Path, text: &Preprocessed, files: &mut Files) -
         bail!("{}: no `subsystem`: there is nothing to write; -check only reads", file.display());
     }
     let first = files.paths().count();
-    write(options, interface, files)?;
+    write(options, &compiled, interface, files)?;
     if let Some(dependencies) = &text.dependencies {
         let targets: Vec<String> = files.paths().skip(first).map(|path| path.display().to_string()).collect();
         let sources = dependencies.split_once(':').map_or("", |(_, sources)| sources);
@@ -74,10 +75,29 @@ fn checked<'a>(options: &Options, file: &Path, compiled: &'a Compiled) -> Result
     }
 }
 
-fn write(options: &Options, interface: &Interface, files: &mut Files) -> Result<()> {
+/// Writes stubs over direct IPC.
+type Module = fn(&Interface) -> std::result::Result<String, Diagnostic>;
+
+fn write(options: &Options, compiled: &Compiled, interface: &Interface, files: &mut Files) -> Result<()> {
     messages(options, interface, files)?;
+    for (output, module) in
+        [(Output::DirectRust, direct::module as Module), (Output::DirectC, direct::header)]
+    {
+        if let Some(path) = options.path(output, None) {
+            match module(interface) {
+                Ok(text) => files.add(path, text),
+                Err(found) => {
+                    eprintln!("{}", found.render(&compiled.source));
+                    bail!("{} cannot go by direct IPC", interface.name);
+                }
+            }
+        }
+    }
     if let Some(path) = options.path(Output::List, None) {
         files.add(path, list::names(interface));
+    }
+    if let Some(path) = options.path(Output::Page, None) {
+        files.add(path, page::page(interface));
     }
     if let Some(path) = options.path(Output::Layout, None) {
         files.add(path, list::layouts(interface));

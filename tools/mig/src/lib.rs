@@ -14,7 +14,7 @@
 //! | [`lexer`], [`parser`], [`ast`] | the language |
 //! | [`types`], [`interface`], [`analysis`] | what a definition means |
 //! | [`layout`] | messages as data |
-//! | [`list`], [`c`] | what is written |
+//! | [`list`], [`page`], [`c`], [`direct`] | what is written |
 //! | [`options`], [`preprocess`], [`output`], [`driver`] | the program |
 //!
 //! Nothing here panics, whatever the text: it comes from outside.
@@ -24,6 +24,7 @@ pub mod analysis;
 pub mod ast;
 pub mod c;
 pub mod diagnostic;
+pub mod direct;
 pub mod driver;
 pub mod interface;
 pub mod ipc_type;
@@ -32,6 +33,7 @@ pub mod lexer;
 pub mod list;
 pub mod options;
 pub mod output;
+pub mod page;
 pub mod parser;
 mod parser_types;
 pub mod preprocess;

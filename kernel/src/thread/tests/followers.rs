@@ -98,7 +98,8 @@ impl Scene {
         self.world.enter(Call::Schedule, root, &arguments)
     }
 
-    /// All have arrived, and wait in the same order as before, without `except`.
+    /// Checks that all senders have arrived, and wait in the same order as before, without
+    /// `except`.
     fn check(&self, except: &[ThreadRef]) {
         invariants::check();
         self.world.serve_all();

@@ -83,6 +83,6 @@ pub enum Handled {
 /// Handles exceptions of a thread or task. The thread is stopped, and its state may be read and
 /// written, until the answer.
 pub trait ExceptionHandler<M: Machine, P: Personality<M> = ()>: Send + Sync {
-    /// Handles one exception. The future may be dropped at any await, when the thread dies.
+    /// Handles one exception. The future may be dropped at any await, when the thread ends.
     fn raise<'a>(&'a self, thread: &'a Arc<Thread<M, P>>, exception: Exception) -> BoxFuture<'a, Handled>;
 }

@@ -20,7 +20,7 @@
 //! | `lock_request`, `lock_completed` | [`VmObject::lock_request`], its end |
 //! | `data_unlock` | [`Pager::data_unlock`] |
 //! | `terminate` | the pager is dropped with the object's last reference |
-//! | `destroy`, and the death of a pager's port | all its answers are errors from then on |
+//! | `destroy`, and the end of a pager's port | all its answers are errors from then on |
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -35,7 +35,8 @@ use super::page_index::{Slot, SlotFlags};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
-/// A boxed future: a page-in is dear enough to afford one allocation, and pagers are of many types.
+/// A boxed future. A page-in costs so much that one allocation does not matter, and pagers are of
+/// many types.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A run of pages that a pager is to fill.

@@ -1,9 +1,9 @@
 //! An `async` executor for servers: a blocked request is a future, not a stack (U6 in
 //! `docs/src/architecture.md`).
 //!
-//! An [`Executor`] has one [`Worker`] per processor. A task has a home worker, and only that worker
-//! polls it; any processor may wake it. A wake-up puts the task into its home's queue and, if that
-//! worker sleeps, notifies it once.
+//! An [`Executor`] has one [`Worker`] per processor. A task has a worker, and only that worker
+//! polls it; any processor may wake it. A wake-up puts the task into its worker's queue and, if
+//! that worker sleeps, notifies it once.
 //!
 //! The worker's thread owns the loop, because its blocking operation is its server's IPC receive:
 //!
@@ -44,7 +44,7 @@ use alloc::sync::Arc;
 use core::future::Future;
 
 pub use sleep::{Elapsed, SleepUntil, Timeout, YieldNow};
-pub use task::{JoinHandle, TaskHome};
+pub use task::{JoinHandle, TaskAssignment};
 
 use queue::RunQueue;
 use task::Task;
@@ -139,7 +139,7 @@ impl<P: Platform> Executor<P> {
         Worker { group: self.0.clone(), index }
     }
 
-    /// Starts `future` as a task at home on `worker`. The task runs on whether or not the handle is
+    /// Starts `future` as a task of `worker`. The task runs on whether or not the handle is
     /// kept.
     ///
     /// # Errors
@@ -182,7 +182,7 @@ pub enum Sleep {
     Until(Option<Instant>),
 }
 
-/// Drives the tasks at home on one worker; owned by that worker's thread.
+/// Drives the tasks of one worker; owned by that worker's thread.
 pub struct Worker<P> {
     group: Arc<Group<P>>,
     index: usize,
@@ -211,9 +211,9 @@ impl<P: Platform> Worker<P> {
         while polled < budget {
             let Some(task) = shared.queue.pop() else { break };
             polled += 1;
-            let home = task.home();
-            if home != self.index {
-                self.group.enqueue(home, task);
+            let worker = task.worker();
+            if worker != self.index {
+                self.group.enqueue(worker, task);
             } else if task.run() {
                 // This task is the last in the queue.
                 budget = budget.min(polled + shared.queue.len() - 1);

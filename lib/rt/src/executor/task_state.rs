@@ -28,7 +28,7 @@ impl TaskState {
         TaskState(AtomicU8::new(QUEUED))
     }
 
-    /// A wake-up. True: the caller must put the task into its home's queue.
+    /// A wake-up. True: the caller must put the task into its worker's queue.
     #[must_use]
     pub(super) fn wake(&self) -> bool {
         let mut state = self.0.load(Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl TaskState {
         }
     }
 
-    /// The home worker took the task from its queue and will poll it.
+    /// The worker took the task from its queue and will poll it.
     pub(super) fn start(&self) {
         let before = self.0.swap(RUNNING, Ordering::AcqRel);
         debug_assert_eq!(before, QUEUED);

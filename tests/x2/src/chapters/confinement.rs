@@ -176,6 +176,17 @@ fn handlers_are_copies() {
     assert_eq!(state_of(thief), ThreadState::Waiting);
 }
 
+/// The thread chooses `pager` by ExchangeRegisters, and then root again by its UTCB. Not inlined: a
+/// second call uses the same pages of code as the first, and raises no fault between the two steps.
+#[inline(never)]
+fn choose_for_a_moment(pager: ThreadId) {
+    let values = syscall::ExchangedRegisters { pager: pager.raw(), ..Default::default() };
+    // SAFETY: only the pager changes.
+    unsafe { thread::exchange_registers(utcb::my_global_id(), ExchangeControl::PAGER, values) }
+        .expect("its own");
+    utcb::set_pager(kip().root());
+}
+
 fn pager_chosen_before() {
     let space = Space::new();
     let me = utcb::my_global_id();
@@ -184,15 +195,8 @@ fn pager_chosen_before() {
         panic!("the thief got a message");
     });
     let thread = space.spawn(move || {
-        // The first time brings the pages of this code, so that the second raises no fault between
-        // its two steps.
-        for pager in [kip().root(), thief] {
-            let values = syscall::ExchangedRegisters { pager: pager.raw(), ..Default::default() };
-            // SAFETY: only the pager changes.
-            unsafe { thread::exchange_registers(utcb::my_global_id(), ExchangeControl::PAGER, values) }
-                .expect("its own");
-            utcb::set_pager(kip().root());
-        }
+        choose_for_a_moment(kip().root());
+        choose_for_a_moment(thief);
         ipc::call(me, Message::new(1)).expect("the test waits");
         read_at(arena::page().address);
         ipc::send(me, Message::new(2)).expect("the owner is in reach");

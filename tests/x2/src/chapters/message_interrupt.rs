@@ -308,7 +308,7 @@ fn watcher(interrupt: ThreadId, processor: u32) -> ThreadId {
 
 /// Raises `count` interrupts, some close together, and waits after some for the handler to have
 /// seen the last.
-fn storm(device: Edu, count: u64, mut between: impl FnMut(u64)) {
+fn flood(device: Edu, count: u64, mut between: impl FnMut(u64)) {
     for number in 1..=count {
         RAISED.store(number, Ordering::SeqCst);
         device.raise();
@@ -332,7 +332,7 @@ fn nothing_is_lost() {
                 place(me, raiser);
                 let (device, interrupt) = device(source);
                 let handler = watcher(interrupt, home);
-                storm(device, 100, |_| {});
+                flood(device, 100, |_| {});
                 thread::delete(handler).unwrap();
             }
         }
@@ -342,7 +342,7 @@ fn nothing_is_lost() {
 fn moving_handler() {
     let (device, interrupt) = device(1);
     let handler = watcher(interrupt, 0);
-    storm(device, 300, |number| {
+    flood(device, 300, |number| {
         if number % 3 == 0 {
             place(handler, (number / 3) as u32);
         }

@@ -48,8 +48,8 @@ fn read(function: u32, register: u32) -> u32 {
 }
 
 fn write(function: u32, register: u32, value: u32) {
-    // SAFETY: only registers of the device of this module are written; it touches no memory but by
-    // messages that interrupt.
+    // SAFETY: callers write only registers of this module's device, and the device writes to memory
+    // only to interrupt.
     unsafe {
         port::write32(ADDRESS, ENABLE | function | register);
         port::write32(DATA, value);

@@ -294,8 +294,7 @@ fn plugin() -> Result<String> {
 
 fn compare_files(before: &Path, after: &Path, threshold: f64) -> Result<()> {
     let read = |path: &Path| -> Result<Report> {
-        let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))
+        serde_json::from_str(&tree::read(path)?).with_context(|| format!("{} is no report", path.display()))
     };
     let paths = [before, after];
     let (before, after) = (read(before)?, read(after)?);

@@ -29,8 +29,7 @@ fn file(name: &str) -> PathBuf {
 
 pub(super) fn read(name: &str) -> Result<Report> {
     let path = file(name);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))
+    serde_json::from_str(&tree::read(&path)?).with_context(|| format!("{} is no report", path.display()))
 }
 
 /// All results of the tree, in the order of the table of benchmarks.
@@ -114,7 +113,7 @@ fn for_each_part(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Res
     }
     for path in paths {
         if path.extension().is_some_and(|extension| extension == "md") {
-            let text = fs::read_to_string(&path)?;
+            let text = tree::read(&path)?;
             let renewed = renew(&text, |name, what| match (name, what) {
                 ("all", "papers") => Ok(report::papers_table(&all()?, &references)),
                 ("all", "summary") => summary(&references),

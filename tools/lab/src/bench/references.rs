@@ -6,7 +6,6 @@ use anyhow::{Context, Result};
 use mac_build::tree;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fs;
 
 const FILE: &str = "bench/references.toml";
 
@@ -179,8 +178,7 @@ impl Operation {
 /// Reads the file.
 pub(crate) fn read() -> Result<References> {
     let path = tree::root().join(FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    toml::from_str(&text).with_context(|| path.display().to_string())
+    toml::from_str(&tree::read(&path)?).with_context(|| path.display().to_string())
 }
 
 #[cfg(test)]

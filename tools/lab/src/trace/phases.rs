@@ -82,8 +82,7 @@ pub fn publish() -> Result<()> {
 
 /// The picture of the results.
 pub(crate) fn picture() -> Result<String> {
-    let text = fs::read_to_string(results()).context("reading docs/results/crossing-phases.json")?;
-    svg(&serde_json::from_str::<Vec<Message>>(&text)?)
+    svg(&serde_json::from_str::<Vec<Message>>(&tree::read(&results())?)?)
 }
 
 /// What the console's output tells: the events, the earliest first, and the calls.

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 /// A C file under construction.
 #[derive(Debug, Default)]
-pub(super) struct Text {
+pub(crate) struct Text {
     text: String,
     depth: usize,
 }
 
 impl Text {
     /// A line, after an empty one if it begins with a line's end. An empty one has no indentation.
-    pub(super) fn line(&mut self, line: impl AsRef<str>) {
+    pub(crate) fn line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref();
         let line = match line.strip_prefix('\n') {
             Some(line) => {
@@ -28,7 +28,7 @@ impl Text {
     }
 
     /// Lines that are one level deeper than this one and end with `}`.
-    pub(super) fn block(&mut self, opening: impl AsRef<str>, inside: impl FnOnce(&mut Text)) {
+    pub(crate) fn block(&mut self, opening: impl AsRef<str>, inside: impl FnOnce(&mut Text)) {
         self.line(format!("{} {{", opening.as_ref()).trim_start());
         self.depth += 1;
         inside(self);
@@ -37,14 +37,14 @@ impl Text {
     }
 
     /// A line that is one level deeper.
-    pub(super) fn deeper(&mut self, line: impl AsRef<str>) {
+    pub(crate) fn deeper(&mut self, line: impl AsRef<str>) {
         self.depth += 1;
         self.line(line);
         self.depth -= 1;
     }
 
     /// A check that programs can leave out.
-    pub(super) fn check(&mut self, condition: &str, failure: &str) {
+    pub(crate) fn check(&mut self, condition: &str, failure: &str) {
         self.line("#if\tTypeCheck");
         self.line(format!("if (mig_unlikely ({condition}))"));
         self.deeper(failure);
@@ -52,12 +52,12 @@ impl Text {
     }
 
     /// Lines as they are.
-    pub(super) fn raw(&mut self, lines: &str) {
+    pub(crate) fn raw(&mut self, lines: &str) {
         self.text.push_str(lines);
     }
 
     /// A list in round brackets, a line for each element, after `before`.
-    pub(super) fn list(&mut self, elements: &[String], after: &str) {
+    pub(crate) fn list(&mut self, elements: &[String], after: &str) {
         self.line("(");
         for (index, element) in elements.iter().enumerate() {
             let comma = if index + 1 < elements.len() { "," } else { "" };
@@ -69,7 +69,7 @@ impl Text {
         self.line(close);
     }
 
-    pub(super) fn finish(self) -> String {
+    pub(crate) fn finish(self) -> String {
         self.text
     }
 }

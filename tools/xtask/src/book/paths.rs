@@ -1,8 +1,8 @@
 //! The files and directories of the tree, and the suites, that prose names in code must exist.
 
-use super::{prose, read, unfenced};
+use super::{prose, unfenced};
 use anyhow::{Result, bail};
-use mac_build::tree;
+use mac_build::tree::{self, read};
 use mac_machine::suites;
 use std::collections::BTreeSet;
 use std::fs;

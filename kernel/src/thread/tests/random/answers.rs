@@ -232,7 +232,7 @@ pub(super) fn schedule(
     let no_length = lengths.into_iter().flatten().any(|time| !is_length(time));
     expected.wrong_if(no_length, ErrorCode::InvalidParameter);
     if caller.is_restricted() {
-        // A thread that is out of reach does not exist for it.
+        // For the caller, a thread that is out of its reach does not exist.
         expected.vague = true;
         expected.possible.push(ErrorCode::InvalidThread);
     }

@@ -151,7 +151,7 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
                 world.machine.interrupts(0, 1);
                 spawn_thread(&world, number, space, memory);
                 world.machine.interrupts(interrupts.wrapping_add(step as u64) | 1, 3);
-                model.start_anew();
+                model.start_over();
                 processor::this().current.get().map_or(Next::Schedule, |_| Next::Return)
             }
             (Action::Wait, None) if arch::timer() != u64::MAX => {

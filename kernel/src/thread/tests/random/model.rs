@@ -469,7 +469,7 @@ impl Model {
     }
 
     /// Notes that the root task has done something that the model does not follow.
-    pub(super) fn start_anew(&mut self) {
+    pub(super) fn start_over(&mut self) {
         self.in_ipc[ROOT as usize] = false;
         self.calls[ROOT as usize] = None;
         self.facts.load();

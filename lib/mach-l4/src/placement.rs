@@ -3,9 +3,9 @@
 //!
 //! Programs run on all processors, workers on the first ones: usually on all, too. A thread's
 //! messages go to the worker of its processor, or, where there is none, to that of another. Before
-//! the server answers a thread, it may give the thread another home. As the thread waits for its
-//! answer anyway, this costs a call of the kernel or two and no interrupt. The home is chosen by
-//! these rules:
+//! the server answers a thread, it may give the thread another processor. As the thread waits for
+//! its answer anyway, this costs a call of the kernel or two and no interrupt. The processor is
+//! chosen by these rules:
 //!
 //! - A thread stays where it is, if no other program runs there.
 //! - Otherwise it goes to a processor where no program runs, or, not more often than every few
@@ -14,9 +14,9 @@
 //!   calls rather than computes) goes to its worker's processor if no program runs there: its calls
 //!   are local there.
 //! - When a worker is about to sleep and a processor has two threads more than another, the worker
-//!   *pulls* one: it recalls the thread, which gets its new home when its message comes. Where the
-//!   difference is one, and all processors have something to do, a worker pulls a thread ten times
-//!   a second, so that each thread has its turn on the processor with fewer.
+//!   *pulls* one: it recalls the thread, which gets its new processor when its message comes. Where
+//!   the difference is one, and all processors have something to do, a worker pulls a thread ten
+//!   times a second, so that each thread has its turn on the processor with fewer.
 //! - A worker that is busy for threads of other processors counts as a thread on its own.
 //! - When a thread looks for another processor, a worker at work there counts as a thread, too: the
 //!   thread that it works for will go on there. Without this, threads that do little more than call
@@ -34,7 +34,7 @@ use alloc::vec::Vec;
 use l4::x2::ThreadId;
 use rt::executor::OutOfMemory;
 
-use crate::lent::Lent;
+use crate::idle_time::IdleTime;
 
 /// Processors at most: the bits of a mask.
 pub(crate) const MOST: usize = 64;
@@ -65,18 +65,18 @@ pub(crate) struct Moment<'a> {
     /// The time-stamp counter.
     pub(crate) stamp: u64,
     /// For each worker, for how long its processor was free for programs.
-    pub(crate) lent: &'a [Lent],
+    pub(crate) idle: &'a [IdleTime],
 }
 
 impl Moment<'_> {
     /// Ticks for which a processor was free for programs.
     fn programs(&self, processor: usize) -> u64 {
-        self.lent.get(processor).map_or(self.stamp, |lent| lent.until(self.stamp))
+        self.idle.get(processor).map_or(self.stamp, |idle| idle.until(self.stamp))
     }
 
     /// Whether a processor's worker works.
     fn has_work(&self, processor: usize) -> bool {
-        self.lent.get(processor).is_some_and(|lent| !lent.waits())
+        self.idle.get(processor).is_some_and(|idle| !idle.waits())
     }
 }
 
@@ -98,14 +98,14 @@ struct Processor {
 struct Entry {
     thread: ThreadId,
     /// The processor to which the thread is assigned; `None` if none was chosen yet.
-    home: Option<usize>,
+    processor: Option<usize>,
     allowed: u64,
     runs: bool,
 }
 
-const NOBODY: Entry = Entry { thread: ThreadId::NIL, home: None, allowed: u64::MAX, runs: false };
+const UNUSED: Entry = Entry { thread: ThreadId::NIL, processor: None, allowed: u64::MAX, runs: false };
 
-/// A thread that was recalled to get a new home.
+/// A thread that was recalled to move it.
 #[derive(Clone, Copy)]
 struct Pull {
     thread: ThreadId,
@@ -135,7 +135,7 @@ pub(crate) enum Look {
 }
 
 /// The load of all processors, and the assignment of threads to them.
-pub(crate) struct Homes {
+pub(crate) struct Placement {
     processors: Box<[Processor]>,
     /// How busy each worker is for threads of other processors.
     work: Box<[Work]>,
@@ -149,11 +149,11 @@ pub(crate) struct Homes {
     turned: u64,
 }
 
-impl Homes {
+impl Placement {
     /// For so many processors and workers, and threads whose numbers begin at `first`.
-    pub(crate) fn new(processors: usize, workers: usize, first: u32) -> Homes {
+    pub(crate) fn new(processors: usize, workers: usize, first: u32) -> Placement {
         let count = processors.clamp(1, MOST);
-        Homes {
+        Placement {
             processors: (0..count).map(|_| Processor::default()).collect(),
             work: (0..workers.clamp(1, count)).map(|_| Work::default()).collect(),
             first,
@@ -189,29 +189,35 @@ impl Homes {
         self.work.len() < self.processors.len()
     }
 
-    /// Enters a thread; `lived`: it was there before, and lives where it did. Until a home is
+    /// Enters a thread; `lived`: it was there before, and lives where it did. Until a processor is
     /// chosen for it, it counts as one of processor `near`.
     ///
     /// # Errors
     /// There is no memory for its entry.
-    pub(crate) fn enter(&mut self, thread: ThreadId, lived: bool, near: usize) -> Result<Stay, OutOfMemory> {
+    pub(crate) fn enter(
+        &mut self,
+        thread: ThreadId,
+        lived: bool,
+        near: usize,
+    ) -> Result<Assignment, OutOfMemory> {
         let place = thread.number().checked_sub(self.first).ok_or(OutOfMemory)? as usize;
         if place >= self.entries.len() {
             self.entries.try_reserve(place + 1 - self.entries.len()).map_err(|_| OutOfMemory)?;
-            self.entries.resize(place + 1, NOBODY);
+            self.entries.resize(place + 1, UNUSED);
         }
-        let known = self.entries[place].home.filter(|_| lived);
-        self.entries[place] = Entry { thread, home: known, allowed: self.all(), runs: false };
-        let home = if near < self.processors.len() { near } else { 0 };
-        Ok(Stay { place, home, known, allowed: self.all(), ..Stay::default() })
+        let known = self.entries[place].processor.filter(|_| lived);
+        self.entries[place] = Entry { thread, processor: known, allowed: self.all(), runs: false };
+        let processor = if near < self.processors.len() { near } else { 0 };
+        Ok(Assignment { place, processor, known, allowed: self.all(), ..Assignment::default() })
     }
 
     /// Notes that a worker has worked for a thread: for `ticks` ticks, until `now`.
     pub(crate) fn work(&mut self, worker: usize, thread: ThreadId, ticks: u64, now: u64) {
         let place = thread.number().wrapping_sub(self.first) as usize;
         let Some(work) = self.work.get_mut(worker) else { return };
-        let is_distant =
-            |entry: &Entry| entry.thread == thread && entry.home.is_some_and(|home| home != worker);
+        let is_distant = |entry: &Entry| {
+            entry.thread == thread && entry.processor.is_some_and(|processor| processor != worker)
+        };
         if self.entries.get(place).is_some_and(is_distant) {
             work.worked += ticks;
         }
@@ -265,7 +271,7 @@ impl Homes {
         let places = (0..count).map(|offset| (self.cursor + offset) % count);
         let fits = |place: &usize| {
             let entry = &self.entries[*place];
-            entry.runs && entry.home == Some(from) && entry.allowed & 1 << to != 0
+            entry.runs && entry.processor == Some(from) && entry.allowed & 1 << to != 0
         };
         let place = places.into_iter().find(fits)?;
         self.cursor = (place + 1) % count;
@@ -294,10 +300,10 @@ impl Homes {
 
 /// A thread's assignment to a processor, and the time it used there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Stay {
+pub(crate) struct Assignment {
     place: usize,
     /// The processor to which the thread is assigned.
-    home: usize,
+    processor: usize,
     /// The processor on which the kernel has the thread, if that is known.
     known: Option<usize>,
     /// The mask of processors on which the thread may run.
@@ -313,10 +319,10 @@ pub(crate) struct Stay {
     moved: u64,
 }
 
-impl Stay {
+impl Assignment {
     /// The processor to which the thread is assigned.
-    pub(crate) fn home(&self) -> usize {
-        self.home
+    pub(crate) fn processor(&self) -> usize {
+        self.processor
     }
 
     /// The mask of processors on which the thread may run.
@@ -325,85 +331,85 @@ impl Stay {
     }
 
     /// Sets the mask, which is not empty. True: it has to move.
-    pub(crate) fn allow(&mut self, homes: &mut Homes, mask: u64) -> bool {
+    pub(crate) fn allow(&mut self, placement: &mut Placement, mask: u64) -> bool {
         self.allowed = mask;
-        homes.entries[self.place].allowed = mask;
-        mask & 1 << self.home == 0
+        placement.entries[self.place].allowed = mask;
+        mask & 1 << self.processor == 0
     }
 
     /// The thread resumes its program.
-    pub(crate) fn begin(&mut self, homes: &mut Homes, now: Moment<'_>) {
-        let processor = homes.advance(self.home, now);
+    pub(crate) fn begin(&mut self, placement: &mut Placement, now: Moment<'_>) {
+        let processor = placement.advance(self.processor, now);
         processor.threads += 1;
         self.since = processor.clock;
         self.runs = true;
-        homes.entries[self.place].runs = true;
+        placement.entries[self.place].runs = true;
     }
 
     /// The thread has left its program.
-    pub(crate) fn end(&mut self, homes: &mut Homes, now: Moment<'_>) {
+    pub(crate) fn end(&mut self, placement: &mut Placement, now: Moment<'_>) {
         if !self.runs {
             return;
         }
-        let processor = homes.advance(self.home, now);
+        let processor = placement.advance(self.processor, now);
         processor.threads -= 1;
         let had = processor.clock - self.since;
         self.used += had;
         self.short = if had < SHORT { self.short.saturating_add(1) } else { 0 };
         self.runs = false;
-        homes.entries[self.place].runs = false;
+        placement.entries[self.place].runs = false;
     }
 
     /// Ticks that the thread has used.
-    pub(crate) fn used(&self, homes: &mut Homes, now: Moment<'_>) -> u64 {
-        self.used + if self.runs { homes.advance(self.home, now).clock - self.since } else { 0 }
+    pub(crate) fn used(&self, placement: &mut Placement, now: Moment<'_>) -> u64 {
+        self.used + if self.runs { placement.advance(self.processor, now).clock - self.since } else { 0 }
     }
 
-    /// Chooses the home of this thread, which does not run. Returns the home if the kernel has the
-    /// thread on another processor.
-    pub(crate) fn settle(&mut self, homes: &mut Homes, now: Moment<'_>) -> Option<usize> {
-        let to = self.choose(homes, now);
-        if to != self.home {
-            (self.home, self.moved) = (to, now.stamp);
+    /// Chooses the processor of this thread, which does not run. Returns the processor if the
+    /// kernel has the thread on another processor.
+    pub(crate) fn settle(&mut self, placement: &mut Placement, now: Moment<'_>) -> Option<usize> {
+        let to = self.choose(placement, now);
+        if to != self.processor {
+            (self.processor, self.moved) = (to, now.stamp);
         }
         if self.known == Some(to) {
             return None;
         }
         self.known = Some(to);
-        homes.entries[self.place].home = Some(to);
+        placement.entries[self.place].processor = Some(to);
         Some(to)
     }
 
-    fn choose(&mut self, homes: &mut Homes, now: Moment<'_>) -> usize {
+    fn choose(&mut self, placement: &mut Placement, now: Moment<'_>) -> usize {
         let may = |processor: usize| self.allowed & 1 << processor != 0;
-        let thread = homes.entries[self.place].thread;
-        if let Some(pull) = homes.pull.take_if(|pull| pull.thread == thread)
+        let thread = placement.entries[self.place].thread;
+        if let Some(pull) = placement.pull.take_if(|pull| pull.thread == thread)
             && may(pull.to)
         {
             return pull.to;
         }
         let rested = now.stamp.wrapping_sub(self.moved) >= REST;
-        if may(self.home) && homes.load(self.home) == 0 {
-            let near = worker_of(self.home, homes.work.len());
-            let nearer = self.short >= CALLS && rested && may(near) && homes.threads_on(near) == 0;
-            return if nearer { near } else { self.home };
+        if may(self.processor) && placement.load(self.processor) == 0 {
+            let near = worker_of(self.processor, placement.work.len());
+            let nearer = self.short >= CALLS && rested && may(near) && placement.threads_on(near) == 0;
+            return if nearer { near } else { self.processor };
         }
-        // The worker of the thread's own home works for this thread now, so it does not count.
+        // The worker of the thread's own processor works for this thread now, so it does not count.
         let load = |processor| {
-            homes.load(processor) + usize::from(processor != self.home && now.has_work(processor))
+            placement.load(processor) + usize::from(processor != self.processor && now.has_work(processor))
         };
-        let candidates = (0..homes.processors.len()).filter(|&processor| may(processor));
+        let candidates = (0..placement.processors.len()).filter(|&processor| may(processor));
         let best = candidates
             .map(|processor| (load(processor), processor))
-            .min_by_key(|&(load, processor)| (load, processor != self.home));
-        let Some((there, best)) = best else { return self.home };
-        if !may(self.home) {
+            .min_by_key(|&(load, processor)| (load, processor != self.processor));
+        let Some((there, best)) = best else { return self.processor };
+        if !may(self.processor) {
             return best;
         }
-        let here = homes.load(self.home);
+        let here = placement.load(self.processor);
         // If the only load here is the worker's own work, the thread moves only after its rest.
-        let idle = there == 0 && homes.processors[self.home].threads > 0;
-        if there < here && (idle || rested) { best } else { self.home }
+        let idle = there == 0 && placement.processors[self.processor].threads > 0;
+        if there < here && (idle || rested) { best } else { self.processor }
     }
 }
 
@@ -413,185 +419,191 @@ mod tests {
 
     /// A moment of a machine whose workers have never worked.
     fn at(stamp: u64) -> Moment<'static> {
-        Moment { stamp, lent: &[] }
+        Moment { stamp, idle: &[] }
     }
 
     /// Threads that were just entered.
-    fn threads<const N: usize>(homes: &mut Homes) -> [Stay; N] {
+    fn threads<const N: usize>(placement: &mut Placement) -> [Assignment; N] {
         core::array::from_fn(|index| {
-            homes.enter(ThreadId::global(100 + index as u32, 1).unwrap(), false, 0).unwrap()
+            placement.enter(ThreadId::global(100 + index as u32, 1).unwrap(), false, 0).unwrap()
         })
     }
 
-    /// Lets a thread go on: its home.
-    fn go(stay: &mut Stay, homes: &mut Homes, now: Moment<'_>) -> usize {
-        stay.settle(homes, now);
-        stay.begin(homes, now);
-        stay.home()
+    /// Lets a thread go on: its processor.
+    fn go(assignment: &mut Assignment, placement: &mut Placement, now: Moment<'_>) -> usize {
+        assignment.settle(placement, now);
+        assignment.begin(placement, now);
+        assignment.processor()
     }
 
     #[test]
     fn each_gets_a_processor_of_its_own_and_stays_there() {
-        let mut homes = Homes::new(4, 1, 100);
-        let mut stays = threads::<6>(&mut homes);
-        let chosen = stays.each_mut().map(|stay| go(stay, &mut homes, at(REST)));
+        let mut placement = Placement::new(4, 1, 100);
+        let mut assignments = threads::<6>(&mut placement);
+        let chosen = assignments.each_mut().map(|assignment| go(assignment, &mut placement, at(REST)));
         assert_eq!(chosen, [0, 1, 2, 3, 0, 1]);
-        stays[2].end(&mut homes, at(REST + SHORT));
-        assert_eq!(go(&mut stays[2], &mut homes, at(REST + 2 * SHORT)), 2);
+        assignments[2].end(&mut placement, at(REST + SHORT));
+        assert_eq!(go(&mut assignments[2], &mut placement, at(REST + 2 * SHORT)), 2);
     }
 
     #[test]
-    fn one_that_only_computes_is_pulled_to_where_nobody_is() {
-        let mut homes = Homes::new(2, 1, 100);
-        let mut stays = threads::<4>(&mut homes);
-        let chosen = stays.each_mut().map(|stay| go(stay, &mut homes, at(REST)));
+    fn a_thread_that_computes_is_pulled_to_where_no_program_runs() {
+        let mut placement = Placement::new(2, 1, 100);
+        let mut assignments = threads::<4>(&mut placement);
+        let chosen = assignments.each_mut().map(|assignment| go(assignment, &mut placement, at(REST)));
         assert_eq!(chosen, [0, 1, 0, 1]);
-        assert_eq!(homes.look(at(REST), 0), Look::Balanced);
-        stays[1].end(&mut homes, at(2 * REST));
-        stays[3].end(&mut homes, at(2 * REST));
-        let Look::Pull(thread) = homes.look(at(2 * REST), 0) else { panic!("two on one processor") };
+        assert_eq!(placement.look(at(REST), 0), Look::Balanced);
+        assignments[1].end(&mut placement, at(2 * REST));
+        assignments[3].end(&mut placement, at(2 * REST));
+        let Look::Pull(thread) = placement.look(at(2 * REST), 0) else { panic!("two on one processor") };
         assert_eq!(thread.number(), 100);
         // The pulled thread has not come yet: no other is pulled.
-        assert_eq!(homes.look(at(2 * REST), 0), Look::Later(TURN));
-        stays[0].end(&mut homes, at(3 * REST));
-        assert_eq!(go(&mut stays[0], &mut homes, at(3 * REST)), 1);
-        assert_eq!(homes.look(at(3 * REST), 0), Look::Balanced);
+        assert_eq!(placement.look(at(2 * REST), 0), Look::Later(TURN));
+        assignments[0].end(&mut placement, at(3 * REST));
+        assert_eq!(go(&mut assignments[0], &mut placement, at(3 * REST)), 1);
+        assert_eq!(placement.look(at(3 * REST), 0), Look::Balanced);
     }
 
     #[test]
     fn three_take_turns_on_two() {
-        let mut homes = Homes::new(2, 1, 100);
-        let mut stays = threads::<3>(&mut homes);
-        for stay in &mut stays {
-            go(stay, &mut homes, at(REST));
+        let mut placement = Placement::new(2, 1, 100);
+        let mut assignments = threads::<3>(&mut placement);
+        for assignment in &mut assignments {
+            go(assignment, &mut placement, at(REST));
         }
-        assert_eq!(homes.look(at(REST), TURN / 4), Look::Later(TURN * 3 / 4));
-        let Look::Pull(thread) = homes.look(at(REST), TURN) else { panic!("it is time for a turn") };
-        let stay = &mut stays[thread.number() as usize - 100];
-        stay.end(&mut homes, at(REST + 1));
-        assert_eq!(go(stay, &mut homes, at(REST + 1)), 1);
-        assert_eq!(homes.look(at(REST + 1), TURN + 1), Look::Later(TURN - 1));
+        assert_eq!(placement.look(at(REST), TURN / 4), Look::Later(TURN * 3 / 4));
+        let Look::Pull(thread) = placement.look(at(REST), TURN) else { panic!("it is time for a turn") };
+        let assignment = &mut assignments[thread.number() as usize - 100];
+        assignment.end(&mut placement, at(REST + 1));
+        assert_eq!(go(assignment, &mut placement, at(REST + 1)), 1);
+        assert_eq!(placement.look(at(REST + 1), TURN + 1), Look::Later(TURN - 1));
     }
 
     #[test]
-    fn one_that_calls_comes_to_its_worker_if_nobody_is_there() {
-        let mut homes = Homes::new(2, 1, 100);
-        let mut stays = threads::<2>(&mut homes);
+    fn a_thread_that_calls_moves_to_its_worker_if_no_program_runs_there() {
+        let mut placement = Placement::new(2, 1, 100);
+        let mut assignments = threads::<2>(&mut placement);
         let now = at(REST);
-        assert_eq!(stays.each_mut().map(|stay| go(stay, &mut homes, now)), [0, 1]);
-        let call = |stay: &mut Stay, homes: &mut Homes, now| {
-            stay.end(homes, now);
-            go(stay, homes, now)
+        assert_eq!(assignments.each_mut().map(|assignment| go(assignment, &mut placement, now)), [0, 1]);
+        let call = |assignment: &mut Assignment, placement: &mut Placement, now| {
+            assignment.end(placement, now);
+            go(assignment, placement, now)
         };
-        let homes_of_calls: Vec<usize> =
-            (0..40).map(|turn| call(&mut stays[1], &mut homes, at(3 * REST + turn))).collect();
-        assert!(homes_of_calls.iter().all(|&home| home == 1), "there is a program at its worker's");
-        stays[0].end(&mut homes, at(3 * REST + 50));
-        assert_eq!(call(&mut stays[1], &mut homes, at(3 * REST + 50)), 0);
+        let processors_of_calls: Vec<usize> =
+            (0..40).map(|turn| call(&mut assignments[1], &mut placement, at(3 * REST + turn))).collect();
+        assert!(
+            processors_of_calls.iter().all(|&processor| processor == 1),
+            "there is a program at its worker's"
+        );
+        assignments[0].end(&mut placement, at(3 * REST + 50));
+        assert_eq!(call(&mut assignments[1], &mut placement, at(3 * REST + 50)), 0);
     }
 
     #[test]
     fn a_processor_whose_worker_is_at_work_is_not_idle() {
-        let mut homes = Homes::new(2, 2, 100);
-        let lent = [Lent::default(), Lent::default()];
-        let now = |stamp| Moment { stamp, lent: &lent };
-        let [mut first, mut second] = threads::<2>(&mut homes);
-        assert_eq!(go(&mut first, &mut homes, now(REST)), 0);
+        let mut placement = Placement::new(2, 2, 100);
+        let idle = [IdleTime::default(), IdleTime::default()];
+        let now = |stamp| Moment { stamp, idle: &idle };
+        let [mut first, mut second] = threads::<2>(&mut placement);
+        assert_eq!(go(&mut first, &mut placement, now(REST)), 0);
         // The other worker serves a thread, which will go on there.
-        assert_eq!(go(&mut second, &mut homes, now(REST)), 0);
-        second.end(&mut homes, now(REST));
-        lent[1].begin(REST);
-        assert_eq!(go(&mut second, &mut homes, now(REST)), 1);
+        assert_eq!(go(&mut second, &mut placement, now(REST)), 0);
+        second.end(&mut placement, now(REST));
+        idle[1].begin(REST);
+        assert_eq!(go(&mut second, &mut placement, now(REST)), 1);
         // Where a program runs and the worker is at work is more to do than where two programs run.
-        lent[1].end(REST);
-        first.end(&mut homes, now(3 * REST));
-        let [mut third] = threads::<1>(&mut homes);
-        assert_eq!(go(&mut third, &mut homes, now(3 * REST)), 0);
-        assert_eq!(go(&mut first, &mut homes, now(3 * REST)), 0);
+        idle[1].end(REST);
+        first.end(&mut placement, now(3 * REST));
+        let [mut third] = threads::<1>(&mut placement);
+        assert_eq!(go(&mut third, &mut placement, now(3 * REST)), 0);
+        assert_eq!(go(&mut first, &mut placement, now(3 * REST)), 0);
     }
 
     #[test]
     fn a_mask_is_kept() {
-        let mut homes = Homes::new(4, 1, 100);
-        assert_eq!(homes.all(), 0b1111);
-        let [mut stay, mut other] = threads::<2>(&mut homes);
-        assert!(stay.allow(&mut homes, 0b0100));
-        assert_eq!(go(&mut stay, &mut homes, at(REST)), 2);
-        assert!(!other.allow(&mut homes, 0b0101));
-        assert_eq!(go(&mut other, &mut homes, at(REST)), 0);
-        // A new thread with this number starts at the home of the earlier one, but may live
+        let mut placement = Placement::new(4, 1, 100);
+        assert_eq!(placement.all(), 0b1111);
+        let [mut assignment, mut other] = threads::<2>(&mut placement);
+        assert!(assignment.allow(&mut placement, 0b0100));
+        assert_eq!(go(&mut assignment, &mut placement, at(REST)), 2);
+        assert!(!other.allow(&mut placement, 0b0101));
+        assert_eq!(go(&mut other, &mut placement, at(REST)), 0);
+        // A new thread with this number starts at the processor of the earlier one, but may live
         // anywhere.
-        stay.end(&mut homes, at(REST));
-        let mut again = homes.enter(ThreadId::global(100, 2).unwrap(), true, 2).unwrap();
-        assert_eq!((again.home(), again.allowed(), again.settle(&mut homes, at(REST))), (2, 0b1111, None));
+        assignment.end(&mut placement, at(REST));
+        let mut again = placement.enter(ThreadId::global(100, 2).unwrap(), true, 2).unwrap();
+        assert_eq!(
+            (again.processor(), again.allowed(), again.settle(&mut placement, at(REST))),
+            (2, 0b1111, None)
+        );
     }
 
     #[test]
     fn the_kernel_is_told_of_the_first_home_and_of_each_other() {
-        let mut homes = Homes::new(2, 2, 100);
+        let mut placement = Placement::new(2, 2, 100);
         let id = |version| ThreadId::global(100, version).unwrap();
-        let mut stay = homes.enter(id(1), false, 1).unwrap();
-        assert_eq!(stay.settle(&mut homes, at(REST)), Some(1));
-        assert_eq!(stay.settle(&mut homes, at(REST)), None);
+        let mut assignment = placement.enter(id(1), false, 1).unwrap();
+        assert_eq!(assignment.settle(&mut placement, at(REST)), Some(1));
+        assert_eq!(assignment.settle(&mut placement, at(REST)), None);
         // A new thread begins on the processor of the worker that makes it; the kernel has this one
         // elsewhere.
-        let mut again = homes.enter(id(2), true, 0).unwrap();
-        assert_eq!((again.home(), again.settle(&mut homes, at(REST))), (0, Some(0)));
-        let mut other = homes.enter(id(3), false, 0).unwrap();
-        assert_eq!(other.settle(&mut homes, at(REST)), Some(0));
+        let mut again = placement.enter(id(2), true, 0).unwrap();
+        assert_eq!((again.processor(), again.settle(&mut placement, at(REST))), (0, Some(0)));
+        let mut other = placement.enter(id(3), false, 0).unwrap();
+        assert_eq!(other.settle(&mut placement, at(REST)), Some(0));
     }
 
     #[test]
     fn with_a_worker_on_each_processor_one_that_calls_stays() {
-        let mut homes = Homes::new(3, 3, 100);
-        assert!(!homes.has_distant() && (0..3).all(|processor| worker_of(processor, 3) == processor));
-        let mut stay = homes.enter(ThreadId::global(100, 1).unwrap(), false, 2).unwrap();
+        let mut placement = Placement::new(3, 3, 100);
+        assert!(!placement.has_distant() && (0..3).all(|processor| worker_of(processor, 3) == processor));
+        let mut assignment = placement.enter(ThreadId::global(100, 1).unwrap(), false, 2).unwrap();
         for turn in 0..40 {
-            assert_eq!(go(&mut stay, &mut homes, at(3 * REST + turn)), 2);
-            stay.end(&mut homes, at(3 * REST + turn));
+            assert_eq!(go(&mut assignment, &mut placement, at(3 * REST + turn)), 2);
+            assignment.end(&mut placement, at(3 * REST + turn));
         }
-        let homes = Homes::new(4, 2, 100);
-        assert!(homes.has_distant());
+        let placement = Placement::new(4, 2, 100);
+        assert!(placement.has_distant());
         assert_eq!([0, 1, 2, 3].map(|processor| worker_of(processor, 2)), [0, 1, 0, 1]);
     }
 
     #[test]
     fn those_who_run_side_by_side_share_the_time() {
-        let mut homes = Homes::new(2, 1, 100);
-        let [mut a, mut b, mut c] = threads::<3>(&mut homes);
-        a.begin(&mut homes, at(0));
-        b.begin(&mut homes, at(1000));
-        assert!(c.allow(&mut homes, 0b10));
-        assert_eq!(go(&mut c, &mut homes, at(1000)), 1);
-        assert_eq!(a.used(&mut homes, at(3000)), 2000);
-        b.end(&mut homes, at(3000));
+        let mut placement = Placement::new(2, 1, 100);
+        let [mut a, mut b, mut c] = threads::<3>(&mut placement);
+        a.begin(&mut placement, at(0));
+        b.begin(&mut placement, at(1000));
+        assert!(c.allow(&mut placement, 0b10));
+        assert_eq!(go(&mut c, &mut placement, at(1000)), 1);
+        assert_eq!(a.used(&mut placement, at(3000)), 2000);
+        b.end(&mut placement, at(3000));
         // The worker's own time counts for no program.
-        let lent = Lent::default();
-        lent.begin(0);
-        lent.end(4000);
-        let lent = [lent];
-        let late = Moment { stamp: 9000, lent: &lent };
-        a.end(&mut homes, late);
-        c.end(&mut homes, late);
-        assert_eq!([a, b, c].map(|stay| stay.used(&mut homes, late)), [3000, 1000, 8000]);
-        assert_eq!([0, 1].map(|processor| homes.used_by_programs(processor, late)), [4000, 8000]);
+        let idle = IdleTime::default();
+        idle.begin(0);
+        idle.end(4000);
+        let idle = [idle];
+        let late = Moment { stamp: 9000, idle: &idle };
+        a.end(&mut placement, late);
+        c.end(&mut placement, late);
+        assert_eq!([a, b, c].map(|assignment| assignment.used(&mut placement, late)), [3000, 1000, 8000]);
+        assert_eq!([0, 1].map(|processor| placement.used_by_programs(processor, late)), [4000, 8000]);
         // No thread runs any more.
-        let later = Moment { stamp: 20000, lent: &lent };
-        assert_eq!([0, 1].map(|processor| homes.used_by_programs(processor, later)), [4000, 8000]);
+        let later = Moment { stamp: 20000, idle: &idle };
+        assert_eq!([0, 1].map(|processor| placement.used_by_programs(processor, later)), [4000, 8000]);
     }
 
     #[test]
     fn a_busy_worker_counts() {
-        let mut homes = Homes::new(2, 1, 100);
-        let [mut a, mut b] = threads::<2>(&mut homes);
-        assert!(b.allow(&mut homes, 0b10));
-        assert_eq!((go(&mut a, &mut homes, at(REST)), go(&mut b, &mut homes, at(REST))), (0, 1));
-        b.end(&mut homes, at(REST));
-        homes.work(0, ThreadId::NIL, 0, REST);
-        homes.work(0, ThreadId::global(101, 1).unwrap(), WINDOW, REST + WINDOW);
-        let Look::Pull(thread) = homes.look(at(REST + WINDOW), 0) else { panic!("the other is free") };
+        let mut placement = Placement::new(2, 1, 100);
+        let [mut a, mut b] = threads::<2>(&mut placement);
+        assert!(b.allow(&mut placement, 0b10));
+        assert_eq!((go(&mut a, &mut placement, at(REST)), go(&mut b, &mut placement, at(REST))), (0, 1));
+        b.end(&mut placement, at(REST));
+        placement.work(0, ThreadId::NIL, 0, REST);
+        placement.work(0, ThreadId::global(101, 1).unwrap(), WINDOW, REST + WINDOW);
+        let Look::Pull(thread) = placement.look(at(REST + WINDOW), 0) else { panic!("the other is free") };
         assert_eq!(thread.number(), 100);
-        homes.work(0, ThreadId::NIL, 0, REST + 3 * WINDOW);
-        assert!(!homes.work[0].busy);
+        placement.work(0, ThreadId::NIL, 0, REST + 3 * WINDOW);
+        assert!(!placement.work[0].busy);
     }
 }

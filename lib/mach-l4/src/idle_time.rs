@@ -11,9 +11,9 @@ const TIME: u64 = u64::MAX >> 1;
 /// While the worker waits the word is what to subtract from the counter, and odd; else the sum
 /// itself. Both times two.
 #[derive(Debug, Default)]
-pub(crate) struct Lent(AtomicU64);
+pub(crate) struct IdleTime(AtomicU64);
 
-impl Lent {
+impl IdleTime {
     /// Notes that the worker begins to wait.
     #[inline]
     pub(crate) fn begin(&self, now: u64) {
@@ -58,18 +58,18 @@ mod tests {
     fn waits_add_up_and_the_present_one_counts() {
         for start in [0, 1000, TIME - 50, u64::MAX - 50] {
             let at = |time: u64| start.wrapping_add(time);
-            let lent = Lent::default();
-            assert_eq!(lent.until(at(10)), 0);
-            lent.begin(at(10));
-            assert_eq!(lent.until(at(30)), 20);
-            lent.begin(at(30));
-            lent.end(at(60));
-            assert_eq!(lent.until(at(90)), 50);
-            lent.end(at(95));
-            lent.begin(at(100));
-            assert_eq!(lent.until(at(107)), 57);
-            lent.end(at(200));
-            assert_eq!(lent.until(at(1000)), 150);
+            let idle = IdleTime::default();
+            assert_eq!(idle.until(at(10)), 0);
+            idle.begin(at(10));
+            assert_eq!(idle.until(at(30)), 20);
+            idle.begin(at(30));
+            idle.end(at(60));
+            assert_eq!(idle.until(at(90)), 50);
+            idle.end(at(95));
+            idle.begin(at(100));
+            assert_eq!(idle.until(at(107)), 57);
+            idle.end(at(200));
+            assert_eq!(idle.until(at(1000)), 150);
         }
     }
 }

@@ -5,8 +5,8 @@
 //! behalf of the sender of the message. Usually the sender has run just before; where a long time
 //! has passed without messages, the kernel has let all threads that run have their timeslices in
 //! turn, and they share it. With several processors messages do not say which threads have run
-//! here, and others ask while the worker waits: then [`homes`](crate::homes) keeps the accounts of
-//! programs, from what workers say of their waits.
+//! here, and others ask while the worker waits: then [`placement`](crate::placement) keeps the
+//! accounts of programs, from what workers say of their waits.
 //!
 //! A request that keeps the worker busy (a long transfer) would keep all programs from running, as
 //! the worker sleeps only when there is nothing to do. It therefore owes them a part of the time
@@ -39,7 +39,7 @@ const LEAST: u64 = 1000;
 const MOST: u64 = 5000;
 
 /// One worker's clock.
-pub(crate) struct Meter {
+pub(crate) struct CpuAccounting {
     /// Which worker it is.
     worker: usize,
     /// Time stamp up to which all time is charged, but what `in_server` says.
@@ -55,9 +55,9 @@ pub(crate) struct Meter {
     owed: u64,
 }
 
-impl Meter {
-    pub(crate) fn new(worker: usize) -> Meter {
-        Meter {
+impl CpuAccounting {
+    pub(crate) fn new(worker: usize) -> CpuAccounting {
+        CpuAccounting {
             worker,
             since: time_stamp(),
             served: ThreadId::NIL,
@@ -80,7 +80,7 @@ impl Meter {
     #[inline]
     pub(crate) fn received(&mut self, shared: &Shared, from: ThreadId) -> Option<Arc<Record>> {
         let passed = self.passed();
-        let several = self.tell_homes(shared);
+        let several = self.report_to_placement(shared);
         let share = passed > LONG && !several;
         let record = {
             let mut threads = shared.threads.lock();
@@ -92,7 +92,7 @@ impl Meter {
             } else {
                 threads.charge(self.served, of_served);
             }
-            let record = threads.visit(from, of_sender).filter(|_| from.is_global());
+            let record = threads.find_and_charge(from, of_sender).filter(|_| from.is_global());
             record.and_then(alloc::sync::Weak::upgrade)
         };
         (self.served, self.in_server, self.in_program) = (from, 0, 0);
@@ -126,7 +126,7 @@ impl Meter {
     /// The wait has ended without a message of a program's.
     pub(crate) fn interrupted(&mut self, shared: &Shared) {
         let passed = self.passed();
-        if !self.tell_homes(shared) && passed > LONG {
+        if !self.report_to_placement(shared) && passed > LONG {
             self.share(shared, passed, None);
         }
         self.charge(shared);
@@ -136,21 +136,21 @@ impl Meter {
     /// The worker is about to wait, with several processors: then its processor is there for
     /// programs.
     #[inline]
-    pub(crate) fn lends(&mut self, shared: &Shared) {
+    pub(crate) fn idles(&mut self, shared: &Shared) {
         self.waits();
-        if shared.homes.is_some() {
-            shared.lent[self.worker].begin(self.since);
+        if shared.placement.is_some() {
+            shared.idle[self.worker].begin(self.since);
         }
     }
 
     /// With several processors: says that the worker's wait has ended, and for how long it has
     /// worked before.
     #[inline]
-    fn tell_homes(&self, shared: &Shared) -> bool {
-        let Some(homes) = &shared.homes else { return false };
-        shared.lent[self.worker].end(self.since);
+    fn report_to_placement(&self, shared: &Shared) -> bool {
+        let Some(placement) = &shared.placement else { return false };
+        shared.idle[self.worker].end(self.since);
         if shared.has_distant {
-            homes.lock().work(self.worker, self.served, self.in_server, self.since);
+            placement.lock().work(self.worker, self.served, self.in_server, self.since);
         }
         true
     }
@@ -190,9 +190,9 @@ impl Meter {
     /// The worker has more to do: how many microseconds it lets programs run first.
     /// None if no program could use them.
     pub(crate) fn is_busy(&mut self, shared: &Shared) -> u64 {
-        let programs = match &shared.homes {
+        let programs = match &shared.placement {
             None => shared.running.load(Ordering::Relaxed),
-            Some(homes) => homes.lock().threads_on(self.worker),
+            Some(placement) => placement.lock().threads_on(self.worker),
         };
         if programs == 0 {
             self.sleeps();
