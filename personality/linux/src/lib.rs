@@ -1,10 +1,10 @@
 //! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
 //!
-//! [`serve_call`](unix::front_end::FrontEnd::serve_call) is one system call of one thread, from its number and arguments to how its
-//! program goes on: the call itself ([`Linux::perform`]), then whatever signals have to be
-//! delivered ([`Linux::return_to_user`]). The thread's other registers are fetched only where they matter.
-//! How the call came (as an exception message, or from the emulation library) is the server's
-//! matter.
+//! [`serve_call`](unix::front_end::FrontEnd::serve_call) is one system call of one thread, from its
+//! number and arguments to how its program goes on: the call itself ([`Linux::perform`]), then
+//! whatever signals have to be delivered ([`Linux::return_to_user`]). The thread's other registers
+//! are fetched only where they matter. How the call came (as an exception message, or from the
+//! emulation library) is the server's matter.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -125,8 +125,8 @@ impl<M: Machine> Linux<M> {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
             Some(Err(Stop::Outcome(outcome))) => outcome,
-            // The thread has to end. [`Linux::return_to_user`] sees that before the program goes on, so this
-            // result is not used.
+            // The thread has to end. [`Linux::return_to_user`] sees that before the program goes
+            // on, so this result is not used.
             None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
         }
     }

@@ -1,10 +1,11 @@
 //! Unix as a library: processes, signals, files and terminals over the Mach library
 //! (docs/src/architecture.md, U4).
 //!
-//! The interface of one Unix is a front end over this core, another Unix is another one. A front end
-//! has the calls, and the files and file systems that only its Unix has: it makes them of what is
-//! here ([`file::FileObject`], [`vfs::Vnode`], [`poll::PollQueue`], [`vfs::Observer`]). Numbers and layouts of an interface (error numbers, flag bits, structures) stay in the front
-//! end; the core has types.
+//! The interface of one Unix is a front end over this core, another Unix is another one. A front
+//! end has the calls, and the files and file systems that only its Unix has: it makes them of what
+//! is here ([`file::FileObject`], [`vfs::Vnode`], [`poll::PollQueue`], [`vfs::Observer`]). Numbers
+//! and layouts of an interface (error numbers, flag bits, structures) stay in the front end; the
+//! core has types.
 //!
 //! # Conventions
 //!

@@ -108,8 +108,8 @@ pub trait FileObject: Any + Send + Sync {
         (0, 0)
     }
 
-    /// What is shown instead of its path, if it has no name: `pipe`, `socket` (its number is added),
-    /// or what a front end has for its own objects.
+    /// What is shown instead of its path, if it has no name: `pipe`, `socket` (its number is
+    /// added), or what a front end has for its own objects.
     fn label(&self) -> &'static str;
 
     /// Bytes that can be read now (FIONREAD).

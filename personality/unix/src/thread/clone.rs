@@ -78,8 +78,8 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
 }
 
 impl<M: Machine> Resources<M> {
-    /// Makes a thread or a process, which the caller starts. Does not wait for a vfork's child: that
-    /// is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
+    /// Makes a thread or a process, which the caller starts. Does not wait for a vfork's child:
+    /// that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
     pub async fn clone_thread(&self, request: &CloneRequest) -> Result<Unstarted<'_, M>> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =

@@ -73,8 +73,8 @@ impl<M: Machine> System<M> {
         self.memory_use().total()
     }
 
-    /// How readily a process is ended when memory has run out: 0 for a process that is not ended; else twice as much for one that is
-    /// to be ended first as for one of no size. `ESRCH`.
+    /// How readily a process is ended when memory has run out: 0 for a process that is not ended;
+    /// else twice as much for one that is to be ended first as for one of no size. `ESRCH`.
     pub async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
         let adjustment = self
             .processes()
