@@ -13,6 +13,8 @@
 //! | `call` | arguments, results, access to the program's memory |
 //! | `decoded` | what a call that was tried without blocking leaves for the time when it is served |
 //! | `describe` | calls in words |
+//! | `kept` | what is kept for each thread |
+//! | `futex` | waiting for words of memory |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `leave` | signals: frames, restarts, rt_sigreturn |
 //! | `auxiliary` | what a program is told at its start |
@@ -27,6 +29,8 @@ mod calls;
 mod decoded;
 mod describe;
 pub mod errno;
+mod futex;
+mod kept;
 pub mod layout;
 mod leave;
 mod names;
@@ -34,11 +38,13 @@ mod names;
 pub use auxiliary::Processor;
 pub use call::Outcome;
 pub use calls::is_served;
-pub use decoded::Decoded;
+pub use kept::Kept;
 pub use names::name;
 
 use alloc::sync::Arc;
 use call::{Call, Stop};
+use futex::Futexes;
+use kept::Threads;
 use mach::Machine;
 use mach::machine::SystemCall;
 use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
@@ -50,20 +56,24 @@ pub struct Linux<M: Machine> {
     processor: Processor,
     /// Numbers of unknown calls that were logged, a bit each; the last bit stands for all beyond.
     logged: SpinLock<[u64; 8]>,
+    /// The threads that wait for words of memory.
+    futexes: Futexes,
+    /// What others may ask of a thread.
+    threads: Threads,
     machine: core::marker::PhantomData<fn(M)>,
 }
 
 impl<M: Machine> FrontEnd<M> for Linux<M> {
-    type Kept = Decoded<M>;
+    type Kept = Kept<M>;
 
-    fn begin(&self, _thread: &Arc<Thread<M>>) -> Decoded<M> {
-        Decoded::default()
+    fn begin(&self, thread: &Arc<Thread<M>>) -> Kept<M> {
+        Kept::new(&self.threads, thread)
     }
 
     /// Calls that only ask for something, or move a few bytes to or from a device that never waits.
     #[inline]
-    fn try_call(&self, thread: &Arc<Thread<M>>, decoded: &Decoded<M>, request: &SystemCall) -> Option<u64> {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+    fn try_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: &SystemCall) -> Option<u64> {
+        let call = Call { linux: self, thread, arguments: request.arguments, kept };
         match calls::try_call(&call, request.number)? {
             Ok(value) => Some(value),
             Err(Stop::Error(error)) => Some(errno::result(Err(error))),
@@ -71,27 +81,22 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         }
     }
 
-    async fn serve_call(
-        &self,
-        thread: &Arc<Thread<M>>,
-        decoded: &Decoded<M>,
-        request: SystemCall,
-    ) -> Next<M> {
+    async fn serve_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Next<M> {
         let tid = thread.tid();
         thread.system().processes().with(|table| table.enter(tid));
-        let outcome = self.perform(thread, request, decoded).await;
-        self.finish(thread, request.number, outcome).await
+        let outcome = self.perform(thread, kept, request).await;
+        self.finish(thread, kept, request.number, outcome).await
     }
 
-    fn no_call(&self, decoded: &Decoded<M>) {
-        decoded.clear();
+    fn no_call(&self, kept: &Kept<M>) {
+        kept.decoded.clear();
     }
 
-    async fn leave(&self, thread: &Arc<Thread<M>>, _: &Decoded<M>, registers: Registers) -> Next<M> {
-        self.return_to_user(thread, registers, None).await
+    async fn leave(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
+        self.return_to_user(thread, kept, registers, None).await
     }
 
-    fn describe(&self, _: &Decoded<M>, call: &SystemCall) -> CallDescription {
+    fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {
         describe::describe(call.number)
     }
 }
@@ -99,19 +104,20 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
 impl<M: Machine> Linux<M> {
     /// The personality, on a processor of this kind.
     pub fn new(processor: Processor) -> Linux<M> {
-        Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
+        Linux {
+            processor,
+            logged: SpinLock::new([0; 8]),
+            futexes: Futexes::new(),
+            threads: Threads::default(),
+            machine: core::marker::PhantomData,
+        }
     }
 
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
-    pub async fn perform(
-        &self,
-        thread: &Arc<Thread<M>>,
-        request: SystemCall,
-        decoded: &Decoded<M>,
-    ) -> Outcome {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+    pub async fn perform(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Outcome {
+        let call = Call { linux: self, thread, arguments: request.arguments, kept };
         if !calls::needs_little(request.number) && call.is_short_of_memory() {
-            decoded.clear();
+            kept.decoded.clear();
             return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
         }
         let tid = thread.tid();

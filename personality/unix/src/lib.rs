@@ -37,7 +37,7 @@
 //! `tty`, `socket`, `inotify`, `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`, `credentials`,
-//! `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`.
+//! `signal`, `exec`, `memory`, `clock`, `timer`, `load`.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -54,7 +54,6 @@ mod error;
 pub mod exec;
 pub mod file;
 pub mod front_end;
-pub mod futex;
 mod identity;
 pub mod initramfs;
 pub mod inotify;

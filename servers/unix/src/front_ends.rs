@@ -5,9 +5,7 @@ use alloc::sync::Arc;
 use linux::{Linux, Processor};
 use mach::Machine;
 use mach::machine::SystemCall;
-use unix::front_end::{
-    CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs, Registers,
-};
+use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs, Registers};
 use unix::thread::Thread;
 
 /// Linux' number, and that of processes without a program.

@@ -30,9 +30,9 @@ use rt::start_page;
 use unix::Environment;
 use unix::account::Capacity;
 use unix::exec::Layout;
+use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
-use unix_server::front_ends::Personalities;
 use unix_server::{Driver, Server, console as terminal_console};
 
 // The worker's stack: tasks are made on it before they move to the heap.

@@ -113,11 +113,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     }
 
     /// Has `thread` served by a task of its own.
-    pub(crate) fn start(
-        &self,
-        thread: &Arc<Thread<M>>,
-        task: impl Future<Output = ()> + Send + 'static,
-    ) {
+    pub(crate) fn start(&self, thread: &Arc<Thread<M>>, task: impl Future<Output = ()> + Send + 'static) {
         match self.driver.spawn(task) {
             Ok(task) => self.driver.set_task(thread.machine_thread(), task),
             Err(_) => thread.out_of_memory(),

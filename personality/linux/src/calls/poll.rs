@@ -2,6 +2,7 @@
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done, Stop};
+use crate::kept::Continuation;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
 use crate::layout::signal::to_descriptor_information;
 use crate::layout::time::{itimerspec, to_itimerspec, to_timespec, to_timeval};
@@ -14,7 +15,7 @@ use unix::poll::{Epoll, EpollSettings, EventCounter, Readiness, TimerFile, Watch
 use unix::process::Resource;
 use unix::signal::{Rule, SignalSet};
 use unix::sync::Turns;
-use unix::thread::{Continuation, SignalFile};
+use unix::thread::SignalFile;
 use unix::timer::Setting;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
@@ -81,7 +82,7 @@ pub(crate) async fn poll_until<M: Machine>(
 ) -> Done {
     let done = poll_array(call, array, count, deadline, Rule::Continue).await;
     if matches!(done, Err(Stop::Outcome(_))) {
-        call.thread.set_continuation(Continuation::Poll { array, count, deadline });
+        call.kept.set_continuation(Continuation::Poll { array, count, deadline });
     }
     done
 }

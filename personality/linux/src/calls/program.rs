@@ -155,7 +155,6 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         store_in_parent: chosen(CLONE_PARENT_SETTID, arguments.parent_tid),
         store_pid_file: chosen(CLONE_PIDFD, arguments.pid_file),
         store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
-        clear_in_child: chosen(CLONE_CHILD_CLEARTID, arguments.child_tid),
     };
     let mut state = ThreadState { rax: 0, ..call.registers()? };
     if arguments.stack != 0 {
@@ -164,11 +163,14 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     if has(CLONE_SETTLS) {
         state.fs_base = arguments.tls;
     }
-    let child = match call.thread.clone_thread(&request, state).await {
+    let thread = match call.thread.clone_unstarted(&request).await {
         // A signal has come in between: as above, the call is made again after its delivery.
         Err(Error::EINTR) => return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always))),
         made => made?,
     };
+    let child = thread.tid();
+    call.linux.threads.announce(child, chosen(CLONE_CHILD_CLEARTID, arguments.child_tid));
+    call.system().host().start_thread(thread, state);
     if request.vfork {
         call.system().processes().wait_vfork(tid, child).await;
     }
@@ -248,6 +250,6 @@ async fn exec<M: Machine>(
     }
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
-    let executed = call.thread.exec(request).await?;
+    let executed = call.thread.exec(request, call.linux.leave_memory(call.thread, call.kept)).await?;
     Err(Stop::Outcome(Outcome::Executed(Box::new(executed.state))))
 }

@@ -1,6 +1,7 @@
 //! Clocks, sleeping, timers.
 
 use crate::call::{Call, Done};
+use crate::kept::Continuation;
 use crate::layout::time::{
     itimerspec, itimerval, timespec, timeval, to_itimerspec, to_itimerval, to_timespec, to_timeval,
 };
@@ -13,7 +14,6 @@ use mach::Machine;
 use unix::clock::{Clock, When};
 use unix::process::Pid;
 use unix::signal::{Rule, Signal};
-use unix::thread::Continuation;
 use unix::timer::{Notification, TimerId};
 use unix::{Environment, Error, Result};
 
@@ -111,7 +111,7 @@ pub(crate) async fn sleep<M: Machine>(
         Err(stop) => {
             let left = deadline.saturating_sub(environment.monotonic());
             call.write_optional(remaining, &to_timespec(left)).await?;
-            call.thread.set_continuation(Continuation::Sleep { clock, deadline, remaining });
+            call.kept.set_continuation(Continuation::Sleep { clock, deadline, remaining });
             Err(stop)
         }
     }
@@ -192,7 +192,8 @@ pub(crate) fn alarm<M: Machine>(call: &Call<'_, M>) -> Done {
     let system = call.system();
     let when = When::After(Duration::from_secs(call.uint(0).into()));
     let timer = (call.pid(), TimerId::Real);
-    let old = system.timers().set(&**system.environment(), system.processes(), timer, when, Duration::ZERO)?;
+    let old =
+        system.timers().set(&**system.environment(), system.processes(), timer, when, Duration::ZERO)?;
     // Part of a second counts as one, so that a pending alarm is not zero.
     Ok(old.value.as_secs() + u64::from(old.value.subsec_nanos() > 0))
 }
@@ -225,12 +226,13 @@ pub(crate) async fn timer_create<M: Machine>(call: &Call<'_, M>) -> Done {
         _ => None,
     };
     let has_event = event.is_some();
-    let id =
-        call.system().timers().create(&call.account(), call.pid(), clock, |id| match (chosen, has_event) {
+    let id = call.system().timers().create(&call.account(), call.pid(), clock, |id| {
+        match (chosen, has_event) {
             (Some((signal, value)), _) => Notification::Signal { signal, value, thread },
             (None, true) => Notification::None,
             (None, false) => Notification::Signal { signal: Signal::ALRM, value: id.into(), thread: None },
-        })?;
+        }
+    })?;
     if let Err(error) = call.write(call.arg(2), &id.to_le_bytes()).await {
         let _ = call.system().timers().delete(call.system().processes(), call.pid(), id);
         return Err(error.into());
@@ -248,8 +250,13 @@ pub(crate) async fn timer_settime<M: Machine>(call: &Call<'_, M>) -> Done {
     let new = itimerspec(&call.read(call.arg(2)).await?)?;
     let absolute = call.uint(1) & ABSOLUTE != 0;
     let when = if absolute { When::At(new.value) } else { When::After(new.value) };
-    let old =
-        system.timers().set(&**system.environment(), system.processes(), created(call), when, new.interval)?;
+    let old = system.timers().set(
+        &**system.environment(),
+        system.processes(),
+        created(call),
+        when,
+        new.interval,
+    )?;
     call.write_optional(call.arg(3), &to_itimerspec(old)).await?;
     Ok(0)
 }

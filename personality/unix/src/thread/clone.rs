@@ -9,7 +9,7 @@ use crate::vfs::OpenFlags;
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use mach::Machine;
-use mach::machine::{ExecutionContext, ThreadState};
+use mach::machine::ExecutionContext;
 use mach::thread::ExceptionState;
 
 /// What clone(2) asks for. The front end has checked that the flags go together.
@@ -40,8 +40,6 @@ pub struct CloneRequest {
     /// Where to store the number of a descriptor that stands for the new process (CLONE_PIDFD); 0:
     /// nowhere.
     pub store_pid_file: u64,
-    /// Where to store 0 at the new thread's end (CLONE_CHILD_CLEARTID); 0: nowhere.
-    pub clear_in_child: u64,
 }
 
 /// A new thread that has an id and is known, but does not run yet; taken back if dropped.
@@ -65,16 +63,9 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
 }
 
 impl<M: Machine> Resources<M> {
-    /// Makes a thread or a process that starts with registers `state`; its id. Does not wait for a
-    /// vfork's child: that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
-    pub async fn clone_thread(&self, request: &CloneRequest, state: ThreadState) -> Result<Pid> {
-        let thread = self.clone_unstarted(request).await?;
-        let tid = thread.tid();
-        self.system.host().start_thread(thread, state);
-        Ok(tid)
-    }
-
-    /// The same, but the caller has to see to it that the thread runs.
+    /// Makes a thread or a process, which the caller has to start ([`Host::start_thread`](super::Host::start_thread)). Does not
+    /// wait for a vfork's child: that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`,
+    /// `ENOMEM`.
     pub async fn clone_unstarted(&self, request: &CloneRequest) -> Result<Arc<Thread<M>>> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
@@ -102,7 +93,6 @@ impl<M: Machine> Resources<M> {
             pid: self.pid(),
             descriptors,
             directories: directories.clone(),
-            continuation: None,
             trap: ExceptionState::default(),
         };
         let thread = system.create_thread(&memory, inner).await?;
@@ -117,7 +107,6 @@ impl<M: Machine> Resources<M> {
             exit_signal: request.exit_signal,
             vfork: request.vfork,
             keep_stack: !request.share_memory || request.vfork,
-            clear_child_tid: request.clear_in_child,
             now: system.environment().monotonic(),
         };
         let tid = system.processes().with(|table| table.create(caller, new))?;

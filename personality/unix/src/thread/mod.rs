@@ -32,7 +32,6 @@ pub use proc_text::{RELEASE, VERSION};
 pub use signal_file::SignalFile;
 
 use crate::account::Capacity;
-use crate::clock::Clock;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
@@ -171,43 +170,6 @@ pub struct System<M: Machine> {
     platform: Platform<M>,
 }
 
-/// What remains of an interrupted call that is to be continued (restart_syscall).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Continuation {
-    /// A sleep until `deadline` on the monotonic clock; what is left is written to `remaining` (0:
-    /// nowhere) if it is interrupted again.
-    Sleep {
-        /// The clock that the program named.
-        clock: Clock,
-        /// Monotonic time.
-        deadline: Duration,
-        /// Address of the timespec that gets the remaining time.
-        remaining: u64,
-    },
-    /// A poll.
-    Poll {
-        /// Address of the array of pollfd structures.
-        array: u64,
-        /// Entries.
-        count: u64,
-        /// Monotonic time at which the wait ends, if it does.
-        deadline: Option<Duration>,
-    },
-    /// A futex wait with a timeout.
-    Futex {
-        /// Address of the futex word.
-        address: u64,
-        /// Whether other processes may map the futex word.
-        shared: bool,
-        /// The value that the futex word must have for the wait to begin.
-        expected: u32,
-        /// The bits of the futex wait (FUTEX_WAIT_BITSET).
-        bits: u32,
-        /// Monotonic time.
-        deadline: Duration,
-    },
-}
-
 /// What Unix keeps in a Mach thread.
 pub struct Resources<M: Machine> {
     system: Arc<System<M>>,
@@ -232,7 +194,6 @@ struct Inner {
     pid: Pid,
     descriptors: Arc<DescriptorTable>,
     directories: Arc<Directories>,
-    continuation: Option<Continuation>,
     trap: ExceptionState,
 }
 
@@ -318,7 +279,6 @@ impl<M: Machine> System<M> {
             pid: Pid::INIT,
             descriptors: Arc::new(descriptors),
             directories,
-            continuation: None,
             trap: ExceptionState::default(),
         };
         let thread = self.create_thread(&task, inner).await?;
@@ -449,16 +409,6 @@ impl<M: Machine> Resources<M> {
         drop(old);
     }
 
-    /// Takes what remains of its interrupted call, to continue the call.
-    pub fn take_continuation(&self) -> Option<Continuation> {
-        self.inner.lock().continuation.take()
-    }
-
-    /// Keeps the state of the thread's interrupted call, to restart it.
-    pub fn set_continuation(&self, continuation: Continuation) {
-        self.inner.lock().continuation = Some(continuation);
-    }
-
     /// The trap that the thread's next signal frame shows.
     pub fn trap(&self) -> ExceptionState {
         self.inner.lock().trap
@@ -467,8 +417,10 @@ impl<M: Machine> Resources<M> {
     /// Its credentials; those of the user `nobody` once it has ended.
     pub fn credentials(&self) -> Arc<Credentials> {
         let tid = self.tid();
-        let found =
-            self.system.processes().with(|table| table.thread(tid).map(|thread| thread.credentials().clone()));
+        let found = self
+            .system
+            .processes()
+            .with(|table| table.thread(tid).map(|thread| thread.credentials().clone()));
         found.unwrap_or_else(|_| Arc::new(Credentials::nobody()))
     }
 

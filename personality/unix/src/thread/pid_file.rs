@@ -21,7 +21,8 @@ pub struct PidFile<M: Machine> {
 impl<M: Machine> PidFile<M> {
     /// A file for process `pid`; of `flags`, [`OpenFlags::NONBLOCK`] counts. `ESRCH`.
     pub fn create(system: &Arc<System<M>>, pid: Pid, flags: OpenFlags) -> Result<Arc<OpenFile>> {
-        let process = system.processes().with(|table| table.process(pid).map(|process| process.exact_pid()))?;
+        let process =
+            system.processes().with(|table| table.process(pid).map(|process| process.exact_pid()))?;
         let queue = PollQueue::new();
         let file = Arc::new(PidFile { system: Arc::downgrade(system), process, queue });
         let listener: Weak<PidFile<M>> = Arc::downgrade(&file);

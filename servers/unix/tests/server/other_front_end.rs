@@ -120,7 +120,7 @@ impl FrontEnd<Simulated> for Other {
                 Delivery::Stopped => {}
                 Delivery::Handler(_) => panic!("it has no handlers"),
                 Delivery::Exit(status) => {
-                    thread.exit(status).await;
+                    thread.exit(status, std::future::ready(())).await;
                     return Next::Ended;
                 }
             }
@@ -229,9 +229,7 @@ const EXECVE: u64 = 59;
 fn execute(thread: &Scripted<'_>, path: &[u8]) -> Step {
     match thread.store(DATA, path) {
         true => thread.call(EXECVE, &[DATA, 0, 0]),
-        false => {
-            Some(Event::PageFault(PageFault { address: DATA, access: Protection::WRITE, ip: TEXT }))
-        }
+        false => Some(Event::PageFault(PageFault { address: DATA, access: Protection::WRITE, ip: TEXT })),
     }
 }
 
