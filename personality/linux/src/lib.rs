@@ -13,6 +13,8 @@
 //! | `call` | arguments, results, access to the program's memory |
 //! | `decoded` | what a call that was tried without blocking leaves for the time when it is served |
 //! | `describe` | calls in words |
+//! | `kept` | what is kept for each thread |
+//! | `futex` | waiting for words of memory |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `leave` | signals: frames, restarts, rt_sigreturn |
 //! | `linux` | what all threads of Linux programs share |
@@ -34,7 +36,9 @@ mod describe;
 mod epoll;
 pub mod errno;
 mod eventfd;
+mod futex;
 mod inotify;
+mod kept;
 mod kmsg;
 pub mod layout;
 mod leave;
@@ -50,7 +54,7 @@ mod version;
 
 pub use call::Outcome;
 pub use calls::is_served;
-pub use decoded::Decoded;
+pub use kept::Kept;
 pub use linux::{Linux, Processor};
 pub use names::name;
 pub use system::{DEVICES, register};
@@ -63,16 +67,16 @@ use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
 use unix::thread::Thread;
 
 impl<M: Machine> FrontEnd<M> for Linux<M> {
-    type Kept = Decoded<M>;
+    type Kept = Kept<M>;
 
-    fn begin(&self, _thread: &Arc<Thread<M>>) -> Decoded<M> {
-        Decoded::default()
+    fn begin(&self, thread: &Arc<Thread<M>>) -> Kept<M> {
+        Kept::new(&self.threads, thread)
     }
 
     /// Calls that only ask for something, or move a few bytes to or from a device that never waits.
     #[inline]
-    fn try_call(&self, thread: &Arc<Thread<M>>, decoded: &Decoded<M>, request: &SystemCall) -> Option<u64> {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+    fn try_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: &SystemCall) -> Option<u64> {
+        let call = Call { linux: self, thread, arguments: request.arguments, kept };
         match calls::try_call(&call, request.number)? {
             Ok(value) => Some(value),
             Err(Stop::Error(error)) => Some(errno::result(Err(error))),
@@ -80,42 +84,32 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         }
     }
 
-    async fn serve_call(
-        &self,
-        thread: &Arc<Thread<M>>,
-        decoded: &Decoded<M>,
-        request: SystemCall,
-    ) -> Next<M> {
+    async fn serve_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Next<M> {
         let tid = thread.tid();
         thread.system().processes().with(|table| table.enter(tid));
-        let outcome = self.perform(thread, request, decoded).await;
-        self.finish(thread, request.number, outcome).await
+        let outcome = self.perform(thread, kept, request).await;
+        self.finish(thread, kept, request.number, outcome).await
     }
 
-    fn no_call(&self, decoded: &Decoded<M>) {
-        decoded.clear();
+    fn no_call(&self, kept: &Kept<M>) {
+        kept.decoded.clear();
     }
 
-    async fn leave(&self, thread: &Arc<Thread<M>>, _: &Decoded<M>, registers: Registers) -> Next<M> {
-        self.return_to_user(thread, registers, None).await
+    async fn leave(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
+        self.return_to_user(thread, kept, registers, None).await
     }
 
-    fn describe(&self, _: &Decoded<M>, call: &SystemCall) -> CallDescription {
+    fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {
         describe::describe(call.number)
     }
 }
 
 impl<M: Machine> Linux<M> {
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
-    pub async fn perform(
-        &self,
-        thread: &Arc<Thread<M>>,
-        request: SystemCall,
-        decoded: &Decoded<M>,
-    ) -> Outcome {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+    pub async fn perform(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Outcome {
+        let call = Call { linux: self, thread, arguments: request.arguments, kept };
         if !calls::needs_little(request.number) && call.is_short_of_memory() {
-            decoded.clear();
+            kept.decoded.clear();
             return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
         }
         let tid = thread.tid();

@@ -1,5 +1,7 @@
 //! [`Linux`]: what all threads of Linux programs share.
 
+use crate::futex::Futexes;
+use crate::kept::Threads;
 use crate::names::name;
 use mach::Machine;
 use unix::sync::SpinLock;
@@ -24,13 +26,23 @@ pub struct Linux<M: Machine> {
     pub(crate) processor: Processor,
     /// Numbers of unknown calls that were logged, a bit each; the last bit stands for all beyond.
     logged: SpinLock<[u64; 8]>,
+    /// The threads that wait for words of memory.
+    pub(crate) futexes: Futexes,
+    /// What others may ask of a thread.
+    pub(crate) threads: Threads,
     machine: core::marker::PhantomData<fn(M)>,
 }
 
 impl<M: Machine> Linux<M> {
     /// The personality, on a processor of this kind.
     pub fn new(processor: Processor) -> Linux<M> {
-        Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
+        Linux {
+            processor,
+            logged: SpinLock::new([0; 8]),
+            futexes: Futexes::new(),
+            threads: Threads::default(),
+            machine: core::marker::PhantomData,
+        }
     }
 
     /// Logs an unknown call, once for each number.

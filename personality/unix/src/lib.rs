@@ -39,7 +39,7 @@
 //! `tty`, `socket`, `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`, `credentials`,
-//! `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`.
+//! `signal`, `exec`, `memory`, `clock`, `timer`, `load`.
 #![cfg_attr(not(any(test, feature = "testing")), no_std)]
 #![forbid(unsafe_code)]
 
@@ -56,7 +56,6 @@ mod error;
 pub mod exec;
 pub mod file;
 pub mod front_end;
-pub mod futex;
 mod identity;
 pub mod initramfs;
 pub mod load;
