@@ -11,7 +11,7 @@
 //! | [`errno`], [`layout`] | numbers of errors, structures |
 //! | `names` | numbers and names of calls |
 //! | `call` | arguments, results, access to the program's memory |
-//! | `decoded` | what a call that was tried without blocking leaves for the time when it is served |
+//! | `decoded` | what a call that was tried without blocking leaves for the time it is served |
 //! | `describe` | calls in words |
 //! | `kept` | what is kept for each thread |
 //! | `futex` | waiting for words of memory |
