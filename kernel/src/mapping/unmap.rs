@@ -105,7 +105,8 @@ pub(super) fn plain_page(space: SpaceMemory, address: VirtAddr, what: Revoke) ->
     Some(seen)
 }
 
-/// As [`plain_page`], for what is found at `place`, a small page; the caller finishes the changes.
+/// Like [`plain_page`], for what is found at `place`, a small page; the caller finishes the
+/// changes.
 #[inline(always)]
 fn plain_page_at(
     space: SpaceMemory,

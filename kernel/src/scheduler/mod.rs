@@ -191,8 +191,8 @@ impl Scheduler {
                 if stays && self.preempt(thread, highest, asynchronous) == Verdict::GoesOn {
                     return Some(thread);
                 }
-                // Preempted: it keeps the rest of its timeslice and its place at the front (X.2
-                // rule 3.4).
+                // The thread was preempted: it keeps the rest of its timeslice and its place at the
+                // front (X.2 rule 3.4).
                 self.ready.push_front(thread);
                 self.pick()
             }
@@ -325,7 +325,7 @@ impl Scheduler {
         let slice = current.timeslice.get();
         current.timeslice_left.set(slice);
         if self.ready.has_none_above(current.priority.get().saturating_sub(1)) && current.priority.get() > 0 {
-            // No other thread would run instead: it goes on with a new timeslice.
+            // No other thread would run instead: the thread goes on with a new timeslice.
             self.slice_owner.set(Some(current));
             self.slice_end.set(if slice == NEVER { NEVER } else { arch::clock().saturating_add(slice) });
             self.running_priority.set(current.priority.get());

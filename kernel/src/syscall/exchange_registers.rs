@@ -41,7 +41,7 @@ pub fn find_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, Exc
         && let Some(thread) = current.space.get()?.remembered_local_id(id).and_then(Found::if_here)
         && thread.runs_at_user_level()
     {
-        // Most often: a thread of the own space, which runs, and so has a UTCB.
+        // The commonest case: a thread of the own space, which runs, and so has a UTCB.
         return Some((thread, ExchangeState::default()));
     }
     find_other_readable(current, id)
@@ -177,7 +177,7 @@ fn is_in_own_ipc(thread: &Tcb) -> bool {
     kind == Some(IpcKind::User) && ipc::transfer_continuation(thread).is_none()
 }
 
-/// In the order of X.2 rule 5.32: read, abort, set, halt or resume.
+/// Carries the request out in the order of X.2 rule 5.32: read, abort, set, halt or resume.
 fn perform(current: ThreadRef, request: &Request<'_>) -> Next {
     let &Request { ref thread, block, control, .. } = request;
     let registers = &thread.registers;

@@ -201,9 +201,9 @@ fn perform(
         return Progress::Done(Err(ErrorCode::NoMemory));
     };
     let _alone = mapping::lock();
-    // Only now: what holds under the lock holds until it is released. The space does not go, as its
-    // end needs the lock, too; and an owner that has been replaced has lost the space when that
-    // call returns.
+    // The spaces are decoded only now, as what is found under the lock holds until it is released.
+    // The space cannot end, as that needs the lock, too; and an owner that has been replaced has
+    // lost the space when that call returns.
     match decode_spaces(current) {
         Ok((_, target)) if eq(target, space) => {}
         Ok(_) => return Progress::Done(Err(ErrorCode::InvalidSpace)),

@@ -68,7 +68,8 @@ pub(super) fn resume_memory_control(current: ThreadRef, first: u8) -> Next {
         if index > usize::from(first) && arch::interrupt_pending() {
             return interrupted(current, index);
         }
-        // What another thread has made of it since the check is skipped if it is nonsense.
+        // The fpage is read again. If another thread has made nonsense of it since the check, it is
+        // skipped.
         let Ok(Some((region, memory_type))) = item(current, index) else { continue };
         let progress =
             record.with_cursor(|cursor| mapping::set_memory_type(cursor, space.memory, region, memory_type));
@@ -91,7 +92,7 @@ fn finish(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
     if let Err(error) = result {
         set_error(current, error);
     } else {
-        // What was cached in another way must not be found any more.
+        // Contents that were cached with the old attribute must not be found any more.
         arch::flush_caches();
     }
     let results = arguments::MemoryControl::of(current);

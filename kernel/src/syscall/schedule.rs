@@ -43,7 +43,7 @@ pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
         && own.is_privileged()
         && thread.runs_at_user_level()
     {
-        // Most often: a privileged space's own thread, which runs.
+        // The commonest case: a privileged space's own thread, which runs.
         return Some((ThreadState::Running, remaining_times(thread)));
     }
     read_other(current, id)
@@ -169,7 +169,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) {
         scheduler.set_priority(thread, priority, Some(current));
         queue.inspect(|receiver| {
             receiver.senders.insert(receiver, thread);
-            // It may be before the place where an interrupted search goes on.
+            // The sender's new place may be before the one where an interrupted search goes on.
             receiver.search.set(None);
         });
     }

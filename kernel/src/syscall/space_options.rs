@@ -22,7 +22,7 @@ enum Request {
     Open(SpaceRef, SpaceRef),
     Close(SpaceRef, SpaceRef),
     PhysicalAddresses(SpaceRef, bool),
-    /// The message is known; there is nothing left to do.
+    /// Asks for an interrupt's message, which is found already.
     InterruptMessage([u64; 2]),
 }
 

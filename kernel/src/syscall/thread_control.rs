@@ -52,7 +52,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
         return next;
     }
     let entry = Entry::of_handler();
-    // Under the lock: with it no number changes from one thread to another.
+    // Under this lock no number changes from one thread to another.
     let control = CONTROL.lock();
     let result = match decode(&entry, current) {
         Ok(Request::Follow(thread)) => {
@@ -110,8 +110,8 @@ pub fn try_create(current: ThreadRef, new: &NewThread) -> Attempt {
         return None;
     }
     let own_id = current.id();
-    // Most often a thread makes another one in its own space, and is its scheduler. Where the
-    // creator is active, others can be.
+    // In the commonest case a thread makes another one in its own space, and is its scheduler.
+    // Where the creator is active, others can be.
     let space = if specifier == own_id {
         current.space.get()
     } else {

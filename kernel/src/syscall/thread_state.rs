@@ -163,8 +163,8 @@ fn are_user_addresses(thread: &Tcb, words: &Words) -> bool {
         && is_user(redirect::GS_BASE)
 }
 
-/// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state
-/// were read.
+/// Carries the request out in the order of the reference: reads, writes, recall. Returns how many
+/// bytes of extended state were read.
 fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usize {
     let &Request { ref thread, words, control, buffer, size } = request;
     if control & (INTEGER | EXTENDED) != 0 {
@@ -220,8 +220,8 @@ fn state(thread: &Tcb) -> u64 {
         thread.continuation().receiving().or(thread.continuation().sending()).is_some_and(|kind| {
             matches!(kind, IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall)
         });
-    // A page that is missing in a transfer is the IPC's affair: its owner ends that to have a
-    // thread that it has recalled, which otherwise could go on to wait for ever.
+    // A missing page of a transfer belongs to the IPC. Recall ends that IPC to stop the thread,
+    // which otherwise could go on to wait for ever.
     let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
     schedule::doing(doing) as u64
         | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }

@@ -16,7 +16,7 @@ const SIGMA0: u32 = 0;
 const ROOT: u32 = 2;
 /// Where the initial servers have the kernel interface page.
 const KIP_AREA: Region = Region { base: 0xbff0_0000, size_log2: kip_layout::SIZE_LOG2 };
-/// Where they have their UTCBs; the first thread's is the first.
+/// The UTCB areas of the initial servers; the first thread's UTCB is the first.
 const UTCB_AREA: Region = Region { base: 0xbf00_0000, size_log2: 18 };
 
 /// Creates the initial servers, ready to run at the highest priority, sigma0 first.

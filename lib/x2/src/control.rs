@@ -73,9 +73,9 @@ impl ExchangeControl {
 pub struct ExchangeState {
     /// The thread was halted.
     pub halted: bool,
-    /// It was receiving or waiting to.
+    /// The thread was receiving or waiting to receive.
     pub receiving: bool,
-    /// It was sending or waiting to.
+    /// The thread was sending or waiting to send.
     pub sending: bool,
 }
 
@@ -145,7 +145,7 @@ impl TimeControl {
         Self(raw)
     }
 
-    /// Sets the given ones.
+    /// Sets those of the two lengths that are given.
     pub const fn new(timeslice: Option<Time>, total_quantum: Option<Time>) -> Self {
         let timeslice = match timeslice {
             Some(time) => time.raw() as u64,
@@ -221,7 +221,7 @@ impl PreemptionControl {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u64)]
 pub enum MemoryAttribute {
-    /// As the machine has it: memory is cached, devices are not.
+    /// The type as the machine has it: memory is cached, devices are not.
     Default = 0,
     /// Not cached.
     Uncacheable = 1,

@@ -1,21 +1,11 @@
 //! The auxiliary vector (getauxval(3)).
 
+use crate::linux::{Linux, Processor};
 use alloc::vec::Vec;
+use mach::Machine;
+use unix::exec::{Elf, ImageFormat};
+use unix::front_end::Programs;
 use unix::thread::ProgramInformation;
-
-/// What programs are told of the processor.
-#[derive(Clone, Copy, Debug)]
-pub struct Processor {
-    /// CPUID leaf 1, EDX (AT_HWCAP).
-    pub features: u64,
-    /// Further features (AT_HWCAP2); bit 1: FSGSBASE.
-    pub more_features: u64,
-    /// Bytes of the extended state that signal frames hold, in XSAVE's standard format.
-    pub extended_size: usize,
-    /// Where every program finds a shared object of the system's (AT_SYSINFO_EHDR), if there is
-    /// one.
-    pub shared_object: Option<u64>,
-}
 
 const AT_PHDR: u64 = 3;
 const AT_PHENT: u64 = 4;
@@ -39,10 +29,24 @@ const AT_SYSINFO_EHDR: u64 = 33;
 const AT_MINSIGSTKSZ: u64 = 51;
 
 /// The name of the processor family (AT_PLATFORM).
-pub(crate) const PLATFORM: &[u8] = b"x86_64";
+const PLATFORM: &[u8] = b"x86_64";
+
+impl<M: Machine> Programs for Linux<M> {
+    fn format(&self) -> &dyn ImageFormat {
+        &Elf
+    }
+
+    fn platform(&self) -> &[u8] {
+        PLATFORM
+    }
+
+    fn auxiliary(&self, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
+        vector(&self.processor, program)
+    }
+}
 
 /// The vector for a program, without its end.
-pub(crate) fn vector(processor: &Processor, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
+fn vector(processor: &Processor, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
     let (loaded, credentials) = (program.loaded, program.credentials);
     let frame = crate::layout::signal::FRAME_SIZE + processor.extended_size + 4 + 64 + 128;
     let mut vector = alloc::vec![

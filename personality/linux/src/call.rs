@@ -1,8 +1,8 @@
 //! One system call: its arguments, how it ends, and the program's memory as it sees it.
 
-use crate::Linux;
-use crate::decoded::Decoded;
+use crate::kept::Kept;
 use crate::layout;
+use crate::linux::Linux;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -53,14 +53,14 @@ pub(crate) struct Call<'a, M: Machine> {
     pub(crate) linux: &'a Linux<M>,
     pub(crate) thread: &'a Arc<Thread<M>>,
     pub(crate) arguments: [u64; 6],
-    /// What is known of it if it was tried without blocking.
-    pub(crate) decoded: &'a Decoded<M>,
+    /// What is kept for the thread, and is known of the call if it was tried without blocking.
+    pub(crate) kept: &'a Kept<M>,
 }
 
 impl<M: Machine> Call<'_, M> {
     /// Whether the server's memory is too short for a call of this program's that needs memory.
     pub(crate) fn is_short_of_memory(&self) -> bool {
-        match self.system().host.shortage() {
+        match self.system().host().shortage() {
             Shortage::None => false,
             // Programs of users that have much memory are refused first.
             Shortage::Low => !self.thread.credentials().is_privileged() && !self.account().has_little(),
@@ -111,7 +111,7 @@ impl<M: Machine> Call<'_, M> {
 
     /// Calls `work` with the process table.
     pub(crate) fn table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
-        self.system().processes.with(work)
+        self.system().processes().with(work)
     }
 
     /// Waits for `future` unless a signal comes first: then the call ends as `rule` says.
@@ -119,7 +119,7 @@ impl<M: Machine> Call<'_, M> {
         // The future is pinned here, so that futures that wait for it hold a pointer and no second
         // copy.
         let future = core::pin::pin!(future);
-        let done = self.system().processes.interruptible(self.tid(), future).await;
+        let done = self.system().processes().interruptible(self.tid(), future).await;
         done.ok_or(Stop::Outcome(Outcome::Interrupted(rule)))
     }
 
@@ -131,7 +131,7 @@ impl<M: Machine> Call<'_, M> {
     ) -> Done {
         let done = {
             let moving = core::pin::pin!(transfer(buffer));
-            self.system().processes.interruptible(self.tid(), moving).await
+            self.system().processes().interruptible(self.tid(), moving).await
         };
         match done {
             Some(result) => {
@@ -173,12 +173,12 @@ impl<M: Machine> Call<'_, M> {
 
     /// Reads a structure.
     pub(crate) async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
-        self.memory().read(address).await
+        self.thread.memory().read(address).await
     }
 
     /// Writes a structure.
     pub(crate) async fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
-        self.memory().copy_out(address, bytes).await
+        self.thread.memory().copy_out(address, bytes).await
     }
 
     /// Writes a structure unless the address is 0.

@@ -1,60 +1,38 @@
 //! From a call's end to the program: signal frames, restarts, and the return from handlers.
 
 use crate::call::{Call, Done, Outcome, Stop};
+use crate::kept::Kept;
 use crate::layout::signal::{self as layout, SavedContext};
-use crate::{Linux, errno, names};
+use crate::linux::Linux;
+use crate::{errno, names};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::Error;
+use unix::front_end::{Next, Registers};
 use unix::process::{Delivery, ExitStatus};
 use unix::signal::{Action, Frame, Resumption, Rule, Signal, SignalInformation};
-use unix::thread::{Executed, Thread};
+use unix::thread::Thread;
 
-/// The registers with which a thread is about to go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Registers {
-    /// The thread keeps the registers that it has.
-    Unchanged,
-    /// The registers that it has, but the result of its call in RAX.
-    Result(u64),
-    /// These registers.
-    All(ThreadState),
-}
-
-impl Registers {
-    /// All registers of the thread, which are fetched at most once.
-    fn all<M: Machine>(&mut self, thread: &Thread<M>) -> unix::Result<&mut ThreadState> {
-        match *self {
-            Registers::All(_) => {}
-            Registers::Unchanged => *self = Registers::All(thread.registers()?),
-            Registers::Result(rax) => *self = Registers::All(ThreadState { rax, ..thread.registers()? }),
-        }
-        match self {
-            Registers::All(state) => Ok(state),
-            // Not reached: the registers have just been fetched.
-            _ => Err(Error::ESRCH),
+/// All registers of the thread, which are fetched at most once.
+fn all<'a, M: Machine>(
+    registers: &'a mut Registers,
+    thread: &Thread<M>,
+) -> unix::Result<&'a mut ThreadState> {
+    match *registers {
+        Registers::All(_) => {}
+        Registers::Unchanged => *registers = Registers::All(thread.registers()?),
+        Registers::Result(rax) => {
+            *registers = Registers::All(ThreadState { rax, ..thread.registers()? });
         }
     }
-}
-
-/// What a server has to do with a thread now.
-pub enum Next<M: Machine> {
-    /// Let its program go on after its call, with this result. From now on the thread can be
-    /// reached only by [`unix::process::Control::recall`]. That holds for the other kinds below,
-    /// too.
-    Return(u64),
-    /// Let its program go on where it was: try again what faulted, or go on where it was recalled.
-    Resume,
-    /// The thread runs its program with these registers.
-    Run(Box<ThreadState>),
-    /// Let the program of another thread run with these registers: the process has a new program,
-    /// and the old thread has ended.
-    RunNew(Arc<Thread<M>>, Box<ThreadState>),
-    /// The thread has ended: nothing is to be done.
-    Ended,
+    match registers {
+        Registers::All(state) => Ok(state),
+        // Not reached: the registers have just been fetched.
+        _ => Err(Error::ESRCH),
+    }
 }
 
 /// Length of the SYSCALL instruction in bytes.
@@ -62,7 +40,13 @@ const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {
     /// Brings a thread whose call ended so back to its program.
-    pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
+    pub async fn finish(
+        &self,
+        thread: &Arc<Thread<M>>,
+        kept: &Kept<M>,
+        number: u64,
+        outcome: Outcome,
+    ) -> Next<M> {
         let mut interrupted = None;
         let registers = match outcome {
             Outcome::Return(value) => Registers::Result(value),
@@ -72,38 +56,32 @@ impl<M: Machine> Linux<M> {
             }
             Outcome::Registers(state) => Registers::All(*state),
             Outcome::Executed(state) => {
-                let Some(thread) = thread.system().thread(thread.pid()) else { return Next::Ended };
-                return self.begin(Executed { thread, state: *state }).await;
+                return match thread.system().thread(thread.pid()) {
+                    Some(new) => Next::Executed(new, state),
+                    None => Next::Ended,
+                };
             }
             Outcome::Exit(status) => {
-                Box::pin(thread.exit(status)).await;
+                Box::pin(self.exit(thread, kept, status)).await;
                 return Next::Ended;
             }
         };
-        self.leave(thread, registers, interrupted).await
-    }
-
-    /// Lets a new program begin.
-    pub async fn begin(&self, executed: Executed<M>) -> Next<M> {
-        let Executed { thread, state } = executed;
-        match self.leave(&thread, Registers::All(state), None).await {
-            Next::Run(state) => Next::RunNew(thread, state),
-            next => next,
-        }
+        self.return_to_user(thread, kept, registers, interrupted).await
     }
 
     /// Lets `thread` return to its program after anything else than a call (a fault, a recall):
     /// delivers signals, waits while it is stopped, ends it. `interrupted` is a call that was cut
     /// short, with its number.
-    pub async fn leave(
+    pub async fn return_to_user(
         &self,
         thread: &Arc<Thread<M>>,
+        kept: &Kept<M>,
         mut registers: Registers,
         mut interrupted: Option<(Rule, u64)>,
     ) -> Next<M> {
         let system = thread.system().clone();
         loop {
-            let done = match system.processes.leave(thread.tid()).await {
+            let done = match system.processes().leave(thread.tid()).await {
                 Delivery::Return => match self.go_on(thread, &mut registers, interrupted.take()) {
                     Ok(Some(next)) => return next,
                     Ok(None) => Ok(()),
@@ -113,19 +91,19 @@ impl<M: Machine> Linux<M> {
                     // Boxed, because most calls end without a signal, and the thread's future stays
                     // small.
                     let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
-                    let delivering = system.processes.killable(thread.tid(), Box::pin(delivering));
+                    let delivering = system.processes().killable(thread.tid(), Box::pin(delivering));
                     // A thread that has to end needs no frame.
                     delivering.await.unwrap_or(Ok(true)).map(|entered| {
                         if !entered {
                             let tid = thread.tid();
-                            system.processes.with(|table| table.frame_failed(tid, &frame));
+                            system.processes().with(|table| table.frame_failed(tid, &frame));
                         }
                     })
                 }
                 // `Processes::leave` waits while the thread is stopped.
                 Delivery::Stopped => Ok(()),
                 Delivery::Exit(status) => {
-                    Box::pin(thread.exit(status)).await;
+                    Box::pin(self.exit(thread, kept, status)).await;
                     return Next::Ended;
                 }
             };
@@ -133,8 +111,8 @@ impl<M: Machine> Linux<M> {
                 // There is no thread of the machine any more.
                 let pid = thread.pid();
                 let killed = ExitStatus::Killed(Signal::KILL);
-                system.processes.with(|table| table.begin_exit(pid, killed));
-                Box::pin(thread.exit(killed)).await;
+                system.processes().with(|table| table.begin_exit(pid, killed));
+                Box::pin(self.exit(thread, kept, killed)).await;
                 return Next::Ended;
             }
             system.log_reports();
@@ -150,7 +128,7 @@ impl<M: Machine> Linux<M> {
         interrupted: Option<(Rule, u64)>,
     ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
-            resume(registers.all(thread)?, interrupted, None);
+            resume(all(registers, thread)?, interrupted, None);
         }
         Ok(match *registers {
             Registers::Unchanged => Some(Next::Resume),
@@ -167,7 +145,7 @@ impl<M: Machine> Linux<M> {
         interrupted: Option<(Rule, u64)>,
         frame: &Frame,
     ) -> unix::Result<bool> {
-        let state = registers.all(thread)?;
+        let state = all(registers, thread)?;
         resume(state, interrupted, Some(&frame.action));
         let entered = self.push_frame(thread, frame, state).await;
         if let Some(entered) = entered {
@@ -182,7 +160,7 @@ impl<M: Machine> Linux<M> {
         let valid = state.rip < 1 << 47;
         if !valid {
             let tid = thread.tid();
-            let processes = &thread.system().processes;
+            let processes = thread.system().processes();
             processes.with(|table| {
                 table.enter(tid);
                 table.force(tid, SignalInformation::system(Signal::SEGV));

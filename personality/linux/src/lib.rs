@@ -1,20 +1,28 @@
 //! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
 //!
-//! [`Linux::serve_call`] is one system call of one thread, from its number and arguments to how its
-//! program goes on: the call itself ([`Linux::perform`]), then whatever signals have to be
-//! delivered ([`Linux::leave`]). The thread's other registers are fetched only where they matter.
-//! How the call came (as an exception message, or from the emulation library) is the server's
-//! matter.
+//! [`serve_call`](unix::front_end::FrontEnd::serve_call) is one system call of one thread, from its
+//! number and arguments to how its program goes on: the call itself ([`Linux::perform`]), then
+//! whatever signals have to be delivered ([`Linux::return_to_user`]). The thread's other registers
+//! are fetched only where they matter. How the call came (as an exception message, or from the
+//! emulation library) is the server's matter.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`errno`], [`layout`] | numbers of errors, structures |
 //! | `names` | numbers and names of calls |
 //! | `call` | arguments, results, access to the program's memory |
-//! | `decoded` | what a call that was tried without blocking leaves for the time when it is served |
+//! | `decoded` | what a call that was tried without blocking leaves for the time it is served |
+//! | `describe` | calls in words |
+//! | `kept` | what is kept for each thread |
+//! | `futex` | waiting for words of memory |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `leave` | signals: frames, restarts, rt_sigreturn |
+//! | `linux` | what all threads of Linux programs share |
 //! | `auxiliary` | what a program is told at its start |
+//! | `version` | the version of Linux that programs are told |
+//! | `epoll`, `eventfd`, `inotify`, `pidfd`, `signalfd`, `timerfd` | files that only Linux has |
+//! | `procfs`, `sysfs`, `kmsg` | file systems and a device that only Linux has |
+//! | `system` | how a system gets to know them |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -24,98 +32,51 @@ mod auxiliary;
 mod call;
 mod calls;
 mod decoded;
+mod describe;
+mod epoll;
 pub mod errno;
+mod eventfd;
+mod futex;
+mod inotify;
+mod kept;
+mod kmsg;
 pub mod layout;
 mod leave;
+mod linux;
 mod names;
+mod pidfd;
+mod procfs;
+mod signalfd;
+mod sysfs;
+mod system;
+mod timerfd;
+mod version;
 
-pub use auxiliary::Processor;
 pub use call::Outcome;
 pub use calls::is_served;
-pub use decoded::Decoded;
-pub use leave::{Next, Registers};
+pub use kept::Kept;
+pub use linux::{Linux, Processor};
 pub use names::name;
+pub use system::{DEVICES, register};
 
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
 use mach::machine::SystemCall;
-use unix::sync::SpinLock;
-use unix::thread::{ExecRequest, Executed, Thread};
+use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
+use unix::thread::Thread;
 
-/// The Linux personality of a system.
-pub struct Linux<M: Machine> {
-    processor: Processor,
-    /// Numbers of unknown calls that were logged, a bit each; the last bit stands for all beyond.
-    logged: SpinLock<[u64; 8]>,
-    machine: core::marker::PhantomData<fn(M)>,
-}
+impl<M: Machine> FrontEnd<M> for Linux<M> {
+    type Kept = Kept<M>;
 
-impl<M: Machine> Linux<M> {
-    /// The personality, on a processor of this kind.
-    pub fn new(processor: Processor) -> Linux<M> {
-        Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
+    fn begin(&self, thread: &Arc<Thread<M>>) -> Kept<M> {
+        Kept::new(&self.threads, thread)
     }
 
-    /// Serves a system call of `thread`: what the server has to do next. `decoded` is where
-    /// [`Linux::try_call`] has left what it found out about this very call.
-    pub async fn serve_call(
-        &self,
-        thread: &Arc<Thread<M>>,
-        request: SystemCall,
-        decoded: &Decoded<M>,
-    ) -> Next<M> {
-        let tid = thread.tid();
-        thread.system().processes.with(|table| table.enter(tid));
-        let outcome = self.perform(thread, request, decoded).await;
-        self.finish(thread, request.number, outcome).await
-    }
-
-    /// Replaces the program of `thread`, as execve does: the way the first process gets its
-    /// program. Errors as those of [`unix::thread::Resources::exec`].
-    pub async fn execute(&self, thread: &Arc<Thread<M>>, request: ExecRequest) -> unix::Result<Executed<M>> {
-        thread.exec(request, auxiliary::PLATFORM, |program| auxiliary::vector(&self.processor, program)).await
-    }
-
-    /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
-    pub async fn perform(
-        &self,
-        thread: &Arc<Thread<M>>,
-        request: SystemCall,
-        decoded: &Decoded<M>,
-    ) -> Outcome {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
-        if !calls::needs_little(request.number) && call.is_short_of_memory() {
-            decoded.clear();
-            return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
-        }
-        let tid = thread.tid();
-        // Pinned here, so that what waits for it holds a pointer and not the future once more.
-        let performing = core::pin::pin!(calls::dispatch(&call, request.number));
-        match thread.system().processes.killable(tid, performing).await {
-            Some(Ok(value)) => Outcome::Return(value),
-            Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
-            Some(Err(Stop::Outcome(outcome))) => outcome,
-            // The thread has to end. [`Linux::leave`] sees that before the program goes on, so this
-            // result is not used.
-            None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
-        }
-    }
-
-    /// The result of a call that only asks for something, or moves a few bytes to or from a device
-    /// that never waits, if the result is known without waiting. The call sends no signals. For
-    /// other threads this thread stays in its program all the time: neither [`Linux::serve_call`]
-    /// nor [`Linux::leave`] is part of this.
-    ///
-    /// `None` means that nothing was done: [`Linux::serve_call`] does it, with the same `decoded`.
-    /// If the thread comes with something else than this call next, `decoded` is to be cleared.
-    pub fn try_call(
-        &self,
-        thread: &Arc<Thread<M>>,
-        request: &SystemCall,
-        decoded: &Decoded<M>,
-    ) -> Option<u64> {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+    /// Calls that only ask for something, or move a few bytes to or from a device that never waits.
+    #[inline]
+    fn try_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: &SystemCall) -> Option<u64> {
+        let call = Call { linux: self, thread, arguments: request.arguments, kept };
         match calls::try_call(&call, request.number)? {
             Ok(value) => Some(value),
             Err(Stop::Error(error)) => Some(errno::result(Err(error))),
@@ -123,21 +84,44 @@ impl<M: Machine> Linux<M> {
         }
     }
 
-    /// Logs an unknown call, once for each number.
-    fn log_unknown(&self, thread: &Thread<M>, number: u64) {
-        let bit = number.min(511);
-        let first = {
-            let mut logged = self.logged.lock();
-            let word = &mut logged[(bit / 64) as usize];
-            let first = *word & (1 << (bit % 64)) == 0;
-            *word |= 1 << (bit % 64);
-            first
-        };
-        if first {
-            let name = name(number).unwrap_or("unknown");
-            let pid = thread.pid();
-            let host = &thread.system().host;
-            host.log(format_args!("process {pid}: system call {number} ({name}) is not available"));
+    async fn serve_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Next<M> {
+        let tid = thread.tid();
+        thread.system().processes().with(|table| table.enter(tid));
+        let outcome = self.perform(thread, kept, request).await;
+        self.finish(thread, kept, request.number, outcome).await
+    }
+
+    fn no_call(&self, kept: &Kept<M>) {
+        kept.decoded.clear();
+    }
+
+    async fn leave(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
+        self.return_to_user(thread, kept, registers, None).await
+    }
+
+    fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {
+        describe::describe(call.number)
+    }
+}
+
+impl<M: Machine> Linux<M> {
+    /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
+    pub async fn perform(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Outcome {
+        let call = Call { linux: self, thread, arguments: request.arguments, kept };
+        if !calls::needs_little(request.number) && call.is_short_of_memory() {
+            kept.decoded.clear();
+            return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
+        }
+        let tid = thread.tid();
+        // Pinned here, so that what waits for it holds a pointer and not the future once more.
+        let performing = core::pin::pin!(calls::dispatch(&call, request.number));
+        match thread.system().processes().killable(tid, performing).await {
+            Some(Ok(value)) => Outcome::Return(value),
+            Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
+            Some(Err(Stop::Outcome(outcome))) => outcome,
+            // The thread has to end. [`Linux::return_to_user`] sees that before the program goes
+            // on, so this result is not used.
+            None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
         }
     }
 }

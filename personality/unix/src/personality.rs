@@ -7,7 +7,7 @@ use crate::signal::{Fault, Signal};
 use crate::thread::{Resources, Shortage};
 use alloc::sync::Arc;
 use core::time::Duration;
-use mach::machine::{ExecutionContext, Machine, Times};
+use mach::machine::{ExceptionCause, ExecutionContext, Machine, Times};
 use mach::thread::{Exception, ExceptionState, Handled};
 use mach::{KernError, Personality};
 
@@ -27,10 +27,10 @@ impl<M: Machine> Personality<M> for Unix {
     /// Every exception is answered: by memory that grows, or by a signal, whose delivery comes
     /// before the program's next instruction.
     async fn raise(thread: &Arc<Thread<M>>, exception: &Exception) -> Handled {
-        match exception.state.number {
-            PAGE_FAULT => thread.memory_exception(exception).await,
-            DEVICE_NOT_AVAILABLE => thread.out_of_memory(),
-            number => match fault_of(number) {
+        match exception.state.cause() {
+            ExceptionCause::PageFault => thread.memory_exception(exception).await,
+            ExceptionCause::NoExtendedState => thread.out_of_memory(),
+            cause => match fault_of(cause) {
                 Some(fault) => thread.force(fault, exception.state),
                 None => thread.lost(),
             },
@@ -39,24 +39,18 @@ impl<M: Machine> Personality<M> for Unix {
     }
 }
 
-/// Vector of a page fault.
-const PAGE_FAULT: u64 = 14;
-/// Vector of the exception that the kernel raises when it has no memory for a thread's extended
-/// state.
-const DEVICE_NOT_AVAILABLE: u64 = 7;
-
 /// The fault that a signal reports for a processor exception.
-fn fault_of(vector: u64) -> Option<Fault> {
-    Some(match vector {
-        0 => Fault::IntegerDivide,
-        1 => Fault::Step,
-        3 => Fault::Breakpoint,
-        4 => Fault::IntegerOverflow,
-        6 => Fault::IllegalInstruction,
-        5 | 13 => Fault::NotCanonical,
-        11 | 12 | 17 => Fault::Alignment,
-        16 | 19 => Fault::FloatInvalid,
-        _ => return None,
+fn fault_of(cause: ExceptionCause) -> Option<Fault> {
+    Some(match cause {
+        ExceptionCause::Divide => Fault::IntegerDivide,
+        ExceptionCause::Step => Fault::Step,
+        ExceptionCause::Breakpoint => Fault::Breakpoint,
+        ExceptionCause::Overflow => Fault::IntegerOverflow,
+        ExceptionCause::UndefinedInstruction => Fault::IllegalInstruction,
+        ExceptionCause::Bound | ExceptionCause::Protection => Fault::NotCanonical,
+        ExceptionCause::Segment | ExceptionCause::Stack | ExceptionCause::Alignment => Fault::Alignment,
+        ExceptionCause::FloatingPoint => Fault::FloatInvalid,
+        ExceptionCause::NoExtendedState | ExceptionCause::PageFault | ExceptionCause::Other => return None,
     })
 }
 
@@ -65,8 +59,8 @@ impl<M: Machine> Resources<M> {
     /// thread's process ends.
     pub fn begin_fault(&self) -> bool {
         let (system, tid) = (self.system(), self.tid());
-        system.processes.with(|table| table.account_fault(tid));
-        let served = system.host.shortage() != Shortage::Critical;
+        system.processes().with(|table| table.account_fault(tid));
+        let served = system.host().shortage() != Shortage::Critical;
         if !served {
             self.out_of_memory();
         }
@@ -92,13 +86,13 @@ impl<M: Machine> Resources<M> {
     /// Raises the signal of an exception of its program.
     pub fn force(&self, fault: Fault, state: ExceptionState) {
         let tid = self.note_exception(state);
-        self.system().processes.with(|table| table.force(tid, fault.at(state.address)));
+        self.system().processes().with(|table| table.force(tid, fault.at(state.address)));
     }
 
     /// The thread's program cannot go on: its process ends.
     pub fn lost(&self) {
         let tid = self.tid();
-        self.system().processes.with(|table| {
+        self.system().processes().with(|table| {
             if let Ok(pid) = table.thread(tid).map(|thread| thread.pid()) {
                 table.begin_exit(pid, ExitStatus::Killed(Signal::KILL));
             }

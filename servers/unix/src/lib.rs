@@ -2,13 +2,14 @@
 //! (docs/src/architecture.md).
 //!
 //! A thread of a program is a task of the server: it lets the thread run, waits until it comes back
-//! (a system call, a page fault, an exception, a recall), serves that through [`linux`] and
-//! [`unix`], and lets it run again (`thread`). What the machine has to offer for that is
+//! (a system call, a page fault, an exception, a recall), serves that through a front end
+//! and [`unix`], and lets it run again (`thread`). What the machine has to offer for that is
 //! [`Driver`]; tests drive scripted threads.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `thread` | the loop of one thread; processor exceptions as signals |
+//! | [`front_ends`] | the systems whose programs run: Linux |
 //! | [`server`] | the [`unix::thread::Host`]; how threads are made and started |
 //! | [`start`] | from an empty system to the first program, and its end |
 //! | [`options`] | the server's arguments |
@@ -22,6 +23,7 @@
 extern crate alloc;
 
 pub mod console;
+pub mod front_ends;
 pub mod options;
 pub mod random;
 pub mod server;

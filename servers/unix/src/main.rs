@@ -30,6 +30,7 @@ use rt::start_page;
 use unix::Environment;
 use unix::account::Capacity;
 use unix::exec::Layout;
+use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
 use unix_server::{Driver, Server, console as terminal_console};
@@ -103,7 +104,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let lender = Box::leak(Box::new(machine.lender()));
     let borrowed = machine.frame_bytes() / 3 * BORROWED_THIRDS;
     own_heap.borrow_from(lender, borrowed as usize);
-    let server = Server::new(driver, processor, options.trace);
+    let server = Server::new(driver, Personalities::new(processor), options.trace);
     let layout = configuration.layout;
     let environment: Arc<dyn Environment> = Arc::new(L4Environment::new(machine.clone(), options.time));
     let parts = Parts {
@@ -130,7 +131,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
 
 /// Runs the command on a new system: its exit status.
 async fn live(
-    server: Arc<Server<L4Machine, L4Driver>>,
+    server: Arc<Server<L4Machine, L4Driver, Personalities<L4Machine>>>,
     parts: Parts<L4Machine>,
     options: Options,
     port: Arc<Port>,
@@ -155,10 +156,10 @@ async fn live(
     })?;
     let system = started.system.clone();
     driver.spawn_system_task(async move {
-        system.timers.drive(&*environment, &system.processes).await;
+        system.timers().drive(&*environment, system.processes()).await;
     })?;
     driver.spawn_system_task(vm.page_out_daemon())?;
-    let (system, clock) = (started.system.clone(), started.system.environment.clone());
+    let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {
         loop {
             clock.sleep_until(clock.monotonic() + TIME_CHECK).await;

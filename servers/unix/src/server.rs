@@ -2,13 +2,13 @@
 
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 use core::fmt::Arguments;
 use core::future::Future;
+use core::marker::PhantomData;
 use core::time::Duration;
-use linux::{Linux, Next, Processor, Registers};
 use mach::Machine;
 use mach::machine::ThreadState;
+use unix::front_end::{FrontEndNumber, FrontEnds, Programs};
 use unix::log::Log;
 use unix::process::Pid;
 use unix::thread::{End, Host, Shortage, Task, Thread};
@@ -86,45 +86,36 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
 }
 
 /// The server around the Unix library: its [`Host`].
-pub struct Server<M: Machine, D: Driver<M>> {
-    me: Weak<Server<M, D>>,
-    pub(crate) linux: Linux<M>,
+pub struct Server<M: Machine, D: Driver<M>, F: FrontEnds<M>> {
+    me: Weak<Self>,
+    pub(crate) front_ends: F,
     pub(crate) driver: D,
     /// Whether each system call is written to the log.
     pub(crate) trace: bool,
     /// The newest messages of the log, which programs read as `/dev/kmsg`.
     pub(crate) log: Arc<Log>,
+    machine: PhantomData<fn(M)>,
 }
 
-impl<M: Machine, D: Driver<M>> Server<M, D> {
-    /// A server on this kind of processor. With `trace`, system calls are written to the log.
-    pub fn new(driver: D, processor: Processor, trace: bool) -> Arc<Server<M, D>> {
+impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
+    /// A server for programs of these front ends. With `trace`, system calls are written to the
+    /// log.
+    pub fn new(driver: D, front_ends: F, trace: bool) -> Arc<Self> {
         Arc::new_cyclic(|me| Server {
             me: me.clone(),
-            linux: Linux::new(processor),
+            front_ends,
             driver,
             trace,
             log: Log::new(),
+            machine: PhantomData,
         })
     }
 
-    /// Runs a new thread by a task of its own, which begins with what `first` does.
-    pub(crate) fn start(
-        self: Arc<Self>,
-        thread: Arc<Thread<M>>,
-        first: impl Future<Output = Next<M>> + Send + 'static,
-    ) {
-        let (server, running) = (self.clone(), thread.clone());
-        let task = async move {
-            let next = first.await;
-            // A thread that was killed before it ran has no use for its machine thread.
-            if !matches!(next, Next::Ended) {
-                server.run(thread, next).await;
-            }
-        };
+    /// Has `thread` served by a task of its own.
+    pub(crate) fn start(&self, thread: &Arc<Thread<M>>, task: impl Future<Output = ()> + Send + 'static) {
         match self.driver.spawn(task) {
-            Ok(task) => self.driver.set_task(running.machine_thread(), task),
-            Err(_) => running.out_of_memory(),
+            Ok(task) => self.driver.set_task(thread.machine_thread(), task),
+            Err(_) => thread.out_of_memory(),
         }
     }
 
@@ -134,16 +125,19 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     }
 }
 
-impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
+impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Host<M> for Server<M, D, F> {
     fn prepare(&self, task: &Task<M>) -> Result<()> {
         self.driver.prepare(task)
     }
 
     fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState) {
         let Some(server) = self.me.upgrade() else { return };
-        let (linux, entering) = (server.clone(), thread.clone());
-        let first = async move { linux.linux.leave(&entering, Registers::All(state), None).await };
-        server.start(thread, first);
+        let running = thread.clone();
+        self.start(&thread, server.run(running, state));
+    }
+
+    fn programs(&self, start: &[u8]) -> Option<(FrontEndNumber, &dyn Programs)> {
+        self.front_ends.programs(start)
     }
 
     fn log(&self, line: Arguments<'_>) {
@@ -163,8 +157,8 @@ impl<M: Machine, D: Driver<M>> Host<M> for Server<M, D> {
         self.driver.give_memory_back();
     }
 
-    fn log_text(&self) -> Vec<u8> {
-        self.log.text()
+    fn kept_log(&self) -> Option<&Arc<Log>> {
+        Some(&self.log)
     }
 
     fn end(&self, how: End) -> Result<()> {

@@ -1,22 +1,23 @@
 //! From an empty system to the first program, and its end.
 
+use crate::front_ends;
 use crate::server::{Driver, Server};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use linux::Next;
+use core::future::ready;
 use mach::Machine;
 use mach::vm::Vm;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, LineDriver, Terminals};
 use unix::exec::{Arguments, Layout};
+use unix::front_end::FrontEnds;
 use unix::initramfs::{self, UnpackError};
-use unix::log::LogDriver;
 use unix::memory::ObjectProvider;
 use unix::process::{ExitStatus, Pid, WaitFor, WaitOptions};
 use unix::signal::{ChildEvent, Signal};
-use unix::thread::{CloneRequest, ExecRequest, Host, System, Thread};
+use unix::thread::{CloneRequest, ExecRequest, Executed, Host, System, Thread};
 use unix::tmpfs::TmpfsOptions;
 use unix::tty::{Ptys, Terminal};
 use unix::vfs::{At, Caller, DeviceNumber, FileType, Mode, MountFlags, OpenFlags, Vfs};
@@ -57,8 +58,6 @@ pub struct Started<M: Machine> {
 
 /// Files that the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
-/// The number of /dev/kmsg.
-const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
 /// The device number of the console as a serial line.
 const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
 /// The path of the serial line's device node.
@@ -75,8 +74,8 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 /// # Errors
 /// The root file system cannot be made at all, or memory is short. Damage to the archive is only
 /// logged.
-pub async fn system<M: Machine, D: Driver<M>>(
-    server: &Arc<Server<M, D>>,
+pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
+    server: &Arc<Server<M, D, F>>,
     parts: Parts<M>,
 ) -> Result<Started<M>> {
     let Parts { vm, environment, archive, layout, capacity } = parts;
@@ -103,13 +102,12 @@ pub async fn system<M: Machine, D: Driver<M>>(
     let root = root.ok_or(Error::ENOMEM)?;
     let vfs = Vfs::new(root, "rootfs", environment.clone());
     let system = System::new(vm, vfs.clone(), environment.clone(), layout, server.clone(), capacity);
+    front_ends::register(&system);
     let terminal = Terminal::new(LINE, system.session_host());
     let ptys = Ptys::new(environment.clone(), system.session_host(), Default::default());
     vfs.register_device(false, LINE, Arc::new(LineDriver::new(terminal.clone())));
-    let kept = LogDriver { log: server.log.clone(), environment: environment.clone() };
-    vfs.register_device(false, LOG, Arc::new(kept));
     let terminals = Terminals { console: Some(terminal.clone()), ptys: ptys.clone() };
-    let devices = devfs::make(&vfs, terminals, memory.clone(), memory_pages).await?;
+    let devices = devfs::make(&vfs, terminals, memory.clone(), memory_pages, front_ends::DEVICES).await?;
 
     let init = system.create_init(DescriptorTable::new()).await?;
     let context = init.context();
@@ -119,7 +117,7 @@ pub async fn system<M: Machine, D: Driver<M>>(
         (&b"/dev"[..], "devtmpfs", devices),
         (b"/dev/pts", "devpts", ptys.root()),
         (b"/dev/shm", "tmpfs", shared),
-        (b"/proc", "proc", system.proc_root()),
+        (b"/proc", "proc", vfs.make_file_system(b"proc", b"")?),
         (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"")?),
     ] {
         make_directory(&caller, path, Mode::new(0o755)).await?;
@@ -143,21 +141,24 @@ async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<
 ///
 /// # Errors
 /// Memory or threads are short.
-pub async fn run_command<M: Machine, D: Driver<M>>(
-    server: &Arc<Server<M, D>>,
+pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
+    server: &Arc<Server<M, D, F>>,
     started: &Started<M>,
     mut command: Command,
 ) -> Result<u8> {
     complete(&mut command);
     let request = CloneRequest { exit_signal: Some(Signal::CHLD), ..CloneRequest::default() };
-    let thread = started.init.clone_unstarted(&request).await?;
+    let thread = started.init.clone_thread(&request).await?.keep();
     let child = thread.pid();
-    let (loader, entering) = (server.clone(), thread.clone());
-    let first = async move { Box::pin(execute(&loader, &entering, command)).await };
-    server.clone().start(thread, first);
+    let (loader, loading) = (server.clone(), thread.clone());
+    server.start(&thread, async move {
+        if let Some(Executed { thread, state }) = Box::pin(execute(&loading, command)).await {
+            loader.run(thread, state).await;
+        }
+    });
     let options = WaitOptions { ended: true, all_kinds: true, ..WaitOptions::default() };
     loop {
-        match started.system.processes.wait_child(Pid::INIT, WaitFor::Any, options).await? {
+        match started.system.processes().wait_child(Pid::INIT, WaitFor::Any, options).await? {
             Some(report) if report.pid == child => return Ok(status_of(report.event)),
             _ => {}
         }
@@ -165,16 +166,17 @@ pub async fn run_command<M: Machine, D: Driver<M>>(
 }
 
 /// Runs the system's own init as the first process, and what comes of it, until it ends.
-pub async fn run_init<M: Machine, D: Driver<M>>(
-    server: &Arc<Server<M, D>>,
+pub async fn run_init<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
+    server: &Arc<Server<M, D, F>>,
     started: &Started<M>,
     environment: Vec<Vec<u8>>,
 ) {
     let mut command = Command { arguments: alloc::vec![b"/sbin/init".to_vec()], environment };
     complete(&mut command);
     let thread = started.init.clone();
-    let next = execute(server, &thread, command).await;
-    server.clone().run(thread, next).await;
+    if let Some(Executed { thread, state }) = execute(&thread, command).await {
+        server.clone().run(thread, state).await;
+    }
 }
 
 /// Adds the variables that every program may rely on.
@@ -195,28 +197,24 @@ fn status_of(event: ChildEvent) -> u8 {
     }
 }
 
-/// Gives `thread`, of a process without a program, a session, the console, and its program: how it
-/// begins to run.
-async fn execute<M: Machine, D: Driver<M>>(
-    server: &Arc<Server<M, D>>,
-    thread: &Arc<Thread<M>>,
-    command: Command,
-) -> Next<M> {
+/// Gives `thread`, of a process without a program, a session, the console, and its program. None:
+/// the command does not run, and the process has ended.
+async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Option<Executed<M>> {
     let done = async {
         prepare(thread).await?;
         let request = find(thread, &command).await?;
-        server.linux.execute(thread, request).await
+        thread.exec(request, ready(())).await
     };
     match done.await {
-        Ok(executed) => server.linux.begin(executed).await,
+        Ok(executed) => Some(executed),
         Err(error) => {
             complain(thread, &command, error).await;
             let status = if error == Error::ENOENT { NOT_FOUND } else { NOT_EXECUTABLE };
             let pid = thread.pid();
             let status = ExitStatus::Exited(status);
-            thread.system().processes.with(|table| table.begin_exit(pid, status));
-            thread.exit(status).await;
-            Next::Ended
+            thread.system().processes().with(|table| table.begin_exit(pid, status));
+            thread.exit(status, ready(())).await;
+            None
         }
     }
 }
@@ -229,7 +227,7 @@ async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     if pid == Pid::INIT {
         flags |= OpenFlags::NO_CONTROLLING_TERMINAL;
     } else {
-        thread.system().processes.with(|table| table.set_session(pid))?;
+        thread.system().processes().with(|table| table.set_session(pid))?;
     }
     let context = thread.context();
     let caller = context.caller();

@@ -3,25 +3,26 @@
 use crate::Driver;
 use crate::server::Server;
 use alloc::boxed::Box;
-use alloc::sync::{Arc, Weak};
-use linux::{Decoded, Next, Registers};
+use alloc::sync::Arc;
 use mach::Machine;
-use mach::machine::{Event, ExecutionContext, NonblockingHandler, Protection, Resume, SystemCall};
+use mach::machine::{
+    Event, ExecutionContext, NonblockingHandler, Protection, Resume, SystemCall, ThreadState,
+};
 use mach::thread::Exception;
 use mach::vm::VmMap;
+use unix::front_end::{FrontEnds, Next, Registers};
 use unix::thread::Thread;
 
 /// Serves, without the thread's task, page faults for which the memory system has all that it
-/// needs, and system calls that need not wait.
-struct Quick<M: Machine, D: Driver<M>> {
+/// needs, and system calls that need not wait. It keeps the thread; the thread's end drops it.
+struct Quick<M: Machine, D: Driver<M>, F: FrontEnds<M>> {
     map: Arc<VmMap<M>>,
-    server: Weak<Server<M, D>>,
-    /// The Unix thread; the machine's thread keeps it alive.
-    thread: Weak<Thread<M>>,
-    decoded: Arc<Decoded<M>>,
+    server: Arc<Server<M, D, F>>,
+    thread: Arc<Thread<M>>,
+    kept: Arc<F::Kept>,
 }
 
-impl<M: Machine, D: Driver<M>> NonblockingHandler for Quick<M, D> {
+impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> NonblockingHandler for Quick<M, D, F> {
     #[inline]
     fn fault(&self, address: u64, access: Protection) -> bool {
         NonblockingHandler::fault(&*self.map, address, access)
@@ -29,59 +30,68 @@ impl<M: Machine, D: Driver<M>> NonblockingHandler for Quick<M, D> {
 
     #[inline]
     fn call(&self, call: &SystemCall) -> Option<u64> {
-        let server = self.server.upgrade()?;
-        // With the option `trace` each call goes to the log.
-        if server.trace {
-            return None;
-        }
-        server.linux.try_call(&self.thread.upgrade()?, call, &self.decoded)
+        self.server.front_ends.try_call(&self.thread, &self.kept, call)
     }
 }
 
-impl<M: Machine, D: Driver<M>> Server<M, D> {
-    /// Serves `thread` from now on, `next` being what it does first, until it has ended.
-    pub(crate) async fn run(self: Arc<Self>, mut thread: Arc<Thread<M>>, mut next: Next<M>) {
-        let decoded = Arc::new(Decoded::default());
-        if !matches!(next, Next::RunNew(..)) {
-            self.begin(&thread, &decoded);
+impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
+    /// Begins the program of `thread` with these registers, and serves the thread until it has
+    /// ended, its process's later programs included.
+    pub(crate) async fn run(self: Arc<Self>, mut thread: Arc<Thread<M>>, state: ThreadState) {
+        let mut kept = Arc::new(self.front_ends.begin(&thread));
+        let mut next = self.front_ends.leave(&thread, &kept, Registers::All(state)).await;
+        // A thread that was killed before it ran has no use for its machine thread.
+        if !matches!(next, Next::Ended) {
+            self.prepare_to_run(&thread, &kept);
         }
         loop {
             let resume = match next {
                 Next::Return(value) => Resume::Return(value),
                 Next::Resume => Resume::Continue,
                 Next::Run(state) => Resume::Registers(state),
-                Next::RunNew(new, state) => {
+                Next::Executed(new, state) => {
                     thread = new;
-                    self.begin(&thread, &decoded);
-                    Resume::Registers(state)
+                    kept = Arc::new(self.front_ends.begin(&thread));
+                    next = self.front_ends.leave(&thread, &kept, Registers::All(*state)).await;
+                    if !matches!(next, Next::Ended) {
+                        self.prepare_to_run(&thread, &kept);
+                    }
+                    continue;
                 }
-                Next::Ended => return,
+                Next::Ended => break,
             };
             let event = thread.machine_thread().run(resume).await;
-            next = self.serve(&thread, event, &decoded).await;
+            next = self.serve(&thread, event, &kept).await;
         }
+        // Its handler, which holds the thread, goes with it.
+        thread.machine_thread().end();
     }
 
     /// Prepares a new thread before it runs for the first time.
-    fn begin(self: &Arc<Self>, thread: &Arc<Thread<M>>, decoded: &Arc<Decoded<M>>) {
+    fn prepare_to_run(self: &Arc<Self>, thread: &Arc<Thread<M>>, kept: &Arc<F::Kept>) {
         let machine_thread = thread.machine_thread();
         self.driver.identify(machine_thread, thread.pid(), thread.tid());
         let map = thread.task().map().clone();
-        let (server, thread, decoded) = (Arc::downgrade(self), Arc::downgrade(thread), decoded.clone());
-        machine_thread.set_handler(Arc::new(Quick { map, server, thread, decoded }));
+        // With the option `trace` each call goes to the log, from the thread's task.
+        if self.trace {
+            machine_thread.set_handler(map);
+            return;
+        }
+        let (server, thread, kept) = (self.clone(), thread.clone(), kept.clone());
+        machine_thread.set_handler(Arc::new(Quick { map, server, thread, kept }));
     }
 
     /// Handles an event of the thread, and returns how the thread goes on.
-    async fn serve(&self, thread: &Arc<Thread<M>>, event: Event, decoded: &Decoded<M>) -> Next<M> {
+    async fn serve(&self, thread: &Arc<Thread<M>>, event: Event, kept: &F::Kept) -> Next<M> {
         let tid = thread.tid();
         if let Event::SystemCall(request) = event {
             return match self.trace {
-                false => self.linux.serve_call(thread, request, decoded).await,
-                true => Box::pin(self.serve_traced(thread, request, decoded)).await,
+                false => self.front_ends.serve_call(thread, kept, request).await,
+                true => Box::pin(self.serve_traced(thread, request, kept)).await,
             };
         }
-        decoded.clear();
-        thread.system().processes.with(|table| table.enter(tid));
+        self.front_ends.no_call(kept);
+        thread.system().processes().with(|table| table.enter(tid));
         match event {
             // No message that a program sends itself means anything here.
             Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
@@ -89,7 +99,7 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
                 if thread.begin_fault() {
                     // A thread that has to end does not wait for memory.
                     let serving = Box::pin(thread.fault(&fault));
-                    let _ = thread.system().processes.killable(tid, serving).await;
+                    let _ = thread.system().processes().killable(tid, serving).await;
                 }
             }
             Event::Exception(exception) => {
@@ -101,6 +111,6 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
         if self.trace {
             self.trace_event(thread, event);
         }
-        self.linux.leave(thread, Registers::Unchanged, None).await
+        self.front_ends.leave(thread, kept, Registers::Unchanged).await
     }
 }

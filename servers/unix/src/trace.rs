@@ -7,60 +7,38 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
-use linux::{Decoded, Next};
 use mach::Machine;
 use mach::machine::{Event, SystemCall};
 use unix::Error;
+use unix::front_end::{CallDescription, FrontEnds, Next};
 use unix::thread::Thread;
 
-/// Calls whose first argument is a path, and those whose second is.
-const FIRST_IS_PATH: &[&str] = &[
-    "open", "stat", "lstat", "access", "execve", "chdir", "mkdir", "rmdir", "unlink", "readlink", "chmod",
-    "creat", "statfs", "truncate", "rename", "link", "symlink", "mknod", "chown", "lchown", "mount",
-    "umount2", "chroot",
-];
-const SECOND_IS_PATH: &[&str] = &[
-    "openat",
-    "newfstatat",
-    "faccessat",
-    "faccessat2",
-    "readlinkat",
-    "statx",
-    "mkdirat",
-    "unlinkat",
-    "execveat",
-    "fchmodat",
-    "fchownat",
-    "utimensat",
-    "openat2",
-    "mknodat",
-];
-
-impl<M: Machine, D: Driver<M>> Server<M, D> {
+impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     /// Serves a call and writes it and its result to the log.
     pub(crate) async fn serve_traced(
         &self,
         thread: &Arc<Thread<M>>,
         request: SystemCall,
-        decoded: &Decoded<M>,
+        kept: &F::Kept,
     ) -> Next<M> {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
-        let text = describe(thread, request).await;
+        let description = self.front_ends.describe(kept, &request);
+        let text = describe(thread, request, &description).await;
         // A call that does not return, or only much later, is shown at its beginning, too.
-        let name = linux::name(request.number).unwrap_or("");
-        if matches!(name, "exit" | "exit_group" | "execve" | "rt_sigreturn" | "wait4" | "pause") {
+        if description.is_long {
             self.driver.log(format_args!("[{pid}.{tid}] {text} ..."));
         }
-        let next = self.linux.serve_call(thread, request, decoded).await;
+        let next = self.front_ends.serve_call(thread, kept, request).await;
         match &next {
             Next::Return(value) if *value > u64::MAX - 4095 => {
                 self.driver.log(format_args!("[{pid}.{tid}] {text} = {}", *value as i64));
             }
             Next::Return(value) => self.driver.log(format_args!("[{pid}.{tid}] {text} = {value:#x}")),
             Next::Resume => self.driver.log(format_args!("[{pid}.{tid}] {text} = (unchanged)")),
-            Next::Run(state) | Next::RunNew(_, state) => {
-                let (rax, rip, rsp) = (state.rax, state.rip, state.rsp);
-                self.driver.log(format_args!("[{pid}.{tid}] {text} = {rax:#x} at {rip:#x}, stack {rsp:#x}"));
+            Next::Run(state) | Next::Executed(_, state) => {
+                let (result, at, stack) = (state.result(), state.instruction(), state.stack());
+                self.driver
+                    .log(format_args!("[{pid}.{tid}] {text} = {result:#x} at {at:#x}, stack {stack:#x}"));
             }
             Next::Ended => self.driver.log(format_args!("[{pid}.{tid}] ended")),
         }
@@ -70,30 +48,28 @@ impl<M: Machine, D: Driver<M>> Server<M, D> {
     /// Writes an event that is no system call to the log.
     pub(crate) fn trace_event(&self, thread: &Arc<Thread<M>>, event: Event) {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
-        let at = thread.registers().map_or(0, |state| state.rip);
+        let at = thread.registers().map_or(0, |state| state.instruction());
         self.driver.log(format_args!("[{pid}.{tid}] {event:x?} at {at:#x}"));
     }
 }
 
 /// The text of a system call with its arguments, paths included.
-async fn describe<M: Machine>(thread: &Arc<Thread<M>>, request: SystemCall) -> String {
+async fn describe<M: Machine>(
+    thread: &Arc<Thread<M>>,
+    request: SystemCall,
+    description: &CallDescription,
+) -> String {
     let mut text = String::new();
-    let name = linux::name(request.number);
     // Writing to a string does not fail.
-    let _ = match name {
+    let _ = match description.name {
         Some(name) => write!(text, "{name}("),
         None => write!(text, "call {}(", request.number),
-    };
-    let path = match name {
-        Some(name) if FIRST_IS_PATH.contains(&name) => Some(0),
-        Some(name) if SECOND_IS_PATH.contains(&name) => Some(1),
-        _ => None,
     };
     for (index, argument) in request.arguments.into_iter().enumerate() {
         if index > 0 {
             text.push_str(", ");
         }
-        let string = match path == Some(index) {
+        let string = match description.path == Some(index) {
             true => thread.memory().read_string(argument, 256, Error::ENAMETOOLONG).await.ok(),
             false => None,
         };
@@ -103,10 +79,12 @@ async fn describe<M: Machine>(thread: &Arc<Thread<M>>, request: SystemCall) -> S
         };
     }
     text.push(')');
-    if name == Some("write") && request.arguments[2] > 0 {
-        let count = request.arguments[2].min(32) as usize;
+    let argument = |index: usize| request.arguments.get(index).copied().unwrap_or(0);
+    if let Some((address, count)) = description.data.map(|(at, count)| (argument(at), argument(count)))
+        && count > 0
+    {
         let bytes: Vec<u8> =
-            thread.memory().read_bytes(request.arguments[1], count).await.unwrap_or_default();
+            thread.memory().read_bytes(address, count.min(32) as usize).await.unwrap_or_default();
         let _ = write!(text, " {:?}", String::from_utf8_lossy(&bytes));
     }
     text

@@ -277,13 +277,13 @@ static void control_registers(void)
     CHECK(L4_ErrorCode_String(L4_ErrNoMem)[0] == 'o');
 }
 
-/* A second thread: answers messages with their word plus one; the label says how it receives the
+/* A second thread answers messages with their word plus one; the label says how it receives the
  * next. */
 
 static char stack[16384] __attribute__((aligned(16)));
 static L4_ThreadId_t master, partner;
 
-/* What is sent as a string, where the partner receives it, and what comes back. */
+/* Buffers: the string that is sent, the partner's, and the one for what comes back. */
 #define LENGTH 6000
 static char text[LENGTH], echoed[LENGTH], back[LENGTH];
 
@@ -426,7 +426,7 @@ static void strings_by_ipc(void)
     for (i = 0; i < LENGTH; i++)
         same += back[i] == text[i];
     CHECK(same == LENGTH);
-    /* A string that the partner does not take. */
+    /* The partner does not take this string. */
     L4_Accept(L4_UntypedWordsAcceptor);
     item = L4_StringItem(10, text);
     L4_MsgClear(&msg);
@@ -445,7 +445,7 @@ static void points_by_ipc(void)
     L4_ThreadId_t from;
     CHECK(L4_IpcFailed(L4_Receive_Timeout(partner, soon)) && L4_ErrorCode() == 3);
     CHECK(L4_SystemClock().raw - before.raw >= 4000 - 16);
-    /* It has passed. */
+    /* The point in time has passed. */
     CHECK(L4_IpcFailed(L4_Wait_Timeout(soon, &from)) && L4_ErrorCode() == 3);
     load_word(0, 30);
     soon = L4_TimePoint(L4_ClockAddUsec(L4_SystemClock(), 20000000));

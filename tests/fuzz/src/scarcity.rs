@@ -34,7 +34,7 @@ pub(crate) fn make(chooser: Chooser<'_>) {
         let _ = extension::set_quota(id, used + random.below(4) * 640);
         about(chooser, id);
         let _ = extension::set_quota(id, u64::MAX);
-        // The next step.
+        // The first step sets the space up; the others activate the thread in it.
         let _ = match step {
             0 => space::control(id, 0, layout::kip_area(), utcbs, ThreadId::ANY).map(drop),
             _ => thread::control(id, ThreadControl { pager: root, utcb: Some(base), ..inactive }),
@@ -54,7 +54,7 @@ fn about(chooser: Chooser<'_>, id: ThreadId) {
     call(Kind::ThreadState, write, &CONTROLLER);
     let open = Registers { rdi: id, rsi: SpaceOption::Open as u64, rdx: other, r8: 1, ..Default::default() };
     call(Kind::SpaceOptions, open, &CONTROLLER);
-    // Where no other page is, so that a page table is needed.
+    // The address is one where no other page is, so that a page table is needed.
     let page = chooser.pool_page();
     let target = Fpage::memory(page ^ chooser.random.below(64) << 30, 12).with_rights(Rights::ALL).raw();
     let map = Registers { rdi: id, rsi: target, rdx: ONE_MAP_ITEM | 1, r8: page, ..Default::default() };

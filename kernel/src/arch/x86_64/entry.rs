@@ -146,7 +146,7 @@ global_asm!(
     read = const Rights::READ.bits(),
     write = const Rights::WRITE.bits(),
     execute = const Rights::EXECUTE.bits(),
-    // Beyond the counts of words.
+    // The marks are no possible counts of words.
     end_call = const MESSAGE_REGISTERS,
     end_fault = const MESSAGE_REGISTERS + 1,
     end_exception = const MESSAGE_REGISTERS + 2,
@@ -188,8 +188,8 @@ global_asm!(
     memory_control_prefix = const MEMORY_CONTROL_PREFIX
 );
 
-// Entry code knows a call by the lowest byte of its return address; that of the end of the user
-// area must be nothing's.
+// Entry code knows a call by the lowest byte of its return address. No call may have the lowest
+// byte of the address of the end of the user area.
 const _: () = assert!((STUB_PAGE | USER_END).is_multiple_of(256) && Call::Notify.return_offset() < 256);
 
 // The assembly takes a thread as the pointer that it is, and knows only the fields whose offsets it
@@ -209,7 +209,7 @@ static EXCEPTION_TAG: AtomicU64 = AtomicU64::new(0);
 /// Lets system calls on the executing processor take the fast path in assembly, or not.
 pub fn allow_fast_entry(allowed: bool) {
     let local = cpu_local();
-    // Without these instructions a switch of threads is no short matter.
+    // Without FSGSBASE a switch of threads is too long for the fast path.
     let allowed = allowed && features::has(Features::FSGSBASE);
     local.foreign_limit.set(if allowed { USER_END } else { 0 });
     EXCEPTION_TAG.store(exception_tag().raw(), Ordering::Relaxed);
@@ -371,7 +371,8 @@ fn answer(current: &'static Tcb, result: Option<Result<(), ErrorCode>>) -> u32 {
     }
 }
 
-/// What [`short_unmap`] and [`short_flush`] did not do: no fpage, as its size is none.
+/// The result of [`short_unmap`] and [`short_flush`] when they have done nothing. It is no fpage,
+/// as its size is none.
 const NOT_UNMAPPED: u64 = u64::MAX;
 
 /// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may
@@ -381,8 +382,8 @@ extern "C" fn short_unmap(current: &'static Tcb, fpage: u64) -> u64 {
     syscall::try_unmap(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
-/// As [`short_unmap`], with flush. It is a function of its own, as the registers do not suffice for
-/// both in one; nor do they for both a page that goes and one that can still be read.
+/// Like [`short_unmap`], with flush. It is a function of its own, as the registers do not suffice
+/// for both in one; nor do they for both a page that goes and one that can still be read.
 #[unsafe(no_mangle)]
 extern "C" fn short_flush(current: &'static Tcb, fpage: u64) -> u64 {
     let fpage = Fpage::from_raw(fpage);
@@ -426,7 +427,7 @@ fn serve(vector: u8) -> Next {
     serve_with(vector, receive_requests)
 }
 
-/// As [`serve`]; cross-processor requests are served by `attend`.
+/// Like [`serve`]; cross-processor requests are served by `attend`.
 #[inline(always)]
 fn serve_with(vector: u8, attend: fn() -> Next) -> Next {
     match take_interrupt(vector) {
@@ -477,8 +478,8 @@ fn idle() -> Next {
         return serve(wait_for_interrupt());
     }
     let public = &cpu_local().processor.public;
-    // From here to the end another processor may touch what belongs to this one's threads (K6):
-    // here nothing does.
+    // From here to the end another processor may touch the state of this one's threads (K6).
+    // Nothing here does.
     public.idle.begin();
     public.attention.start_polling();
     let found = poll(public);
@@ -511,7 +512,7 @@ fn return_to_user(next: Next) -> ! {
     }
 }
 
-/// As [`return_to_user`], without the dispatcher if there is a shorter way.
+/// Like [`return_to_user`], without the dispatcher if there is a shorter way.
 #[inline(never)]
 fn return_to_user_directly(next: Next) -> ! {
     let thread = match next {

@@ -8,7 +8,8 @@ foreign:
     mov     rsp, [rsp + {space}]
     cmp     dword ptr [rsp + {system_call_mode}], {bounce}
     jne     2f
-    // The space answers it itself: the thread continues there as if it had called the entry.
+    // The space answers its system calls itself: the thread continues there as if it had called the
+    // entry.
     mov     rsp, [rsp + {emulation_entry}]
     mov     gs:[{scratch2}], rsp
     btr     r11, 10
@@ -116,12 +117,12 @@ fast_raised:
     mov     rsi, [rdi + {exception_handler}]
 2:  lea     r8, [rip + general_exception]
     mov     r9d, {end_report}
-    mov     rax, [rdi + {rip}]              // the first word; those that follow are in their registers
+    mov     rax, [rdi + {rip}]              // the first word; the following are in their registers
     movabs  rdx, {exception_offer}
     or      rdx, rsi
     jmp     fast_report_to
-// The handler is the one that the program says. An undefined instruction may be the question where
-// the kernel interface page is.
+// The handler is the one that the program has set. An undefined instruction may be the
+// KernelInterface call.
 exception_without_owner:
     cmp     qword ptr [rbp + {restriction}], 0
     jne     general_exception
@@ -295,7 +296,8 @@ general_fault:
 fast_item:
     cmp     r9w, {map_item}
     jne     not_fast_yet
-    mov     gs:[{scratch}], r9              // not_fast_local takes this tag for one that was put aside
+    // not_fast_local takes the tag from here.
+    mov     gs:[{scratch}], r9
     btr     r11, 10
     mov     [rdi + {rip}], rcx
     mov     [rdi + {rflags}], r11

@@ -62,8 +62,8 @@ pub(super) fn received(
                     let tag = tag.with_cross_processor(origin.crosses_to(thread));
                     return_user(thread, tag.with_redirected(origin.instead_of.is_some()), from);
                     if let (Some(id), Some(block)) = (origin.instead_of, thread.utcb.get()) {
-                        // It is in another space than the redirector, which sees it by its global
-                        // id.
+                        // The sender is in another space than the redirector, which sees it by its
+                        // global id.
                         block.write(utcb::INTENDED_RECEIVER, id.raw());
                     }
                 }
@@ -125,7 +125,7 @@ pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure,
         {
             thread.set_flag(flag::HALTED, true);
         }
-        // Cancelled: it goes on at its user IP (X.2 rule 5.31).
+        // The IPC is cancelled: the thread goes on at its user IP (X.2 rule 5.31).
         _ => {}
     }
 }

@@ -161,7 +161,7 @@ pub(super) fn send_report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Op
     Some(receiver)
 }
 
-/// What `current` lets the partner see whose answer to a report of `kind` it waits for.
+/// The offer of `current`, which waits for the answer to a report of `kind`, to its `partner`.
 pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: ThreadId) -> Offer {
     match kind {
         IpcKind::SystemCall if current.returns_by_sysret() => Offer::answer_of(partner),
@@ -188,7 +188,7 @@ fn find(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
     found.map(Found::anywhere)
 }
 
-/// As what `receiver` would take a message of `sender` on the fast path.
+/// The kind of message that `receiver` would take from `sender` on the fast path.
 #[inline]
 fn offer_to(receiver: ThreadRef, sender: ThreadRef) -> Option<IpcKind> {
     let offer = receiver.offer();
@@ -204,8 +204,8 @@ fn can_wait(current: ThreadRef, receiver: ThreadRef, to: ThreadId, from: ThreadI
         return false;
     }
     if from == to {
-        // It is found, and in reach, as it was for the send phase; an answer to a foreign call is
-        // in order too.
+        // The partner is found, and in reach, as it was for the send phase; an answer to a foreign
+        // call is in order too.
         return !eq(current, receiver);
     }
     // Relaxed: what other processors set later finds the thread waiting.

@@ -78,7 +78,7 @@ impl Failure {
         Self { kind, offset: 0, out_of_memory: false }
     }
 
-    /// What the receiver learns when this is the sender's failure.
+    /// The failure that the receiver learns of when this one is the sender's.
     fn for_receiver(self) -> Self {
         let kind = match self.kind {
             IpcErrorKind::XferTimeoutOwn => IpcErrorKind::XferTimeoutPartner,
@@ -201,8 +201,8 @@ fn instant(time: Time) -> Microseconds {
     }
 }
 
-/// What runs after the current thread has done what it could; `woken` became runnable meanwhile and
-/// is in no queue.
+/// Decides which thread runs after the current one has done what it could. `woken` became runnable
+/// meanwhile and is in no queue.
 fn resume_or_switch(current: ThreadRef, woken: Option<ThreadRef>) -> Next {
     match woken {
         Some(woken) if current.is_runnable() || !woken.is_home() => {
@@ -379,8 +379,8 @@ fn receive(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next 
     if start_receive(current, kind) { look(current, kind, woken) } else { resume_or_switch(current, woken) }
 }
 
-/// The receive phase of a thread that is not current. Returns whether the thread is to be made
-/// ready: its phase is over, or something waits for it that it must look at itself.
+/// Begins the receive phase of a thread that is not current. Returns whether the thread is to be
+/// made ready: its phase is over, or it must itself look at something that waits for it.
 fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     if !start_receive(thread, kind) {
         return thread.is_runnable();
@@ -406,7 +406,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     false
 }
 
-/// `thread`, in its receive phase, has nothing to do but wait until `deadline`.
+/// Lets `thread`, in its receive phase, wait until `deadline`: no message is there.
 fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
     debug_assert!(deadline == thread.receive_deadline.get());
     processor::this().scheduler.timeouts.arm(thread, deadline);
@@ -564,7 +564,7 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
         matches!(received, complete::Received::Again) && receive_later(receiver.thread, receiver.kind);
     let receiver_runs = again || receiver.thread.is_runnable();
     if !receiver_runs {
-        // It was about to look for senders, and is halted.
+        // The receiver was about to look for senders, and is halted.
         this.scheduler.ready.withdraw(receiver.thread);
     }
     if this.is_current(sender.thread) {
@@ -606,8 +606,8 @@ fn suspend(sender: Message, receiver: Message) {
         (receiver, sender, Continuation::ReceiveTransfer(receiver.kind)),
     ] {
         side.thread.set_continuation(continuation);
-        // Only the current thread goes on with it: the other may have been about to look for
-        // senders.
+        // The current thread alone continues the transfer: the partner may have been about to look
+        // for senders.
         processor::this().scheduler.ready.withdraw(side.thread);
         if let Some(record) = side.thread.transfer_record.get() {
             record.peer.set(Some(peer.thread));
@@ -645,7 +645,7 @@ pub fn look_again(thread: ThreadRef) {
     }
 }
 
-/// `thread`, in its receive phase, is not waiting any more but about to look.
+/// Ends the wait of `thread`, in its receive phase: it is about to look for senders.
 fn stop_waiting(thread: ThreadRef) {
     processor::this().scheduler.timeouts.remove(thread);
     thread.withdraw_offer();

@@ -77,7 +77,7 @@ pub(super) enum Destination {
     Direct(Partner),
     /// Instead of the thread or interrupt with this id, to the redirector of the sender's space.
     Redirected(ThreadId, Found),
-    /// To a redirector that does not exist at present: it waits.
+    /// The message is for a redirector that does not exist at present: the sender waits.
     Nowhere(ThreadId),
 }
 
@@ -200,7 +200,7 @@ pub(super) fn may_find_sender(receiver: ThreadRef) -> bool {
 /// An interrupt is pending; the search goes on where it stopped when it is called again.
 pub(super) struct Interrupted;
 
-/// After so many senders a search looks for interrupts.
+/// The number of senders after which a search looks for interrupts.
 const SEARCHED_PER_POLL: u32 = arch::POLL_INTERVAL / 4;
 
 /// The waiting sender that `receiver`, which is current, takes next, if any.

@@ -87,7 +87,8 @@ impl World {
     /// Dispatches until a thread is at user level. `None`: all wait.
     fn run(&self, next: Next) -> Option<ThreadRef> {
         let idle = &processor::this().public.idle;
-        // It was idle until now: nothing happens to other processors between what woke it and this.
+        // The processor was idle until now: nothing happens to other processors between what woke
+        // it and this.
         if idle.claim().is_some() {
             idle.end();
         }
@@ -218,7 +219,7 @@ impl World {
     }
 }
 
-/// What entry code would answer to a call that changes nothing.
+/// The answer of entry code to a call that changes nothing.
 fn short_answer(call: Call, thread: ThreadRef) -> Option<[u64; 7]> {
     let of = |register: Register| register.of(thread).get();
     match call {

@@ -138,7 +138,7 @@ fn a_delayed_preemption_takes_place_when_the_delay_is_over() {
         assert!(same(scene.tick(5000), scene.runner));
         assert_eq!(scene.flags(), flags | PENDING);
         assert_eq!(arch::timer(), 15_000);
-        // Another one does not prolong it.
+        // A second preemption does not prolong the delay.
         assert!(same(scene.tick(9000), scene.runner));
         assert!(same(scene.tick(14_999), scene.runner));
         assert!(same(scene.tick(15_000), scene.preemptor));
@@ -243,7 +243,7 @@ fn the_end_of_a_timeslice_is_told_if_another_thread_runs() {
     }
     assert!(same(scene.tick(now), rival));
     assert_eq!((scene.runner.pending.get(), scene.runner.preempted_at.get()), (pending::PREEMPTED, now));
-    // Alone it goes on, and nothing is lost.
+    // Without its rival the thread goes on, and nothing is lost.
     scene.wait(rival);
     assert_eq!(scene.heard(scene.handler), (protocol::PREEMPTION_TAG, now, true));
     assert!(same(scene.wait(scene.handler), scene.runner));
@@ -311,7 +311,7 @@ fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     assert!(same(scene.tick(3000), root), "the scheduler is more urgent");
     assert_eq!(scene.heard(root), (protocol::PREEMPTION_TAG, 3000, true));
     assert!(scene.wait(root).is_none(), "no thread can run");
-    // Neither a switch to the thread nor resuming it helps.
+    // Neither a switch to the thread nor resuming it lets it run.
     let resume = x2::control::ExchangeControl::RESUME.raw();
     ipc::cancel_receive(root);
     scene.world.call(Call::ExchangeRegisters, root, &[(Rax, scene.runner.id().raw()), (Rsi, resume)]);
@@ -343,7 +343,7 @@ fn a_new_quantum_takes_back_a_message_that_was_not_received() {
     let scene = Scene::new(0, 0, 100);
     let root = scene.world.root();
     schedule(&scene, 1000, UNCHANGED);
-    // Root sleeps: it does not listen.
+    // The root task sleeps: it does not receive messages.
     let sleep = [(Rsi, 0), (Rdx, root.id().raw()), (R8, 0)];
     assert!(same(scene.world.call(Call::Ipc, root, &sleep), scene.runner));
     assert!(scene.tick(1000).is_none());
@@ -409,7 +409,7 @@ fn donated_time_is_the_donors_timeslice_and_the_runners_quantum() {
             world.call(Call::ThreadSwitch, donor, &[(Rdi, to)])
         };
         assert!(same(next, runner));
-        // It runs for longer than a timeslice of its own.
+        // The thread runs for longer than a timeslice of its own.
         arch::set_clock(5000);
         let slices = [donor, runner].map(|thread| scheduler.timeslice_left(thread));
         assert_eq!(slices, [5000, 3000], "by a message: {by_message}");
@@ -479,7 +479,7 @@ fn a_point_is_resolved_when_the_call_begins() {
     let [server, client] = [10, 11].map(|number| world.spawn(id(number, 1), world.root().id()));
     const BEGIN: u64 = 10_000;
     let point = Time::point(BEGIN, BEGIN + 500).expect("near");
-    // Long after the call the same point names an instant to come.
+    // Long after the call the same point in time means a later instant.
     const LATER: u64 = BEGIN + 2200;
     assert!(matches!(point.deadline(LATER), x2::Deadline::At(_)));
     arch::set_clock(BEGIN);

@@ -11,6 +11,7 @@
 
 pub mod buddy;
 mod context;
+mod exception;
 #[cfg(any(test, feature = "simulated"))]
 pub mod simulated;
 pub mod state;
@@ -19,9 +20,9 @@ use core::future::Future;
 
 use crate::KernResult;
 pub use context::{
-    Event, ExecutionContext, NonblockingHandler, PageFault, ProcessorException, Resume, SystemCall, Times,
-    UserMessage,
+    Event, ExecutionContext, NonblockingHandler, PageFault, Resume, SystemCall, Times, UserMessage,
 };
+pub use exception::{ExceptionCause, ExceptionState, ProcessorException};
 pub use state::ThreadState;
 
 /// Bytes of the base page, as a shift.

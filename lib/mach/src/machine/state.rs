@@ -27,3 +27,29 @@ pub struct ThreadState {
     pub fs_base: u64,
     pub gs_base: u64,
 }
+
+impl ThreadState {
+    /// The registers with which a program starts at this instruction, on this stack: all others are
+    /// 0, and interrupts are on.
+    pub fn at_start(instruction: u64, stack: u64) -> ThreadState {
+        const INTERRUPTS: u64 = 1 << 9;
+        // Bit 1 of the flags is always 1.
+        const ALWAYS: u64 = 1 << 1;
+        ThreadState { rip: instruction, rsp: stack, rflags: INTERRUPTS | ALWAYS, ..ThreadState::default() }
+    }
+
+    /// The address of the next instruction.
+    pub fn instruction(&self) -> u64 {
+        self.rip
+    }
+
+    /// The stack pointer.
+    pub fn stack(&self) -> u64 {
+        self.rsp
+    }
+
+    /// What a call returns.
+    pub fn result(&self) -> u64 {
+        self.rax
+    }
+}

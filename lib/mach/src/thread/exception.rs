@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 
 use super::Thread;
 use crate::KernError;
-use crate::machine::{Machine, PageFault, ProcessorException, Protection};
+use crate::machine::{ExceptionCause, ExceptionState, Machine, PageFault, ProcessorException};
 use crate::personality::Personality;
 use crate::vm::BoxFuture;
 
@@ -20,7 +20,7 @@ pub enum ExceptionKind {
     Arithmetic = 3,
     /// An emulated instruction.
     Emulation = 4,
-    /// Something a language's run-time makes.
+    /// An exception that a language's run-time raises.
     Software = 5,
     /// A breakpoint or step.
     Breakpoint = 6,
@@ -34,7 +34,7 @@ pub enum ExceptionKind {
 pub struct Exception {
     /// What happened.
     pub kind: ExceptionKind,
-    /// The machine's number for it, or the error of a page fault.
+    /// The machine's number for the exception, or the error of a page fault.
     pub code: u64,
     /// The address concerned, or more details of the code.
     pub subcode: u64,
@@ -42,57 +42,32 @@ pub struct Exception {
     pub state: ExceptionState,
 }
 
-/// An exception as the processor reported it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ExceptionState {
-    /// The processor's error code.
-    pub error: u64,
-    /// The vector.
-    pub number: u64,
-    /// The faulting address.
-    pub address: u64,
-}
-
-/// Bits of a page fault's error code: a store, an instruction fetch, at user level.
-const STORE: u64 = 2;
-const USER: u64 = 4;
-const FETCH: u64 = 16;
-
-impl ExceptionState {
-    /// How memory was accessed, if it is a page fault.
-    pub fn access(&self) -> Protection {
-        match () {
-            () if self.error & STORE != 0 => Protection::WRITE,
-            () if self.error & FETCH != 0 => Protection::EXECUTE,
-            () => Protection::READ,
-        }
-    }
-}
-
-/// Vector of a page fault.
-const PAGE_FAULT: u64 = 14;
-
 impl Exception {
     /// The exception for a page fault that the memory system cannot resolve.
     pub fn of_fault(fault: &PageFault, error: KernError) -> Self {
-        let bit = |right, bit: u64| if fault.access.contains(right) { bit } else { 0 };
-        let bits = USER | bit(Protection::WRITE, STORE) | bit(Protection::EXECUTE, FETCH);
-        let state = ExceptionState { error: bits, number: PAGE_FAULT, address: fault.address };
+        let state = ExceptionState::of_page_fault(fault.address, fault.access);
         Self { kind: ExceptionKind::BadAccess, code: error as u64, subcode: fault.address, state }
     }
 
     /// The Mach exception for a processor exception.
     pub fn of_processor(exception: &ProcessorException) -> Self {
-        let ProcessorException { vector, error, .. } = *exception;
-        let kind = match vector {
-            0 | 4 | 16 | 19 => ExceptionKind::Arithmetic,
-            1 | 3 => ExceptionKind::Breakpoint,
-            6 => ExceptionKind::BadInstruction,
-            5 | 11..=13 | 17 => ExceptionKind::BadAccess,
-            _ => ExceptionKind::Software,
+        let state = ExceptionState::from(exception);
+        let kind = match state.cause() {
+            ExceptionCause::Divide | ExceptionCause::Overflow | ExceptionCause::FloatingPoint => {
+                ExceptionKind::Arithmetic
+            }
+            ExceptionCause::Step | ExceptionCause::Breakpoint => ExceptionKind::Breakpoint,
+            ExceptionCause::UndefinedInstruction => ExceptionKind::BadInstruction,
+            ExceptionCause::Bound
+            | ExceptionCause::Segment
+            | ExceptionCause::Stack
+            | ExceptionCause::Protection
+            | ExceptionCause::Alignment => ExceptionKind::BadAccess,
+            ExceptionCause::NoExtendedState | ExceptionCause::PageFault | ExceptionCause::Other => {
+                ExceptionKind::Software
+            }
         };
-        let state = ExceptionState { error, number: vector, address: 0 };
-        Self { kind, code: vector, subcode: error, state }
+        Self { kind, code: state.number, subcode: state.error, state }
     }
 }
 
@@ -108,6 +83,6 @@ pub enum Handled {
 /// Handles exceptions of a thread or task. The thread is stopped, and its state may be read and
 /// written, until the answer.
 pub trait ExceptionHandler<M: Machine, P: Personality<M> = ()>: Send + Sync {
-    /// Handles one exception. The future may be dropped at any await, when the thread dies.
+    /// Handles one exception. The future may be dropped at any await, when the thread ends.
     fn raise<'a>(&'a self, thread: &'a Arc<Thread<M, P>>, exception: Exception) -> BoxFuture<'a, Handled>;
 }

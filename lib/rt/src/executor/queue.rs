@@ -49,7 +49,7 @@ impl<T> RunQueue<T> {
         self.0.lock().ready.pop_front()
     }
 
-    /// How many members are in it.
+    /// The number of members in the queue.
     pub(super) fn len(&self) -> usize {
         self.0.lock().ready.len()
     }

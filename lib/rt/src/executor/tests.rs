@@ -175,7 +175,7 @@ fn a_moved_task_is_polled_at_its_new_home() {
             }),
         )
         .unwrap();
-    // Queued at the old home when it moves: the old home passes it on.
+    // The task moves while it is queued at its old worker, which passes it on.
     handle.move_to(1);
     assert_eq!((first.run(10), polls.load(Ordering::SeqCst)), (1, 0));
     assert_eq!((second.run(10), polls.load(Ordering::SeqCst)), (1, 1));

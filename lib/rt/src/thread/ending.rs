@@ -1,4 +1,4 @@
-//! How a thread's end and its handle's meet: one of the two sees that the other is done.
+//! The end of a thread and the end of its handle: one of the two sees that the other is done.
 
 use l4::x2::ThreadId;
 
@@ -17,7 +17,7 @@ const ALONE: u64 = 2;
 /// One of the three, or the id of the thread that waits for the end: ids are larger.
 pub(super) struct Ending(AtomicU64);
 
-/// Which thread is to learn that the thread has ended.
+/// The thread that is to learn that the thread has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// No thread waits yet: the handle still exists.

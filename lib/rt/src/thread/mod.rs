@@ -31,17 +31,17 @@ pub const STACK_SIZE: usize = 64 << 10;
 /// The most that a thread can have.
 pub const STACK_MAXIMUM: usize = stacks::LARGEST as usize;
 
-/// What is known of a thread whatever it runs.
+/// The state of a thread that does not depend on the type of its result.
 struct Header {
     ending: Ending,
     slot: Slot,
-    /// Its id, set before it says that it has ended.
+    /// The thread's id, set before it says that it has ended.
     id: AtomicU64,
-    /// The next on the list of those that have ended unwatched.
+    /// The next on the list of threads that have ended and that no thread joins.
     next: AtomicPtr<Header>,
 }
 
-/// At the upper end of a thread's stack. The result is read and written as `ending` says.
+/// What lies at the upper end of a thread's stack. The result is read and written as `ending` says.
 #[repr(C)]
 struct Packet<T> {
     header: Header,
@@ -75,7 +75,7 @@ unsafe impl<T: Send> Sync for JoinHandle<T> {}
 /// [`STACK_SIZE`].
 ///
 /// # Errors
-/// As [`spawn_with_stack`].
+/// Those of [`spawn_with_stack`].
 pub fn spawn<F, T>(main: F) -> Result<JoinHandle<T>, Status>
 where
     F: FnOnce() -> T + Send + 'static,

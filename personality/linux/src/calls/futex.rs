@@ -2,15 +2,14 @@
 
 use super::time::until;
 use crate::call::{Call, Done};
+use crate::futex::{Comparison, Futexes, MemoryWords, WakeOperation};
+use crate::kept::Continuation;
 use alloc::boxed::Box;
 use core::time::Duration;
 use mach::Machine;
 use unix::clock::{Clock, When};
-use unix::futex::{Comparison, Futexes, WakeOperation};
-use unix::memory::MemoryWords;
 use unix::process::Pid;
 use unix::signal::Rule;
-use unix::thread::Continuation;
 use unix::{Error, Result};
 
 const WAIT: u32 = 0;
@@ -34,7 +33,7 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::ENOSYS.into());
     }
     let memory = call.memory();
-    let (words, futexes) = (MemoryWords(&*memory), &call.system().futexes);
+    let (words, futexes) = (MemoryWords(&*memory), &call.linux.futexes);
     let (value, count) = (call.uint(2), call.uint(3));
     let thread = call.tid().number();
     match command {
@@ -74,7 +73,7 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
             let lives = |tid| Pid::new(tid).is_some_and(|tid| call.table(|table| table.thread(tid).is_ok()));
             let locking = futexes.lock(&words, address, shared, thread, lives);
             // Boxed: only a command that waits pays for this memory.
-            let locking = Box::pin(until(&*call.system().environment, deadline, locking));
+            let locking = Box::pin(until(&**call.system().environment(), deadline, locking));
             let done = call.wait(Rule::Always, locking).await;
             match done {
                 Ok(Some(locked)) => locked.map(|()| 0).map_err(Into::into),
@@ -112,7 +111,7 @@ async fn deadline<M: Machine>(call: &Call<'_, M>, flags: u32, relative: bool) ->
     let system = call.system();
     let clock = if flags & REALTIME != 0 { Clock::Realtime } else { Clock::Monotonic };
     let when = if relative { When::After(time) } else { When::At(time) };
-    clock.deadline(&*system.environment, &system.processes, when).map(Some)
+    clock.deadline(&**system.environment(), system.processes(), when).map(Some)
 }
 
 /// Waits for a word to change, until `deadline`. A wait with a time is continued after a signal
@@ -125,16 +124,16 @@ pub(crate) async fn wait_until<M: Machine>(
 ) -> Done {
     let (memory, system) = (call.memory(), call.system());
     let words = MemoryWords(&*memory);
-    let waiting = system.futexes.wait(&words, address, shared, expected, bits);
+    let waiting = call.linux.futexes.wait(&words, address, shared, expected, bits);
     let rule = if deadline.is_some() { Rule::Continue } else { Rule::IfAsked };
-    let waiting = Box::pin(until(&*system.environment, deadline, waiting));
+    let waiting = Box::pin(until(&**system.environment(), deadline, waiting));
     match call.wait(rule, waiting).await {
         Ok(Some(woken)) => woken.map(|()| 0).map_err(Into::into),
         Ok(None) => Err(Error::ETIMEDOUT.into()),
         Err(stop) => {
             if let Some(deadline) = deadline {
                 let rest = Continuation::Futex { address, shared, expected, bits, deadline };
-                call.thread.set_continuation(rest);
+                call.kept.set_continuation(rest);
             }
             Err(stop)
         }

@@ -2,7 +2,7 @@
 
 use crate::call::{Call, Done};
 use mach::Machine;
-use unix::exec::elf::Rights;
+use unix::exec::Rights;
 use unix::memory::{Advice, Move, NewMapping, Place};
 use unix::sync::Turns;
 use unix::{Error, Result};

@@ -331,15 +331,26 @@ table! { call, number:
     capset => boxed(system::capset(call)).await,
 }
 
-/// See [`Linux::try_call`](crate::Linux::try_call). Calls whose futures can be dropped and
-/// begun again, and forms of others that do nothing unless they can do all.
+/// See [`Linux::try_call`](crate::Linux::try_call). The calls that only read a number are found
+/// first: they need no room for what the others keep.
+#[inline]
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
 pub(crate) fn try_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
     match number {
-        read => transfer::try_transfer(call, false),
-        write => transfer::try_transfer(call, true),
         getpid => Some(process::getpid(call)),
         gettid => Some(process::gettid(call)),
+        _ => try_longer_call(call, number),
+    }
+}
+
+/// Calls whose futures can be dropped and begun again, and forms of others that do nothing unless
+/// they can do all.
+#[inline(never)]
+#[expect(non_upper_case_globals, reason = "calls go by their own names")]
+fn try_longer_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {
+    match number {
+        read => transfer::try_transfer(call, false),
+        write => transfer::try_transfer(call, true),
         getppid => Some(process::getppid(call)),
         getuid => Some(Ok(call.thread.credentials().user.real.into())),
         geteuid => Some(Ok(call.thread.credentials().user.effective.into())),

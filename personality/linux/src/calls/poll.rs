@@ -2,19 +2,22 @@
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done, Stop};
+use crate::epoll::{Epoll, EpollSettings};
+use crate::eventfd::EventCounter;
+use crate::kept::Continuation;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
-use crate::layout::signal::to_descriptor_information;
 use crate::layout::time::{itimerspec, to_itimerspec, to_timespec, to_timeval};
 use crate::layout::{Fields, Writer};
+use crate::signalfd::SignalFile;
+use crate::timerfd::TimerFile;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 use mach::Machine;
-use unix::poll::{Epoll, EpollSettings, EventCounter, Readiness, TimerFile, Watch, poll as poll_files};
+use unix::poll::{Readiness, Watch, poll as poll_files};
 use unix::process::Resource;
 use unix::signal::{Rule, SignalSet};
 use unix::sync::Turns;
-use unix::thread::{Continuation, SignalFile};
 use unix::timer::Setting;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
@@ -59,7 +62,7 @@ fn events(ready: Readiness, asked: u32) -> u32 {
 
 /// The monotonic time after `time` from now.
 fn after<M: Machine>(call: &Call<'_, M>, time: Duration) -> Duration {
-    call.system().environment.monotonic().saturating_add(time)
+    call.system().environment().monotonic().saturating_add(time)
 }
 
 /// A time-out in milliseconds; a negative one never ends.
@@ -81,7 +84,7 @@ pub(crate) async fn poll_until<M: Machine>(
 ) -> Done {
     let done = poll_array(call, array, count, deadline, Rule::Continue).await;
     if matches!(done, Err(Stop::Outcome(_))) {
-        call.thread.set_continuation(Continuation::Poll { array, count, deadline });
+        call.kept.set_continuation(Continuation::Poll { array, count, deadline });
     }
     done
 }
@@ -121,7 +124,7 @@ async fn poll_array<M: Machine>(
     }
     // A number that is no descriptor is reported as an event (POLLNVAL), so the call does not wait.
     let deadline = if invalid > 0 { Some(Duration::ZERO) } else { deadline };
-    let environment = call.system().environment.clone();
+    let environment = call.system().environment().clone();
     let ready = call.wait(rule, poll_files(&*environment, &mut watches, deadline)).await?;
     for (watch, (index, asked)) in watches.iter().zip(places) {
         let found = events(watch.ready, asked) as u16;
@@ -154,7 +157,7 @@ fn restore_mask<M: Machine>(call: &Call<'_, M>, done: &Done) {
 
 /// The time that is left until `deadline`.
 fn left<M: Machine>(call: &Call<'_, M>, deadline: Duration) -> Duration {
-    deadline.saturating_sub(call.system().environment.monotonic())
+    deadline.saturating_sub(call.system().environment().monotonic())
 }
 
 pub(crate) async fn ppoll<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -233,7 +236,7 @@ async fn select_sets<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>)
             numbers.push((number, asked));
         }
     }
-    let environment = call.system().environment.clone();
+    let environment = call.system().environment().clone();
     call.wait(Rule::WithoutHandler, poll_files(&*environment, &mut watches, deadline)).await?;
     sets.iter_mut().for_each(|set| set.fill(0));
     let mut found = 0;
@@ -297,7 +300,7 @@ pub(crate) async fn epoll_ctl<M: Machine>(call: &Call<'_, M>) -> Done {
 
 async fn epoll_wait_until<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>) -> Done {
     let limit = usize::try_from(call.int(2)).ok().filter(|limit| *limit > 0).ok_or(Error::EINVAL)?;
-    let (epoll, environment) = (epoll(call)?, call.system().environment.clone());
+    let (epoll, environment) = (epoll(call)?, call.system().environment().clone());
     let found = call.wait(Rule::Fail, epoll.wait(&*environment, limit.min(65536), deadline)).await?;
     let mut bytes = Vec::new();
     for event in &found {
@@ -351,7 +354,7 @@ pub(crate) fn timerfd_create<M: Machine>(call: &Call<'_, M>) -> Done {
         _ => return Err(Error::EINVAL.into()),
     };
     let status = status_flags(call.uint(1), 0)?;
-    let timer = TimerFile::create(call.system().environment.clone(), real, status);
+    let timer = TimerFile::create(call.system().environment().clone(), real, status);
     insert(call, timer, call.uint(1) & CLOSE_ON_EXEC != 0)
 }
 
@@ -384,7 +387,7 @@ pub(crate) async fn signalfd<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done
     let status = status_flags(flags, 0)?;
     let mask = SignalSet::from_bits(u64::from_le_bytes(call.read(call.arg(1)).await?));
     if call.int(0) == -1 {
-        let signals = SignalFile::create(call.thread, mask, to_descriptor_information, status);
+        let signals = SignalFile::create(call.thread, mask, status);
         return insert(call, signals, flags & CLOSE_ON_EXEC != 0);
     }
     let signals: Arc<SignalFile<M>> = file(call, 0)?.object_as().ok_or(Error::EINVAL)?;

@@ -57,7 +57,7 @@ pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
         number => WaitFor::Group(id(-number)?),
     };
     let (tid, options) = (call.tid(), wait_options(bits | WEXITED));
-    let found = call.wait(Rule::IfAsked, call.system().processes.wait_child(tid, which, options)).await??;
+    let found = call.wait(Rule::IfAsked, call.system().processes().wait_child(tid, which, options)).await??;
     let Some(report) = found else { return Ok(0) };
     call.write_optional(call.arg(1), &wait_status(report.event).to_le_bytes()).await?;
     call.write_optional(call.arg(3), &to_rusage(&report.usage)).await?;
@@ -92,7 +92,7 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
     let again = immediate && !options.no_hang;
     options.no_hang |= immediate;
     let tid = call.tid();
-    let found = call.wait(Rule::IfAsked, call.system().processes.wait_child(tid, which, options)).await??;
+    let found = call.wait(Rule::IfAsked, call.system().processes().wait_child(tid, which, options)).await??;
     if found.is_none() && again {
         return Err(Error::EAGAIN.into());
     }
@@ -280,7 +280,7 @@ pub(crate) async fn getrusage<M: Machine>(call: &Call<'_, M>) -> Done {
 pub(crate) async fn times<M: Machine>(call: &Call<'_, M>) -> Done {
     let (own, children) = usages(call)?;
     call.write_optional(call.arg(0), &to_tms(&own, &children)).await?;
-    Ok(ticks(call.system().environment.monotonic()))
+    Ok(ticks(call.system().environment().monotonic()))
 }
 
 /// The processes that the arguments of getpriority and setpriority name.
@@ -428,7 +428,7 @@ pub(crate) async fn arch_prctl<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn set_tid_address<M: Machine>(call: &Call<'_, M>) -> Done {
     let (tid, address) = (call.tid(), call.arg(0));
-    call.table(|table| table.thread_mut(tid).map(|thread| thread.clear_child_tid = address))?;
+    call.kept.set_clear_child_tid(address);
     Ok(tid.number().into())
 }
 
@@ -436,17 +436,17 @@ pub(crate) fn set_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.arg(1) != 24 {
         return Err(Error::EINVAL.into());
     }
-    let (tid, head) = (call.tid(), call.arg(0));
-    call.table(|table| table.thread_mut(tid).map(|thread| thread.robust_list = head))?;
+    call.kept.set_robust_list(call.arg(0));
     Ok(0)
 }
 
 pub(crate) async fn get_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
     let tid = if call.int(0) == 0 { call.tid() } else { id(call.int(0))? };
-    let head = call.table(|table| {
-        let (head, pid) = table.thread(tid).map(|thread| (thread.robust_list, thread.pid()))?;
-        table.may_inspect(call.tid(), pid, InspectAs::RealUser).map(|()| head)
+    call.table(|table| {
+        let pid = table.thread(tid)?.pid();
+        table.may_inspect(call.tid(), pid, InspectAs::RealUser)
     })?;
+    let head = call.linux.threads.robust_list(tid);
     call.write(call.arg(2), &24u64.to_le_bytes()).await?;
     call.write(call.arg(1), &head.to_le_bytes()).await?;
     Ok(0)

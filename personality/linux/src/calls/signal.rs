@@ -124,9 +124,9 @@ pub(crate) async fn rt_sigtimedwait<M: Machine>(call: &Call<'_, M>) -> Done {
     let wanted = read_set(call, call.arg(0)).await?;
     let timeout = call.time(2).await?;
     let (tid, system) = (call.tid(), call.system());
-    let deadline = timeout.map(|time| system.environment.monotonic().saturating_add(time));
-    let waiting = system.processes.wait_signal(tid, wanted);
-    let taken = call.wait(Rule::Fail, super::time::until(&*system.environment, deadline, waiting)).await?;
+    let deadline = timeout.map(|time| system.environment().monotonic().saturating_add(time));
+    let waiting = system.processes().wait_signal(tid, wanted);
+    let taken = call.wait(Rule::Fail, super::time::until(&**system.environment(), deadline, waiting)).await?;
     let taken = taken.ok_or(Error::EAGAIN)?;
     call.write_optional(call.arg(1), &to_information(&taken)).await?;
     Ok(taken.signal.number().into())
@@ -196,8 +196,8 @@ pub(crate) async fn sigaltstack<M: Machine>(call: &Call<'_, M>) -> Done {
 
 /// restart_syscall(2): goes on with an interrupted call.
 pub(crate) async fn restart_syscall<M: Machine>(call: &Call<'_, M>) -> Done {
-    use unix::thread::Continuation;
-    match call.thread.take_continuation() {
+    use crate::kept::Continuation;
+    match call.kept.take_continuation() {
         Some(Continuation::Sleep { clock, deadline, remaining }) => {
             super::time::sleep(call, clock, deadline, remaining).await
         }

@@ -202,7 +202,7 @@ async fn send<M: Machine>(
     let context = call.thread.context();
     let caller = context.caller();
     let sending = socket.send(&caller, &mut buffer, how);
-    match call.system().processes.interruptible(call.tid(), sending).await {
+    match call.system().processes().interruptible(call.tid(), sending).await {
         Some(Ok(count)) => Ok(count as u64),
         Some(Err(error)) => {
             if socket.kind() == SocketType::Stream && flags & NO_SIGNAL == 0 {
@@ -302,7 +302,7 @@ async fn receive<M: Machine>(
     let context = call.thread.context();
     let caller = context.caller();
     let receiving = socket.receive(&caller, buffer, how);
-    match call.system().processes.interruptible(call.tid(), receiving).await {
+    match call.system().processes().interruptible(call.tid(), receiving).await {
         Some(received) => Ok(received?),
         None if buffer.transferred() > 0 => {
             let count = buffer.transferred();
@@ -390,7 +390,7 @@ pub(crate) async fn recvmsg<M: Machine>(call: &Call<'_, M>) -> Done {
 /// recvmmsg(2): its time is looked at after each message, as Linux does.
 pub(crate) async fn recvmmsg<M: Machine>(call: &Call<'_, M>) -> Done {
     let target = socket_file(call)?;
-    let environment = call.system().environment.clone();
+    let environment = call.system().environment().clone();
     let deadline = call.time(4).await?.map(|time| environment.monotonic().saturating_add(time));
     let mut flags = call.uint(3);
     let mut count = 0;

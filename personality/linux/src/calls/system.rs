@@ -3,6 +3,7 @@
 use crate::call::{Call, Done};
 use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
 use crate::layout::{Fields, Writer};
+use alloc::vec::Vec;
 use mach::Machine;
 use mach::machine::ExecutionContext;
 use unix::Error;
@@ -11,12 +12,12 @@ use unix::sync::Turns;
 use unix::thread::End;
 
 pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (host, domain) = call.system().names.lock().clone();
+    let (host, domain) = call.system().names();
     let names = to_utsname([
         b"Linux",
         &host,
-        unix::thread::RELEASE.as_bytes(),
-        unix::thread::VERSION.as_bytes(),
+        crate::version::RELEASE.as_bytes(),
+        crate::version::VERSION.as_bytes(),
         b"x86_64",
         &domain,
     ]);
@@ -32,11 +33,9 @@ pub(crate) async fn set_name<M: Machine>(call: &Call<'_, M>, domain: bool) -> Do
         return Err(Error::EINVAL.into());
     }
     let name = call.memory().read_bytes(call.arg(0), call.arg(1) as usize).await?;
-    let mut names = call.system().names.lock();
-    if domain {
-        names.1 = name
-    } else {
-        names.0 = name
+    match domain {
+        true => call.system().set_domain_name(name),
+        false => call.system().set_host_name(name),
     }
     Ok(0)
 }
@@ -46,8 +45,8 @@ pub(crate) async fn sysinfo<M: Machine>(call: &Call<'_, M>) -> Done {
     let memory = system.memory_use();
     let bytes = |pages: u64| pages * 4096;
     let information = SystemInformation {
-        uptime: system.environment.monotonic().as_secs(),
-        loads: system.load.lock().averages(),
+        uptime: system.environment().monotonic().as_secs(),
+        loads: system.with_load(unix::load::Load::averages),
         total: bytes(memory.total()),
         free: bytes(memory.free),
         processes: u16::try_from(call.table(|table| table.thread_counts().0)).unwrap_or(u16::MAX),
@@ -68,7 +67,7 @@ pub(crate) async fn getrandom<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let mut buffer = call.buffer(call.arg(0), call.arg(1))?;
-    let environment = call.system().environment.clone();
+    let environment = call.system().environment().clone();
     call.transfer(&mut buffer, async |buffer| {
         use unix::{CopyError, UserBuffer};
         let mut bytes = [0; 256];
@@ -109,7 +108,7 @@ pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.thread.credentials().is_privileged() {
         return Err(Error::EPERM.into());
     }
-    let text = call.system().host.log_text();
+    let text = call.system().host().kept_log().map_or_else(Vec::new, |log| crate::kmsg::text(log));
     match call.uint(0) {
         READ_ALL => {
             let room = usize::try_from(call.int(2)).map_err(|_| Error::EINVAL)?;
@@ -155,7 +154,7 @@ pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
         0x4321_fedc => End::PowerOff,
         _ => return Err(Error::EINVAL.into()),
     };
-    call.system().host.end(how)?;
+    call.system().host().end(how)?;
     Ok(0)
 }
 

@@ -1,6 +1,7 @@
 //! Clocks, sleeping, timers.
 
 use crate::call::{Call, Done};
+use crate::kept::Continuation;
 use crate::layout::time::{
     itimerspec, itimerval, timespec, timeval, to_itimerspec, to_itimerval, to_timespec, to_timeval,
 };
@@ -13,7 +14,6 @@ use mach::Machine;
 use unix::clock::{Clock, When};
 use unix::process::Pid;
 use unix::signal::{Rule, Signal};
-use unix::thread::Continuation;
 use unix::timer::{Notification, TimerId};
 use unix::{Environment, Error, Result};
 
@@ -53,7 +53,7 @@ fn clock<M: Machine>(call: &Call<'_, M>, id: i32) -> Result<Clock> {
 
 fn now<M: Machine>(call: &Call<'_, M>, clock: Clock) -> Result<Duration> {
     let system = call.system();
-    clock.now(&*system.environment, &system.processes)
+    clock.now(&**system.environment(), system.processes())
 }
 
 pub(crate) async fn clock_gettime<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -105,13 +105,13 @@ pub(crate) async fn sleep<M: Machine>(
     deadline: Duration,
     remaining: u64,
 ) -> Done {
-    let environment = call.system().environment.clone();
+    let environment = call.system().environment().clone();
     match call.wait(Rule::Continue, environment.sleep_until(deadline)).await {
         Ok(()) => Ok(0),
         Err(stop) => {
             let left = deadline.saturating_sub(environment.monotonic());
             call.write_optional(remaining, &to_timespec(left)).await?;
-            call.thread.set_continuation(Continuation::Sleep { clock, deadline, remaining });
+            call.kept.set_continuation(Continuation::Sleep { clock, deadline, remaining });
             Err(stop)
         }
     }
@@ -119,7 +119,7 @@ pub(crate) async fn sleep<M: Machine>(
 
 pub(crate) async fn nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
     let time = timespec(&call.read::<16>(call.arg(0)).await?)?;
-    let deadline = call.system().environment.monotonic().saturating_add(time);
+    let deadline = call.system().environment().monotonic().saturating_add(time);
     sleep(call, Clock::Monotonic, deadline, call.arg(1)).await
 }
 
@@ -136,11 +136,11 @@ pub(crate) async fn clock_nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let system = call.system().clone();
     if call.uint(1) & ABSOLUTE == 0 {
-        let deadline = system.environment.monotonic().saturating_add(time);
+        let deadline = system.environment().monotonic().saturating_add(time);
         return sleep(call, clock, deadline, call.arg(3)).await;
     }
-    let deadline = clock.deadline(&*system.environment, &system.processes, When::At(time))?;
-    call.wait(Rule::WithoutHandler, system.environment.sleep_until(deadline)).await?;
+    let deadline = clock.deadline(&**system.environment(), system.processes(), When::At(time))?;
+    call.wait(Rule::WithoutHandler, system.environment().sleep_until(deadline)).await?;
     Ok(0)
 }
 
@@ -154,8 +154,8 @@ async fn processor_sleep<M: Machine>(call: &Call<'_, M>, clock: Clock, time: Dur
             if left.is_zero() {
                 return Ok::<(), Error>(());
             }
-            let next = system.environment.monotonic().saturating_add(left.max(Duration::from_millis(1)));
-            system.environment.sleep_until(next).await;
+            let next = system.environment().monotonic().saturating_add(left.max(Duration::from_millis(1)));
+            system.environment().sleep_until(next).await;
         }
     };
     call.wait(Rule::WithoutHandler, work).await??;
@@ -173,7 +173,7 @@ fn interval_timer(which: u32) -> Result<TimerId> {
 
 pub(crate) async fn getitimer<M: Machine>(call: &Call<'_, M>) -> Done {
     let (system, id) = (call.system(), interval_timer(call.uint(0))?);
-    let setting = system.timers.get(&*system.environment, &system.processes, (call.pid(), id))?;
+    let setting = system.timers().get(&**system.environment(), system.processes(), (call.pid(), id))?;
     call.write(call.arg(1), &to_itimerval(setting)).await?;
     Ok(0)
 }
@@ -183,7 +183,7 @@ pub(crate) async fn setitimer<M: Machine>(call: &Call<'_, M>) -> Done {
     let new = itimerval(&call.read(call.arg(1)).await?)?;
     let timer = (call.pid(), id);
     let when = When::After(new.value);
-    let old = system.timers.set(&*system.environment, &system.processes, timer, when, new.interval)?;
+    let old = system.timers().set(&**system.environment(), system.processes(), timer, when, new.interval)?;
     call.write_optional(call.arg(2), &to_itimerval(old)).await?;
     Ok(0)
 }
@@ -192,7 +192,8 @@ pub(crate) fn alarm<M: Machine>(call: &Call<'_, M>) -> Done {
     let system = call.system();
     let when = When::After(Duration::from_secs(call.uint(0).into()));
     let timer = (call.pid(), TimerId::Real);
-    let old = system.timers.set(&*system.environment, &system.processes, timer, when, Duration::ZERO)?;
+    let old =
+        system.timers().set(&**system.environment(), system.processes(), timer, when, Duration::ZERO)?;
     // Part of a second counts as one, so that a pending alarm is not zero.
     Ok(old.value.as_secs() + u64::from(old.value.subsec_nanos() > 0))
 }
@@ -225,14 +226,15 @@ pub(crate) async fn timer_create<M: Machine>(call: &Call<'_, M>) -> Done {
         _ => None,
     };
     let has_event = event.is_some();
-    let id =
-        call.system().timers.create(&call.account(), call.pid(), clock, |id| match (chosen, has_event) {
+    let id = call.system().timers().create(&call.account(), call.pid(), clock, |id| {
+        match (chosen, has_event) {
             (Some((signal, value)), _) => Notification::Signal { signal, value, thread },
             (None, true) => Notification::None,
             (None, false) => Notification::Signal { signal: Signal::ALRM, value: id.into(), thread: None },
-        })?;
+        }
+    })?;
     if let Err(error) = call.write(call.arg(2), &id.to_le_bytes()).await {
-        let _ = call.system().timers.delete(&call.system().processes, call.pid(), id);
+        let _ = call.system().timers().delete(call.system().processes(), call.pid(), id);
         return Err(error.into());
     }
     Ok(0)
@@ -248,22 +250,27 @@ pub(crate) async fn timer_settime<M: Machine>(call: &Call<'_, M>) -> Done {
     let new = itimerspec(&call.read(call.arg(2)).await?)?;
     let absolute = call.uint(1) & ABSOLUTE != 0;
     let when = if absolute { When::At(new.value) } else { When::After(new.value) };
-    let old =
-        system.timers.set(&*system.environment, &system.processes, created(call), when, new.interval)?;
+    let old = system.timers().set(
+        &**system.environment(),
+        system.processes(),
+        created(call),
+        when,
+        new.interval,
+    )?;
     call.write_optional(call.arg(3), &to_itimerspec(old)).await?;
     Ok(0)
 }
 
 pub(crate) async fn timer_gettime<M: Machine>(call: &Call<'_, M>) -> Done {
     let system = call.system();
-    let setting = system.timers.get(&*system.environment, &system.processes, created(call))?;
+    let setting = system.timers().get(&**system.environment(), system.processes(), created(call))?;
     call.write(call.arg(1), &to_itimerspec(setting)).await?;
     Ok(0)
 }
 
 pub(crate) fn timer_getoverrun<M: Machine>(call: &Call<'_, M>) -> Done {
     let (pid, id) = created(call);
-    if !call.system().timers.exists(pid, id) {
+    if !call.system().timers().exists(pid, id) {
         return Err(Error::EINVAL.into());
     }
     Ok(call.table(|table| table.timer_overrun(pid, call.uint(0))).into())
@@ -271,6 +278,6 @@ pub(crate) fn timer_getoverrun<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn timer_delete<M: Machine>(call: &Call<'_, M>) -> Done {
     let system = call.system();
-    system.timers.delete(&system.processes, call.pid(), call.uint(0))?;
+    system.timers().delete(system.processes(), call.pid(), call.uint(0))?;
     Ok(0)
 }

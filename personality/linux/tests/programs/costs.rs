@@ -7,6 +7,7 @@ use mach::machine::SystemCall;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Instant;
+use unix::front_end::{FrontEnd, Next};
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -42,8 +43,8 @@ async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) ->
     for times in [10, TIMES] {
         let (before, start) = (ALLOCATIONS.get(), Instant::now());
         for _ in 0..times {
-            match p.world.linux.serve_call(&p.thread, request, &linux::Decoded::default()).await {
-                linux::Next::Return(value) => assert_eq!(value as i64, expected, "call {number}"),
+            match p.world.linux.serve_call(&p.thread, &p.kept, request).await {
+                Next::Return(value) => assert_eq!(value as i64, expected, "call {number}"),
                 _ => panic!("call {number} did not just return"),
             }
         }

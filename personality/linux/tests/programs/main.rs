@@ -509,7 +509,7 @@ fn where_the_servers_memory_is_short_programs_get_nothing_new_and_go_on() {
                     let file = p.call(2, &[null, 2]).await?;
                     assert_eq!(file, 1, "a user who has little gets something");
                     assert_eq!(p.call(3, &[1]).await?, 0);
-                    let account = p.world.system.processes.with(|table| table.account_of(1000));
+                    let account = p.world.system.processes().with(|table| table.account_of(1000));
                     let _much = account.charge_memory(1 << 28).unwrap();
                     assert_eq!(p.call(2, &[null, 2]).await?, ENOMEM);
                     assert_eq!(p.call(57, &[]).await?, ENOMEM);

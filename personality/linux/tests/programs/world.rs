@@ -5,7 +5,7 @@
 //! An address of code stands for a function ([`World::code`]). A thread runs the function that its
 //! instruction pointer names: at its start, after exec, and when a signal handler is entered.
 
-use linux::{Decoded, Linux, Next, Processor, Registers};
+use linux::{Kept, Linux, Processor};
 use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated};
 use mach::machine::{Machine, PageFault, Protection, SystemCall, ThreadState};
 use mach::thread::ExceptionState;
@@ -22,6 +22,7 @@ use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
+use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs, Registers};
 use unix::memory::ObjectProvider;
 use unix::signal::Fault;
 use unix::thread::{ExecRequest, Host, Shortage, System, Thread};
@@ -75,8 +76,8 @@ impl DeviceDriver for TerminalDriver {
 type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, ThreadState)>>;
 
 /// Collects threads to be started, and the log.
-#[derive(Default)]
 struct TestHost {
+    linux: Arc<Linux<Simulated>>,
     starts: Starts,
     log: Mutex<Vec<String>>,
     shortage: Mutex<Option<Shortage>>,
@@ -85,6 +86,11 @@ struct TestHost {
 impl Host<Simulated> for TestHost {
     fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: ThreadState) {
         self.starts.lock().unwrap().push((thread, state));
+    }
+
+    fn programs(&self, start: &[u8]) -> Option<(FrontEndNumber, &dyn Programs)> {
+        let linux: &dyn Programs = &*self.linux;
+        linux.format().recognises(start).then_some((FrontEndNumber::default(), linux))
     }
 
     fn shortage(&self) -> Shortage {
@@ -101,7 +107,7 @@ pub(crate) struct World {
     machine: Simulated,
     host: Arc<TestHost>,
     pub(crate) system: Arc<System<Simulated>>,
-    pub(crate) linux: Linux<Simulated>,
+    pub(crate) linux: Arc<Linux<Simulated>>,
     code: RefCell<BTreeMap<u64, Code>>,
     next_address: Cell<u64>,
     init: RefCell<Option<Arc<Thread<Simulated>>>>,
@@ -149,16 +155,22 @@ impl World {
         let options = TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(u64::from(frames)) };
         let root = Tmpfs::new(&options, memory, environment.clone()).unwrap();
         let vfs = Vfs::new(root, "root", environment.clone());
-        let host = Arc::new(TestHost::default());
-        let capacity = Capacity { threads: 5000, server_memory: 1 << 30 };
-        let layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true };
-        let system = System::new(vm, vfs, environment, layout, host.clone(), capacity);
-        let linux = Linux::new(Processor {
+        let linux = Arc::new(Linux::new(Processor {
             features: 0,
             more_features: 2,
             extended_size: EXTENDED_SIZE,
             shared_object: None,
+        }));
+        let host = Arc::new(TestHost {
+            linux: linux.clone(),
+            starts: Starts::default(),
+            log: Mutex::default(),
+            shortage: Mutex::default(),
         });
+        let capacity = Capacity { threads: 5000, server_memory: 1 << 30 };
+        let layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true };
+        let system = System::new(vm, vfs, environment, layout, host.clone(), capacity);
+        linux::register(&system);
         Rc::new(World {
             machine,
             host,
@@ -194,8 +206,8 @@ impl World {
         };
         let (a, b) = (linux(), linux());
         let request = SystemCall::from_registers(&ThreadState::default());
-        (async move { a.serve_call(&first, request, &Decoded::default()).await }, async move {
-            b.leave(&second, Registers::Unchanged, None).await
+        (async move { a.serve_call(&first, &a.begin(&first), request).await }, async move {
+            b.leave(&second, &b.begin(&second), Registers::Unchanged).await
         })
     }
 
@@ -206,7 +218,7 @@ impl World {
 
     /// Frames, threads of the machine and log lines.
     pub(crate) fn free_frames(&self) -> u32 {
-        self.system.vm.statistics().free
+        self.system.vm().statistics().free
     }
 
     pub(crate) fn now(&self) -> u64 {
@@ -267,11 +279,12 @@ impl World {
         self.make_directory("/dev", 0o755);
         self.machine.block_on(async {
             let context = self.init().await.context();
-            let memory = Arc::new(ObjectProvider(self.system.vm.clone()));
-            let environment = self.system.environment.clone();
+            let memory = Arc::new(ObjectProvider(self.system.vm().clone()));
+            let environment = self.system.environment().clone();
             let ptys = unix::tty::Ptys::new(environment, self.system.session_host(), Default::default());
             let terminals = unix::devfs::Terminals { console: None, ptys };
-            let root = unix::devfs::make(&self.system.vfs, terminals, memory, 1024).await.unwrap();
+            let root =
+                unix::devfs::make(self.system.vfs(), terminals, memory, 1024, linux::DEVICES).await.unwrap();
             context.caller().mount(b"/dev", root, "dev", MountFlags::empty()).await.unwrap();
         });
     }
@@ -294,7 +307,7 @@ impl World {
                 arguments,
                 environment: Arguments::new(),
             };
-            let executed = world.linux.execute(&init, request).await.unwrap();
+            let executed = init.exec(request, std::future::ready(())).await.unwrap();
             drop(init);
             world.init.borrow_mut().replace(executed.thread.clone());
             world.run_thread(executed.thread, executed.state).await;
@@ -302,7 +315,7 @@ impl World {
         let world = self.clone();
         executor.spawn(async move {
             let system = world.system.clone();
-            system.timers.drive(&*system.environment, &system.processes).await;
+            system.timers().drive(&**system.environment(), system.processes()).await;
         });
         loop {
             for (thread, state) in self.host.starts.lock().unwrap().drain(..) {
@@ -321,7 +334,7 @@ impl World {
     pub(crate) fn install_terminal(&self) -> Arc<Terminal> {
         let number = DeviceNumber { major: 4, minor: 64 };
         let terminal = Terminal::new(number, self.system.session_host());
-        self.system.vfs.register_device(false, number, Arc::new(TerminalDriver(terminal.clone())));
+        self.system.vfs().register_device(false, number, Arc::new(TerminalDriver(terminal.clone())));
         self.machine.block_on(async {
             let context = self.init().await.context();
             let (caller, mode) = (context.caller(), Mode::new(0o666));
@@ -334,19 +347,28 @@ impl World {
     pub(crate) fn install_proc(&self) {
         self.machine.block_on(async {
             let context = self.init().await.context();
-            let (caller, root) = (context.caller(), self.system.proc_root());
+            let (caller, root) =
+                (context.caller(), self.system.vfs().make_file_system(b"proc", b"").unwrap());
             caller.make_directory(&At::Current, b"/proc", Mode::new(0o555)).await.unwrap();
             caller.mount(b"/proc", root, "proc", MountFlags::empty()).await.unwrap();
         });
     }
 
     async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
-        let mut program = Program { world: self.clone(), thread, state };
-        let next = self.linux.leave(&program.thread, Registers::All(state), None).await;
+        let kept = Arc::new(self.linux.begin(&thread));
+        let mut program = Program { world: self.clone(), thread, kept, state };
+        let next = self.linux.leave(&program.thread, &program.kept, Registers::All(state)).await;
         let mut result = program.accept(next);
         loop {
-            if let Err(Gone::Ended) = result {
-                return;
+            match result {
+                Err(Gone::Ended) => return,
+                Err(Gone::Replaced) => {
+                    let registers = Registers::All(program.state);
+                    let next = self.linux.leave(&program.thread, &program.kept, registers).await;
+                    result = program.accept(next);
+                    continue;
+                }
+                Ok(()) => {}
             }
             let code = self.code.borrow().get(&program.state.rip).cloned();
             let Some(code) = code else {
@@ -363,6 +385,7 @@ impl World {
 pub(crate) struct Program {
     pub(crate) world: Rc<World>,
     pub(crate) thread: Arc<Thread<Simulated>>,
+    pub(crate) kept: Arc<Kept<Simulated>>,
     pub(crate) state: ThreadState,
 }
 
@@ -372,7 +395,8 @@ impl Program {
             Next::Return(value) => self.state.rax = value,
             Next::Resume => {}
             Next::Run(state) => self.state = *state,
-            Next::RunNew(thread, state) => {
+            Next::Executed(thread, state) => {
+                self.kept = Arc::new(self.world.linux.begin(&thread));
                 self.thread = thread;
                 self.state = *state;
                 return Err(Gone::Replaced);
@@ -414,10 +438,10 @@ impl Program {
         // Recalls are noticed by state alone: leaving is idempotent.
         let expected = self.state.rip;
         let tid = self.thread.tid();
-        self.world.system.processes.with(|table| table.enter(tid));
+        self.world.system.processes().with(|table| table.enter(tid));
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.leave(&self.thread, Registers::Unchanged, None).await;
+        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
     }
@@ -425,12 +449,12 @@ impl Program {
     /// Executes what is no code: an illegal instruction.
     async fn run_nothing(&mut self) -> Result<(), Gone> {
         let tid = self.thread.tid();
-        self.world.system.processes.with(|table| table.enter(tid));
+        self.world.system.processes().with(|table| table.enter(tid));
         let state = ExceptionState { error: 0, number: 6, address: self.state.rip };
         self.thread.force(Fault::IllegalInstruction, state);
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.leave(&self.thread, Registers::Unchanged, None).await;
+        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)
     }
 
@@ -505,19 +529,19 @@ impl Program {
     async fn fault(&mut self, address: u64, length: usize, access: Protection) -> Result<(), Gone> {
         let expected = self.state.rip;
         let tid = self.thread.tid();
-        self.world.system.processes.with(|table| table.enter(tid));
+        self.world.system.processes().with(|table| table.enter(tid));
         // Either page of an access that crosses one may be missing.
         let last = address + length.max(1) as u64 - 1;
         let second = (last / 4096 != address / 4096).then_some(last);
         for at in core::iter::once(address).chain(second) {
             if self.thread.begin_fault() {
                 let fault = PageFault { address: at, access, ip: expected };
-                let _ = self.world.system.processes.killable(tid, self.thread.fault(&fault)).await;
+                let _ = self.world.system.processes().killable(tid, self.thread.fault(&fault)).await;
             }
         }
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.leave(&self.thread, Registers::Unchanged, None).await;
+        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
     }
@@ -596,7 +620,7 @@ impl Program {
     /// The program computes for a while.
     pub(crate) fn use_processor(&self, milliseconds: u64) {
         let (tid, time) = (self.thread.tid(), core::time::Duration::from_millis(milliseconds));
-        self.world.system.processes.with(|table| table.account(tid, time, core::time::Duration::ZERO));
+        self.world.system.processes().with(|table| table.account(tid, time, core::time::Duration::ZERO));
     }
 
     /// wait4 for any child: its id and status.
@@ -613,10 +637,9 @@ impl World {
         program.show_registers();
         let request = SystemCall::from_registers(&program.state);
         // As the server does: what needs no task is served without one.
-        let decoded = Decoded::default();
-        match self.linux.try_call(&thread, &request, &decoded) {
+        match self.linux.try_call(&thread, &program.kept, &request) {
             Some(value) => Next::Return(value),
-            None => self.linux.serve_call(&thread, request, &decoded).await,
+            None => self.linux.serve_call(&thread, &program.kept, request).await,
         }
     }
 }

@@ -1,80 +1,37 @@
 //! ELF files for x86-64 (System V ABI, chapters 4 and 5).
 //!
-//! Nothing in a file is trusted: every sum is checked, and a file that cannot be loaded is refused
-//! as a whole: `ENOEXEC` if it is not a program for this machine or is damaged, `ELIBBAD` if it is
-//! a damaged interpreter (the caller translates), `ENOMEM` if its segments leave the address space.
+//! A file that cannot be loaded is refused as a whole: `ENOEXEC` if it is not a program for this
+//! machine or is damaged, `ELIBBAD` if it is a damaged interpreter (the caller translates),
+//! `ENOMEM` if its segments leave the address space.
 
+use super::image::{Image, ImageFormat, Rights, Segment};
 use crate::{Error, Result};
-use alloc::vec::Vec;
 use core::ops::Range;
 
 /// Bytes of the file header.
-pub const HEADER_SIZE: usize = 64;
+const HEADER_SIZE: usize = 64;
 /// Bytes of a program header.
 pub const PROGRAM_HEADER_SIZE: usize = 56;
 /// Most bytes of program headers.
 const MAX_PROGRAM_HEADERS: usize = 65536;
 /// Longest interpreter path with its terminating zero.
 const MAX_INTERPRETER: u64 = 4096;
-/// Bytes of a page.
-const PAGE: u64 = 4096;
+
+/// The format.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Elf;
 
 /// The file header: what is needed to read the program headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+struct Header {
     /// Whether addresses are relative to a base that the loader chooses (ET_DYN).
-    pub is_relocatable: bool,
+    is_relocatable: bool,
     /// Entry point, before relocation.
-    pub entry: u64,
+    entry: u64,
     /// Offset of the program headers in the file.
-    pub headers_at: u64,
+    headers_at: u64,
     /// How many program headers there are.
-    pub header_count: usize,
-}
-
-/// A part of the file that goes to memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment {
-    /// Address of the segment's first byte, before relocation.
-    pub address: u64,
-    /// Size of the segment in memory, in bytes.
-    pub memory_size: u64,
-    /// Where it is in the file; congruent to `address` modulo the page size.
-    pub offset: u64,
-    /// How many bytes of the segment come from the file; the rest is zero.
-    pub file_size: u64,
-    /// Access rights of the segment's pages.
-    pub rights: Rights,
-}
-
-/// Rights to memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Rights {
-    /// Loads.
-    pub read: bool,
-    /// Stores.
-    pub write: bool,
-    /// Instruction fetches.
-    pub execute: bool,
-}
-
-/// A program or interpreter as its headers describe it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// The file header.
-    pub header: Header,
-    /// Segments to load, at least one.
-    pub segments: Vec<Segment>,
-    /// Where in the file the path of its interpreter is, with the terminating zero.
-    pub interpreter: Option<Range<u64>>,
-    /// Whether the program wants an executable stack (PT_GNU_STACK).
-    pub executable_stack: bool,
-    /// Address of the program headers in memory, before relocation; 0 if no segment has them.
-    pub headers_address: u64,
-    /// Largest alignment that a segment asks for; a power of two, at least the page size.
-    pub alignment: u64,
-    /// Page-aligned range of all segments, before relocation.
-    pub span: Range<u64>,
+    header_count: usize,
 }
 
 fn bytes<const N: usize>(data: &[u8], at: usize) -> Result<[u8; N]> {
@@ -95,11 +52,11 @@ fn u64_at(data: &[u8], at: usize) -> Result<u64> {
 
 impl Header {
     /// Reads the header at the start of a file. `ENOEXEC` if it is not an x86-64 program.
-    pub fn parse(data: &[u8]) -> Result<Header> {
+    fn parse(data: &[u8]) -> Result<Header> {
         const ET_EXEC: u16 = 2;
         const ET_DYN: u16 = 3;
         const EM_X86_64: u16 = 62;
-        // Class, byte order and version follow from the machine, and Linux looks at none of them.
+        // Class, byte order and version follow from the machine, so they are not looked at.
         if data.len() < HEADER_SIZE || bytes(data, 0)? != [0x7f, b'E', b'L', b'F'] {
             return Err(Error::ENOEXEC);
         }
@@ -122,40 +79,40 @@ impl Header {
     }
 
     /// Bytes of all program headers.
-    pub fn headers_size(&self) -> usize {
+    fn headers_size(&self) -> usize {
         self.header_count * PROGRAM_HEADER_SIZE
     }
 }
 
-impl Image {
-    /// Reads the program headers (`table`, [`Header::headers_size`] bytes from
-    /// [`Header::headers_at`]) of a file of `file_size` bytes. Addresses must lie below `limit`.
-    pub fn parse(header: Header, table: &[u8], file_size: u64, limit: u64) -> Result<Image> {
+impl ImageFormat for Elf {
+    fn recognises(&self, start: &[u8]) -> bool {
+        start.starts_with(b"\x7fELF")
+    }
+
+    fn headers(&self, start: &[u8]) -> Result<Range<u64>> {
+        let header = Header::parse(start)?;
+        Ok(header.headers_at..header.headers_at + header.headers_size() as u64)
+    }
+
+    /// The program headers: `table`.
+    fn parse(&self, start: &[u8], table: &[u8], size: u64, limit: u64) -> Result<Image> {
         const PT_LOAD: u32 = 1;
         const PT_INTERP: u32 = 3;
         const PT_GNU_STACK: u32 = 0x6474_e551;
         const PF_X: u32 = 1;
-        let mut image = Image {
-            header,
-            segments: Vec::new(),
-            interpreter: None,
-            executable_stack: false,
-            headers_address: 0,
-            alignment: PAGE,
-            span: Range { start: u64::MAX, end: 0 },
-        };
+        let header = Header::parse(start)?;
+        let mut image = Image::new(header.entry, header.is_relocatable);
         if table.len() < header.headers_size() {
             return Err(Error::ENOEXEC);
         }
         for entry in table.chunks_exact(PROGRAM_HEADER_SIZE).take(header.header_count) {
             let (kind, flags) = (u32_at(entry, 0)?, u32_at(entry, 4)?);
             match kind {
-                PT_LOAD => image.add_segment(entry, flags, file_size, limit)?,
+                PT_LOAD => image.add(segment(entry, flags)?, u64_at(entry, 48)?, size, limit)?,
                 PT_INTERP if image.interpreter.is_none() => {
-                    let (offset, size) = (u64_at(entry, 8)?, u64_at(entry, 32)?);
-                    let end =
-                        offset.checked_add(size).filter(|end| *end <= file_size).ok_or(Error::ENOEXEC)?;
-                    if !(2..=MAX_INTERPRETER).contains(&size) {
+                    let (offset, length) = (u64_at(entry, 8)?, u64_at(entry, 32)?);
+                    let end = offset.checked_add(length).filter(|end| *end <= size).ok_or(Error::ENOEXEC)?;
+                    if !(2..=MAX_INTERPRETER).contains(&length) {
                         return Err(Error::ENOEXEC);
                     }
                     image.interpreter = Some(offset..end);
@@ -164,123 +121,34 @@ impl Image {
                 _ => {}
             }
         }
-        if image.segments.is_empty() {
-            return Err(Error::ENOEXEC);
-        }
-        image.check_overlap()?;
-        image.headers_address = image.find_headers();
+        let mut image = image.finish()?;
+        image.header_count = header.header_count;
+        image.headers_address = headers_address(&image, &header);
         Ok(image)
     }
-
-    fn add_segment(&mut self, entry: &[u8], flags: u32, file_size: u64, limit: u64) -> Result<()> {
-        let segment = Segment {
-            offset: u64_at(entry, 8)?,
-            address: u64_at(entry, 16)?,
-            file_size: u64_at(entry, 32)?,
-            memory_size: u64_at(entry, 40)?,
-            rights: Rights { read: flags & 4 != 0, write: flags & 2 != 0, execute: flags & 1 != 0 },
-        };
-        if segment.memory_size == 0 {
-            return Ok(());
-        }
-        let end = segment
-            .address
-            .checked_add(segment.memory_size)
-            .filter(|end| *end <= limit)
-            .ok_or(Error::ENOMEM)?;
-        let file_end = segment.offset.checked_add(segment.file_size).ok_or(Error::ENOEXEC)?;
-        let congruent = segment.address % PAGE == segment.offset % PAGE;
-        if segment.file_size > segment.memory_size || file_end > file_size || !congruent {
-            return Err(Error::ENOEXEC);
-        }
-        let alignment = u64_at(entry, 48)?;
-        if alignment.is_power_of_two() && alignment < limit {
-            self.alignment = self.alignment.max(alignment);
-        }
-        let start = segment.address & !(PAGE - 1);
-        self.span = self.span.start.min(start)..self.span.end.max(end.next_multiple_of(PAGE));
-        self.segments.try_reserve(1).map_err(|_| Error::ENOMEM)?;
-        self.segments.push(segment);
-        Ok(())
-    }
-
-    /// Segments may share a page only where the later one replaces the earlier one's padding; bytes
-    /// must not overlap.
-    fn check_overlap(&mut self) -> Result<()> {
-        self.segments.sort_by_key(|segment| segment.address);
-        let overlaps = |pair: &[Segment]| pair[0].address + pair[0].memory_size > pair[1].address;
-        if self.segments.windows(2).any(overlaps) { Err(Error::ENOEXEC) } else { Ok(()) }
-    }
-
-    fn find_headers(&self) -> u64 {
-        let (start, size) = (self.header.headers_at, self.header.headers_size() as u64);
-        let holds = |s: &&Segment| s.offset <= start && start + size <= s.offset + s.file_size;
-        self.segments.iter().find(holds).map_or(0, |s| s.address + (start - s.offset))
-    }
-
-    /// The interpreter's path from its bytes in the file. `ENOEXEC` if it has no end or is empty.
-    pub fn interpreter_path(data: &[u8]) -> Result<&[u8]> {
-        match data {
-            [path @ .., 0] if !path.is_empty() => Ok(path.split(|byte| *byte == 0).next().unwrap_or(path)),
-            _ => Err(Error::ENOEXEC),
-        }
-    }
-
-    /// Bytes of address space that the program's segments span.
-    pub fn span_size(&self) -> u64 {
-        self.span.end - self.span.start
-    }
-
-    /// What to map, in order, when the image is moved by `bias` (0 if it is not relocatable).
-    pub fn mappings(&self, bias: u64) -> impl Iterator<Item = Mapping> + '_ {
-        self.segments.iter().map(move |segment| Mapping::of(segment, bias))
-    }
 }
 
-/// How one segment comes into memory: pages of the file, cleared bytes, pages of zeros.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mapping {
-    /// First page.
-    pub address: u64,
-    /// Bytes mapped from the file, whole pages; 0: none.
-    pub file_length: u64,
-    /// Where in the file, a multiple of the page size.
-    pub offset: u64,
-    /// First byte after those from the file that has to be cleared, up to the end of its page.
-    pub clear_from: u64,
-    /// Bytes of zero pages after those from the file.
-    pub zero_length: u64,
-    /// Access rights of all these pages.
-    pub rights: Rights,
+/// The segment of a program header.
+fn segment(entry: &[u8], flags: u32) -> Result<Segment> {
+    Ok(Segment {
+        offset: u64_at(entry, 8)?,
+        address: u64_at(entry, 16)?,
+        file_size: u64_at(entry, 32)?,
+        memory_size: u64_at(entry, 40)?,
+        rights: Rights { read: flags & 4 != 0, write: flags & 2 != 0, execute: flags & 1 != 0 },
+    })
 }
 
-impl Mapping {
-    fn of(segment: &Segment, bias: u64) -> Mapping {
-        let start = segment.address.wrapping_add(bias);
-        let address = start & !(PAGE - 1);
-        let file_end = start + segment.file_size;
-        let end = (start + segment.memory_size).next_multiple_of(PAGE);
-        let file_length = if segment.file_size == 0 { 0 } else { file_end.next_multiple_of(PAGE) - address };
-        Mapping {
-            address,
-            file_length,
-            offset: segment.offset & !(PAGE - 1),
-            clear_from: file_end,
-            zero_length: end - address - file_length,
-            rights: segment.rights,
-        }
-    }
-
-    /// The bytes of the last file page that have to be cleared. In pages that cannot be written
-    /// they keep what the file has there.
-    pub fn clear(&self) -> Range<u64> {
-        let end = self.address + self.file_length;
-        if self.file_length == 0 || !self.rights.write { end..end } else { self.clear_from..end }
-    }
+/// Where the program headers are in memory, before relocation; 0: in no segment.
+fn headers_address(image: &Image, header: &Header) -> u64 {
+    let (start, size) = (header.headers_at, header.headers_size() as u64);
+    let holds = |s: &&Segment| s.offset <= start && start + size <= s.offset + s.file_size;
+    image.segments.iter().find(holds).map_or(0, |s| s.address + (start - s.offset))
 }
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use super::super::image::{Mapping, START_SIZE};
     use super::*;
     use proptest::prelude::*;
 
@@ -314,11 +182,11 @@ pub(crate) mod tests {
         data
     }
 
-    fn parse(data: &[u8]) -> Result<Image> {
-        let header = Header::parse(data)?;
-        let start = (header.headers_at as usize).min(data.len());
-        let end = (start + header.headers_size()).min(data.len());
-        Image::parse(header, &data[start..end], data.len() as u64, LIMIT)
+    pub(crate) fn parse(data: &[u8]) -> Result<Image> {
+        let start = &data[..data.len().min(START_SIZE)];
+        let headers = Elf.headers(start)?;
+        let at = |offset: u64| (offset as usize).min(data.len());
+        Elf.parse(start, &data[at(headers.start)..at(headers.end)], data.len() as u64, LIMIT)
     }
 
     #[test]
@@ -329,7 +197,7 @@ pub(crate) mod tests {
             &[load(5, 0, 0x400000, 0x1800, 0x1800), load(6, 0x1800, 0x402800, 0x100, 0x3000)],
         );
         let image = parse(&data).unwrap();
-        assert_eq!((image.header.entry, image.header.is_relocatable), (0x401000, false));
+        assert_eq!((image.entry, image.is_relocatable), (0x401000, false));
         assert_eq!((image.headers_address, image.span.clone()), (0x400040, 0x400000..0x406000));
         let mappings: Vec<Mapping> = image.mappings(0).collect();
         assert_eq!(
@@ -359,7 +227,7 @@ pub(crate) mod tests {
         );
         data[0x200..0x208].copy_from_slice(b"/ld.so\0\0");
         let image = parse(&data).unwrap();
-        assert!(image.header.is_relocatable && image.executable_stack);
+        assert!(image.is_relocatable && image.executable_stack);
         let range = image.interpreter.clone().unwrap();
         assert_eq!(
             Image::interpreter_path(&data[range.start as usize..range.end as usize]),
@@ -400,8 +268,9 @@ pub(crate) mod tests {
         assert!(with(4, &[1, 2, 3]).is_ok(), "class, byte order and version are not looked at");
         assert_eq!(with(64 + 16, &[0, 0, 0, 0, 0, 0, 0, 0x80]), Err(Error::ENOMEM), "kernel address");
         assert_eq!(with(64 + 40, &[0xff; 8]), Err(Error::ENOMEM), "wraps");
-        assert_eq!(Header::parse(&good[..63]), Err(Error::ENOEXEC));
-        assert_eq!(Header::parse(b""), Err(Error::ENOEXEC));
+        assert!(Elf.recognises(&good) && !Elf.recognises(b"\x7fELG") && !Elf.recognises(b""));
+        assert_eq!(Elf.headers(&good[..63]), Err(Error::ENOEXEC));
+        assert_eq!(Elf.headers(b""), Err(Error::ENOEXEC));
         let overlap =
             file(2, 0, &[load(5, 0, 0x400000, 0x1000, 0x3000), load(6, 0, 0x401000, 0x1000, 0x1000)]);
         assert_eq!(parse(&overlap), Err(Error::ENOEXEC));
@@ -425,9 +294,9 @@ pub(crate) mod tests {
             data.truncate(cut);
             if let Ok(image) = parse(&data) {
                 for mapping in image.mappings(0) {
-                    prop_assert!(mapping.address + mapping.file_length + mapping.zero_length <= LIMIT + PAGE);
+                    prop_assert!(mapping.address + mapping.file_length + mapping.zero_length <= LIMIT + 4096);
                     prop_assert!(mapping.offset <= data.len() as u64);
-                    prop_assert!(mapping.file_length < data.len() as u64 + 2 * PAGE);
+                    prop_assert!(mapping.file_length < data.len() as u64 + 2 * 4096);
                     prop_assert!(mapping.clear().start <= mapping.clear().end);
                 }
                 prop_assert!(image.interpreter.is_none_or(|range| range.end <= data.len() as u64));

@@ -46,7 +46,7 @@ impl Layout {
         let stack_top = self.high - pages(22);
         let gap = stack_limit.clamp(128 * MIB, self.high / 6 * 5) + 16 * GIB;
         let mapping_top = (self.high - gap.min(self.high / 6 * 5) - pages(28)) & !(PAGE - 1);
-        let bias = match image.header.is_relocatable {
+        let bias = match image.is_relocatable {
             false => 0,
             true => {
                 let base = (self.high / 3 * 2 + pages(28)) & !(image.alignment - 1);
@@ -70,13 +70,11 @@ pub fn relocated(image: &Image, bias: u64, allowed: Range<u64>) -> Result<Range<
 
 #[cfg(test)]
 mod tests {
-    use super::super::elf::Header;
-    use super::super::elf::tests::{file, load};
+    use super::super::elf::tests::{file, load, parse};
     use super::*;
 
     fn image(kind: u16, address: u64) -> Image {
-        let data = file(kind, 0, &[load(5, 0, address, 0x1800, 0x1800)]);
-        Image::parse(Header::parse(&data).unwrap(), &data[64..], data.len() as u64, 1 << 47).unwrap()
+        parse(&file(kind, 0, &[load(5, 0, address, 0x1800, 0x1800)])).unwrap()
     }
 
     #[test]

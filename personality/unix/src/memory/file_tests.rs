@@ -3,6 +3,7 @@
 
 use super::file_memory::{ObjectMemory, ObjectProvider};
 use super::{Layout, Memory, PAGE, UserRanges};
+use crate::front_end::FrontEndNumber;
 use crate::personality::Task;
 use crate::testing::account;
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota};
@@ -89,10 +90,10 @@ impl Place {
         });
         let provider = ObjectProvider(vm.clone());
         let file = provider.file_memory(Arc::new(Pages(AtomicU64::new(quota))), initial).unwrap();
-        let file: Arc<ObjectMemory<Simulated>> = file.into_any().downcast().unwrap();
+        let file: Arc<ObjectMemory<Simulated>> = ObjectMemory::of(file).unwrap();
         file.truncate(file.size().max(2 * PAGE)).await;
         let host = mach::Host::new(vm.clone(), Default::default(), 0);
-        let memory = Memory::create(&host, &LAYOUT, &account()).await.unwrap();
+        let memory = Memory::create(&host, &LAYOUT, &account(), FrontEndNumber::default()).await.unwrap();
         let map = memory.map();
         for (page, kind) in PAGES.into_iter().enumerate() {
             let request = match kind {

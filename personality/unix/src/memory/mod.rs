@@ -17,12 +17,13 @@ pub use change::{Advice, Move};
 pub use file_memory::{ObjectMemory, ObjectProvider};
 pub use program::{Execution, Loaded, NewSpace, ProgramFile};
 pub use region::{REGIONS_MAXIMUM, Region, RegionKind, Usage};
-pub use user::{MemoryWords, UserRanges};
+pub use user::UserRanges;
 
 use crate::account::Account;
 use crate::exec::Layout;
-use crate::exec::elf::Rights;
+use crate::exec::Rights;
 use crate::file::OpenFile;
+use crate::front_end::FrontEndNumber;
 use crate::personality::{Task, Unix};
 use crate::process::{Limits, Resource};
 use crate::sync::{SpinLock, Turns};
@@ -70,7 +71,7 @@ pub struct NewMapping<'a> {
     pub locked: bool,
 }
 
-/// Where a program's parts are, for /proc and prctl.
+/// Where a program's parts are, for those that look at it.
 #[derive(Clone, Default)]
 pub struct Details {
     /// Addresses of the program's text.
@@ -94,6 +95,8 @@ pub struct Details {
 pub struct Memory<M: Machine> {
     map: Arc<VmMap<M>>,
     layout: Layout,
+    /// Which front end serves the program.
+    front_end: FrontEndNumber,
     regions: macadamia_sync::Mutex<Regions>,
     details: SpinLock<Details>,
     /// Bytes to which a stack may grow (RLIMIT_STACK).
@@ -106,16 +109,18 @@ const POPULATE_TURN: u32 = 64;
 const STACK_GUARD: u64 = 256 * PAGE;
 
 impl<M: Machine> Memory<M> {
-    /// A task of this user with an empty address space. `ENOMEM`.
+    /// A task of this user with an empty address space, for programs of a front end. `ENOMEM`.
     pub async fn create(
         host: &Arc<mach::Host<M, Unix>>,
         layout: &Layout,
         account: &Arc<Account>,
+        front_end: FrontEndNumber,
     ) -> Result<Arc<Task<M>>> {
         let regions = Regions::new(layout.high, account)?;
         let memory = |map: &Arc<VmMap<M>>| Memory {
             map: map.clone(),
             layout: layout.clone(),
+            front_end,
             regions: macadamia_sync::Mutex::new(regions),
             details: SpinLock::new(Details::default()),
             stack_limit: AtomicU64::new(8 << 20),
@@ -131,6 +136,7 @@ impl<M: Machine> Memory<M> {
         let memory = |map: &Arc<VmMap<M>>| Memory {
             map: map.clone(),
             layout: task.layout.clone(),
+            front_end: task.front_end,
             regions: macadamia_sync::Mutex::new(copies),
             details: SpinLock::new(task.details.lock().clone()),
             // Relaxed: a plain number without order to anything else, here and below.
@@ -147,6 +153,11 @@ impl<M: Machine> Memory<M> {
     /// A number that no other address space has had.
     pub fn map_id(&self) -> u64 {
         self.map.id()
+    }
+
+    /// Which front end serves the program.
+    pub fn front_end(&self) -> FrontEndNumber {
+        self.front_end
     }
 
     /// The address range that mappings may use.
@@ -267,7 +278,7 @@ impl<M: Machine> Memory<M> {
         if new.rights.execute && forbids {
             return Err(Error::EPERM);
         }
-        let memory: Arc<ObjectMemory<M>> = memory.into_any().downcast().map_err(|_| Error::ENODEV)?;
+        let memory = ObjectMemory::of(memory)?;
         Ok(Some((memory.object().clone(), offset)))
     }
 

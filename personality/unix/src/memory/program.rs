@@ -2,9 +2,10 @@
 
 use super::{Details, Memory, NewMapping, PAGE, Place, Region, RegionKind, map_error, protection};
 use crate::account::Account;
-use crate::exec::elf::{Image, Mapping, Rights};
-use crate::exec::{Layout, Placement, layout, stack};
+use crate::exec::image::{Image, Mapping};
+use crate::exec::{Layout, Placement, Rights, layout, stack};
 use crate::file::OpenFile;
+use crate::front_end::FrontEndNumber;
 use crate::personality::{Task, Unix};
 use crate::process::{Limits, Resource};
 use crate::{Error, Result};
@@ -72,6 +73,8 @@ pub struct NewSpace<'a, M: Machine> {
     pub limits: &'a Limits,
     /// The account of the user that runs the program.
     pub account: &'a Arc<Account>,
+    /// Which front end serves the program.
+    pub front_end: FrontEndNumber,
 }
 
 impl<M: Machine> Memory<M> {
@@ -83,10 +86,10 @@ impl<M: Machine> Memory<M> {
         interpreter: Option<&ProgramFile>,
         random: impl FnMut() -> u64,
     ) -> Result<(Arc<Task<M>>, Loaded, Placement)> {
-        let NewSpace { host, layout, limits, account } = *space;
+        let NewSpace { host, layout, limits, account, front_end } = *space;
         let stack_limit = limits.soft(Resource::Stack);
         let placement = layout.place(&program.image, stack_limit, random)?;
-        let memory = Memory::create(host, layout, account).await?;
+        let memory = Memory::create(host, layout, account, front_end).await?;
         memory.set_stack_limit(stack_limit);
         {
             let mut regions = memory.regions.lock().await;
@@ -95,14 +98,14 @@ impl<M: Machine> Memory<M> {
             regions.break_end = placement.break_start;
         }
         memory.load_image(program, placement.bias, limits).await?;
-        let mut start = program.image.header.entry.wrapping_add(placement.bias);
+        let mut start = program.image.entry.wrapping_add(placement.bias);
         let entry = start;
         let mut interpreter_base = 0;
         if let Some(interpreter) = interpreter {
             let bias = memory.interpreter_bias(&interpreter.image).await?;
             memory.load_image(interpreter, bias, limits).await?;
             interpreter_base = bias;
-            start = interpreter.image.header.entry.wrapping_add(bias);
+            start = interpreter.image.entry.wrapping_add(bias);
         }
         let span = layout::relocated(&program.image, placement.bias, layout.low..layout.high)?;
         let code = program.image.mappings(placement.bias).find(|mapping| mapping.rights.execute);
@@ -113,15 +116,15 @@ impl<M: Machine> Memory<M> {
             ..Details::default()
         };
         let headers = match program.image.headers_address {
-            0 if !program.image.header.is_relocatable => 0,
+            0 if !program.image.is_relocatable => 0,
             address => address.wrapping_add(placement.bias),
         };
-        let header_count = program.image.header.header_count;
+        let header_count = program.image.header_count;
         Ok((memory, Loaded { start, entry, interpreter_base, headers, header_count }, placement))
     }
 
     async fn interpreter_bias(&self, image: &Image) -> Result<u64> {
-        if !image.header.is_relocatable {
+        if !image.is_relocatable {
             return Ok(0);
         }
         let size = image.span_size().checked_add(image.alignment).ok_or(Error::ENOMEM)?;

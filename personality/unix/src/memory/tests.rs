@@ -36,7 +36,8 @@ fn with_memory<F: Future<Output = ()>>(test: impl FnOnce(Arc<Task<Simulated>>, L
     let vm = Vm::new(machine.clone()).unwrap();
     let free = machine.free_frames_now(&vm);
     machine.block_on(async {
-        let memory = Memory::create(&host(&vm), &LAYOUT, &account()).await.unwrap();
+        let memory =
+            Memory::create(&host(&vm), &LAYOUT, &account(), FrontEndNumber::default()).await.unwrap();
         test(memory, Limits::default()).await;
     });
     assert_eq!(machine.free_frames_now(&vm), free, "every page was freed");
@@ -219,7 +220,8 @@ fn a_move_that_fails_has_moved_nothing() {
             let machine = Simulated::new(512);
             let vm = Vm::new(machine.clone()).unwrap();
             machine.block_on(async {
-                let memory = Memory::create(&host(&vm), &LAYOUT, &account()).await.unwrap();
+                let memory =
+                    Memory::create(&host(&vm), &LAYOUT, &account(), FrontEndNumber::default()).await.unwrap();
                 move_with(&machine, &memory, how, granted).await
             })
         };

@@ -1,11 +1,10 @@
 //! New threads and processes with their resources (clone(2), fork(2), vfork(2)).
 
-use super::{Inner, PidFile, Resources, System, context_error};
+use super::{Inner, Resources, System, context_error};
 use crate::memory::Memory;
 use crate::personality::Thread;
-use crate::process::{NewThread, Pid, Resource};
+use crate::process::{NewThread, Pid};
 use crate::signal::Signal;
-use crate::vfs::OpenFlags;
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use mach::Machine;
@@ -37,54 +36,58 @@ pub struct CloneRequest {
     pub store_in_parent: u64,
     /// Where to store the id in the new thread's memory (CLONE_CHILD_SETTID); 0: nowhere.
     pub store_in_child: u64,
-    /// Where to store the number of a descriptor that stands for the new process (CLONE_PIDFD); 0:
-    /// nowhere.
-    pub store_pid_file: u64,
-    /// Where to store 0 at the new thread's end (CLONE_CHILD_CLEARTID); 0: nowhere.
-    pub clear_in_child: u64,
 }
 
 /// A new thread that has an id and is known, but does not run yet; taken back if dropped.
-struct Unstarted<'a, M: Machine> {
+pub struct Unstarted<'a, M: Machine> {
     system: &'a System<M>,
     tid: Pid,
-    thread: Option<Arc<Thread<M>>>,
-    started: bool,
+    thread: Arc<Thread<M>>,
+    kept: bool,
+}
+
+impl<M: Machine> Unstarted<'_, M> {
+    /// Its id.
+    pub fn tid(&self) -> Pid {
+        self.tid
+    }
+
+    /// Has it run, from registers `state` on.
+    pub fn start(self, state: ThreadState) {
+        let system = self.system;
+        system.host().start_thread(self.keep(), state);
+    }
+
+    /// The thread, which is not taken back any more. The caller has to see to it that it runs.
+    pub fn keep(mut self) -> Arc<Thread<M>> {
+        self.kept = true;
+        self.thread.clone()
+    }
 }
 
 impl<M: Machine> Drop for Unstarted<'_, M> {
     fn drop(&mut self) {
-        if self.started {
+        if self.kept {
             return;
         }
-        if let Some(thread) = &self.thread {
-            self.system.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &**thread));
-        }
-        self.system.processes.with(|table| table.abandon(self.tid));
+        self.system.life.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &*self.thread));
+        self.system.processes().with(|table| table.abandon(self.tid));
     }
 }
 
 impl<M: Machine> Resources<M> {
-    /// Makes a thread or a process that starts with registers `state`; its id. Does not wait for a
-    /// vfork's child: that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
-    pub async fn clone_thread(&self, request: &CloneRequest, state: ThreadState) -> Result<Pid> {
-        let thread = self.clone_unstarted(request).await?;
-        let tid = thread.tid();
-        self.system.host.start_thread(thread, state);
-        Ok(tid)
-    }
-
-    /// The same, but the caller has to see to it that the thread runs.
-    pub async fn clone_unstarted(&self, request: &CloneRequest) -> Result<Arc<Thread<M>>> {
+    /// Makes a thread or a process, which the caller starts. Does not wait for a vfork's child:
+    /// that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
+    pub async fn clone_thread(&self, request: &CloneRequest) -> Result<Unstarted<'_, M>> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
             (&self.memory, self.descriptors(), self.directories());
-        let account = system.processes.with(|table| table.user_account(self.tid()));
+        let account = system.processes().with(|table| table.user_account(self.tid()));
         let memory = match request.share_memory {
             true => own_memory.clone(),
             false => {
                 let child = Memory::fork(own_memory, &account).await?;
-                system.host.prepare(&child)?;
+                system.host().prepare(&child)?;
                 child
             }
         };
@@ -102,7 +105,6 @@ impl<M: Machine> Resources<M> {
             pid: self.pid(),
             descriptors,
             directories: directories.clone(),
-            continuation: None,
             trap: ExceptionState::default(),
         };
         let thread = system.create_thread(&memory, inner).await?;
@@ -117,11 +119,10 @@ impl<M: Machine> Resources<M> {
             exit_signal: request.exit_signal,
             vfork: request.vfork,
             keep_stack: !request.share_memory || request.vfork,
-            clear_child_tid: request.clear_in_child,
-            now: system.environment.monotonic(),
+            now: system.environment().monotonic(),
         };
-        let tid = system.processes.with(|table| table.create(caller, new))?;
-        let mut unstarted = Unstarted { system, tid, thread: None, started: false };
+        let tid = system.processes().with(|table| table.create(caller, new))?;
+        let unstarted = Unstarted { system, tid, thread: thread.clone(), kept: false };
         {
             let mut inner = thread.inner.lock();
             inner.tid = tid;
@@ -132,12 +133,11 @@ impl<M: Machine> Resources<M> {
         {
             // The lock orders this with exec. Either exec sees that this thread shares its
             // directories, or it has sealed them before, and this call fails.
-            let mut threads = system.threads.lock();
+            let mut threads = system.life.threads.lock();
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);
             }
-            threads.insert(tid, thread.clone());
-            unstarted.thread = Some(thread.clone());
+            threads.insert(tid, thread);
         }
         let id = tid.number().to_le_bytes();
         // If the program gave an address that cannot be written, the number is not stored, and that
@@ -145,20 +145,9 @@ impl<M: Machine> Resources<M> {
         if request.store_in_parent != 0 {
             own_memory.copy_out(request.store_in_parent, &id).await.map_err(|_| Error::EFAULT)?;
         }
-        if request.store_pid_file != 0 {
-            let file = PidFile::create(system, tid, OpenFlags::empty())?;
-            let limit = usize::try_from(self.soft_limit(Resource::Files)).unwrap_or(usize::MAX);
-            let descriptors = self.descriptors();
-            let number = descriptors.insert(file, true, limit)?;
-            if let Err(error) = own_memory.copy_out(request.store_pid_file, &number.to_le_bytes()).await {
-                let _ = descriptors.close(number);
-                return Err(error);
-            }
-        }
         if request.store_in_child != 0 {
             let _ = memory.copy_out(request.store_in_child, &id).await;
         }
-        unstarted.started = true;
-        Ok(thread)
+        Ok(unstarted)
     }
 }

@@ -39,7 +39,7 @@ impl<M: Machine> Resources<M> {
             let inner = self.inner.lock();
             (inner.tid, inner.pid, inner.directories.clone())
         };
-        let (identity, file_size_limit) = self.system.processes.with(|table| {
+        let (identity, file_size_limit) = self.system.processes().with(|table| {
             let limit = table.process(pid).map(|process| process.limits.soft(Resource::FileSize));
             let identity = match table.thread(tid) {
                 Ok(thread) => identity(thread.credentials()),
@@ -55,7 +55,7 @@ impl<M: Machine> CallContext<M> {
     /// The caller, as operations on files take it.
     pub fn caller(&self) -> Caller<'_> {
         Caller {
-            vfs: &self.system.vfs,
+            vfs: self.system.vfs(),
             identity: &self.identity,
             directories: &self.directories,
             process: self,
@@ -90,35 +90,29 @@ impl<M: Machine> ProcessContext for CallContext<M> {
 
     fn group(&self) -> ProcessId {
         self.system
-            .processes
+            .processes()
             .with(|table| table.process(self.pid).map_or(0, |process| process.group().number()))
     }
 
     fn session(&self) -> ProcessId {
         self.system
-            .processes
+            .processes()
             .with(|table| table.process(self.pid).map_or(0, |process| process.session().number()))
     }
 
     fn terminal(&self) -> Option<Arc<Terminal>> {
         let session = Pid::new(self.session())?;
-        self.system.terminals.lock().get(&session).cloned()
+        self.system.files.terminal(session)
     }
 
     fn set_terminal(&self, terminal: Option<Arc<Terminal>>) {
         let Some(session) = Pid::new(self.session()) else { return };
-        let mut terminals = self.system.terminals.lock();
-        let old = match terminal {
-            Some(terminal) => terminals.insert(session, terminal),
-            None => terminals.remove(&session),
-        };
-        drop(terminals);
-        drop(old);
+        drop(self.system.files.set_terminal(session, terminal));
     }
 
     fn disregards(&self, signal: FileSignal) -> bool {
         let signal = signal_of(signal);
-        self.system.processes.with(|table| {
+        self.system.processes().with(|table| {
             let Ok(process) = table.process(self.pid) else { return true };
             let blocked = table.thread(self.tid).is_ok_and(|thread| thread.blocked().contains(signal));
             blocked || process.actions().lock().ignored().contains(signal)
@@ -127,24 +121,24 @@ impl<M: Machine> ProcessContext for CallContext<M> {
 
     fn is_orphaned(&self) -> bool {
         self.system
-            .processes
+            .processes()
             .with(|table| table.process(self.pid).is_ok_and(|p| table.is_orphaned(p.group())))
     }
 
     fn session_of_group(&self, group: ProcessId) -> Option<ProcessId> {
         let group = Pid::new(group)?;
-        self.system.processes.with(|table| table.group_session(group)).map(Pid::number)
+        self.system.processes().with(|table| table.group_session(group)).map(Pid::number)
     }
 
     fn signal_group(&self, group: ProcessId, signal: FileSignal) {
         if let Some(group) = Pid::new(group) {
             let information = SignalInformation::system(signal_of(signal));
-            self.system.processes.with(|table| table.generate_for_group(group, information));
+            self.system.processes().with(|table| table.generate_for_group(group, information));
         }
     }
 
     fn account(&self) -> Arc<Account> {
-        self.system.processes.with(|table| table.user_account(self.tid))
+        self.system.processes().with(|table| table.user_account(self.tid))
     }
 }
 
@@ -162,21 +156,20 @@ impl<M: Machine> SessionHost for Sessions<M> {
     fn signal_group(&self, group: ProcessId, signal: FileSignal) {
         if let (Some(system), Some(group)) = (self.0.upgrade(), Pid::new(group)) {
             let information = SignalInformation::system(signal_of(signal));
-            system.processes.with(|table| table.generate_for_group(group, information));
+            system.processes().with(|table| table.generate_for_group(group, information));
         }
     }
 
     fn signal_process(&self, process: ProcessId, signal: FileSignal) {
         if let (Some(system), Some(process)) = (self.0.upgrade(), Pid::new(process)) {
             let information = SignalInformation::system(signal_of(signal));
-            system.processes.with(|table| table.generate_for_process(process, information));
+            system.processes().with(|table| table.generate_for_process(process, information));
         }
     }
 
     fn lose_terminal(&self, session: ProcessId) {
         if let (Some(system), Some(session)) = (self.0.upgrade(), Pid::new(session)) {
-            let terminal = system.terminals.lock().remove(&session);
-            drop(terminal);
+            drop(system.files.set_terminal(session, None));
         }
     }
 }

@@ -3,8 +3,9 @@
 use super::{Inner, Resources, context_error};
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
-use crate::exec::{Arguments, Image, arguments, elf, script, stack};
+use crate::exec::{Arguments, Image, ImageFormat, arguments, image, script, stack};
 use crate::file::OpenFile;
+use crate::front_end::{FrontEndNumber, Programs};
 use crate::memory::{Execution, Loaded, Memory, NewSpace, ProgramFile};
 use crate::personality::Thread;
 use crate::process::{NewProgram, Resource};
@@ -12,6 +13,7 @@ use crate::vfs::{Access, At, Directories, FileType, Found, Mode, MountFlags, Ope
 use crate::{Bytes, Error, Identity, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::future::Future;
 use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::ExceptionState;
@@ -52,28 +54,37 @@ pub struct Executed<M: Machine> {
     pub state: ThreadState,
 }
 
+/// A program that was found.
+struct NewImage<'a> {
+    file: ProgramFile,
+    /// Where the file that was asked for is: the script, if it is one.
+    found: Found,
+    front_end: FrontEndNumber,
+    /// How it is loaded.
+    programs: &'a dyn Programs,
+}
+
 impl<M: Machine> Resources<M> {
     /// Replaces the program of this thread's process by one in a task of its own. Until the last
     /// step nothing has changed for the old program, which goes on if this fails or is dropped.
-    /// `auxiliary` makes the auxiliary vector, `platform` is the name of the processor family.
-    /// `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
+    /// `leaving` is what the old program's front end has to do in its memory before it is left, once
+    /// this thread is the only one. `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
     /// `EAGAIN` if the process ends or another thread was first: then this thread will have to
     /// exit.
     pub async fn exec(
         &self,
         mut request: ExecRequest,
-        platform: &[u8],
-        auxiliary: impl FnOnce(&ProgramInformation<'_>) -> Vec<(u64, u64)>,
+        leaving: impl Future<Output = ()>,
     ) -> Result<Executed<M>> {
         let system = &self.system;
         let limits = self.limits();
         let limit = arguments::size_limit(limits.soft(Resource::Stack));
         let shown_path = request.path.clone();
-        let (program, found) = self.find_program(&mut request).await?;
+        let NewImage { file: program, found, front_end, programs } = self.find_program(&mut request).await?;
         if request.arguments.stack_size() + request.environment.stack_size() + shown_path.len() > limit {
             return Err(Error::E2BIG);
         }
-        let interpreter = self.find_interpreter(&program).await?;
+        let interpreter = self.find_interpreter(&program, programs.format()).await?;
         let is_readable =
             self.may_read(&program.file) && interpreter.as_ref().is_none_or(|i| self.may_read(&i.file));
         // From here until the new credentials are in force, no other process can begin to share the
@@ -85,27 +96,32 @@ impl<M: Machine> Resources<M> {
 
         let mut random = || {
             let mut bytes = [0; 8];
-            system.environment.fill_random(&mut bytes);
+            system.environment().fill_random(&mut bytes);
             u64::from_le_bytes(bytes)
         };
-        let account = system.processes.with(|table| table.user_account(self.tid()));
-        let place =
-            NewSpace { host: &system.mach, layout: &system.layout, limits: &limits, account: &account };
+        let account = system.processes().with(|table| table.user_account(self.tid()));
+        let place = NewSpace {
+            host: system.mach(),
+            layout: system.layout(),
+            limits: &limits,
+            account: &account,
+            front_end,
+        };
         let (memory, loaded, placement) =
             Memory::load(&place, &program, interpreter.as_ref(), &mut random).await?;
         let mut secret = [0; 16];
-        system.environment.fill_random(&mut secret);
+        system.environment().fill_random(&mut secret);
         let contents = stack::Contents {
             arguments: &request.arguments,
             environment: &request.environment,
             path: &shown_path,
-            platform,
+            platform: programs.platform(),
             random: secret,
         };
         let executable_stack = program.image.executable_stack;
         let pointer = memory
             .set_stack(placement.stack_top, executable_stack, &contents, |pointers| {
-                auxiliary(&ProgramInformation {
+                programs.auxiliary(&ProgramInformation {
                     loaded: &loaded,
                     credentials: &credentials,
                     secure,
@@ -113,22 +129,22 @@ impl<M: Machine> Resources<M> {
                 })
             })
             .await?;
-        system.host.prepare(&memory)?;
+        system.host().prepare(&memory)?;
         let descriptors = match self.descriptors_are_shared() {
             true => Arc::new(self.descriptors().copy()?),
             false => self.descriptors(),
         };
         let thread = system.create_thread(&memory, self.inner_for_exec(descriptors)).await?;
         thread.context.set_affinity(self.context.affinity()).map_err(context_error)?;
-        system.processes.become_only_thread(self.tid()).await?;
-        self.leave_memory().await;
+        system.processes().become_only_thread(self.tid()).await?;
+        leaving.await;
 
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
         let old_tid = self.tid();
         let new = NewProgram { name, credentials, is_readable, control: thread.clone() };
         // The credentials come first: nothing of the new program can be inspected with the rights
         // of the old one's.
-        let pid = system.processes.with(|table| table.finish_exec(old_tid, new))?;
+        let pid = system.processes().with(|table| table.finish_exec(old_tid, new))?;
 
         // Point of no return: from here on nothing fails and nothing waits.
         thread.inner.lock().tid = pid;
@@ -136,12 +152,11 @@ impl<M: Machine> Resources<M> {
         let old = core::mem::replace(&mut self.inner.lock().descriptors, thread.descriptors());
         thread.context.succeed(&self.context);
         self.context.end();
-        let replaced = system.threads.lock().replace(old_tid, pid, thread.clone());
+        let replaced = system.life.threads.lock().replace(old_tid, pid, thread.clone());
         drop((old, replaced));
-        system.timers.delete_all(&system.processes, pid, false);
+        system.timers().delete_all(system.processes(), pid, false);
         thread.descriptors().close_for_exec();
-        let state = ThreadState { rip: loaded.start, rsp: pointer, rflags: 0x202, ..ThreadState::default() };
-        Ok(Executed { thread, state })
+        Ok(Executed { thread, state: ThreadState::at_start(loaded.start, pointer) })
     }
 
     /// What its new program's thread takes over.
@@ -152,7 +167,6 @@ impl<M: Machine> Resources<M> {
             pid: inner.pid,
             descriptors,
             directories: inner.directories.clone(),
-            continuation: None,
             trap: ExceptionState::default(),
         }
     }
@@ -164,7 +178,7 @@ impl<M: Machine> Resources<M> {
 
     /// Finds the program to load: the file itself, or the interpreter of a script, whose arguments
     /// then change.
-    async fn find_program(&self, request: &mut ExecRequest) -> Result<(ProgramFile, Found)> {
+    async fn find_program(&self, request: &mut ExecRequest) -> Result<NewImage<'_>> {
         let context = self.context();
         let caller = context.caller();
         let mut found =
@@ -174,8 +188,10 @@ impl<M: Machine> Resources<M> {
             let file = self.open_program(&found).await?;
             let start = self.read_file(&file, 0, script::LINE_LIMIT).await?;
             let Some(line) = script::parse(&start)? else {
-                let program = self.read_headers(file, &start).await?;
-                return Ok((program, found));
+                let execution = Execution::begin(&file)?;
+                let (front_end, programs) = self.system.host().programs(&start).ok_or(Error::ENOEXEC)?;
+                let file = self.read_image(execution, file, programs.format(), &start).await?;
+                return Ok(NewImage { file, found, front_end, programs });
             };
             request.arguments.remove_first();
             request.arguments.push_front(&path)?;
@@ -189,14 +205,23 @@ impl<M: Machine> Resources<M> {
         Err(Error::ELOOP)
     }
 
-    async fn find_interpreter(&self, program: &ProgramFile) -> Result<Option<ProgramFile>> {
+    /// The interpreter that a program names, which is of the same format: `ELIBBAD` if it is not.
+    async fn find_interpreter(
+        &self,
+        program: &ProgramFile,
+        format: &dyn ImageFormat,
+    ) -> Result<Option<ProgramFile>> {
         let Some(range) = program.image.interpreter.clone() else { return Ok(None) };
         let bytes = self.read_file(&program.file, range.start, (range.end - range.start) as usize).await?;
         let context = self.context();
         let found = context.caller().find(&At::Current, Image::interpreter_path(&bytes)?, true).await?;
         let file = self.open_program(&found).await?;
-        let start = self.read_file(&file, 0, elf::HEADER_SIZE).await?;
-        match self.read_headers(file, &start).await {
+        let start = self.read_file(&file, 0, image::START_SIZE).await?;
+        let execution = Execution::begin(&file)?;
+        if !format.recognises(&start) {
+            return Err(Error::ELIBBAD);
+        }
+        match self.read_image(execution, file, format, &start).await {
             Err(Error::ENOEXEC) => Err(Error::ELIBBAD),
             other => other.map(Some),
         }
@@ -224,12 +249,17 @@ impl<M: Machine> Resources<M> {
         Ok(buffer.done().to_vec())
     }
 
-    async fn read_headers(&self, file: Arc<OpenFile>, start: &[u8]) -> Result<ProgramFile> {
-        let execution = Execution::begin(&file)?;
-        let header = elf::Header::parse(start)?;
-        let table = self.read_file(&file, header.headers_at, header.headers_size()).await?;
-        let size = file.metadata().size;
-        let image = Image::parse(header, &table, size, self.system.layout.high)?;
+    /// What a file says that starts with these bytes.
+    async fn read_image(
+        &self,
+        execution: Arc<Execution>,
+        file: Arc<OpenFile>,
+        format: &dyn ImageFormat,
+        start: &[u8],
+    ) -> Result<ProgramFile> {
+        let headers = format.headers(start)?;
+        let table = self.read_file(&file, headers.start, (headers.end - headers.start) as usize).await?;
+        let image = format.parse(start, &table, file.metadata().size, self.system.layout().high)?;
         Ok(ProgramFile { file, execution, image })
     }
 
@@ -242,7 +272,7 @@ impl<M: Machine> Resources<M> {
     /// Whether a thread of another process has the same directories.
     fn shares(&self, directories: &Arc<Directories>) -> bool {
         let pid = self.pid();
-        let threads = self.system.threads.lock();
+        let threads = self.system.life.threads.lock();
         threads.values().any(|thread| {
             let inner = thread.inner.lock();
             inner.pid != pid && Arc::ptr_eq(&inner.directories, directories)

@@ -11,54 +11,38 @@ mod clone;
 mod context;
 mod exec;
 mod exit;
-mod number_file;
+mod inspect;
 mod oom;
-mod pid_file;
-mod proc;
-mod proc_links;
-mod proc_text;
-mod region_text;
-mod signal_file;
-pub mod status;
+mod parts;
 
 pub use crate::personality::{Task, Thread};
-pub use clone::CloneRequest;
+pub use clone::{CloneRequest, Unstarted};
 pub use context::CallContext;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
-pub use pid_file::PidFile;
-pub use proc::Proc;
-pub use proc_text::{RELEASE, VERSION};
-pub use signal_file::SignalFile;
 
 use crate::account::Capacity;
-use crate::clock::Clock;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
-use crate::futex::Futexes;
-use crate::load::Load;
-use crate::log::Rate;
+use crate::front_end::{FrontEndNumber, Programs};
+use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
-use crate::personality::Unix;
-use crate::process::{ExactPid, Limit, Limits, Pid, Processes, Resource};
+use crate::process::{ExactPid, Limit, Limits, Pid, Resource};
 use crate::signal::{Signal, SignalInformation};
 use crate::sync::SpinLock;
-use crate::timer::Timers;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
-use crate::tty::Terminal;
-use crate::vfs::{Directories, MemoryProvider, Vfs, VnodeRef};
+use crate::vfs::{Directories, MemoryProvider, Vfs};
 use crate::{Environment, Error, Result};
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use by_tid::ByTid;
 use core::fmt::Arguments;
 use core::time::Duration;
 use mach::machine::{ExecutionContext, ThreadState};
-use mach::thread::{ExceptionState, PriorityRange};
+use mach::thread::ExceptionState;
 use mach::vm::{OomKiller, Vm, VmStatistics};
 use mach::{KernError, Machine};
+use parts::{Files, Life, Platform};
 
 /// How a system ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,12 +103,16 @@ pub trait Host<M: Machine>: Send + Sync {
     /// [`Processes::leave`], then its program with these registers.
     fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState);
 
+    /// Whose program a file is that starts with these bytes (the first
+    /// [`START_SIZE`](crate::exec::image::START_SIZE), or all), and how it is loaded.
+    fn programs(&self, start: &[u8]) -> Option<(FrontEndNumber, &dyn Programs)>;
+
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
 
-    /// What has been logged so far, if that is kept (syslog(2)).
-    fn log_text(&self) -> Vec<u8> {
-        Vec::new()
+    /// What has been logged lately, if that is kept.
+    fn kept_log(&self) -> Option<&Arc<Log>> {
+        None
     }
 
     /// How short the server's own memory is.
@@ -146,7 +134,7 @@ pub trait Host<M: Machine>: Send + Sync {
         Err(Error::ENOSYS)
     }
 
-    /// A description of what this system runs on, to be read by users (/proc/macadamia). Each line
+    /// A description of what this system runs on, to be read by users. Each line
     /// has a name, a tabulator and a text.
     fn description(&self) -> String {
         String::new()
@@ -165,74 +153,11 @@ pub trait Host<M: Machine>: Send + Sync {
     }
 }
 
-/// Everything that the processes of a system share.
+/// Everything that the processes of a system share, in three parts.
 pub struct System<M: Machine> {
-    /// Families, groups, sessions, signals.
-    pub processes: Processes,
-    /// The threads that wait for words of memory.
-    pub futexes: Futexes,
-    /// Timers that send signals.
-    pub timers: Timers,
-    /// Files.
-    pub vfs: Arc<Vfs>,
-    /// Time and randomness.
-    pub environment: Arc<dyn Environment>,
-    /// The load average.
-    pub load: SpinLock<Load>,
-    /// Memory.
-    pub vm: Arc<Vm<M>>,
-    /// The Mach host, which makes tasks.
-    pub mach: Arc<mach::Host<M, Unix>>,
-    /// Addresses that programs may use.
-    pub layout: Layout,
-    /// The server that runs the threads.
-    pub host: Arc<dyn Host<M>>,
-    /// Host name and domain name.
-    pub names: SpinLock<(Vec<u8>, Vec<u8>)>,
-    threads: SpinLock<ByTid<Thread<M>>>,
-    /// Controlling terminals of sessions.
-    terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
-    /// Lines of the log that programs cause.
-    caused_lines: SpinLock<Rate>,
-    /// Address spaces whose end is under way.
-    endings: oom::Endings<M>,
-}
-
-/// What remains of an interrupted call that is to be continued (restart_syscall).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Continuation {
-    /// A sleep until `deadline` on the monotonic clock; what is left is written to `remaining` (0:
-    /// nowhere) if it is interrupted again.
-    Sleep {
-        /// The clock that the program named.
-        clock: Clock,
-        /// Monotonic time.
-        deadline: Duration,
-        /// Address of the timespec that gets the remaining time.
-        remaining: u64,
-    },
-    /// A poll.
-    Poll {
-        /// Address of the array of pollfd structures.
-        array: u64,
-        /// Entries.
-        count: u64,
-        /// Monotonic time at which the wait ends, if it does.
-        deadline: Option<Duration>,
-    },
-    /// A futex wait with a timeout.
-    Futex {
-        /// Address of the futex word.
-        address: u64,
-        /// Whether other processes may map the futex word.
-        shared: bool,
-        /// The value that the futex word must have for the wait to begin.
-        expected: u32,
-        /// The bits of the futex wait (FUTEX_WAIT_BITSET).
-        bits: u32,
-        /// Monotonic time.
-        deadline: Duration,
-    },
+    life: Life<M>,
+    files: Files,
+    platform: Platform<M>,
 }
 
 /// What Unix keeps in a Mach thread.
@@ -259,7 +184,6 @@ struct Inner {
     pid: Pid,
     descriptors: Arc<DescriptorTable>,
     directories: Arc<Directories>,
-    continuation: Option<Continuation>,
     trap: ExceptionState,
 }
 
@@ -274,24 +198,12 @@ impl<M: Machine> System<M> {
         capacity: Capacity,
     ) -> Arc<System<M>> {
         let system = Arc::new(System {
-            processes: Processes::new(capacity),
-            futexes: Futexes::new(),
-            timers: Timers::new(),
-            vfs,
-            environment,
-            load: SpinLock::new(Load::default()),
-            mach: mach::Host::new(vm.clone(), PriorityRange::default(), 0),
-            vm,
-            layout,
-            host,
-            names: SpinLock::new((b"macadamia".to_vec(), b"(none)".to_vec())),
-            threads: SpinLock::new(ByTid::new()),
-            terminals: SpinLock::new(BTreeMap::new()),
-            caused_lines: SpinLock::new(Rate::default()),
-            endings: oom::Endings::new(),
+            life: Life::new(capacity),
+            files: Files::new(vfs),
+            platform: Platform::new(vm, environment, layout, host),
         });
         let killer: Weak<dyn OomKiller> = Arc::downgrade(&system) as Weak<_>;
-        system.vm.set_oom_killer(killer);
+        system.vm().set_oom_killer(killer);
         system.register_file_systems();
         system
     }
@@ -299,72 +211,61 @@ impl<M: Machine> System<M> {
     /// To be called every second. Compares the processor time of processes with their limits, and
     /// counts the threads that run.
     pub fn look_around(&self) {
-        let running = self.processes.with(|table| {
+        let running = self.processes().with(|table| {
             table.check_time_limits();
             table.thread_counts().1
         });
-        self.load.lock().note(self.environment.monotonic(), running);
-        self.host.give_memory_back();
+        self.life.load.lock().note(self.environment().monotonic(), running);
+        self.host().give_memory_back();
     }
 
     /// What all memory of programs and files is used for.
     pub fn memory_use(&self) -> MemoryUse {
-        let VmStatistics { free, active, inactive, wired } = self.vm.statistics();
+        let VmStatistics { free, active, inactive, wired } = self.vm().statistics();
         let [free, active, inactive, wired] = [free, active, inactive, wired].map(u64::from);
-        MemoryUse { free, active, inactive, wired, server: self.host.borrowed_memory() / PAGE }
+        MemoryUse { free, active, inactive, wired, server: self.host().borrowed_memory() / PAGE }
     }
 
-    /// The file systems that need nothing else than the system: tmpfs and proc.
+    /// The file systems that need nothing else than the system.
     fn register_file_systems(self: &Arc<Self>) {
-        let memory: Arc<dyn MemoryProvider> = Arc::new(ObjectProvider(self.vm.clone()));
-        let environment = self.environment.clone();
-        let statistics = self.vm.statistics();
+        let memory: Arc<dyn MemoryProvider> = Arc::new(ObjectProvider(self.vm().clone()));
+        let environment = self.environment().clone();
+        let statistics = self.vm().statistics();
         let used = statistics.active + statistics.inactive + statistics.wired;
         let defaults = TmpfsOptions::for_memory(u64::from(statistics.free + used));
         // If this fails, there is no file system for memory files: making one then fails.
         let unlimited = TmpfsOptions { pages: defaults.memory_pages, ..defaults.clone() };
         if let Ok(root) = Tmpfs::new(&unlimited, memory.clone(), environment.clone()) {
-            self.vfs.set_memory_files(root);
+            self.vfs().set_memory_files(root);
         }
-        self.vfs.register_file_system(
+        self.vfs().register_file_system(
             "tmpfs",
             Arc::new(move |options: &[u8]| {
                 let options = defaults.clone().parse(options, defaults.memory_pages)?;
                 Tmpfs::new(&options, memory.clone(), environment.clone())
             }),
         );
-        let (system, root) = (Arc::downgrade(self), SpinLock::new(None::<VnodeRef>));
-        self.vfs.register_file_system(
-            "proc",
-            Arc::new(move |_: &[u8]| {
-                let system = system.upgrade().ok_or(Error::ENODEV)?;
-                Ok(root.lock().get_or_insert_with(|| system.proc_root()).clone())
-            }),
-        );
-        let system = crate::sysfs::make(self.host.processors(), self.environment.realtime());
-        self.vfs.register_file_system("sysfs", Arc::new(move |_: &[u8]| Ok(system.clone())));
     }
 
     /// Makes the first process, with an empty address space: it has to exec before it runs.
     /// `ENOMEM`, `EAGAIN`.
     pub async fn create_init(self: &Arc<Self>, descriptors: DescriptorTable) -> Result<Arc<Thread<M>>> {
-        let account = self.processes.with(|table| table.account_of(Credentials::superuser().user.real));
-        let task = Memory::create(&self.mach, &self.layout, &account).await?;
-        self.host.prepare(&task)?;
-        let directories = Arc::new(Directories::new(self.vfs.tree.root()));
+        let account = self.processes().with(|table| table.account_of(Credentials::superuser().user.real));
+        let task = Memory::create(self.mach(), self.layout(), &account, FrontEndNumber::default()).await?;
+        self.host().prepare(&task)?;
+        let directories = Arc::new(Directories::new(self.vfs().tree.root()));
         let inner = Inner {
             tid: Pid::INIT,
             pid: Pid::INIT,
             descriptors: Arc::new(descriptors),
             directories,
-            continuation: None,
             trap: ExceptionState::default(),
         };
         let thread = self.create_thread(&task, inner).await?;
-        let now = self.environment.monotonic();
+        let now = self.environment().monotonic();
         let pid =
-            self.processes.with(|table| table.create_init(thread.clone(), Credentials::superuser(), now));
-        self.threads.lock().insert(pid, thread.clone());
+            self.processes().with(|table| table.create_init(thread.clone(), Credentials::superuser(), now));
+        self.life.threads.lock().insert(pid, thread.clone());
         Ok(thread)
     }
 
@@ -384,14 +285,14 @@ impl<M: Machine> System<M> {
 
     /// The thread `tid`, if it lives.
     pub fn thread(&self, tid: Pid) -> Option<Arc<Thread<M>>> {
-        self.threads.lock().get(tid).cloned()
+        self.life.threads.lock().get(tid).cloned()
     }
 
     /// Any thread of process `pid`, the first if it lives.
     pub fn thread_of_process(&self, pid: Pid) -> Option<Arc<Thread<M>>> {
         let first = self.thread(pid).filter(|thread| thread.pid() == pid);
         first.or_else(|| {
-            let other = self.processes.with(|table| table.process(pid).ok()?.threads().next())?;
+            let other = self.processes().with(|table| table.process(pid).ok()?.threads().next())?;
             self.thread(other)
         })
     }
@@ -401,22 +302,12 @@ impl<M: Machine> System<M> {
         let thread = self.thread_of_process(exact.pid());
         // The order matters: if the process still exists after the thread was looked up, the thread
         // is one of that process.
-        thread.filter(|_| self.processes.with(|table| table.exact_process(exact).is_ok()))
-    }
-
-    /// Writes a line to the log that a program has caused, unless there have been too many of them.
-    pub fn log_caused(&self, line: Arguments<'_>) {
-        let admitted = self.caused_lines.lock().admit(self.environment.monotonic());
-        let Some(suppressed) = admitted else { return };
-        if suppressed > 0 {
-            self.host.log(format_args!("{suppressed} lines about programs were suppressed"));
-        }
-        self.host.log(line);
+        thread.filter(|_| self.processes().with(|table| table.exact_process(exact).is_ok()))
     }
 
     /// Writes what happened to processes that signals ended to the log.
     pub fn log_reports(&self) {
-        for report in self.processes.take_reports() {
+        for report in self.processes().take_reports() {
             let name = alloc::string::String::from_utf8_lossy(&report.name).into_owned();
             let signal = report.information.signal;
             match report.information.cause {
@@ -498,16 +389,6 @@ impl<M: Machine> Resources<M> {
         drop(old);
     }
 
-    /// Takes what remains of its interrupted call, to continue the call.
-    pub fn take_continuation(&self) -> Option<Continuation> {
-        self.inner.lock().continuation.take()
-    }
-
-    /// Keeps the state of the thread's interrupted call, to restart it.
-    pub fn set_continuation(&self, continuation: Continuation) {
-        self.inner.lock().continuation = Some(continuation);
-    }
-
     /// The trap that the thread's next signal frame shows.
     pub fn trap(&self) -> ExceptionState {
         self.inner.lock().trap
@@ -516,8 +397,10 @@ impl<M: Machine> Resources<M> {
     /// Its credentials; those of the user `nobody` once it has ended.
     pub fn credentials(&self) -> Arc<Credentials> {
         let tid = self.tid();
-        let found =
-            self.system.processes.with(|table| table.thread(tid).map(|thread| thread.credentials().clone()));
+        let found = self
+            .system
+            .processes()
+            .with(|table| table.thread(tid).map(|thread| thread.credentials().clone()));
         found.unwrap_or_else(|_| Arc::new(Credentials::nobody()))
     }
 
@@ -525,7 +408,7 @@ impl<M: Machine> Resources<M> {
     pub fn limits(&self) -> Limits {
         let pid = self.pid();
         self.system
-            .processes
+            .processes()
             .with(|table| table.process(pid).map(|process| process.limits.clone()))
             .unwrap_or_default()
     }
@@ -535,7 +418,7 @@ impl<M: Machine> Resources<M> {
         let pid = self.pid();
         let limit = self
             .system
-            .processes
+            .processes()
             .with(|table| table.process(pid).map(|process| process.limits.soft(resource)));
         limit.unwrap_or(Limit::INFINITE)
     }
@@ -553,7 +436,7 @@ impl<M: Machine> Resources<M> {
         let pid = self.pid();
         self.system.log_caused(format_args!("process {pid}: killed, because memory ran out"));
         let information = SignalInformation::system(Signal::KILL);
-        self.system.processes.with(|table| match pid == Pid::INIT {
+        self.system.processes().with(|table| match pid == Pid::INIT {
             true => table.begin_exit(pid, crate::process::ExitStatus::Killed(Signal::KILL)),
             false => table.generate_for_process(pid, information),
         });

@@ -1,5 +1,5 @@
 //! The OOM killer: it chooses the process that ends when memory has run out. That is the process
-//! with most memory, weighted as its users want it (proc(5), /proc/PID/oom_score_adj), whichever
+//! with most memory, weighted as its users want it, whichever
 //! process it was that found no free page. Threads that need memory wait until the memory of the
 //! chosen process has come back. Each of them waits as a future, so that no worker blocks, and a
 //! thread that is to end itself stops waiting.
@@ -14,7 +14,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::future::poll_fn;
+use core::future::{Future, poll_fn};
 use core::task::Poll;
 use mach::Machine;
 use mach::vm::{MapEnd, OomKiller};
@@ -73,11 +73,11 @@ impl<M: Machine> System<M> {
         self.memory_use().total()
     }
 
-    /// /proc/PID/oom_score: 0 for a process that is not ended; else twice as much for one that is
-    /// to be ended first as for one of no size. `ESRCH`.
-    pub(super) async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
+    /// How readily a process is ended when memory has run out: 0 for a process that is not ended;
+    /// else twice as much for one that is to be ended first as for one of no size. `ESRCH`.
+    pub async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
         let adjustment = self
-            .processes
+            .processes()
             .with(|table| table.exact_process(process).map(|process| process.memory_adjustment))?;
         let (total, memory) =
             (self.all_pages().max(1), self.thread_of_exact(process).map(|thread| thread.memory().clone()));
@@ -93,8 +93,8 @@ impl<M: Machine> System<M> {
     /// From now on threads that need memory wait for the end of this address space, unless other
     /// processes use it, too.
     pub(super) fn expect_end(&self, memory: &Memory<M>) -> (MapEnd<M>, u64) {
-        let (end, deadline) = (memory.map().end(), self.vm.machine().now() + PATIENCE);
-        let mut endings = self.endings.endings.lock();
+        let (end, deadline) = (memory.map().end(), self.vm().machine().now() + PATIENCE);
+        let mut endings = self.platform.endings.endings.lock();
         endings.retain(|ending| !ending.end.has_come() && ending.memory != memory.map_id());
         endings.push(Ending { memory: memory.map_id(), end: end.clone(), deadline });
         (end, deadline)
@@ -104,7 +104,7 @@ impl<M: Machine> System<M> {
     /// is free. If none is ending, one is chosen for that. False: there is none to choose.
     async fn find_memory(&self) -> bool {
         let (end, deadline) = {
-            let _choosing = self.endings.choosing.lock().await;
+            let _choosing = self.platform.endings.choosing.lock().await;
             // The holders have references that keep the memory of processes. So they are dropped
             // before this function waits for that memory.
             let holders = self.holders();
@@ -112,7 +112,7 @@ impl<M: Machine> System<M> {
                 Some(expected) => expected,
                 None => {
                     let chosen = self.choose(&holders).await;
-                    if self.vm.has_free_page() {
+                    if self.vm().has_free_page() {
                         return true;
                     }
                     let Some((holder, pages)) = chosen else { return false };
@@ -121,7 +121,7 @@ impl<M: Machine> System<M> {
                 }
             }
         };
-        self.vm.free_or_end(&end, deadline).await;
+        self.vm().free_or_end(&end, deadline).await;
         true
     }
 
@@ -131,9 +131,9 @@ impl<M: Machine> System<M> {
         // memory is not about to come back.
         let is_ending = |memory| holders.get(&memory).is_none_or(|holder: &Holder<M>| holder.is_ending);
         let given_up: Vec<u64> = {
-            let mut endings = self.endings.endings.lock();
+            let mut endings = self.platform.endings.endings.lock();
             endings.retain(|ending| !ending.end.has_come());
-            let now = self.vm.machine().now();
+            let now = self.vm().machine().now();
             let ending = endings.iter().filter(|ending| is_ending(ending.memory));
             if let Some(expected) = ending.clone().find(|ending| ending.deadline > now) {
                 return Some((expected.end.clone(), expected.deadline));
@@ -161,9 +161,10 @@ impl<M: Machine> System<M> {
 
     fn log_choice(&self, holder: &Holder<M>, pages: u64) {
         for &pid in &holder.processes {
-            let name = self.processes.with(|table| table.process(pid).map(|process| process.name().to_vec()));
+            let name =
+                self.processes().with(|table| table.process(pid).map(|process| process.name().to_vec()));
             let name = String::from_utf8_lossy(&name.unwrap_or_default()).into_owned();
-            self.host.log(format_args!(
+            self.host().log(format_args!(
                 "out of memory: killed process {pid} ({name}), {} KiB",
                 pages * PAGE / 1024
             ));
@@ -174,7 +175,7 @@ impl<M: Machine> System<M> {
     /// do not wait for memory.
     fn end_holder(&self, holder: &Holder<M>) -> (MapEnd<M>, u64) {
         let expected = self.expect_end(&holder.memory);
-        self.processes.with(|table| holder.processes.iter().for_each(|pid| table.end_for_memory(*pid)));
+        self.processes().with(|table| holder.processes.iter().for_each(|pid| table.end_for_memory(*pid)));
         expected
     }
 
@@ -183,7 +184,7 @@ impl<M: Machine> System<M> {
         let mut holders = BTreeMap::new();
         for pid in self.process_ids() {
             let Some(thread) = self.thread_of_process(pid) else { continue };
-            let state = self.processes.with(|table| {
+            let state = self.processes().with(|table| {
                 table.process(pid).map(|process| (process.is_ending(), process.memory_adjustment))
             });
             let Ok((is_ending, adjustment)) = state else { continue };
@@ -215,9 +216,15 @@ impl<M: Machine> Resources<M> {
     /// back: then the thread must not wait for memory. It is polled together with, and after, a
     /// future that may wait for memory. It registers no waker for free pages itself: the other
     /// future is woken when one is free.
-    pub(super) async fn memory_is_expected(&self) {
+    async fn memory_is_expected(&self) {
         let system = &self.system;
-        system.processes.gives_memory(self.tid()).await;
-        poll_fn(|_| if system.vm.has_free_page() { Poll::Pending } else { Poll::Ready(()) }).await;
+        system.processes().gives_memory(self.tid()).await;
+        poll_fn(|_| if system.vm().has_free_page() { Poll::Pending } else { Poll::Ready(()) }).await;
+    }
+
+    /// Does `work`, which may wait for memory, but no longer than until this thread's end is what
+    /// memory waits for.
+    pub async fn unless_memory_is_expected(&self, work: impl Future<Output = ()>) {
+        let _ = crate::process::race(work, self.memory_is_expected()).await;
     }
 }

@@ -18,7 +18,7 @@
 .balign 8
 multiboot_header:
     .long 0x1badb002
-    .long 0x00010003                    // modules on page boundaries, memory map wanted, addresses given below
+    .long 0x00010003                    // modules on page boundaries, memory map, addresses below
     .long -(0x1badb002 + 0x00010003)
     .long multiboot_header - VIRTUAL
     .long image_start - VIRTUAL
@@ -44,7 +44,7 @@ multiboot2_header:
     .long 0
     .short 6, 0                         // modules on page boundaries
     .long 8
-    .short 10, 0                        // relocatable: lowest and highest address, alignment, preference 2 = high
+    .short 10, 0                        // relocatable: addresses, alignment, preference 2 = high
     .long 24
     .long 0x800000, 0xffffffff, 0x200000, 2
     .short 0, 0
@@ -78,12 +78,12 @@ start:
     rdtsc
     mov     [ebp + boot_entry_time - VIRTUAL], eax
     mov     [ebp + boot_entry_time - VIRTUAL + 4], edx
-    // What the image does not contain is zero: every loader's protocol says so (Multiboot 1 and 2:
-    // the addresses in the headers; kickstart: ABI 1.3), and clearing 2 MiB of thread table again
-    // would be most of the way to the first line.
+    // Memory that the image does not contain is zero: every loader's protocol says so (Multiboot 1
+    // and 2: the addresses in the headers; kickstart: ABI 1.3). Clearing 2 MiB of thread table
+    // again would be most of the time until the first line.
     lea     esp, [ebp + boot_stack_end - VIRTUAL]
 
-    // Long mode there? A processor without CPUID cannot toggle EFLAGS.ID.
+    // Is there long mode? A processor without CPUID cannot toggle EFLAGS.ID.
     pushfd
     pop     eax
     mov     ecx, eax
@@ -163,7 +163,7 @@ start:
     push    eax
     retf
 
-// Says so on the first serial port, polling, and stops.
+// Prints this on the first serial port, by polling, and stops.
 no_long_mode:
     lea     esi, [ebp + no_long_mode_text - VIRTUAL]
     mov     dx, 0x3f8

@@ -82,7 +82,7 @@ fn send_to_idle(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
     take_words(receiver, current, tag(current).with_cross_processor(true));
     receiver.end_offered_wait();
-    // The receiver's processor learns of it as of a thread that comes home.
+    // The receiver's processor learns of the receiver as of a thread that comes home.
     receiver.location.hand_over(home);
     drop(claim);
     processor::post(home, |public| &public.threads, &[&receiver.request]);
@@ -130,7 +130,7 @@ pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
     }
     // POINT OF NO RETURN.
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
-    // The receiver is at home. The sender is so, too, if that had moved here.
+    // The receiver is at home. So is the sender if the receiver had moved here.
     take_words(receiver, current, tag(current).with_cross_processor(!current.is_home()));
     receiver.end_offered_wait();
     if from != to {

@@ -1,0 +1,233 @@
+//! Futexes that know their owner (FUTEX_LOCK_PI, FUTEX_UNLOCK_PI and the like).
+//!
+//! The word holds the owner's thread id and two flags; programs lock and unlock it themselves while
+//! no thread waits for it. All operations here are serialised by one asynchronous lock. For a word
+//! that threads wait for, the owner that is recorded here counts. Waiters are served in the order
+//! of arrival, which is their priority order as long as all have the same.
+
+use super::{Futexes, Key, Words};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use unix::{Error, Result};
+
+/// Bits of the word that hold the owner's thread id.
+pub(crate) const LOCK_TID: u32 = 0x3fff_ffff;
+/// In a futex word: the last owner ended without unlocking.
+pub(crate) const LOCK_OWNER_DIED: u32 = 0x4000_0000;
+/// At least one thread waits: unlocking needs a system call.
+pub(crate) const LOCK_WAITERS: u32 = 0x8000_0000;
+
+/// Futex words with priority inheritance that threads wait for.
+#[derive(Default)]
+pub(super) struct Inheriting {
+    locks: BTreeMap<Key, Lock>,
+    tickets: u64,
+}
+
+#[derive(Default)]
+struct Lock {
+    owner: u32,
+    /// The owner got the lock because its predecessor ended.
+    owner_died: bool,
+    /// Ticket and thread of each waiter, in the order of arrival.
+    waiters: Vec<(u64, u32)>,
+}
+
+/// The futex at which a waiter waits until its ticket is called. It is in no memory object, so no
+/// program can reach it.
+fn ticket_key(ticket: u64) -> Key {
+    Key::Shared { object: u64::MAX, offset: ticket }
+}
+
+/// A waiter's ticket; dropped with the request that waited.
+struct Ticket<'a> {
+    futexes: &'a Futexes,
+    key: Key,
+    number: u64,
+    thread: u32,
+}
+
+impl Futexes {
+    /// FUTEX_LOCK_PI by thread `thread`: waits until it owns the lock. `owner_lives` tells whether
+    /// a thread exists. `EDEADLK` if it owns it already, `ESRCH` if the owner does not exist,
+    /// `EINVAL`, `EFAULT`. There is no time limit: the caller races the future against a timer, and
+    /// calls [`Futexes::give_up_lock`] if the timer is first.
+    pub(crate) async fn lock(
+        &self,
+        words: &impl Words,
+        address: u64,
+        shared: bool,
+        thread: u32,
+        owner_lives: impl Fn(u32) -> bool,
+    ) -> Result<()> {
+        let key = lock_key(words, address, shared).await?;
+        let ticket = {
+            let mut inheriting = self.inheriting.lock().await;
+            match self.try_take(words, address, key, thread, &inheriting).await? {
+                None => return Ok(()),
+                Some(owner) => {
+                    let known = inheriting.locks.get(&key).map(|lock| lock.owner);
+                    if known.is_none() && !owner_lives(owner) {
+                        return Err(Error::ESRCH);
+                    }
+                    inheriting.tickets += 1;
+                    let number = inheriting.tickets;
+                    let lock = inheriting.locks.entry(key).or_default();
+                    lock.owner = known.unwrap_or(owner);
+                    lock.waiters.push((number, thread));
+                    Ticket { futexes: self, key, number, thread }
+                }
+            }
+        };
+        ticket.wait(words, address).await
+    }
+
+    /// FUTEX_TRYLOCK_PI. `EAGAIN` if another owns it, else as [`Futexes::lock`].
+    pub(crate) async fn try_lock(
+        &self,
+        words: &impl Words,
+        address: u64,
+        shared: bool,
+        thread: u32,
+    ) -> Result<()> {
+        let key = lock_key(words, address, shared).await?;
+        let inheriting = self.inheriting.lock().await;
+        match self.try_take(words, address, key, thread, &inheriting).await? {
+            None => Ok(()),
+            Some(_) => Err(Error::EAGAIN),
+        }
+    }
+
+    /// Takes the lock if it is free (`None`), else announces a waiter in the word and returns the
+    /// owner.
+    async fn try_take(
+        &self,
+        words: &impl Words,
+        address: u64,
+        key: Key,
+        thread: u32,
+        inheriting: &Inheriting,
+    ) -> Result<Option<u32>> {
+        let mut word = words.load(address).await?;
+        loop {
+            let owner = inheriting.locks.get(&key).map_or(word & LOCK_TID, |lock| lock.owner);
+            if owner == thread {
+                return Err(Error::EDEADLK);
+            }
+            let new = if owner == 0 { thread | (word & LOCK_OWNER_DIED) } else { word | LOCK_WAITERS };
+            match words.exchange(address, word, new).await? {
+                Ok(_) if owner == 0 => return Ok(None),
+                Ok(_) => return Ok(Some(owner)),
+                Err(seen) => word = seen,
+            }
+        }
+    }
+
+    /// FUTEX_UNLOCK_PI by thread `thread`: hands the lock to the first waiter. `EPERM` if it is not
+    /// the owner, `EINVAL`, `EFAULT`.
+    pub(crate) async fn unlock(
+        &self,
+        words: &impl Words,
+        address: u64,
+        shared: bool,
+        thread: u32,
+    ) -> Result<()> {
+        let key = lock_key(words, address, shared).await?;
+        let mut inheriting = self.inheriting.lock().await;
+        let mut word = words.load(address).await?;
+        if word & LOCK_TID != thread {
+            return Err(Error::EPERM);
+        }
+        let next = inheriting.locks.get(&key).and_then(|lock| lock.waiters.first().copied());
+        loop {
+            let more = inheriting.locks.get(&key).is_some_and(|lock| lock.waiters.len() > 1);
+            let new = next.map_or(0, |(_, tid)| tid) | if more { LOCK_WAITERS } else { 0 };
+            match words.exchange(address, word, new).await? {
+                Ok(_) => break,
+                Err(seen) if seen & LOCK_TID != thread => return Err(Error::EINVAL),
+                Err(seen) => word = seen,
+            }
+        }
+        self.hand_over(&mut inheriting, key, false);
+        Ok(())
+    }
+
+    /// Makes the first waiter the owner and calls it.
+    fn hand_over(&self, inheriting: &mut Inheriting, key: Key, owner_died: bool) {
+        let Some(lock) = inheriting.locks.get_mut(&key) else { return };
+        if lock.waiters.is_empty() {
+            inheriting.locks.remove(&key);
+            return;
+        }
+        let (ticket, thread) = lock.waiters.remove(0);
+        lock.owner = thread;
+        lock.owner_died = owner_died;
+        self.wake_key(ticket_key(ticket), 1, Futexes::ANY);
+    }
+
+    /// Thread `thread` gives up waiting for locks (its request was dropped): its tickets are
+    /// returned, and a lock that was just handed to it goes to the next.
+    pub(crate) async fn give_up_lock(&self, thread: u32) {
+        let mut inheriting = self.inheriting.lock().await;
+        for lock in inheriting.locks.values_mut() {
+            lock.waiters.retain(|(_, waiter)| *waiter != thread);
+        }
+        inheriting.locks.retain(|_, lock| !lock.waiters.is_empty() || lock.owner_died);
+    }
+
+    /// Thread `thread` ends: locks that it owns and others wait for go to the first waiter, which
+    /// finds them marked ([`LOCK_OWNER_DIED`]).
+    pub(crate) async fn owner_ended(&self, thread: u32) {
+        self.give_up_lock(thread).await;
+        let mut inheriting = self.inheriting.lock().await;
+        let owned: Vec<Key> =
+            inheriting.locks.iter().filter(|(_, lock)| lock.owner == thread).map(|(key, _)| *key).collect();
+        for key in owned {
+            self.hand_over(&mut inheriting, key, true);
+        }
+    }
+}
+
+impl Ticket<'_> {
+    /// Waits until the ticket is called; if the former owner ended, writes the word in its place.
+    async fn wait(&self, words: &impl Words, address: u64) -> Result<()> {
+        let place = self.futexes.join(ticket_key(self.number), Futexes::ANY);
+        let called = {
+            let inheriting = self.futexes.inheriting.lock().await;
+            inheriting
+                .locks
+                .get(&self.key)
+                .is_none_or(|lock| lock.waiters.iter().all(|(n, _)| *n != self.number))
+        };
+        if !called {
+            place.woken().await;
+        }
+        let mut inheriting = self.futexes.inheriting.lock().await;
+        let Some(lock) = inheriting.locks.get_mut(&self.key) else { return Ok(()) };
+        if lock.owner_died {
+            let waiters = if lock.waiters.is_empty() { 0 } else { LOCK_WAITERS };
+            let mut word = words.load(address).await?;
+            let new = self.thread | LOCK_OWNER_DIED | waiters;
+            while let Err(seen) = words.exchange(address, word, new).await? {
+                word = seen;
+            }
+            lock.owner_died = false;
+        }
+        if lock.waiters.is_empty() {
+            inheriting.locks.remove(&self.key);
+        }
+        Ok(())
+    }
+}
+
+async fn lock_key(words: &impl Words, address: u64, shared: bool) -> Result<Key> {
+    if !address.is_multiple_of(4) {
+        return Err(Error::EINVAL);
+    }
+    let key = words.key(address, shared).await?;
+    // The word is written, unchanged, before the locks here are locked, so that its page is present
+    // then. A thread that waits for memory therefore does not hold up the end of another one.
+    let word = words.load(address).await?;
+    let _ = words.exchange(address, word, word).await?;
+    Ok(key)
+}

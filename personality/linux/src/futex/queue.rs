@@ -1,0 +1,260 @@
+//! Queues of waiters and the operations on them.
+
+use super::inheriting::Inheriting;
+use super::{Comparison, Key, WakeOperation, Words};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::future::poll_fn;
+use core::task::{Poll, Waker};
+use unix::sync::SpinLock;
+use unix::{Error, Result};
+
+/// All futexes of a system.
+#[derive(Default)]
+pub(crate) struct Futexes {
+    state: SpinLock<State>,
+    pub(super) inheriting: unix::sync::Mutex<Inheriting>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Waiters by word and order of arrival.
+    queues: BTreeMap<(Key, u64), u64>,
+    waiters: BTreeMap<u64, Waiter>,
+    next: u64,
+}
+
+struct Waiter {
+    /// The waiter's place in `queues`, until it is woken.
+    place: Option<(Key, u64)>,
+    bits: u32,
+    waker: Option<Waker>,
+}
+
+impl State {
+    fn sequence(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    fn join(&mut self, key: Key, bits: u32) -> u64 {
+        let id = self.sequence();
+        self.queues.insert((key, id), id);
+        self.waiters.insert(id, Waiter { place: Some((key, id)), bits, waker: None });
+        id
+    }
+
+    /// Removes a waiter. Returns whether it had been woken.
+    fn leave(&mut self, id: u64) -> bool {
+        let place = self.waiters.remove(&id).and_then(|waiter| waiter.place);
+        place.and_then(|place| self.queues.remove(&place)).is_none()
+    }
+
+    /// Up to `limit` waiters of `key` with a bit in `bits`, in order of arrival.
+    fn first(&self, key: Key, limit: u32, bits: u32) -> Vec<u64> {
+        let queue = self.queues.range((key, 0)..=(key, u64::MAX)).map(|(_, id)| *id);
+        let chosen = queue.filter(|id| self.waiters.get(id).is_some_and(|waiter| waiter.bits & bits != 0));
+        chosen.take(limit as usize).collect()
+    }
+
+    fn wake(&mut self, ids: &[u64], wakers: &mut Vec<Waker>) {
+        for id in ids {
+            let Some(waiter) = self.waiters.get_mut(id) else { continue };
+            if let Some(place) = waiter.place.take() {
+                self.queues.remove(&place);
+            }
+            wakers.extend(waiter.waker.take());
+        }
+    }
+
+    fn move_to(&mut self, ids: &[u64], key: Key) {
+        for id in ids {
+            let sequence = self.sequence();
+            if let Some(waiter) = self.waiters.get_mut(id) {
+                if let Some(place) = waiter.place.replace((key, sequence)) {
+                    self.queues.remove(&place);
+                }
+                self.queues.insert((key, sequence), *id);
+            }
+        }
+    }
+}
+
+/// A place in a queue, given up when dropped.
+pub(super) struct Place<'a> {
+    futexes: &'a Futexes,
+    id: u64,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.futexes.state.lock().leave(self.id);
+    }
+}
+
+impl Place<'_> {
+    /// Gives the place up: whether it had been woken.
+    pub(super) fn leave(self) -> bool {
+        self.futexes.state.lock().leave(self.id)
+    }
+
+    /// Waits until woken.
+    pub(super) async fn woken(&self) {
+        poll_fn(|cx| {
+            let mut state = self.futexes.state.lock();
+            match state.waiters.get_mut(&self.id) {
+                Some(waiter) if waiter.place.is_some() => {
+                    waiter.waker = Some(cx.waker().clone());
+                    Poll::Pending
+                }
+                _ => Poll::Ready(()),
+            }
+        })
+        .await;
+    }
+}
+
+impl Futexes {
+    /// Every bit: FUTEX_BITSET_MATCH_ANY.
+    pub(crate) const ANY: u32 = u32::MAX;
+
+    /// A system without waiters.
+    pub(crate) fn new() -> Futexes {
+        Futexes::default()
+    }
+
+    /// How many threads wait for futexes.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.state.lock().queues.len()
+    }
+
+    pub(super) fn join(&self, key: Key, bits: u32) -> Place<'_> {
+        let id = self.state.lock().join(key, bits);
+        Place { futexes: self, id }
+    }
+
+    /// FUTEX_WAIT, FUTEX_WAIT_BITSET: waits until woken by one of `bits`, if the word at `address`
+    /// is `expected`. There is no time limit: the caller races the future against a timer and
+    /// signals. `EAGAIN` if the word differs, `EINVAL` for an unaligned address or no bits,
+    /// `EFAULT`.
+    pub(crate) async fn wait(
+        &self,
+        words: &impl Words,
+        address: u64,
+        shared: bool,
+        expected: u32,
+        bits: u32,
+    ) -> Result<()> {
+        if !address.is_multiple_of(4) || bits == 0 {
+            return Err(Error::EINVAL);
+        }
+        let key = words.key(address, shared).await?;
+        let place = self.join(key, bits);
+        if words.load(address).await? != expected {
+            // If the waiter was woken already, the waking thread has counted it, so the call
+            // succeeds.
+            return if place.leave() { Ok(()) } else { Err(Error::EAGAIN) };
+        }
+        place.woken().await;
+        Ok(())
+    }
+
+    /// FUTEX_WAKE, FUTEX_WAKE_BITSET: wakes up to `limit` waiters that wait for one of `bits`: how
+    /// many. `EINVAL`, `EFAULT`.
+    pub(crate) async fn wake(
+        &self,
+        words: &impl Words,
+        address: u64,
+        shared: bool,
+        limit: u32,
+        bits: u32,
+    ) -> Result<u32> {
+        if !address.is_multiple_of(4) || bits == 0 {
+            return Err(Error::EINVAL);
+        }
+        let key = words.key(address, shared).await?;
+        Ok(self.wake_key(key, limit, bits))
+    }
+
+    /// Wakes up to `limit` waiters of `key`.
+    pub(crate) fn wake_key(&self, key: Key, limit: u32, bits: u32) -> u32 {
+        let mut wakers = Vec::new();
+        let count = {
+            let mut state = self.state.lock();
+            let ids = state.first(key, limit, bits);
+            state.wake(&ids, &mut wakers);
+            ids.len()
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        count as u32
+    }
+
+    /// FUTEX_REQUEUE and, with `expected`, FUTEX_CMP_REQUEUE: wakes up to `wake` waiters of the
+    /// first word and moves up to `requeue` of the rest to the second: how many were woken, and how
+    /// many moved. `EAGAIN` if the first word is not as expected, `EINVAL`, `EFAULT`.
+    #[expect(clippy::too_many_arguments, reason = "the call has them")]
+    pub(crate) async fn requeue(
+        &self,
+        words: &impl Words,
+        from: u64,
+        to: u64,
+        shared: bool,
+        wake: u32,
+        requeue: u32,
+        expected: Option<u32>,
+    ) -> Result<(u32, u32)> {
+        if !from.is_multiple_of(4) || !to.is_multiple_of(4) {
+            return Err(Error::EINVAL);
+        }
+        let (from_key, to_key) = (words.key(from, shared).await?, words.key(to, shared).await?);
+        if let Some(expected) = expected
+            && words.load(from).await? != expected
+        {
+            return Err(Error::EAGAIN);
+        }
+        let mut wakers = Vec::new();
+        let counts = {
+            let mut state = self.state.lock();
+            let woken = state.first(from_key, wake, Futexes::ANY);
+            state.wake(&woken, &mut wakers);
+            let moved = state.first(from_key, requeue, Futexes::ANY);
+            if from_key != to_key {
+                state.move_to(&moved, to_key);
+            }
+            (woken.len() as u32, moved.len() as u32)
+        };
+        wakers.into_iter().for_each(Waker::wake);
+        Ok(counts)
+    }
+
+    /// FUTEX_WAKE_OP: changes the second word by `operation`, wakes up to `wake` waiters of the
+    /// first and, if its old value passes `comparison`, up to `wake_second` of the second: how
+    /// many. `EINVAL`, `EFAULT`.
+    #[expect(clippy::too_many_arguments, reason = "the call has them")]
+    pub(crate) async fn wake_operation(
+        &self,
+        words: &impl Words,
+        first: u64,
+        second: u64,
+        shared: bool,
+        wake: u32,
+        wake_second: u32,
+        operation: WakeOperation,
+        comparison: Comparison,
+    ) -> Result<u32> {
+        if !first.is_multiple_of(4) || !second.is_multiple_of(4) {
+            return Err(Error::EINVAL);
+        }
+        let (first_key, second_key) = (words.key(first, shared).await?, words.key(second, shared).await?);
+        let mut old = words.load(second).await?;
+        while let Err(seen) = words.exchange(second, old, operation.apply(old)).await? {
+            old = seen;
+        }
+        let mut count = self.wake_key(first_key, wake, Futexes::ANY);
+        if comparison.holds(old) {
+            count += self.wake_key(second_key, wake_second, Futexes::ANY);
+        }
+        Ok(count)
+    }
+}

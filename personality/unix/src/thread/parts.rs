@@ -1,0 +1,185 @@
+//! The three parts of a [`System`]: the processes that act in it, its files, and the machine below.
+//! No part knows another; what needs several is the system's.
+
+use super::by_tid::ByTid;
+use super::oom::Endings;
+use super::{Host, System};
+use crate::Environment;
+use crate::account::Capacity;
+use crate::exec::Layout;
+use crate::load::Load;
+use crate::log::Rate;
+use crate::personality::{Thread, Unix};
+use crate::process::{Pid, Processes};
+use crate::sync::SpinLock;
+use crate::timer::Timers;
+use crate::tty::Terminal;
+use crate::vfs::Vfs;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Arguments;
+use mach::Machine;
+use mach::thread::PriorityRange;
+use mach::vm::Vm;
+
+/// Processes and threads, and what happens to them with time.
+pub(super) struct Life<M: Machine> {
+    pub(super) processes: Processes,
+    pub(super) threads: SpinLock<ByTid<Thread<M>>>,
+    pub(super) timers: Timers,
+    pub(super) load: SpinLock<Load>,
+}
+
+impl<M: Machine> Life<M> {
+    pub(super) fn new(capacity: Capacity) -> Self {
+        Self {
+            processes: Processes::new(capacity),
+            threads: SpinLock::new(ByTid::new()),
+            timers: Timers::new(),
+            load: SpinLock::new(Load::default()),
+        }
+    }
+}
+
+/// Files, and the terminals of sessions.
+pub(super) struct Files {
+    pub(super) vfs: Arc<Vfs>,
+    terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
+}
+
+impl Files {
+    pub(super) fn new(vfs: Arc<Vfs>) -> Self {
+        Self { vfs, terminals: SpinLock::new(BTreeMap::new()) }
+    }
+
+    /// The controlling terminal of a session.
+    pub(super) fn terminal(&self, session: Pid) -> Option<Arc<Terminal>> {
+        self.terminals.lock().get(&session).cloned()
+    }
+
+    /// A session has this controlling terminal now, or none: the one that it had.
+    pub(super) fn set_terminal(
+        &self,
+        session: Pid,
+        terminal: Option<Arc<Terminal>>,
+    ) -> Option<Arc<Terminal>> {
+        let mut terminals = self.terminals.lock();
+        match terminal {
+            Some(terminal) => terminals.insert(session, terminal),
+            None => terminals.remove(&session),
+        }
+    }
+}
+
+/// What the system runs on: memory, Mach, the server, time.
+pub(super) struct Platform<M: Machine> {
+    pub(super) vm: Arc<Vm<M>>,
+    pub(super) mach: Arc<mach::Host<M, Unix>>,
+    pub(super) layout: Layout,
+    pub(super) host: Arc<dyn Host<M>>,
+    pub(super) environment: Arc<dyn Environment>,
+    /// Host name and domain name.
+    names: SpinLock<(Vec<u8>, Vec<u8>)>,
+    /// Lines of the log that programs cause.
+    caused_lines: SpinLock<Rate>,
+    /// Address spaces whose end is under way.
+    pub(super) endings: Endings<M>,
+}
+
+impl<M: Machine> Platform<M> {
+    pub(super) fn new(
+        vm: Arc<Vm<M>>,
+        environment: Arc<dyn Environment>,
+        layout: Layout,
+        host: Arc<dyn Host<M>>,
+    ) -> Self {
+        Self {
+            mach: mach::Host::new(vm.clone(), PriorityRange::default(), 0),
+            vm,
+            layout,
+            host,
+            environment,
+            names: SpinLock::new((b"macadamia".to_vec(), b"(none)".to_vec())),
+            caused_lines: SpinLock::new(Rate::default()),
+            endings: Endings::new(),
+        }
+    }
+
+    /// Writes a line to the log that a program has caused, unless there have been too many of them.
+    pub(super) fn log_caused(&self, line: Arguments<'_>) {
+        let admitted = self.caused_lines.lock().admit(self.environment.monotonic());
+        let Some(suppressed) = admitted else { return };
+        if suppressed > 0 {
+            self.host.log(format_args!("{suppressed} lines about programs were suppressed"));
+        }
+        self.host.log(line);
+    }
+}
+
+impl<M: Machine> System<M> {
+    /// Families, groups, sessions, signals.
+    pub fn processes(&self) -> &Processes {
+        &self.life.processes
+    }
+
+    /// Timers that send signals.
+    pub fn timers(&self) -> &Timers {
+        &self.life.timers
+    }
+
+    /// The load average: what `read` finds in it.
+    pub fn with_load<R>(&self, read: impl FnOnce(&Load) -> R) -> R {
+        read(&self.life.load.lock())
+    }
+
+    /// Files.
+    pub fn vfs(&self) -> &Arc<Vfs> {
+        &self.files.vfs
+    }
+
+    /// Memory.
+    pub fn vm(&self) -> &Arc<Vm<M>> {
+        &self.platform.vm
+    }
+
+    /// Addresses that programs may use.
+    pub fn layout(&self) -> &Layout {
+        &self.platform.layout
+    }
+
+    /// The Mach host, which makes tasks.
+    pub fn mach(&self) -> &Arc<mach::Host<M, Unix>> {
+        &self.platform.mach
+    }
+
+    /// The server that runs the threads.
+    pub fn host(&self) -> &Arc<dyn Host<M>> {
+        &self.platform.host
+    }
+
+    /// Time and randomness.
+    pub fn environment(&self) -> &Arc<dyn Environment> {
+        &self.platform.environment
+    }
+
+    /// Host name and domain name.
+    pub fn names(&self) -> (Vec<u8>, Vec<u8>) {
+        self.platform.names.lock().clone()
+    }
+
+    /// Sets the host name.
+    pub fn set_host_name(&self, name: Vec<u8>) {
+        let _old = core::mem::replace(&mut self.platform.names.lock().0, name);
+    }
+
+    /// Sets the domain name.
+    pub fn set_domain_name(&self, name: Vec<u8>) {
+        let _old = core::mem::replace(&mut self.platform.names.lock().1, name);
+    }
+
+    /// Writes a line to the log that a program has caused, unless there have been too many of them.
+    pub fn log_caused(&self, line: Arguments<'_>) {
+        self.platform.log_caused(line);
+    }
+}

@@ -1,0 +1,291 @@
+//! A second front end, as small as one can be, next to Linux in one server: its programs' files have
+//! another format, its calls other numbers. What serves a thread is found by exec from the file.
+
+use crate::{DATA, EXIT, FORK, GETPID, PROCESSOR, Scripted, Step, TEXT, WAIT, executable, run_system};
+use linux::Linux;
+use mach::machine::simulated::Simulated;
+use mach::machine::{Event, PageFault, Protection, Resume, SystemCall};
+use std::ops::Range;
+use std::sync::Arc;
+use unix::exec::image::Segment;
+use unix::exec::{Image, ImageFormat, Rights};
+use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs, Registers};
+use unix::process::{Delivery, ExitStatus};
+use unix::thread::{ProgramInformation, Thread};
+use unix::{Error, Result};
+
+/// "OTHR", then the length of the text that follows, as a 32-bit number.
+struct OtherFormat;
+
+impl ImageFormat for OtherFormat {
+    fn recognises(&self, start: &[u8]) -> bool {
+        start.starts_with(b"OTHR")
+    }
+
+    fn headers(&self, _start: &[u8]) -> Result<Range<u64>> {
+        Ok(4..8)
+    }
+
+    fn parse(&self, _start: &[u8], headers: &[u8], size: u64, limit: u64) -> Result<Image> {
+        let length = u32::from_le_bytes(headers.try_into().map_err(|_| Error::ENOEXEC)?).into();
+        let mut image = Image::new(TEXT + 8, false);
+        let rights = Rights { read: true, write: true, execute: true };
+        let text = Segment { address: TEXT, memory_size: 0x4000, offset: 0, file_size: length, rights };
+        image.add(text, 1, size, limit)?;
+        image.finish()
+    }
+}
+
+/// A program of that format.
+fn other_executable() -> Vec<u8> {
+    let mut file = b"OTHR".to_vec();
+    file.extend(16u32.to_le_bytes());
+    file.resize(16, 0);
+    file
+}
+
+/// Adds one to its argument.
+const INCREMENT: u64 = GETPID;
+/// Ends the process.
+const END: u64 = 1;
+
+/// How often a thread has called.
+#[derive(Default)]
+struct Calls(std::sync::atomic::AtomicU64);
+
+struct Other;
+
+impl Programs for Other {
+    fn format(&self) -> &dyn ImageFormat {
+        &OtherFormat
+    }
+
+    fn platform(&self) -> &[u8] {
+        b"other"
+    }
+
+    fn auxiliary(&self, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
+        vec![(1, program.loaded.entry)]
+    }
+}
+
+impl FrontEnd<Simulated> for Other {
+    type Kept = Calls;
+
+    fn begin(&self, _thread: &Arc<Thread<Simulated>>) -> Calls {
+        Calls::default()
+    }
+
+    fn try_call(&self, _: &Arc<Thread<Simulated>>, _: &Calls, call: &SystemCall) -> Option<u64> {
+        (call.number == INCREMENT).then(|| call.arguments[0] + 1)
+    }
+
+    async fn serve_call(
+        &self,
+        thread: &Arc<Thread<Simulated>>,
+        kept: &Calls,
+        call: SystemCall,
+    ) -> Next<Simulated> {
+        let (pid, tid) = (thread.pid(), thread.tid());
+        let before = kept.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        thread.system().processes().with(|table| table.enter(tid));
+        match (self.try_call(thread, kept, &call), call.number) {
+            (Some(value), _) => self.leave(thread, kept, Registers::Result(value)).await,
+            (None, END) => {
+                let status = ExitStatus::Exited((call.arguments[0] + before) as u8);
+                thread.system().processes().with(|table| table.begin_exit(pid, status));
+                self.leave(thread, kept, Registers::Unchanged).await
+            }
+            _ => self.leave(thread, kept, Registers::Result(u64::MAX)).await,
+        }
+    }
+
+    fn no_call(&self, _: &Calls) {}
+
+    async fn leave(
+        &self,
+        thread: &Arc<Thread<Simulated>>,
+        _: &Calls,
+        registers: Registers,
+    ) -> Next<Simulated> {
+        loop {
+            match thread.system().processes().leave(thread.tid()).await {
+                Delivery::Return => {
+                    return match registers {
+                        Registers::Unchanged => Next::Resume,
+                        Registers::Result(value) => Next::Return(value),
+                        Registers::All(state) => Next::Run(Box::new(state)),
+                    };
+                }
+                Delivery::Stopped => {}
+                Delivery::Handler(_) => panic!("it has no handlers"),
+                Delivery::Exit(status) => {
+                    thread.exit(status, std::future::ready(())).await;
+                    return Next::Ended;
+                }
+            }
+        }
+    }
+
+    fn describe(&self, _: &Calls, _: &SystemCall) -> CallDescription {
+        CallDescription::default()
+    }
+}
+
+/// Linux and the other one.
+struct Both {
+    linux: Linux<Simulated>,
+    other: Other,
+}
+
+enum Kept {
+    Linux(<Linux<Simulated> as FrontEnd<Simulated>>::Kept),
+    Other(Calls),
+}
+
+const LINUX: FrontEndNumber = FrontEndNumber(0);
+const OTHER: FrontEndNumber = FrontEndNumber(1);
+
+impl FrontEnd<Simulated> for Both {
+    type Kept = Kept;
+
+    fn begin(&self, thread: &Arc<Thread<Simulated>>) -> Kept {
+        match thread.memory().front_end() {
+            OTHER => Kept::Other(self.other.begin(thread)),
+            _ => Kept::Linux(self.linux.begin(thread)),
+        }
+    }
+
+    fn try_call(&self, thread: &Arc<Thread<Simulated>>, kept: &Kept, call: &SystemCall) -> Option<u64> {
+        match kept {
+            Kept::Linux(kept) => self.linux.try_call(thread, kept, call),
+            Kept::Other(kept) => self.other.try_call(thread, kept, call),
+        }
+    }
+
+    async fn serve_call(
+        &self,
+        thread: &Arc<Thread<Simulated>>,
+        kept: &Kept,
+        call: SystemCall,
+    ) -> Next<Simulated> {
+        match kept {
+            Kept::Linux(kept) => self.linux.serve_call(thread, kept, call).await,
+            Kept::Other(kept) => self.other.serve_call(thread, kept, call).await,
+        }
+    }
+
+    fn no_call(&self, kept: &Kept) {
+        match kept {
+            Kept::Linux(kept) => self.linux.no_call(kept),
+            Kept::Other(kept) => self.other.no_call(kept),
+        }
+    }
+
+    async fn leave(
+        &self,
+        thread: &Arc<Thread<Simulated>>,
+        kept: &Kept,
+        registers: Registers,
+    ) -> Next<Simulated> {
+        match kept {
+            Kept::Linux(kept) => self.linux.leave(thread, kept, registers).await,
+            Kept::Other(kept) => self.other.leave(thread, kept, registers).await,
+        }
+    }
+
+    fn describe(&self, kept: &Kept, call: &SystemCall) -> CallDescription {
+        match kept {
+            Kept::Linux(kept) => self.linux.describe(kept, call),
+            Kept::Other(kept) => self.other.describe(kept, call),
+        }
+    }
+}
+
+impl FrontEnds<Simulated> for Both {
+    fn programs(&self, start: &[u8]) -> Option<(FrontEndNumber, &dyn Programs)> {
+        let all: [(FrontEndNumber, &dyn Programs); 2] = [(LINUX, &self.linux), (OTHER, &self.other)];
+        all.into_iter().find(|(_, programs)| programs.format().recognises(start))
+    }
+}
+
+/// Runs the script in a system with both front ends and a program of each.
+fn run(
+    program: &str,
+    script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static,
+) -> crate::Run {
+    let executables = [
+        ("bin/program", executable()),
+        ("bin/other", other_executable()),
+        ("bin/neither", b"NONE of the formats".to_vec()),
+    ];
+    let both = Both { linux: Linux::new(PROCESSOR), other: Other };
+    run_system(both, &executables, "", &[program], script)
+}
+
+const EXECVE: u64 = 59;
+
+/// Makes the page of the path present, and executes it with no arguments.
+fn execute(thread: &Scripted<'_>, path: &[u8]) -> Step {
+    match thread.store(DATA, path) {
+        true => thread.call(EXECVE, &[DATA, 0, 0]),
+        false => Some(Event::PageFault(PageFault { address: DATA, access: Protection::WRITE, ip: TEXT })),
+    }
+}
+
+#[test]
+fn exec_finds_the_front_end_from_the_file() {
+    let run = run("other", |thread, run, resume| match run {
+        0 => {
+            assert!(matches!(resume, Resume::Registers(state) if state.rip == TEXT + 8));
+            thread.call(INCREMENT, &[41])
+        }
+        1 => {
+            assert_eq!(resume, Resume::Return(42), "not the process's number, as in Linux");
+            thread.call(FORK, &[])
+        }
+        2 => {
+            assert_eq!(resume, Resume::Return(u64::MAX), "it has no such call");
+            thread.call(END, &[5])
+        }
+        other => panic!("{other} {resume:?}"),
+    });
+    assert_eq!(run.status, 5 + 2, "two calls came before");
+}
+
+#[test]
+fn a_process_changes_its_front_end_with_its_program() {
+    let run = run("program", |thread, run, resume| match (thread.number, run) {
+        // The command, before it becomes another program.
+        (2, 0) => thread.call(FORK, &[]),
+        (2, 1) => {
+            assert_eq!(resume, Resume::Return(3));
+            thread.call(WAIT, &[3, DATA, 0, 0])
+        }
+        (2, 2) => {
+            assert_eq!(resume, Resume::Return(3));
+            thread.call(EXIT, &[0])
+        }
+        // Its child is a Linux program at first: fork has copied that.
+        (3, 0) => thread.call(GETPID, &[]),
+        (3, 1) => {
+            assert_eq!(resume, Resume::Return(3));
+            execute(thread, b"/bin/neither\0")
+        }
+        (3, 2) if resume == Resume::Continue => execute(thread, b"/bin/neither\0"),
+        (3, 2 | 3) => {
+            assert_eq!(resume, Resume::Return((-8i64) as u64), "ENOEXEC");
+            execute(thread, b"/bin/other\0")
+        }
+        // The thread of the other program.
+        (4, 0) => thread.call(INCREMENT, &[6]),
+        (4, 1) => {
+            assert_eq!(resume, Resume::Return(7));
+            // A fault that no front end is asked about.
+            Some(Event::PageFault(PageFault { address: 8, access: Protection::READ, ip: TEXT }))
+        }
+        other => panic!("{other:?} {resume:?}"),
+    });
+    assert_eq!(run.status, 0);
+    assert!(run.log.iter().any(|line| line.contains("Segmentation fault")), "{:?}", run.log);
+}
