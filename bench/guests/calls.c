@@ -1,7 +1,7 @@
-/* What the commonest system calls cost a Linux program, most of which have a short cut in the Unix
- * server; file-calls.c, process-calls.c and lmbench.c have the others. Built as a static program
- * with musl; docs/src/results.md has the figures. As the program "x" of its own exec it does
- * nothing; with "profile" it makes a few calls between marks. */
+/* Costs of the commonest system calls to a Linux program. Most of them have a short cut in the
+ * Unix server; file-calls.c, process-calls.c and lmbench.c have the others. Built as a static
+ * program with musl; docs/src/results.md has the figures. With the argument "x", as which it
+ * executes itself, it does nothing; with "profile" it makes a few calls between marks. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ static void fork_and_wait(void)
     waitpid(child, 0, 0);
 }
 
-/* The same while `others` processes exist, which only wait. */
+/* Measures fork while `others` processes exist, which only wait. */
 static void fork_beside(int others)
 {
     char name[40], byte;

@@ -1,4 +1,4 @@
-/* What system calls on names and descriptors cost that calls.c and lmbench.c do not make. */
+/* Costs of system calls on names and descriptors that calls.c and lmbench.c do not make. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/epoll.h>

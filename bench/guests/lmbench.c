@@ -1,6 +1,6 @@
-/* What LMbench's programs measure (lat_select, lat_sig, lat_ctx, bw_pipe and so on), as far as
- * calls.c does not: the same operations, in instructions. Not there: lines about UDP, TCP and
- * remote calls, for the emulated machines have no network, and about disks. */
+/* The operations that LMbench's programs measure (lat_select, lat_sig, lat_ctx, bw_pipe and so
+ * on) and calls.c does not, in instructions. Lines about UDP, TCP and remote calls are missing,
+ * as the emulated machines have no network, and those about disks. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -24,7 +24,7 @@ enum { CHUNK = 64 << 10, FILE_SIZE = 2 << 20, PAGE = 4096 };
 static char buffer[CHUNK], other[CHUNK];
 static const char *const FILE_NAME = "/tmp/lmbench";
 
-/* The file that most lines use. */
+/* The file that most measurements use. */
 static int file(void)
 {
     int descriptor = (int)must(open(FILE_NAME, O_RDWR | O_CREAT | O_TRUNC, 0600), "open");
@@ -43,7 +43,7 @@ static void files(int descriptor)
           fcntl(descriptor, F_SETLK, &(struct flock){.l_type = F_UNLCK, .l_len = 1})));
 }
 
-/* select and poll on so many descriptors of one file, which are ready. */
+/* Measures select and poll on `count` descriptors of one file, which are ready. */
 static void many(int descriptor, int count)
 {
     char name[40];
@@ -64,7 +64,7 @@ static void many(int descriptor, int count)
         close(polled[i].fd);
 }
 
-/* The store that faults has three bytes. */
+/* Skips the store that faults, an instruction of three bytes. */
 static void skip(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
@@ -80,7 +80,7 @@ static void protection(void)
     signal(SIGSEGV, SIG_DFL);
 }
 
-/* Another process that sends back each byte. */
+/* Starts a process that sends back each byte. */
 static pid_t echo(int in, int out, int theirs)
 {
     pid_t child = fork();
@@ -122,7 +122,7 @@ static void messages(void)
     unlink("/tmp/there"), unlink("/tmp/back");
 }
 
-/* A process that connects, and one that accepts. */
+/* Measures a connection, between a process that connects and one that accepts. */
 static void connections(void)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "/tmp/socket"};
@@ -165,9 +165,9 @@ static long sum(const char *memory, int size)
     return total;
 }
 
-/* A ring of processes, each with a pipe to the next: what a step of the one byte costs that goes
- * round, a write, a change of process and a read, and so many KiB that each reads then. LMbench's
- * lat_ctx takes write, read and the sum off; this does not. */
+/* A ring of processes, each with a pipe to the next, through which one byte goes round. Measures
+ * a step: a write, a change of process, a read, and a number of KiB that each process reads
+ * then. LMbench's lat_ctx subtracts write, read and the sum; this does not. */
 static void ring(int processes, int kib)
 {
     int pipes[64][2];
@@ -177,7 +177,8 @@ static void ring(int processes, int kib)
         must(pipe(pipes[i]), "pipe");
     for (int i = 1; i < processes; i++)
         if ((others[i] = fork()) == 0) {
-            /* The first process holds the only other end that writes to the second, and so on. */
+            /* Each process keeps only the ends of its own two pipes, so that all end when the
+             * first ends. */
             for (int j = 0; j < processes; j++) {
                 if (j != i)
                     close(pipes[j][1]);
@@ -234,7 +235,7 @@ static void creation(int kib)
          }));
 }
 
-/* What another process writes without end, in such pieces. */
+/* Starts a process that writes without end, in pieces of `CHUNK` bytes. */
 static void stream(const char *name, int ends[2])
 {
     pid_t child = fork();

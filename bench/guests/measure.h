@@ -1,6 +1,6 @@
-/* How the programs here measure: instructions (under -icount shift=0 the time-stamp counter counts
- * them), each the mean of so many operations after three that are not counted. What is printed is a
- * line for each: a name, spaces, the number. */
+/* Measures in instructions: under -icount shift=0 the time-stamp counter counts them. Each
+ * figure is the mean of a number of operations, after three that are not counted. The output has
+ * a line for each: a name, spaces, the number. */
 #ifndef MEASURE_H
 #define MEASURE_H
 
@@ -17,8 +17,8 @@ static inline uint64_t now(void)
 }
 
 /* Whether only those calls are made whose costs are attributed to functions (./mac bench guests
- * --profile): then a plugin counts, between marks that are NOPs to everything else, and what is
- * printed is how often each call was made. */
+ * --profile). Then a plugin counts, between marks that are NOPs to everything else, and the
+ * output says how often each call was made. */
 static int profiled;
 
 #define MARK(which) __asm__ volatile(".byte 0x0f, 0x1f, 0x80, 0x00, " #which ", 0x4c, 0x4d" ::: "memory")
@@ -66,7 +66,7 @@ static int profiled;
             must(-1, name);                                           \
     } while (0)
 
-/* What is measured with must be there. */
+/* Ends the program with a message if a resource that the measurement needs is missing. */
 static inline long must(long result, const char *what)
 {
     if (result == -1) {

@@ -1,4 +1,4 @@
-/* What system calls about processes, memory, time and signals cost that calls.c and lmbench.c do
+/* Costs of system calls about processes, memory, time and signals that calls.c and lmbench.c do
  * not make. */
 #define _GNU_SOURCE
 #include <fcntl.h>

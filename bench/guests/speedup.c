@@ -1,7 +1,7 @@
-/* How much faster several processors are: three pieces of work, each for many processes at the same
- * time, and each between two marks, which are NOPs except to the emulator's plugin that counts
- * instructions. `./mac bench speedup` boots it with 1, 2 and 4 processors. A line for each piece:
- * its name and the number of its parts. */
+/* Measures how much faster several processors are: three programs, each run by many processes at
+ * the same time, between two marks, which are NOPs except to the emulator's plugin that counts
+ * instructions. `./mac bench speedup` boots it with 1, 2 and 4 processors. The output has a line
+ * for each program: its name and the number of its parts. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdint.h>
@@ -55,7 +55,7 @@ static void sort(uint32_t *from, uint32_t *scratch, size_t count)
     merge(scratch, half, from + half, count - half, from, count);
 }
 
-/* How many of the first `count` numbers of two merged runs are of the first run. */
+/* How many of the first `count` numbers of the merge of two runs come from the first run. */
 static size_t of_first(const uint32_t *a, const uint32_t *b, size_t run, size_t count)
 {
     size_t low = count > run ? count - run : 0, high = count < run ? count : run;
@@ -111,7 +111,7 @@ static void parallel_sort(void)
     must(sum == 0, "other numbers than before");
 }
 
-/* Runs `work` in so many processes at the same time, and waits for all. */
+/* Runs `work` in this number of processes at the same time, and waits for all. */
 static void processes(void (*work)(void))
 {
     fflush(0);

@@ -44,8 +44,8 @@ static int run(const char *name, char **command)
     return report(name, now() - start);
 }
 
-/* Reads what a shell shows until this is in it; what the terminal wants for its speed may
- * follow. */
+/* Reads a shell's output until this text is in it. Output that the terminal asks for because of
+ * its speed may follow. */
 static int until(int master, char sign)
 {
     char bytes[4096];

@@ -11,7 +11,7 @@
 //! | `maxmem=SIZE` | ignore memory above this address |
 //! | `processors=N` | use at most this many processors; default: all that the firmware reports, at most 64 |
 //! | `apic-ids=ID,ID` | use the processors with these local APIC ids, instead of those that the firmware's tables name |
-//! | `msi=N` | so many message-signalled interrupts, at most; default 32 |
+//! | `msi=N` | the maximum number of message-signalled interrupts; default 32 |
 //! | `delays=SEED` | random delays where processors race, for tests; 0: none |
 //! | `legacy-io` | the first serial port's I/O ports are open to every space |
 //! | `kdb=user` | every space may use the kernel debugger's console operations (ABI 15) |
@@ -217,7 +217,7 @@ pub unsafe fn init(command_line: &str) {
     log::set_level(config.log);
     panic::set_exit(config.exit_on_panic);
     delay::enable(config.delays);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { *CURRENT.get_mut() = config }
 }
 
@@ -247,8 +247,8 @@ mod tests {
         assert_eq!(parse(""), (Config::DEFAULT, vec![]));
     }
 
-    /// Some loaders put the kernel's file name first; anything else that is not understood is
-    /// named.
+    /// Some loaders put the kernel's file name first; any other word that is not understood is
+    /// named in a warning.
     #[test]
     fn unknown_words_are_told() {
         let (config, unknown) = parse(

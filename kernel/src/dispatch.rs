@@ -1,6 +1,6 @@
-//! From a handler's decision to the thread that runs: chooses, carries kernel activity of the
-//! chosen thread on until one is to return to user level, and makes its space and registers the
-//! processor's.
+//! The way from a handler's decision to the thread that runs. The dispatcher chooses a thread,
+//! carries on its work in the kernel until it is to return to user level, and loads its space and
+//! registers.
 
 use handover::{Node, Requests};
 use x2::Time;
@@ -71,7 +71,7 @@ pub fn dispatch(next: Next) -> Outcome {
             }
             Continuation::ReturnToUser if thread.has(flag::HALTED) => Next::Schedule,
             Continuation::ReturnToUser if !arch::is_canonical(thread.registers.rip.get()) => {
-                // Whichever thread set the instruction pointer, this one cannot go on there (K14).
+                // Whatever set the instruction pointer, the thread cannot go on there (K14).
                 exception::report_exception(thread, exception::GENERAL_PROTECTION, 0)
             }
             Continuation::ReturnToUser if thread.pending.get() != 0 => attend(thread),
@@ -86,7 +86,7 @@ pub fn dispatch(next: Next) -> Outcome {
     }
 }
 
-/// The current thread carries its kernel activity on.
+/// Carries on what the current thread was doing in the kernel.
 fn go_on(thread: ThreadRef) -> Next {
     match thread.continuation() {
         Continuation::RaiseException => exception::report_again(thread),
@@ -117,8 +117,8 @@ fn send_home() {
     }
 }
 
-/// Other processors have sent cross-processor requests. Threads that have come do immediately what
-/// they came for; the current thread, if it can, goes on afterwards.
+/// Serves the cross-processor requests that other processors have sent. Threads that have arrived
+/// do immediately what they came for; the current thread, if it can, goes on afterwards.
 pub fn receive_requests() -> Next {
     let this = processor::this();
     arch::serve_requests();
@@ -188,8 +188,8 @@ fn run_on(interrupted: Option<ThreadRef>) -> bool {
 /// request queue alone. If the handler was letting in threads when it gave way, that goes on.
 pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
     let this = processor::this();
-    // As if the interrupt had come just before the others: the timeslice may end, or a delay of its
-    // preemption.
+    // The order is as if the interrupt had come just before the others: it may end the timeslice,
+    // or a delayed preemption.
     run_on(this.arriving.interrupted.take());
     let next = take().unwrap_or_else(after_interrupt);
     let interrupted = this.current.take().filter(|_| matches!(next, Next::ReturnFromEvent));
@@ -197,7 +197,7 @@ pub fn take_interrupts(take: impl FnOnce() -> Option<Next>) -> Next {
     take_in_requests(interrupted)
 }
 
-/// Other processors have sent cross-processor requests, and this one is about to look at its
+/// Takes the interrupt for cross-processor requests when this processor is about to look at its
 /// request queue anyway.
 pub fn attend_before_requests() -> Next {
     arch::serve_requests();
@@ -208,7 +208,7 @@ pub fn attend_before_requests() -> Next {
 /// How many entries of a request queue are put in order, and how many threads arrive, between two
 /// looks for interrupts: about 30 instructions each.
 const REQUESTS_PER_POLL: usize = arch::POLL_INTERVAL as usize / 2;
-/// How many threads do what they came for between two looks for interrupts.
+/// The maximum number of threads that do what they came for between two looks for interrupts.
 const ADMITTED_PER_POLL: usize = 2;
 
 /// Takes in the cross-processor requests: interrupts are delivered, threads go into the ring of
@@ -428,7 +428,7 @@ pub fn switch_directly(thread: ThreadRef) {
     load(thread);
 }
 
-/// What `thread`, which would return to user level, has to do before.
+/// Does for `thread`, which would return to user level, what has to be done before.
 #[cold]
 fn attend(thread: ThreadRef) -> Next {
     if thread.is_pending(pending::STOPPED) {
@@ -438,18 +438,18 @@ fn attend(thread: ThreadRef) -> Next {
         thread.set_pending(pending::OUT_OF_QUANTUM, false);
         thread.set_pending(pending::STOPPED, true);
         thread.fault[0].set(thread.quantum_over_at.get());
-        return tell_quantum(thread);
+        return send_quantum_message(thread);
     }
     thread.set_pending(pending::PREEMPTED, false);
     thread.fault[0].set(thread.preempted_at.get());
-    tell_preemption(thread)
+    send_preemption_message(thread)
 }
 
-fn tell_quantum(thread: ThreadRef) -> Next {
+fn send_quantum_message(thread: ThreadRef) -> Next {
     ipc::send_notice(thread, IpcKind::Quantum, thread.scheduler.get(), Time::NEVER)
 }
 
-fn tell_preemption(thread: ThreadRef) -> Next {
+fn send_preemption_message(thread: ThreadRef) -> Next {
     match thread.exception_handler() {
         handler if handler.is_nil() => Next::Return,
         handler => ipc::send_notice(thread, IpcKind::Preemption, handler, Time::ZERO),

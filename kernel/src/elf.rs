@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::memory::{PhysAddr, PhysRange};
 
-/// Most loadable segments in one program.
+/// The maximum number of loadable segments in one program.
 pub const MAX_SEGMENTS: usize = 16;
 
 const HEADER_SIZE: usize = 64;

@@ -64,7 +64,8 @@ pub struct Interrupt {
     request: Node,
     /// The message of the device has come again, which the source notes.
     again: Again,
-    /// Any processor may read it; changed under the lock of ThreadControl.
+    /// The thread that handles the interrupt. Any processor may read it; it is changed under the
+    /// lock of ThreadControl.
     handler: SharedRef<Tcb>,
     /// The handler in whose list of pending interrupts it is.
     waits_for: Cell<Option<ThreadRef>>,
@@ -156,9 +157,9 @@ pub fn occurred(line: u32) {
     if interrupt.is_open() {
         return interrupt.occur();
     }
-    // What the controller sent before the line moved away may come after it was opened elsewhere,
-    // and has masked it: then it counts there. The mask came before the line was opened, or the new
-    // source is seen: the controller's lock orders the two.
+    // A message that the controller sent before the line moved away may come after the line was
+    // opened elsewhere, and has masked it. Then the interrupt counts there. The mask came before
+    // the line was opened, or the new source is seen: the controller's lock orders the two.
     let source = interrupt.source();
     if u32::from(source) != arch::cpu_number() {
         arch::raise_line(line, source.into());
@@ -200,7 +201,8 @@ pub fn move_pending(handler: ThreadRef, processor: u16) {
     }
 }
 
-/// What still waited for `handler`, which has gone or has another id now, is lost. At its home.
+/// Drops the interrupts that wait for `handler`, which is deleted or has another id now. Called at
+/// its home processor.
 pub fn drop_pending(handler: ThreadRef) {
     while let Some(interrupt) = handler.pending_interrupts.get() {
         interrupt.remove_pending(handler);
@@ -328,8 +330,8 @@ impl Interrupt {
     pub fn associate(&'static self, handler: Found) {
         self.detach();
         handler.mark(mark::HANDLES_INTERRUPTS);
-        // What is sent to the interrupt goes to its home processor.
-        // Only the reference is kept: what is done with the handler is done where it is.
+        // An answer to the interrupt goes to the interrupt's home processor. The reference is all
+        // that is kept: what is done with the handler is done where it is.
         self.handler.set(Some(handler.anywhere()));
         self.open();
     }
@@ -348,8 +350,8 @@ impl Interrupt {
         self.again.take();
     }
 
-    /// From now on it can occur, and is back at its source: the caller does not touch it any more.
-    /// If it has occurred again meanwhile, it goes to its handler immediately.
+    /// Lets the interrupt occur again. It is back at its source, and the caller does not touch it
+    /// any more. If it has occurred meanwhile, it goes to its handler immediately.
     fn open(&'static self) {
         if self.again.take() {
             return self.arrive();

@@ -21,7 +21,7 @@ use crate::initial_servers::InitialServer;
 use crate::memory::{PhysAddr, PhysRange};
 use crate::sync::SEVERAL;
 
-/// Most processors: as many as the page has room to describe.
+/// The maximum number of processors: what the page has room to describe.
 pub const MAX_PROCESSORS: usize = if SEVERAL { 64 } else { 1 };
 /// How many bits of a thread id the thread number has.
 pub const THREAD_NUMBER_BITS: u32 = 18;
@@ -44,8 +44,8 @@ const SUPPLIER: u64 = u32::from_le_bytes(*b"MACA") as u64;
 #[repr(C, align(4096))]
 struct Page([u64; WORDS]);
 
-/// In a section of its own, so that the linker script puts it into the image's data whether or not
-/// anything refers to it.
+/// The page is in a section of its own, so that the linker script puts it into the image's data
+/// whether or not anything refers to it.
 #[used]
 #[unsafe(link_section = ".kip")]
 static PAGE: BootCell<Page> = BootCell::new(Page::at_image_time());
@@ -58,8 +58,8 @@ impl Page {
         words[API_FLAGS / 8] = API_FLAGS_VALUE;
         words[MEMORY_INFO / 8] = MemoryInfo { offset: MEMORY_DESCRIPTORS, count: CAPACITY }.raw();
         words[UTCB_INFO / 8] = UtcbInfo::AMD64.raw();
-        // What every processor has. The original kickstart steps through memory by the smallest of
-        // these pages, and would do so for ever if there were none.
+        // Every processor has these page sizes. The original kickstart steps through memory by the
+        // smallest of these pages, and would do so for ever if there were none.
         words[PAGE_INFO / 8] = PageInfo::new(Rights::ALL, 1 << 12 | 1 << 21).raw();
         words[KIP_AREA_INFO / 8] = SIZE_LOG2 as u64;
         words[PROCESSOR_DESCRIPTOR_POINTER / 8] = PROCESSOR_DESCRIPTORS as u64;
@@ -170,13 +170,13 @@ pub struct Facts<'a> {
     pub image: PhysRange,
     /// Number of interrupts: their threads have the numbers below.
     pub interrupts: u32,
-    /// How many of them, the last, are message-signalled.
+    /// How many of the interrupts are message-signalled: these are the last.
     pub messages: u32,
     /// Rights that can be set independently of each other.
     pub rights: Rights,
     /// The page sizes that the processor supports, added up.
     pub page_sizes: u64,
-    /// At most [`MAX_PROCESSORS`].
+    /// The processors, at most [`MAX_PROCESSORS`].
     pub processors: &'a [Processor],
     /// Does the processor keep user programs from reading kernel memory (K14)?
     pub isolates: bool,
@@ -197,7 +197,7 @@ pub fn word(offset: usize) -> u64 {
 /// # Safety
 /// Boot only: no user program and no other processor runs.
 pub unsafe fn set_word(offset: usize, value: u64) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { PAGE.get_mut().0[offset / 8] = value }
 }
 
@@ -222,7 +222,7 @@ pub unsafe fn describe(
     boot_info: PhysAddr,
     memory: impl IntoIterator<Item = MemoryDescriptor>,
 ) -> Result<(), Full> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     let page = unsafe { PAGE.get_mut() };
     page.set_server(SIGMA0, sigma0);
     page.set_server(ROOT, root);
@@ -240,7 +240,7 @@ pub unsafe fn complete(
     facts: &Facts<'_>,
     memory: impl IntoIterator<Item = MemoryDescriptor>,
 ) -> Result<(), Full> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     let page = unsafe { PAGE.get_mut() };
     page.complete(facts);
     memory.into_iter().try_for_each(|descriptor| page.add_memory(descriptor))

@@ -24,7 +24,7 @@ pub fn set_exit(exit: bool) {
 /// Notes that the kernel is ending, and stops the other processors. A second end while the first is
 /// reported stops without a report.
 pub fn begin_report() {
-    // Of several processors that come to an end, one reports.
+    // If several processors panic, one reports.
     arch::stop_others();
     if NESTED.fetch_add(1, Ordering::Relaxed) > 1 {
         stop_machine();

@@ -112,7 +112,7 @@ pub struct Arriving {
     pub threads: Cell<Requests>,
     /// Interrupts.
     pub interrupts: Cell<Requests>,
-    /// The thread that was interrupted when they came.
+    /// The thread that was running when the requests came.
     pub interrupted: Cell<Option<ThreadRef>>,
 }
 

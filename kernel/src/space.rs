@@ -91,8 +91,8 @@ fn account_of_new_space() -> Result<Account, OutOfMemory> {
 /// number.
 pub(crate) const REMEMBERED: usize = 8;
 
-/// Not the address of a root table: entry code sees by the sign that it has to take the general
-/// path, as it does with pointers.
+/// A value that is no root table's address: entry code sees by the sign that it has to take the
+/// general path, as it does with pointers.
 pub(crate) const NO_ENTRY: u64 = 1 << 63;
 
 /// The bit that, with the sign, says that entry code must update the I/O permission bitmap when it
@@ -110,7 +110,7 @@ const UTCBS_PER_FRAME: u64 = crate::memory::PAGE_SIZE / utcb::SIZE;
 /// A place for a UTCB, which is [taken](Space::take_utcb) into use before [`CONTROL`] is released,
 /// or not at all.
 pub struct VacantUtcb {
-    /// Which UTCBs of its frame are in use, as [`slots`].
+    /// The UTCBs of the frame that are in use, as [`slots`].
     used: &'static Cell<u16>,
     /// The UTCB's place in the frame.
     place: u32,
@@ -329,7 +329,8 @@ impl Space {
     /// page at hand. `None`: it has to be looked for in the general way.
     #[inline(always)]
     pub fn utcb_at_hand(&self, location: u64) -> Option<VacantUtcb> {
-        // What is no multiple of a UTCB's size, or in another page, becomes large.
+        // A location that is no multiple of a UTCB's size, or in another page, becomes a large
+        // number.
         let place = location.wrapping_sub(self.utcb_page.get()).rotate_right(utcb::SIZE.trailing_zeros());
         if place >= UTCBS_PER_FRAME {
             return None;
@@ -386,7 +387,7 @@ impl Space {
         let thread =
             table::threads().find(block.read_id(utcb::MY_GLOBAL_ID)).filter(|&found| self.calls(found, id));
         if thread.is_some() {
-            // Only the reference is kept: a look-up makes it a [`Found`] again.
+            // The table keeps only the reference; a look-up makes it a [`Found`] again.
             self.local_ids[place_of(id)].set(thread.map(Found::anywhere));
         }
         thread

@@ -12,8 +12,8 @@ use crate::syscall::Call;
 use crate::thread::{initial, table};
 use crate::{arch, boot_info, config, interrupt, kdb, kip, log, mapping, memory, trace};
 
-/// SystemBase is at least this: the interrupt lines of a PC's old controllers, whether or not there
-/// are so many.
+/// SystemBase is at least this: the number of interrupt lines of a PC's old controllers, whether or
+/// not the machine has them.
 const LEAST_LINES: u32 = 16;
 
 /// Called by the boot code on the processor's own stack and the final page tables. Never returns.

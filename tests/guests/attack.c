@@ -15,8 +15,8 @@ enum { IPC = 0x1c0, THREAD_CONTROL = 0x1a8, SPACE_CONTROL = 0x1a0, EXCHANGE_REGI
        UNMAP = 0x1d0, SPACE_OPTIONS = 0x1f8, MAP_CONTROL = 0x200, THREAD_STATE = 0x208, NOTIFY = 0x210 };
 
 static word *kip, *mr, server, own;
-/* Threads of the server that take messages: one on each processor, whose numbers follow each other.
- * What they take says nothing. */
+/* The server's threads that take messages: one on each processor, with consecutive numbers. That
+ * a thread takes a message shows nothing. */
 static word workers = 1;
 
 static int is_server(word id)
@@ -70,7 +70,8 @@ static void every_thread(void)
 
 static void forged_ids(void)
 {
-    /* Another's identity, a pager and a handler of its choice, in the words that it can write. */
+    /* Writes another thread's identity, a pager and a handler of its choice into the words that
+     * it can write. */
     for (int index = -48; index < 0; index++)
         if (index != -15)
             mr[index] = 0x3a00000001;
@@ -103,7 +104,8 @@ static void control_calls(void)
         if (call(THREAD_STATE, id, 0x7f, (word)mr & ~0xfffull, 832, 0, 0))
             fail("ThreadState", number);
     }
-    /* Unmap of everything: only what it mapped to others, which is nothing. */
+    /* Unmaps everything: this concerns only what the program has mapped to others, which is
+     * nothing. */
     call(UNMAP, (word)mr, 0, 0, 0, 0x17, 0);
 }
 
@@ -125,7 +127,8 @@ int main(int argc, char **argv)
     if (argc == 2) {
         kip = (word *)0x7fff80000000;
         __asm__ volatile("movq %%gs:0, %0" : "=r"(mr));
-        /* The first of them is the one of the first processor. */
+        /* The process runs on the first processor. The server's first worker is the one of that
+         * processor. */
         workers = sysconf(_SC_NPROCESSORS_ONLN);
         cpu_set_t first;
         CPU_ZERO(&first);

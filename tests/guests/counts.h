@@ -1,6 +1,5 @@
-/* What a system has in use, for tests that nothing grows: memory, threads, and, where the system
- * tells (/proc/macadamia), what each server has, of memory, of the kernel's memory, of threads and
- * address spaces. */
+/* What a system has in use, for tests that nothing grows: memory and threads. Where the system
+ * tells (/proc/macadamia), also each server's memory, kernel memory, threads and address spaces. */
 #ifndef COUNTS_H
 #define COUNTS_H
 
@@ -52,8 +51,8 @@ static int count(struct counts *counts)
     return 0;
 }
 
-/* Runs on each processor in turn: what a processor owes to those that have ended it has done before
- * it runs a program. */
+/* Runs on each processor in turn. A processor frees what processes that have ended still hold
+ * before it runs a program. */
 static void visit_all(void)
 {
     cpu_set_t all, one;
@@ -69,9 +68,9 @@ static void visit_all(void)
     sched_setaffinity(0, sizeof all, &all);
 }
 
-/* What there is once those that have ended are gone. With several processors a parent hears of the
- * end of its child before another processor has given back the child's address space and what the
- * kernel had for that: of some looks, the least. */
+/* The counts when all that have ended are gone. With several processors a parent hears of the
+ * end of its child before another processor has given back the child's address space and the
+ * kernel's memory for it: the least of several readings is taken. */
 static int count_at_rest(struct counts *least)
 {
     visit_all();

@@ -1,6 +1,6 @@
-/* extremes TEST: what no sensible program asks for, each thing of one kind after the other: damaged
- * programs, pointers that are none in every argument of every call, and requests as long as they
- * may be. What the caller itself gets does not matter where no result is required; the test is that
+/* extremes TEST: requests that no sensible program makes, of one kind after the other: damaged
+ * programs, invalid pointers in every argument of every call, and requests that are as long as
+ * they may be. The caller's own results do not matter where none is required; the test is that
  * all other processes go on meanwhile. */
 #define _GNU_SOURCE
 #include "chosen.h"
@@ -42,8 +42,8 @@ static int put(const char *name, const char *bytes, size_t size, mode_t mode)
     return wrong;
 }
 
-/* What becomes of a process that executes this file: 0 it ran, 1000 + errno it was refused, a
- * signal otherwise. */
+/* The fate of a process that executes this file: 0 it ran, 1000 + errno it was refused, a signal
+ * otherwise. */
 static int execute(const char *name)
 {
     int told[2], error = 0;
@@ -78,7 +78,7 @@ static void show(const char *what, const char *name)
     printf("%s: %s\n", what, end >= 1000 ? strerror(end - 1000) : end ? "killed" : "it ran");
 }
 
-/* The program with one number of its header or first program header changed. */
+/* Writes a copy of the program with one number of its header or first program header changed. */
 static void changed(const char *what, size_t at, uint64_t value, size_t size)
 {
     char kept[8];
@@ -157,7 +157,7 @@ static int elf(void)
     put("script", "#!./changed\n", 12, 0700);
     put("changed", "no program", 10, 0700);
     show("a script with a text as interpreter", "./script");
-    /* An interpreter that is none: the name of it is put into a program header that is not
+    /* An interpreter that does not exist: its name is put into a program header that is not
      * needed. */
     Elf64_Phdr *spare = segments;
     while (spare->p_type == PT_LOAD || spare->p_type == PT_TLS)
@@ -178,7 +178,7 @@ static int elf(void)
         free(with);
     }
     *spare = kept;
-    /* Any byte of what is looked at first. */
+    /* Damages any byte of the part that exec looks at first. */
     unsigned random = 1, ends = 0;
     for (int i = 0; i < 300; i++) {
         random = random * 1103515245 + 12345;
@@ -195,7 +195,7 @@ static int elf(void)
     return 0;
 }
 
-/* What would end or stop the test itself, wait for ever, or reach others. */
+/* Calls that would end or stop the test itself, wait for ever, or reach other processes. */
 static int excluded(long number)
 {
     static const short list[] = {
@@ -215,8 +215,8 @@ static void nothing(int signal)
     (void)signal;
 }
 
-/* Every call, each of its arguments a pointer that is none, the others as if they meant
- * something. */
+/* Every call is made with each argument in turn an invalid pointer, and plausible values for the
+ * others. */
 static int pointers(void)
 {
     static const long hostile[] = {1,
@@ -242,7 +242,7 @@ static int pointers(void)
                 _exit(1);
             for (int i = 0; i < 3; i++)
                 dup2(open("/dev/null", O_RDWR), i);
-            /* No call waits longer than that, unless it changes just this. */
+            /* No call waits longer than the alarm, unless it changes just this. */
             struct sigaction action = {.sa_handler = nothing};
             sigaction(SIGALRM, &action, 0);
             ualarm(10000, 10000);
@@ -268,7 +268,7 @@ static int pointers(void)
     return 0;
 }
 
-/* So many regions, and not one more. */
+/* The system allows this number of regions, and not one more. */
 static int regions(void)
 {
     char *all = mmap(0, 1L << 30, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -451,7 +451,7 @@ static const struct {
 } loads[] = {{"files", many_files},         {"paths", long_paths},   {"regions", many_regions},
              {"arguments", many_arguments}, {"pieces", many_pieces}, {"directory", large_directory}};
 
-/* Meanwhile others do what they always do. */
+/* Meanwhile other processes do what they always do. */
 static int starve(void)
 {
     for (unsigned i = 0; i < sizeof loads / sizeof *loads; i++) {

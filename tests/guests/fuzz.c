@@ -1,8 +1,8 @@
-/* fuzz SEED CALLS WORKERS: so many processes make random system calls, CALLS of them altogether,
- * with arguments that are nearly right. A thread of each changes the memory meanwhile; it dies and
- * is made again. On Macadamia some of the calls are those of the kernel's own interface. The
- * supervisor judges: a process of another user must go on, the number of calls must be reached, and
- * in the end the servers must have what they had. */
+/* fuzz SEED CALLS WORKERS: WORKERS processes make random system calls, CALLS of them altogether,
+ * with arguments that are nearly right. A thread of each changes the memory meanwhile; it ends
+ * and is made again. On Macadamia some of the calls are those of the kernel's own interface. The
+ * supervisor judges: a process of another user must go on, the number of calls must be reached,
+ * and in the end the servers must have what they had. */
 #define _GNU_SOURCE
 #include "counts.h"
 #include "fuzz.h"
@@ -32,23 +32,23 @@ enum {
     FIRST_USER = 2000,
     /* Calls in the life of a worker. */
     LIFE = 2000,
-    /* Microseconds between looks at the workers; looks without a call after which one is ended;
-     * looks until its first call. */
+    /* Microseconds between looks at the workers; the number of looks without a call after which
+     * a worker is ended; the number of looks until its first call. */
     LOOK = 10000,
     PATIENCE = 20,
     START_PATIENCE = 3000,
     ROUNDS = 8,
-    /* KiB that may be more in the end than after half of them. */
+    /* Growth of memory in KiB that is allowed between the middle and the end of the calls. */
     TOLERANCE = 16,
 };
 
 static struct {
-    /* Made altogether. */
+    /* Calls made altogether. */
     long calls;
     long native;
-    /* By number. */
+    /* How many calls were made, and have succeeded, by call number. */
     long made[CALL_NUMBERS], succeeded[CALL_NUMBERS];
-    /* Made by the present worker of each slot. */
+    /* Calls made by the present worker of each slot. */
     long progress[WORKERS];
     pid_t worker[WORKERS];
 } *shared;
@@ -60,7 +60,7 @@ static int is_macadamia(void)
     return access("/proc/macadamia", F_OK) == 0;
 }
 
-/* The worker. */
+/* --- The worker */
 
 static void *change_memory(void *unused)
 {
@@ -78,7 +78,7 @@ static void *change_memory(void *unused)
 
 static void open_everything(void)
 {
-    /* Nothing that the supervisor and the watchdog have. */
+    /* The attacker keeps no descriptor of the supervisor or the watchdog. */
     for (int descriptor = 0; descriptor < 64; descriptor++)
         close(descriptor);
     for (int descriptor = 0; descriptor < 3; descriptor++)
@@ -138,7 +138,7 @@ static void make_calls(int slot, struct random_state *state, long calls)
 
 static int worker_slot;
 
-/* Where a thread begins that a random clone has made on a stack of the arena. */
+/* The start of a thread that a random clone has made on a stack of the arena. */
 static void cloned(void)
 {
     struct random_state state = {(uint64_t)raw_call(SYS_gettid, 0, 0, 0, 0, 0, 0) * 0x9e3779b97f4a7c15u};
@@ -220,7 +220,8 @@ static int watchdog_goes_on(unsigned request)
 
 /* The supervisor. */
 
-/* Ends all processes of a worker, whatever they are by now: no other process has their user. */
+/* Ends all processes of a worker, whatever program they run by now: no other process has their
+ * user id. */
 static void end_all(int slot)
 {
     pid_t child = fork();
@@ -243,7 +244,7 @@ static int remove_one(const char *path, const struct stat *status, int type, str
 static int right, wrong;
 static long deaths, killed;
 
-/* Runs workers until so many calls have been made, and ends them. */
+/* Runs workers until this number of calls has been made, and ends them. */
 static void run(uint64_t seed, long calls, int workers)
 {
     struct random_state state = {seed};
@@ -287,7 +288,7 @@ static void run(uint64_t seed, long calls, int workers)
     }
 }
 
-/* Makes the system's log as long as it may be: what workers have logged is not growth then. */
+/* Makes the system's log as long as it may be, so that what workers log later is no growth. */
 static void fill_log(void)
 {
     int log = open("/dev/kmsg", O_WRONLY);
@@ -308,7 +309,7 @@ int main(int argc, char **argv)
         return 1;
     if (is_macadamia())
         fill_log();
-    /* What is made once and kept is made by the first half. */
+    /* Objects that are made once and kept are made by the first half. */
     static struct counts before, after;
     int looked = 0;
     for (int round = 0; round < ROUNDS; round++) {

@@ -1,4 +1,4 @@
-/* Random system calls: which, with which arguments, and memory that changes meanwhile. */
+/* Random system calls with their arguments, and memory that changes meanwhile. */
 #ifndef FUZZ_H
 #define FUZZ_H
 
@@ -108,8 +108,7 @@ static int arena_file;
 /* Stacks of random clones: each word is the address where such a thread begins. */
 static uint64_t stacks[STACK_WORDS];
 
-/* Processes that a random id may name; where the kernel interface page is, if it is that of this
- * kernel. */
+/* Processes that a random id may name; the kernel interface page, if the system has one. */
 static volatile pid_t *others;
 static int other_count;
 static volatile uint64_t *kernel_interface;
@@ -167,7 +166,7 @@ static long any_name(struct random_state *state)
     }
 }
 
-/* A word as structures hold them. */
+/* A word as fields of structures hold them. */
 static uint64_t any_field(struct random_state *state)
 {
     switch (below(state, 8)) {
@@ -218,7 +217,7 @@ static long any_structure(struct random_state *state)
     return place;
 }
 
-/* Pieces of memory. */
+/* A vector of pieces of memory. */
 static long any_vector(struct random_state *state)
 {
     if (below(state, 8) == 0)
@@ -231,7 +230,7 @@ static long any_vector(struct random_state *state)
     return place;
 }
 
-/* Name, its length, pieces, their number, control, its length, flags. */
+/* The header of a message: name, its length, pieces, their number, control, its length, flags. */
 static long any_message(struct random_state *state)
 {
     if (below(state, 8) == 0)
@@ -244,7 +243,7 @@ static long any_message(struct random_state *state)
     return place;
 }
 
-/* Up to ten milliseconds, as a rule. */
+/* A time, up to ten milliseconds as a rule. */
 static long any_time(struct random_state *state)
 {
     if (below(state, 8) == 0)
@@ -280,7 +279,7 @@ static long any_flags(struct random_state *state)
 
 static long any_clone_flags(struct random_state *state)
 {
-    /* Mostly what makes a thread, or what makes a process. */
+    /* Flags for clone: mostly those that make a thread, or a process. */
     static const long sets[] = {0x3d0f00, 0x10f00, 0x11, 0x4111, 0x111, 0x1200011, 0x11 | CLONE_PIDFD};
     long flags = sets[below(state, sizeof sets / sizeof *sets)];
     return below(state, 4) == 0 ? flags ^ 1l << below(state, 32) : flags;
@@ -315,9 +314,9 @@ static long argument(struct random_state *state, char kind)
 }
 
 struct call {
-    /* Below 0: one of the kernel's own. */
+    /* The number of the call. Below 0: a call of the L4 kernel. */
     int number;
-    /* Returns 0 in a second process. */
+    /* Whether the call makes a second process, in which it returns 0. */
     int forks;
     long arguments[6];
 };
@@ -334,7 +333,7 @@ static void choose_call(struct random_state *state, struct call *call)
     call->number = chosen < TABLE ? table[chosen].number : (int)below(state, CALL_NUMBERS);
     if (chosen < TABLE)
         kinds = table[chosen].arguments;
-    /* What ends the worker or makes it wait is rarer. */
+    /* Calls that end the worker or make it wait are rarer. */
     switch (call->number) {
     case SYS_exit: case SYS_exit_group: case SYS_rt_sigreturn: case SYS_pause: case SYS_rt_sigsuspend: case SYS_execve:
     case SYS_execveat: case SYS_vfork: case SYS_kill: case SYS_tkill: case SYS_tgkill: case SYS_close_range:
@@ -368,7 +367,7 @@ static uint64_t any_thread(struct random_state *state, const uint64_t *registers
     case 1: return ~0ull;
     case 2: return ~63ull;
     case 3: return (uint64_t)registers;
-    /* Its own id, its server's. */
+    /* The thread's own id, or its server's. */
     case 4: return registers[-15];
     case 5: return registers[-11];
     case 6: return random_word(state);
@@ -389,7 +388,7 @@ static void native_call(struct random_state *state)
         registers[i] = below(state, 2) == 0 ? any_thread(state, own) : any_field(state);
     if (below(state, 2) == 0)
         registers[0] = (uint64_t)own;
-    /* Timeouts of no time, or of a short one, where they are that. */
+    /* For calls with timeouts: none or short ones. */
     if (below(state, 4) != 0)
         registers[3] = below(state, 2) == 0 ? 0x04000400 : 0x08010801;
     call_entry(kernel_interface[(0x1a0 + 8 * below(state, 15)) / 8], registers);

@@ -1,7 +1,7 @@
-/* generations COUNT SECONDS: so many children, one after the other, each after so many seconds of
- * sleep: fork, exec of this program, its end, wait. Then what there is must be what there was after
- * the first few: memory, threads, and, where the system tells (/proc/macadamia), what each server
- * has, of memory, of the kernel's memory, of threads and address spaces. */
+/* generations COUNT SECONDS: COUNT children, one after the other, each after SECONDS of sleep:
+ * fork, exec of this program, its end, wait. Then as much must be in use as after the first few:
+ * memory and threads, and where the system tells (/proc/macadamia) each server's memory, kernel
+ * memory, threads and address spaces. */
 #define _GNU_SOURCE
 #include "counts.h"
 
@@ -10,12 +10,13 @@
 
 enum { ROUNDS = 100 };
 
-/* What is made once and kept may be made late, by any of the children; what is lost is lost by
- * every so many of them. */
+/* An object that is made once and kept may be made late, by any of the children. An object that
+ * leaks is lost again and again, so it shows in every try. */
 enum { TRIES = 2 };
 
-/* What may be more than before without being growth, in KiB: less than what a byte for each of 20
- * 000 makes, and, for free memory, which other things of a system use, too, a hundred. */
+/* Growth that is tolerated, in KiB. In use: less than a byte for each of 20 000 children makes.
+ * In free memory, which other things of a system use, too: less than a hundred bytes for each
+ * makes. */
 enum { TOLERANCE = 16, FREE_TOLERANCE = 2048 };
 
 static int has_grown(const struct counts *before, const struct counts *after, int i)
@@ -23,7 +24,7 @@ static int has_grown(const struct counts *before, const struct counts *after, in
     return after->figure[i] > before->figure[i] + TOLERANCE;
 }
 
-/* Whether there is as much as before. */
+/* Whether as much memory is in use as before. */
 static int is_back(const struct counts *before, const struct counts *after)
 {
     for (int i = 0; i < before->figures && i < after->figures; i++)
@@ -33,7 +34,7 @@ static int is_back(const struct counts *before, const struct counts *after)
            after->free + FREE_TOLERANCE >= before->free;
 }
 
-/* One child, which ends with this status. */
+/* Runs one child, which ends with this status. */
 static int generation(const char *program, int status)
 {
     char text[16];
@@ -54,7 +55,8 @@ static void sleep_for(int seconds)
         ;
 }
 
-/* The children from number `first` on, before number `end`; how many did not end as they should. */
+/* Runs the children from number `first` up to but not including `end`; returns how many did not
+ * end as they should. */
 static int generations(const char *program, int first, int end, int seconds)
 {
     int wrong = 0;
@@ -65,8 +67,8 @@ static int generations(const char *program, int first, int end, int seconds)
     return wrong;
 }
 
-/* Looks until there is as much as before. The emulator's host may be so busy that a processor
- * stands still for long. What has been lost does not come back, however long it takes. */
+/* Reads the counts until they are as before. The emulator's host may be so busy that a processor
+ * stands still for long. A leak does not come back, however long it takes. */
 static int count_until_back(const struct counts *before, struct counts *after)
 {
     for (int round = 0; round < ROUNDS; round++) {

@@ -1,6 +1,6 @@
-/* hammer PROCESSES CALLS: each process makes random system calls with hostile arguments, as a user
- * without rights, in a directory of its own. How they end is their own affair; that the parent and
- * the system go on is the test. */
+/* hammer PROCESSES CALLS: each process makes random system calls with hostile arguments, as a
+ * user without rights, in a directory of its own. It does not matter how these processes end;
+ * the test is that the parent and the system go on. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +52,7 @@ static long argument(void)
     }
 }
 
-/* What would make the test itself end, stop or wait for ever, or reach other processes. */
+/* Calls that would make the test itself end, stop or wait for ever, or reach other processes. */
 static int excluded(long number)
 {
     static const short list[] = {
@@ -80,7 +80,7 @@ static void hammer(int seed, int calls)
     snprintf(name, sizeof name, "hammer%d", seed);
     if (mkdir(name, 0777) || chdir(name) || chown(".", 1000, 1000) || setgid(1000) || setuid(1000))
         _exit(1);
-    /* Neither the standard descriptors of the test nor a terminal. */
+    /* The attacker has neither the test's standard descriptors nor a terminal. */
     for (int descriptor = 0; descriptor < 3; descriptor++)
         dup2(open("/dev/null", O_RDWR), descriptor);
     page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -124,7 +124,8 @@ int main(int argc, char **argv)
             sigaction(SIGALRM, &action, 0);
             hammer(i, calls);
         }
-        /* It may have stopped itself, blocked everything or wait for ever: it has some seconds. */
+        /* The process may have stopped itself, blocked all signals or wait for ever: it has some
+         * seconds. */
         int status, patience = 1000;
         while (waitpid(child, &status, WNOHANG) == 0) {
             if (patience-- <= 0)

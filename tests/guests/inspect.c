@@ -1,5 +1,5 @@
-/* inspect TEST: what processes learn of each other through /proc and by calls, and what stays of it
- * when ids or programs change. */
+/* inspect TEST: what processes learn of each other through /proc and by calls, and what of it
+ * remains valid when ids or programs change. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -333,7 +333,7 @@ static int self(void)
     return 0;
 }
 
-/* What was opened before the process ended or had another program. */
+/* Files of /proc that were opened before the process ended or had another program. */
 static int stale(void)
 {
     static const char *names[] = {"stat", "status", "cmdline", "comm", "maps", "environ", "limits", "oom_score_adj"};
@@ -400,7 +400,7 @@ static int stale(void)
     return 0;
 }
 
-/* What a set-id program gets. */
+/* The credentials that a set-id program gets. */
 static int started(const char *name, const char *what, int flags)
 {
     fflush(stdout);
@@ -456,7 +456,8 @@ static int programs(void)
     return 0;
 }
 
-/* A child that would end its parent with a signal of its choice, when that has another program. */
+/* A child tries to end its parent with a signal of its choice after the parent has executed
+ * another program. */
 static int end(void)
 {
     install("raised", 0, 04755);

@@ -1,6 +1,5 @@
-/* kernel-memory: how much of the kernel's memory a process of a small static program takes, each
- * being a fork and an exec of this program. On a system without /proc/macadamia there is nothing to
- * compare. */
+/* kernel-memory: how much of the kernel's memory a process of a small static program takes, by
+ * forks and execs of this program. A system without /proc/macadamia has no such number. */
 #define _GNU_SOURCE
 #include "counts.h"
 
@@ -9,8 +8,7 @@
 
 enum { PROCESSES = 64 };
 
-/* Bytes for each process that are not to be exceeded (docs/src/unix.md, "What a process costs the
- * kernel"). */
+/* The most bytes that a process may take (docs/src/unix.md, "What a process costs the kernel"). */
 enum { BOUND = 52 * 1024 };
 
 /* KiB of the kernel's memory that all servers have; 0 if the system has no such number. */

@@ -1,7 +1,7 @@
-/* killed: processes end, whatever they do and whatever state their threads have got into. What
- * knows the kernel that it runs on asks for states that no system call of Linux leads to: halted,
- * in an IPC, out of a system call that goes on. Where there is no such kernel the attempt faults,
- * and the rest of the test is the same. */
+/* killed: processes end, whatever they do and whatever state their threads are in. On
+ * Macadamia's kernel it also makes states that no system call of Linux leads to: halted, in an
+ * IPC, out of a system call that goes on. On another kernel the attempt faults, and the rest of
+ * the test is the same. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,8 @@ enum { STOP = 0x301, RESUME = 0x300, ABORT = 0x206 };
 
 static word *const kip = (word *)0x7fff80000000;
 static __thread sigjmp_buf back;
-/* What the threads of a process tell each other, and the process tells the test. */
+/* Words by which the threads of a process tell each other, and the process tells the test, how
+ * far they are. */
 static volatile word partner;
 static volatile int arrived;
 static int ready[2];
@@ -59,7 +60,7 @@ static void fault(int signal)
     siglongjmp(back, 1);
 }
 
-/* Does it where it can be done. */
+/* Calls `what`, which may fail with a signal. */
 static void attempt(void (*what)(void))
 {
     if (sigsetjmp(back, 1) == 0)
@@ -85,7 +86,8 @@ static void say_who(void) { partner = own(); }
 static void wait_for_no_thread(void) { call(IPC, (word)utcb(), 0, own(), 0, 0, 0); }
 static void send_to_partner(void) { call(IPC, (word)utcb(), partner, 0, 0, 0, 0); }
 
-/* Threads that have not been started, or have ended, and are kept for the next that is created. */
+/* Makes threads that have not been started, or have ended, and are kept for the next that is
+ * created. */
 static void resume_others(void)
 {
     for (word number = 0; number < 4096; number++)
@@ -145,7 +147,7 @@ static void beside(void *(*other)(void *))
         sched_yield();
 }
 
-/* What a process does, which is then killed, or ends by itself. */
+/* Activities of a process, which is then killed, or ends by itself. */
 static void halted(void) { tell(), attempt(halt_self), stay(); }
 static void in_ipc(void) { tell(), attempt(wait_for_no_thread), stay(); }
 static void thread_halted(void) { beside(computes), attempt(halt_partner), tell(), stay(); }
@@ -194,7 +196,7 @@ static void faulting(void)
 }
 static void executing(void)
 {
-    /* The next one goes on with it. */
+    /* The next program of the process goes on with it. */
     char number[16];
     snprintf(number, sizeof number, "%d", ready[1]);
     execl(self, self, "executing", number, (char *)0);
@@ -276,7 +278,7 @@ static void try(const struct state *state)
         for (int i = 0; i < 100; i++)
             sched_yield();
         kill(child, SIGKILL);
-        /* What it has started is in its group, or was. */
+        /* The processes that the child has started are in its group, or were. */
         kill(-child, SIGKILL);
     }
     int status = ended(child);

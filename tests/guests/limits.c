@@ -1,6 +1,6 @@
 /* limits TEST: a program that tries to use up what all share: threads, addresses, the server's
- * memory. What it gets differs from system to system; that it and all others go on, and that
- * everything comes back, is the test. */
+ * memory. How much it gets differs from system to system. The test is that it and all others go
+ * on, and that everything comes back. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -74,7 +74,7 @@ static int threads(void)
     return 0;
 }
 
-/* Addresses at the upper end of what a program has: a page can be had there, or not; nothing else
+/* Addresses at the upper end of a program's part: a page can be had there, or not; nothing else
  * happens. */
 static int places(void)
 {
@@ -86,7 +86,7 @@ static int places(void)
     for (unsigned i = 0; i < sizeof around / sizeof *around; i++)
         for (int pages = -2; pages <= 2; pages++) {
             char *address = (char *)(around[i] + (uint64_t)(int64_t)pages * 4096);
-            /* Where something of the program's own is (its stack), it stays. */
+            /* If memory of the program itself is there (its stack), it stays. */
             char *got = mmap(address, 4096, PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
             if (got == MAP_FAILED && errno == EEXIST)
@@ -122,7 +122,7 @@ static void become_user(void)
         _exit(1);
 }
 
-/* Each makes as much of something as it gets, and keeps it until it is killed. */
+/* Each of these makes as many objects of a kind as it gets, and keeps them until it is killed. */
 static void pipes(void)
 {
     static char block[65536];
@@ -141,7 +141,7 @@ static void sockets(void)
             ;
 }
 
-/* A chain of sockets, each in a message of the next: only the last is held. */
+/* A chain of sockets, each in a message of the next: only the last one has a descriptor. */
 static void chain(void)
 {
     int held = -1;
@@ -304,7 +304,7 @@ static const struct {
              {"locks", locks, 2},           {"regions", regions, 4},         {"descriptors", descriptors, 8},
              {"watches", watches, 2},       {"timers", timers, 2},           {"long", long_requests, 2}};
 
-/* What any program may want, so often. */
+/* Makes, this number of times, calls that any program may need. All must succeed. */
 static int calls_are_served(int times)
 {
     int ends[2];
@@ -352,8 +352,8 @@ static int as_user(int user, int (*work)(void))
     return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* One after the other; meanwhile another user's programs work as ever, and afterwards the
- * superuser's. */
+/* Runs one of these after the other. Meanwhile another user's programs work as ever, and
+ * afterwards the superuser's. */
 static int exhaust(void)
 {
     for (unsigned i = 0; i < sizeof users / sizeof *users; i++) {
@@ -377,8 +377,8 @@ static int exhaust(void)
                     pause();
             }
         close(done[1]);
-        /* Some have what they want after a while, others are refused or killed: they have some
-         * seconds. The last never end. */
+        /* Some users have what they want after a while, others are refused or killed: they have
+         * some seconds. The last never end. */
         time_t start = time(0), most = users[i].run == long_requests ? 1 : 4;
         fcntl(done[0], F_SETFL, O_NONBLOCK);
         for (int n = 0; n < users[i].processes && time(0) - start <= most;) {
@@ -445,7 +445,7 @@ static int processor_time(void)
     return 0;
 }
 
-/* Everything that makes and unmakes processes, threads, memory and files, for ever. */
+/* Makes and ends processes, threads, memory and files, for ever. */
 static void busy(unsigned seed)
 {
     static char block[4096];
@@ -491,7 +491,7 @@ static void busy(unsigned seed)
     }
 }
 
-/* All memory of processes is freed when they are killed, whatever they are doing. */
+/* All memory of processes is freed when they are killed, whatever they do. */
 static int leaks(void)
 {
     enum { ROUNDS = 4, EACH = 40 };
@@ -524,7 +524,8 @@ static int leaks(void)
     return 0;
 }
 
-/* So many empty files, whose owner has no privileges, and what others can still do. */
+/* An owner without privileges makes this number of empty files; the test shows what others can
+ * still do. */
 enum { FILES = 100000 };
 
 static long memory_row(const char *name)

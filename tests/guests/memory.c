@@ -16,7 +16,7 @@
 
 enum { BYSTANDERS = 4, PIECE = 1 << 20, HELD = 24, PAGE = 4096 };
 
-/* More memory, used; a system may refuse it. */
+/* Allocates more memory and uses it; a system may refuse it. */
 static char *take(size_t size)
 {
     char *more = mmap(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -38,7 +38,7 @@ static long score(pid_t process)
     return length > 0 ? atol(text) : -1;
 }
 
-/* Writes a wish; the error, or 0. */
+/* Writes oom_score_adj; returns the error, or 0. */
 static int wish(const char *adjustment)
 {
     int file = open("/proc/self/oom_score_adj", O_WRONLY);
@@ -56,8 +56,8 @@ static pid_t taker(void)
     return child;
 }
 
-/* Touches new pages, lets the kernel write to new pages, makes processes: as long as the pipe is
- * open. What fails counts. */
+/* Touches new pages, lets the kernel write to new pages, and makes processes, as long as the
+ * pipe is open. Counts what fails. */
 static int stand_by(int pipe)
 {
     int failed = 0, zeros = open("/dev/zero", O_RDONLY);
@@ -126,7 +126,7 @@ static int wishes(void)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        /* Whether the holder, its sibling, is there is seen at its directory: a zombie has no
+        /* The existence of the holder, its sibling, is seen at its directory: a zombie has no
          * score. */
         while (score(holder) > 0)
             if (!take(PIECE))

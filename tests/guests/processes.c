@@ -1,5 +1,5 @@
-/* processes TEST: many processes, and what they run out of. Prints what does not depend on their
- * order. */
+/* processes TEST: many processes, and the resources that they run out of. The output does not
+ * depend on their order. */
 #define _GNU_SOURCE
 #include "chosen.h"
 #include "ended.h"
@@ -168,7 +168,7 @@ static int bomb(void)
         _exit(5);
     printf("refused %d, others %d", status == 0, ended(other));
     fflush(stdout);
-    /* As the user itself: everything that it may signal ends. */
+    /* Kills with the user's own identity: everything that this user may signal ends. */
     pid_t killer = fork();
     if (killer == 0) {
         if (setgid(1000) || setuid(1000))
@@ -218,7 +218,7 @@ static int descriptors(void)
     return 0;
 }
 
-/* A process that takes all memory dies or is refused; its parent goes on. */
+/* A process that takes all memory is killed or refused; its parent goes on. */
 static int memory(void)
 {
     pid_t child = fork();

@@ -1,6 +1,6 @@
-/* Several processors: threads and processes that run side by side, and what one does to others
- * while they run elsewhere. With one processor all of it happens by turns, so that what it prints
- * is always the same. */
+/* Several processors: threads and processes that run at the same time, and calls of one about
+ * others while these run elsewhere. With one processor they run in turns; the output is the
+ * same. */
 #define _GNU_SOURCE
 #include "chosen.h"
 
@@ -107,7 +107,7 @@ static int affinity(void)
     CPU_SET(1000, &set);
     must(sched_setaffinity(0, sizeof set, &set) == -1 && errno == EINVAL, "no processor that exists");
     must(sched_setaffinity(1 << 21, sizeof set, &set) == -1 && errno == ESRCH, "no thread");
-    /* One that never enters the kernel is moved all the same. */
+    /* A thread that never enters the kernel is moved all the same. */
     pthread_t thread = start(look_around, 0);
     while (!told)
         sched_yield();
@@ -153,7 +153,7 @@ static int spread(void)
 
 enum { USER, NICE, SYSTEM, IDLE, COLUMNS };
 
-/* The line of a processor in /proc/stat, or of all together. */
+/* The line of a processor in /proc/stat, or of all together (-1). */
 static void read_line(int processor, long columns[COLUMNS])
 {
     char line[200], name[20], rest[200];
@@ -273,7 +273,7 @@ static int turns(void)
     enum { ROUNDS = 320 };
     pid_t child = fork();
     for (int round = 0; round < ROUNDS; round++) {
-        /* The two meet on all pairs of processors. */
+        /* The two threads meet on all pairs of processors. */
         if (round % 20 == 0)
             must(pin(0, child ? round / 20 : round / 20 / count + 1) == 0, "sched_setaffinity");
         sleep_until_turn(&shared->turn, child != 0);
@@ -471,7 +471,7 @@ static int mappings(void)
         for (int i = 0; i < count; i++)
             must(target[i * 8] == before[i], "nobody writes to what is read-only");
         must(munmap((void *)target, PAGE) == 0, "munmap");
-        /* What was a page of the threads' may be one of these now. */
+        /* Frames of pages that the threads had before may be among these now. */
         long *fresh = mmap(0, 4 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         for (int i = 0; i < 4; i++)
             fresh[i * 512 + 511] = 1;

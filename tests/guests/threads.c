@@ -210,7 +210,7 @@ int main(void)
     int status;
     waitpid(child, &status, 0);
     printf("child %d\n", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-    /* Ends with other threads still there. */
+    /* Ends the process while other threads are still there. */
     word = 0;
     for (int i = 0; i < 4; i++)
         must(pthread_create(&threads[i], 0, wait_for_word, 0), "pthread_create");

@@ -46,7 +46,7 @@ static int as(uid_t user, void (*body)(void))
     return ended(child);
 }
 
-/* While a user has all that there is, another has as much. */
+/* While one user has all that it may have, another user gets as much. */
 static void all(const char *what, void (*body)(void))
 {
     static const char *const names[] = {"user", "other", "root"};
@@ -144,7 +144,7 @@ static void some_messages(void)
             printf("  socketpair: %s\n", strerror(errno));
     setrlimit(RLIMIT_NOFILE, &limit);
     int sent = 0;
-    /* Few messages for each socket: how many wait there is limited, too. */
+    /* Few messages fit into each socket: their number is limited, too. */
     while (sent < MANY && send_some(sockets[sent % pairs][0], 0, 1) == 1)
         sent++;
     printf("  sent %d, %s\n", sent, sent < MANY ? strerror(errno) : "all");

@@ -126,7 +126,7 @@ static int overlap(uint32_t low, uint32_t high, uint32_t other_low, uint32_t oth
     return low < other_high && other_low < high;
 }
 
-// 1.3: every loadable segment to its physical address.
+// Loads every loadable segment to its physical address (1.3).
 static void load_module(unsigned index) {
     const uint8_t *file = (const uint8_t *)originals[index].start;
     const struct elf *elf = (const struct elf *)file;
@@ -225,7 +225,7 @@ static void describe_memory(const struct multiboot *info, word *kip, uint32_t ke
         uint32_t high = (range_end > limit ? limit : (uint32_t)range_end) & ~mask;
         if (high <= low || high - low < kernel_memory)
             continue;
-        // Whole pages, as far up as they fit.
+        // Takes whole pages, as far up as they fit.
         uint32_t start = low;
         while (start + page + kernel_memory <= high)
             start += page;
@@ -337,9 +337,9 @@ static void put_server(word *descriptor, const struct image *image) {
     descriptor[3] = image->high;
 }
 
-// For tests of what the kernel makes of broken firmware: spoils the checksum of the ACPI table with
-// this name, which is the root table or one that it names. The root pointer itself lies in memory
-// that cannot be written.
+// Spoils the checksum of the ACPI table with this name, which is the root table or one that it
+// names: tests use it to see what the kernel makes of broken firmware. The root pointer itself lies
+// in memory that cannot be written.
 static void damage_table(const char *name) {
     const uint32_t *pointer = (const uint32_t *)0xe0000;
     while (pointer[0] != 0x20445352 || pointer[1] != 0x20525450) { // "RSD PTR "

@@ -36,19 +36,19 @@ pub struct Range {
 }
 
 impl Range {
-    /// From `lower` to `upper`, each by `step` more than the one before.
+    /// The values from `lower` to `upper`, each by `step` more than the one before.
     pub const fn linear(lower: u64, upper: u64, step: u64) -> Self {
         assert!(step > 0, "it would not end");
         Self { lower, upper, step: Step::Add(step) }
     }
 
-    /// From `lower` to `upper`, each `factor` times the one before.
+    /// The values from `lower` to `upper`, each `factor` times the one before.
     pub const fn geometric(lower: u64, upper: u64, factor: u64) -> Self {
         assert!(lower > 0 && factor > 1, "it would not end");
         Self { lower, upper, step: Step::Multiply(factor) }
     }
 
-    /// The largest value that there may be.
+    /// The largest value of the parameter.
     pub const fn upper(self) -> u64 {
         self.upper
     }
@@ -129,7 +129,7 @@ fn at_each<F>(
     }
 }
 
-/// What one of `rounds` operations takes, on average.
+/// The average duration of one of `rounds` operations.
 #[inline(always)]
 pub fn average(rounds: u64, operation: impl FnMut()) -> u64 {
     let start = now();
@@ -167,7 +167,7 @@ pub fn empty_loop(rounds: u64) -> u64 {
 /// else nothing that is measured by it means anything, and `./mac bench` refuses it. On one
 /// processor only: of several it counts what all do.
 pub fn check_counter(number: u32, id: &str) {
-    // Once before, so that its page is there.
+    // The loop runs once before it is measured, so that its page is there.
     let empty = empty_loop(0).min(empty_loop(0));
     let counted = [1, 10, 1000].iter().all(|&rounds| empty_loop(rounds) == empty + 3 * rounds);
     let not = if counted { "" } else { "not " };

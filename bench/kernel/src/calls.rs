@@ -1,4 +1,4 @@
-//! The other system calls.
+//! Benchmarks of the system calls other than IPC.
 
 use crate::{fixture, measure};
 use l4::ipc::{self, Message};

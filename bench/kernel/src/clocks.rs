@@ -21,7 +21,7 @@ const COMMAND: u16 = 0x43;
 const CONTROL: u16 = 0x61;
 /// Readings of a clock, of which the one that took least time counts.
 const READINGS: u32 = 32;
-/// By how much rates may differ: one part in so many.
+/// The rates of two clocks may differ by one part in this number.
 const PRECISION: u64 = 200;
 
 /// Ticks of the time-stamp counter per millisecond.
@@ -129,7 +129,7 @@ fn by_interval_timer() -> Option<u64> {
     };
     let (start, first) = read(count);
     let ticks = INTERVAL * TIMER_HZ / 1_000_000;
-    // It stops nowhere: below the last readings it would go on from the largest value.
+    // The counter stops nowhere: below the last readings it would go on from the largest value.
     let end = start.saturating_sub(ticks);
     let mut previous = start;
     loop {

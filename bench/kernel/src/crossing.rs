@@ -19,7 +19,8 @@ use crate::{AVERAGED, fixture};
 const REST_OF_SENDER: u64 = 20;
 /// Rounds after which an idle processor sleeps.
 pub(crate) const LONG: u64 = 1000;
-/// What partners' processors do when a message comes, and the rounds after which that is so.
+/// The states of the partner's processor when a message comes, each with the number of rounds to
+/// wait until the processor is in that state.
 pub(crate) const STATES: [(&str, u64); 2] = [("poll", 0), ("sleep", LONG)];
 const WORDS: Range = Range::linear(0, 63, 1);
 /// Numbers of words of messages without an answer.
@@ -122,7 +123,7 @@ fn send() {
     }
 }
 
-/// An operation of so many messages, by their registers.
+/// Measures an operation of `messages` messages at each number of words.
 fn by_words(name: fmt::Arguments<'_>, range: Range, messages: u64, mut operation: impl FnMut(usize)) {
     for words in range.values().map(|words| words as usize) {
         (0..4).for_each(|_| operation(words));
@@ -133,7 +134,7 @@ fn by_words(name: fmt::Arguments<'_>, range: Range, messages: u64, mut operation
     }
 }
 
-/// Measures flushes of pages while so many other processors run threads of this space.
+/// Measures flushes of pages while `processors` other processors run threads of this space.
 fn shoot_down(processors: u64) {
     let start = PAGES.0.get() as u64;
     let area = |log2: u64| Fpage::memory(start, 12 + log2 as u32).with_rights(Rights::ALL);

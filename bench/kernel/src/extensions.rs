@@ -171,7 +171,7 @@ fn map_control() {
             extension::map_control(space, &mut items[..pages as usize]).expect("the pages are there");
             report(test, pages, now() - start);
         };
-        // Once before, so that the page tables are there.
+        // One call comes before the measurement, so that the page tables are there.
         batch("map-control-first-map", MapOperation::Map);
         batch("map-control-query", MapOperation::Query);
         batch("map-control-protect", MapOperation::Protect);

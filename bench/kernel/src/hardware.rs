@@ -67,7 +67,7 @@ fn region(_name: fmt::Arguments<'_>, _operations: u64, body: impl FnOnce()) {
     body();
 }
 
-/// The best and the median of so many samples.
+/// The best and the median of `COUNT` samples.
 fn sample<const COUNT: usize>(mut operation: impl FnMut()) -> (u64, u64) {
     let mut samples = [0; COUNT];
     for sample in &mut samples {
@@ -79,7 +79,7 @@ fn sample<const COUNT: usize>(mut operation: impl FnMut()) -> (u64, u64) {
     (samples[0], samples[COUNT / 2])
 }
 
-/// Something that takes its time whatever the processor does.
+/// Counts an operation whose duration does not depend on the processor.
 fn count_over_phases(test: &'static str, operation: impl FnMut()) {
     measure(test, operation);
 }

@@ -1,11 +1,11 @@
-//! From a device's interrupt to its driver, a program: the old interval timer (8254), which every
-//! machine has.
+//! The path of an interrupt from a device to its driver, a program. The device is the old interval
+//! timer (8254), which every machine has.
 
 use crate::count_over_phases;
 use l4::{ipc, port, sigma0, thread, utcb};
 use x2::{Fpage, MessageTag, ThreadId, Timeouts};
 
-/// Its line at the interrupt controller, where it is on every machine that we know (the firmware's
+/// The timer's line at the interrupt controller: 2 on all machines that we know (the firmware's
 /// table says so).
 const LINE: u32 = 2;
 const COUNTER: u16 = 0x40;
@@ -35,7 +35,7 @@ pub(crate) fn run() {
     ipc::receive(line).expect("it comes");
     count_over_phases("interrupt-to-driver", || {
         start_timer();
-        // Acknowledges the one before, and waits for this one.
+        // Acknowledges the interrupt before, and waits for this one.
         ipc::ipc(line, line, Timeouts::NEVER, MessageTag::new(0, 0, 0)).expect("it comes");
     });
     thread::disassociate_interrupt(line).expect("this thread has it");

@@ -173,8 +173,8 @@ macro_rules! message_loop {
     };
 }
 
-/// As [`bare_partner`], in a [`message_loop`]: it answers with what is in its UTCB, the last
-/// message.
+/// A partner like [`bare_partner`], in a [`message_loop`]: it answers with what is in its UTCB, the
+/// last message.
 #[unsafe(naked)]
 extern "C" fn loop_partner() -> ! {
     naked_asm!(
@@ -264,13 +264,13 @@ fn strings() {
     }
 }
 
-/// Round trips to `partner` by the number of words, those beyond the seventh being in the UTCBs;
-/// the cost of an operation, of which there are so many in each.
+/// Measures round trips to `partner` by the number of words; words beyond the seventh are in the
+/// UTCBs. A round trip has `operations` operations, and the result is the cost of one.
 fn bare_series(test: &'static str, partner: ThreadId, operations: u64) {
     series(test, partner, operations, bare_round_trips);
 }
 
-/// As [`bare_series`], by these round trips.
+/// Measures as [`bare_series`] does, by these round trips.
 fn series(
     test: &'static str,
     partner: ThreadId,
@@ -291,7 +291,7 @@ fn series(
     }
 }
 
-/// As the papers measure it: both sides are loops in assembly around the stub.
+/// Measures IPC as the papers do: both sides are loops in assembly around the stub.
 fn bare() {
     ROOT.store(kip().root().raw(), Ordering::Relaxed);
     IPC.store(kip().word(x2::kip::IPC), Ordering::Relaxed);

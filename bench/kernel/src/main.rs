@@ -38,14 +38,14 @@ fn report(test: &str, parameter: u64, cost: u64) {
 
 /// Lets the plugin count an operation, of which the time-stamp counter says nothing.
 fn count(test: &str, mut operation: impl FnMut()) {
-    // Whatever is made at the first use is there then.
+    // The first run makes whatever is made at the first use.
     operation();
     region(format_args!("{test}"), AVERAGED, || repeat(AVERAGED, operation));
 }
 
-/// As [`count`], for an operation that waits for a timer or a device. What it costs depends on when
-/// in the tick of a clock it begins: each of many begins at another instant, so that their average
-/// depends little on what was measured before.
+/// Counts as [`count`] does, for an operation that waits for a timer or a device. Its cost depends
+/// on when in the tick of a clock it begins. So each of many runs begins at another instant, and
+/// their average depends little on what was measured before.
 fn count_over_phases(test: &str, mut operation: impl FnMut()) {
     operation();
     region(format_args!("{test}"), PHASES, || {

@@ -1,6 +1,6 @@
-//! What a call to another processor and its answer consist of. One of each kind is made between two
-//! instants that are printed, so that its events can be found in the kernel's trace
-//! (`./mac trace --phases`). One time-stamp counter counts what all processors do here.
+//! The phases of a call to another processor and of its answer. One call of each kind is made
+//! between two instants that are printed, so that its events can be found in the kernel's trace
+//! (`./mac trace --phases`). The one time-stamp counter counts what all processors do here.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

@@ -45,7 +45,7 @@ fn run() -> ! {
         layout: SpaceLayout::default(),
     };
     let machine = L4Machine::start(&configuration).unwrap_or_else(|error| panic!("{error}"));
-    // One page a fault, as those whose figures are compared.
+    // One page is mapped at a fault, as in the systems that are compared.
     let settings =
         Settings { fault_around: 1, cluster: 8, free_target: 64, free_reserve: 16, large_pages: false };
     let vm = Vm::with_settings(machine.clone(), settings).expect("memory for the table of frames");
@@ -76,8 +76,8 @@ fn report(test: &str, parameter: u64, counter: &str, value: u64) {
     ));
 }
 
-/// What is measured begins, so many operations: the time, and at one number of them a mark for the
-/// plugin that counts.
+/// Begins a measurement of `operations` operations: returns the time, and for one number of
+/// operations sets a mark for the plugin that counts.
 fn begin(operations: u64) -> u64 {
     if operations == COUNTED {
         mark::begin();
@@ -85,7 +85,7 @@ fn begin(operations: u64) -> u64 {
     now()
 }
 
-/// What began at `since` ends: `operations` of `test`.
+/// Ends the measurement of `operations` operations of `test` that began at `since`.
 fn end(test: &str, operations: u64, since: u64) {
     let cost = now() - since;
     if operations == COUNTED {
@@ -184,8 +184,8 @@ impl Bench {
         for pages in ROUNDS {
             let map = servant.map();
             map.map(&Self::region(pages)).await?;
-            // The entry's object, page table and page index are there then: one page of each run is
-            // not measured.
+            // The first page of each run is not measured: it brings the entry's object, page table
+            // and page index.
             let start = begin(pages);
             done(servant.fill(HERE, pages, 1).await)?;
             end("zero-fill-fault", pages, start);
@@ -283,7 +283,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Fork of a region with so many pages in memory, all mapped and dirty, and the child's end.
+    /// Fork of a region with this number of pages in memory, all mapped and dirty, and the child's
+    /// end.
     async fn fork(&self) -> KernResult {
         for pages in [100, 1000, 10_000] {
             let parent = self.servant().await?;
@@ -302,8 +303,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Faults on resident pages of a map with so many entries, never twice in the same: the average
-    /// of one.
+    /// Faults on resident pages of a map with a number of entries, never twice in the same entry.
+    /// The result is the average of one fault.
     async fn look_up(&self) -> KernResult {
         const FAULTS: u64 = 256;
         for entries in [16, 256, 4096, 65_536] {

@@ -19,7 +19,7 @@ extern "C" fn sleeper() -> ! {
     }
 }
 
-/// Is ready and never runs: the root task's priority is above.
+/// A thread that is ready and never runs: the root task's priority is above its own.
 extern "C" fn idler() -> ! {
     loop {
         core::hint::spin_loop();

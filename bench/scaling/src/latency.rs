@@ -12,7 +12,7 @@ use x2::{Acceptor, Fpage, MessageTag, Rights, ThreadId, Time, Timeouts};
 /// log2 of the memory that is mapped again and again, and copied: 4096 pages.
 const REGION_BITS: u32 = 24;
 const PAGES: u32 = 1 << (REGION_BITS - 12);
-/// So that there are more than 10^5 mappings.
+/// Copies of each page: enough for more than 10^5 mappings.
 const COPIES: u64 = 25;
 /// Pieces of a compound string.
 const PIECES: u64 = 16;
@@ -51,7 +51,7 @@ fn mappings(memory: u64) {
         give(id(number), 0, memory);
     });
     region("unmap of everything that 25 spaces have, 100 000 pages", || space::unmap(&mut everything()));
-    // Fpages that are too short for a look within each.
+    // These fpages are so short that the kernel does not look for interrupts within one.
     let pieces = |first: u64, bits: u32| -> [Fpage; 64] {
         core::array::from_fn(|piece| {
             Fpage::memory(first + ((piece as u64) << bits), bits).with_rights(Rights::ALL)

@@ -44,7 +44,7 @@ pub(crate) fn lost() -> u64 {
     kernel_memory() - before
 }
 
-/// Makes so many spaces with one thread each.
+/// Makes `count` spaces with one thread each.
 fn make_spaces(count: u64) {
     for number in 0..count {
         make_space(id(number), 12);
@@ -57,7 +57,7 @@ fn delete_spaces(count: u64) {
     (0..count).for_each(|number| delete(id(number)));
 }
 
-/// Makes so many active threads, whose numbers are `distance` apart, in a space of theirs, does
+/// Makes `count` active threads, whose numbers are `distance` apart, in a space of theirs, does
 /// something with the space and the last, and deletes them.
 fn threads_in_one_space(count: u64, distance: u64, then: impl FnOnce(ThreadId, ThreadId)) {
     let space = id(0);

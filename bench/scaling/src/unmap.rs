@@ -35,7 +35,7 @@ pub(crate) fn run() {
     };
     for pages in PAGES.values().map(|pages| pages as u32) {
         time("unmap-pages-that-nobody-has", pages.into(), ROUNDS, || space::unmap(&mut whole(pages)));
-        // Mapping is not what is measured: one round each.
+        // The benchmark does not measure the mapping, so it has one round.
         give(0, pages);
         time("unmap-pages-of-one-space", pages.into(), 1, || space::unmap(&mut whole(pages)));
     }

@@ -1,4 +1,4 @@
-//! What the modelled files ask of the machine.
+//! The operations of the machine that the modelled files use.
 
 use loom::sync::atomic::{Ordering, fence};
 use std::cell::RefCell;
@@ -10,12 +10,12 @@ loom::thread_local! {
     static SERVE: RefCell<Option<Serve>> = RefCell::new(None);
 }
 
-/// How the executing processor serves what others ask of it.
+/// Sets how the executing processor serves requests of other processors.
 pub fn serve_by(serve: impl Fn() + 'static) {
     SERVE.with(|known| known.replace(Some(Rc::new(serve))));
 }
 
-/// Serves what others ask of the executing processor.
+/// Serves requests that other processors have made of the executing one.
 pub fn serve_requests() {
     let serve = SERVE.with(|known| known.borrow().clone());
     if let Some(serve) = serve {
@@ -23,7 +23,7 @@ pub fn serve_requests() {
     }
 }
 
-/// As the kernel's: what the processor's exchanges do by themselves.
+/// A full fence. The kernel needs none here: an exchange of the processor is also a full fence.
 pub fn fence_after_exchange() {
     fence(Ordering::SeqCst);
 }

@@ -23,7 +23,7 @@ pub mod walks;
 /// Models have several processors, as the kernel has by default.
 pub const SEVERAL: bool = true;
 
-/// Under the path by which [`shoot_down`] imports it, as in the kernel.
+/// The lock under the path by which [`shoot_down`] imports it in the kernel.
 use spin_lock::SpinLock;
 
 #[cfg(test)]

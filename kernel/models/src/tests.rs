@@ -103,7 +103,7 @@ struct Shared {
     /// The page table: whether a page is there.
     entries: [AtomicU32; 2],
     memory: [Watched; 2],
-    /// Of the page table itself.
+    /// Accesses to the page table itself.
     table: Watched,
     done: AtomicU32,
 }
@@ -140,7 +140,7 @@ impl Shared {
         )
     }
 
-    /// From now on the executing processor carries requests out by this.
+    /// From now on the executing processor serves requests by calling `carry_out`.
     fn serve_by(shared: &std::sync::Arc<Self>, here: usize, carry_out: impl Fn(&Self) + 'static) {
         let shared = std::sync::Arc::clone(shared);
         serve_by(move || {
@@ -408,8 +408,8 @@ fn loom_accounts_share_a_limit() {
     });
 }
 
-/// What is taken, or given back, while the account moves from one upper account to another counts
-/// at the one where it ends.
+/// An account moves from one upper account to another while bytes are taken or given back. They
+/// count at the one where the account ends.
 #[test]
 fn loom_accounts_move_with_what_they_use() {
     let check = |race_with: fn(&Accounts) -> u64, before: u64| {

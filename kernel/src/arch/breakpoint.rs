@@ -14,8 +14,8 @@ pub const RESUME_FLAG: u64 = 1 << 16;
 pub enum StopAt {
     /// Before the instruction at the address.
     Execution,
-    /// After an instruction has written into so many bytes, 1, 2, 4 or 8, at the address, a
-    /// multiple of their number.
+    /// After an instruction has written to the bytes at the address: 1, 2, 4 or 8, which the
+    /// address is a multiple of.
     Write {
         /// Their number.
         bytes: u8,
@@ -36,6 +36,6 @@ pub struct Breakpoint {
 pub struct DebugStatus {
     /// A bit for each breakpoint that was reached.
     pub breakpoints: u8,
-    /// One instruction has been executed.
+    /// The exception came after a single step: one instruction has been executed.
     pub step: bool,
 }

@@ -36,7 +36,7 @@ const X2APIC_REGISTERS: u32 = 0x800;
 
 /// The access to the executing processor's local APIC.
 pub trait Access {
-    /// Whether they are model-specific registers.
+    /// Whether the registers are model-specific registers (x2APIC).
     fn is_x2apic(&self) -> bool;
 
     /// The register at an offset, in memory.
@@ -52,7 +52,8 @@ pub trait Access {
     /// Sets a model-specific register; what was written to memory before may become visible later.
     fn write_msr(&self, number: u32, value: u64);
 
-    /// What was written to memory before is visible to all before anything after this happens.
+    /// Makes everything that was written to memory before visible to all processors before anything
+    /// after this happens.
     fn complete_writes(&self);
 }
 
@@ -117,7 +118,8 @@ impl<A: Access> LocalApic<A> {
         self.send(destination, ASSERT | NON_MASKABLE);
     }
 
-    /// Turns it on: the timer is stopped, the old interrupt controllers' line is closed.
+    /// Turns the local APIC on: the timer is stopped, the old interrupt controllers' line is
+    /// closed.
     pub fn enable(&self, timer_vector: u8, spurious_vector: u8) {
         self.write(TASK_PRIORITY, 0);
         self.write(LINE_0, MASKED);
@@ -142,7 +144,7 @@ impl<A: Access> LocalApic<A> {
         self.write(END_OF_INTERRUPT, 0);
     }
 
-    /// Is an interrupt with a vector of the 32 from `group * 32` on waiting to be taken?
+    /// Whether an interrupt with a vector of the 32 from `group * 32` on waits to be taken.
     #[inline]
     pub fn is_requested(&self, group: u32) -> bool {
         self.read(REQUESTS + group * 16) != 0
@@ -263,7 +265,8 @@ mod tests {
         }
     }
 
-    /// What is asked for is done in both modes, and with the same messages and registers.
+    /// The local APIC does what it is asked for in both modes, with the same messages and
+    /// registers.
     #[test]
     fn both_modes_do_the_same() {
         let [memory, msr] = [false, true].map(|x2apic| {

@@ -75,7 +75,7 @@ impl MemoryType {
     pub const WRITE_THROUGH: Self = Self(1);
     /// Not cached.
     pub const UNCACHEABLE: Self = Self(3);
-    /// Not cached, writes are combined.
+    /// Not cached; writes are combined.
     pub const WRITE_COMBINING: Self = Self(4);
     /// Reads are cached, writes are not.
     pub const WRITE_PROTECTED: Self = Self(5);
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::arch::Machine;
 
-    /// What the processor can do is the machine's property.
+    /// The features that matter are properties of the machine.
     fn machine() -> Machine {
         Machine::new(1 << 20)
     }

@@ -8,7 +8,7 @@ use super::nodes::{Complaint, Nodes};
 use crate::kip::MAX_PROCESSORS;
 use crate::memory::PhysAddr;
 
-/// The kernel uses at most so many I/O APICs.
+/// The maximum number of I/O APICs that the kernel uses.
 pub const MAX_IO_APICS: usize = 8;
 /// Number of interrupt lines of the old interrupt controllers, which overrides can remap.
 pub const LEGACY_LINES: usize = 16;

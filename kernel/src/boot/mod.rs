@@ -16,7 +16,7 @@ pub mod time_stamps;
 
 use core::fmt;
 
-/// Most memory ranges taken over; more are dropped from the end, with a warning.
+/// The maximum number of memory ranges; more are dropped from the end, with a warning.
 pub const MAX_RANGES: usize = 96;
 /// The most modules that the kernel takes from a loader (as kickstart does, ABI 1.1).
 pub const MAX_MODULES: usize = 32;

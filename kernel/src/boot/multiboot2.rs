@@ -1,7 +1,7 @@
 //! Multiboot 2 information (Multiboot2 Specification 2.0, section 3.6).
 use super::{BootError, BootInformation, MemoryKind, PhysicalMemory, Protocol, string_at};
 
-/// The value in EAX by which a Multiboot 2 loader says so.
+/// The value in EAX that says that the loader follows Multiboot 2.
 pub const MAGIC: u32 = 0x36d7_6289;
 
 const END: u32 = 0;

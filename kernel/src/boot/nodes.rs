@@ -10,7 +10,7 @@ use crate::kip::MAX_PROCESSORS;
 use crate::memory::node::{LOCAL_DISTANCE, Layout, MAX_NODES, REMOTE_DISTANCE};
 use crate::memory::{PhysAddr, PhysRange};
 
-/// At most so many ranges of memory are recorded.
+/// The maximum number of memory ranges that are recorded.
 const MAX_RANGES: usize = 64;
 /// Where the SRAT's entries begin: after the header, a number and reserved bytes.
 const SRAT_ENTRIES: usize = 48;
@@ -40,9 +40,9 @@ pub enum Complaint {
     /// This table is out of reach, too short, its checksum is wrong, or an entry does not end
     /// inside it.
     Broken(&'static str),
-    /// More nodes than the kernel knows.
+    /// There are more nodes than the kernel can number.
     ManyNodes,
-    /// More ranges of memory than there is room for.
+    /// There are more ranges of memory than the table has room for.
     ManyRanges,
     /// No node has memory.
     NoMemory,
@@ -201,7 +201,7 @@ impl Nodes {
         match self.processors[..self.processor_count].iter().find(|processor| processor.0 == id) {
             Some(processor) if processor.1 != node => return Err(Complaint::Processor(id)),
             Some(_) => {}
-            // Processors that there is no room for cannot run either.
+            // A processor that does not fit into the table cannot run, either.
             None => {
                 if let Some(free) = self.processors.get_mut(self.processor_count) {
                     *free = (id, node);

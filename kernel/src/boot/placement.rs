@@ -7,12 +7,12 @@ use super::{BootInformation, MemoryKind};
 use crate::memory::node::Layout;
 use crate::memory::{PAGE_BITS, PAGE_SIZE, PhysAddr, PhysRange, REGION_LIMIT};
 
-/// Most free ranges kept; the smallest are forgotten beyond that.
+/// The maximum number of free ranges; beyond it the smallest are forgotten.
 const MAX_FREE: usize = 256;
 /// Modules and the boot info go above this: old X.2 programs are linked at 15 and 16 MiB and use
 /// memory from 32 MiB on without asking.
 pub const QUIET: PhysAddr = PhysAddr::new(64 << 20);
-/// What is placed here is reached with 32-bit addresses by old programs.
+/// The end of the memory that old programs reach with 32-bit addresses.
 pub const LIMIT: PhysAddr = PhysAddr::new(4 << 30);
 
 /// There is no free range of this size where it is needed.
@@ -129,8 +129,8 @@ impl FreeMemory {
         Ok(range)
     }
 
-    /// As [`FreeMemory::take_top`] for things that should be out of old programs' way: above
-    /// [`QUIET`] where there is room, else wherever, below [`LIMIT`].
+    /// Takes memory like [`FreeMemory::take_top`], for what should be out of old programs' way:
+    /// above [`QUIET`] if there is room, else anywhere below [`LIMIT`].
     pub fn take_quiet(&mut self, size: u64, what: &'static str) -> Result<PhysRange, NoRoom> {
         self.take_top(size, PAGE_BITS, QUIET, LIMIT, what)
             .or_else(|_| self.take_top(size, PAGE_BITS, PhysAddr::new(0), LIMIT, what))
@@ -202,7 +202,7 @@ const KERNEL_MEMORY_BITS: u32 = 21;
 /// Size of kernel memory by default, if the machine has enough.
 const LEAST_KERNEL_MEMORY: u64 = 16 << 20;
 
-/// In whole units of kernel memory.
+/// Rounds up to whole units of kernel memory.
 fn round(size: u64) -> u64 {
     size.saturating_add((1 << KERNEL_MEMORY_BITS) - 1) >> KERNEL_MEMORY_BITS << KERNEL_MEMORY_BITS
 }
@@ -273,10 +273,10 @@ mod tests {
         assert!(layout.pieces().iter().all(|(piece, _)| !free.contains(*piece)));
         let layout = pc(256).take_kernel_memory(Some(8 << 20), &nodes).unwrap();
         assert_eq!(layout.pieces(), [(range(0x7c0_0000, 0x800_0000), 0), (range(0xfa0_0000, 0xfe0_0000), 1)]);
-        // The second node has nothing, or nothing that the kernel can use.
+        // The second node has no memory, or none that the kernel can use.
         let layout = pc(128).take_kernel_memory(None, &nodes).unwrap();
         assert_eq!((layout.nodes, layout.pieces()), (2, &[(range(0x6e0_0000, 0x7e0_0000), 0)][..]));
-        // The memory of the first node is too little for the records of so many frames.
+        // The memory of the first node is too small for the records of all frames.
         let nodes = crate::boot::nodes::tests::halves(2 << 30);
         let layout = pc(3 << 10).take_kernel_memory(Some(16 << 20), &nodes).unwrap();
         assert_eq!(layout.pieces(), [(range(0xbee0_0000, 0xbfe0_0000), 1)]);

@@ -122,8 +122,8 @@ fn size(module: &Module) -> usize {
     (module.end - module.start) as usize
 }
 
-/// Everything may be device memory; the firmware's map; the legacy display and ROM area. In
-/// kickstart's order, because later descriptors override earlier ones.
+/// The memory descriptors in kickstart's order, as later ones override earlier ones: first all of
+/// memory as possible device memory, then the firmware's map, then the legacy display and ROM area.
 fn memory_descriptors(boot: &BootInformation, limit: u64) -> impl Iterator<Item = MemoryDescriptor> {
     let everything = MemoryDescriptor::physical(Kind::Shared, 0, 0, u64::MAX);
     let firmware = boot.memory().iter().map(move |range| {
@@ -229,7 +229,8 @@ mod tests {
             Some(Record::SimpleExec { command_line: b"root verbose", .. })
         ));
 
-        // What is described as the kernel's or a loader's lies in conventional memory and apart.
+        // Ranges that are described as the kernel's or a loader's lie in conventional memory and do
+        // not overlap.
         let descriptors: Vec<_> = kip::memory_descriptors().collect();
         let taken: Vec<_> = descriptors
             .iter()

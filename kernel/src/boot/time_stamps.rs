@@ -13,8 +13,8 @@ pub trait Counter {
     fn advance(&self, ticks: u64);
 }
 
-/// By how many ticks some counter lagged another, at least: a reading of one processor becomes
-/// known to another only later.
+/// By how many ticks one counter lags another, at least. It can be more: a reading of one processor
+/// becomes known to another only later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Differences {
     /// The largest difference that was found at first.
@@ -32,7 +32,7 @@ const READINGS: u32 = 1000;
 pub struct Comparison {
     /// The latest time that any processor has read.
     latest: AtomicU64,
-    /// How often a processor has come to a point where all meet.
+    /// How many times processors have arrived at a point where all of them meet.
     arrivals: AtomicU32,
     /// The most that any counter lagged, in each round.
     behind: [AtomicU64; ROUNDS],
@@ -81,7 +81,7 @@ impl Comparison {
         differences
     }
 
-    /// By how much this counter lagged what other processors had read before, while all read in
+    /// By how much this counter lagged the readings of other processors, while all of them read in
     /// turn.
     fn own_difference(&self, counter: &impl Counter) -> u64 {
         let mut behind = 0;
@@ -110,7 +110,8 @@ mod tests {
 
     impl Counter for Simulated<'_> {
         fn read(&self) -> u64 {
-            // Processors take turns, as they do where there are enough.
+            // The test's threads yield, so that processors get on even where there are fewer of
+            // them.
             thread::yield_now();
             self.time.fetch_add(1, Ordering::SeqCst) + self.ahead.load(Ordering::Relaxed)
         }
@@ -122,8 +123,8 @@ mod tests {
         }
     }
 
-    /// How far the counters are ahead in the end, if they were so far ahead at first, and what the
-    /// processors said.
+    /// The counters' lead in the end and what the processors found, if the counters were `ahead` at
+    /// first.
     fn compared(ahead: &[u64], can_be_set: bool) -> (Vec<u64>, Differences) {
         let (time, comparison) = (AtomicU64::new(1), Comparison::new());
         let counter = |&ahead| Simulated { time: &time, ahead: AtomicU64::new(ahead), can_be_set };
@@ -139,7 +140,7 @@ mod tests {
     }
 
     const FAR: u64 = 1 << 40;
-    /// More than passes in all readings together.
+    /// More ticks than pass during all readings together.
     const NEAR: u64 = 1 << 20;
 
     #[test]

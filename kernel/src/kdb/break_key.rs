@@ -70,7 +70,7 @@ pub fn occurred() {
             }
         }
         arch::unmask_interrupt(LINE);
-        // What came while the line was masked does not interrupt again.
+        // A byte that came while the line was masked does not interrupt again.
         received = serial::receive();
     }
     arch::unmask_interrupt(LINE);

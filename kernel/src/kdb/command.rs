@@ -77,7 +77,7 @@ impl fmt::Display for CommandError<'_> {
     }
 }
 
-/// Of each command: letter, word and explanation.
+/// The letter, word and explanation of each command.
 pub(super) const HELP: [(&str, &str, &str); 23] = [
     ("h", "help", "this list"),
     ("t", "threads", "all threads"),

@@ -32,7 +32,7 @@ pub use user::breakpoint as user_breakpoint;
 /// Exit status 2 * 17 + 1 = 35 of the emulator.
 const EXIT_CODE: u32 = 17;
 
-/// There are threads to show: before that, the debugger has nothing to look at.
+/// Whether there are threads to show: before that, the debugger has nothing to look at.
 static READY: AtomicBool = AtomicBool::new(false);
 
 /// The kernel's structures are set up. Called once, at the end of boot.
@@ -67,7 +67,7 @@ enum Stopped {
     Dead,
     /// The kernel, at a breakpoint or after a step.
     Kernel,
-    /// Nothing: no thread is ready.
+    /// The processor is idle: no thread is ready.
     Idle,
     /// The current thread, while it executed at user level.
     Thread(ThreadRef),

@@ -156,7 +156,7 @@ fn spaces(out: &mut impl Write) -> fmt::Result {
     for thread in all_threads() {
         let Some(space) = thread.space.get() else { continue };
         let lives_here = |other: &ThreadRef| other.space.get().is_some_and(|others| eq(others, space));
-        // A space is printed where its first thread comes in the list.
+        // A space is printed at its first thread in the list.
         if !all_threads().find(lives_here).is_some_and(|first| eq(first, thread)) {
             continue;
         }

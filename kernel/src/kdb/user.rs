@@ -54,7 +54,8 @@ pub fn breakpoint(current: ThreadRef) -> Next {
         }
         (COMPARE_AL, kdebug::FAIL_ALLOCATION) if length == 2 && may_test(space) => {
             let pending = memory::injection::cancel();
-            // What fails is not to be had from spare tables, either.
+            // The spare tables are given back first, so that none of them serves the allocation
+            // that is to fail.
             mapping::give_back();
             memory::injection::fail_nth(registers.rax().get());
             registers.rax().set(pending.into());

@@ -58,10 +58,11 @@ pub fn control(
     }
 }
 
-/// What an item on the caller's `own` space, or another, revokes; `None`: it maps.
+/// The revocation that an item asks for, on the caller's `own` space or on another. `None`: the
+/// item maps.
 #[inline]
 fn revocation(item: &MapItem, own: bool) -> Option<Revoke> {
-    // On the caller's own space: from what is derived from its pages, which stay.
+    // An item on the caller's own space concerns what is derived from its pages; these stay.
     let (flush, own_use) = (!own, !own);
     let mut forget = Rights::NONE;
     if item.control & MapItem::CLEAR_REFERENCED != 0 {
@@ -88,7 +89,7 @@ fn revocation(item: &MapItem, own: bool) -> Option<Revoke> {
 ///
 /// Errors: no memory.
 #[inline]
-pub fn control_page(
+pub fn try_control_page(
     owner: SpaceMemory,
     space: SpaceMemory,
     item: &MapItem,

@@ -48,14 +48,14 @@ pub struct Holding {
     pub depth: usize,
     /// log2 of the mapping's size in bytes.
     pub bits: u32,
-    /// It is a piece of the node above, not derived from it.
+    /// The mapping is a part of the page above, not derived from it.
     pub is_part: bool,
     /// Where it is mapped: the space's root table, the address, the rights. None for roots, and
     /// what lives on in parts.
     pub page: Option<(PhysAddr, VirtAddr, Rights)>,
 }
 
-/// Everything that is derived from the memory at `address`, in depth-first order: nothing where no
+/// All mappings that are derived from the memory at `address`, in depth-first order; empty where no
 /// memory can be.
 pub fn tree(address: PhysAddr) -> impl Iterator<Item = Holding> {
     let is_memory = address.value() >> tree::PHYSICAL_BITS == 0;

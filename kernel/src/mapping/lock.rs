@@ -31,7 +31,7 @@ pub fn lock() -> SpinLockGuard<'static, ()> {
     guard
 }
 
-/// As [`lock`], if that needs no waiting.
+/// Like [`lock`], if that needs no waiting.
 #[inline(always)]
 pub fn try_lock() -> Option<SpinLockGuard<'static, ()>> {
     let guard = LOCK.try_lock()?;

@@ -37,7 +37,7 @@ pub(super) struct Transfer {
 pub(super) enum Kind {
     /// The target gets what the sender has.
     Map,
-    /// It goes from the sender to the target. Not for sigma0.
+    /// The page goes from the sender to the target. Not for sigma0.
     Grant,
     /// The target becomes what the sender has, holes and exact rights included.
     Replace,
@@ -65,7 +65,7 @@ struct Source {
 
 /// The result of one step.
 enum Step {
-    /// The step has handled so many bytes.
+    /// The step has handled this number of bytes.
     Advance(u64),
     /// The tables have changed: the same address has to be looked at again.
     Again,
@@ -302,7 +302,8 @@ impl Transfer {
         })
     }
 
-    /// There is something at the target. `Advance`: the right page with the right rights.
+    /// Maps where something is mapped already. Returns `Advance` if it is the right page with the
+    /// right rights.
     #[cold]
     #[expect(clippy::too_many_arguments, reason = "the state of one step, in registers")]
     fn make_room(
@@ -485,7 +486,7 @@ impl Transfer {
 /// page to an empty place. Returns whether it is done. In any other case, also if there is no
 /// memory for it, nothing is changed. The caller holds [`super::lock()`].
 #[inline(always)]
-pub fn map_page(from: SpaceMemory, to: SpaceMemory, item: MapItem) -> bool {
+pub fn try_map_page(from: SpaceMemory, to: SpaceMemory, item: MapItem) -> bool {
     const SMALL: u32 = page_bits(1);
     if item.grant || item.fpage.size_field() != SMALL || from == to || to.is_sigma0() {
         return false;
@@ -574,9 +575,9 @@ fn sigma0_small_page(source: VirtAddr, rights: Rights) -> Option<PageEntry> {
     Some(PageEntry::page(address, 1, rights).with_memory_type(1, memory_type))
 }
 
-/// What a small page at `address`, below `parent` (none: the root that there is not yet), needs
-/// that is not there yet: tables of its space, with the shadow of the last, a part of `parent`, its
-/// node. On failure everything is as before.
+/// Makes what a small page at `address`, below `parent` (none: a root that is not there yet), still
+/// needs: tables of its space, with the shadow of the last, a part of `parent`, its node. On
+/// failure everything is as before.
 #[cold]
 fn prepare(
     to: SpaceMemory,
@@ -610,7 +611,7 @@ fn find_sigma0_page(space: SpaceMemory, address: VirtAddr, mut level: u32) -> Re
         match tree::reserved_in(physical.align_down(page_bits(level)), page_bits(level)) {
             None => match memory_type::of(physical.align_down(page_bits(level)), page_bits(level)) {
                 Some(memory_type) => return Ok(sigma0_page(physical, level, memory_type)),
-                // Types differ by pages at least.
+                // Types change at page boundaries only.
                 None => level -= 1,
             },
             Some(end) if level == 1 => {

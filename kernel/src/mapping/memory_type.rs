@@ -41,7 +41,7 @@ static LIST: SpinLock<List> = SpinLock::new(List {
     ranges: [Range { first: 0, last: 0, memory_type: MemoryType::USUAL }; RANGES],
     count: 0,
 });
-/// How many there are, to be read without the lock.
+/// The number of ranges in the list, to be read without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 /// Forgets everything: a new machine.

@@ -54,17 +54,17 @@ mod turn;
 mod unmap;
 mod walk;
 
-pub use control::{control, control_page};
+pub use control::{control, try_control_page};
 pub use cursor::{Cursor, Progress};
 pub use lock::{
     destroy, finish_walk, give_back, held_ports, lock, map, set_memory_type, sigma0_fault, try_lock, unmap,
 };
-pub use map::map_page;
+pub use map::try_map_page;
 pub use node::usage;
 pub use space::{KernelPage, SIGMA0, SpaceMemory, Translation};
 pub use spare::or_from_spare;
 pub use tree::init;
-pub use unmap::unmap_page;
+pub use unmap::try_unmap_page;
 
 #[cfg(test)]
 mod tests;

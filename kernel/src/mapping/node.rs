@@ -121,7 +121,7 @@ impl Status {
     const MINE: u8 = 0b0011;
     const UP: u8 = 0b1100;
 
-    /// Status of which neither the holder nor its parent knows.
+    /// A status that neither the holder nor its parent knows yet.
     pub(super) fn fresh(status: Rights) -> Self {
         let bits = Self::mine_bits(status);
         Self(bits | bits << 2)
@@ -137,7 +137,7 @@ impl Status {
         Rights::from_bits(u64::from(self.0 & Self::MINE) << 1)
     }
 
-    /// What the parent must be told, as news to it and to its own parent.
+    /// The status that the parent must be told, as news to it and to its own parent.
     fn up(self) -> Self {
         Self(self.0 & Self::UP | (self.0 & Self::UP) >> 2)
     }
@@ -175,7 +175,7 @@ pub(super) fn free_array(array: u32, account: Account) {
     unsafe { ARRAYS.free(PhysAddr::new(u64::from(array) * ARRAY_SIZE), account) };
 }
 
-/// As [`free_array`] of one that holds only zeros.
+/// Like [`free_array`] of one that holds only zeros.
 pub(super) fn free_zero_array(array: u32, account: Account) {
     // SAFETY: as in `free_array`.
     unsafe { ARRAYS.free_paid(PhysAddr::new(u64::from(array) * ARRAY_SIZE)) };
@@ -263,14 +263,15 @@ impl NodeId {
         self.parent() == whole && self.account() == whole.account()
     }
 
-    /// Puts what was prepared for its pieces into the node's lists, each part first; `table` is
-    /// theirs. Where there is a part already, it gets the entry.
+    /// Links the parts that were prepared in `table`, one for each piece, into the node's lists,
+    /// each at the head of its piece's list. If a list begins with a part already, that part gets
+    /// the table's entry instead.
     pub(super) fn link_parts(self, table: table::Table) {
         let slots = array_words(self.node().parts.get());
         for (piece, (place, word)) in slots.iter().zip(table.shadow()).enumerate() {
             let there = place.get();
             if there & Slot::NODE == 0 {
-                // As [`Slot::set_head`] does.
+                // Like [`Slot::set_head`] does.
                 place.set(there | word.get());
             } else {
                 self.link_before(piece, word, table.entry(piece));
@@ -508,7 +509,7 @@ impl NodeId {
         }
     }
 
-    /// As [`link`](Self::link), for a small page that is no part, below a parent that takes it.
+    /// Like [`link`](Self::link), for a small page that is no part, below a parent that takes it.
     #[inline(always)]
     pub(super) fn link_small(self, parent: NodeId, address: PhysAddr) {
         debug_assert!(parent.takes_small_pages() && self.level() == 1);
@@ -569,7 +570,7 @@ impl NodeId {
         }
     }
 
-    /// What [`tell_parent`](Self::tell_parent) and [`unlink`](Self::unlink) do, for an ordinary
+    /// What [`notify_parent`](Self::notify_parent) and [`unlink`](Self::unlink) do, for an ordinary
     /// small page's node, whose block begins at `address` and whose status is `status`. Returns the
     /// parent.
     #[inline(always)]
@@ -622,7 +623,7 @@ impl NodeId {
         self.add_status(Status(whole.node().status.get() & Status::MINE));
     }
 
-    /// What the holder has not seen; `forget` of it is forgotten.
+    /// The status that the holder has not seen. What of it is in `forget` is cleared.
     #[inline]
     pub(super) fn mine(self, forget: Rights) -> Rights {
         let status = &self.node().status;
@@ -633,7 +634,7 @@ impl NodeId {
 
     /// Adds the node's status to what the parent knows.
     #[inline]
-    pub(super) fn tell_parent(self) {
+    pub(super) fn notify_parent(self) {
         let node = self.node();
         let news = self.status().up();
         if news.0 == 0 {
@@ -671,7 +672,7 @@ impl NodeId {
         if parts == 0 {
             return Rights::NONE;
         }
-        // On words, as there are many ([`Slot`]).
+        // The masks work on whole words, as there are many slots ([`Slot`]).
         let left = !(u32::from(Status::UP | Status::mine_bits(forget)) << 28);
         let mut seen = 0;
         for word in &array_words(parts)[from..=last] {

@@ -119,7 +119,7 @@ pub struct Translation {
 }
 
 impl Translation {
-    /// Of `address`, by the page that was found at `place`.
+    /// The translation of `address` by the page that was found at `place`.
     fn of(place: Place, address: VirtAddr) -> Self {
         let bits = page_bits(place.level);
         let start = place.entry.address().align_down(bits).value();
@@ -188,7 +188,7 @@ impl SpaceMemory {
         self.state().node.get()
     }
 
-    /// From now on page tables come from `node`: a thread of the space lives there.
+    /// Page tables come from `node` from now on, because a thread of the space lives there.
     pub fn set_node(self, node: u8) {
         self.state().node.set(node);
     }
@@ -234,7 +234,7 @@ impl SpaceMemory {
         let root = self.root();
         debug_assert!(root.used() == 0);
         if !self.is_ports() {
-            // Without ports of its own it may have those that all spaces have.
+            // A space without ports of its own may have those that all spaces have.
             arch::ports::forget(root.address());
             root.clear_kernel_half();
         }
@@ -350,11 +350,11 @@ impl SpaceMemory {
         self.root().address()
     }
 
-    /// As [`Self::lookup`], for an access that the kernel makes on behalf of a user. `access` is
+    /// Like [`Self::lookup`], for an access that the kernel makes on behalf of a user. `access` is
     /// one right; the access shows in the page's status. `None`: the user does not have the right.
     pub fn access(self, address: VirtAddr, access: Rights) -> Option<Translation> {
-        // One look: what is noted is noted of the page that was found, or of none if that goes
-        // meanwhile.
+        // The entry is read once: the access is noted for the page that was found, or for none if
+        // that page is removed meanwhile.
         let place = self.page_at(address)?;
         let translation = Translation::of(place, address);
         if !translation.rights.contains(access) {

@@ -15,7 +15,7 @@ use super::table::{self, EntryRef, Table};
 use crate::memory::OutOfMemory;
 use crate::sync::SpinLock;
 
-/// At most so many spaces have a spare table.
+/// The maximum number of spaces that have a spare table.
 const MOST: usize = 16;
 
 /// All spaces that have a spare table, and perhaps some that had one.
@@ -28,7 +28,7 @@ struct Spaces {
 static SPACES: SpinLock<Spaces> = SpinLock::new(Spaces { spaces: [None; MOST], next: 0 });
 
 impl Spaces {
-    /// Enters `space`. Returns the space whose place it gets.
+    /// Enters `space` in the table. Returns the space that it replaces.
     fn insert(&mut self, space: SpaceMemory) -> Option<SpaceMemory> {
         if self.spaces.contains(&Some(space)) {
             return None;
@@ -86,7 +86,7 @@ fn release_table(space: SpaceMemory, table: Table) -> bool {
     empty
 }
 
-/// `space` ends: it keeps no table from now on.
+/// Takes the spare table of `space`, which ends, and keeps none for it from now on.
 pub(super) fn end_space(space: SpaceMemory) {
     if space.keeps_spare() {
         release(space);
@@ -106,8 +106,8 @@ pub(super) fn give_back() -> bool {
     spaces.into_iter().flatten().filter(|&space| release(space)).count() > 0
 }
 
-/// What `allocate`, which leaves nothing when it fails, results in; if it lacks memory, once more
-/// without spare tables. Under [`lock::lock`].
+/// The result of `allocate`, which leaves nothing when it fails. If it lacks memory, it is called a
+/// second time without spare tables. Under [`lock::lock`].
 #[inline]
 pub(super) fn or_give_back<T>(
     mut allocate: impl FnMut() -> Result<T, OutOfMemory>,
@@ -115,7 +115,7 @@ pub(super) fn or_give_back<T>(
     allocate().or_else(|error| if give_back() { allocate() } else { Err(error) })
 }
 
-/// As [`or_give_back`], not under [`lock::lock`].
+/// Like [`or_give_back`], not under [`lock::lock`].
 #[inline]
 pub fn or_from_spare<T>(mut allocate: impl FnMut() -> Result<T, OutOfMemory>) -> Result<T, OutOfMemory> {
     allocate().or_else(|error| if lock::give_back() { allocate() } else { Err(error) })

@@ -80,7 +80,7 @@ impl Prepared {
     }
 }
 
-/// What the entry of `piece`, of `level`, of a large page is prepared to be.
+/// The entry that part `piece`, of `level`, of a large page gets when the page is split.
 fn part_of(page: PageEntry, piece: usize, level: u32) -> PageEntry {
     page.without_status().part(piece, level + 1)
 }

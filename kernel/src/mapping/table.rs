@@ -355,8 +355,8 @@ impl EntryRef {
         self.table().has_shadow().then_some(NodeEntry(self))
     }
 
-    /// As [`ready_for_node`](Self::ready_for_node); the table is made ready if it is not, and stays
-    /// so.
+    /// Like [`ready_for_node`](Self::ready_for_node); the table is made ready if it is not, and
+    /// stays so.
     #[inline]
     pub(super) fn for_node(self) -> Result<NodeEntry, OutOfMemory> {
         if !self.table().has_shadow() {
@@ -411,7 +411,8 @@ impl EntryRef {
     /// Notes an access by the kernel on behalf of a user in the status of `page`, if that is what
     /// is still there.
     pub(super) fn touch(self, page: PageEntry, write: bool) {
-        // If the exchange fails, the entry has just been changed, or the page touched by its user.
+        // If the exchange fails, the entry has just been changed, or the processor has set a status
+        // bit.
         let touched = page.touched(write).raw();
         let _ = self.word().compare_exchange(page.raw(), touched, Ordering::Relaxed, Ordering::Relaxed);
     }
@@ -470,7 +471,7 @@ impl Described {
         NodeId::from_raw(self.shadow.get())
     }
 
-    /// As [`EntryRef::remove`]; it is `space`'s entry for `address`.
+    /// Like [`EntryRef::remove`]; it is `space`'s entry for `address`.
     #[inline]
     pub(super) fn remove(&self, space: SpaceMemory, address: VirtAddr, changes: &mut Changes) -> PageEntry {
         let entry = self.take(space, address, changes);
@@ -492,9 +493,9 @@ impl Described {
         self.record.used.get() > 1 || space.spare() == Some(self.at.table())
     }
 
-    /// As [`Self::remove`], but nothing is done about the table. A page without a node may be in a
-    /// table without a shadow of its own: the zero that is written then is all that is ever written
-    /// to the common one.
+    /// Like [`Self::remove`], but nothing is done about the table. A page without a node may be in
+    /// a table without a shadow of its own: the zero that is written then is all that is ever
+    /// written to the common one.
     #[inline(always)]
     pub(super) fn take(&self, space: SpaceMemory, address: VirtAddr, changes: &mut impl Noted) -> PageEntry {
         let Self { at, record, shadow } = *self;
@@ -508,13 +509,13 @@ impl Described {
     }
 }
 
-/// Takes out `table`, which is empty, and those above that become empty thereby.
+/// Takes out `table`, which is empty, and those above that become empty by that.
 pub(super) fn release(space: SpaceMemory, table: Table, changes: &mut Changes) {
     changes.invalidate(space, VirtAddr::new(table.start()));
     changes.emptied = release_tables(space, table, changes.emptied);
 }
 
-/// As [`release`]; a translation in `table` has been invalidated since it led to a page. Returns
+/// Like [`release`]; a translation in `table` has been invalidated since it led to a page. Returns
 /// `emptied` with what was taken out.
 #[cold]
 fn release_tables(space: SpaceMemory, mut table: Table, mut emptied: Emptied) -> Emptied {
@@ -544,7 +545,7 @@ pub(super) fn find(space: SpaceMemory, address: VirtAddr, level: u32) -> Place {
     let mut first = root.0 << 9;
     let (mut at_level, mut shift) = (root_level, page_bits(root_level));
     loop {
-        // As [`Table::entry`], [`index`] and [`Table::from_entry`] say, in fewer steps.
+        // This does what [`Table::entry`], [`index`] and [`Table::from_entry`] do, in fewer steps.
         let at = EntryRef(first | ((address.value() >> shift) as u32 % ENTRIES as u32));
         let entry = at.load();
         if at_level == level || !entry.points_to_table() {
@@ -569,7 +570,7 @@ pub(super) fn small_table(space: SpaceMemory, address: VirtAddr) -> Option<Table
     })
 }
 
-/// As [`find`], to the lowest level, of a space's memory. Under [`super::lock()`].
+/// Like [`find`], to the lowest level, of a space's memory. Under [`super::lock()`].
 #[inline(always)]
 pub(super) fn find_small(space: SpaceMemory, address: VirtAddr) -> Place {
     debug_assert!(!space.is_ports() && address.value() < arch::USER_END);
@@ -579,7 +580,7 @@ pub(super) fn find_small(space: SpaceMemory, address: VirtAddr) -> Place {
     }
 }
 
-/// As [`find_small`], for an address that the table found last does not cover.
+/// Like [`find_small`], for an address that the table found last does not cover.
 #[inline(never)]
 fn find_and_remember(space: SpaceMemory, address: VirtAddr) -> Place {
     let place = find(space, address, 1);
@@ -596,7 +597,7 @@ pub(super) fn make(space: SpaceMemory, address: VirtAddr, level: u32) -> Result<
     make_from(find(space, address, level), space, address, level)
 }
 
-/// As [`make`], from where [`find`] came to.
+/// Like [`make`], from where [`find`] came to.
 #[inline]
 pub(super) fn make_from(
     place: Place,

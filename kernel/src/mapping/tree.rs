@@ -210,7 +210,7 @@ pub(super) fn free_plain(node: NodeId, gone: PageEntry) -> Rights {
     status.mine()
 }
 
-/// As [`release`], but stops before it frees `kept`.
+/// Like [`release`], but stops before it frees `kept`.
 pub(super) fn release_below(mut node: NodeId, kept: NodeId) {
     while node != kept && is_void(node) {
         let parent = node.parent();
@@ -242,7 +242,7 @@ pub(super) fn free(node: NodeId) {
         if node.level() > 1 {
             node.collect_parts(0, ENTRIES - 1, Rights::NONE);
         }
-        node.tell_parent();
+        node.notify_parent();
         node.unlink();
     }
     node.free();

@@ -26,7 +26,8 @@ const EMPTIED: Work = 12;
 /// What an operation does from its call, or from where it goes on, until its end, or until it gives
 /// way to an interrupt.
 pub(super) struct Turn {
-    /// What processors do not know yet. They do when the turn is dropped, if not before.
+    /// The changes that processors do not know yet. They learn them when the turn is dropped, if
+    /// not before.
     pub(super) changes: Changes,
     /// The work done since the last look for pending interrupts.
     done: Work,

@@ -80,7 +80,7 @@ fn revocation(space: SpaceMemory, fpage: Fpage, flush: bool) -> Revoke {
 /// derived, and not the last one of its table. In any other case the result is `None`, and nothing
 /// is done. The caller holds [`super::lock()`].
 #[inline(always)]
-pub fn unmap_page(space: SpaceMemory, fpage: Fpage, flush: bool) -> Option<Rights> {
+pub fn try_unmap_page(space: SpaceMemory, fpage: Fpage, flush: bool) -> Option<Rights> {
     if fpage.size_field() != page_bits(1) {
         return None;
     }
@@ -105,7 +105,8 @@ pub(super) fn plain_page(space: SpaceMemory, address: VirtAddr, what: Revoke) ->
     Some(seen)
 }
 
-/// As [`plain_page`], for what is found at `place`, a small page; the caller finishes the changes.
+/// Like [`plain_page`], for what is found at `place`, a small page; the caller finishes the
+/// changes.
 #[inline(always)]
 fn plain_page_at(
     space: SpaceMemory,

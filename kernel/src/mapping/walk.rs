@@ -28,7 +28,7 @@ use crate::arch::page_entry::{ENTRIES, MemoryType, PageEntry, index, page_bits};
 use crate::memory::{OutOfMemory, PhysAddr, VirtAddr};
 use crate::sync::SpinLock;
 
-/// What a step of a walk takes, and what more if it changes a page.
+/// The work of a step of a walk; `CHANGE` is added if the step changes a page.
 const STEP: Work = 2;
 const CHANGE: Work = 4;
 /// Pieces among which the next part is looked for with one unit of work.
@@ -37,13 +37,13 @@ const SEARCHED: Work = 12;
 /// The place at a node where the walk goes on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
-    /// At the node itself.
+    /// The walk is at the node itself.
     Enter,
-    /// At the list of the node's children.
+    /// The walk is at the list of the node's children.
     Children,
-    /// At the list of one of the node's parts.
+    /// The walk is at the list of one of the node's parts.
     Part(u16),
-    /// After everything below, where that takes long: there is an array.
+    /// The walk has passed everything below the node, whose array takes long to free.
     Leave,
 }
 
@@ -154,7 +154,7 @@ impl Walk {
         Self { memory_type: Some(memory_type), ..Self::new(root, range, nothing, changes) }
     }
 
-    /// What the holder of the top had not seen, of status in the range.
+    /// The status in the range that the holder of the top had not seen.
     pub(super) fn result(&self) -> Rights {
         self.result
     }
@@ -312,7 +312,7 @@ impl Walk {
             self.done = true;
             return;
         }
-        node.tell_parent();
+        node.notify_parent();
         self.leave_to_next(node);
         if tree::is_void(node) {
             tree::free(node);

@@ -128,10 +128,11 @@ impl Account {
         Some(self.counters().upper()).filter(|&upper| upper != counters::NONE).map(Self)
     }
 
-    /// From now on what is used counts at `upper`, too, and shares its limit, and no more at the
-    /// present upper account. Of `upper` `prepaid` bytes were taken for this account before; of the
-    /// present one `kept` stay taken. Fails without any change if `upper`, or the present one for
-    /// what is kept, has not so much left. One such call at a time for an account.
+    /// Changes the upper account, whose limit this one shares: from now on what is used counts at
+    /// `upper` and no more at the present one. `prepaid` bytes were taken out of `upper` for this
+    /// account before; `kept` bytes stay taken out of the present one. Fails without any change if
+    /// `upper`, or the present one for what is kept, has not so much left. There is one such call
+    /// at a time for an account.
     ///
     /// The kernel's own account shares no other account's quota, and no account shares its.
     pub fn share(self, upper: Option<Self>, prepaid: u64, kept: u64) -> Result<(), OutOfMemory> {
@@ -157,7 +158,7 @@ impl Account {
         Accounts.credit(self.0, bytes);
     }
 
-    /// As [`Self::charge`], for callers that call nothing else: no register is to be saved for an
+    /// Like [`Self::charge`], for callers that call nothing else: no register is to be saved for an
     /// account that shares no quota. Returns whether that many bytes were left.
     #[inline(always)]
     pub fn charge_apart(self, bytes: u64) -> bool {
@@ -165,7 +166,7 @@ impl Account {
         charged.unwrap_or_else(|_| arch::ask_seldom(charge_seldom, self.0.into(), bytes) != 0)
     }
 
-    /// As [`Self::credit`], for callers that call nothing else.
+    /// Like [`Self::credit`], for callers that call nothing else.
     #[inline(always)]
     pub fn credit_apart(self, bytes: u64) {
         let (upper, unused) = Accounts.credit_alone(self.0, bytes);

@@ -30,7 +30,8 @@ const FREE: u32 = u32::MAX;
 /// The number that stands for no upper account: that of the kernel's own, which limits nothing.
 pub const NONE: u16 = 0;
 
-/// How many accounts stand above one another at most. What is below has no memory.
+/// The maximum number of accounts above one another. An account below the last of them has no
+/// memory.
 const MOST_ABOVE: u32 = 32;
 
 /// Bytes that an account uses, and the number of its upper account, in one word.
@@ -115,8 +116,9 @@ impl Counters {
             if word.upper() != upper {
                 return Err(Refusal::Upper(word.upper()));
             }
-            // The first is known of a constant. Both are at most `Word::MOST` then: their sum is
-            // right, and one within the limit, which is no larger, has room.
+            // The first condition is constant at compile time in most calls. Both numbers are at
+            // most `Word::MOST` then: their sum does not overflow, and a sum within the limit has
+            // room.
             if bytes > Word::MOST || word.used() + bytes > self.limit.load(Ordering::Relaxed) {
                 return Err(Refusal::Full);
             }
@@ -264,11 +266,12 @@ pub trait Table {
         }
     }
 
-    /// From now on what the account uses counts at `upper` and no more at its present upper
-    /// account; either may be [`NONE`]. `prepaid` bytes were taken out of `upper` for it before,
-    /// and `kept` are to stay taken out of the present one: what that is more or less than what is
-    /// used is put back or taken. `false`: not so much is left, and nothing has changed; never if
-    /// `upper` is [`NONE`] and nothing is kept. One such call at a time for an account.
+    /// Changes the upper account: what the account uses counts at `upper` from now on, and no more
+    /// at its present upper account. Either may be [`NONE`]. `prepaid` bytes were taken out of
+    /// `upper` for it before, and `kept` bytes stay taken out of the present one; the difference
+    /// from what is used is put back or taken. Returns `false`, and changes nothing, if not so much
+    /// is left; that does not happen if `upper` is [`NONE`] and nothing is kept. There is one such
+    /// call at a time for an account.
     ///
     /// For a moment both accounts may have taken what only one keeps: a charge just then can fail
     /// where less is left than that.

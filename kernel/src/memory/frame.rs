@@ -72,8 +72,8 @@ pub(super) const RECORD_SIZE: u64 = size_of::<Record>() as u64;
 
 const _: () = assert!(RECORD_SIZE == 16);
 
-/// Of all frames one in so many is kept for what the kernel's own account pays. A program that has
-/// used up the rest cannot take it from the initial servers, which every program needs.
+/// One frame in this number is kept for what the kernel's own account pays. A program that has used
+/// up the rest cannot take it from the initial servers, which every program needs.
 const RESERVE: u32 = 64;
 
 /// The free frames of a node.
@@ -242,7 +242,7 @@ pub fn statistics() -> Statistics {
     Statistics { total: pool.total, count: pool.count }
 }
 
-/// As [`statistics`], for the debugger: nothing if the pool is locked, perhaps by what has just
+/// Like [`statistics`], for the debugger: `None` if the pool is locked, perhaps by what has just
 /// stopped.
 pub fn try_statistics() -> Option<Statistics> {
     let pool = POOL.try_lock()?;
@@ -256,7 +256,7 @@ pub fn statistics_of(node: u8) -> Statistics {
     for (piece, _) in node::layout().pieces().iter().filter(|piece| piece.1 == node) {
         for number in piece.start.value() / PAGE_SIZE..piece.end.value() / PAGE_SIZE {
             let number = number as u32;
-            // The first record is its own array's.
+            // The first frame holds the array of records itself.
             let first = FIRST.load(Ordering::Relaxed);
             let usage = if number == first { Use::Records } else { record(number).usage.get() };
             statistics.total += 1;
@@ -292,7 +292,7 @@ fn alloc_by_detour(account: Account, usage: Use) -> Result<u32, OutOfMemory> {
     take_near(node::wanted(), account, usage)
 }
 
-/// As [`alloc_number`] by a processor of `node`, inside an allocation that has asked fault
+/// Like [`alloc_number`] by a processor of `node`, inside an allocation that has asked fault
 /// injection.
 #[cold]
 pub(super) fn take_near(node: u8, account: Account, usage: Use) -> Result<u32, OutOfMemory> {

@@ -48,7 +48,7 @@ pub const REGION_LIMIT: u64 = 8 << 30;
 /// They are mapped writable in the direct map, nothing else uses them, and this is the first call
 /// (on the host: the first since the machine was made).
 pub unsafe fn init(layout: &node::Layout) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe {
         node::init(layout);
         frame::init(layout);

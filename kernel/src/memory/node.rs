@@ -105,7 +105,7 @@ pub fn layout() -> &'static Layout {
 /// # Safety
 /// As for [`super::init`].
 pub(super) unsafe fn init(layout: &Layout) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { *LAYOUT.get_mut() = *layout }
     detour::set(detour::NODES, layout.nodes > 1);
     PROCESSORS.iter().for_each(|node| node.store(0, Ordering::Relaxed));

@@ -71,7 +71,7 @@ fn an_account_limits_its_users_together() {
     assert!(frame::alloc(account, Use::Kernel).is_ok());
     account.release();
     account.release();
-    // Still charged: the slot is not given to another account.
+    // The account is still charged: its slot is not given to another account.
     let other = Account::create(quota(1)).unwrap();
     assert_ne!(other, account);
     drop((one, _two));
@@ -104,7 +104,7 @@ fn slabs_pack_and_give_frames_back() {
     assert_eq!(account.used(), 300 * 32);
     assert_eq!(objects.iter().collect::<HashSet<_>>().len(), 300);
     assert!(objects.iter().all(|object| object.is_aligned(5)));
-    // Any order of freeing works, and what comes again is zero.
+    // Objects can be freed in any order, and hold zeros when they are allocated again.
     for (index, &object) in objects.iter().enumerate().filter(|(index, _)| index % 3 == 0) {
         // SAFETY: the object belongs to the test.
         unsafe { crate::arch::phys_to_virt(object).write_bytes(index as u8, 32) };
@@ -156,10 +156,10 @@ fn stable_slabs_keep_contents_and_spread_over_cache_sets() {
 fn what_a_stable_slab_had_last_is_at_hand() {
     let _machine = Machine::new(256 * KIB);
     static SLAB: ObjectSlab<Block, 504> = ObjectSlab::new(Use::Threads);
-    // SAFETY: nothing else happens.
+    // SAFETY: the test is one thread: nothing else uses the slab.
     let at_hand = || unsafe { SLAB.alloc_at_hand(Account::KERNEL) };
     let [first, second] = [at_hand(), SLAB.alloc(Account::KERNEL).ok()].map(Option::unwrap);
-    // SAFETY: nothing else happens, and each is freed once.
+    // SAFETY: the test is one thread, so nothing else uses the slab, and each object is freed once.
     unsafe {
         SLAB.free(first, Account::KERNEL);
         SLAB.free_to_hand(second, Account::KERNEL);
@@ -173,7 +173,7 @@ fn what_a_stable_slab_had_last_is_at_hand() {
     assert_eq!(SLAB.alloc(Account::KERNEL), Ok(first));
     assert_eq!(SLAB.slab().usage(), (3, 1));
     let poor = Account::create(quota(512)).unwrap();
-    // SAFETY: nothing else happens.
+    // SAFETY: the test is one thread: nothing else uses the slab.
     let for_poor = || unsafe { SLAB.alloc_at_hand(poor) };
     assert!((0..4).all(|_| at_hand().is_some()));
     let hoard: Vec<_> = core::iter::from_fn(|| frame::alloc(Account::KERNEL, Use::Kernel).ok()).collect();
@@ -211,8 +211,8 @@ fn no_sum_of_quotas_reaches_the_upper_accounts_number() {
     for account in [owner, shared] {
         account.charge(PAGE_SIZE).unwrap();
         account.charge(most).unwrap();
-        // What is left is less than another largest quota, or a page, and is not exceeded in
-        // several ways.
+        // The rest is less than another largest quota, or than a page, and is not exceeded in any
+        // of several ways.
         let before = [owner, shared].map(|account| (account.used(), account.upper()));
         assert_eq!(account.charge(most), Err(OutOfMemory));
         assert_eq!(account.charge(u64::MAX), Err(OutOfMemory));
@@ -251,7 +251,8 @@ fn accounts_share_the_quota_of_another() {
         assert!(frame::alloc(account, Use::Kernel).is_err(), "nothing is left for {account:?}");
     }
     assert_eq!([owner, first, second].map(|account| account.used() / PAGE_SIZE), [10, 10, 9]);
-    // A part becomes the second's own: what is used stays, nothing is left beyond.
+    // A part of the quota becomes the second account's own: what is used stays, and nothing is left
+    // beyond.
     second.set_limit(quota(11 * PAGE_SIZE));
     assert_eq!(second.share(None, 0, 11 * PAGE_SIZE), Err(OutOfMemory));
     assert_eq!((second.upper(), owner.used()), (Some(first), 10 * PAGE_SIZE));
@@ -263,10 +264,10 @@ fn accounts_share_the_quota_of_another() {
     assert!(frame::alloc(second, Use::Kernel).is_err());
     drop((frames, more));
     assert_eq!([owner, first, second].map(|account| account.used() / PAGE_SIZE), [10, 10, 0]);
-    // It shares again, and gives back what it does not use.
+    // The account shares the quota again, and gives back what it does not use.
     second.share(Some(first), 10 * PAGE_SIZE, 0).unwrap();
     assert_eq!([owner, first, second].map(Account::used), [0; 3]);
-    // Another owner without room does not get it.
+    // The object does not go to another owner without room.
     let poor = Account::create(quota(PAGE_SIZE - 1)).unwrap();
     let frame = frame::alloc(second, Use::Kernel).unwrap();
     assert_eq!(second.share(Some(poor), 0, 0), Err(OutOfMemory));
@@ -314,7 +315,7 @@ fn shared_quotas_always_add_up() {
             let bytes = below(20);
             match below(4) {
                 0 => {
-                    // Only upwards, so that there is no circle.
+                    // Accounts share quotas only upwards, so that there is no circle.
                     let to = which + 1 + below(ACCOUNTS as u64) as usize;
                     let to = (to < ACCOUNTS).then_some(to);
                     if accounts[which].share(to.map(|to| accounts[to]), 0, 0).is_ok() {

@@ -19,7 +19,7 @@ use self::preemption::Verdict;
 use self::ready_queue::{ReadyQueue, Ring};
 use self::timeouts::{Microseconds, NEVER, Timeouts};
 use crate::arch;
-use crate::thread::{PriorityCell, ThreadRef};
+use crate::thread::{PriorityCell, Tcb, ThreadRef};
 
 /// What shall run when a handler is done. The value is the whole of the decision: nothing was
 /// switched yet.
@@ -191,8 +191,8 @@ impl Scheduler {
                 if stays && self.preempt(thread, highest, asynchronous) == Verdict::GoesOn {
                     return Some(thread);
                 }
-                // Preempted: it keeps the rest of its timeslice and its place at the front (X.2
-                // rule 3.4).
+                // The thread was preempted: it keeps the rest of its timeslice and its place at the
+                // front (X.2 rule 3.4).
                 self.ready.push_front(thread);
                 self.pick()
             }
@@ -285,7 +285,7 @@ impl Scheduler {
     }
 
     /// The rest of `thread`'s timeslice in microseconds; `NEVER` = infinite.
-    pub fn timeslice_left(&self, thread: ThreadRef) -> Microseconds {
+    pub fn timeslice_left(&self, thread: &Tcb) -> Microseconds {
         match self.slice_owner.get() {
             Some(owner) if eq(owner, thread) && self.slice_end.get() != NEVER => {
                 self.slice_end.get().saturating_sub(arch::clock())
@@ -325,7 +325,7 @@ impl Scheduler {
         let slice = current.timeslice.get();
         current.timeslice_left.set(slice);
         if self.ready.has_none_above(current.priority.get().saturating_sub(1)) && current.priority.get() > 0 {
-            // No other thread would run instead: it goes on with a new timeslice.
+            // No other thread would run instead: the thread goes on with a new timeslice.
             self.slice_owner.set(Some(current));
             self.slice_end.set(if slice == NEVER { NEVER } else { arch::clock().saturating_add(slice) });
             self.running_priority.set(current.priority.get());

@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::Scheduler;
 use super::timeouts::{Microseconds, NEVER};
-use crate::thread::{ThreadRef, pending};
+use crate::thread::{Tcb, ThreadRef, pending};
 use crate::{arch, processor};
 
 /// How many threads have a finite total quantum.
@@ -83,7 +83,7 @@ impl Scheduler {
     }
 
     /// The rest of `thread`'s total quantum; `NEVER` = infinite.
-    pub fn quantum_left(&self, thread: ThreadRef) -> Microseconds {
+    pub fn quantum_left(&self, thread: &Tcb) -> Microseconds {
         if self.metered.get().is_some_and(|metered| eq(metered, thread)) {
             return self.quantum_end().saturating_sub(arch::clock());
         }

@@ -43,7 +43,7 @@ pub enum Ring {
     Priority,
     /// Threads that have just come from other processors.
     Arrived,
-    /// They go home, to other processors, when the present handler is done.
+    /// The threads go to their home processors when the present handler is done.
     Outbound,
 }
 

@@ -80,8 +80,8 @@ impl Timeouts {
         Self { root: Cell::new(None) }
     }
 
-    /// `thread`'s timeout ends at `deadline` or is looked at before. Returns whether nothing would
-    /// have been looked at so early.
+    /// Sets `thread`'s timeout to `deadline`. A timeout that ends earlier stays set, as the thread
+    /// is looked at then. Returns whether the timeout has become earlier.
     #[inline]
     pub fn arm(&self, thread: ThreadRef, deadline: Microseconds) -> bool {
         let earlier = deadline < thread.timeout.deadline.get();
@@ -91,7 +91,7 @@ impl Timeouts {
         earlier
     }
 
-    /// `thread`'s timeout ends at `deadline`; `NEVER`: none runs.
+    /// Sets `thread`'s timeout to `deadline`; with `NEVER` it has none.
     pub fn insert(&self, thread: ThreadRef, deadline: Microseconds) {
         self.remove(thread);
         if deadline == NEVER {

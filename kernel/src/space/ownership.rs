@@ -1,5 +1,5 @@
 //! Which space owns a space, and what follows from it (K13): which threads it can reach, what a
-//! foreign system call in it does, and what becomes of it when its owner dies.
+//! foreign system call in it does, and what becomes of it when its owner ends.
 //!
 //! Owner and owned spaces are linked both ways, so that no link outlives its space: a space that is
 //! destroyed leaves its owner's list, and its own owned spaces become [`Owner::Gone`]. The same
@@ -27,7 +27,7 @@ pub(super) enum Owner {
     None,
     /// This space's.
     Space(SpaceRef),
-    /// A space's that no longer exists: its threads do not run.
+    /// The owner no longer exists: the space's threads do not run.
     Gone,
 }
 
@@ -51,7 +51,7 @@ pub const MAX_OPENINGS: usize = 8;
 /// ([`super::CONTROL`]); what confines messages is read at any time.
 pub struct Ownership {
     owner: SharedRef<Space>,
-    /// There was an owner, which has gone. Set before `owner` is cleared.
+    /// The space had an owner, which is gone. Set before `owner` is cleared.
     orphaned: SharedFlag,
     /// First of the spaces that this space owns.
     owned: SharedRef<Space>,
@@ -170,14 +170,14 @@ impl Space {
         if !self.has_used_ports.get() || self.entry_root.get() & NO_ENTRY == 0 {
             let _control = CONTROL.lock();
             self.has_used_ports.set(true);
-            self.tell_entry_code();
+            self.update_entry_words();
         }
     }
 
     /// Tells the fast path in assembly how it may leave and enter the space, and to which handlers
     /// threads report. A restriction is the owner; or the space itself where the fast path may not
     /// leave or enter without a check.
-    pub(super) fn tell_entry_code(&'static self) {
+    pub(super) fn update_entry_words(&'static self) {
         let root = self.memory.page_table_root().value();
         let (restriction, root) = match self.ownership.owner() {
             Owner::Gone => (Some(self), NO_ENTRY),
@@ -188,8 +188,8 @@ impl Space {
             Owner::Space(owner) => (Some(owner), root),
         };
         self.restriction.set(restriction);
-        // A redirected space's reports go another way, and those of one with ports do not close its
-        // bitmap in assembly.
+        // The fast path for reports, in assembly, knows no redirectors, and does not close the
+        // bitmap of a space with ports.
         let keeps = self.is_owned() && !self.is_redirected() && !self.has_used_ports.get();
         self.ownership.keeps_handlers.set(keeps);
         self.entry_root.set(root);
@@ -258,7 +258,7 @@ impl Space {
                 ownership.owner.set(None);
             }
         }
-        self.tell_entry_code();
+        self.update_entry_words();
     }
 
     /// Sets how many bytes of kernel memory the space, which is no initial server's, may use, taken
@@ -285,8 +285,8 @@ impl Space {
                 self.ownership.reserved.set(0);
             }
             Some(_) if account.upper().is_some() => {
-                // What is used is in the owner's quota already, and grows no more beyond the new
-                // one.
+                // The bytes in use are in the owner's quota already, and grow no more beyond the
+                // new quota.
                 account.set_limit(quota);
                 account.share(None, 0, bytes).inspect_err(|_| account.set_limit(limit))?;
                 self.ownership.reserved.set(bytes);
@@ -388,7 +388,7 @@ fn account_to_share(owner: SpaceRef) -> Option<Account> {
 }
 
 fn openings(ownership: &Ownership) -> impl Iterator<Item = &'static Opening> {
-    // Bounded: another processor may be changing the list.
+    // The loop is bounded, as another processor may be changing the list.
     core::iter::successors(ownership.openings.get(), |opening| opening.next.get()).take(MAX_OPENINGS)
 }
 

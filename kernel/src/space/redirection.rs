@@ -13,9 +13,9 @@ use crate::thread::table::threads;
 pub(super) enum Redirector {
     /// Messages go to the thread that they are for.
     None,
-    /// To the thread with this id.
+    /// Messages go to the thread with this id.
     Thread(ThreadId),
-    /// To a thread that no longer exists: they wait (X.2 rule 6.15).
+    /// Messages would go to a thread that no longer exists: their senders wait (X.2 rule 6.15).
     Gone,
 }
 
@@ -60,7 +60,7 @@ impl Space {
     /// ([`crate::thread::ipc::redirector_changes`]).
     pub fn set_redirector(&'static self, redirector: Option<ThreadId>) -> bool {
         let changed = self.redirection.0.set(redirector.map_or(NONE, ThreadId::raw));
-        self.tell_entry_code();
+        self.update_entry_words();
         changed
     }
 

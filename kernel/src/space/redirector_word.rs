@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 
 /// Messages go to the threads that they are for.
 pub const NONE: u64 = 0;
-/// To a thread that no longer exists: they wait (X.2 rule 6.15). No thread's id.
+/// The redirector no longer exists: senders wait (X.2 rule 6.15). No thread has this id.
 pub const GONE: u64 = u64::MAX;
 
 /// The id of a redirector, or one of the two other values.
@@ -34,9 +34,9 @@ impl RedirectorWord {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Sets another redirector. One processor at a time. Returns whether it is another one.
+    /// Sets the redirector, on one processor at a time. Returns whether it has changed.
     pub fn set(&self, word: u64) -> bool {
-        // AcqRel, and below: the one of two changes that comes second sees the first.
+        // AcqRel, here and below: of two changes the second sees the first.
         self.0.swap(word, Ordering::AcqRel) != word
     }
 

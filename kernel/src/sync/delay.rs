@@ -72,7 +72,7 @@ extern "C" fn wait(state: u64, point: u64) {
     random ^= random >> 7;
     random ^= random << 17;
     STATE.set(random | 1);
-    // One in eight waits, half of these a short time.
+    // One call in eight waits, half of these a short time.
     if random & 7 == 0 {
         let bound = LONGEST >> ((random >> 8) % 12);
         for _ in 0..(random >> 16) % bound {
@@ -81,7 +81,7 @@ extern "C" fn wait(state: u64, point: u64) {
     }
 }
 
-/// What other processors do in the middle of an operation of the selected one, in tests on the
+/// Lets other processors act in the middle of an operation of the selected one, in tests on the
 /// host.
 #[cfg(test)]
 pub mod script {

@@ -18,7 +18,7 @@ use loom::{
 #[repr(C)]
 pub struct ActiveRoot {
     active: AtomicU64,
-    /// The one before, until the processor does not use it any more.
+    /// The root table before the active one, until the processor does not use it any more.
     leaving: AtomicU64,
 }
 
@@ -59,7 +59,7 @@ impl ActiveRoot {
         !self.is(0)
     }
 
-    /// From now on it is `root`, which `load` loads; that is a complete barrier.
+    /// Makes `root` the active root table. `load` loads it; that is a complete barrier.
     #[inline]
     pub fn change(&self, root: u64, load: impl FnOnce()) {
         self.leaving.store(self.active.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -72,7 +72,7 @@ impl ActiveRoot {
         self.leaving.store(0, Ordering::Release);
     }
 
-    /// From now on it is the kernel's own, which `load` loads.
+    /// Makes the kernel's own root table the active one, which `load` loads.
     #[inline]
     pub fn unload(&self, load: impl FnOnce()) {
         if self.active.load(Ordering::Relaxed) != 0 {
@@ -151,7 +151,7 @@ impl ShootDown {
         asked: impl Fn(P) -> &'a Requested,
         interrupt: impl Fn(P),
     ) -> u32 {
-        // What has changed comes before the look at which processors may remember it
+        // The changes come before the look at which processors may remember them
         // (`ActiveRoot::change`).
         fence(Ordering::SeqCst);
         if !others.clone().any(&concerns) {

@@ -35,7 +35,7 @@ impl Walks {
         crate::arch::fence_after_exchange();
     }
 
-    /// It ends the walk, and the use of what was found.
+    /// Ends the walk, and with it the use of what was found.
     #[inline]
     pub fn end(&self) {
         // Release: the walk's last use of the tables comes before.

@@ -7,11 +7,11 @@ use core::ptr::eq;
 use x2::control::{ExchangeControl, ExchangeState};
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::{Call, Entry, Object, find_here, object, set_error};
+use super::{Call, Entry, Object, arguments, find_here, object, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
-use crate::thread::{Continuation, Found, Here, IpcKind, ThreadRef, Utcb, flag, ipc};
+use crate::thread::{Continuation, Found, Here, IpcKind, Tcb, ThreadRef, Utcb, flag, ipc};
 
 /// The results of the call in registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ pub fn find_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, Exc
         && let Some(thread) = current.space.get()?.remembered_local_id(id).and_then(Found::if_here)
         && thread.runs_at_user_level()
     {
-        // Most often: a thread of the own space, which runs, and so has a UTCB.
+        // The commonest case: a thread of the own space, which runs, and so has a UTCB.
         return Some((thread, ExchangeState::default()));
     }
     find_other_readable(current, id)
@@ -52,11 +52,12 @@ fn find_other_readable(current: ThreadRef, id: ThreadId) -> Option<(ThreadRef, E
     let entry = Entry::of_handler();
     let thread = find_here(&entry, current, id)?;
     thread.utcb.get().filter(|_| thread.is_active())?;
-    may_control(current, *thread).then(|| (*thread, doing(*thread)))
+    // Entry code reads it in this same entry.
+    may_control(current, &thread).then(|| (thread.for_queues(), doing(&thread)))
 }
 
 /// What the thread is doing.
-fn doing(thread: ThreadRef) -> ExchangeState {
+fn doing(thread: &Tcb) -> ExchangeState {
     // A transfer goes on while its side tells its pager of a missing page.
     let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
     ExchangeState {
@@ -69,7 +70,7 @@ fn doing(thread: ThreadRef) -> ExchangeState {
 impl Values {
     /// What the call tells of `thread`, which has the UTCB `block`, was named `id`, and is doing
     /// `state`.
-    pub fn of(thread: ThreadRef, block: &Utcb, id: ThreadId, state: ExchangeState) -> Self {
+    pub fn of(thread: &Tcb, block: &Utcb, id: ThreadId, state: ExchangeState) -> Self {
         let registers = &thread.registers;
         Self {
             id: if id.is_global() { thread.local_id.get() } else { thread.id().raw() },
@@ -98,7 +99,8 @@ struct Request<'entry> {
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
     let entry = Entry::of_handler();
-    let id = ThreadId::from_raw(current.registers.rax().get());
+    let arguments = arguments::ExchangeRegisters::of(current);
+    let id = arguments.thread();
     let request = match object(&entry, current, id, Call::ExchangeRegisters) {
         Object::Elsewhere(next) => return next,
         Object::None => Err(ErrorCode::InvalidThread),
@@ -108,7 +110,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
         Ok(request) => perform(current, &request),
         Err(error) => {
             set_error(current, error);
-            current.registers.rax().set(ThreadId::NIL.raw());
+            arguments.set_thread(ThreadId::NIL.raw());
             Next::Return
         }
     }
@@ -119,13 +121,13 @@ fn decode<'entry>(
     thread: Here<'entry>,
     id: ThreadId,
 ) -> Result<Request<'entry>, ErrorCode> {
-    let registers = &current.registers;
     let block = thread.utcb.get().filter(|_| thread.is_active()).ok_or(ErrorCode::InvalidThread)?;
-    if !may_control(current, *thread) {
+    if !may_control(current, &thread) {
         return Err(ErrorCode::InvalidThread);
     }
     // A local id means something in the caller's space only.
-    let pager = ThreadId::from_raw(registers.rdi.get());
+    let arguments = arguments::ExchangeRegisters::of(current);
+    let pager = arguments.pager();
     let pager = match ipc::resolve_thread(current, pager) {
         Some(resolved) if pager.is_local() && !thread.shares_space_with(current) => resolved.id(),
         _ => pager,
@@ -134,11 +136,11 @@ fn decode<'entry>(
         thread,
         block,
         id,
-        control: ExchangeControl::from_raw(registers.rsi.get()),
-        sp: registers.rdx.get(),
-        ip: registers.r8.get(),
-        flags: registers.r9().get(),
-        handle: registers.r10().get(),
+        control: arguments.control(),
+        sp: arguments.sp(),
+        ip: arguments.ip(),
+        flags: arguments.flags(),
+        handle: arguments.handle(),
         pager,
     })
 }
@@ -146,14 +148,14 @@ fn decode<'entry>(
 /// Whether `current` may use the call on `thread`: one of its own space, of a space that its space
 /// owns, or, where neither space is owned, one whose pager is in its space (the behaviour called
 /// "pagerexregs").
-fn may_control(current: ThreadRef, thread: ThreadRef) -> bool {
+fn may_control(current: ThreadRef, thread: &Tcb) -> bool {
     let (Some(own), Some(space)) = (current.space.get(), thread.space.get()) else { return false };
     eq(own, space)
         || space.is_owned_by(own)
         || !own.is_owned() && !space.is_owned() && is_paged_from(thread, current)
 }
 
-fn is_paged_from(thread: ThreadRef, current: ThreadRef) -> bool {
+fn is_paged_from(thread: &Tcb, current: ThreadRef) -> bool {
     ipc::resolve_thread(thread, thread.pager()).is_some_and(|pager| pager.shares_space_with(current))
 }
 
@@ -161,7 +163,7 @@ fn is_paged_from(thread: ThreadRef, current: ThreadRef) -> bool {
 /// space only the owner does (K13). A program that could stop its threads could keep the owner from
 /// ending them. One that could resume them, or end what the kernel does in their names, would make
 /// threads run that the owner has stopped or not yet started.
-fn governs(current: ThreadRef, thread: ThreadRef) -> bool {
+fn governs(current: ThreadRef, thread: &Tcb) -> bool {
     thread.space.get().is_some_and(|space| {
         !space.is_owned() || current.space.get().is_some_and(|own| space.is_owned_by(own))
     })
@@ -169,24 +171,23 @@ fn governs(current: ThreadRef, thread: ThreadRef) -> bool {
 
 /// Whether `thread` is in an IPC that its program has begun, and nothing that the kernel makes in
 /// its name goes on in there.
-fn is_in_own_ipc(thread: ThreadRef) -> bool {
+fn is_in_own_ipc(thread: &Tcb) -> bool {
     let doing = thread.continuation();
     let kind = doing.sending().or(doing.receiving());
     kind == Some(IpcKind::User) && ipc::transfer_continuation(thread).is_none()
 }
 
-/// In the order of X.2 rule 5.32: read, abort, set, halt or resume.
+/// Carries the request out in the order of X.2 rule 5.32: read, abort, set, halt or resume.
 fn perform(current: ThreadRef, request: &Request<'_>) -> Next {
     let &Request { ref thread, block, control, .. } = request;
-    let thread = **thread;
     let registers = &thread.registers;
     let before = Values::of(thread, block, request.id, doing(thread));
     let governs = governs(current, thread);
     if control.contains(ExchangeControl::CANCEL_SEND) && (governs || is_in_own_ipc(thread)) {
-        ipc::cancel_send(thread);
+        ipc::cancel_send(thread.for_queues());
     }
     if control.contains(ExchangeControl::CANCEL_RECEIVE) && (governs || is_in_own_ipc(thread)) {
-        ipc::cancel_receive(thread);
+        ipc::cancel_receive(thread.for_queues());
     }
     if control.contains(ExchangeControl::SP) {
         registers.rsp.set(request.sp);
@@ -214,27 +215,27 @@ fn perform(current: ThreadRef, request: &Request<'_>) -> Next {
     if control.contains(ExchangeControl::HALT_VALID) && governs {
         set_halted(current, thread, control.contains(ExchangeControl::HALT));
     }
-    let registers = &current.registers;
-    registers.rax().set(before.id);
-    registers.rsi.set(before.control);
-    registers.rdx.set(before.sp);
-    registers.r8.set(before.ip);
-    registers.r9().set(before.flags);
-    registers.r10().set(before.handle);
-    registers.rdi.set(before.pager);
+    let results = arguments::ExchangeRegisters::of(current);
+    results.set_thread(before.id);
+    results.set_control(before.control);
+    results.set_sp(before.sp);
+    results.set_ip(before.ip);
+    results.set_flags(before.flags);
+    results.set_handle(before.handle);
+    results.set_pager(before.pager);
     if current.is_runnable() { Next::Return } else { Next::Schedule }
 }
 
 /// Stops or resumes user-level execution; IPC in progress goes on (X.2 rule 5.30).
-fn set_halted(current: ThreadRef, thread: ThreadRef, halted: bool) {
+fn set_halted(current: ThreadRef, thread: &Here<'_>, halted: bool) {
     thread.set_flag(flag::HALTED, halted);
-    if eq(thread, current) {
+    if eq(&**thread, current) {
         return;
     }
     let scheduler = &processor::this().scheduler;
     if thread.is_runnable() {
-        scheduler.make_ready(thread);
+        scheduler.make_ready(thread.for_queues());
     } else if thread.continuation() == Continuation::ReturnToUser {
-        scheduler.ready.withdraw(thread);
+        scheduler.ready.withdraw(thread.for_queues());
     }
 }

@@ -10,7 +10,7 @@ use core::ptr::eq;
 use x2::extension::{MAX_MAP_ITEMS, MapItem, ONE_MAP_ITEM};
 use x2::{ErrorCode, Rights, ThreadId};
 
-use super::return_result;
+use super::{arguments, return_result};
 use crate::arch;
 use crate::mapping::{self, Progress};
 use crate::scheduler::Next;
@@ -44,11 +44,11 @@ pub(super) fn resume_map_control(current: ThreadRef, interrupted: Option<SpaceRe
 }
 
 fn has_one_item(current: ThreadRef) -> bool {
-    current.registers.rdx.get() & ONE_MAP_ITEM != 0
+    arguments::MapControlOfOne::of(current).control() & ONE_MAP_ITEM != 0
 }
 
 /// Applies one item of the current thread's to the space of `thread`, if that needs no preemption
-/// point ([`mapping::control_page`]). Returns the answer, or that there is no memory for it.
+/// point ([`mapping::try_control_page`]). Returns the answer, or that there is no memory for it.
 /// `None`: nothing was done. Entry code tries this first.
 #[inline]
 pub fn try_one(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<Result<u64, ErrorCode>> {
@@ -58,21 +58,21 @@ pub fn try_one(current: ThreadRef, thread: ThreadId, item: &MapItem) -> Option<R
     if own.ownership.sees_physical() {
         return None;
     }
-    mapping::control_page(own.memory, space.memory, item)
+    mapping::try_control_page(own.memory, space.memory, item)
 }
 
 /// Carries out the item in the registers, which stay as they are until it is done.
 ///
 /// Preemption point, within the item.
 fn one_item(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
-    let registers = &current.registers;
+    let arguments = arguments::MapControlOfOne::of(current);
     let item = MapItem {
-        target: registers.rsi.get(),
-        control: registers.rdx.get() & !ONE_MAP_ITEM,
-        source: registers.r8.get(),
+        target: arguments.target(),
+        control: arguments.control() & !ONE_MAP_ITEM,
+        source: arguments.source(),
         answer: 0,
     };
-    trace::event(Event::MapControl, registers.rdi.get(), 1);
+    trace::event(Event::MapControl, named(current).raw(), 1);
     let (own, space) = match decode_spaces(current) {
         Ok((own, space)) if interrupted.is_none_or(|before| eq(before, space)) => (own, space),
         decoded => {
@@ -101,10 +101,10 @@ fn batch(current: ThreadRef, interrupted: Option<SpaceRef>) -> Next {
             // The space was deleted meanwhile, or its owner changed.
             cancel(current);
             let error = decoded.err().unwrap_or(ErrorCode::InvalidSpace);
-            return end_call(current, current.registers.r8.get(), Err(error));
+            return end_call(current, arguments::MapControl::of(current).begin(), Err(error));
         }
     };
-    trace::event(Event::MapControl, current.registers.rdi.get(), request.number - request.begin);
+    trace::event(Event::MapControl, named(current).raw(), request.number - request.begin);
     let mut interrupted = interrupted;
     for index in request.begin..request.number {
         let item = match interrupted.take() {
@@ -144,9 +144,9 @@ fn spaces(current: ThreadRef, thread: ThreadId) -> Result<(SpaceRef, SpaceRef), 
 }
 
 fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
-    let registers = &current.registers;
+    let arguments = arguments::MapControl::of(current);
     let (own, space) = decode_spaces(current)?;
-    let (items, number, begin) = (registers.rsi.get(), registers.rdx.get(), registers.r8.get());
+    let (items, number, begin) = (arguments.items(), arguments.number(), arguments.begin());
     if !(1..=MAX_MAP_ITEMS).contains(&number)
         || begin >= number
         || !items.is_multiple_of(ITEM)
@@ -159,7 +159,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
 
 /// The thread that the call names.
 fn named(current: ThreadRef) -> ThreadId {
-    ThreadId::from_raw(current.registers.rdi.get())
+    arguments::MapControl::of(current).space()
 }
 
 /// The space that a call is about that names `thread`.
@@ -178,17 +178,17 @@ fn read_item(own: &Space, address: u64) -> MapItem {
 /// Keeps the item that gives way to an interrupt in the registers that the call destroys anyway, as
 /// other threads can change what lies in memory.
 fn keep_item(current: ThreadRef, item: &MapItem) {
-    let registers = &current.registers;
-    registers.rax().set(item.target);
-    registers.rcx.set(item.control);
-    registers.r11.set(item.source);
+    let kept = arguments::MapControl::of(current);
+    kept.keep_target(item.target);
+    kept.keep_control(item.control);
+    kept.keep_source(item.source);
 }
 
 /// The item at which the interrupted call goes on.
 fn kept_item(current: ThreadRef) -> MapItem {
-    let registers = &current.registers;
-    let (target, control) = (registers.rax().get(), registers.rcx.get());
-    MapItem { target, control, source: registers.r11.get(), answer: 0 }
+    let kept = arguments::MapControl::of(current);
+    let (target, control) = (kept.kept_target(), kept.kept_control());
+    MapItem { target, control, source: kept.kept_source(), answer: 0 }
 }
 
 fn perform(
@@ -201,9 +201,9 @@ fn perform(
         return Progress::Done(Err(ErrorCode::NoMemory));
     };
     let _alone = mapping::lock();
-    // Only now: what holds under the lock holds until it is released. The space does not go, as its
-    // end needs the lock, too; and an owner that has been replaced has lost the space when that
-    // call returns.
+    // The spaces are decoded only now, as what is found under the lock holds until it is released.
+    // The space cannot end, as that needs the lock, too; and an owner that has been replaced has
+    // lost the space when that call returns.
     match decode_spaces(current) {
         Ok((_, target)) if eq(target, space) => {}
         Ok(_) => return Progress::Done(Err(ErrorCode::InvalidSpace)),
@@ -221,7 +221,7 @@ fn cancel(current: ThreadRef) {
 
 /// Gives way to an interrupt before the rest of item `index`.
 fn pause(current: ThreadRef, index: u64, within: Option<SpaceRef>) -> Next {
-    current.registers.r8.set(index);
+    arguments::MapControl::of(current).set_done(index);
     lifecycle::save_work(current, Work::MapControl(within));
     Next::Interrupted
 }
@@ -229,6 +229,6 @@ fn pause(current: ThreadRef, index: u64, within: Option<SpaceRef>) -> Next {
 /// Ends the call; `told` is how many items of a batch are done, or the answer of the one.
 fn end_call(current: ThreadRef, told: u64, result: Result<(), ErrorCode>) -> Next {
     return_result(current, result);
-    current.registers.r8.set(told);
+    arguments::MapControl::of(current).set_done(told);
     Next::Return
 }

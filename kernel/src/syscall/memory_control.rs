@@ -6,7 +6,7 @@ use x2::control::MemoryAttribute;
 use x2::{ErrorCode, Fpage, FpageKind, Region};
 
 use super::unmap::message_register;
-use super::{check_privilege, set_error};
+use super::{arguments, check_privilege, set_error};
 use crate::arch::page_entry::MemoryType;
 use crate::mapping::{self, Progress};
 use crate::scheduler::Next;
@@ -26,7 +26,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 /// Checks everything before the first change.
 fn check(current: ThreadRef) -> Result<(), ErrorCode> {
     check_privilege(current)?;
-    let control = current.registers.rdx.get();
+    let control = arguments::MemoryControl::of(current).control();
     if control > LAST_REGISTER {
         return Err(ErrorCode::InvalidParameter);
     }
@@ -41,9 +41,13 @@ fn item(current: ThreadRef, index: usize) -> Result<Option<(Region, MemoryType)>
         FpageKind::Memory(region) => region,
         FpageKind::Io(_) | FpageKind::Unusable => return Err(ErrorCode::InvalidParameter),
     };
-    let registers = &current.registers;
-    let attributes = [&registers.rbp, &registers.rsi, &registers.r8, &registers.rdi];
-    let attribute = attributes[(fpage.raw() & 3) as usize].get();
+    let arguments = arguments::MemoryControl::of(current);
+    let attribute = match fpage.raw() & 3 {
+        0 => arguments.attribute_0(),
+        1 => arguments.attribute_1(),
+        2 => arguments.attribute_2(),
+        _ => arguments.attribute_3(),
+    };
     let memory_type = match MemoryAttribute::from_raw(attribute).ok_or(ErrorCode::InvalidParameter)? {
         MemoryAttribute::Default | MemoryAttribute::WriteBack => MemoryType::USUAL,
         MemoryAttribute::Uncacheable => MemoryType::UNCACHEABLE,
@@ -59,11 +63,13 @@ pub(super) fn resume_memory_control(current: ThreadRef, first: u8) -> Next {
     let (Some(space), Some(record)) = (current.space.get(), current.transfer_record.get()) else {
         return Next::Return;
     };
-    for index in usize::from(first)..=(current.registers.rdx.get() & LAST_REGISTER) as usize {
+    let last = (arguments::MemoryControl::of(current).control() & LAST_REGISTER) as usize;
+    for index in usize::from(first)..=last {
         if index > usize::from(first) && arch::interrupt_pending() {
             return interrupted(current, index);
         }
-        // What another thread has made of it since the check is skipped if it is nonsense.
+        // The fpage is read again. If another thread has made nonsense of it since the check, it is
+        // skipped.
         let Ok(Some((region, memory_type))) = item(current, index) else { continue };
         let progress =
             record.with_cursor(|cursor| mapping::set_memory_type(cursor, space.memory, region, memory_type));
@@ -86,10 +92,11 @@ fn finish(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
     if let Err(error) = result {
         set_error(current, error);
     } else {
-        // What was cached in another way must not be found any more.
+        // Contents that were cached with the old attribute must not be found any more.
         arch::flush_caches();
     }
-    current.registers.rdx.set(u64::from(result.is_ok()));
-    current.registers.rdi.set(current.local_id.get());
+    let results = arguments::MemoryControl::of(current);
+    results.set_result(u64::from(result.is_ok()));
+    results.set_local_id(current.local_id.get());
     Next::Return
 }

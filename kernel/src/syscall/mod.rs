@@ -1,7 +1,7 @@
-//! The system calls: one file each. `decode` checks the arguments, `perform` does what they ask
-//! for. What a call takes memory for it takes before its first change (K4): ThreadState as the last
-//! step of `decode`, ThreadControl, SpaceControl and SpaceOptions as the first of `perform`, which
-//! is where they can still fail.
+//! The system calls: one file each. `decode` checks the arguments, which it knows by their names
+//! ([`arguments`]), `perform` does what they ask for. What a call takes memory for it takes before
+//! its first change (K4): ThreadState as the last step of `decode`, ThreadControl, SpaceControl and
+//! SpaceOptions as the first of `perform`, which is where they can still fail.
 //!
 //! A call that is about a thread looks that thread up once (`object`), goes to where it is, and
 //! works on it as [`Here`]. Other threads that it names (pager, scheduler, handler, redirector, a
@@ -12,6 +12,7 @@
 //! the kernel believes about the stub (K9). The stubs of [`Call`] lie [`STUB_SPACING`] bytes apart,
 //! in this order.
 
+pub mod arguments;
 mod entry;
 mod exchange_registers;
 mod map_control;
@@ -29,10 +30,10 @@ mod unmap;
 
 pub use entry::Entry;
 pub use exchange_registers::{Values as ExchangedValues, find_readable};
-pub use map_control::try_one as map_page;
+pub use map_control::try_one as try_map_control;
 pub use schedule::read as read_schedule;
-pub use thread_control::{NewThread, try_create as create_thread, try_delete as delete_thread};
-pub use unmap::try_one as unmap_page;
+pub use thread_control::{NewThread, try_create as try_create_thread, try_delete as try_delete_thread};
+pub use unmap::try_one as try_unmap;
 use x2::{ErrorCode, ThreadId, utcb};
 
 use crate::scheduler::Next;
@@ -175,7 +176,7 @@ pub fn entered(current: ThreadRef, offset: u64) -> Next {
     }
 }
 
-/// Ipc and Lipc: without blocking if that is possible, else in steps.
+/// Carries out Ipc and Lipc: at once if the thread need not block, else in steps.
 fn ipc_system_call(current: ThreadRef) -> Next {
     if let Some(receiver) = ipc::fast::named_receiver(current) {
         if !receiver.is_here() {

@@ -3,17 +3,18 @@
 
 use core::sync::atomic::Ordering;
 
-use x2::{ErrorCode, ThreadId};
+use x2::ErrorCode;
 
-use super::{Call, Entry, Object, object, return_result};
+use super::{Call, Entry, Object, arguments, object, return_result};
 use crate::scheduler::Next;
-use crate::thread::{Here, ThreadRef, ipc};
+use crate::thread::{Here, Tcb, ThreadRef, ipc};
 use crate::trace::{self, Event};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
     let entry = Entry::of_handler();
-    let id = ThreadId::from_raw(current.registers.rdi.get());
-    let thread = match object(&entry, current, id, Call::Notify) {
+    let arguments = arguments::Notify::of(current);
+    let bits = arguments.bits();
+    let thread = match object(&entry, current, arguments.thread(), Call::Notify) {
         Object::Elsewhere(next) => return next,
         Object::Here(thread) => Some(thread).filter(|thread| may_be_notified(current, thread)),
         Object::None => None,
@@ -21,9 +22,9 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     return_result(current, if thread.is_some() { Ok(()) } else { Err(ErrorCode::InvalidThread) });
     if let Some(thread) = thread {
         // Relaxed: the word is read where the thread is, and that is here now.
-        thread.notification.fetch_or(current.registers.rsi.get(), Ordering::Relaxed);
-        trace::event(Event::Notify, thread.id().raw(), current.registers.rsi.get());
-        ipc::offer_notification(*thread);
+        thread.notification.fetch_or(bits, Ordering::Relaxed);
+        trace::event(Event::Notify, thread.id().raw(), bits);
+        ipc::offer_notification(thread.for_queues());
     }
     Next::Return
 }
@@ -34,7 +35,7 @@ fn may_be_notified(current: ThreadRef, thread: &Here<'_>) -> bool {
 
 /// A confined program may notify only those threads of its owner that handle its faults and calls:
 /// others may use their bits among themselves (K13).
-fn may_notify(current: ThreadRef, thread: ThreadRef) -> bool {
+fn may_notify(current: ThreadRef, thread: &Tcb) -> bool {
     let (Some(own), Some(space)) = (current.space.get(), thread.space.get()) else { return false };
     let handles = || [current.exception_handler(), current.pager()].contains(&thread.id());
     !own.is_owned_by(space) || handles()

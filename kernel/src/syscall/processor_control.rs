@@ -4,13 +4,13 @@
 
 use x2::ErrorCode;
 
-use super::{check_privilege, return_result};
+use super::{arguments, check_privilege, return_result};
 use crate::arch;
 use crate::scheduler::Next;
 use crate::thread::ThreadRef;
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    let number = current.registers.rdi.get();
+    let number = arguments::ProcessorControl::of(current).processor();
     let exists = number < u64::from(arch::cpu_count());
     let found = if exists { Ok(()) } else { Err(ErrorCode::InvalidParameter) };
     return_result(current, check_privilege(current).and(found));

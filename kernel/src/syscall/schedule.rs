@@ -3,17 +3,15 @@
 
 use core::ptr::{eq, from_ref, null};
 
-use x2::control::{
-    PreemptionControl, ThreadState, TimeControl, UNCHANGED, priority_control, processor_control,
-};
+use x2::control::{PreemptionControl, ThreadState, TimeControl, UNCHANGED};
 use x2::{ErrorCode, ThreadId, Time};
 
-use super::{Call, Entry, Object, check_privilege, find_here, is_privileged, object, set_error};
+use super::{Call, Entry, Object, arguments, check_privilege, find_here, is_privileged, object, set_error};
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::thread::table::threads;
-use crate::thread::{Continuation, Found, Here, IpcKind, ThreadRef, flag, ipc, location, send_queue};
+use crate::thread::{Continuation, Found, Here, IpcKind, Tcb, ThreadRef, flag, ipc, location, send_queue};
 use crate::{arch, interrupt};
 
 /// The checked changes of a thread's scheduling parameters.
@@ -45,7 +43,7 @@ pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
         && own.is_privileged()
         && thread.runs_at_user_level()
     {
-        // Most often: a privileged space's own thread, which runs.
+        // The commonest case: a privileged space's own thread, which runs.
         return Some((ThreadState::Running, remaining_times(thread)));
     }
     read_other(current, id)
@@ -54,20 +52,21 @@ pub fn read(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
 #[inline(never)]
 fn read_other(current: ThreadRef, id: ThreadId) -> Option<(ThreadState, u64)> {
     let entry = Entry::of_handler();
-    let thread = *find_here(&entry, current, id)?;
-    let allowed = ipc::reaches(current, thread) && (is_privileged(current) || schedules(current, thread));
-    allowed.then(|| (state(thread), remaining_times(thread)))
+    let thread = find_here(&entry, current, id)?;
+    let allowed = ipc::reaches(current, &thread) && (is_privileged(current) || schedules(current, &thread));
+    allowed.then(|| (state(&thread), remaining_times(&thread)))
 }
 
 /// Whether the current thread's space holds the scheduler of `thread`.
-fn schedules(current: ThreadRef, thread: ThreadRef) -> bool {
+fn schedules(current: ThreadRef, thread: &Tcb) -> bool {
     let scheduler = ipc::resolve_thread(current, thread.scheduler.get());
     scheduler.is_some_and(|scheduler| scheduler.shares_space_with(current))
 }
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
     let entry = Entry::of_handler();
-    let id = ThreadId::from_raw(current.registers.rdi.get());
+    let arguments = arguments::Schedule::of(current);
+    let id = arguments.thread();
     let thread = match object(&entry, current, id, Call::Schedule) {
         Object::Elsewhere(next) => return next,
         Object::None => None,
@@ -75,7 +74,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     };
     let (state, times) = match decode(current, thread, id) {
         Ok(Decoded::Change(request)) => {
-            let before = (state(*request.thread), remaining_times(*request.thread));
+            let before = (state(&request.thread), remaining_times(&request.thread));
             perform(current, &request);
             before
         }
@@ -83,12 +82,12 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
         Ok(Decoded::Interrupt) => (ThreadState::Waiting, 0),
         Err(error) => {
             set_error(current, error);
-            current.registers.rax().set(0);
+            arguments.set_state(0);
             return Next::Return;
         }
     };
-    current.registers.rax().set(state as u64);
-    current.registers.rdx.set(times);
+    arguments.set_state(state as u64);
+    arguments.set_times(times);
     // A thread that schedules itself away is preempted (X.2 rule 3.17).
     let all_gone = !processor::this().followers.are_left() || location::send_followers();
     if all_gone { Next::ReturnFromEvent } else { Next::Interrupted }
@@ -100,23 +99,22 @@ fn decode<'entry>(
     thread: Option<Here<'entry>>,
     id: ThreadId,
 ) -> Result<Decoded<'entry>, ErrorCode> {
-    let registers = &current.registers;
     if id.is_global() && id.number() < interrupt::system_base() {
         interrupt::find(id).and_then(|interrupt| interrupt.handler()).ok_or(ErrorCode::InvalidThread)?;
         return check_privilege(current).map(|()| Decoded::Interrupt);
     }
-    let Some(thread) = thread.filter(|thread| ipc::reaches(current, **thread)) else {
+    let Some(thread) = thread.filter(|thread| ipc::reaches(current, thread)) else {
         return if ipc::is_user_number(id) { Ok(Decoded::NoThread) } else { Err(ErrorCode::InvalidThread) };
     };
     let privileged = is_privileged(current);
-    if !privileged && !schedules(current, *thread) {
+    if !privileged && !schedules(current, &thread) {
         return Err(ErrorCode::NoPrivilege);
     }
-    let priority = priority_control(registers.rsi.get());
-    let preemption = PreemptionControl::from_raw(registers.r9().get());
+    let arguments = arguments::Schedule::of(current);
+    let (priority, preemption) = (arguments.priority(), arguments.preemption());
     let highest = if privileged { u8::MAX } else { current.priority.get() };
-    let (timeslice, quantum) = times(TimeControl::from_raw(registers.rdx.get()))?;
-    let processor = processor_control(registers.r8.get());
+    let (timeslice, quantum) = times(arguments.times())?;
+    let processor = arguments.processor();
     if processor.is_some_and(|number| u32::from(number) >= arch::cpu_count())
         || priority.is_some_and(|priority| priority > highest)
         || preemption.is_some_and(|control| control.sensitive_priority > highest)
@@ -147,7 +145,7 @@ fn length(time: Option<Time>) -> Result<Option<Microseconds>, ErrorCode> {
 }
 
 fn perform(current: ThreadRef, request: &Request<'_>) {
-    let thread = *request.thread;
+    let thread = request.thread.for_queues();
     let scheduler = &processor::this().scheduler;
     if let Some(length) = request.timeslice {
         scheduler.set_timeslice(thread, length);
@@ -171,7 +169,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) {
         scheduler.set_priority(thread, priority, Some(current));
         queue.inspect(|receiver| {
             receiver.senders.insert(receiver, thread);
-            // It may be before the place where an interrupted search goes on.
+            // The sender's new place may be before the one where an interrupted search goes on.
             receiver.search.set(None);
         });
     }
@@ -185,7 +183,7 @@ fn perform(current: ThreadRef, request: &Request<'_>) {
 }
 
 /// The thread's state in the form in which Schedule returns it.
-fn state(thread: ThreadRef) -> ThreadState {
+fn state(thread: &Tcb) -> ThreadState {
     if thread.has(flag::HALTED) { ThreadState::Inactive } else { doing(thread.continuation()) }
 }
 
@@ -207,7 +205,7 @@ pub(super) fn doing(continuation: Continuation) -> ThreadState {
 /// Rest of the timeslice in bits 16..31, of the total quantum in 0..15, as time periods (X.2 rule
 /// 3.15).
 #[inline]
-fn remaining_times(thread: ThreadRef) -> u64 {
+fn remaining_times(thread: &Tcb) -> u64 {
     let scheduler = &processor::this().scheduler;
     let period = |left| match left {
         NEVER => Time::NEVER,

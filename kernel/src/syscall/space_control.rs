@@ -5,7 +5,7 @@ use core::ptr::eq;
 
 use x2::{ErrorCode, Fpage, Region, Rights, ThreadId, kip};
 
-use super::{check_privilege, return_result};
+use super::{arguments, check_privilege, return_result};
 use crate::arch;
 use crate::mapping::{self, Progress};
 use crate::memory::PAGE_BITS;
@@ -67,7 +67,7 @@ pub(super) fn resume_space_control(current: ThreadRef, next: u32, first: u8) -> 
 
 fn end_call(current: ThreadRef, result: Result<(), ErrorCode>) -> Next {
     return_result(current, result);
-    current.registers.rdx.set(0);
+    arguments::SpaceControl::of(current).set_control(0);
     Next::Return
 }
 
@@ -140,24 +140,23 @@ fn flush(current: ThreadRef, request: &Request, first: u8) -> Progress<()> {
 
 fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
     check_privilege(current)?;
-    let registers = &current.registers;
-    let id = ThreadId::from_raw(registers.rdi.get());
-    let space = Some(id)
+    let arguments = arguments::SpaceControl::of(current);
+    let space = Some(arguments.space())
         .filter(|id| id.is_global())
         .and_then(|id| threads().find(id))
         .and_then(Found::space)
         .ok_or(ErrorCode::InvalidSpace)?;
-    let redirector = redirector(current, ThreadId::from_raw(registers.r9().get()))?;
+    let redirector = redirector(current, arguments.redirector())?;
     if space.has_active_threads() {
         return Ok(Request { space, kip: None, utcbs: None, redirector });
     }
-    let utcb_area = Fpage::from_raw(registers.r8.get());
+    let utcb_area = arguments.utcb_area();
     let utcbs = match utcb_area.region() {
         _ if utcb_area.is_nil() => None,
         Some(area) if is_user(area) => Some(area),
         _ => return Err(ErrorCode::InvalidUtcbArea),
     };
-    let kip_area = Fpage::from_raw(registers.rdx.get());
+    let kip_area = arguments.kip_area();
     let kip = match kip_area.region() {
         _ if kip_area.is_nil() => None,
         Some(area) if is_user(area) && area.size_log2 >= kip::SIZE_LOG2 => Some(area),

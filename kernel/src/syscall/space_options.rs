@@ -4,7 +4,7 @@
 use x2::extension::{Quota, SpaceOption, SystemCallMode};
 use x2::{ErrorCode, ThreadId};
 
-use super::{check_privilege, return_result};
+use super::{arguments, check_privilege, return_result};
 use crate::memory::Account;
 use crate::scheduler::Next;
 use crate::space::{CONTROL, SpaceRef};
@@ -22,7 +22,7 @@ enum Request {
     Open(SpaceRef, SpaceRef),
     Close(SpaceRef, SpaceRef),
     PhysicalAddresses(SpaceRef, bool),
-    /// The message is known; there is nothing left to do.
+    /// Asks for an interrupt's message, which is found already.
     InterruptMessage([u64; 2]),
 }
 
@@ -32,15 +32,16 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     drop(control);
     let answers = result.unwrap_or([0; 2]);
     return_result(current, result.map(|_| ()));
-    current.registers.rdx.set(answers[0]);
-    current.registers.r8.set(answers[1]);
+    let results = arguments::SpaceOptions::of(current);
+    results.set_answer(answers[0]);
+    results.set_second_answer(answers[1]);
     Next::Return
 }
 
 fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
-    let registers = &current.registers;
-    let values = [registers.rdx.get(), registers.r8.get()];
-    let option = SpaceOption::from_word(registers.rsi.get());
+    let arguments = arguments::SpaceOptions::of(current);
+    let values = [arguments.value(), arguments.second_value()];
+    let option = arguments.option();
     let privileged = check_privilege(current);
     // The only option that is not about a space.
     if option == Some(SpaceOption::InterruptMessage) {
@@ -48,7 +49,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
         let message = interrupt::message(values[0]).ok_or(ErrorCode::InvalidParameter)?;
         return Ok(Request::InterruptMessage(message));
     }
-    let space = space_of(registers.rdi.get());
+    let space = space_of(arguments.space());
     let owns = space.is_ok_and(|space| current.space.get().is_some_and(|own| space.is_owned_by(own)));
     if !owns {
         privileged?;
@@ -64,7 +65,7 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
             Ok(Request::EmulationEntry(space, values[0]))
         }
         Some(SpaceOption::Open) => {
-            let other = space_of(values[0])?;
+            let other = space_of(ThreadId::from_raw(values[0]))?;
             match values[1] {
                 0 => Ok(Request::Close(space, other)),
                 1 => Ok(Request::Open(space, other)),
@@ -78,7 +79,10 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
             if space.memory.is_sigma0() && !to_none {
                 return Err(ErrorCode::InvalidSpace);
             }
-            Ok(Request::Owner(space, if to_none { None } else { Some(space_of(values[0])?) }))
+            Ok(Request::Owner(
+                space,
+                if to_none { None } else { Some(space_of(ThreadId::from_raw(values[0]))?) },
+            ))
         }
         Some(SpaceOption::Quota) => {
             privileged?;
@@ -98,8 +102,8 @@ fn decode(current: ThreadRef) -> Result<Request, ErrorCode> {
 }
 
 /// The space of the thread that `id`, a global id, names.
-fn space_of(id: u64) -> Result<SpaceRef, ErrorCode> {
-    Some(ThreadId::from_raw(id))
+fn space_of(id: ThreadId) -> Result<SpaceRef, ErrorCode> {
+    Some(id)
         .filter(|id| id.is_global())
         .and_then(|id| threads().find(id))
         .and_then(Found::space)

@@ -4,7 +4,9 @@ use crate::arch;
 use crate::scheduler::Next;
 use crate::thread::ThreadRef;
 
+use super::arguments;
+
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    current.registers.rax().set(arch::clock());
+    arguments::SystemClock::of(current).set_clock(arch::clock());
     Next::Return
 }

@@ -6,7 +6,7 @@ use core::ptr::eq;
 
 use x2::{ErrorCode, ThreadId, utcb};
 
-use super::{Call, Entry, check_privilege, return_result, space_control};
+use super::{Call, Entry, arguments, check_privilege, return_result, space_control};
 use crate::arch;
 use crate::interrupt::{self, Interrupt};
 use crate::mapping::{self, Progress};
@@ -52,7 +52,7 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
         return next;
     }
     let entry = Entry::of_handler();
-    // Under the lock: with it no number changes from one thread to another.
+    // Under this lock no number changes from one thread to another.
     let control = CONTROL.lock();
     let result = match decode(&entry, current) {
         Ok(Request::Follow(thread)) => {
@@ -110,8 +110,8 @@ pub fn try_create(current: ThreadRef, new: &NewThread) -> Attempt {
         return None;
     }
     let own_id = current.id();
-    // Most often a thread makes another one in its own space, and is its scheduler. Where the
-    // creator is active, others can be.
+    // In the commonest case a thread makes another one in its own space, and is its scheduler.
+    // Where the creator is active, others can be.
     let space = if specifier == own_id {
         current.space.get()
     } else {
@@ -161,7 +161,7 @@ fn refuse(id: ThreadId) -> Attempt {
 
 /// If the call is about an interrupt that is elsewhere, the current thread goes there.
 fn go_to_interrupt(current: ThreadRef) -> Option<Next> {
-    let id = ThreadId::from_raw(current.registers.rdi.get());
+    let id = arguments::ThreadControl::of(current).thread();
     let interrupt = Some(id).filter(|&id| is_interrupt(id)).and_then(interrupt::find)?;
     let call = Continuation::Call(Call::ThreadControl);
     (!interrupt.is_here()).then(|| location::continue_on(current, interrupt.processor(), call))
@@ -224,9 +224,9 @@ pub(super) fn resume_thread_control(current: ThreadRef, work: Work) -> Next {
 
 /// Whether the call is a deletion that has only finished what its thread had left undone.
 fn is_still_to_delete(current: ThreadRef) -> bool {
-    let id = ThreadId::from_raw(current.registers.rdi.get());
-    ThreadId::from_raw(current.registers.r8.get()).is_nil()
-        && threads().by_number(id.number()).is_some_and(|thread| !thread.id().is_nil())
+    let arguments = arguments::ThreadControl::of(current);
+    arguments.space().is_nil()
+        && threads().by_number(arguments.thread().number()).is_some_and(|thread| !thread.id().is_nil())
 }
 
 fn destroy(current: ThreadRef, space: SpaceRef) -> Progress<()> {
@@ -254,11 +254,10 @@ fn some_location(location: u64) -> Option<u64> {
 
 fn decode<'entry>(entry: &'entry Entry, current: ThreadRef) -> Result<Request<'entry>, ErrorCode> {
     check_privilege(current)?;
-    let registers = &current.registers;
-    let id = ThreadId::from_raw(registers.rdi.get());
+    let arguments = arguments::ThreadControl::of(current);
+    let id = arguments.thread();
     if is_interrupt(id) {
-        let specifier = ThreadId::from_raw(registers.r8.get());
-        return decode_association(current, id, specifier, ThreadId::from_raw(registers.rsi.get()));
+        return decode_association(current, id, arguments.space(), arguments.pager());
     }
     decode_thread(entry, current, id)
 }
@@ -269,10 +268,9 @@ fn decode_thread<'entry>(
     current: ThreadRef,
     id: ThreadId,
 ) -> Result<Request<'entry>, ErrorCode> {
-    let registers = &current.registers;
-    let specifier = ThreadId::from_raw(registers.r8.get());
-    let scheduler = ThreadId::from_raw(registers.rdx.get());
-    let pager = ThreadId::from_raw(registers.rsi.get());
+    let arguments = arguments::ThreadControl::of(current);
+    let (specifier, scheduler) = (arguments.space(), arguments.scheduler());
+    let pager = arguments.pager();
     if !ipc::is_user_number(id) {
         return Err(ErrorCode::InvalidThread);
     }
@@ -282,7 +280,7 @@ fn decode_thread<'entry>(
     } else {
         pager
     };
-    let (pager, location) = (some_pager(pager), some_location(registers.r9().get()));
+    let (pager, location) = (some_pager(pager), some_location(arguments.utcb()));
     let Some(found) = threads().by_number(id.number()) else {
         return decode_creation(current, id, specifier, scheduler, pager, location);
     };
@@ -293,7 +291,7 @@ fn decode_thread<'entry>(
     let Some(thread) = found.here(entry) else { return Ok(Request::Follow(found)) };
     if !specifier.is_nil() {
         decode_modification(current, thread, id, specifier, scheduler, pager, location)
-    } else if eq(*thread, current) {
+    } else if eq(&*thread, current) {
         Err(ErrorCode::InvalidThread)
     } else {
         Ok(Request::Delete(thread))
@@ -410,7 +408,7 @@ fn perform(request: Request<'_>) -> Result<Option<Work>, ErrorCode> {
         Request::Associate(interrupt, Some(handler)) => interrupt.associate(handler),
         Request::Associate(interrupt, None) => interrupt.disassociate(),
         Request::Delete(thread) => {
-            let thread = *thread;
+            let thread = thread.for_queues();
             if lifecycle::has_unfinished(thread)
                 && let Some(unfinished) = lifecycle::take_unfinished(thread)
             {
@@ -432,7 +430,7 @@ fn perform(request: Request<'_>) -> Result<Option<Work>, ErrorCode> {
             return Ok(None);
         }
         Request::Modify { thread, id, move_to, scheduler, pager, location } => {
-            return modify(*thread, id, move_to, scheduler, pager, location).map(Some);
+            return modify(thread.for_queues(), id, move_to, scheduler, pager, location).map(Some);
         }
     }
     Ok(Some(Work::Idle))

@@ -4,9 +4,9 @@
 
 use x2::extension::thread_state as control;
 use x2::protocol::exception;
-use x2::{ErrorCode, Rights, ThreadId, utcb};
+use x2::{ErrorCode, Rights, utcb};
 
-use super::{Call, Entry, Object, object, return_result, schedule};
+use super::{Call, Entry, Object, arguments, object, return_result, schedule};
 use crate::arch;
 use crate::arch::extended_image::{EXTENDED_STATE_HEADER_END, ExtendedImage};
 use crate::mapping;
@@ -14,7 +14,7 @@ use crate::processor;
 use crate::scheduler::Next;
 use crate::space::Space;
 use crate::thread::{
-    Continuation, Here, IpcKind, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory,
+    Continuation, Here, IpcKind, Tcb, ThreadRef, Utcb, flag, ipc, lifecycle, redirect, user_memory,
 };
 use crate::trace::{self, Event};
 
@@ -50,7 +50,8 @@ struct Fetched {
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
     let entry = Entry::of_handler();
-    let id = ThreadId::from_raw(current.registers.rdi.get());
+    let arguments = arguments::ThreadState::of(current);
+    let id = arguments.thread();
     let mut fetched = Fetched { registers: [0; redirect::FULL_WORDS + 1], image: None };
     let request = match object(&entry, current, id, Call::ThreadState) {
         Object::Elsewhere(next) => return next,
@@ -59,11 +60,11 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     };
     match request {
         Ok(request) => {
-            let state = state(*request.thread);
+            let state = state(&request.thread);
             let read = perform(current, &request, &fetched);
             return_result(current, Ok(()));
-            current.registers.rsi.set(state);
-            current.registers.r8.set(read as u64);
+            arguments.set_state(state);
+            arguments.set_read(read as u64);
         }
         Err(error) => return_result(current, Err(error)),
     }
@@ -75,7 +76,7 @@ fn decode<'entry>(
     thread: Here<'entry>,
     fetched: &mut Fetched,
 ) -> Result<Request<'entry>, ErrorCode> {
-    let registers = &current.registers;
+    let arguments = arguments::ThreadState::of(current);
     let (Some(own), Some(words)) = (current.space.get(), current.utcb.get()) else {
         return Err(ErrorCode::NoPrivilege);
     };
@@ -85,25 +86,25 @@ fn decode<'entry>(
     if !thread.is_active() {
         return Err(ErrorCode::InvalidThread);
     }
-    let control = registers.rsi.get();
-    if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(*thread) {
+    let control = arguments.control();
+    if control & !control::ALL != 0 || control & (INTEGER | EXTENDED) != 0 && runs(&thread) {
         return Err(ErrorCode::InvalidParameter);
     }
     if control & control::WRITE_REGISTERS != 0 {
         for (index, value) in fetched.registers.iter_mut().enumerate() {
             *value = words.read(utcb::message_register(index));
         }
-        if !are_user_addresses(*thread, &fetched.registers) {
+        if !are_user_addresses(&thread, &fetched.registers) {
             return Err(ErrorCode::InvalidParameter);
         }
     }
-    let (buffer, mut size) = (registers.rdx.get(), 0);
+    let (buffer, mut size) = (arguments.buffer(), 0);
     if control & EXTENDED != 0 {
-        size = usize::try_from(registers.r8.get()).unwrap_or(usize::MAX).min(arch::extended_state_size());
+        size = usize::try_from(arguments.size()).unwrap_or(usize::MAX).min(arch::extended_state_size());
         if size < EXTENDED_STATE_HEADER_END {
             return Err(ErrorCode::InvalidParameter);
         }
-        fetched.image = decode_image(own, *thread, control, buffer, size)?;
+        fetched.image = decode_image(own, &thread, control, buffer, size)?;
     }
     Ok(Request { thread, words, control, buffer, size })
 }
@@ -112,7 +113,7 @@ fn decode<'entry>(
 /// room for it.
 fn decode_image(
     own: &Space,
-    thread: ThreadRef,
+    thread: &Here<'_>,
     control: u64,
     buffer: u64,
     size: usize,
@@ -133,14 +134,14 @@ fn decode_image(
         let state = mapping::or_from_spare(|| arch::allocate_extended_state(thread.account.get()));
         let state = state.map_err(|_| ErrorCode::NoMemory)?;
         // The new area holds the initial state; the processor must learn that there is an area now.
-        lifecycle::forget_loaded(thread);
+        lifecycle::forget_loaded(thread.for_queues());
         thread.extended_state.set(Some(state));
     }
     Ok(Some(image))
 }
 
 /// Whether the thread runs at user level, or would if it were given the processor.
-fn runs(thread: ThreadRef) -> bool {
+fn runs(thread: &Tcb) -> bool {
     match thread.continuation() {
         Continuation::ReturnToUser => !thread.has(flag::HALTED),
         Continuation::SystemCall
@@ -155,21 +156,20 @@ fn runs(thread: ThreadRef) -> bool {
 
 /// Whether the registers to write are such that a user may have them. RIP may stay as it is: that
 /// of a thread in an X.2 system call lies in the stub page.
-fn are_user_addresses(thread: ThreadRef, words: &Words) -> bool {
+fn are_user_addresses(thread: &Tcb, words: &Words) -> bool {
     let is_user = |index: usize| words[index] < arch::USER_END;
     (is_user(exception::RIP) || words[exception::RIP] == thread.registers.rip.get())
         && is_user(redirect::FS_BASE)
         && is_user(redirect::GS_BASE)
 }
 
-/// In the order of the reference: reads, writes, recall. Returns how many bytes of extended state
-/// were read.
+/// Carries the request out in the order of the reference: reads, writes, recall. Returns how many
+/// bytes of extended state were read.
 fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usize {
     let &Request { ref thread, words, control, buffer, size } = request;
-    let thread = **thread;
     if control & (INTEGER | EXTENDED) != 0 {
         // FS base and extended state may still be in the processor.
-        lifecycle::forget_loaded(thread);
+        lifecycle::forget_loaded(thread.for_queues());
     }
     let mut read = 0;
     if control & control::READ_REGISTERS != 0 {
@@ -190,7 +190,7 @@ fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usiz
         let words = &fetched.registers;
         ipc::set_exception_registers(thread, |index| words[index]);
         for index in [redirect::FS_BASE, redirect::GS_BASE] {
-            redirect::set_base(thread, index, words[index]);
+            redirect::set_base(thread.for_queues(), index, words[index]);
         }
         thread.return_with_all_registers();
     }
@@ -208,20 +208,20 @@ fn perform(current: ThreadRef, request: &Request<'_>, fetched: &Fetched) -> usiz
         thread.set_flag(flag::RECALLED, true);
         // If the thread is halted, it sends the message without running.
         if thread.is_runnable() {
-            processor::this().scheduler.make_ready(thread);
+            processor::this().scheduler.make_ready(thread.for_queues());
         }
     }
     read
 }
 
 /// What the thread does, before the call changes anything.
-fn state(thread: ThreadRef) -> u64 {
+fn state(thread: &Tcb) -> u64 {
     let awaits_answer =
         thread.continuation().receiving().or(thread.continuation().sending()).is_some_and(|kind| {
             matches!(kind, IpcKind::PageFault | IpcKind::PortFault | IpcKind::Exception | IpcKind::SystemCall)
         });
-    // A page that is missing in a transfer is the IPC's affair: its owner ends that to have a
-    // thread that it has recalled, which otherwise could go on to wait for ever.
+    // A missing page of a transfer belongs to the IPC. Recall ends that IPC to stop the thread,
+    // which otherwise could go on to wait for ever.
     let doing = ipc::transfer_continuation(thread).unwrap_or(thread.continuation());
     schedule::doing(doing) as u64
         | if thread.has(flag::HALTED) { control::IS_HALTED } else { 0 }

@@ -3,14 +3,13 @@
 
 use core::ptr::eq;
 
-use x2::ThreadId;
-
+use super::arguments;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::thread::{Found, ThreadRef, ipc};
 
 pub(super) fn system_call(current: ThreadRef) -> Next {
-    let destination = ipc::resolve_thread(current, ThreadId::from_raw(current.registers.rdi.get()));
+    let destination = ipc::resolve_thread(current, arguments::ThreadSwitch::of(current).thread());
     match destination.and_then(Found::if_here) {
         Some(destination) if eq(destination, current) => Next::Return,
         Some(destination)

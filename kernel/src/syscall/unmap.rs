@@ -1,9 +1,9 @@
 //! Unmap(RDX control; fpages in MR0..MRk): revokes rights of what was mapped from the caller's
 //! pages, and reports their use (X.2 rules 8.2 to 8.8). No errors, no privilege.
 
-use x2::control::UnmapControl;
 use x2::{Fpage, utcb};
 
+use super::arguments;
 use crate::arch;
 use crate::mapping::{self, Progress};
 use crate::scheduler::Next;
@@ -15,19 +15,20 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
 }
 
 /// Unmap of `fpage` alone, with `flush` or not, if it needs no preemption point
-/// ([`mapping::unmap_page`]). Returns what becomes of MR0. `None`: nothing was done. Entry code
+/// ([`mapping::try_unmap_page`]). Returns what becomes of MR0. `None`: nothing was done. Entry code
 /// tries this first.
 #[inline(always)]
 pub fn try_one(current: ThreadRef, fpage: Fpage, flush: bool) -> Option<Fpage> {
     let space = current.space.get()?;
     let _alone = mapping::try_lock()?;
-    let status = mapping::unmap_page(space.memory, fpage, flush)?;
+    let status = mapping::try_unmap_page(space.memory, fpage, flush)?;
     Some(fpage.with_rights(status))
 }
 
 /// Preemption point between fpages and within them.
 pub(super) fn resume_unmap(current: ThreadRef, first: u8) -> Next {
-    let control = UnmapControl::from_raw(current.registers.rdx.get());
+    let arguments = arguments::Unmap::of(current);
+    let control = arguments.control();
     let (Some(space), Some(record)) = (current.space.get(), current.transfer_record.get()) else {
         return Next::Return;
     };
@@ -42,7 +43,7 @@ pub(super) fn resume_unmap(current: ThreadRef, first: u8) -> Next {
             Progress::Preempted => return interrupted(current, index),
         }
     }
-    current.registers.rdi.set(current.local_id.get());
+    arguments.set_local_id(current.local_id.get());
     Next::Return
 }
 

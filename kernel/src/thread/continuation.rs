@@ -48,15 +48,15 @@ pub enum Continuation {
     Send(IpcKind),
     /// Receives a message from `partner`.
     Receive(IpcKind),
-    /// Its message is being moved to its partner; an interrupt came in between.
+    /// The thread's message is being moved to its partner; an interrupt came in between.
     SendTransfer(IpcKind),
-    /// Its partner's message is being moved to it; an interrupt came in between.
+    /// The partner's message is being moved to the thread; an interrupt came in between.
     ReceiveTransfer(IpcKind),
     /// Sends the exception message for the exception in `fault`.
     RaiseException,
     /// Tells its pager of the page in `fault`, which is missing in a transfer that it is a side of.
     RaiseFault,
-    /// Goes on with a transfer, after it has told its pager.
+    /// The thread goes on with a transfer, after it has told its pager of a missing page.
     ResumeTransfer,
     /// Goes on with a system call that gave way to an interrupt; its state is in the transfer
     /// record.

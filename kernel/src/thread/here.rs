@@ -154,14 +154,31 @@ impl From<ThreadRef> for Found {
 }
 
 /// A thread that is located at the executing processor, as long as the entry lasts and it is not
-/// sent away: its state may be read and changed.
+/// sent away: its state may be read and changed. The reference that it gives ends with it, so that
+/// no handler keeps one.
 pub struct Here<'entry>(ThreadRef, PhantomData<&'entry Entry>);
 
+impl Here<'_> {
+    /// The thread, for the queues of this processor and for what ends, moves or sends it: these
+    /// belong to the processor as the thread does, and give it up before it goes.
+    #[inline(always)]
+    pub fn for_queues(&self) -> ThreadRef {
+        self.0
+    }
+}
+
 impl Deref for Here<'_> {
-    type Target = ThreadRef;
+    type Target = Tcb;
 
     #[inline]
-    fn deref(&self) -> &ThreadRef {
-        &self.0
+    fn deref(&self) -> &Tcb {
+        self.0
+    }
+}
+
+impl From<&Here<'_>> for Found {
+    #[inline(always)]
+    fn from(thread: &Here<'_>) -> Self {
+        Self::new(thread.0)
     }
 }

@@ -16,7 +16,7 @@ const SIGMA0: u32 = 0;
 const ROOT: u32 = 2;
 /// Where the initial servers have the kernel interface page.
 const KIP_AREA: Region = Region { base: 0xbff0_0000, size_log2: kip_layout::SIZE_LOG2 };
-/// Where they have their UTCBs; the first thread's is the first.
+/// The UTCB areas of the initial servers; the first thread's UTCB is the first.
 const UTCB_AREA: Region = Region { base: 0xbf00_0000, size_log2: 18 };
 
 /// Creates the initial servers, ready to run at the highest priority, sigma0 first.
@@ -55,4 +55,38 @@ fn create_server(
     thread.registers.rsp.set(server.sp);
     ipc::cancel_receive(thread);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use core::ptr::eq;
+
+    use super::*;
+    use crate::thread::table::threads;
+    use crate::thread::tests::World;
+
+    /// Rules: ABI 2.
+    #[test]
+    fn the_initial_servers_are_what_programs_rely_on() {
+        let _world = World::new();
+        let base = interrupt::user_base();
+        let [sigma0, root] = [base, base + 2].map(|number| {
+            let utcbs = 0xbf00_0000;
+            let id = ThreadId::global(number, 1).expect("a version with low bits");
+            let thread = threads().find(id).expect("the server exists").anywhere();
+            let space = thread.space.get().expect("it has a space");
+            assert_eq!(space.utcb_area(), Some(Region { base: utcbs, size_log2: 18 }));
+            assert_eq!(space.kip_area().map(|area| area.base), Some(0xbff0_0000));
+            assert!(space.is_privileged());
+            assert_eq!((thread.priority.get(), thread.sensitive_priority.get()), (255, 255));
+            assert_eq!(thread.local_id.get(), utcbs + x2::utcb::MR0_OFFSET);
+            (thread, space)
+        });
+        assert!(!eq(sigma0.1, root.1), "each has a space of its own");
+        assert!(sigma0.1.memory.is_sigma0() && !root.1.memory.is_sigma0());
+        assert!(sigma0.0.pager().is_nil());
+        assert_eq!(root.0.pager(), sigma0.0.id());
+        assert_eq!([sigma0, root].map(|(thread, _)| thread.scheduler.get()), [root.0.id(); 2]);
+        assert!(threads().by_number(base + 1).is_none(), "there is no sigma1");
+    }
 }

@@ -57,7 +57,7 @@ pub fn allocate(account: Account, pager: ThreadId, here: u16) -> Result<ThreadRe
     Ok(begin(place, account, pager, here))
 }
 
-/// As [`allocate`], but other functions are called only where that is seldom needed. `None` does
+/// Like [`allocate`], but other functions are called only where that is seldom needed. `None` does
 /// not mean that there is no memory: [`allocate`] may still succeed.
 #[inline(always)]
 pub fn allocate_at_hand(account: Account, pager: ThreadId, here: u16) -> Option<ThreadRef> {
@@ -150,7 +150,7 @@ pub fn install(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: u16) {
     threads().set(id.number(), Some(thread));
 }
 
-/// As [`install`], where events may be recorded.
+/// Like [`install`], where events may be recorded.
 pub fn install_recorded(thread: ThreadRef, id: ThreadId, space: SpaceRef, home: u16) {
     install(thread, id, space, home);
     trace::event(Event::ThreadCreate, id.raw(), 0);
@@ -257,7 +257,7 @@ pub fn relocate(thread: ThreadRef, space: SpaceRef, place: Option<(&'static Utcb
     if let Some((block, location)) = place {
         set_utcb(thread, block, location);
     }
-    // Only now: what its IPC returns is the new UTCB pointer.
+    // The IPC is ended only now, because it returns the new UTCB pointer.
     ipc::leave_all(thread);
     old.filter(|old| old.remove_thread())
 }
@@ -276,7 +276,7 @@ pub fn forget_loaded(thread: ThreadRef) {
 pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) {
     let id = thread.id();
     ipc::leave_all(thread);
-    // What was told to the old id is not for the new one. Relaxed: home processor.
+    // Notifications of the old id are not for the new one. Relaxed: home processor.
     thread.notification.store(0, core::sync::atomic::Ordering::Relaxed);
     match new {
         Some(new) => {
@@ -295,8 +295,8 @@ pub fn retire_id(thread: ThreadRef, new: Option<ThreadId>) {
     interrupt::forget_handler(thread);
 }
 
-/// What is to do about the relations of `id`, which was the thread's (nil: it has only moved, and
-/// left `left` as its last).
+/// The work that ends the relations of `id`, which was the thread's (nil: the thread has only
+/// moved, and left `left` as its last).
 pub fn relations_to_end(thread: ThreadRef, id: ThreadId, delete: bool, left: Option<SpaceRef>) -> Work {
     Work::EndRelations { thread, id, next: 0, delete, left, processors: other_processors() }
 }
@@ -437,10 +437,10 @@ pub fn has_unfinished(thread: ThreadRef) -> bool {
     thread.transfer_record.get().is_some_and(|record| !matches!(record.work.get(), Work::Idle))
 }
 
-/// What `thread`, which is about to be deleted, leaves undone of a ThreadControl or SpaceControl of
-/// its own that gave way to an interrupt. The caller that deletes it must do that first. Otherwise
-/// what it was deleting would stay half deleted for ever, and messages would wait for a redirector
-/// that is none any more.
+/// Takes the work that `thread`, which is about to be deleted, has not finished of a ThreadControl
+/// or SpaceControl of its own that gave way to an interrupt. The caller that deletes the thread
+/// must do this work first. Otherwise what the thread was deleting would stay half deleted for
+/// ever, and messages would wait for a redirector that is none any more.
 pub fn take_unfinished(thread: ThreadRef) -> Option<Work> {
     let record = thread.transfer_record.get()?;
     match record.work.get() {

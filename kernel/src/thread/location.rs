@@ -146,11 +146,11 @@ fn companion(thread: ThreadRef) -> Option<ThreadRef> {
 
 /// What a thread does when it arrives at another processor.
 pub enum Arrival {
-    /// It does what it came for, immediately, as current thread.
+    /// The thread does what it came for, immediately, as current thread.
     Acts,
-    /// It can run, and is not in the ready queue.
+    /// The thread can run, and is not in the ready queue.
     Ready,
-    /// It waits, or it has been put into a queue.
+    /// The thread waits, or has been put into a queue.
     Waits,
     /// An interrupt is pending, and threads that follow it to its new home come first: it is
     /// admitted again after them.
@@ -159,8 +159,8 @@ pub enum Arrival {
 
 /// `thread` has just arrived here and is in no queue: what it does now.
 pub fn admit(thread: ThreadRef) -> Arrival {
-    // This comes first, whatever the thread does then: nothing else asks for the move before it
-    // comes home again.
+    // The move comes first, whatever the thread does then: nothing else asks for it before the
+    // thread comes home again.
     if thread.is_home() {
         let to = thread.moves_to.replace(NOWHERE);
         if to != NOWHERE {
@@ -172,10 +172,10 @@ pub fn admit(thread: ThreadRef) -> Arrival {
     }
     match thread.continuation() {
         Continuation::Inactive | Continuation::Send(_) => Arrival::Waits,
-        // Sides of a transfer that the other side carries on.
+        // The thread is a side of a transfer that the other side carries on.
         Continuation::SendTransfer(_) | Continuation::ReceiveTransfer(_) => Arrival::Waits,
         Continuation::Receive(_) if partner_has_gone(thread) => Arrival::Waits,
-        // It has come home, or is going to the home that it has just got.
+        // The thread has come home, or is going to the home that it has just got.
         Continuation::ReturnToUser | Continuation::Receive(_)
             if thread.is_home() || thread.ready.is_queued() =>
         {
@@ -227,8 +227,8 @@ pub fn migrate(thread: ThreadRef, processor: u16) {
     }
     trace::event(Event::Migrate, thread.id().raw(), u64::from(processor));
     // The queues of senders and of interrupts belong to the home processor: they are empty before
-    // the other processor may touch them. A thread that is there too early comes back and finds the
-    // way.
+    // the new one may touch them. A thread that goes to the new home too early comes back and finds
+    // the way.
     interrupt::move_pending(thread, processor);
     processor::this().followers.take_from(thread, processor);
     let queued = thread.ready.is_queued();

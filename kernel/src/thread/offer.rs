@@ -9,9 +9,12 @@ use super::IpcKind;
 /// The sender whose message a waiting thread takes on the fast path. It may take messages of
 /// others, too, on the general path.
 ///
-/// The upper bits say in which IPC (no thread's id has them): the two highest are 0 in an Ipc, 1 in
-/// one whose wait ends by itself some time, 3 for the answer to a foreign system call, 2 for that
-/// to a page fault, or, with the third, to an exception.
+/// The upper bits, which no thread's id has, say what the thread waits for. The two highest are:
+///
+/// - 0: a message, without a timeout
+/// - 1: a message, with a timeout
+/// - 2: the answer to a page fault, or, if the third bit is set, to an exception
+/// - 3: the answer to a foreign system call
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Offer(u64);

@@ -24,7 +24,7 @@ pub fn general_protection(current: ThreadRef) -> Option<Next> {
     let root = space.memory.page_table_root();
     let is_open = |access: PortAccess| (access.first..=access.last).all(|port| ports::is_open(root, port));
     if is_open(access) {
-        // Something else was wrong, as with the memory operand of a string instruction.
+        // The cause was another one, for example the memory operand of a string instruction.
         return None;
     }
     let words = [access.first, access.last].map(|port| usize::from(port / 64));

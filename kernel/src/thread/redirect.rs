@@ -16,7 +16,8 @@ use crate::trace::{self, Event};
 
 /// The exception that a foreign system call is without a mode: invalid opcode.
 pub const INVALID_OPCODE: u64 = 6;
-/// The flags that a call keeps which an emulation library hands on: those that a program may set.
+/// The flags that a system call keeps when an emulation library passes it on: those that a program
+/// may set.
 pub const FORWARDED_FLAGS: u64 = USER_FLAGS;
 /// Length of the SYSCALL instruction.
 const SYSCALL_LENGTH: u64 = 2;
@@ -25,8 +26,8 @@ const SYSCALL_LENGTH: u64 = 2;
 #[inline(never)]
 pub fn system_call(current: ThreadRef) -> Next {
     let registers = &current.registers;
-    // SYSCALL itself has changed these registers; a thread that is resumed by IRETQ, or read by
-    // another, shows it.
+    // SYSCALL itself has changed these registers, which a thread that is resumed by IRETQ, or read
+    // by another, shows.
     registers.rcx.set(registers.rip.get());
     registers.r11.set(registers.rflags.get());
     let Some(space) = current.space.get() else { return Next::Schedule };

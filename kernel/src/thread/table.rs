@@ -1,5 +1,5 @@
-//! From thread number to thread: one flat table, so that a lookup is one load (and the comparison
-//! of the id).
+//! The table of threads by number: one flat table, so that a look-up is one load (and the
+//! comparison of the id).
 
 use core::ptr::{eq, null_mut};
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -33,7 +33,7 @@ pub struct ThreadTable {
     words: [AtomicU64; WORDS / BITS],
 }
 
-/// What the table holds where there is no thread: entry code compares ids without looking for null.
+/// The entry for a number without a thread: entry code compares ids without looking for null.
 struct NoThread(Tcb);
 
 // SAFETY: it has no id by which it could be found, so nothing in it ever changes.
@@ -123,7 +123,7 @@ impl ThreadTable {
                 if used != 0 {
                     return Some((word * BITS) as u32 + used.trailing_zeros());
                 }
-                // The last of them has just gone.
+                // The last thread of this word has just been deleted.
                 from = word + 1;
             } else {
                 from = (from / BITS + 1) * BITS;
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_walk_finds_what_is_there_wherever_it_is() {
-        // On the heap from the beginning: it is large.
+        // The table is made on the heap, as it is too large for a stack.
         // SAFETY: all zero is a table without threads.
         let table: Box<ThreadTable> = unsafe { Box::new_zeroed().assume_init() };
         let thread: ThreadRef = Box::leak(Box::new(Tcb::new()));

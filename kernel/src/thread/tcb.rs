@@ -98,7 +98,7 @@ pub struct Tcb {
     pub pending_interrupts: Cell<Option<&'static Interrupt>>,
 
     // Lines 4 and 5: queues and scheduling.
-    /// Place in the queue of the thread it sends to.
+    /// The thread's place in the queue of the thread that it sends to.
     pub senders_node: SendNode,
     /// Place in the ready queue.
     pub ready: ReadyNode,
@@ -106,7 +106,7 @@ pub struct Tcb {
     pub timeout: TimeoutNode,
     /// Length of a full timeslice in microseconds; `NEVER` = infinite.
     pub timeslice: Cell<Microseconds>,
-    /// What is left of the present one while the thread does not run.
+    /// The rest of the present timeslice while the thread does not run.
     pub timeslice_left: Cell<Microseconds>,
     /// The account that pays for the TCB and what hangs on it, wherever the thread moves.
     pub account: Cell<Account>,
@@ -274,7 +274,7 @@ impl Tcb {
         self.search.set(None);
     }
 
-    /// A thread that has been made for its pager awaits its start.
+    /// Lets a thread that has been made for its pager await its start message.
     #[inline(always)]
     pub(super) fn await_first_start(&self) {
         debug_assert!(self.offer.get() == Offer::NONE && self.receive_deadline.get() == NEVER);

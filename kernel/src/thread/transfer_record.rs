@@ -76,7 +76,7 @@ pub struct Place {
 pub struct Limit {
     /// When the time is over.
     pub deadline: Microseconds,
-    /// Whether it is the receiver's limit: it is smaller than the sender's.
+    /// Whether the limit is the receiver's, as that is smaller than the sender's.
     pub receivers: bool,
 }
 
@@ -107,7 +107,7 @@ impl StringProgress {
     };
 }
 
-/// What a thread was doing that tells its pager of a page missing in a transfer.
+/// The activity of a thread that tells its pager of a page that a transfer misses.
 #[derive(Clone, Copy)]
 pub struct Outer {
     /// The thread's continuation: as sender or as receiver.

@@ -74,12 +74,12 @@ unsafe fn copy(target: *mut u8, source: *const u8, size: usize) {
         }
     }
     for index in words * WORD..size {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { target.add(index).write_volatile(source.add(index).read_volatile()) };
     }
 }
 
-/// Where `N` words lie whose alignment puts them into one page.
+/// The address in the direct map of `N` words whose alignment puts them into one page.
 fn words<const N: usize>(space: &Space, address: u64, access: Rights) -> Option<*mut u64> {
     let size = const { (N * size_of::<u64>()) as u64 };
     assert!(size.is_power_of_two() && size <= PAGE_SIZE && address.is_multiple_of(size));

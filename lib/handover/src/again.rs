@@ -1,4 +1,5 @@
-//! What happens to an object again before its owner is done with the first time: remembered, once.
+//! An event that happens to an object again before its owner is done with the first one: it is
+//! remembered, once.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, Ordering, fence};
@@ -14,13 +15,13 @@ pub struct Again {
 }
 
 impl Again {
-    /// It has not.
+    /// The event has not happened again.
     #[cfg(not(loom))]
     pub const fn new() -> Self {
         Self { noted: AtomicBool::new(false) }
     }
 
-    /// It has not.
+    /// The event has not happened again.
     #[cfg(loom)]
     pub fn new() -> Self {
         Self { noted: AtomicBool::new(false) }
@@ -30,11 +31,12 @@ impl Again {
     /// the object once more, because the owner may have asked before this.
     pub fn note(&self) {
         self.noted.swap(true, Ordering::AcqRel);
-        // Before the look. The owner gives the object back, then asks: one sees the other.
+        // The store comes before the look. The owner gives the object back and then asks; the other
+        // side notes and then looks. So one sees the other.
         fence(Ordering::SeqCst);
     }
 
-    /// Whether it has happened. Of several callers one is told, and handles it.
+    /// Whether the event has happened again. Of several callers one is told, and handles it.
     pub fn take(&self) -> bool {
         // Acquire and release: the caller that is told comes after what was done before it was
         // noted, and before it was asked.
@@ -43,7 +45,7 @@ impl Again {
 
     /// [`Self::take`] for the owner, which has just given the object back.
     pub fn take_after_return(&self) -> bool {
-        // After the return, see `note`.
+        // The load comes after the object was given back: see `note`.
         fence(Ordering::SeqCst);
         self.take()
     }

@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicBool, Ordering, fence};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicBool, Ordering, fence};
 
-/// What an idle processor lets others see.
+/// The state of an idle processor that others can see.
 #[derive(Debug)]
 pub struct Attention {
     polling: AtomicBool,
@@ -25,7 +25,8 @@ impl Attention {
         Self { polling: AtomicBool::new(false) }
     }
 
-    /// The processor looks at its request queues by itself, until [`Attention::stop_polling`].
+    /// From now on the processor looks at its request queues by itself, until
+    /// [`Attention::stop_polling`].
     pub fn start_polling(&self) {
         self.polling.store(true, Ordering::Relaxed);
     }
@@ -34,14 +35,15 @@ impl Attention {
     /// looks once more.
     pub fn stop_polling(&self) {
         self.polling.store(false, Ordering::Relaxed);
-        // Before the look. A sender posts, then reads this: one sees the other.
+        // The store comes before the look at the queue. A sender posts, then reads this word: one
+        // sees the other.
         fence(Ordering::SeqCst);
     }
 
     /// Whether a sender whose [`crate::RequestQueue::post`] found the queue empty must interrupt
     /// the processor.
     pub fn is_needed(&self) -> bool {
-        // After the post, see `stop_polling`.
+        // The load comes after the post: see `stop_polling`.
         fence(Ordering::SeqCst);
         !self.polling.load(Ordering::Relaxed)
     }

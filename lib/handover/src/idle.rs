@@ -11,15 +11,15 @@ use loom::thread::yield_now as spin_loop;
 
 /// The processor does something, or may begin to.
 const BUSY: u8 = 0;
-/// It touches no object.
+/// The processor touches no object.
 const IDLE: u8 = 1;
 /// The processor touches none of its objects, and another processor may touch those that are
 /// located at it.
 const CLAIMED: u8 = 2;
 
-/// What a processor says of itself. While it is idle it touches none of its objects; another one
-/// that has [claimed](Idle::claim) it may, as if it were that processor, until the claim goes. A
-/// claim is held for a bounded time, in which nothing is waited for.
+/// A processor's word about itself. While it is idle it touches none of its objects. Another
+/// processor that has [claimed](Idle::claim) it may touch them, as if it were that processor, until
+/// the claim goes. A claim is held for a bounded time, in which nothing is waited for.
 #[derive(Debug)]
 pub struct Idle {
     state: AtomicU8,

@@ -45,7 +45,7 @@ enum Work {
     Delete,
     /// Sends the target to this processor.
     Migrate(u16),
-    /// It is over.
+    /// The work is over.
     Done,
 }
 
@@ -104,7 +104,7 @@ impl Machine {
             Work::Cancel if target.state().delivered > 0 => {}
             Work::Cancel => target.change(|state| state.cancelled += 1),
             Work::Delete => target.change(|state| state.dead = true),
-            // An object that is moved to where it is stays.
+            // An object that is to move to the processor where it is stays.
             Work::Migrate(to) if to == here => target.change(|state| state.moves += 1),
             Work::Migrate(to) => {
                 target.change(|state| state.moves += 1);
@@ -282,7 +282,7 @@ fn loom_no_request_is_left_when_its_processor_sleeps() {
     });
 }
 
-/// Something that has happened to an object happens again while its owner is giving it back: it is
+/// An event that has happened to an object happens again while its owner is giving it back: it is
 /// handled, once.
 #[test]
 fn loom_what_happens_again_is_seen_to_once() {
@@ -426,7 +426,7 @@ fn claims(others: usize) {
             thread::yield_now();
             idle.end();
             if target.location.is_at(0) {
-                // As a busy processor does: no claim is left.
+                // The owner looks at the state as a busy processor does: no claim is left.
                 target.state();
             }
             served(&machine);

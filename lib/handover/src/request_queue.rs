@@ -11,8 +11,8 @@ use loom::sync::atomic::{AtomicPtr, Ordering};
 /// The part of an object that links it into a request queue. An object is in one queue at a time.
 #[derive(Debug)]
 pub struct Node {
-    /// In a [`RequestQueue`]: what was posted before. In [`Requests`] that are in order: what was
-    /// posted next.
+    /// The next node. In a [`RequestQueue`] it was posted before this one; in [`Requests`], which
+    /// are in order, after it.
     next: AtomicPtr<Node>,
 }
 
@@ -113,7 +113,7 @@ impl Requests {
         Self { stacked: null_mut(), next: null_mut() }
     }
 
-    /// Whether there are none.
+    /// Whether the list has no requests.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.stacked.is_null() && self.next.is_null()

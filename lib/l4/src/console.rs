@@ -14,7 +14,7 @@ pub fn print_byte(byte: u8) {
     }
 }
 
-/// Reads one byte if there is one.
+/// Reads one byte of input if there is one.
 pub fn read_byte() -> Option<u8> {
     let value: u64;
     // SAFETY: the kernel sets RAX and changes nothing else.

@@ -42,7 +42,7 @@ pub fn set_open(space: ThreadId, other: ThreadId, open: bool) -> thread::Result<
     space_options(space, SpaceOption::Open, [other.raw(), open.into()]).map(drop)
 }
 
-/// What a device raises a message-signalled interrupt with.
+/// The write with which a device raises a message-signalled interrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InterruptMessage {
     /// Address to which the device writes.

@@ -21,6 +21,11 @@ impl Message {
         Self { tag: MessageTag::new(label, 0, 0) }
     }
 
+    /// A message with this tag, whose words are in the message registers already.
+    pub fn in_registers(tag: MessageTag) -> Self {
+        Self { tag }
+    }
+
     /// A message with `label` and untyped `words` (up to 63).
     pub fn with_words(label: u64, words: &[u64]) -> Self {
         words.iter().fold(Self::new(label), |message, &word| message.word(word))
@@ -70,7 +75,7 @@ pub struct Received {
 }
 
 impl Received {
-    /// Untyped word `index`, counted from 0 (MR1). Panics when the message has not so many.
+    /// Untyped word `index`, counted from 0 (MR1). Panics if the message is shorter.
     pub fn word(&self, index: usize) -> u64 {
         assert!(index < self.tag.untyped(), "the message has no such word");
         utcb::message_register(1 + index)
@@ -193,6 +198,7 @@ pub fn sleep(time: Time) {
     if time.is_zero() {
         return;
     }
-    // A cancelled sleep is over: the error says nothing else than that time has passed.
+    // An error ends the sleep: it only says that the time has passed, or that the sleep was
+    // cancelled.
     let _ = receive_timeout(utcb::my_local_id(), time);
 }

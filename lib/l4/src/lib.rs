@@ -15,6 +15,7 @@
 //! | [`syscall`] | every system call with its exact register contract |
 //! | [`utcb`] | message registers, buffer registers and control registers of the calling thread |
 //! | [`ipc`] | send, receive, call, reply-and-wait; messages |
+//! | [`direct`] | this thread's IPC for the stubs that `mig` writes |
 //! | [`registers`] | the same for messages of up to seven words, without touching memory |
 //! | [`thread`], [`space`] | threads and address spaces |
 //! | [`extension`] | ownership, thread state, notification |
@@ -31,6 +32,7 @@
 
 pub mod boot_info;
 pub mod console;
+pub mod direct;
 pub mod extension;
 pub mod ipc;
 pub mod kernel_interface;

@@ -3,21 +3,21 @@
 
 use core::arch::asm;
 
-/// What the plugin counts begins.
+/// Begins what the plugin counts.
 #[inline(always)]
 pub fn begin() {
     // SAFETY: the instruction does nothing.
     unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x01, 0x4c, 0x4d", options(nostack, preserves_flags)) }
 }
 
-/// It ends. The program then names it by a line of JSON.
+/// Ends what the plugin counts. The program then names it by a line of JSON.
 #[inline(always)]
 pub fn end() {
     // SAFETY: the instruction does nothing.
     unsafe { asm!(".byte 0x0f, 0x1f, 0x80, 0x00, 0x02, 0x4c, 0x4d", options(nostack, preserves_flags)) }
 }
 
-/// What comes before [`go_on`] does not count.
+/// Pauses the count: nothing counts until [`go_on`].
 #[inline(always)]
 pub fn pause() {
     // SAFETY: the instruction does nothing.

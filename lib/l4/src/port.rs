@@ -12,7 +12,7 @@ macro_rules! port {
         /// The device tolerates it, and does nothing to memory that Rust code relies on.
         pub unsafe fn $read(port: u16) -> $type {
             let value: $type;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller keeps this function's contract.
             unsafe {
                 asm!(concat!("in ", $register, ", dx"), out($register) value, in("dx") port,
                     options(nostack, preserves_flags))
@@ -25,7 +25,7 @@ macro_rules! port {
         /// # Safety
         /// The device tolerates it, and does nothing to memory that Rust code relies on.
         pub unsafe fn $write(port: u16, value: $type) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller keeps this function's contract.
             unsafe {
                 asm!(concat!("out dx, ", $register), in($register) value, in("dx") port,
                     options(nostack, preserves_flags))

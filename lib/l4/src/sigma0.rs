@@ -45,16 +45,16 @@ const ANNOUNCE_THREAD: u64 = 3;
 /// # Safety
 /// Rust code does not rely on memory in the window.
 unsafe fn map(fpage: Fpage, acceptor: Acceptor) -> ipc::Result<Option<Region>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { ask(fpage, acceptor) }.map(Fpage::region)
 }
 
-/// What sigma0 gave, nilpage if nothing.
+/// Asks sigma0 for `fpage`. Returns what sigma0 gave, nilpage if nothing.
 ///
 /// # Safety
 /// Rust code does not rely on memory in the window.
 unsafe fn ask(fpage: Fpage, acceptor: Acceptor) -> ipc::Result<Fpage> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { utcb::accept(acceptor) };
     let message =
         ipc::Message::with_words(sigma0::REQUEST_TAG.label(), &[fpage.with_rights(Rights::ALL).raw(), 0]);

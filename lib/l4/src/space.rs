@@ -39,7 +39,7 @@ pub fn unmap_one(fpage: Fpage) -> Fpage {
 /// # Safety
 /// Rust code no longer relies on the memory in the fpages.
 pub unsafe fn flush(fpages: &mut [Fpage]) {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     unsafe { unmap_raw(fpages, true) }
 }
 
@@ -57,7 +57,7 @@ pub fn memory_control(fpages: &[Fpage], attributes: [u64; 4]) -> thread::Result<
 }
 
 /// # Safety
-/// As [`flush`] when `flush` is set.
+/// Like [`flush`] when `flush` is set.
 unsafe fn unmap_raw(fpages: &mut [Fpage], flush: bool) {
     assert!(fpages.len() <= 64, "at most 64 fpages");
     if fpages.is_empty() {

@@ -7,7 +7,7 @@ use x2::Time;
 /// Bytes of stack of a program's first thread.
 pub const STACK_SIZE: usize = 64 * 1024;
 
-/// Memory for a stack of so many bytes.
+/// Memory for a stack of `SIZE` bytes.
 #[repr(C, align(4096))]
 #[derive(Debug)]
 pub struct Stack<const SIZE: usize = STACK_SIZE>(core::cell::UnsafeCell<[u8; SIZE]>);
@@ -22,7 +22,7 @@ impl<const SIZE: usize> Stack<SIZE> {
         Self(core::cell::UnsafeCell::new([0; SIZE]))
     }
 
-    /// Where a thread that starts on it begins.
+    /// The initial stack pointer of a thread that uses this stack.
     pub fn top(&self) -> u64 {
         self.0.get() as u64 + SIZE as u64
     }

@@ -131,7 +131,7 @@ pub unsafe fn unmap(control: u64, registers: MessageRegisters, utcb: u64) -> Mes
 /// What ExchangeRegisters takes and returns.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ExchangedRegisters {
-    /// In: the thread; out: the other form of its id, 0 = error.
+    /// In: the thread. Out: the other form of its id, 0 = error.
     pub id: u64,
     /// Control word.
     pub control: u64,

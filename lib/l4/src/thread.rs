@@ -17,11 +17,11 @@ pub(crate) fn check(result: u64) -> Result<()> {
 pub struct ThreadControl {
     /// A thread of the space that the thread shall be in; nil deletes.
     pub space: ThreadId,
-    /// Its scheduler; nil = unchanged.
+    /// The thread's scheduler; nil = unchanged.
     pub scheduler: ThreadId,
-    /// Its pager; nil = unchanged, otherwise an inactive thread becomes active.
+    /// The thread's pager; nil = unchanged, otherwise an inactive thread becomes active.
     pub pager: ThreadId,
-    /// Base of its UTCB; `None` = unchanged.
+    /// The address of the thread's UTCB; `None` = unchanged.
     pub utcb: Option<u64>,
 }
 
@@ -54,22 +54,22 @@ pub fn disassociate_interrupt(interrupt: ThreadId) -> Result<()> {
     associate_interrupt(interrupt, interrupt)
 }
 
-/// What ExchangeRegisters told of a thread.
+/// The state of a thread as ExchangeRegisters has returned it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exchanged {
     /// The other form of the id: local for a global one and the other way round.
     pub id: ThreadId,
-    /// What the thread was doing.
+    /// The thread's activity before the call.
     pub state: ExchangeState,
-    /// Its stack pointer before the call.
+    /// The thread's stack pointer before the call.
     pub sp: u64,
-    /// Its instruction pointer before the call.
+    /// The thread's instruction pointer before the call.
     pub ip: u64,
-    /// Its flags before the call.
+    /// The thread's flags before the call.
     pub flags: u64,
-    /// Its user-defined handle before the call.
+    /// The thread's user-defined handle before the call.
     pub handle: u64,
-    /// Its pager before the call.
+    /// The thread's pager before the call.
     pub pager: ThreadId,
 }
 

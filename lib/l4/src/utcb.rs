@@ -156,7 +156,7 @@ pub fn ipc_error() -> Option<IpcError> {
     IpcError::from_raw(error_word())
 }
 
-/// ErrorCode after another failed call, if it holds one.
+/// ErrorCode after a system call other than Ipc that has failed, if it holds a code.
 pub fn error_code() -> Option<ErrorCode> {
     ErrorCode::from_raw(error_word())
 }

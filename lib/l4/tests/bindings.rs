@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
-    // As cargo says it now: the place at compile time may be that of another copy of the tree.
+    // The directory comes from cargo at run time: the one at compile time may be that of another
+    // copy of the tree.
     Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests")).join("../..")
 }
 

@@ -34,8 +34,8 @@
 //! # What holds
 //!
 //! - **A thread belongs to the worker of the processor that it lives on**: its messages go there.
-//!   Home and worker change together, when the worker that has the thread's message answers it. So
-//!   a thread gets its answer from the worker that it asked.
+//!   Processor and worker change together, when the worker that has the thread's message answers
+//!   it. So a thread gets its answer from the worker that it asked.
 //! - **No program can block or stop the server.** Answers have a zero send timeout. Messages of
 //!   programs are words only, and count only if the thread was running at user level as far as the
 //!   server knows. So a forged or repeated message confuses only its sender's own program.
@@ -52,14 +52,14 @@ extern crate alloc;
 
 mod alarm;
 mod changes;
+mod cpu_accounting;
 mod devices;
 mod event;
 mod frames;
-mod homes;
+mod idle_time;
 mod kernel;
-mod lent;
 mod machine;
-mod meter;
+mod placement;
 mod platform;
 mod registers;
 mod space;

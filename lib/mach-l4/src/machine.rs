@@ -25,9 +25,9 @@ use rt::root::space as root;
 use crate::changes;
 use crate::devices::Devices;
 use crate::frames::FramePool;
-use crate::homes::{Homes, Moment, Stay};
+use crate::idle_time::IdleTime;
 use crate::kernel;
-use crate::lent::Lent;
+use crate::placement::{Assignment, Moment, Placement};
 use crate::platform::L4Platform;
 use crate::space::{Found, Pmap, Space, SpaceRecord};
 use crate::start::SpaceLayout;
@@ -43,7 +43,7 @@ const BATCH: usize = 64;
 pub struct L4Machine(Arc<Shared>);
 
 /// What is to be ended by a request to root.
-pub(crate) enum Doomed {
+pub(crate) enum PendingDestruction {
     /// A thread with its place in a space.
     Thread(Space, u32, ThreadId),
     Space(Space),
@@ -69,18 +69,18 @@ pub(crate) struct Shared {
     pub(crate) answers: Box<[SpinLock<VecDeque<Arc<Record>>>]>,
     /// What workers end when they have nothing better to do. There is room for every thread and
     /// space.
-    pub(crate) doomed: SpinLock<Vec<Doomed>>,
+    pub(crate) pending_destruction: SpinLock<Vec<PendingDestruction>>,
     /// Threads and spaces that exist.
     pub(crate) objects: AtomicUsize,
     /// Threads that are with their programs: they run, or will.
     pub(crate) running: AtomicUsize,
     /// Where threads live; `None`: there is one processor only.
-    pub(crate) homes: Option<SpinLock<Homes>>,
+    pub(crate) placement: Option<SpinLock<Placement>>,
     /// Whether there are processors without a worker.
     pub(crate) has_distant: bool,
     /// For how long each worker's processor was there for programs; counted with several processors
     /// only.
-    pub(crate) lent: Box<[Lent]>,
+    pub(crate) idle: Box<[IdleTime]>,
     /// Bytes of a thread's extended state, at most.
     pub(crate) extended_size: usize,
     /// Bytes of heap that may be reserved, and bytes that are reserved.
@@ -127,9 +127,9 @@ impl Shared {
     fn admit(&self) -> KernResult {
         let objects = self.objects.fetch_add(1, Ordering::Relaxed) + 1;
         let mut room = {
-            let mut doomed = self.doomed.lock();
-            let more = objects.saturating_sub(doomed.len());
-            doomed.try_reserve(more).is_ok()
+            let mut pending_destruction = self.pending_destruction.lock();
+            let more = objects.saturating_sub(pending_destruction.len());
+            pending_destruction.try_reserve(more).is_ok()
         };
         for answers in &self.answers {
             let mut answers = answers.lock();
@@ -139,12 +139,12 @@ impl Shared {
         if room {
             return Ok(());
         }
-        self.dismiss();
+        self.release();
         Err(KernError::ResourceShortage)
     }
 
     /// Counts a thread or space that no longer exists.
-    fn dismiss(&self) {
+    fn release(&self) {
         self.objects.fetch_sub(1, Ordering::Relaxed);
     }
 
@@ -160,7 +160,7 @@ impl Shared {
 
     /// Now.
     pub(crate) fn moment(&self) -> Moment<'_> {
-        Moment { stamp: kernel::time_stamp(), lent: &self.lent }
+        Moment { stamp: kernel::time_stamp(), idle: &self.idle }
     }
 
     /// Gives a thread's answer to its worker.
@@ -183,28 +183,28 @@ impl Shared {
     pub(crate) fn thread_ended(&self, space: &Space, place: u32, thread: ThreadId, worker: usize) {
         self.threads.lock().remove(thread);
         if space.0.leave(place, thread, worker) {
-            self.doomed.lock().push(Doomed::Thread(space.clone(), place, thread));
+            self.pending_destruction.lock().push(PendingDestruction::Thread(space.clone(), place, thread));
         } else {
-            self.dismiss();
+            self.release();
         }
     }
 
     /// Ends, by requests to root, the threads and spaces that are pending destruction.
     pub(crate) fn reap(&self) {
         loop {
-            let Some(doomed) = self.doomed.lock().pop() else { return };
-            match doomed {
-                Doomed::Thread(space, place, thread) => {
+            let Some(pending_destruction) = self.pending_destruction.lock().pop() else { return };
+            match pending_destruction {
+                PendingDestruction::Thread(space, place, thread) => {
                     // It can only fail because the space, and the thread with it, is gone.
                     let _ = root::delete_thread(thread);
                     space.0.fill(place, None);
                 }
-                Doomed::Space(space) => {
+                PendingDestruction::Space(space) => {
                     // The server made it and ends it once.
                     let _ = root::delete(space.0.handle);
                 }
             }
-            self.dismiss();
+            self.release();
         }
     }
 
@@ -251,17 +251,17 @@ impl L4Machine {
     /// are known.
     pub fn processor_times(&self, processor: usize) -> Option<Times> {
         let shared = &self.0;
-        let mut homes = shared.homes.as_ref()?.lock();
-        if processor >= homes.processors() {
+        let mut placement = shared.placement.as_ref()?.lock();
+        if processor >= placement.processors() {
             return None;
         }
         let now = shared.moment();
-        let program = homes.used_by_programs(processor, now);
-        drop(homes);
+        let program = placement.used_by_programs(processor, now);
+        drop(placement);
         let server = shared
-            .lent
+            .idle
             .get(processor)
-            .map_or(0, |lent| now.stamp.wrapping_sub(shared.epoch.0).saturating_sub(lent.until(now.stamp)));
+            .map_or(0, |idle| now.stamp.wrapping_sub(shared.epoch.0).saturating_sub(idle.until(now.stamp)));
         Some(Times { program: shared.microseconds(program), server: shared.microseconds(server) })
     }
 
@@ -282,14 +282,14 @@ impl L4Machine {
         let worker = self.current_worker();
         shared.admit()?;
         let Taken { thread: id, place, used } =
-            self.find_or_make(space, worker).inspect_err(|_| shared.dismiss())?;
-        let stay = match &shared.homes {
-            None => Ok(Stay::default()),
-            Some(homes) => homes.lock().enter(id, used, worker),
+            self.find_or_make(space, worker).inspect_err(|_| shared.release())?;
+        let assignment = match &shared.placement {
+            None => Ok(Assignment::default()),
+            Some(placement) => placement.lock().enter(id, used, worker),
         };
         // From here on, dropping the thread value undoes everything.
-        let thread = UserThread::new(shared, space, (id, place), worker, stay.unwrap_or_default());
-        stay.map_err(|_| KernError::ResourceShortage)?;
+        let thread = UserThread::new(shared, space, (id, place), worker, assignment.unwrap_or_default());
+        assignment.map_err(|_| KernError::ResourceShortage)?;
         let entered = shared.threads.lock().insert(id, Arc::downgrade(&thread.0));
         entered.map_err(|_| KernError::ResourceShortage)?;
         Ok(thread)
@@ -444,7 +444,7 @@ impl Machine for L4Machine {
                 let _ = root::delete(handle);
             })
         };
-        let record = make().inspect_err(|_| shared.dismiss())?;
+        let record = make().inspect_err(|_| shared.release())?;
         Ok(Pmap { space: Space(Arc::new(record)), entered: AtomicBool::new(false) })
     }
 
@@ -456,7 +456,7 @@ impl Machine for L4Machine {
             let end = shared.layout.kernel_interface.min(shared.layout.utcb_area);
             let everything = PmapChange::Remove { address: 0, length: end };
             let _ = self.pmap_change(&pmap, &[everything]);
-            shared.doomed.lock().push(Doomed::Space(pmap.space));
+            shared.pending_destruction.lock().push(PendingDestruction::Space(pmap.space));
         }
     }
 
@@ -598,7 +598,7 @@ impl Machine for L4Machine {
     }
 
     fn processors(&self) -> usize {
-        self.0.homes.as_ref().map_or(1, |homes| homes.lock().processors())
+        self.0.placement.as_ref().map_or(1, |placement| placement.lock().processors())
     }
 
     fn current_processor(&self) -> usize {

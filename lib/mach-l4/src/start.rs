@@ -16,9 +16,9 @@ use rt::thread;
 
 use crate::devices::Devices;
 use crate::frames::FramePool;
-use crate::homes::{self, Homes};
-use crate::lent::Lent;
+use crate::idle_time::IdleTime;
 use crate::machine::{L4Machine, Shared};
+use crate::placement::{self, Placement};
 use crate::platform::L4Platform;
 use crate::registers;
 use crate::thread_table::ThreadTable;
@@ -114,7 +114,7 @@ impl L4Machine {
             memory::allocate(HEAP, heap)?;
             (configuration.grow_heap)(new_memory(HEAP, heap));
         }
-        let processors = configuration.processors.clamp(1, homes::MOST);
+        let processors = configuration.processors.clamp(1, placement::MOST);
         // Before the frames take all the memory that there is.
         let helpers = Helpers::make(configuration.workers.clamp(1, processors) - 1)?;
         let frames = whole(configuration.frames.map_or_else(memory::available, Ok)?);
@@ -131,7 +131,7 @@ impl L4Machine {
             platform.set_worker(worker, *thread);
         }
         let answers = (0..workers).map(|_| SpinLock::new(VecDeque::new())).collect();
-        let homes = (processors > 1).then(|| Homes::new(processors, workers, first_number()));
+        let placement = (processors > 1).then(|| Placement::new(processors, workers, first_number()));
         let machine = L4Machine::new(Arc::new(Shared {
             layout: configuration.layout,
             pool,
@@ -139,12 +139,12 @@ impl L4Machine {
             executor: Executor::new(platform, workers),
             threads: SpinLock::new(ThreadTable::new(first_number())),
             answers,
-            doomed: SpinLock::new(Vec::new()),
+            pending_destruction: SpinLock::new(Vec::new()),
             objects: AtomicUsize::new(0),
             running: AtomicUsize::new(0),
-            has_distant: homes.as_ref().is_some_and(Homes::has_distant),
-            homes: homes.map(SpinLock::new),
-            lent: (0..workers).map(|_| Lent::default()).collect(),
+            has_distant: placement.as_ref().is_some_and(Placement::has_distant),
+            placement: placement.map(SpinLock::new),
+            idle: (0..workers).map(|_| IdleTime::default()).collect(),
             extended_size: registers::extended_state_size(),
             heap: heap as usize,
             reserved: AtomicUsize::new(0),

@@ -69,7 +69,7 @@ impl<R> ThreadTable<R> {
     /// [`charge`](Self::charge)s a thread that may have sent a message, and finds the record at its
     /// place.
     #[inline]
-    pub(crate) fn visit(&mut self, thread: ThreadId, more: Ticks) -> Option<&Weak<R>> {
+    pub(crate) fn find_and_charge(&mut self, thread: ThreadId, more: Ticks) -> Option<&Weak<R>> {
         let Entry { record, ticks } = self.entry(thread)?;
         ticks.program += more.program;
         ticks.server += more.server;
@@ -84,7 +84,7 @@ impl<R> ThreadTable<R> {
     /// Adds to the time of a thread, if it is in the table.
     #[inline]
     pub(crate) fn charge(&mut self, thread: ThreadId, more: Ticks) {
-        self.visit(thread, more);
+        self.find_and_charge(thread, more);
     }
 
     /// Time that a thread has used since it was entered.
@@ -118,7 +118,7 @@ mod tests {
             table.insert(id(100 + 7 * index as u32), Arc::downgrade(record)).unwrap();
         }
         let find = |table: &mut ThreadTable<u32>, number| {
-            table.visit(id(number), Ticks::default()).and_then(Weak::upgrade).map(|record| *record)
+            table.find_and_charge(id(number), Ticks::default()).and_then(Weak::upgrade).map(|record| *record)
         };
         assert_eq!([100, 107, 443].map(|number| find(&mut table, number)), [Some(0), Some(1), Some(49)]);
         // Between, below and above.

@@ -7,9 +7,9 @@
 //!
 //! Everything here may be called on any worker. What is known of a thread is under its lock, with
 //! the calls of the kernel that make it so. Its worker, to which its messages go, is that of its
-//! home. Both change together, when the worker that has its last message is about to answer it (or
-//! before it first runs). So an answer always comes from the worker that the thread asked, and no
-//! answer for a thread that has ended goes to one that has its number now.
+//! processor. Both change together, when the worker that has its last message is about to answer it
+//! (or before it first runs). So an answer always comes from the worker that the thread asked, and
+//! no answer for a thread that has ended goes to one that has its number now.
 
 mod residence;
 
@@ -25,11 +25,11 @@ use l4::x2::{MessageTag, ThreadId, Time};
 use macadamia_sync::SpinLock;
 use mach::machine::{Event, ExecutionContext, NonblockingHandler, Resume, ThreadState, Times};
 use mach::{KernError, KernResult};
-use rt::executor::TaskHome;
+use rt::executor::TaskAssignment;
 
 use crate::event::{self, Origin, Preparation, Words};
-use crate::homes::Stay;
 use crate::machine::Shared;
+use crate::placement::Assignment;
 use crate::space::Space;
 use crate::{kernel, registers};
 
@@ -84,10 +84,10 @@ struct State {
     /// Whether a recall was requested.
     recall: bool,
     /// Where it lives, and for how long it was there; not used with one processor.
-    stay: Stay,
+    assignment: Assignment,
     handler: Option<Arc<dyn NonblockingHandler>>,
     /// The task that serves it: it is moved to the thread's worker.
-    task: Option<TaskHome>,
+    task: Option<TaskAssignment>,
 }
 
 pub(crate) struct Record {
@@ -117,7 +117,7 @@ impl UserThread {
         space: &Space,
         (id, place): (ThreadId, u32),
         worker: usize,
-        stay: Stay,
+        assignment: Assignment,
     ) -> UserThread {
         let state = State {
             place: Place::New,
@@ -128,7 +128,7 @@ impl UserThread {
             asked: worker,
             stopped: false,
             recall: false,
-            stay,
+            assignment,
             handler: None,
             task: None,
         };
@@ -153,7 +153,7 @@ impl UserThread {
     }
 
     /// Lets the task that awaits the thread's events live where its worker does, from now on.
-    pub fn set_task(&self, task: TaskHome) {
+    pub fn set_task(&self, task: TaskAssignment) {
         let mut state = self.0.state.lock();
         task.move_to(self.worker());
         state.task = Some(task);
@@ -291,8 +291,9 @@ impl ExecutionContext for UserThread {
     fn times(&self) -> Times {
         let record = &self.0;
         let mut ticks = record.shared.threads.lock().ticks(record.id);
-        if let Some(homes) = &record.shared.homes {
-            ticks.program += record.state.lock().stay.used(&mut homes.lock(), record.shared.moment());
+        if let Some(placement) = &record.shared.placement {
+            ticks.program +=
+                record.state.lock().assignment.used(&mut placement.lock(), record.shared.moment());
         }
         let time = |ticks| record.shared.microseconds(ticks);
         Times { program: time(ticks.program), server: time(ticks.server) }
@@ -304,7 +305,7 @@ impl ExecutionContext for UserThread {
     }
 
     fn processor(&self) -> usize {
-        self.0.home()
+        self.0.processor()
     }
 
     fn affinity(&self) -> u64 {
@@ -332,13 +333,13 @@ impl Record {
             _ => {}
         }
         if (state.place == Place::Program) != (place == Place::Program)
-            && let Some(homes) = &self.shared.homes
+            && let Some(placement) = &self.shared.placement
         {
-            let (homes, now) = (&mut homes.lock(), self.shared.moment());
+            let (placement, now) = (&mut placement.lock(), self.shared.moment());
             if place == Place::Program {
-                state.stay.begin(homes, now);
+                state.assignment.begin(placement, now);
             } else {
-                state.stay.end(homes, now);
+                state.assignment.end(placement, now);
             }
         }
         state.place = place;

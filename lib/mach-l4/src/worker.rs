@@ -10,11 +10,11 @@ use mach::machine::UserMessage;
 use rt::executor::{Platform, Sleep, Worker};
 
 use crate::alarm::{self, Alarm};
+use crate::cpu_accounting::CpuAccounting;
 use crate::event::Words;
-use crate::homes::Look;
 use crate::kernel;
 use crate::machine::L4Machine;
-use crate::meter::Meter;
+use crate::placement::Look;
 use crate::platform::{L4Platform, WAKE};
 use crate::user_thread::{Delivered, Record};
 
@@ -55,7 +55,7 @@ impl Others for NoOthers {
 
 /// A worker's clocks: its accounting of time, and its alarm.
 struct Clocks {
-    meter: Meter,
+    accounting: CpuAccounting,
     alarm: Alarm,
 }
 
@@ -80,7 +80,7 @@ impl L4Machine {
         shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
         accept_words_and_notifications();
         let mut tasks = shared.executor.worker(worker);
-        let mut clocks = Clocks { meter: Meter::new(worker), alarm: Alarm::new(worker) };
+        let mut clocks = Clocks { accounting: CpuAccounting::new(worker), alarm: Alarm::new(worker) };
         loop {
             tasks.run(BUDGET);
             shared.reap();
@@ -92,7 +92,7 @@ impl L4Machine {
     /// the tasks to do.
     fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, clocks: &mut Clocks) {
         let shared = self.shared();
-        let Clocks { meter, alarm } = clocks;
+        let Clocks { accounting, alarm } = clocks;
         let worker = tasks.index();
         let mut reply = self.give_answers(worker);
         let mut sleep = tasks.prepare_sleep();
@@ -119,31 +119,31 @@ impl L4Machine {
             messages = messages.wrapping_add(1);
             let (receive, gift) = match sleep {
                 Sleep::Busy => {
-                    let gift = meter.is_busy(shared);
+                    let gift = accounting.is_busy(shared);
                     (if gift > 0 { Time::period(gift) } else { Time::ZERO }, gift)
                 }
                 Sleep::Until(_) => {
-                    meter.sleeps();
+                    accounting.sleeps();
                     (timeout(sleep, shared.executor.platform()), 0)
                 }
             };
             let timeouts = Timeouts::new(Time::ZERO, receive);
             let next = match served.take() {
                 // With several processors, each message is also counted for the balance of threads.
-                Some(record) if sleep == Sleep::Until(None) && shared.homes.is_none() => {
-                    serve_again(&record, reply, meter, tasks, timeouts)
+                Some(record) if sleep == Sleep::Until(None) && shared.placement.is_none() => {
+                    serve_again(&record, reply, accounting, tasks, timeouts)
                 }
                 _ => {
-                    meter.lends(shared);
+                    accounting.idles(shared);
                     Next::Received(kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words)))
                 }
             };
             reply = Reply::NONE;
-            meter.gave(gift);
+            accounting.gave(gift);
             let received = match next {
                 Next::Received(received) => received,
                 Next::Event(waker) => {
-                    meter.charge(shared);
+                    accounting.charge(shared);
                     wake(tasks, waker);
                     break;
                 }
@@ -154,12 +154,12 @@ impl L4Machine {
                 // A thread that does not wait for its answer does not get it.
                 Err(error) if error.phase == IpcPhase::Send => continue,
                 Err(_) => {
-                    meter.interrupted(shared);
+                    accounting.interrupted(shared);
                     break;
                 }
             };
             if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
-                meter.interrupted(shared);
+                accounting.interrupted(shared);
                 tasks.awake();
                 if words[0] & alarm::RUNG != 0 {
                     alarm.rung();
@@ -170,7 +170,7 @@ impl L4Machine {
                 }
                 break;
             }
-            match meter.received(shared, from) {
+            match accounting.received(shared, from) {
                 // A propagated message, which its sender sends in another thread's name: it is
                 // ignored.
                 Some(_) if tag.is_propagated() => {}
@@ -204,9 +204,9 @@ impl L4Machine {
     /// to look again.
     fn balance(&self) -> Option<u64> {
         let shared = self.shared();
-        let homes = shared.homes.as_ref()?;
+        let placement = shared.placement.as_ref()?;
         let now = shared.executor.platform().now();
-        let look = homes.lock().look(shared.moment(), now);
+        let look = placement.lock().look(shared.moment(), now);
         match look {
             Look::Balanced => None,
             Look::Later(time) => Some(now + time),
@@ -256,16 +256,16 @@ enum Next {
 fn serve_again(
     record: &Record,
     mut reply: Reply,
-    meter: &mut Meter,
+    accounting: &mut CpuAccounting,
     tasks: &Worker<L4Platform>,
     timeouts: Timeouts,
 ) -> Next {
     loop {
-        meter.waits();
+        accounting.waits();
         let received = kernel::ipc(reply.to, ThreadId::ANY, timeouts, (reply.tag, reply.words));
         let (tag, words) = match received {
             Ok((from, message))
-                if from == record.id && !message.0.is_propagated() && meter.received_again() =>
+                if from == record.id && !message.0.is_propagated() && accounting.received_again() =>
             {
                 message
             }

@@ -31,9 +31,9 @@ pub enum KernError {
     Aborted = 14,
     /// The name is not known.
     InvalidName = 15,
-    /// The task named is not one, or is dead.
+    /// The name denotes no task, or one that has ended.
     InvalidTask = 16,
-    /// The object named is not one of the right kind, or is dead.
+    /// The name denotes no object of the right kind, or one that has ended.
     InvalidObject = 29,
     /// The thread or task is terminated.
     Terminated = 37,

@@ -131,8 +131,9 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
     /// `InvalidArgument`: no such processor. `Failure`: it is the last of the default set.
     pub fn assign_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
         let old = {
-            // Held for the whole step: of two that leave the default set, the second must see that
-            // the first has gone, and a processor is always in one set.
+            // The lock is held for the whole step, because a processor must always be in one set:
+            // of two processors that leave the default set, the second must see that the first has
+            // gone.
             let sets = self.sets.lock();
             let old = sets.iter().find(|set| set.processors().contains(&processor));
             let old = old.cloned().ok_or(KernError::InvalidArgument)?;

@@ -19,7 +19,7 @@ pub trait Personality<M: Machine>: Sized + Send + Sync + 'static {
     type Thread: Send + Sync;
 
     /// Handles an exception that neither the thread's nor the task's exception handler has handled.
-    /// May be dropped at any await, when the thread dies.
+    /// May be dropped at any await, when the thread ends.
     fn raise(thread: &Arc<Thread<M, Self>>, exception: &Exception) -> impl Future<Output = Handled> + Send;
 }
 

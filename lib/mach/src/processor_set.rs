@@ -41,7 +41,7 @@ impl<M: Machine> ProcessorSet<M> {
         self.processors.lock().clone()
     }
 
-    /// The most urgent level that its threads may have.
+    /// The most urgent level that threads of the set may have.
     pub fn most_urgent(&self) -> u8 {
         self.most_urgent.load(Ordering::Relaxed)
     }

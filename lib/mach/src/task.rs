@@ -52,7 +52,7 @@ pub struct TaskInfo {
     pub virtual_size: u64,
     /// Threads.
     pub threads: usize,
-    /// Processor time of all its threads, ended ones too, in microseconds.
+    /// The processor time of all threads of the task, ended ones too, in microseconds.
     pub time: u64,
     /// The priority at which the task's new threads start.
     pub base: u8,
@@ -101,7 +101,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         &self.host
     }
 
-    /// Whether it has not been terminated.
+    /// Whether the task has not been terminated.
     pub fn is_alive(&self) -> bool {
         self.state.lock().alive
     }
@@ -116,7 +116,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         (state.base, state.set.clone())
     }
 
-    /// The processor set that its new threads are assigned to.
+    /// The processor set that the task's new threads are assigned to.
     pub fn processor_set(&self) -> Arc<ProcessorSet<M>> {
         self.state.lock().set.clone()
     }
@@ -160,7 +160,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         Self::new(&self.host, map, Some(self), personality)
     }
 
-    /// A new thread with all registers zero, suspended so many times.
+    /// A new thread with all registers zero, with this suspend count.
     ///
     /// # Errors
     /// `Terminated`. `ResourceShortage`.
@@ -190,7 +190,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         Ok(thread)
     }
 
-    /// A thread has ended that has used so much processor time.
+    /// Adds the processor time of a thread that has ended.
     pub(crate) fn forget_thread(&self, id: u64, time: u64) {
         let mut state = self.state.lock();
         if let Ok(place) = state.threads.binary_search_by_key(&id, |(id, _)| *id) {
@@ -285,13 +285,13 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         self.map.terminate().await;
     }
 
-    /// What is to be known of it.
+    /// The task's state: Mach's `task_info`.
     ///
     /// # Errors
     /// `Terminated`.
     pub async fn info(&self) -> KernResult<TaskInfo> {
         let virtual_size = self.map.size().await;
-        // Read before the lock is taken, which the threads' end takes, too.
+        // The count is read before the lock is taken, which the threads' end takes, too.
         let threads = self.threads();
         let time = threads.iter().map(|thread| thread.time()).sum::<u64>();
         let state = self.state.lock();

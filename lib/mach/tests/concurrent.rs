@@ -200,7 +200,8 @@ fn a_silent_pager_holds_up_only_those_who_need_it() {
             })
             .collect();
         assert!(!executor.run());
-        // The same map goes on. A caller that has asked may be cancelled: then the next one asks.
+        // The same map goes on. If a caller that has asked the pager is cancelled, the next caller
+        // asks.
         let other = executor.block_on(map.allocate(Placement::Above(0), PAGE_SIZE)).unwrap();
         executor.block_on(map.copyout(other, b"alive")).unwrap();
         executor.cancel(waiters[0]);
@@ -267,7 +268,8 @@ fn more_than_memory_cannot_be_wired() {
     for page in 0..2 * u64::from(FRAMES) {
         executor.block_on(map.copyout(BASE + page * PAGE_SIZE, &[page as u8])).unwrap();
     }
-    // More than there is at all, and more than is left next to what is wired: refused each time.
+    // A request for more than all memory, and one for more than is left next to what is wired, are
+    // refused each time.
     executor.block_on(map.wire(BASE, OTHERS * PAGE_SIZE)).unwrap();
     for pages in [2 * u64::from(FRAMES), u64::from(FRAMES) + 1] {
         let wired = executor.block_on(map.wire(BASE, pages * PAGE_SIZE));
@@ -307,8 +309,8 @@ fn pagers_that_refuse_and_pagers_that_are_silent_are_waited_for_only_so_long() {
 
 #[test]
 fn a_page_brought_in_for_a_copy_is_not_taken_for_the_copy() {
-    // Found by `programs_live_and_die`: the only clean page was the source, paged in and taken in
-    // turns.
+    // `programs_live_and_die` found this error: the only clean page was the source, paged in and
+    // taken in turns.
     run(1680156742857485988, false);
 }
 
@@ -316,7 +318,7 @@ fn a_page_brought_in_for_a_copy_is_not_taken_for_the_copy() {
 fn run_beside_others<T>(machine: &Simulated, future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     loop {
-        // Polled without need as well: what matters here is that processors meet.
+        // Tasks are polled without need as well: what matters here is that processors meet.
         if let std::task::Poll::Ready(value) =
             future.as_mut().poll(&mut std::task::Context::from_waker(std::task::Waker::noop()))
         {

@@ -15,7 +15,7 @@ fn steps() -> impl Strategy<Value = Vec<[u8; STEP_BYTES]>> {
     proptest::collection::vec(any::<[u8; STEP_BYTES]>(), 1..60)
 }
 
-/// The cases of one test; more by `PROPTEST_CASES`.
+/// The number of cases of one test; `PROPTEST_CASES` sets more.
 fn config(cases: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig {

@@ -217,7 +217,7 @@ fn processor_sets_divide_the_machine() {
     });
 }
 
-/// Handles what it is told to, and counts.
+/// An exception handler that handles what it is told to, and counts.
 struct Handler {
     answer: Handled,
     raised: AtomicU64,
@@ -259,7 +259,7 @@ fn exceptions_go_to_thread_task_and_host_in_turn() {
         task.set_exception_handler(None);
         assert_eq!(thread.raise(&exception).await, Ok(()));
         assert_eq!(count(&hosts), 1);
-        // No handler handles it: the end of the task.
+        // Without a handler that handles the exception, the task ends.
         system.host().set_exception_handler(None);
         assert_eq!(thread.raise(&exception).await, Err(KernError::Terminated));
         assert!(!task.is_alive() && !thread.is_alive());

@@ -39,7 +39,7 @@ impl<const SIZE: usize> Default for Ring<SIZE> {
     }
 }
 
-/// The one that puts bytes into a ring.
+/// The side that writes bytes into a ring.
 #[derive(Debug)]
 pub struct Writer<'a, const SIZE: usize> {
     ring: &'a Ring<SIZE>,
@@ -52,7 +52,7 @@ impl<'a, const SIZE: usize> Writer<'a, SIZE> {
         Writer { ring, written: 0 }
     }
 
-    /// How many bytes there is room for.
+    /// The number of bytes that can be written now.
     pub fn room(&self) -> usize {
         let read = self.ring.read.load(Ordering::SeqCst);
         SIZE.saturating_sub(self.written.wrapping_sub(read) as usize)
@@ -81,7 +81,7 @@ impl<'a, const SIZE: usize> Writer<'a, SIZE> {
     }
 }
 
-/// The one that takes bytes out of a ring.
+/// The side that reads bytes out of a ring.
 #[derive(Debug)]
 pub struct Reader<'a, const SIZE: usize> {
     ring: &'a Ring<SIZE>,
@@ -94,7 +94,7 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
         Reader { ring, read: 0 }
     }
 
-    /// How many bytes are there.
+    /// The number of bytes that can be read now.
     pub fn available(&self) -> usize {
         let there = self.ring.written.load(Ordering::SeqCst).wrapping_sub(self.read) as usize;
         if there <= SIZE { there } else { 0 }
@@ -121,7 +121,7 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
         })
     }
 
-    /// Whether the writer waits to be notified; it does no longer.
+    /// Whether the writer was waiting to be notified. It no longer waits after this.
     pub fn take_waiting(&self) -> bool {
         self.ring.waiting.swap(0, Ordering::SeqCst) != 0
     }
@@ -196,7 +196,7 @@ mod tests {
         fn behaves_as_a_queue(steps in proptest::collection::vec((any::<bool>(), 0usize..12), 1..300), from in any::<u32>()) {
             let ring = Ring::<8>::default();
             let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
-            // As if so many bytes had passed before.
+            // The ring is in the state that it has after this number of bytes.
             (writer.written, reader.read) = (from, from);
             ring.written.store(from, Ordering::SeqCst);
             ring.read.store(from, Ordering::SeqCst);

@@ -14,7 +14,7 @@ use l4::utcb;
 use l4::x2::message::MESSAGE_REGISTERS;
 use talc::{OomHandler, Span, Talc};
 
-/// Defines the program's global allocator with a heap of so many bytes. An allocation that does not
+/// Defines the program's global allocator with a heap of `SIZE` bytes. An allocation that does not
 /// fit fails, as Rust defines it: an error where the caller asks for one (`try_reserve`), else a
 /// panic.
 ///
@@ -85,7 +85,7 @@ macro_rules! heap {
     };
 }
 
-/// Defines the global allocator of a server that root has started: so many bytes to begin with;
+/// Defines the global allocator of a server that root has started. It has `SIZE` bytes at first;
 /// what does not fit there comes from root, in steps of 2 MiB or more from
 /// [`heap::GROWTH`](crate::heap::GROWTH) on, until the server's quota is used up.
 #[macro_export]
@@ -106,7 +106,7 @@ pub const GROWTH: u64 = 0x6000_0000_0000;
 pub struct Growing {
     /// The first memory of the heap, until it is used.
     initial: Option<Span>,
-    /// What root has given so far, from [`GROWTH`] on.
+    /// The memory that root has given so far, from [`GROWTH`] on.
     grown: Span,
 }
 
@@ -174,7 +174,7 @@ pub use talc;
 /// The allocator with a spin lock, which is held for the time of one allocation.
 pub type Locked = SizeClassCache<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>;
 
-/// From how many bytes on an allocation is large.
+/// The size in bytes from which on an allocation is large.
 pub const LARGE: usize = 64 << 10;
 
 /// An allocator that [borrows](Keeping::borrow_from) memory, and refuses large allocations
@@ -204,7 +204,7 @@ impl Keeping {
         let _ = unsafe { self.heap.below().lock().claim(memory.into()) };
     }
 
-    /// Large allocations leave so many bytes free from now on.
+    /// From now on large allocations leave this number of bytes free.
     pub fn keep(&self, bytes: usize) {
         // Relaxed: a number that guards nothing.
         self.kept.store(bytes, Ordering::Relaxed);
@@ -227,21 +227,21 @@ unsafe impl GlobalAlloc for Keeping {
         if self.refuses(layout.size()) {
             return core::ptr::null_mut();
         }
-        // SAFETY: the caller keeps the same contract.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { self.heap.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the same contract.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { self.heap.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // It may have to move: then both are there for a while.
+        // The block may have to move: then both the old and the new one exist for a while.
         if size > layout.size() && self.refuses(size) {
             return core::ptr::null_mut();
         }
-        // SAFETY: the caller keeps the same contract.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { self.heap.realloc(pointer, layout, size) }
     }
 }

@@ -17,7 +17,7 @@ pub const KIP: u64 = 0x7fff_8000_0000;
 const SIZE: usize = 4096;
 const HEADER: usize = 24;
 
-/// The content of the page. `None`: they do not fit.
+/// The content of a start page. `None`: the name, arguments and roots do not fit.
 pub fn encode(name: &str, arguments: &str, roots: &[ThreadId]) -> Option<Vec<u8>> {
     let mut page = Vec::new();
     for length in [name.len(), arguments.len(), roots.len()] {

@@ -154,13 +154,13 @@ impl<'a, T: ?Sized> Lock<'a, T> {
             if line.refresh(ticket, context.waker()) {
                 return Poll::Pending;
             }
-            // No longer in line: the lock was handed to this task. The line's lock orders this
-            // after the section.
+            // The task is no longer in line: the lock was handed to it. The line's lock orders this
+            // after the previous holder's section.
             self.ticket = None;
             return Poll::Ready(self.mutex.guard());
         }
         // Under the line's lock only a release of an uncontended lock can intervene; it makes the
-        // swap return FREE. Acquire: for that case.
+        // swap return FREE. Acquire orders the caller after that release.
         if self.mutex.state.swap(CONTENDED, Ordering::Acquire) == FREE {
             if line.is_empty() {
                 self.mutex.state.store(HELD, Ordering::Relaxed);
@@ -218,7 +218,7 @@ mod tests {
         let (mut first, mut second) = (Task::new(mutex.lock()), Task::new(mutex.lock()));
         assert!(first.poll().is_pending() && second.poll().is_pending());
         drop(held);
-        // The lock is first's already: no task overtakes.
+        // The lock has been handed to `first` already: no task overtakes.
         assert!(mutex.try_lock().is_none());
         assert!(first.woken() && !second.woken());
         assert!(second.poll().is_pending());

@@ -180,7 +180,8 @@ impl<T: ?Sized> Drop for Acquire<'_, T> {
             if !state.line.leave(ticket) {
                 state.release(self.kind);
             }
-            // Leaving may let others go on: readers that waited for a writer that gave up.
+            // A waiter that leaves may let others go on, for example readers that waited for a
+            // writer that gave up.
             state.admit_waiting()
         };
         woken.into_iter().for_each(Waker::wake);

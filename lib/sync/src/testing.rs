@@ -34,7 +34,7 @@ impl<'a, T> Task<'a, T> {
         self.future.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
-    /// Whether it has been woken since this was last asked.
+    /// Whether the task has been woken since this was last asked.
     pub(crate) fn woken(&self) -> bool {
         self.flag.0.swap(false, Ordering::SeqCst)
     }

@@ -9,7 +9,7 @@ pub fn give_turn() -> Turn {
     Turn(false)
 }
 
-/// See [`give_turn`]: ready when it is polled again.
+/// The future of [`give_turn`]: ready when it is polled a second time.
 #[derive(Debug)]
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Turn(bool);
@@ -40,7 +40,7 @@ impl Turns {
         Turns { every, left: every }
     }
 
-    /// Another step was made.
+    /// Counts a step of the loop; waits after too many of them, so that others have a turn.
     pub async fn step(&mut self) {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,

@@ -69,7 +69,7 @@ impl<K> Line<K> {
         }
     }
 
-    /// Leaves; false if it had been popped before (woken or granted).
+    /// Leaves the queue. `false` if the waiter had been popped before (woken or granted).
     pub(crate) fn leave(&mut self, ticket: Ticket) -> bool {
         match self.position(ticket) {
             Ok(place) => self.waiting.remove(place).is_some(),
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn ready_at_once_does_not_join() {
+    fn one_that_is_ready_does_not_join() {
         let (queue, flag) = (WaitQueue::new(), AtomicBool::new(true));
         assert!(Task::new(when(&queue, &flag)).poll().is_ready());
         assert!(!queue.has_waiters());
@@ -233,7 +233,7 @@ mod tests {
         assert!(first.poll().is_pending() && second.poll().is_pending());
         queue.wake_one();
         assert!(first.woken() && !second.woken());
-        // A wake-up that was not enough keeps the place.
+        // A waiter whose wake-up was not enough keeps its place.
         assert!(first.poll().is_pending());
         queue.wake_one();
         assert!(first.woken() && !second.woken());

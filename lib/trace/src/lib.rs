@@ -31,7 +31,7 @@ macro_rules! events {
                 }
             }
 
-            /// Its name in tables and in filters.
+            /// The event's name in tables and in filters.
             pub const fn name(self) -> &'static str {
                 match self { $(Event::$name => $text,)* }
             }
@@ -107,7 +107,7 @@ events! {
     48 Post "post" ("processor", "request");
     /// An inter-processor interrupt was sent.
     49 IpiSend "ipi-send" ("processor", "");
-    /// One was received.
+    /// An inter-processor interrupt was received.
     50 IpiReceive "ipi-receive" ("", "");
     /// A request from another processor was carried out.
     51 Serve "serve" ("request", "from");

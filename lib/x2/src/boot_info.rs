@@ -108,7 +108,7 @@ impl<'a> Nodes<'a> {
         Some(Self { ranges, distances, processors: rest.get(..processors)?, count })
     }
 
-    /// How many there are. Their numbers are below.
+    /// The number of nodes. Their numbers are below it.
     pub fn count(self) -> usize {
         self.count
     }

@@ -73,9 +73,9 @@ impl ExchangeControl {
 pub struct ExchangeState {
     /// The thread was halted.
     pub halted: bool,
-    /// It was receiving or waiting to.
+    /// The thread was receiving or waiting to receive.
     pub receiving: bool,
-    /// It was sending or waiting to.
+    /// The thread was sending or waiting to send.
     pub sending: bool,
 }
 
@@ -145,7 +145,7 @@ impl TimeControl {
         Self(raw)
     }
 
-    /// Sets the given ones.
+    /// Sets those of the two lengths that are given.
     pub const fn new(timeslice: Option<Time>, total_quantum: Option<Time>) -> Self {
         let timeslice = match timeslice {
             Some(time) => time.raw() as u64,
@@ -221,7 +221,7 @@ impl PreemptionControl {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u64)]
 pub enum MemoryAttribute {
-    /// As the machine has it: memory is cached, devices are not.
+    /// The type as the machine has it: memory is cached, devices are not.
     Default = 0,
     /// Not cached.
     Uncacheable = 1,
@@ -328,6 +328,7 @@ mod tests {
         assert_eq!((processor_control(0xffff), processor_control(3)), (None, Some(3)));
         assert_eq!((priority_control(UNCHANGED), priority_control(0xff)), (None, Some(255)));
         let preemption = PreemptionControl { max_delay: 500, sensitive_priority: 200 };
+        assert_eq!(preemption.raw(), 0xc8_01f4);
         assert_eq!(PreemptionControl::from_raw(preemption.raw()), Some(preemption));
         assert_eq!(PreemptionControl::from_raw(UNCHANGED), None);
     }

@@ -72,8 +72,8 @@ impl Quota {
     /// No limit.
     pub const UNLIMITED: Quota = Quota(u64::MAX);
 
-    /// So many bytes, and more, are no quota: an owner's account, which holds the sum of what was
-    /// taken out of it, counts up to twice as many.
+    /// The first number of bytes that is no valid quota. An owner's account, which holds the sum of
+    /// what was taken out of it, counts up to twice as many.
     pub const END: u64 = 1 << 47;
 
     /// The quota that a word of a call means.
@@ -182,7 +182,7 @@ pub enum MapOperation {
     Unmap = 3,
 }
 
-/// Most items of one MapControl.
+/// The maximum number of items of one MapControl.
 pub const MAX_MAP_ITEMS: u64 = 512;
 
 /// MapControl's number with one item in registers: the item's control word is in the lower bits.

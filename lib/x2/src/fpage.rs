@@ -147,7 +147,7 @@ impl PortRange {
 /// What an fpage word means.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum FpageKind {
-    /// Nothing (s = 0).
+    /// The empty fpage (s = 0).
     Nil,
     /// Memory (s = 1, the complete address space, or s >= 12).
     Memory(Region),

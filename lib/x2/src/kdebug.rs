@@ -40,8 +40,8 @@ pub mod statistic {
     /// The memory node of the page table in which the entry for an address of a thread's space is.
     pub const NODE_OF_TABLE: u64 = 8;
 
-    /// What to read to ask `which` (one of the three above) of the thread with this number, and of
-    /// this address if it is one of an address.
+    /// The argument that asks `which` (one of the three above) about the thread with this number,
+    /// or about this address.
     pub const fn of_node(which: u64, thread: u32, address: u64) -> u64 {
         which | (thread as u64) << 8 | address >> 12 << 26
     }

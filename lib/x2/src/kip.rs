@@ -172,7 +172,7 @@ pub enum MemoryKind {
     Shared,
     /// Boot loader: images, modules, boot info.
     BootLoader,
-    /// What the firmware says that it is.
+    /// Architecture-specific: of the type that the firmware reports.
     Architecture,
     /// A type without meaning.
     Undefined,
@@ -269,7 +269,7 @@ pub struct UtcbInfo {
 }
 
 impl UtcbInfo {
-    /// What this interface has on AMD64: 1024 bytes, areas from 4096 on.
+    /// The values on AMD64: UTCBs of 1024 bytes, areas from 4096 on.
     pub const AMD64: Self = Self { multiplier: 1, align_log2: 10, area_log2: 12 };
 
     /// The fields of the word.

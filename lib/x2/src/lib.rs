@@ -2,8 +2,8 @@
 //! word with a layout or a number with a meaning, and nothing that executes a system call (that is
 //! `lib/l4`).
 //!
-//! Rules are cited by the number they have in the project's interface documents: "ABI n" for the
-//! AMD64 binary interface, "X.2 rule n" for the rules of the interface. All words are 64 bits wide,
+//! Rules are cited by their numbers in docs/src/reference/rules.md: "X.2 rule n" is one of the
+//! generic interface, "ABI n" one of its binary interface on AMD64. All words are 64 bits wide,
 //! bit 0 is the least significant.
 //!
 //! | module | subject |

@@ -180,7 +180,7 @@ impl TypedItemKind {
 /// A map or grant item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MapItem {
-    /// What is sent, with the rights offered.
+    /// The pages to send, with the rights offered.
     pub fpage: Fpage,
     /// Selects the place when send fpage and receive window differ in size; a multiple of 1024.
     pub send_base: u64,
@@ -231,7 +231,7 @@ pub struct StringDescriptor(u64);
 impl StringDescriptor {
     /// Longest substring: 2^54 - 1 bytes.
     pub const MAX_LENGTH: u64 = (1 << 54) - 1;
-    /// Most substrings of one descriptor.
+    /// The maximum number of substrings of one descriptor.
     pub const MAX_SUBSTRINGS: usize = 32;
 
     /// `substrings` (1..=32) pieces of `length` bytes each; `compound_continues`: another

@@ -10,11 +10,11 @@ pub struct Time(u16);
 /// When a wait ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Deadline {
-    /// It does not wait at all.
+    /// The phase does not wait at all.
     Immediately,
     /// When the clock has reached this value, never before.
     At(u64),
-    /// It does not end by time.
+    /// The phase does not end by time.
     Never,
 }
 

@@ -13,7 +13,7 @@ pub const MR0_OFFSET: u64 = 512;
 pub const SELF_POINTER: isize = -63;
 /// Word: global id of the thread.
 pub const MY_GLOBAL_ID: isize = -15;
-/// Word: number of the processor that it runs on.
+/// Word: number of the processor that the thread runs on.
 pub const PROCESSOR_NUMBER: isize = -14;
 /// Word: user-defined handle.
 pub const USER_DEFINED_HANDLE: isize = -13;

@@ -18,6 +18,10 @@
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `leave` | signals: frames, restarts, rt_sigreturn |
 //! | `auxiliary` | what a program is told at its start |
+//! | `version` | the version of Linux that programs are told |
+//! | `epoll`, `eventfd`, `inotify`, `pidfd`, `signalfd`, `timerfd` | files that only Linux has |
+//! | `procfs`, `sysfs`, `kmsg` | file systems and a device that only Linux has |
+//! | `system` | how a system gets to know them |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -28,18 +32,30 @@ mod call;
 mod calls;
 mod decoded;
 mod describe;
+mod epoll;
 pub mod errno;
+mod eventfd;
 mod futex;
+mod inotify;
 mod kept;
+mod kmsg;
 pub mod layout;
 mod leave;
 mod names;
+mod pidfd;
+mod procfs;
+mod signalfd;
+mod sysfs;
+mod system;
+mod timerfd;
+mod version;
 
 pub use auxiliary::Processor;
 pub use call::Outcome;
 pub use calls::is_served;
 pub use kept::Kept;
 pub use names::name;
+pub use system::{DEVICES, register};
 
 use alloc::sync::Arc;
 use call::{Call, Stop};

@@ -16,20 +16,20 @@ pub enum Kept {
     PipePages,
     /// Descriptors in messages that nothing has received.
     DescriptorsInFlight,
-    /// Files that instances of epoll watch.
-    EpollWatches,
-    /// Instances of inotify.
-    InotifyInstances,
-    /// Files that instances of inotify watch.
-    InotifyWatches,
+    /// Files whose readiness is watched for longer than one call.
+    PolledFiles,
+    /// Queues of what happens to files.
+    ChangeQueues,
+    /// Files of which a queue is told what happens to them.
+    ObservedFiles,
     /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets,
-    /// files of tmpfs, regions of memory, record locks, events of inotify.
+    /// files of tmpfs, regions of memory, record locks, queued changes of files.
     ServerMemory,
 }
 
 const KINDS: usize = 6;
 
-/// A limit that the superuser can change (/proc/sys/fs, proc(5)).
+/// A limit that the superuser can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
     /// The largest capacity of a pipe that needs no privilege, in bytes.
@@ -38,29 +38,29 @@ pub enum Setting {
     PipePagesSoft,
     /// Pages of pipes that a user may have; 0: no limit.
     PipePagesHard,
-    /// Files that epoll watches for a user.
-    EpollWatches,
-    /// Events that one instance of inotify may hold until they are read.
-    InotifyEvents,
-    /// Instances of inotify that a user may have.
-    InotifyInstances,
-    /// Files that inotify watches for a user.
-    InotifyWatches,
+    /// [`Kept::PolledFiles`] of a user.
+    PolledFiles,
+    /// Changes that one queue may hold until they are read.
+    QueuedChanges,
+    /// [`Kept::ChangeQueues`] of a user.
+    ChangeQueues,
+    /// [`Kept::ObservedFiles`] of a user.
+    ObservedFiles,
 }
 
 const SETTINGS: usize = 7;
 
 /// Bytes that an open file takes, together with the object that it refers to.
 pub const FILE_BYTES: u64 = 1024;
-/// Bytes that a watch of epoll takes, and one of inotify.
-const EPOLL_WATCH_BYTES: u64 = 512;
-const INOTIFY_WATCH_BYTES: u64 = 256;
-/// The part of the server's memory that all watches of a user may take.
+/// Bytes that a polled file takes, and an observed one.
+const POLLED_FILE_BYTES: u64 = 512;
+const OBSERVED_FILE_BYTES: u64 = 256;
+/// The part of the server's memory that all of a user's polled files, or observed ones, may take.
 const WATCHES_PART: u64 = 16;
 /// A user has little of the server's memory if it has at most this part of what a user may have.
 const LITTLE_PART: u64 = 64;
-/// Least and most watches of inotify, as on Linux.
-const INOTIFY_WATCHES: core::ops::RangeInclusive<u64> = 8192..=1_048_576;
+/// Least and most files that a user may observe, before the superuser sets another number.
+const OBSERVED_FILES: core::ops::RangeInclusive<u64> = 8192..=1_048_576;
 
 /// How much a system can keep.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ impl Setting {
             Setting::PipeSize if value > 1 << 31 => None,
             Setting::PipeSize => Some(value.max(PAGE).next_power_of_two()),
             Setting::PipePagesSoft | Setting::PipePagesHard => Some(value),
-            Setting::EpollWatches => (value <= i64::MAX as u64).then_some(value),
+            Setting::PolledFiles => (value <= i64::MAX as u64).then_some(value),
             _ => (value <= i32::MAX as u64).then_some(value),
         }
     }
@@ -97,8 +97,8 @@ impl Settings {
     /// have half of it.
     pub fn new(server_memory: u64) -> Arc<Settings> {
         let watches = server_memory / WATCHES_PART;
-        let inotify = (watches / INOTIFY_WATCH_BYTES).clamp(*INOTIFY_WATCHES.start(), *INOTIFY_WATCHES.end());
-        let values = [1 << 20, 16384, 0, watches / EPOLL_WATCH_BYTES, 16384, 128, inotify];
+        let observed = (watches / OBSERVED_FILE_BYTES).clamp(*OBSERVED_FILES.start(), *OBSERVED_FILES.end());
+        let values = [1 << 20, 16384, 0, watches / POLLED_FILE_BYTES, 16384, 128, observed];
         Arc::new(Settings { values: values.map(AtomicU64::new), server_memory: server_memory / 2 })
     }
 
@@ -238,17 +238,17 @@ mod tests {
     fn a_charge_counts_until_it_is_dropped() {
         let account = Account::new(1000, Settings::new(1 << 20));
         let allows = |sum| sum <= 10;
-        let mut first = account.charge(Kept::EpollWatches, 6, allows).unwrap();
-        assert!(account.charge(Kept::EpollWatches, 5, allows).is_none());
-        let second = account.charge(Kept::EpollWatches, 4, allows).unwrap();
-        assert_eq!((account.amount(Kept::EpollWatches), account.amount(Kept::PipePages)), (10, 0));
+        let mut first = account.charge(Kept::PolledFiles, 6, allows).unwrap();
+        assert!(account.charge(Kept::PolledFiles, 5, allows).is_none());
+        let second = account.charge(Kept::PolledFiles, 4, allows).unwrap();
+        assert_eq!((account.amount(Kept::PolledFiles), account.amount(Kept::PipePages)), (10, 0));
         assert!(!first.change(7, allows), "one more than there may be");
         assert!(first.change(2, |_| false), "less is always allowed");
         drop(second);
-        assert_eq!((first.amount(), account.amount(Kept::EpollWatches)), (2, 2));
-        assert!(account.charge(Kept::EpollWatches, u64::MAX, |_| true).is_none(), "no sum overflows");
+        assert_eq!((first.amount(), account.amount(Kept::PolledFiles)), (2, 2));
+        assert!(account.charge(Kept::PolledFiles, u64::MAX, |_| true).is_none(), "no sum overflows");
         drop(first);
-        assert_eq!(account.amount(Kept::EpollWatches), 0);
+        assert_eq!(account.amount(Kept::PolledFiles), 0);
         assert!(account.is_closed());
     }
 

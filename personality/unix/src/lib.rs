@@ -1,8 +1,9 @@
 //! Unix as a library: processes, signals, files and terminals over the Mach library
 //! (docs/src/architecture.md, U4).
 //!
-//! Linux' interface (`personality/linux`) is a front end over this core; another Unix would be another one.
-//! Numbers and layouts of an interface (error numbers, flag bits, structures) stay in the front
+//! The interface of one Unix is a front end over this core, another Unix is another one. A front end
+//! has the calls, and the files and file systems that only its Unix has: it makes them of what is
+//! here ([`file::FileObject`], [`vfs::Vnode`], [`poll::PollQueue`], [`vfs::Observer`]). Numbers and layouts of an interface (error numbers, flag bits, structures) stay in the front
 //! end; the core has types.
 //!
 //! # Conventions
@@ -17,7 +18,7 @@
 //!   not 0, otherwise `EINTR`.
 //! - **Attempts.** Streams (pipes, terminals, sockets) implement attempts that never wait
 //!   ([`NotDone`] says what is missing); one place (`file`) turns an attempt into waiting by the
-//!   object's [`poll::PollQueue`], which poll, select and epoll share.
+//!   object's [`poll::PollQueue`], which poll and select use, too.
 //! - **Answers.** Operations of trait objects that usually complete without blocking return
 //!   [`Answer`]: no allocation unless they really wait.
 //! - **User memory** enters as byte slices or as [`UserBuffer`], never as pointers.
@@ -33,12 +34,12 @@
 //! `user_buffer`, `identity`, `sync`.
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
-//! `sysfs`, `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
-//! `tty`, `socket`, `inotify`, `log`.
+//! `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
+//! `tty`, `socket`, `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`, `credentials`,
 //! `signal`, `exec`, `memory`, `clock`, `timer`, `load`.
-#![cfg_attr(not(test), no_std)]
+#![cfg_attr(not(any(test, feature = "testing")), no_std)]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
@@ -56,7 +57,6 @@ pub mod file;
 pub mod front_end;
 mod identity;
 pub mod initramfs;
-pub mod inotify;
 pub mod load;
 pub mod log;
 pub mod memory;
@@ -69,7 +69,6 @@ mod ring;
 pub mod signal;
 pub mod socket;
 pub mod sync;
-pub mod sysfs;
 pub mod thread;
 pub mod timer;
 pub mod tmpfs;
@@ -81,7 +80,7 @@ pub use answer::{Answer, BoxFuture};
 pub use environment::{Environment, Timestamp};
 pub use error::{Error, NotDone, Result};
 pub use identity::{Capability, Identity};
-pub use user_buffer::{Bytes, CopyError, Part, UserBuffer};
+pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all};
 
-#[cfg(test)]
-mod testing;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;

@@ -1,5 +1,5 @@
 //! The system's load: how many threads run or could run, on the average over one, five and fifteen
-//! minutes (getloadavg, /proc/loadavg).
+//! minutes (getloadavg).
 
 use core::time::Duration;
 

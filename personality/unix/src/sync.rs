@@ -6,8 +6,8 @@ pub use macadamia_sync::{Mutex, SpinLock, Turns, give_turn};
 /// A place between a look at what workers share and what follows from it. A test has another's
 /// doing come here (`crate::testing::meanwhile`); it is nothing else.
 #[inline(always)]
-pub(crate) fn delay(place: &'static str) {
-    #[cfg(test)]
+pub fn delay(place: &'static str) {
+    #[cfg(any(test, feature = "testing"))]
     crate::testing::delayed(place);
     let _ = place;
 }

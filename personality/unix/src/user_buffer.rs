@@ -102,7 +102,7 @@ pub trait UserBuffer: Send {
 }
 
 /// Copies all of `bytes` out, or nothing. `EINVAL` if they do not fit.
-pub(crate) fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), NotDone> {
+pub fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), NotDone> {
     if to.remaining() < bytes.len() {
         return Err(Error::EINVAL.into());
     }
@@ -120,7 +120,7 @@ pub(crate) fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), 
 }
 
 /// Copies exactly `bytes.len()` bytes in, or nothing. `EINVAL` if there are not so many.
-pub(crate) fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result<(), NotDone> {
+pub fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result<(), NotDone> {
     if from.remaining() < bytes.len() {
         return Err(Error::EINVAL.into());
     }

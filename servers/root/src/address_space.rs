@@ -1,18 +1,19 @@
 //! What lies in a server's own address space, as far as root has put it there: memory, boot
 //! modules, device memory.
 
+use crate::executable::{PAGE, PROGRAM_END};
 use crate::fill::Fill;
 use crate::frames::{Block, Frames, Initially};
+use crate::machine::Machine;
 use crate::modules::Module;
-use crate::piece::{self, Piece};
+use crate::pages;
+use crate::quota::Quota;
+use crate::step::{self, Step};
+use crate::thread_numbers::ServerIndex;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use root::executable::{PAGE, PROGRAM_END};
-use root::pages;
-use root::quota::Quota;
-use root::thread_numbers::ServerIndex;
 use rt::root::Status;
 use rt::root::memory::LARGE_PAGE;
 use x2::{Rights, ThreadId};
@@ -96,7 +97,7 @@ impl AddressSpace {
     /// back](Self::take_out).
     pub(crate) fn reserve_memory(
         &mut self,
-        frames: &mut Frames,
+        (frames, machine): (&mut Frames, &impl Machine),
         thread: ThreadId,
         address: u64,
         pages: u64,
@@ -105,7 +106,7 @@ impl AddressSpace {
     ) -> Result<Fill, MapError> {
         let (wanted, left) = (pages * PAGE, self.quota.left());
         self.quota.take(wanted).map_err(|_| MapError::Quota { wanted, left })?;
-        let Ok(blocks) = frames.allocate(self.index, pages, initially) else {
+        let Ok(blocks) = frames.allocate(machine, self.index, pages, initially) else {
             self.quota.give_back(wanted);
             return Err(MapError::Machine);
         };
@@ -117,7 +118,7 @@ impl AddressSpace {
     /// Request: `size` bytes of memory at `address`, where nothing may be.
     pub(crate) fn allocate(
         &mut self,
-        frames: &mut Frames,
+        memory: (&mut Frames, &impl Machine),
         thread: ThreadId,
         address: u64,
         size: u64,
@@ -127,7 +128,7 @@ impl AddressSpace {
         // The server maps pages of such a pool into the spaces that it owns. They may hold code
         // there.
         let rights = if initially == Initially::AsItIs { Rights::ALL } else { Rights::READ_WRITE };
-        Ok(self.reserve_memory(frames, thread, address, size / PAGE, initially, rights)?)
+        Ok(self.reserve_memory(memory, thread, address, size / PAGE, initially, rights)?)
     }
 
     /// The region at `address` is complete: it is mapped as it was asked for.
@@ -155,7 +156,13 @@ impl AddressSpace {
 
     /// Request: the module read-only in the room from `room` on, or where it is already. Returns
     /// where its content begins.
-    pub(crate) fn map_module(&mut self, thread: ThreadId, room: u64, module: Module) -> Result<u64, Status> {
+    pub(crate) fn map_module(
+        &mut self,
+        machine: &mut impl Machine,
+        thread: ThreadId,
+        room: u64,
+        module: Module,
+    ) -> Result<u64, Status> {
         let (first, in_page) = (module.start & !(PAGE - 1), module.start % PAGE);
         let present = self
             .regions
@@ -168,9 +175,9 @@ impl AddressSpace {
             return Err(Status::InvalidArgument);
         }
         let address = room.checked_add(first % LARGE_PAGE).ok_or(Status::InvalidArgument)?;
-        if module.size > 0 {
-            let size = (in_page + module.size).next_multiple_of(PAGE);
-            self.add_borrowed(thread, address, first, size, Rights::READ_EXECUTE)?;
+        if module.size() > 0 {
+            let size = (in_page + module.size()).next_multiple_of(PAGE);
+            self.add_borrowed(machine, thread, address, first, size, Rights::READ_EXECUTE)?;
         }
         Ok(address + in_page)
     }
@@ -179,6 +186,7 @@ impl AddressSpace {
     /// all whole pages.
     pub(crate) fn add_borrowed(
         &mut self,
+        machine: &mut impl Machine,
         thread: ThreadId,
         address: u64,
         physical: u64,
@@ -186,8 +194,8 @@ impl AddressSpace {
         rights: Rights,
     ) -> Result<(), Status> {
         self.note_borrowed(address, physical, size)?;
-        if map(thread, address, physical, size, rights).is_err() {
-            unmap(thread, address, size);
+        if map(machine, thread, address, physical, size, rights).is_err() {
+            unmap(machine, thread, address, size);
             self.regions.remove(&address);
             return Err(Status::NoMemory);
         }
@@ -233,6 +241,13 @@ impl AddressSpace {
         if self.regions.len() >= MOST_REGIONS { Err(Status::QuotaExceeded) } else { Ok(()) }
     }
 
+    /// The address of each page that is mapped.
+    #[cfg(test)]
+    pub(crate) fn addresses(&self) -> Vec<u64> {
+        let pages = |(&at, region): (&u64, &Region)| (0..region.pages).map(move |page| at + page * PAGE);
+        self.regions.iter().flat_map(pages).collect()
+    }
+
     /// Takes the region at `address`, which is not mapped any more, back.
     pub(crate) fn take_out(&mut self, frames: &mut Frames, address: u64) {
         let Some(region) = self.regions.remove(&address) else { return };
@@ -251,12 +266,19 @@ impl AddressSpace {
 }
 
 /// Maps what root has at `source` into the space of `thread`, by the largest pages.
-fn map(thread: ThreadId, address: u64, source: u64, size: u64, rights: Rights) -> piece::Result {
-    pages::runs(address, source, size).try_for_each(|run| Piece::Map { thread, run, rights }.perform())
+fn map(
+    machine: &mut impl Machine,
+    thread: ThreadId,
+    address: u64,
+    source: u64,
+    size: u64,
+    rights: Rights,
+) -> step::Result {
+    pages::runs(address, source, size).try_for_each(|run| machine.perform(&Step::Map { thread, run, rights }))
 }
 
-fn unmap(thread: ThreadId, address: u64, size: u64) {
+fn unmap(machine: &mut impl Machine, thread: ThreadId, address: u64, size: u64) {
     for run in pages::runs(address, address, size) {
-        Piece::Unmap { thread, run }.perform().expect("unmapping never fails");
+        machine.perform(&Step::Unmap { thread, run }).expect("unmapping never fails");
     }
 }

@@ -118,6 +118,24 @@ impl fmt::Display for Error {
     }
 }
 
+/// What `memory rest` stands for: how many of `free` bytes the other servers leave.
+///
+/// # Errors
+/// They may have more than there is, as a text to read.
+pub fn rest(servers: &[Server], free: u64) -> Result<u64, String> {
+    let fixed = servers.iter().fold(0, |sum: u64, server| {
+        let memory = match server.memory {
+            MemoryLimit::Bytes(bytes) => bytes,
+            MemoryLimit::Rest => 0,
+        };
+        sum.saturating_add(memory).saturating_add(server.dma.unwrap_or(0))
+    });
+    free.checked_sub(fixed).ok_or_else(|| {
+        let (fixed, free) = (fixed >> 10, free >> 10);
+        alloc::format!("the servers may have {fixed} KiB together, but the machine has {free} KiB")
+    })
+}
+
 const KEYS: &str = "program, arguments, priority, memory, threads, spaces, kernel-memory, module, interrupt, ports, \
      device, pci, dma, restart, power";
 
@@ -318,6 +336,19 @@ mod tests {
         assert_eq!(servers[1].modules, ["image.cpio", "b"]);
         assert!(servers[1].power && !console.power);
         assert_eq!((servers[1].threads, servers[1].spaces, servers[1].priority), (20000, 4000, 120));
+    }
+
+    #[test]
+    fn the_rest_is_what_other_servers_leave_of_the_memory() {
+        let text = b"server a\nprogram p\nmemory 1M\ndma 64K\nserver b\nprogram p\nmemory rest\ndma 4K\n";
+        let servers = parse(text).unwrap();
+        let fixed = (1 << 20) + (68 << 10);
+        assert_eq!(rest(&servers, fixed + 4096), Ok(4096));
+        assert_eq!(rest(&servers, fixed), Ok(0));
+        let reason = "the servers may have 1092 KiB together, but the machine has 1091 KiB";
+        assert_eq!(rest(&servers, fixed - 1).unwrap_err(), reason);
+        let all = parse(b"server a\nprogram p\nmemory 0xfffffffffffff000\nserver b\nprogram p\nmemory 8K\n");
+        assert!(all.is_err() || rest(&all.unwrap(), u64::MAX - 1).is_err());
     }
 
     #[test]

@@ -5,14 +5,15 @@
 //! ended. So what a server has had for its devices is never given to another one: it waits for the
 //! server to be started again.
 
+use crate::executable::PAGE;
 use crate::fill::Fill;
 use crate::frames::Block;
+use crate::machine::Machine;
 use crate::resources::Resources;
 use crate::server::Server;
+use crate::thread_numbers::ServerIndex;
 use alloc::vec::Vec;
 use core::ops::Range;
-use root::executable::PAGE;
-use root::thread_numbers::ServerIndex;
 use rt::root::Status;
 use x2::{Rights, ThreadId};
 
@@ -26,6 +27,12 @@ pub(crate) struct DeviceMemory {
 }
 
 impl DeviceMemory {
+    /// Whether it is some of this memory.
+    #[cfg(test)]
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        self.blocks.iter().any(|block| block.contains(&address))
+    }
+
     fn size(&self) -> u64 {
         self.blocks.iter().map(|block| block.end - block.start).sum()
     }
@@ -34,9 +41,9 @@ impl DeviceMemory {
 impl Server {
     /// Request: zeroed memory of `size` bytes, a power of two, at `address`, in one physical block
     /// below 2^`bits`. Returns its physical address, and what is to be done first.
-    pub(crate) fn allocate_dma(
+    pub(crate) fn allocate_dma<M: Machine>(
         &mut self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         first: ThreadId,
         [address, size, bits]: [u64; 3],
     ) -> Result<(u64, Fill), Status> {
@@ -55,7 +62,7 @@ impl Server {
                     return Err(Status::QuotaExceeded);
                 }
                 self.dma.blocks.try_reserve(1).map_err(|_| Status::NoMemory)?;
-                let block = resources.frames.allocate_block(DEVICES, size, limit);
+                let block = resources.frames.allocate_block(&resources.machine, DEVICES, size, limit);
                 let block = block.map_err(|_| Status::NoMemory)?;
                 self.dma.blocks.push(block.clone());
                 block

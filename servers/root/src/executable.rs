@@ -2,6 +2,9 @@
 //! it is none.
 
 use alloc::vec::Vec;
+use object::LittleEndian;
+use object::elf::{EM_X86_64, ET_EXEC, FileHeader64, PF_W, PF_X, PT_LOAD, ProgramHeader64};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
 /// A loadable segment. Its pages belong to no other segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,36 +36,31 @@ pub const PAGE: u64 = 4096;
 /// Programs lie below: above are the areas that root lays out.
 pub const PROGRAM_END: u64 = 0x7000_0000_0000;
 
-const LOAD: u64 = 1;
-const EXECUTABLE: u64 = 2;
-const X86_64: u64 = 62;
-
 impl<'a> Executable<'a> {
     /// Reads a program file.
     ///
     /// # Errors
     /// Why it cannot be loaded, as a text to read.
     pub fn parse(file: &'a [u8]) -> Result<Executable<'a>, &'static str> {
-        let header = |offset, size| word(file, offset, size).ok_or("the file is cut off");
-        if file.get(..5) != Some(b"\x7fELF\x02") || header(16, 2)? != EXECUTABLE || header(18, 2)? != X86_64 {
-            return Err("not a static 64-bit x86 executable");
+        const WRONG: &str = "not a static 64-bit x86 executable";
+        let header = FileHeader64::<LittleEndian>::parse(file).map_err(|_| WRONG)?;
+        let (kind, machine) = (header.e_type(LittleEndian), header.e_machine(LittleEndian));
+        if !header.is_little_endian() || kind != ET_EXEC || machine != EM_X86_64 {
+            return Err(WRONG);
         }
-        let (first, size, count) = (header(32, 8)?, header(54, 2)?, header(56, 2)?);
+        let headers = header.program_headers(LittleEndian, file);
         let mut segments: Vec<Segment<'a>> = Vec::new();
-        for index in 0..count {
-            let at = first.checked_add(index * size).ok_or("the file is cut off")?;
-            let field = |offset, size| header(at.saturating_add(offset), size);
-            if field(0, 4)? != LOAD || field(40, 8)? == 0 {
+        for header in headers.map_err(|_| "its program headers are cut off or have another size")? {
+            if header.p_type(LittleEndian) != PT_LOAD || header.p_memsz(LittleEndian) == 0 {
                 continue;
             }
-            let segment =
-                segment(file, field(4, 4)?, [field(8, 8)?, field(16, 8)?, field(32, 8)?, field(40, 8)?])?;
+            let segment = segment(file, header)?;
             if segments.last().is_some_and(|last| last.address + last.pages * PAGE > segment.address) {
                 return Err("two segments overlap, share a page or are not in ascending order");
             }
             segments.push(segment);
         }
-        let entry = header(24, 8)?;
+        let entry = header.e_entry(LittleEndian);
         let holds_entry = |segment: &Segment<'_>| {
             segment.execute && (segment.address..segment.address + segment.pages * PAGE).contains(&entry)
         };
@@ -73,64 +71,64 @@ impl<'a> Executable<'a> {
     }
 }
 
-fn segment(
-    file: &[u8],
-    flags: u64,
-    [offset, address, file_size, memory_size]: [u64; 4],
-) -> Result<Segment<'_>, &'static str> {
+fn segment<'a>(file: &'a [u8], header: &ProgramHeader64<LittleEndian>) -> Result<Segment<'a>, &'static str> {
+    let (address, memory_size) = (header.p_vaddr(LittleEndian), header.p_memsz(LittleEndian));
     if !address.is_multiple_of(PAGE) {
         return Err("a segment does not begin at a page");
     }
     let end = address.checked_add(memory_size).filter(|&end| end <= PROGRAM_END);
     let end = end.ok_or("a segment lies outside the memory of programs")?;
-    let content = usize::try_from(offset)
-        .ok()
-        .zip(offset.checked_add(file_size).and_then(|end| usize::try_from(end).ok()))
-        .and_then(|(start, end)| file.get(start..end))
-        .ok_or("a segment's content lies outside the file")?;
-    if file_size > memory_size {
+    let content = header.data(LittleEndian, file);
+    let content = content.map_err(|()| "a segment's content lies outside the file")?;
+    if header.p_filesz(LittleEndian) > memory_size {
         return Err("a segment has more content than memory");
     }
-    let pages = (end - address).div_ceil(PAGE);
-    Ok(Segment { address, pages, content, execute: flags & 1 != 0, write: flags & 2 != 0 })
-}
-
-/// The little-endian number of `size` bytes at `at`.
-fn word(file: &[u8], at: u64, size: usize) -> Option<u64> {
-    let at = usize::try_from(at).ok()?;
-    let bytes = file.get(at..at.checked_add(size)?)?;
-    Some(bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte)))
+    let (pages, flags) = ((end - address).div_ceil(PAGE), header.p_flags(LittleEndian));
+    Ok(Segment { address, pages, content, execute: flags.contains(PF_X), write: flags.contains(PF_W) })
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Where the program header of a file with one segment begins.
+    const HEADER: usize = 64;
+
     /// A file with one segment of two pages at 16 MiB, eight bytes of it content.
-    fn file() -> Vec<u8> {
-        let mut file = vec![0; 64 + 56 + 8];
-        let mut put = |at: usize, size: usize, value: u64| {
-            file[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
-        };
-        put(0, 5, u64::from_le_bytes(*b"\x7fELF\x02\0\0\0"));
-        for (at, size, value) in
-            [(16, 2, 2), (18, 2, 62), (24, 8, 0x100_0010), (32, 8, 64), (54, 2, 56), (56, 2, 1)]
-        {
-            put(at, size, value);
+    pub(crate) fn program() -> Vec<u8> {
+        file(&[[1, 5, 120, 0x100_0000, 0, 8, 0x1001, 0]])
+    }
+
+    /// A file with these program headers: type and flags, then the other words.
+    fn file(headers: &[[u64; 8]]) -> Vec<u8> {
+        let mut file = b"\x7fELF\x02\x01\x01".to_vec();
+        file.resize(HEADER, 0);
+        for (at, size, value) in [
+            (16, 2, 2),
+            (18, 2, 62),
+            (24, 8, 0x100_0010),
+            (32, 8, 64),
+            (54, 2, 56),
+            (56, 2, headers.len() as u64),
+        ] {
+            put(&mut file, at, size, value);
         }
-        for (at, size, value) in
-            [(0, 4, 1), (4, 4, 5), (8, 8, 120), (16, 8, 0x100_0000), (32, 8, 8), (40, 8, 0x1001)]
-        {
-            put(64 + at, size, value);
+        for [kind, flags, words @ ..] in headers {
+            file.extend((kind | flags << 32).to_le_bytes());
+            file.extend(words.iter().flat_map(|word| word.to_le_bytes()));
         }
-        file[120..].copy_from_slice(b"contents");
+        file.extend(b"contents");
         file
+    }
+
+    fn put(file: &mut [u8], at: usize, size: usize, value: u64) {
+        file[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
     }
 
     #[test]
     fn a_program_is_read() {
-        let file = file();
+        let file = program();
         let program = Executable::parse(&file).unwrap();
         let segment =
             Segment { address: 0x100_0000, pages: 2, content: b"contents", execute: true, write: false };
@@ -138,27 +136,70 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_loaded_is_refused_with_the_reason() {
-        let with = |at: usize, value: u64| {
-            let mut file = file();
-            file[at..at + 8].copy_from_slice(&value.to_le_bytes());
-            Executable::parse(&file).unwrap_err()
+    fn a_field_that_is_wrong_is_refused_with_the_reason() {
+        const WRONG: &str = "not a static 64-bit x86 executable";
+        const HEADERS: &str = "its program headers are cut off or have another size";
+        const OUTSIDE: &str = "a segment's content lies outside the file";
+        for (at, size, value, reason) in [
+            (0, 4, 0, WRONG),
+            (4, 1, 1, WRONG),
+            (5, 1, 2, WRONG),
+            (6, 1, 0, WRONG),
+            (16, 2, 3, WRONG),
+            (18, 2, 3, WRONG),
+            (24, 8, 0x200_0000, "the entry lies in no executable segment"),
+            (32, 8, u64::MAX - 3, HEADERS),
+            (32, 8, 73, HEADERS),
+            (54, 2, 55, HEADERS),
+            (54, 2, 64, HEADERS),
+            (56, 2, 2, HEADERS),
+            (56, 2, 0xffff, HEADERS),
+            (56, 2, 0, "the entry lies in no executable segment"),
+            (HEADER, 4, 3, "the entry lies in no executable segment"),
+            (HEADER + 4, 4, 6, "the entry lies in no executable segment"),
+            (HEADER + 8, 8, 121, OUTSIDE),
+            (HEADER + 8, 8, u64::MAX, OUTSIDE),
+            (HEADER + 16, 8, 0x100_0001, "a segment does not begin at a page"),
+            (HEADER + 16, 8, u64::MAX - 4095, "a segment lies outside the memory of programs"),
+            (HEADER + 16, 8, PROGRAM_END - PAGE, "a segment lies outside the memory of programs"),
+            (HEADER + 32, 8, u64::MAX, OUTSIDE),
+            (HEADER + 32, 8, 9, OUTSIDE),
+            (HEADER + 40, 8, 7, "a segment has more content than memory"),
+            (HEADER + 40, 8, u64::MAX, "a segment lies outside the memory of programs"),
+        ] {
+            let mut file = program();
+            put(&mut file, at, size, value);
+            assert_eq!(Executable::parse(&file), Err(reason), "{value:#x} at {at}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_cut_off_is_refused() {
+        let file = program();
+        for length in 0..file.len() {
+            assert!(Executable::parse(&file[..length]).is_err(), "{length} bytes");
+        }
+    }
+
+    #[test]
+    fn segments_that_overlap_share_a_page_or_descend_are_refused() {
+        let two = |address: u64, size: u64| {
+            let content = 64 + 2 * 56;
+            let first = [1, 5, content, 0x100_0000, 0, 8, 0x1001, 0];
+            Executable::parse(&file(&[first, [1, 6, content, address, 0, 8, size, 0]]))
+                .map(|program| program.segments.len())
         };
-        assert_eq!(with(0, 0), "not a static 64-bit x86 executable");
-        assert_eq!(with(24, 0x200_0000), "the entry lies in no executable segment");
-        assert_eq!(with(32, u64::MAX - 3), "the file is cut off");
-        assert_eq!(with(64 + 8, 121), "a segment's content lies outside the file");
-        assert_eq!(with(64 + 8, u64::MAX), "a segment's content lies outside the file");
-        assert_eq!(with(64 + 16, 0x100_0001), "a segment does not begin at a page");
-        assert_eq!(with(64 + 16, u64::MAX - 4095), "a segment lies outside the memory of programs");
-        assert_eq!(with(64 + 40, 7), "a segment has more content than memory");
-        assert!(Executable::parse(b"").is_err());
+        assert_eq!(two(0x100_2000, 8), Ok(2));
+        for (address, size) in [(0x100_1000, 8), (0x100_0000, 8), (0xff_f000, 8), (0xff_f000, 0x10_0000)] {
+            let reason = "two segments overlap, share a page or are not in ascending order";
+            assert_eq!(two(address, size), Err(reason), "{address:#x}");
+        }
     }
 
     proptest! {
         #[test]
         fn no_file_stops_root(changes in proptest::collection::vec((0usize..128, any::<u8>()), 0..20)) {
-            let mut file = file();
+            let mut file = program();
             for (at, byte) in changes {
                 file[at] = byte;
             }

@@ -1,9 +1,9 @@
-//! Filling new memory and mapping it, piece by piece.
+//! Filling new memory and mapping it, step by step.
 
 use crate::frames::Block;
-use crate::piece::{self, Piece, part};
+use crate::pages::{self, Run};
+use crate::step::{self, Step, part};
 use alloc::vec::Vec;
-use root::pages::{self, Run};
 use x2::{Rights, ThreadId};
 
 /// Memory of a server's that is on its way to it.
@@ -26,21 +26,21 @@ impl Fill {
         Fill { thread, address, blocks, content: &[], rights, at: 0, filled: 0, mapped: 0 }
     }
 
-    /// The next piece; `None` when all is done. A piece that was returned counts as done.
-    pub(crate) fn next(&mut self) -> Option<Piece> {
+    /// The next step; `None` when all is done. A step that was returned counts as done.
+    pub(crate) fn next(&mut self) -> Option<Step> {
         loop {
             let block = self.blocks.get(self.at)?;
             let size = block.range.end - block.range.start;
             if block.clear && self.filled < size {
-                let (begin, end) = (self.filled, size.min(self.filled + piece::BYTES));
+                let (begin, end) = (self.filled, size.min(self.filled + step::BYTES));
                 self.filled = end;
                 let content = part(self.content, begin..end);
-                return Some(Piece::Fill { start: block.range.start + begin, size: end - begin, content });
+                return Some(Step::Fill { start: block.range.start + begin, size: end - begin, content });
             }
             let (address, source) = (self.address + self.mapped, block.range.start + self.mapped);
             if let Some(run) = next_run(address, source, size - self.mapped) {
                 self.mapped += u64::from(run.count) << run.size_log2;
-                return Some(Piece::Map { thread: self.thread, run, rights: self.rights });
+                return Some(Step::Map { thread: self.thread, run, rights: self.rights });
             }
             self.address += size;
             self.content = self.content.get(size as usize..).unwrap_or_default();
@@ -49,8 +49,8 @@ impl Fill {
     }
 }
 
-/// The first run of pages of `size` bytes, no longer than one piece.
+/// The first run of pages of `size` bytes, no longer than one step.
 pub(crate) fn next_run(address: u64, source: u64, size: u64) -> Option<Run> {
     let run = pages::runs(address, source, size).next()?;
-    Some(Run { count: run.count.min(piece::PAGES), ..run })
+    Some(Run { count: run.count.min(step::PAGES), ..run })
 }

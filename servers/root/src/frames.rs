@@ -1,12 +1,12 @@
 //! Physical memory: all that sigma0 gives, which root has at its physical addresses.
 
+use crate::chunks::Chunks;
+use crate::executable::PAGE;
+use crate::machine::Machine;
+use crate::ranges::{RangeError, Ranges};
+use crate::thread_numbers::ServerIndex;
 use alloc::vec::Vec;
 use core::ops::Range;
-use l4::sigma0;
-use root::chunks::Chunks;
-use root::executable::PAGE;
-use root::ranges::{RangeError, Ranges};
-use root::thread_numbers::ServerIndex;
 
 /// What new memory is to contain.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,28 +26,29 @@ pub(crate) struct Block {
 }
 
 /// All memory that servers can have.
-pub(crate) struct Frames {
+pub struct Frames {
     ranges: Ranges,
     /// Memory that has belonged to a server, and is cleared before it is given to another one.
     used: Chunks,
 }
 
 impl Frames {
-    /// Takes all free memory from sigma0, the largest pieces first.
-    pub(crate) fn take_all() -> Frames {
+    /// Memory that is free: these regions.
+    ///
+    /// # Panics
+    /// If two overlap: sigma0 gives memory out once.
+    pub fn new(regions: impl IntoIterator<Item = Range<u64>>) -> Frames {
         let mut ranges = Ranges::new();
         let mut end = 0;
-        for size_log2 in (12..=30).rev() {
-            while let Ok(Some(region)) = sigma0::request_any(size_log2) {
-                ranges.add(region.base, region.last() + 1).expect("sigma0 gives memory out once");
-                end = end.max(region.last() + 1);
-            }
+        for region in regions {
+            ranges.add(region.start, region.end).expect("sigma0 gives memory out once");
+            end = end.max(region.end);
         }
         Frames { ranges, used: Chunks::below(end) }
     }
 
     /// How many bytes are free.
-    pub(crate) fn free(&self) -> u64 {
+    pub fn free(&self) -> u64 {
         self.ranges.free()
     }
 
@@ -58,6 +59,7 @@ impl Frames {
     /// [`RangeError`] if there is not so much; then `owner` has as much as before.
     pub(crate) fn allocate(
         &mut self,
+        machine: &impl Machine,
         owner: ServerIndex,
         pages: u64,
         initially: Initially,
@@ -68,7 +70,7 @@ impl Frames {
         let mut result = Ok(());
         while left > 0 && result.is_ok() {
             let size = (PAGE << left.ilog2()).min(largest);
-            let block = if crate::has_headroom() {
+            let block = if machine.has_headroom() {
                 self.ranges.allocate(owner, size)
             } else {
                 Err(RangeError::NoMemory)
@@ -103,11 +105,12 @@ impl Frames {
     /// [`RangeError`] if there is none.
     pub(crate) fn allocate_block(
         &mut self,
+        machine: &impl Machine,
         owner: ServerIndex,
         size: u64,
         limit: u64,
     ) -> Result<Range<u64>, RangeError> {
-        if !crate::has_headroom() {
+        if !machine.has_headroom() {
             return Err(RangeError::NoMemory);
         }
         let base = self.ranges.allocate_below(owner, size, limit)?;
@@ -121,24 +124,21 @@ impl Frames {
         self.ranges.release(owner, block.start, block.end).expect("it was the server's");
     }
 
+    /// How many bytes `owner` has.
+    #[cfg(test)]
+    pub(crate) fn size_of(&self, owner: ServerIndex) -> u64 {
+        self.ranges.of(owner).map(|(start, end)| end - start).sum()
+    }
+
+    /// Whether `owner` has the memory at `address`.
+    #[cfg(test)]
+    pub(crate) fn is_of(&self, owner: ServerIndex, address: u64) -> bool {
+        self.ranges.of(owner).any(|(start, end)| (start..end).contains(&address))
+    }
+
     /// Takes back all that `owner` has.
     pub(crate) fn release_all(&mut self, owner: ServerIndex) {
         let blocks: Vec<(u64, u64)> = self.ranges.of(owner).collect();
         blocks.into_iter().for_each(|(start, end)| self.release(owner, &(start..end)));
     }
-}
-
-/// Clears a block that no server has.
-pub(crate) fn clear(block: &Range<u64>) {
-    // SAFETY: the memory is root's, from sigma0; no other space has it and no reference to it
-    // exists.
-    unsafe { core::ptr::write_bytes(block.start as *mut u8, 0, (block.end - block.start) as usize) }
-}
-
-/// Copies `bytes` to `offset` in a block that [`Frames::allocate`] gave and that no server uses
-/// yet.
-pub(crate) fn write(block: &Range<u64>, offset: u64, bytes: &[u8]) {
-    assert!(offset + bytes.len() as u64 <= block.end - block.start, "within the block");
-    // SAFETY: within the block, which is mapped here and which no reference points into.
-    unsafe { core::ptr::copy_nonoverlapping(bytes.as_ptr(), (block.start + offset) as *mut u8, bytes.len()) }
 }

@@ -5,31 +5,18 @@
 
 extern crate alloc;
 
-mod address_space;
+mod boot_modules;
 mod console;
-mod devices;
-mod dma;
-mod end;
-mod fill;
-mod frames;
-mod functions;
-mod job;
-mod modules;
-mod names;
-mod owned;
-mod piece;
-mod requests;
-mod resources;
-mod server;
-mod shares;
-mod system;
+mod l4_machine;
 mod workers;
 
-use frames::Frames;
-use l4::{kip, print, println};
-use modules::Module;
-use root::configuration::{self, MemoryLimit};
-use system::System;
+use core::ops::Range;
+use l4::{kip, print, println, sigma0};
+use l4_machine::L4;
+use root::configuration;
+use root::frames::Frames;
+use root::modules::Module;
+use root::system::System;
 use x2::boot_info::Nodes;
 
 l4::program!(run);
@@ -49,25 +36,12 @@ fn run() -> ! {
     }
 }
 
-/// More of root's own memory than one step of any request needs.
-const HEADROOM: usize = 64 << 10;
-
-/// Whether root has memory for one more step. When it has not, it refuses requests: a server must
-/// not be able to stop root.
-fn has_headroom() -> bool {
-    let mut room = alloc::vec::Vec::<u8>::new();
-    let there_is = room.try_reserve_exact(HEADROOM).is_ok();
-    // Without this the compiler would leave the allocation out.
-    core::hint::black_box(&mut room);
-    there_is
-}
-
 /// Reads the boot configuration. Returns the system with all servers that can be started.
-fn configured() -> Result<System, alloc::string::String> {
+fn configured() -> Result<System<L4>, alloc::string::String> {
     use alloc::string::ToString;
-    let text = modules::find(|name| name.ends_with(b".conf"))
+    let text = boot_modules::find(|name| name.ends_with(b".conf"))
         .ok_or("there is no boot module boot.conf, or another whose name ends in .conf")?;
-    let servers = configuration::parse(text.content()).map_err(|error| error.to_string())?;
+    let servers = configuration::parse(text.content).map_err(|error| error.to_string())?;
     let mut found = alloc::vec::Vec::new();
     for server in &servers {
         let module = |wanted| module(&server.name, wanted);
@@ -76,29 +50,29 @@ fn configured() -> Result<System, alloc::string::String> {
     }
     // Modules are found first: what has been asked for by address is not given out again as any
     // memory.
-    let frames = Frames::take_all();
+    let frames = Frames::new(regions());
     let free = frames.free();
-    let fixed = servers.iter().fold(0, |sum: u64, server| {
-        let memory = match server.memory {
-            MemoryLimit::Bytes(bytes) => bytes,
-            MemoryLimit::Rest => 0,
-        };
-        sum.saturating_add(memory).saturating_add(server.dma.unwrap_or(0))
-    });
-    let rest = free.checked_sub(fixed).ok_or_else(|| {
-        let (fixed, free) = (fixed >> 10, free >> 10);
-        alloc::format!("the servers may have {fixed} KiB together, but the machine has {free} KiB")
-    })?;
+    let rest = configuration::rest(&servers, free)?;
     println!("root: {} KiB of memory, {} servers", free >> 10, servers.len());
-    modules::nodes().inspect(|nodes| report_nodes(*nodes));
-    let mut system = System::new(frames, workers::fronts(), workers::first_number());
+    boot_modules::nodes().inspect(|nodes| report_nodes(*nodes));
+    let mut system = System::new(L4, frames, workers::request_threads(), workers::first_number());
     if servers.iter().any(|server| !server.functions.is_empty()) {
-        system.resources.functions = functions::find_all();
+        system.find_functions();
     }
     for (configuration, (program, modules)) in servers.into_iter().zip(found) {
         system.add(configuration, program, modules, rest);
     }
     Ok(system)
+}
+
+/// Takes all free memory from sigma0, the largest regions first.
+fn regions() -> impl Iterator<Item = Range<u64>> {
+    (12..=30).rev().flat_map(|size_log2| {
+        core::iter::from_fn(move || {
+            let region = sigma0::request_any(size_log2).ok()??;
+            Some(region.base..region.last() + 1)
+        })
+    })
 }
 
 /// Says which memory and processors are near each other.
@@ -124,6 +98,6 @@ fn report_nodes(nodes: Nodes<'_>) {
 
 /// Finds the boot module `wanted`, which the server `server` needs.
 fn module(server: &str, wanted: &str) -> Result<Module, alloc::string::String> {
-    modules::find(|name| name == wanted.as_bytes())
+    boot_modules::find(|name| name == wanted.as_bytes())
         .ok_or_else(|| alloc::format!("server `{server}`: there is no boot module `{wanted}`"))
 }

@@ -1,67 +1,17 @@
-//! The boot modules, found through the boot info.
-
-use core::slice;
-use l4::{kip, sigma0};
-use root::executable::PAGE;
-use root::pages;
-use x2::Fpage;
-use x2::boot_info::{BootInfo, Nodes, Record};
+//! The boot modules that servers are made from.
 
 /// A boot module in physical memory, which root has at its physical addresses.
-#[derive(Clone, Copy)]
-pub(crate) struct Module {
-    pub(crate) start: u64,
-    pub(crate) size: u64,
+#[derive(Clone, Copy, Debug)]
+pub struct Module {
+    /// Its physical address.
+    pub start: u64,
+    /// What it contains.
+    pub content: &'static [u8],
 }
 
 impl Module {
-    /// Its content.
-    pub(crate) fn content(self) -> &'static [u8] {
-        // SAFETY: `find` has mapped the memory, it stays so, and no code writes to it.
-        unsafe { slice::from_raw_parts(self.start as *const u8, self.size as usize) }
+    /// How many bytes it has.
+    pub fn size(&self) -> u64 {
+        self.content.len() as u64
     }
-}
-
-/// The first module whose file name, the end of its command line's first word, `is_it`.
-pub(crate) fn find(is_it: impl Fn(&[u8]) -> bool) -> Option<Module> {
-    boot_info()?.modules().find_map(|(start, size, command_line)| {
-        let program = command_line.split(|&byte| byte == b' ').next()?;
-        let file = program.rsplit(|&byte| byte == b'/').next()?;
-        if is_it(file) { map(start, size).map(|()| Module { start, size }) } else { None }
-    })
-}
-
-/// Which memory and processors belong together, if the machine has several nodes.
-pub(crate) fn nodes() -> Option<Nodes<'static>> {
-    boot_info()?.records().find_map(|record| match record {
-        Record::Nodes(nodes) => Some(nodes),
-        _ => None,
-    })
-}
-
-fn boot_info() -> Option<BootInfo<'static>> {
-    let address = kip().word(x2::kip::BOOT_INFO);
-    let head = bytes(address, PAGE - address % PAGE)?;
-    BootInfo::new(bytes(address, BootInfo::announced_size(head)?)?)
-}
-
-/// The physical memory `start .. start + size`.
-fn bytes(start: u64, size: u64) -> Option<&'static [u8]> {
-    map(start, size)?;
-    Some(Module { start, size }.content())
-}
-
-/// Has sigma0 map the pages of `start .. start + size` here, idempotently, as large as they can be.
-pub(crate) fn map(start: u64, size: u64) -> Option<()> {
-    let first = start & !(PAGE - 1);
-    let end = start.checked_add(size)?.checked_next_multiple_of(PAGE)?;
-    for run in pages::runs(first, first, end - first) {
-        for page in 0..u64::from(run.count) {
-            let fpage = Fpage::memory(run.address + (page << run.size_log2), run.size_log2);
-            // SAFETY: boot info and modules lie outside root's program, so that no reference refers
-            // there.
-            unsafe { sigma0::request(fpage) }.ok().filter(|&mapped| mapped)?;
-        }
-    }
-    Some(())
 }

@@ -1,12 +1,12 @@
 //! How servers find each other: by the names in the configuration.
 
-use crate::requests::{Outcome, found, refusal};
+use crate::machine::Machine;
+use crate::requests::{Answer, Outcome};
 use crate::server::name;
 use crate::system::System;
 use alloc::vec::Vec;
-use l4::ipc::Message;
-use l4::{extension, ipc, utcb};
 use rt::root::Status;
+use x2::extension::SpaceOption;
 use x2::{ErrorCode, ThreadId};
 
 /// A thread that waits until a server registers.
@@ -19,7 +19,7 @@ pub(crate) struct Waiter {
     index: usize,
 }
 
-impl System {
+impl<M: Machine> System<M> {
     /// Request: from now on `thread` answers to the name of server `index`; the threads that wait
     /// for this name are told.
     pub(crate) fn register(&mut self, index: usize, thread: ThreadId) -> Result<(), Status> {
@@ -28,33 +28,32 @@ impl System {
         }
         self.servers[index].registered = Some(thread);
         for waiter in self.take_waiters(index) {
-            let answer = match open(waiter.thread, thread) {
-                Ok(()) => found(thread),
-                Err(status) => refusal(status),
-            };
-            waiter.answer(answer);
+            let opened = open(&mut self.resources.machine, waiter.thread, thread);
+            let answer = opened.map_or_else(Answer::Refused, |()| Answer::One(thread.raw()));
+            self.resources.machine.reply(waiter.thread, waiter.asked, &answer);
         }
         Ok(())
     }
 
     /// Request: the thread that answers to `wanted`, for `from`, a thread of server `index`.
     pub(crate) fn lookup(&mut self, index: usize, from: ThreadId, wanted: &[u8], wait: bool) -> Outcome {
-        let refused = |status| Outcome::Answer(refusal(status));
+        let refused = |status| Outcome::Answer(Answer::Refused(status));
         let target = self.servers.iter().position(|server| server.configuration.name.as_bytes() == wanted);
         let Some(target) = target.filter(|&target| target != index) else { return refused(Status::NotFound) };
         let server = &self.servers[target];
         let registered = server.registered.filter(|&thread| self.resources.is_own(server.index, thread));
         match registered {
-            Some(thread) => match open(from, thread) {
-                Ok(()) => Outcome::Answer(found(thread)),
+            Some(thread) => match open(&mut self.resources.machine, from, thread) {
+                Ok(()) => Outcome::Answer(Answer::One(thread.raw())),
                 Err(status) => refused(status),
             },
             None if wait && server.is_expected() => {
                 if self.waiters.try_reserve(1).is_err() {
                     return refused(Status::NoMemory);
                 }
-                self.waiters.push(Waiter { thread: from, asked: utcb::my_global_id(), index: target });
-                Outcome::Later
+                let asked = self.resources.machine.caller();
+                self.waiters.push(Waiter { thread: from, asked, index: target });
+                Outcome::Wait
             }
             None => refused(Status::NotFound),
         }
@@ -63,7 +62,8 @@ impl System {
     /// Server `index` will not run again: all threads that wait for its name are refused.
     pub(crate) fn refuse_waiters(&mut self, index: usize) {
         for waiter in self.take_waiters(index) {
-            waiter.answer(refusal(Status::NotFound));
+            let answer = Answer::Refused(Status::NotFound);
+            self.resources.machine.reply(waiter.thread, waiter.asked, &answer);
         }
     }
 
@@ -77,22 +77,13 @@ impl System {
     }
 }
 
-impl Waiter {
-    /// The answer comes in the name of the thread that was asked. If the receiver no longer waits,
-    /// it gets none.
-    fn answer(&self, answer: Message) {
-        let here = self.asked == utcb::my_global_id();
-        let answer = if here { answer } else { answer.propagated_for(self.asked) };
-        let _ = ipc::reply(self.thread, answer);
-    }
-}
-
 /// Lets the spaces of two threads send to each other.
-fn open(one: ThreadId, other: ThreadId) -> Result<(), Status> {
-    let status = |error| match error {
-        Some(ErrorCode::NoMemory) => Status::NoMemory,
-        _ => Status::NotFound,
-    };
-    extension::set_open(one, other, true).map_err(status)?;
-    extension::set_open(other, one, true).map_err(status)
+fn open(machine: &mut impl Machine, one: ThreadId, other: ThreadId) -> Result<(), Status> {
+    for (space, other) in [(one, other), (other, one)] {
+        machine.space_options(space, SpaceOption::Open, [other.raw(), 1]).map_err(|error| match error {
+            Some(ErrorCode::NoMemory) => Status::NoMemory,
+            _ => Status::NotFound,
+        })?;
+    }
+    Ok(())
 }

@@ -1,17 +1,17 @@
 //! Requests about the spaces that a server owns: only root may create and delete spaces and
 //! threads, everything else the owner does itself (docs/src/architecture.md).
 
+use crate::executable::PAGE;
+use crate::machine::Machine;
 use crate::resources::Resources;
 use crate::server::{Server, id, name};
+use crate::spaces::{RemovalError, SpaceName};
+use crate::thread_numbers::ThreadName;
 use alloc::vec::Vec;
-use l4::thread::{self, ThreadControl};
-use l4::{extension, space};
-use root::executable::PAGE;
-use root::spaces::{RemovalError, SpaceName};
-use root::thread_numbers::ThreadName;
+use l4::thread::ThreadControl;
 use rt::root::Status;
 use x2::control::DEFAULT_PRIORITY;
-use x2::extension::{Quota, SystemCallMode};
+use x2::extension::{Quota, SpaceOption, SystemCallMode};
 use x2::{ErrorCode, Fpage, ThreadId};
 
 /// What a server asks for: the words of root_space_create.
@@ -46,9 +46,9 @@ impl Wanted {
 
 impl Server {
     /// Request: a space with its first thread.
-    pub(crate) fn create_space(
+    pub(crate) fn create_space<M: Machine>(
         &mut self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         words: [u64; 6],
         handler: ThreadId,
     ) -> Result<(SpaceName, ThreadId), Status> {
@@ -76,32 +76,33 @@ impl Server {
         result
     }
 
-    fn make_space(
+    fn make_space<M: Machine>(
         &self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         wanted: &Wanted,
         first: ThreadName,
         handler: ThreadId,
     ) -> Result<(SpaceName, ThreadId), Status> {
         let owner = self.first.ok_or(Status::InvalidArgument)?;
         let thread = id(first);
+        let machine = &mut resources.machine;
         let create = ThreadControl { space: thread, scheduler: handler, pager: ThreadId::NIL, utcb: None };
-        thread::control(thread, create).map_err(status)?;
-        space::control(thread, 0, wanted.kernel_interface, wanted.utcb_area, ThreadId::ANY)
-            .map_err(status)?;
-        extension::set_owner(thread, owner).map_err(status)?;
+        machine.thread_control(thread, create).map_err(status)?;
+        machine.set_areas(thread, wanted.kernel_interface, wanted.utcb_area).map_err(status)?;
+        let mut set = |option, value| machine.space_options(thread, option, [value, 0]);
+        set(SpaceOption::Owner, owner.raw()).map_err(status)?;
         if wanted.kernel_memory != Quota::UNLIMITED {
-            extension::set_quota(thread, wanted.kernel_memory.word()).map_err(|_| Status::QuotaExceeded)?;
+            set(SpaceOption::Quota, wanted.kernel_memory.word()).map_err(|_| Status::QuotaExceeded)?;
         }
         if wanted.emulation_entry != 0 {
-            extension::set_emulation_entry(thread, wanted.emulation_entry).map_err(status)?;
+            set(SpaceOption::EmulationEntry, wanted.emulation_entry).map_err(status)?;
         }
         if wanted.mode != SystemCallMode::None {
-            extension::set_system_call_mode(thread, wanted.mode).map_err(status)?;
+            set(SpaceOption::SystemCallMode, wanted.mode as u64).map_err(status)?;
         }
         let activate = ThreadControl { pager: handler, utcb: Some(wanted.utcb_base), ..create };
-        thread::control(thread, activate).map_err(status)?;
-        self.limit_priority(thread)?;
+        machine.thread_control(thread, activate).map_err(status)?;
+        self.limit_priority(machine, thread)?;
         let space =
             resources.spaces.add(self.index, wanted.utcb_base, first).map_err(|_| Status::NoMemory)?;
         resources.numbers.set_space(first, space);
@@ -109,9 +110,9 @@ impl Server {
     }
 
     /// Request: another thread in a space that the server owns.
-    pub(crate) fn create_space_thread(
+    pub(crate) fn create_space_thread<M: Machine>(
         &mut self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         space: SpaceName,
         place: u64,
         handler: ThreadId,
@@ -125,9 +126,12 @@ impl Server {
         resources.spaces.reserve_thread(self.index, space).map_err(|_| Status::NoMemory)?;
         let new = self.take_number(resources)?;
         let thread = id(new);
+        let machine = &mut resources.machine;
         let create = ThreadControl { space: specifier, scheduler: handler, pager: handler, utcb };
-        let result =
-            thread::control(thread, create).map_err(status).and_then(|()| self.limit_priority(thread));
+        let result = machine
+            .thread_control(thread, create)
+            .map_err(status)
+            .and_then(|()| self.limit_priority(machine, thread));
         if let Err(status) = result {
             self.give_back_number(resources, new);
             return Err(status);
@@ -138,9 +142,9 @@ impl Server {
     }
 
     /// Request: ends a thread of a space of the server's, not the last of its space.
-    pub(crate) fn delete_space_thread(
+    pub(crate) fn delete_space_thread<M: Machine>(
         &mut self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         thread: ThreadId,
     ) -> Result<(), Status> {
         if !thread.is_global() {
@@ -157,9 +161,9 @@ impl Server {
     }
 
     /// Request: ends a space of the server's. Returns its threads, which are to be ended.
-    pub(crate) fn delete_space(
+    pub(crate) fn delete_space<M: Machine>(
         &mut self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         space: SpaceName,
     ) -> Result<Vec<ThreadName>, Status> {
         let ended = resources.spaces.remove(self.index, space).ok_or(Status::InvalidArgument)?;
@@ -167,7 +171,7 @@ impl Server {
     }
 
     /// Allocates a thread number for the server, out of its quota of threads.
-    fn take_number(&mut self, resources: &mut Resources) -> Result<ThreadName, Status> {
+    fn take_number<M: Machine>(&mut self, resources: &mut Resources<M>) -> Result<ThreadName, Status> {
         self.threads.take(1).map_err(|_| Status::QuotaExceeded)?;
         resources.numbers.allocate(self.index).map_err(|_| {
             self.threads.give_back(1);
@@ -176,19 +180,19 @@ impl Server {
     }
 
     /// Ends the thread with this name, if the kernel has made it, and takes the name back.
-    fn give_back_number(&mut self, resources: &mut Resources, name: ThreadName) {
+    fn give_back_number<M: Machine>(&mut self, resources: &mut Resources<M>, name: ThreadName) {
         resources.end_thread(name);
         self.threads.give_back(1);
     }
 
     /// No thread of a server's has a higher priority than the server: new ones have the kernel's
     /// default.
-    fn limit_priority(&self, thread: ThreadId) -> Result<(), Status> {
+    fn limit_priority(&self, machine: &mut impl Machine, thread: ThreadId) -> Result<(), Status> {
         let highest = self.configuration.priority;
         if highest >= DEFAULT_PRIORITY {
             Ok(())
         } else {
-            thread::set_priority(thread, highest).map_err(status)
+            machine.schedule(thread, None, highest).map_err(status)
         }
     }
 }

@@ -100,7 +100,7 @@ impl Function {
         let regions = regions(space);
         let messages = messages(space, &regions);
         let function = Function { identity, regions, messages };
-        function.silence(space);
+        function.disable(space);
         Some(function)
     }
 
@@ -166,7 +166,7 @@ impl Function {
     }
 
     /// Makes the function send no interrupt messages any more.
-    pub fn disable(&self, space: &mut impl ConfigurationSpace) {
+    pub fn disable_messages(&self, space: &mut impl ConfigurationSpace) {
         match self.messages {
             None => {}
             Some(Messages::One { capability }) => {
@@ -181,8 +181,8 @@ impl Function {
     }
 
     /// It sends no messages, and writes and reads no memory, any more.
-    pub fn silence(&self, space: &mut impl ConfigurationSpace) {
-        self.disable(space);
+    pub fn disable(&self, space: &mut impl ConfigurationSpace) {
+        self.disable_messages(space);
         let command = space.read(COMMAND) & !STATUS;
         space.write(COMMAND, command & !MASTER);
     }
@@ -337,9 +337,9 @@ mod tests {
         assert_eq!(space.read(0x40) & (MSI_ON | MSI_COUNT), MSI_ON);
         assert_eq!([space.read(0x44), space.read(0x48), space.read(0x4c)], [0xfee0_0000, 1, 0x41]);
         assert_eq!(space.read(4) & 0x407, 0x407);
-        found.disable(&mut space);
+        found.disable_messages(&mut space);
         assert_eq!((space.read(0x40) & MSI_ON, space.read(4) & MASTER), (0, MASTER));
-        found.silence(&mut space);
+        found.disable(&mut space);
         assert_eq!(space.read(4) & 0x407, 0x403);
         let pages = |first: u64, last: u64| (2 << 32) + (first << 12)..(2 << 32) + (last << 12);
         assert!(found.may_map(&pages(0, 16)) && !found.may_map(&pages(0, 17)));
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_maps_the_table_of_messages() {
+    fn the_table_of_messages_is_never_mapped() {
         // 300 entries at 0x1000: two pages.
         let mut space = function(5, 0x11 | 299 << 16);
         let found = Function::find(&mut space).unwrap();
@@ -360,7 +360,7 @@ mod tests {
         assert!(!may(0, 2) && !may(1, 2) && !may(2, 3) && !may(2, 4) && !may(0, 16));
         found.enable(&mut space, 0, 0);
         assert_eq!(space.read(0x60) & (MSI_X_ON | MSI_X_MASKED), MSI_X_ON);
-        found.silence(&mut space);
+        found.disable(&mut space);
         assert_eq!(space.read(0x60) & MSI_X_ON, 0);
     }
 
@@ -384,7 +384,7 @@ mod tests {
             let mut space = model(&list);
             if let Some(found) = Function::find(&mut space) {
                 found.enable(&mut space, u64::MAX, u32::MAX);
-                found.silence(&mut space);
+                found.disable(&mut space);
                 let _ = (found.may_map(&(0..PAGE)), found.ports(0, 1), found.message_count(), kind(&space));
             }
         }

@@ -1,56 +1,61 @@
 //! The requests of `interfaces/root.defs`: words in, words out.
 
 use crate::end::End;
+use crate::executable::PAGE;
 use crate::fill::Fill;
 use crate::frames::Initially;
-use crate::job::{Allocate, EndThreads, Job, Release};
-use crate::piece::THREADS;
+use crate::machine::Machine;
 use crate::server::Server;
+use crate::spaces::SpaceName;
+use crate::step::THREADS;
 use crate::system::System;
+use crate::thread_numbers::ServerIndex;
+use crate::work_item::{Allocate, EndThreads, Release, Work, WorkItem};
+use alloc::string::String;
 use alloc::vec::Vec;
-use l4::ipc::{Message, Received};
-use l4::{extension, print, utcb};
-use root::executable::PAGE;
-use root::spaces::SpaceName;
-use root::thread_numbers::ServerIndex;
-use rt::root::{Status, request, with_text};
+use core::ops::RangeInclusive;
+use rt::root::{Status, request};
+use x2::extension::SpaceOption;
 use x2::message::MESSAGE_REGISTERS;
 use x2::protocol::{self, exception};
 use x2::{MessageTag, ThreadId};
 
 /// How root answers a message.
-pub(crate) enum Outcome {
+pub enum Outcome {
     /// The sender gets this answer without delay.
-    Answer(Message),
+    Answer(Answer),
     /// The sender waits: it is answered when something else happens, or never.
-    Later,
-    /// The sender waits until this job is done.
-    Work(Job),
+    Wait,
+    /// The sender waits until this work item is done.
+    Work(WorkItem),
     /// The sender's text is printed on the log.
     Print,
 }
 
 /// A request as it was received: the message registers are free for kernel calls and other
 /// messages.
-pub(crate) struct Request {
-    pub(crate) from: ThreadId,
-    pub(crate) tag: MessageTag,
+pub struct Request {
+    /// The sender.
+    pub from: ThreadId,
+    /// The tag of the message.
+    pub tag: MessageTag,
     words: [u64; MESSAGE_REGISTERS],
     count: usize,
 }
 
 impl Request {
-    pub(crate) fn new(message: Received) -> Request {
+    /// A message with this tag and these untyped words.
+    pub fn new(from: ThreadId, tag: MessageTag, content: impl Iterator<Item = u64>) -> Request {
         let mut words = [0; MESSAGE_REGISTERS];
-        let count = message.tag.untyped();
-        for (index, word) in words[..count].iter_mut().enumerate() {
-            *word = utcb::message_register(index + 1);
+        let count = tag.untyped();
+        for (word, value) in words[..count].iter_mut().zip(content) {
+            *word = value;
         }
-        Request { from: message.from, tag: message.tag, words, count }
+        Request { from, tag, words, count }
     }
 
     /// Word `index` of the request, if the message has so many words.
-    pub(crate) fn word(&self, index: usize) -> Option<u64> {
+    pub fn word(&self, index: usize) -> Option<u64> {
         self.words[..self.count].get(index).copied()
     }
 
@@ -68,23 +73,43 @@ impl Request {
         Ok(words.iter().flat_map(|word| word.to_le_bytes()).take(length).collect())
     }
 
+    /// The text of a request to print, as it may be shown: control characters would let a server
+    /// rewrite what others have printed.
+    ///
+    /// # Errors
+    /// It is no such request.
+    pub fn printable(&self) -> Result<impl Iterator<Item = char> + use<>, Status> {
+        let shown = |byte| if byte == b'\n' || (b' '..=b'~').contains(&byte) { byte } else { b'?' };
+        Ok(self.text(0)?.into_iter().map(move |byte| char::from(shown(byte))))
+    }
+
     /// The first word of a request that ends with a text, and the text.
     fn word_and_text(&self) -> Result<(u64, Vec<u8>), Status> {
         Ok((self.words[0], self.text(1)?))
     }
 }
 
-/// An answer of so many words, after the status.
-#[derive(Clone, Copy)]
-pub(crate) enum Answer {
-    None,
+/// What a request leads to, for the sender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// It cannot be carried out, for this reason.
+    Refused(Status),
+    /// It was carried out.
+    Done,
+    /// It was carried out; a word follows the status.
     One(u64),
+    /// It was carried out; two words follow the status.
     Two(u64, u64),
+    /// It was carried out; three words follow the status.
     Three(u64, u64, u64),
+    /// What a server is and has (`root_server`), and its name.
+    Server([u64; 10], String),
+    /// A thread that has used ports without having them gets all of these.
+    Ports(RangeInclusive<u16>),
 }
 
-impl System {
-    /// Carries out a request of server `index`, or begins a job for it.
+impl<M: Machine> System<M> {
+    /// Carries out a request of server `index`, or begins work for it.
     pub(crate) fn serve(&mut self, index: usize, request: &Request) -> Outcome {
         let tag = request.tag;
         let word = |register: usize| request.words[register - 1];
@@ -92,8 +117,8 @@ impl System {
             return self.ended(index, End::Fault { address: word(1), ip: word(2) });
         }
         if protocol::of(tag) == protocol::IO_PAGE_FAULT && request.count == 2 {
-            return match self.servers[index].port_fault(&self.resources, word(1), word(2)) {
-                Ok(ports) => Outcome::Answer(ports),
+            return match self.servers[index].port_fault(&mut self.resources, word(1), word(2)) {
+                Ok(ports) => Outcome::Answer(Answer::Ports(ports)),
                 Err(end) => self.ended(index, end),
             };
         }
@@ -102,22 +127,22 @@ impl System {
             return self.ended(index, End::Exception { number, ip });
         }
         // Whatever a server asks for, root must be able to note it.
-        if !crate::has_headroom() && tag.label() != request::EXIT {
-            return Outcome::Answer(refusal(Status::NoMemory));
+        if !self.resources.machine.has_headroom() && tag.label() != request::EXIT {
+            return Outcome::Answer(Answer::Refused(Status::NoMemory));
         }
         match tag.label() {
             request::EXIT => match request.arguments() {
                 Ok([status]) => self.ended(index, End::Exit(status)),
-                Err(status) => Outcome::Answer(refusal(status)),
+                Err(status) => Outcome::Answer(Answer::Refused(status)),
             },
             request::NAME_LOOKUP => match request.word_and_text() {
                 Ok((wait, name)) => self.lookup(index, request.from, &name, wait != 0),
-                Err(status) => Outcome::Answer(refusal(status)),
+                Err(status) => Outcome::Answer(Answer::Refused(status)),
             },
             request::PRINT => Outcome::Print,
             request::SERVER => Outcome::Answer(match request.arguments() {
                 Ok([place]) => self.describe(place),
-                Err(status) => refusal(status),
+                Err(status) => Answer::Refused(status),
             }),
             request::MEMORY_ALLOCATE
             | request::MEMORY_POOL
@@ -125,85 +150,88 @@ impl System {
             | request::MEMORY_DMA
             | request::SHARE_CREATE
             | request::SPACE_DELETE => match self.begin_work(index, request) {
-                Ok(job) => Outcome::Work(job),
-                Err(status) => Outcome::Answer(refusal(status)),
+                Ok(item) => Outcome::Work(item),
+                Err(status) => Outcome::Answer(Answer::Refused(status)),
             },
             _ => Outcome::Answer(match self.perform(index, request) {
-                Ok(answer) => message(&answer),
-                Err(status) => refusal(status),
+                Ok(answer) => answer,
+                Err(status) => Answer::Refused(status),
             }),
         }
     }
 
-    /// Server `index` has ended: begins the job that takes back what it had.
+    /// Server `index` has ended: begins the work that takes back what it had.
     fn ended(&mut self, index: usize, end: End) -> Outcome {
         Outcome::Work(self.end(index, end))
     }
 
     /// What the server at this place of the configuration is and has.
-    fn describe(&self, place: u64) -> Message {
+    fn describe(&mut self, place: u64) -> Answer {
         let server = usize::try_from(place).ok().and_then(|place| self.servers.get(place));
-        let Some(server) = server else { return refusal(Status::NotFound) };
+        let Some(server) = server else { return Answer::Refused(Status::NotFound) };
         let (runs, memory) = (server.first.is_some(), &server.memory);
         // A server that does not run has no kernel memory.
-        let kernel = server.first.and_then(|first| extension::kernel_memory(first).ok()).unwrap_or(0);
+        let machine = &mut self.resources.machine;
+        let kernel = server.first.and_then(|first| {
+            machine.space_options(first, SpaceOption::Information, [0; 2]).ok().map(|[used, _]| used)
+        });
         let [kind, what, ip] = End::words(server.end);
         let words = [
-            Status::Done as u64,
             memory.used(),
             memory.limit(),
             runs.into(),
             server.restarts.into(),
-            kernel,
+            kernel.unwrap_or(0),
             server.threads.used(),
             server.spaces.used(),
             kind,
             what,
             ip,
         ];
-        with_text(Message::with_words(request::ANSWER, &words), server.configuration.name.as_bytes())
+        Answer::Server(words, server.configuration.name.clone())
     }
 
-    /// Begins the job of a request that may take long.
-    fn begin_work(&mut self, index: usize, request: &Request) -> Result<Job, Status> {
+    /// Begins the work of a request that may take long.
+    fn begin_work(&mut self, index: usize, request: &Request) -> Result<WorkItem, Status> {
         let (server, resources, from) = (&mut self.servers[index], &mut self.resources, request.from);
         let first = server.first.ok_or(Status::InvalidArgument)?;
         let allocate = |address, size, fill: Fill, answer, share| {
-            Job::Allocate(Allocate { index, from, fill, address, pages: size / PAGE, answer, share })
+            Work::Allocate(Allocate { from, fill, address, pages: size / PAGE, answer, share })
         };
-        let job = match request.tag.label() {
+        let work = match request.tag.label() {
             request::MEMORY_FREE => {
                 let [address, size] = request.arguments()?;
                 server.memory.unsettle(address, size)?;
-                let (done, status) = (0, Status::Done);
-                Job::Release(Release { index, from, thread: first, address, done, size, status, share: None })
+                let (done, answer) = (0, Answer::Done);
+                Work::Release(Release { from, thread: first, address, done, size, answer, share: None })
             }
             request::MEMORY_DMA => {
                 let words @ [address, size, _] = request.arguments()?;
                 let (physical, fill) = server.allocate_dma(resources, first, words)?;
-                allocate(address, size, fill, Answer::One(physical), None)
+                allocate(address, size, fill, Some(physical), None)
             }
             request::SHARE_CREATE => {
                 let [address, size, partner] = request.arguments()?;
                 let partner = ThreadId::from_raw(partner);
                 let (share, fill) = server.create_share(resources, first, [address, size], partner)?;
-                allocate(address, size, fill, Answer::One(share), Some(share))
+                allocate(address, size, fill, Some(share), Some(share))
             }
             request::SPACE_DELETE => {
                 let [space] = request.arguments()?;
                 let threads = server.delete_space(resources, SpaceName::from_word(space))?;
-                Job::EndThreads(EndThreads { index, from, threads, ending: [None; THREADS] })
+                Work::EndThreads(EndThreads { from, threads, ending: [None; THREADS] })
             }
             label => {
                 let [address, size] = request.arguments()?;
                 let initially =
                     if label == request::MEMORY_POOL { Initially::AsItIs } else { Initially::Zero };
-                let fill = server.memory.allocate(&mut resources.frames, first, address, size, initially)?;
-                allocate(address, size, fill, Answer::None, None)
+                let memory = (&mut resources.frames, &resources.machine);
+                let fill = server.memory.allocate(memory, first, address, size, initially)?;
+                allocate(address, size, fill, None, None)
             }
         };
-        server.jobs += 1;
-        Ok(job)
+        server.work_items += 1;
+        Ok(WorkItem { index, work })
     }
 
     /// Carries out a request that is answered immediately, without the background worker.
@@ -211,7 +239,7 @@ impl System {
         let label = request.tag.label();
         if label == request::NAME_REGISTER {
             let [thread] = request.arguments()?;
-            return self.register(index, ThreadId::from_raw(thread)).map(|()| Answer::None);
+            return self.register(index, ThreadId::from_raw(thread)).map(|()| Answer::Done);
         }
         let (server, resources) = (&mut self.servers[index], &mut self.resources);
         let first = server.first.ok_or(Status::InvalidArgument)?;
@@ -222,7 +250,7 @@ impl System {
             }
             request::MODULE_MAP => {
                 let (room, name) = request.word_and_text()?;
-                return map_module(server, first, room, &name);
+                return map_module(server, &mut resources.machine, first, room, &name);
             }
             request::THREAD_CREATE => {
                 let [ip, sp] = request.arguments()?;
@@ -283,57 +311,28 @@ impl System {
             }
             request::SYSTEM_END => {
                 let [how, status] = request.arguments()?;
-                server.end_system(how, status)?;
+                server.end_system(&mut resources.machine, how, status)?;
             }
             _ => return Err(Status::UnknownRequest),
         }
-        Ok(Answer::None)
+        Ok(Answer::Done)
     }
 }
 
-fn map_module(server: &mut Server, first: ThreadId, room: u64, name: &[u8]) -> Result<Answer, Status> {
+fn map_module(
+    server: &mut Server,
+    machine: &mut impl Machine,
+    first: ThreadId,
+    room: u64,
+    name: &[u8],
+) -> Result<Answer, Status> {
     let names = &server.configuration.modules;
     let at = names.iter().position(|other| other.as_bytes() == name).ok_or(Status::NotFound)?;
     let module = server.modules[at];
-    Ok(Answer::Two(server.memory.map_module(first, room, module)?, module.size))
-}
-
-/// The message for a request that was carried out.
-pub(crate) fn message(answer: &Answer) -> Message {
-    let done = Status::Done as u64;
-    match *answer {
-        Answer::None => Message::with_words(request::ANSWER, &[done]),
-        Answer::One(word) => Message::with_words(request::ANSWER, &[done, word]),
-        Answer::Two(first, second) => Message::with_words(request::ANSWER, &[done, first, second]),
-        Answer::Three(first, second, third) => {
-            Message::with_words(request::ANSWER, &[done, first, second, third])
-        }
-    }
-}
-
-/// The answer that a request is done and leads to this thread.
-pub(crate) fn found(thread: ThreadId) -> Message {
-    message(&Answer::One(thread.raw()))
-}
-
-/// The answer that a request cannot be carried out.
-pub(crate) fn refusal(status: Status) -> Message {
-    Message::with_words(request::ANSWER, &[status as u64])
+    Ok(Answer::Two(server.memory.map_module(machine, first, room, module)?, module.size()))
 }
 
 /// The type by which the tables of resources name server `index`.
 pub(crate) fn server_index(index: usize) -> ServerIndex {
     index as ServerIndex
-}
-
-/// The answer to a request to print, which needs none of root's notes.
-pub(crate) fn print_text(request: &Request) -> Message {
-    let Ok(text) = request.text(0) else { return refusal(Status::InvalidArgument) };
-    let _turn = crate::console::turn();
-    for byte in text {
-        // Control characters would let a server rewrite what others have printed.
-        let shown = if byte == b'\n' || (b' '..=b'~').contains(&byte) { byte } else { b'?' };
-        print!("{}", char::from(shown));
-    }
-    message(&Answer::None)
 }

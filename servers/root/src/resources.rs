@@ -2,16 +2,17 @@
 
 use crate::frames::Frames;
 use crate::functions::Function;
+use crate::machine::Machine;
 use crate::server::{id, name};
 use crate::shares::Shares;
+use crate::spaces::Spaces;
+use crate::thread_numbers::{ServerIndex, ThreadName, ThreadNumbers};
 use alloc::vec::Vec;
-use l4::thread;
-use root::spaces::Spaces;
-use root::thread_numbers::{ServerIndex, ThreadName, ThreadNumbers};
 use x2::ThreadId;
 
 /// The free resources of the machine, which root gives to servers.
-pub(crate) struct Resources {
+pub(crate) struct Resources<M> {
+    pub(crate) machine: M,
     pub(crate) frames: Frames,
     pub(crate) numbers: ThreadNumbers,
     pub(crate) spaces: Spaces,
@@ -22,7 +23,7 @@ pub(crate) struct Resources {
     pub(crate) functions: Vec<Function>,
 }
 
-impl Resources {
+impl<M: Machine> Resources<M> {
     /// Whether `thread` is one of the own space of server `index`.
     pub(crate) fn is_own(&self, index: ServerIndex, thread: ThreadId) -> bool {
         thread.is_global() && self.numbers.is_own(index, name(thread))
@@ -31,7 +32,7 @@ impl Resources {
     /// Ends a thread; the kernel ends what depends on it, its interrupts and, if it is the last,
     /// its space.
     pub(crate) fn end_thread(&mut self, thread: ThreadName) {
-        thread::delete(id(thread)).expect("deletion of a thread never fails");
+        self.machine.delete_thread(id(thread)).expect("deletion of a thread never fails");
         self.forget_thread(thread);
     }
 

@@ -2,26 +2,25 @@
 //! down.
 
 use crate::address_space::AddressSpace;
+use crate::configuration;
 use crate::dma::DeviceMemory;
 use crate::end::End;
-use crate::frames::{self, Initially};
-use crate::job::Start;
+use crate::executable::{Executable, PAGE};
+use crate::frames::Initially;
+use crate::machine::Machine;
 use crate::modules::Module;
+use crate::quota::Quota;
 use crate::resources::Resources;
+use crate::thread_numbers::{ServerIndex, ThreadName};
+use crate::work_item::Start;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use l4::ipc::{self, Message};
-use l4::thread::{self, ThreadControl};
-use l4::{extension, space, utcb};
-use root::configuration;
-use root::executable::{Executable, PAGE};
-use root::quota::Quota;
-use root::thread_numbers::{ServerIndex, ThreadName};
+use l4::thread::ThreadControl;
 use rt::root::Status;
 use rt::start_page;
-use x2::control::UNCHANGED;
-use x2::{ErrorCode, Fpage, Rights, ThreadId};
+use x2::extension::SpaceOption;
+use x2::{ErrorCode, Fpage, Rights, ThreadId, Time};
 
 /// Where its UTCBs lie: room for as many threads as a configuration can give.
 const UTCB_AREA: u64 = 0x7ffe_0000_0000;
@@ -63,8 +62,8 @@ pub(crate) struct Server {
     /// The thread that has each place in the server's UTCB area.
     utcbs: Vec<Option<ThreadName>>,
     pub(crate) state: State,
-    /// How many unfinished jobs work for the server.
-    pub(crate) jobs: u32,
+    /// How many unfinished work items there are for the server.
+    pub(crate) work_items: u32,
     /// The server's first thread, while it runs.
     pub(crate) first: Option<ThreadId>,
     /// The thread that clients get when they look up the server's name.
@@ -104,7 +103,7 @@ impl Server {
             spaces: Quota::new(configuration.spaces.into()),
             utcbs: Vec::new(),
             state: State::Down,
-            jobs: 0,
+            work_items: 0,
             first: None,
             registered: None,
             restarts: 0,
@@ -131,28 +130,34 @@ impl Server {
     ///
     /// # Errors
     /// Why it cannot be started, as a text to read; it may have got something by then.
-    pub(crate) fn begin(&mut self, resources: &mut Resources, roots: &[ThreadId]) -> Result<Start, String> {
-        let program = Executable::parse(self.program.content())?;
+    pub(crate) fn begin<M: Machine>(
+        &mut self,
+        resources: &mut Resources<M>,
+        roots: &[ThreadId],
+    ) -> Result<Start, String> {
+        let program = Executable::parse(self.program.content)?;
         self.state = State::Starting;
         self.threads.take(1).map_err(|_| "it may have no thread")?;
         self.spaces.take(1).map_err(|_| "it may have no space")?;
         let name = resources.numbers.allocate(self.index).map_err(|_| "no thread number is free")?;
         let thread = id(name);
         self.utcbs.push(Some(name));
-        let me = utcb::my_global_id();
+        let machine = &mut resources.machine;
+        let me = machine.caller();
         let create = ThreadControl { space: thread, scheduler: me, pager: ThreadId::NIL, utcb: None };
-        thread::control(thread, create).map_err(refused("a space"))?;
+        machine.thread_control(thread, create).map_err(refused("a space"))?;
         let utcbs = (u64::from(self.configuration.threads) * x2::utcb::SIZE).next_power_of_two().max(PAGE);
         let areas = (Fpage::memory(start_page::KIP, 12), Fpage::memory(UTCB_AREA, utcbs.ilog2()));
-        space::control(thread, 0, areas.0, areas.1, ThreadId::ANY).map_err(refused("its areas"))?;
-        extension::set_owner(thread, me).map_err(refused("owning its space"))?;
+        machine.set_areas(thread, areas.0, areas.1).map_err(refused("its areas"))?;
+        let mut set = |option, value| machine.space_options(thread, option, [value, 0]);
+        set(SpaceOption::Owner, me.raw()).map_err(refused("owning its space"))?;
         if let Some(quota) = self.configuration.kernel_memory {
-            extension::set_quota(thread, quota.word()).map_err(refused("its kernel memory"))?;
+            set(SpaceOption::Quota, quota.word()).map_err(refused("its kernel memory"))?;
         }
         let mut fills = Vec::new();
-        let mut add = |address, pages, rights| {
-            let frames = &mut resources.frames;
-            self.memory.reserve_memory(frames, thread, address, pages, Initially::Zero, rights)
+        let mut add = |machine: &M, address, pages, rights| {
+            let memory = (&mut resources.frames, machine);
+            self.memory.reserve_memory(memory, thread, address, pages, Initially::Zero, rights)
         };
         for segment in &program.segments {
             let mut rights = Rights::READ;
@@ -161,38 +166,38 @@ impl Server {
                     rights = rights.or(right);
                 }
             }
-            let mut fill = add(segment.address, segment.pages, rights)?;
+            let mut fill = add(&resources.machine, segment.address, segment.pages, rights)?;
             fill.content = segment.content;
             fills.push(fill);
         }
         let page = start_page::encode(&self.configuration.name, &self.configuration.arguments, roots);
         let page = page.ok_or("its name and arguments do not fit a page")?;
-        let mut fill = add(start_page::ADDRESS, 1, Rights::READ)?;
+        let mut fill = add(&resources.machine, start_page::ADDRESS, 1, Rights::READ)?;
         for block in &mut fill.blocks {
-            frames::clear(&block.range);
-            frames::write(&block.range, 0, &page);
+            resources.machine.write_memory(block.range.clone(), &page);
             block.clear = false;
         }
         fills.push(fill);
-        fills.push(add(STACK, STACK_PAGES, Rights::READ_WRITE)?);
-        Ok(Start::of(self.index.into(), name, program.entry, fills))
+        fills.push(add(&resources.machine, STACK, STACK_PAGES, Rights::READ_WRITE)?);
+        Ok(Start::of(name, program.entry, fills))
     }
 
     /// Lets the server, which has its program now, run on the first processor.
     ///
     /// # Errors
     /// Why that does not go, as a text to read.
-    pub(crate) fn activate(&mut self, start: &Start) -> Result<(), String> {
-        let (thread, me) = (start.thread, utcb::my_global_id());
+    pub(crate) fn activate(&mut self, machine: &mut impl Machine, start: &Start) -> Result<(), String> {
+        let (thread, me) = (start.thread, machine.caller());
         let create = ThreadControl { space: thread, scheduler: me, pager: me, utcb: Some(UTCB_AREA) };
-        thread::control(thread, create).map_err(refused("its first thread"))?;
-        extension::set_handlers(thread, Some(me), None).map_err(refused("handling its exceptions"))?;
-        let priority = self.configuration.priority.into();
-        thread::schedule(thread, UNCHANGED, 0, priority, UNCHANGED).map_err(refused("its priority"))?;
+        machine.thread_control(thread, create).map_err(refused("its first thread"))?;
+        machine.set_exception_handler(thread, me).map_err(refused("handling its exceptions"))?;
+        let priority = self.configuration.priority;
+        machine.schedule(thread, Some(0), priority).map_err(refused("its priority"))?;
         self.memory.settle_all();
         // As after a call: the return address would be at the stack pointer.
         let stack = STACK + STACK_PAGES * PAGE - 8;
-        ipc::send(thread, Message::with_words(0, &[start.entry, stack]))
+        machine
+            .start(thread, start.entry, stack, Time::NEVER)
             .map_err(|error| format!("it could not be started: {error:?}"))?;
         (self.state, self.first) = (State::Up, Some(thread));
         Ok(())
@@ -200,9 +205,9 @@ impl Server {
 
     /// Request: another thread in the server's space, started at `ip` with `sp`. The first thread
     /// may schedule it.
-    pub(crate) fn create_thread(
+    pub(crate) fn create_thread<M: Machine>(
         &mut self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         ip: u64,
         sp: u64,
     ) -> Result<ThreadId, Status> {
@@ -217,14 +222,14 @@ impl Server {
             self.utcbs.len() - 1
         });
         self.utcbs[place] = Some(name);
-        let (thread, me) = (id(name), utcb::my_global_id());
+        let machine = &mut resources.machine;
+        let (thread, me) = (id(name), machine.caller());
         let utcb = Some(UTCB_AREA + place as u64 * x2::utcb::SIZE);
         let create = ThreadControl { space: first, scheduler: first, pager: me, utcb };
-        let started = thread::control(thread, create)
-            .and_then(|()| extension::set_handlers(thread, Some(me), None))
-            .and_then(|()| thread::set_priority(thread, self.configuration.priority))
-            .is_ok()
-            && ipc::reply(thread, Message::with_words(0, &[ip, sp])).is_ok();
+        let started = machine.thread_control(thread, create).is_ok()
+            && machine.set_exception_handler(thread, me).is_ok()
+            && machine.schedule(thread, None, self.configuration.priority).is_ok()
+            && machine.start(thread, ip, sp, Time::ZERO).is_ok();
         if started {
             return Ok(thread);
         }
@@ -233,9 +238,9 @@ impl Server {
     }
 
     /// Request: ends a thread of the server's own space, not its first.
-    pub(crate) fn delete_thread(
+    pub(crate) fn delete_thread<M: Machine>(
         &mut self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         thread: ThreadId,
     ) -> Result<(), Status> {
         if !resources.is_own(self.index, thread) || self.first == Some(thread) {
@@ -245,7 +250,7 @@ impl Server {
         Ok(())
     }
 
-    fn drop_thread(&mut self, resources: &mut Resources, name: ThreadName) {
+    fn drop_thread<M: Machine>(&mut self, resources: &mut Resources<M>, name: ThreadName) {
         resources.end_thread(name);
         self.threads.give_back(1);
         self.utcbs.iter_mut().filter(|place| **place == Some(name)).for_each(|place| *place = None);
@@ -253,8 +258,8 @@ impl Server {
 
     /// Takes back everything that the server has. Its threads, and with them its spaces, have been
     /// deleted before.
-    pub(crate) fn take_down(&mut self, resources: &mut Resources) {
-        resources.silence(self.index);
+    pub(crate) fn take_down<M: Machine>(&mut self, resources: &mut Resources<M>) {
+        resources.disable_functions(self.index);
         resources.spaces.remove_all(self.index);
         resources.shares.forget(&mut resources.frames, self.index);
         // The server's spaces are deleted, so only root has the memory.

@@ -1,13 +1,14 @@
 //! Memory that two servers share: it lives until both have ended.
 
+use crate::executable::PAGE;
 use crate::fill::Fill;
 use crate::frames::{Block, Frames, Initially};
+use crate::machine::Machine;
 use crate::resources::Resources;
 use crate::server::{Server, name};
+use crate::thread_numbers::ServerIndex;
 use alloc::vec::Vec;
 use core::ops::Range;
-use root::executable::PAGE;
-use root::thread_numbers::ServerIndex;
 use rt::root::Status;
 use rt::root::share::LARGEST;
 use x2::{Rights, ThreadId};
@@ -67,6 +68,20 @@ impl Shares {
         }
     }
 
+    /// How many bytes the shares have that `server` made.
+    #[cfg(test)]
+    pub(crate) fn size_made_by(&self, server: ServerIndex) -> u64 {
+        let own = self.shares.iter().filter(|share| share.sides[0] == Some(server));
+        own.map(|share| share.block.end - share.block.start).sum()
+    }
+
+    /// Whether `server` has the memory at `address` together with another one.
+    #[cfg(test)]
+    pub(crate) fn is_between(&self, server: ServerIndex, address: u64) -> bool {
+        let mut own = self.shares.iter().filter(|share| share.sides.contains(&Some(server)));
+        own.any(|share| share.block.contains(&address))
+    }
+
     fn made_by(&self, server: ServerIndex) -> usize {
         self.shares.iter().filter(|share| share.sides[0] == Some(server)).count()
     }
@@ -75,9 +90,9 @@ impl Shares {
 impl Server {
     /// Request: memory of `size` bytes at `address` for this server and that of `partner`. Returns
     /// its number, and what is to be done before it is published.
-    pub(crate) fn create_share(
+    pub(crate) fn create_share<M: Machine>(
         &mut self,
-        resources: &mut Resources,
+        resources: &mut Resources<M>,
         first: ThreadId,
         [address, size]: [u64; 2],
         partner: ThreadId,
@@ -92,7 +107,10 @@ impl Server {
         resources.shares.shares.try_reserve(1).map_err(|_| Status::NoMemory)?;
         self.memory.reserve(size)?;
         // A power of two comes in one block, or the machine has none so large.
-        let blocks = resources.frames.allocate(SHARED, size / PAGE, Initially::Zero).unwrap_or_default();
+        let blocks = resources
+            .frames
+            .allocate(&resources.machine, SHARED, size / PAGE, Initially::Zero)
+            .unwrap_or_default();
         let noted = match &blocks[..] {
             [Block { range, .. }] => {
                 self.memory.note_borrowed(address, range.start, size).map(|()| range.clone())
@@ -115,9 +133,9 @@ impl Server {
     }
 
     /// Request: maps what another server shares with this one at `address`. Returns its size.
-    pub(crate) fn map_share(
+    pub(crate) fn map_share<M: Machine>(
         &mut self,
-        resources: &Resources,
+        resources: &mut Resources<M>,
         first: ThreadId,
         number: u64,
         address: u64,
@@ -126,9 +144,16 @@ impl Server {
         let is_it =
             |share: &&Share| share.number == number && share.sides[1] == Some(self.index) && share.published;
         let share = shares.find(is_it);
-        let block = &share.ok_or(Status::NotFound)?.block;
+        let block = share.ok_or(Status::NotFound)?.block.clone();
         let size = block.end - block.start;
-        self.memory.add_borrowed(first, address, block.start, size, Rights::READ_WRITE)?;
+        self.memory.add_borrowed(
+            &mut resources.machine,
+            first,
+            address,
+            block.start,
+            size,
+            Rights::READ_WRITE,
+        )?;
         Ok(size)
     }
 }

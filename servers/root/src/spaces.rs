@@ -177,6 +177,16 @@ impl Spaces {
         self.places[name.place as usize].space.take()
     }
 
+    /// How many spaces `owner` has.
+    #[cfg(test)]
+    pub(crate) fn count_of(&self, owner: ServerIndex) -> usize {
+        self.places
+            .iter()
+            .filter_map(|place| place.space.as_ref())
+            .filter(|space| space.owner == owner)
+            .count()
+    }
+
     /// Takes all spaces of `owner` out of the table.
     pub fn remove_all(&mut self, owner: ServerIndex) {
         for (place, entry) in self.places.iter_mut().enumerate() {

@@ -1,49 +1,49 @@
 //! The servers together: how they start and end, and whose messages count.
 
+use crate::configuration::{self, MemoryLimit};
 use crate::end::End;
 use crate::frames::Frames;
-use crate::job::{Job, Start, TakeDown};
+use crate::functions;
+use crate::machine::Machine;
 use crate::modules::Module;
 use crate::names::Waiter;
-use crate::piece::THREADS;
-use crate::report;
 use crate::requests::{Outcome, Request, server_index};
 use crate::resources::Resources;
 use crate::server::{self, Server, State};
 use crate::shares::Shares;
+use crate::spaces::Spaces;
+use crate::thread_numbers::ThreadNumbers;
+use crate::work_item::{Start, TakeDown, Work, WorkItem};
 use alloc::string::String;
 use alloc::vec::Vec;
-use root::configuration::{self, MemoryLimit};
-use root::spaces::Spaces;
-use root::thread_numbers::ThreadNumbers;
 use x2::ThreadId;
 
 /// Thread numbers that root hands out.
 const THREAD_NUMBERS: u32 = 1 << 16;
 
 /// All servers and what they share.
-pub(crate) struct System {
+pub struct System<M> {
     pub(crate) servers: Vec<Server>,
-    pub(crate) resources: Resources,
+    pub(crate) resources: Resources<M>,
     /// Threads that wait until another server registers.
     pub(crate) waiters: Vec<Waiter>,
     /// Root's threads that serve, by their processors.
     roots: Vec<ThreadId>,
 }
 
-impl System {
+impl<M: Machine> System<M> {
     /// A system without servers, served by `roots`, the threads of each processor. Thread numbers
     /// below `first` are not root's to give away.
-    pub(crate) fn new(frames: Frames, roots: Vec<ThreadId>, first: u32) -> System {
+    pub fn new(machine: M, frames: Frames, roots: Vec<ThreadId>, first: u32) -> System<M> {
         let numbers = ThreadNumbers::new(first, THREAD_NUMBERS);
         let (spaces, shares) = (Spaces::new(), Shares::new());
         let (lines, functions) = (Vec::new(), Vec::new());
-        let resources = Resources { frames, numbers, spaces, shares, lines, functions };
+        let resources = Resources { machine, frames, numbers, spaces, shares, lines, functions };
         System { servers: Vec::new(), resources, waiters: Vec::new(), roots }
     }
 
     /// Adds a server. `rest` is what `memory rest` stands for.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         configuration: configuration::Server,
         program: Module,
@@ -61,20 +61,36 @@ impl System {
             let at = all.position(|function| function.is_free((vendor, device)));
             match at {
                 Some(at) => self.resources.functions[at].give_to(index),
-                None => report!(
+                None => self.resources.machine.report(format_args!(
                     "root: server {}: there is no PCI function {vendor:04x}:{device:04x}",
                     server.configuration.name
-                ),
+                )),
             }
             server.functions.push(at);
         }
         self.servers.push(server);
     }
 
+    /// Looks for the PCI functions of the machine. To be called before servers that have any are
+    /// added.
+    pub fn find_functions(&mut self) {
+        self.resources.functions = functions::find_all(&mut self.resources.machine);
+    }
+
+    /// The priority at which a work item is done: that of its server.
+    pub fn priority_of(&self, item: &WorkItem) -> u8 {
+        self.servers[item.index].configuration.priority
+    }
+
+    /// How many servers there are.
+    pub fn server_count(&self) -> usize {
+        self.servers.len()
+    }
+
     /// Begins to start server `index`, which is down.
-    pub(crate) fn begin(&mut self, index: usize) -> Job {
+    pub fn begin(&mut self, index: usize) -> WorkItem {
         match self.servers[index].begin(&mut self.resources, &self.roots) {
-            Ok(start) => Job::Start(start),
+            Ok(start) => WorkItem { index, work: Work::Start(start) },
             Err(reason) => self.cannot_start(index, &reason),
         }
     }
@@ -83,23 +99,21 @@ impl System {
     ///
     /// # Errors
     /// Why that does not go, as a text to read.
-    pub(crate) fn activate(&mut self, start: &Start) -> Result<(), String> {
-        let server = &mut self.servers[start.index];
-        server.activate(start)?;
+    pub(crate) fn activate(&mut self, index: usize, start: &Start) -> Result<(), String> {
+        let server = &mut self.servers[index];
+        server.activate(&mut self.resources.machine, start)?;
         let (name, used) = (&server.configuration.name, server.memory.used() >> 10);
         let (program, priority) = (&server.configuration.program, server.configuration.priority);
         let (number, version) = (start.thread.number(), start.thread.version());
-        report!(
-            "root: server {name} started: program {program}, thread {number}.{version}, priority {priority}, {used} KiB"
-        );
+        self.resources.machine.report(format_args!("root: server {name} started: program {program}, thread {number}.{version}, priority {priority}, {used} KiB"));
         Ok(())
     }
 
     /// What a message leads to. A sender that is not a thread of a running server's own space gets
     /// no answer.
-    pub(crate) fn hear(&mut self, request: &Request) -> Outcome {
+    pub fn handle(&mut self, request: &Request) -> Outcome {
         if !request.from.is_global() {
-            return Outcome::Later;
+            return Outcome::Wait;
         }
         let name = server::name(request.from);
         let owner = self.resources.numbers.owner(name);
@@ -107,28 +121,33 @@ impl System {
             Some(index) if self.servers[usize::from(index)].state == State::Up => {
                 self.serve(index.into(), request)
             }
-            _ => Outcome::Later,
+            _ => Outcome::Wait,
         }
     }
 
     /// Reports the end of a server. What it has is to be taken back.
-    pub(crate) fn end(&mut self, index: usize, end: End) -> Job {
+    pub(crate) fn end(&mut self, index: usize, end: End) -> WorkItem {
         let server = &mut self.servers[index];
-        report!("root: server {} has ended: {end}", server.configuration.name);
+        self.resources
+            .machine
+            .report(format_args!("root: server {} has ended: {end}", server.configuration.name));
         server.end = Some(end);
         server.state = State::Ending;
         (server.first, server.registered) = (None, None);
-        Job::TakeDown(TakeDown { index, cursor: 0, ending: [None; THREADS], failed: false })
+        TakeDown::of(index, false)
     }
 
     /// A server has no threads any more: takes the rest back and starts it again if it is to be.
-    pub(crate) fn is_down(&mut self, index: usize, failed: bool) -> Option<Job> {
+    pub(crate) fn is_down(&mut self, index: usize, failed: bool) -> Option<WorkItem> {
         let server = &mut self.servers[index];
         let used = server.memory.used() >> 10;
         server.take_down(&mut self.resources);
         self.forget_waiters();
         if !failed {
-            report!("root: {used} KiB taken back, {} KiB free", self.resources.frames.free() >> 10);
+            self.resources.machine.report(format_args!(
+                "root: {used} KiB taken back, {} KiB free",
+                self.resources.frames.free() >> 10
+            ));
             let server = &mut self.servers[index];
             if server.will_restart() {
                 server.restarts += 1;
@@ -136,7 +155,9 @@ impl System {
             }
             if server.configuration.restart {
                 let (name, ends) = (&server.configuration.name, server.restarts + 1);
-                report!("root: server {name} is not started again: it ended {ends} times");
+                self.resources
+                    .machine
+                    .report(format_args!("root: server {name} is not started again: it ended {ends} times"));
             }
         }
         self.refuse_waiters(index);

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_and_goes_uses_few_numbers() {
+    fn threads_that_come_and_go_use_few_numbers() {
         let mut numbers = ThreadNumbers::new(100, 1 << 17);
         let mut highest = 0;
         for _ in 0..20_000 {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_numbers_belong_to_nobody() {
+    fn foreign_numbers_have_no_owner() {
         let numbers = ThreadNumbers::new(100, 3);
         assert_eq!(numbers.owner(ThreadName { number: 5, version: 1 }), None);
         assert_eq!(numbers.owner(ThreadName { number: 100, version: 0 }), None);

@@ -1,25 +1,28 @@
 //! Root's threads. Each processor has two.
 //!
-//! The *front* serves the requests of the servers' threads that live there, at the highest
+//! The *request thread* serves the requests of the servers' threads that live there, at the highest
 //! priority: it is interrupted by nothing but the kernel, so that a thread that waits for its lock
 //! waits for a running thread. What root knows is under one lock, [`SYSTEM`], which is held for the
 //! short time that notes take, and for calls of the kernel about single threads and spaces.
 //!
-//! The *back* does the front's long work, piece by piece, at the priority of the server for which
+//! The *background worker* does the long work of the request thread, step by step, at the priority of the server for which
 //! it is done. It takes no lock and allocates nothing, so it does no harm that it is preempted.
-//! When it has done a piece it calls the front, which looks at its notes and answers with the next
-//! one.
+//! When it has done a step it calls the request thread, which looks at its notes and answers with
+//! the next one.
 
-use crate::job::{Job, Next};
-use crate::piece::{self, Piece};
-use crate::requests::{Outcome, Request, print_text};
-use crate::system::System;
-use alloc::collections::VecDeque;
+use crate::console;
+use crate::l4_machine::{L4, message};
 use alloc::vec::Vec;
 use l4::ipc::{self, Message, Received};
 use l4::thread::{self, ThreadControl};
 use l4::{kip, utcb};
 use macadamia_sync::{SpinGuard, SpinLock};
+use root::machine::Machine;
+use root::requests::{Answer, Outcome, Request};
+use root::step::{self, Step};
+use root::system::System;
+use root::work_item::{Next, WorkItem};
+use root::work_queue::{Advance, WorkQueue};
 use x2::control::{MAX_PRIORITY, UNCHANGED};
 use x2::{ErrorCode, ThreadId};
 
@@ -27,22 +30,20 @@ use x2::{ErrorCode, ThreadId};
 const PROCESSORS: usize = 64;
 /// Thread numbers below the first that root gives away: those of the initial servers.
 const INITIAL_THREADS: u32 = 8;
-/// Bytes of stack of a front, and of a back, which does not call deep.
-const FRONT_STACK: usize = 64 << 10;
-const BACK_STACK: usize = 16 << 10;
-/// Work that a front does itself, in bytes that could be cleared meanwhile.
-const SHORT: u64 = 256 << 10;
-/// How often a front looks whether the lock is free before it lets other threads of its processor
+/// Bytes of stack of a request thread, and of a background worker, which does not call deep.
+const REQUEST_STACK: usize = 64 << 10;
+const WORKER_STACK: usize = 16 << 10;
+/// How often a request thread looks whether the lock is free before it lets other threads of its processor
 /// run.
 const PATIENCE: u32 = 1000;
 
 /// What root knows of the servers and of the resources.
-static SYSTEM: SpinLock<Option<System>> = SpinLock::new(None);
-/// The piece that each back does. The front writes it while the back waits for it, so the two never
-/// meet.
-static PIECES: [SpinLock<Piece>; PROCESSORS] = [const { SpinLock::new(Piece::Pause) }; PROCESSORS];
+static SYSTEM: SpinLock<Option<System<L4>>> = SpinLock::new(None);
+/// The step that each background worker does. The request thread writes it while the worker waits
+/// for it, so the two never meet.
+static STEPS: [SpinLock<Step>; PROCESSORS] = [const { SpinLock::new(Step::Pause) }; PROCESSORS];
 
-fn lock() -> SpinGuard<'static, Option<System>> {
+fn lock() -> SpinGuard<'static, Option<System<L4>>> {
     loop {
         for _ in 0..PATIENCE {
             if let Some(guard) = SYSTEM.try_lock() {
@@ -62,7 +63,7 @@ fn pause() {
     core::hint::spin_loop();
 }
 
-fn with<T>(act: impl FnOnce(&mut System) -> T) -> T {
+fn with<T>(act: impl FnOnce(&mut System<L4>) -> T) -> T {
     act(lock().as_mut().expect("it is there before the threads that use it"))
 }
 
@@ -75,11 +76,11 @@ fn processors() -> usize {
     (kip().processor_info().processors as usize).min(PROCESSORS)
 }
 
-fn front_of(processor: usize) -> ThreadId {
+fn request_thread_of(processor: usize) -> ThreadId {
     if processor == 0 { kip().root() } else { number(2 * processor) }
 }
 
-fn back_of(processor: usize) -> ThreadId {
+fn worker_of(processor: usize) -> ThreadId {
     number(2 * processor + 1)
 }
 
@@ -89,34 +90,34 @@ fn number(index: usize) -> ThreadId {
 }
 
 /// The request threads, by their processors.
-pub(crate) fn fronts() -> Vec<ThreadId> {
-    (0..processors()).map(front_of).collect()
+pub(crate) fn request_threads() -> Vec<ThreadId> {
+    (0..processors()).map(request_thread_of).collect()
 }
 
 /// Starts the other threads, then all servers, and serves them for ever. Called by root's first
-/// thread, which becomes the front of the first processor.
-pub(crate) fn run(system: System) -> ! {
-    let servers = system.servers.len();
+/// thread, which becomes the request thread of the first processor.
+pub(crate) fn run(system: System<L4>) -> ! {
+    let servers = system.server_count();
     *lock() = Some(system);
     for processor in 0..processors() {
         if processor > 0 {
-            create(processor, front_of(processor), FRONT_STACK, front);
+            create(processor, request_thread_of(processor), REQUEST_STACK, serve);
         }
-        create(processor, back_of(processor), BACK_STACK, back);
+        create(processor, worker_of(processor), WORKER_STACK, work);
     }
     // No server runs before all are there: their first threads live here.
     for index in 0..servers {
-        let mut job = with(|system| system.begin(index));
+        let mut item = with(|system| system.begin(index));
         let mut last = Ok(());
         loop {
-            match with(|system| system.advance(&mut job, last)) {
-                Next::Piece(piece) => last = piece.perform(),
-                Next::Become(next) => (job, last) = (next, Ok(())),
+            match with(|system| system.advance(&mut item, last)) {
+                Next::Step(step) => last = L4.perform(&step),
+                Next::Become(next) => (item, last) = (next, Ok(())),
                 Next::Answer(..) | Next::Over => break,
             }
         }
     }
-    front()
+    serve()
 }
 
 /// Makes a thread of root's that runs `main` on `processor`.
@@ -137,13 +138,13 @@ fn create(processor: usize, id: ThreadId, stack: usize, main: fn() -> !) {
 }
 
 /// The request thread of a processor.
-fn front() -> ! {
-    let mut front = Front::new(utcb::processor_number() as usize);
+fn serve() -> ! {
+    let mut requests = RequestThread::new(utcb::processor_number() as usize);
     let mut received = ipc::wait();
     loop {
         // An error leaves nothing to answer: the receiver of the last answer was gone or not
         // waiting.
-        let answer = received.ok().and_then(|message| front.hear(message));
+        let answer = received.ok().and_then(|message| requests.handle(message));
         received = match answer {
             Some((to, message)) => ipc::reply_wait(to, message),
             None => ipc::wait(),
@@ -152,19 +153,19 @@ fn front() -> ! {
 }
 
 /// The background worker of a processor.
-fn back() -> ! {
+fn work() -> ! {
     let processor = utcb::processor_number() as usize;
-    let front = front_of(processor);
+    let request_thread = request_thread_of(processor);
     let mut message = Message::new(0);
     loop {
-        ipc::call(front, message).expect("the front always comes back to its back");
-        let piece = *PIECES[processor].lock();
-        message = Message::with_words(0, &[encode(piece.perform())]);
+        ipc::call(request_thread, message).expect("the request thread always answers its worker");
+        let step = *STEPS[processor].lock();
+        message = Message::with_words(0, &[encode(L4.perform(&step))]);
     }
 }
 
-/// The result of a piece of work, packed into a message word.
-fn encode(result: piece::Result) -> u64 {
+/// The result of a step, packed into a message word.
+fn encode(result: step::Result) -> u64 {
     match result {
         Ok(()) => DONE,
         Err(error) => error.map_or(0, |error| error as u64),
@@ -173,83 +174,67 @@ fn encode(result: piece::Result) -> u64 {
 
 const DONE: u64 = u64::MAX;
 
-fn decode(word: u64) -> piece::Result {
+fn decode(word: u64) -> step::Result {
     if word == DONE { Ok(()) } else { Err(ErrorCode::from_raw(word)) }
 }
 
-struct Front {
+struct RequestThread {
     processor: usize,
-    back: ThreadId,
-    /// Whether the background worker waits for a piece of work.
-    is_idle: bool,
-    /// The job that the background worker carries out now.
-    current: Option<Job>,
-    /// The jobs that the back works on in turn, each with its next piece.
-    queue: VecDeque<(Job, Piece)>,
+    /// The background worker.
+    worker: ThreadId,
+    work: WorkQueue,
 }
 
-/// The thread that gets an answer, and the answer.
-type Answer = Option<(ThreadId, Message)>;
+/// Work goes on with root's tables locked; its steps are done without the lock.
+struct Unlocked;
 
-impl Front {
-    fn new(processor: usize) -> Front {
-        let back = back_of(processor);
-        Front { processor, back, is_idle: false, current: None, queue: VecDeque::new() }
+impl Advance for Unlocked {
+    fn advance(&mut self, item: &mut WorkItem, last: step::Result) -> Next {
+        with(|system| system.advance(item, last))
     }
 
-    fn hear(&mut self, message: Received) -> Answer {
-        let request = Request::new(message);
-        if request.from.is_local() {
-            // A local sender is the back: no other thread of root's space calls the front.
-            self.is_idle = true;
+    fn perform(&mut self, step: &Step) -> step::Result {
+        L4.perform(step)
+    }
+}
+
+impl RequestThread {
+    fn new(processor: usize) -> RequestThread {
+        RequestThread { processor, worker: worker_of(processor), work: WorkQueue::default() }
+    }
+
+    fn handle(&mut self, received: Received) -> Option<(ThreadId, Message)> {
+        let request = Request::new(received.from, received.tag, received.words());
+        let reply = if request.from.is_local() {
+            // A local sender is the worker: no other thread of root's space calls this one.
             let result = request.word(0).map_or(Ok(()), decode);
-            if let Some(job) = self.current.take()
-                && let Some((to, answer)) = self.go_on(job, result, 0)
-            {
-                let _ = ipc::reply(to, answer);
+            if let Some((to, answer)) = self.work.step_done(&mut Unlocked, result) {
+                let _ = ipc::reply(to, message(&answer));
             }
-            return self.engage();
-        }
-        match with(|system| system.hear(&request)) {
-            Outcome::Answer(answer) => Some((request.from, answer)),
-            Outcome::Print => Some((request.from, print_text(&request))),
-            Outcome::Work(job) => self.go_on(job, Ok(()), SHORT).or_else(|| self.engage()),
-            Outcome::Later => None,
+            None
+        } else {
+            match with(|system| system.handle(&request)) {
+                Outcome::Answer(answer) => Some((request.from, answer)),
+                Outcome::Print => {
+                    let printed = request.printable().map(console::print_text);
+                    Some((request.from, printed.map_or_else(Answer::Refused, |()| Answer::Done)))
+                }
+                Outcome::Work(item) => self.work.begin(&mut Unlocked, item),
+                Outcome::Wait => None,
+            }
+        };
+        match reply {
+            Some((to, answer)) => Some((to, message(&answer))),
+            None => self.next_step().map(|worker| (worker, Message::new(0))),
         }
     }
 
-    /// Goes on with a job, given the result of its last piece. The front does the next pieces
-    /// itself as long as they fit into `budget`; then the back goes on.
-    fn go_on(&mut self, mut job: Job, mut last: piece::Result, mut budget: u64) -> Answer {
-        loop {
-            match with(|system| system.advance(&mut job, last)) {
-                Next::Piece(piece) => match budget.checked_sub(piece.cost()) {
-                    None if self.queue.try_reserve(1).is_ok() => {
-                        self.queue.push_back((job, piece));
-                        return None;
-                    }
-                    left => {
-                        budget = left.unwrap_or(0);
-                        last = piece.perform();
-                    }
-                },
-                Next::Answer(to, answer) => return Some((to, answer)),
-                Next::Become(next) => (job, last) = (next, Ok(())),
-                Next::Over => return None,
-            }
-        }
-    }
-
-    /// Gives the back its next piece, if it waits for one and there is one.
-    fn engage(&mut self) -> Answer {
-        if !self.is_idle {
-            return None;
-        }
-        let (job, piece) = self.queue.pop_front()?;
-        let priority = with(|system| system.servers[job.index()].configuration.priority);
-        thread::set_priority(self.back, priority).expect("root may set the priority of its threads");
-        *PIECES[self.processor].lock() = piece;
-        (self.is_idle, self.current) = (false, Some(job));
-        Some((self.back, Message::new(0)))
+    /// Gives the background worker its next step, if it waits for one and there is one.
+    fn next_step(&mut self) -> Option<ThreadId> {
+        let (step, item) = self.work.next_step()?;
+        let priority = with(|system| system.priority_of(item));
+        thread::set_priority(self.worker, priority).expect("root may set the priority of its threads");
+        *STEPS[self.processor].lock() = step;
+        Some(self.worker)
     }
 }

@@ -69,7 +69,7 @@ fn server() -> Server<'static> {
         image(layout::ROOT, Some(page.root())),
     ];
     let mut memory = Memory::new(physical::initial_memory());
-    memory_map::enter(&mut memory, page.memory_descriptors(), &images)
+    memory_map::fill(&mut memory, page.memory_descriptors(), &images)
         .expect("the initial table has nodes for every descriptor");
     let mut ports = Ports::new(physical::ports());
     ports.set(0, 0xffff, State::OnRequest).expect("the table is empty");

@@ -21,12 +21,12 @@ pub struct Image {
     pub owner: Option<ThreadId>,
 }
 
-/// Enters what the descriptors say, later ones overriding earlier ones, then the images.
+/// Fills in what the descriptors say, later ones overriding earlier ones, then the images.
 ///
 /// A page that a descriptor covers only in part counts to it, except when the descriptor offers
 /// memory to all threads (conventional), or when the rest of the page is unavailable and would
 /// become available by it.
-pub fn enter(
+pub fn fill(
     memory: &mut Memory<'_>,
     descriptors: impl Iterator<Item = MemoryDescriptor>,
     images: &[Image],
@@ -38,16 +38,16 @@ pub fn enter(
             MemoryKind::Dedicated | MemoryKind::BootLoader | MemoryKind::Architecture => State::OnRequest,
             MemoryKind::Reserved | MemoryKind::Undefined => State::Unavailable,
         };
-        enter_range(memory, descriptor.low, descriptor.last, state)?;
+        set_range(memory, descriptor.low, descriptor.last, state)?;
     }
     for image in images.iter().filter(|image| image.low < image.high) {
         let state = image.owner.map_or(State::Unavailable, State::Owned);
-        enter_range(memory, image.low, image.high - 1, state)?;
+        set_range(memory, image.low, image.high - 1, state)?;
     }
     Ok(())
 }
 
-fn enter_range(memory: &mut Memory<'_>, low: u64, last: u64, state: State) -> Result<(), OutOfNodes> {
+fn set_range(memory: &mut Memory<'_>, low: u64, last: u64, state: State) -> Result<(), OutOfNodes> {
     if low > last {
         return Ok(());
     }
@@ -99,7 +99,7 @@ mod tests {
         ];
         let mut nodes = [Node::UNUSED; 1024];
         let mut memory = Memory::new(&mut nodes);
-        enter(&mut memory, descriptors.into_iter(), &images).unwrap();
+        fill(&mut memory, descriptors.into_iter(), &images).unwrap();
         for (address, state) in [
             (0, State::Conventional),
             (0x9_e000, State::Conventional),
@@ -131,7 +131,7 @@ mod tests {
             descriptor(MemoryKind::Reserved, 0x1000, 0x23ff),
             descriptor(MemoryKind::BootLoader, 0x2400, 0x2fff),
         ];
-        enter(&mut memory, descriptors.into_iter(), &[]).unwrap();
+        fill(&mut memory, descriptors.into_iter(), &[]).unwrap();
         assert_eq!(memory.state(0x2000), State::Unavailable);
         assert_eq!(memory.state(0x3000), State::Conventional);
     }

@@ -297,7 +297,7 @@ mod tests {
 
     /// Rules: 12.4.
     #[test]
-    fn the_kernel_gets_memory_that_is_nobodys() {
+    fn the_kernel_gets_memory_without_an_owner() {
         with_server(Clients::Root, |server| {
             for (asked, bits) in [(Fpage::NIL, RECOMMENDED), (sigma0::any(20), 20), (sigma0::any(12), 12)] {
                 let Answer::Grant(fpage) = ask(server, KERNEL, asked) else { panic!("{asked:?}") };

@@ -12,7 +12,7 @@ use core::future::Future;
 use core::time::Duration;
 use mach::Machine;
 use mach_l4::{L4Machine, UserThread};
-use rt::executor::TaskHome;
+use rt::executor::TaskAssignment;
 use rt::heap::{Extent, Keeping};
 use unix::Result;
 use unix::process::Pid;
@@ -71,7 +71,7 @@ impl L4Driver {
 }
 
 impl Driver<L4Machine> for L4Driver {
-    type Task = TaskHome;
+    type Task = TaskAssignment;
 
     fn prepare(&self, task: &Task<L4Machine>) -> Result<()> {
         if let Some(library) = &self.library {
@@ -89,13 +89,13 @@ impl Driver<L4Machine> for L4Driver {
         }
     }
 
-    fn set_task(&self, thread: &UserThread, task: TaskHome) {
+    fn set_task(&self, thread: &UserThread, task: TaskAssignment) {
         thread.set_task(task);
     }
 
-    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<TaskHome> {
+    fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<TaskAssignment> {
         let spawned = self.machine.spawn(self.machine.current_worker(), task);
-        spawned.map(|task| task.home()).map_err(context_error)
+        spawned.map(|task| task.assignment()).map_err(context_error)
     }
 
     async fn show(&self, bytes: &[u8]) {

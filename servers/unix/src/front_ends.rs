@@ -5,11 +5,20 @@ use alloc::sync::Arc;
 use linux::{Linux, Processor};
 use mach::Machine;
 use mach::machine::SystemCall;
+use unix::devfs::Additions;
 use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs, Registers};
-use unix::thread::Thread;
+use unix::thread::{System, Thread};
 
 /// Linux' number, and that of processes without a program.
 const LINUX: FrontEndNumber = FrontEndNumber(0);
+
+/// What front ends have in /dev in addition to the devices of every Unix.
+pub(crate) const DEVICES: Additions = linux::DEVICES;
+
+/// Has a new system know the file systems and devices that only front ends have.
+pub(crate) fn register<M: Machine>(system: &Arc<System<M>>) {
+    linux::register(system);
+}
 
 /// All front ends.
 pub struct Personalities<M: Machine> {

@@ -2,7 +2,6 @@
 
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
-use alloc::vec::Vec;
 use core::fmt::Arguments;
 use core::future::Future;
 use core::marker::PhantomData;
@@ -158,8 +157,8 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Host<M> for Server<M, D, F> {
         self.driver.give_memory_back();
     }
 
-    fn log_text(&self) -> Vec<u8> {
-        self.log.text()
+    fn kept_log(&self) -> Option<&Arc<Log>> {
+        Some(&self.log)
     }
 
     fn end(&self, how: End) -> Result<()> {

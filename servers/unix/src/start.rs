@@ -1,5 +1,6 @@
 //! From an empty system to the first program, and its end.
 
+use crate::front_ends;
 use crate::server::{Driver, Server};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -13,7 +14,6 @@ use unix::devfs::{self, LineDriver, Terminals};
 use unix::exec::{Arguments, Layout};
 use unix::front_end::FrontEnds;
 use unix::initramfs::{self, UnpackError};
-use unix::log::LogDriver;
 use unix::memory::ObjectProvider;
 use unix::process::{ExitStatus, Pid, WaitFor, WaitOptions};
 use unix::signal::{ChildEvent, Signal};
@@ -58,8 +58,6 @@ pub struct Started<M: Machine> {
 
 /// Files that the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
-/// The number of /dev/kmsg.
-const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
 /// The device number of the console as a serial line.
 const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
 /// The path of the serial line's device node.
@@ -104,13 +102,12 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let root = root.ok_or(Error::ENOMEM)?;
     let vfs = Vfs::new(root, "rootfs", environment.clone());
     let system = System::new(vm, vfs.clone(), environment.clone(), layout, server.clone(), capacity);
+    front_ends::register(&system);
     let terminal = Terminal::new(LINE, system.session_host());
     let ptys = Ptys::new(environment.clone(), system.session_host(), Default::default());
     vfs.register_device(false, LINE, Arc::new(LineDriver::new(terminal.clone())));
-    let kept = LogDriver { log: server.log.clone(), environment: environment.clone() };
-    vfs.register_device(false, LOG, Arc::new(kept));
     let terminals = Terminals { console: Some(terminal.clone()), ptys: ptys.clone() };
-    let devices = devfs::make(&vfs, terminals, memory.clone(), memory_pages).await?;
+    let devices = devfs::make(&vfs, terminals, memory.clone(), memory_pages, front_ends::DEVICES).await?;
 
     let init = system.create_init(DescriptorTable::new()).await?;
     let context = init.context();
@@ -120,7 +117,7 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
         (&b"/dev"[..], "devtmpfs", devices),
         (b"/dev/pts", "devpts", ptys.root()),
         (b"/dev/shm", "tmpfs", shared),
-        (b"/proc", "proc", system.proc_root()),
+        (b"/proc", "proc", vfs.make_file_system(b"proc", b"")?),
         (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"")?),
     ] {
         make_directory(&caller, path, Mode::new(0o755)).await?;
@@ -151,7 +148,7 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
 ) -> Result<u8> {
     complete(&mut command);
     let request = CloneRequest { exit_signal: Some(Signal::CHLD), ..CloneRequest::default() };
-    let thread = started.init.clone_unstarted(&request).await?;
+    let thread = started.init.clone_thread(&request).await?.keep();
     let child = thread.pid();
     let (loader, loading) = (server.clone(), thread.clone());
     server.start(&thread, async move {

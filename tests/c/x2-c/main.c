@@ -260,9 +260,13 @@ static void control_registers(void)
     CHECK(L4_IntendedReceiver().raw + 1 > 0);
     L4_Set_CopFlag(1);
     L4_Clr_CopFlag(1);
-    CHECK(!L4_EnablePreemptionFaultException() && L4_DisablePreemptionFaultException());
-    CHECK(!L4_DisablePreemption() && L4_EnablePreemption() && !L4_EnablePreemption());
-    (void)L4_PreemptionPending();
+    volatile L4_Word8_t *flags = l4_flag_bytes();
+    CHECK(!L4_EnablePreemptionFaultException() && *flags == 0x20 && L4_EnablePreemptionFaultException());
+    CHECK(L4_DisablePreemptionFaultException() && *flags == 0 && !L4_DisablePreemptionFaultException());
+    CHECK(!L4_DisablePreemption() && *flags == 0x40 && L4_DisablePreemption());
+    CHECK(L4_EnablePreemption() && *flags == 0 && !L4_EnablePreemption());
+    *flags = 0x80; /* as the kernel says that a preemption is delayed */
+    CHECK(L4_PreemptionPending() && *flags == 0 && !L4_PreemptionPending());
     L4_Reset_WordSizeMask();
     CHECK(L4_WordSizeMask() == ALL);
     CHECK(L4_IsThreadEqual(L4_LocalIdOf(L4_Myself()), L4_MyLocalId()));
@@ -273,13 +277,13 @@ static void control_registers(void)
     CHECK(L4_ErrorCode_String(L4_ErrNoMem)[0] == 'o');
 }
 
-/* A second thread: answers messages with their word plus one; the label says how it receives the
+/* A second thread answers messages with their word plus one; the label says how it receives the
  * next. */
 
 static char stack[16384] __attribute__((aligned(16)));
 static L4_ThreadId_t master, partner;
 
-/* What is sent as a string, where the partner receives it, and what comes back. */
+/* Buffers: the string that is sent, the partner's, and the one for what comes back. */
 #define LENGTH 6000
 static char text[LENGTH], echoed[LENGTH], back[LENGTH];
 
@@ -422,7 +426,7 @@ static void strings_by_ipc(void)
     for (i = 0; i < LENGTH; i++)
         same += back[i] == text[i];
     CHECK(same == LENGTH);
-    /* A string that the partner does not take. */
+    /* The partner does not take this string. */
     L4_Accept(L4_UntypedWordsAcceptor);
     item = L4_StringItem(10, text);
     L4_MsgClear(&msg);
@@ -441,7 +445,7 @@ static void points_by_ipc(void)
     L4_ThreadId_t from;
     CHECK(L4_IpcFailed(L4_Receive_Timeout(partner, soon)) && L4_ErrorCode() == 3);
     CHECK(L4_SystemClock().raw - before.raw >= 4000 - 16);
-    /* It has passed. */
+    /* The point in time has passed. */
     CHECK(L4_IpcFailed(L4_Wait_Timeout(soon, &from)) && L4_ErrorCode() == 3);
     load_word(0, 30);
     soon = L4_TimePoint(L4_ClockAddUsec(L4_SystemClock(), 20000000));

@@ -135,7 +135,7 @@ static int sleeps(void)
     return simple_call(kip(KIP_SYSTEM_CLOCK)) - before >= 5 << 10;
 }
 
-/* A word that has not been used before, in conventional memory above the program. */
+/* A word of conventional memory above the program that has not been used before. */
 static volatile word *const scratch = (volatile word *)0x4000000;
 
 static int pages_come_by_faults(void)
@@ -211,7 +211,7 @@ static int thread_answers(void)
 static int thread_goes(void)
 {
     word me = utcb()[-15];
-    /* Oneself cannot be deleted. */
+    /* A thread cannot delete itself. */
     if (thread_control(kip(KIP_THREAD_CONTROL), me, 0, 0, 0, ~0UL) != 0)
         return 0;
     if (thread_control(kip(KIP_THREAD_CONTROL), user_thread(5), 0, 0, 0, ~0UL) != 1)

@@ -20,7 +20,7 @@ unsafe extern "C" {
     static __program_end: u8;
 }
 
-/// Where its UTCB lies: where the program does not.
+/// The address of the thread's UTCB, where the program does not lie.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
 
 /// Starts it, in a space that this server owns, too, and which has this program's memory.
@@ -35,7 +35,7 @@ pub(crate) fn start() -> Bystander {
     extension::set_owner(id, me).expect("the root task is privileged");
     let (first, end) = (&raw const __program_start as u64 & !0xfff, &raw const __program_end as u64);
     for page in (first..end).step_by(4096) {
-        // Once, so that this server has the page itself: it comes from sigma0 at the first access.
+        // One access first, so that this server has the page itself: it comes from sigma0 then.
         // SAFETY: within this program, whose bytes can all be read; the value means nothing.
         unsafe { (page as *const u8).read_volatile() };
     }
@@ -60,7 +60,7 @@ extern "C" fn wait_for_ever() -> ! {
 }
 
 impl Bystander {
-    /// Whether it has had no message but this one, and answers it.
+    /// Whether the thread has had no message but this one, and answers it.
     pub(crate) fn is_undisturbed(&self) -> bool {
         let answered = ipc::call(self.0, Message::new(0)).is_ok();
         answered && RECEIVED.load(Ordering::Relaxed) == 1

@@ -1,4 +1,4 @@
-//! What a static executable says of itself. Anything that is not one is refused.
+//! The header and segments of a static executable. Any other file is refused.
 
 /// A loadable segment.
 #[derive(Clone, Copy)]

@@ -33,7 +33,7 @@ pub(crate) fn allocate() -> Option<Page> {
     Some(page)
 }
 
-/// Takes all pages back. They are mapped nowhere but here.
+/// Takes all pages back. No program may have them mapped any more.
 pub(crate) fn free_all() {
     USED.store(0, Ordering::Relaxed);
 }

@@ -12,9 +12,9 @@ use x2::{Fpage, Rights, ThreadId};
 
 /// Where the program's kernel interface page lies: where no Linux program maps anything.
 pub(crate) const KIP_AREA: u64 = 0x7fff_8000_0000;
-/// Where its UTCB lies.
+/// The address of the process's UTCB area.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
-/// Its UTCB pointer.
+/// The address of the process's UTCB pointer.
 pub(crate) const UTCB_POINTER: u64 = UTCB_AREA + x2::utcb::MR0_OFFSET;
 /// Where the emulation library lies in bounce mode.
 const EMULATION: u64 = 0x7fff_8002_0000;
@@ -35,15 +35,15 @@ pub(crate) enum Mode {
 /// How a program ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum End {
-    /// By exit_group, with this status.
+    /// The process ended by exit_group, with this status.
     Exited(u64),
-    /// By this processor exception.
+    /// The process ended by this processor exception.
     Exception(u64),
-    /// By a fault at this address.
+    /// The process ended by a fault at this address.
     Fault(u64),
-    /// No memory is left for it.
+    /// No memory is left for the process.
     OutOfMemory,
-    /// By something that no program does.
+    /// The process sent a message that no program sends.
     Confused,
 }
 
@@ -53,8 +53,8 @@ struct Region {
     start: u64,
     end: u64,
     rights: Rights,
-    /// Content: from this offset of the image, for so many bytes from `content_at` on; the rest is
-    /// zero.
+    /// The content is `length` bytes of the image from `offset` on, put at `content_at`; the rest
+    /// is zero.
     content_at: u64,
     offset: usize,
     size: usize,
@@ -198,7 +198,7 @@ impl Process {
             _ if protocol::of(request.tag) == protocol::ARCHITECTURE_EXCEPTION => {
                 Err(End::Exception(request.word(exception::NUMBER - 1)))
             }
-            // A port: no program has one.
+            // A program of the tests has no I/O ports.
             _ if protocol::of(request.tag) == protocol::IO_PAGE_FAULT => Err(End::Exception(13)),
             _ => Err(End::Confused),
         }
@@ -217,7 +217,7 @@ impl Process {
     }
 
     fn region_at(&self, address: u64) -> Option<Region> {
-        // The later region counts: what a program maps over something else.
+        // The later of two regions counts, as a program may map something over another.
         let mut regions = self.regions.iter().rev().flatten();
         regions.find(|region| (region.start..region.end).contains(&address)).copied()
     }
@@ -233,7 +233,7 @@ impl Process {
         let place = self.pages.iter().position(Option::is_none)?;
         let page = memory::allocate()?;
         self.pages[place] = Some((start, page));
-        // Every segment that has a part in the page, as two may share one.
+        // Every segment that has a part in the page is copied, as two may share one.
         for region in self.regions.iter().flatten().filter(|region| region.size > 0) {
             let from = region.content_at.max(start);
             let to = (region.content_at + region.size as u64).min(start + PAGE as u64);
@@ -283,7 +283,7 @@ impl Process {
         let end = (start + size).next_multiple_of(4096).min(region.end);
         self.add_region(Region { start, end, rights, size: 0, ..region });
         let count = ((end - start) / 4096) as u32;
-        // What it may do more than before it gets by its next fault.
+        // Rights that the program has gained it gets by its next fault.
         let target = Fpage::memory(start, 12).with_rights(rights);
         let mut items = [MapItem::new(MapOperation::Protect, target, count, 0)];
         let _ = extension::map_control(self.thread, &mut items);
@@ -297,7 +297,8 @@ impl Process {
         unsafe { extension::write_registers(self.thread, &registers) }.is_ok()
     }
 
-    /// Writes the program's memory, whatever it may do there itself. False: there is none.
+    /// Writes the program's memory, whatever rights the program has to it. `false`: no page is
+    /// mapped there.
     pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
         bytes.iter().enumerate().all(|(index, &byte)| {
             let at = address.wrapping_add(index as u64);
@@ -341,7 +342,7 @@ impl Process {
         STACK_TOP
     }
 
-    /// What it has written.
+    /// The output that the program has written.
     pub(crate) fn output(&mut self) -> Output {
         Output { bytes: self.output.bytes, length: self.output.length }
     }

@@ -89,7 +89,7 @@ fn call_at(target: u64, kind: Kind, mut registers: Registers, slot: &Slot) {
     slot.end(kind, column(kind, &registers));
 }
 
-/// What has come of the call.
+/// The column for the call's result.
 fn column(kind: Kind, registers: &Registers) -> usize {
     const ERROR: u64 = 1 << 15;
     let good = match kind {

@@ -1,5 +1,5 @@
-//! Which call with which arguments: nearly right ones, about the attackers' own threads, spaces and
-//! memory.
+//! Chooses calls and their arguments: nearly right ones, about the attackers' own threads, spaces
+//! and memory.
 
 use crate::invoke::Registers;
 use crate::kind::Kind;
@@ -17,7 +17,7 @@ pub(crate) struct Chooser<'a> {
     pub(crate) is_controller: bool,
     /// Where arrays of map items can be: 32 bytes each, 512 bytes.
     pub(crate) items: Option<u64>,
-    /// Where it reads and writes extended state, as a rule.
+    /// The address where the attacker reads and writes extended state, as a rule.
     pub(crate) buffer: u64,
 }
 
@@ -25,7 +25,7 @@ const ZERO_TIME: u64 = 0x400;
 const UNCHANGED: u64 = u64::MAX;
 
 impl Chooser<'_> {
-    /// What is called next.
+    /// The kind of the next call.
     pub(crate) fn kind(self) -> Kind {
         if self.is_controller {
             return match self.random.below(16) {
@@ -43,8 +43,8 @@ impl Chooser<'_> {
         match self.random.below(96) {
             0..=31 => Kind::Ipc,
             32..=39 => Kind::Lipc,
-            // The last six kinds: they end in a message to the supervisor, and mostly in the
-            // attacker's end.
+            // The last six kinds end in a message to the supervisor, and mostly in the attacker's
+            // end.
             40 if self.random.one_in(2) => Kind::ALL[Kind::COUNT - 1 - self.random.below(6) as usize],
             _ => Kind::ALL[self.random.below(Kind::COUNT as u64 - 6) as usize],
         }
@@ -102,7 +102,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// In the pool; what an attacker chooses is elsewhere at times.
+    /// An fpage within the pool; the one that an attacker chooses is elsewhere at times.
     fn fpage(self) -> u64 {
         let rights = Rights::from_bits(self.random.below(8));
         let page =
@@ -148,7 +148,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Where a thread may go on.
+    /// An instruction pointer at which a thread may go on.
     fn ip(self) -> u64 {
         match self.random.below(8) {
             0 => self.address(),
@@ -172,7 +172,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// What the thread accepts, its transfer timeouts, and now and then any other word of its UTCB.
+    /// Writes what the thread accepts, its transfer timeouts, and now and then any other word of
+    /// its UTCB.
     fn buffers(self) {
         let acceptor = match self.random.below(8) {
             0 => 0,
@@ -189,7 +190,7 @@ impl Chooser<'_> {
         }
         self.set(x2::utcb::XFER_TIMEOUTS, self.transfer_time() << 16 | self.transfer_time());
         if self.random.one_in(8) {
-            // All but the words at the beginning, which no object uses.
+            // Any word but those at the beginning, which no object uses.
             self.set(self.random.below(112) as isize - 48, self.field());
         }
     }
@@ -224,7 +225,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// With MR0 to MR7 in their registers.
+    /// The registers of a message with this tag, with MR0 to MR7 in their registers.
     fn message_registers(self, tag: u64) -> Registers {
         let mr = utcb::message_register;
         Registers {
@@ -346,7 +347,7 @@ impl Chooser<'_> {
         Registers { rdi: space, rsi: option, rdx: first, r8: second, ..Default::default() }
     }
 
-    /// Mostly none, or what leaves a space next to nothing.
+    /// A quota for a space: mostly none, otherwise one that leaves the space next to no memory.
     fn quota(self, space: u64) -> u64 {
         match self.random.below(8) {
             0 => self.random.below(1 << 18),
@@ -411,7 +412,7 @@ impl Chooser<'_> {
 
     fn thread_state(self) -> Registers {
         let control = if self.random.one_in(8) { self.random.word() } else { self.random.below(1 << 7) };
-        // The words that a write takes.
+        // The words for the registers that a write takes.
         for index in 1..=20 {
             let value = match index {
                 1 => self.ip(),
@@ -424,7 +425,7 @@ impl Chooser<'_> {
         utcb::set_message_register(21, self.thread());
         utcb::set_message_register(22, self.thread());
         let size = self.random.one_of(&[576, 832, 832, 4096, self.random.below(1000)]);
-        // What is read goes over the buffer: it is memory of the pool.
+        // The state that is read overwrites the buffer: it is memory of the pool.
         let buffer = match self.random.below(4) {
             0 => self.pool_page(),
             1 if !self.is_controller => self.address(),

@@ -11,16 +11,16 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use l4::ipc;
 use x2::Time;
 
-/// Between spaces that have no memory: so many calls, on average.
+/// The average number of calls between two spaces that get no memory.
 const SCARCITY: u64 = 256;
 const BREAK: Time = Time::period(500);
 
-/// How many calls it may have made: a part of what the attackers have made. They would do little
-/// else than wait to be made again.
+/// The maximum number of calls that the controller may have made: a part of what the attackers have
+/// made. With more, attackers would do little else than wait to be created again.
 static ALLOWED: AtomicU64 = AtomicU64::new(0);
-/// The supervisor wants it to make no call.
+/// Set when the supervisor wants the controller to make no calls.
 static STOP: AtomicBool = AtomicBool::new(true);
-/// It makes none.
+/// Set while the controller makes no calls.
 static STOPPED: AtomicBool = AtomicBool::new(false);
 
 #[repr(C, align(4096))]
@@ -32,7 +32,7 @@ unsafe impl Sync for Page {}
 static ITEMS: Page = Page(UnsafeCell::new([0; 512]));
 static BUFFER: Page = Page(UnsafeCell::new([0; 512]));
 
-/// What the thread does.
+/// The controller's program.
 pub(crate) fn run() -> ! {
     let random = Random::new(&CONTROLLER.state);
     let chooser = Chooser {
@@ -59,7 +59,7 @@ pub(crate) fn run() -> ! {
     }
 }
 
-/// It may have made so many calls.
+/// Allows the controller this number of calls.
 pub(crate) fn allow(calls: u64) {
     ALLOWED.store(calls, Ordering::Relaxed);
 }
@@ -68,7 +68,7 @@ pub(crate) fn start() {
     STOP.store(false, Ordering::Release);
 }
 
-/// Returns whether it has stopped.
+/// Stops the controller. Returns whether it has stopped.
 pub(crate) fn stop() -> bool {
     STOP.store(true, Ordering::Release);
     (0..20_000).any(|_| {

@@ -13,7 +13,7 @@ static STACKS: [Stack; 2] = [const { Stack::new() }; 2];
 
 /// Above the attackers', below the supervisor's.
 const PRIORITIES: [u64; 2] = [250, 200];
-/// A heartbeat that does not come for so long does not come.
+/// The longest time between two heartbeats; after it the thread counts as dead.
 const LONG: Time = Time::period(60_000_000);
 
 /// Makes the heartbeat, then the controller, on the last processor.

@@ -1,4 +1,4 @@
-//! The calls, and what comes of them.
+//! The kinds of calls, and their possible results.
 
 /// How many kinds of results there are: 0 success, 1 to 15 the value of the ErrorCode word, its
 /// phase included, 16 anything else.
@@ -54,8 +54,9 @@ impl Kind {
     /// interface gives it.
     pub(crate) const fn expected(self) -> u32 {
         match self {
-            // Of the send phase and of the receive phase: timeout, no partner, cancelled, overflow,
-            // timeouts of transfers by the invoker's and by the partner's faults, abortion.
+            // The errors of the send phase and of the receive phase: timeout, no partner,
+            // cancelled, overflow, timeouts of transfers by the invoker's and by the partner's
+            // faults, abortion.
             Kind::Ipc | Kind::Lipc => bits(&[0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]),
             Kind::ExchangeRegisters => bits(&[0, 2]),
             Kind::ThreadControl => bits(&[0, 1, 2, 3, 4, 6, 8]),

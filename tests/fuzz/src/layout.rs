@@ -1,4 +1,4 @@
-//! Which threads there are, and what memory. The program lies at the same addresses in every space.
+//! The attackers' threads and their memory. The program lies at the same addresses in every space.
 //! Attackers can read it and execute its code. They can write only what is theirs: the records, the
 //! stacks and the pool, which they can also execute.
 
@@ -48,7 +48,7 @@ pub(crate) fn own_thread(index: u32) -> ThreadId {
 /// attacker may write anything here.
 #[repr(C, align(4096))]
 pub(crate) struct Slot {
-    /// Of its random numbers.
+    /// The state of the attacker's random numbers.
     pub(crate) state: AtomicU64,
     /// Calls begun, altogether and of each kind.
     calls: Count,
@@ -67,13 +67,13 @@ impl Slot {
         }
     }
 
-    /// How many calls it has begun, since an attacker last wrote to the count. `None` while it
-    /// changes.
+    /// The number of calls that the attacker has begun, since an attacker last wrote to the count.
+    /// `None` while it changes.
     pub(crate) fn progress(&self) -> Option<u64> {
         self.calls.get()
     }
 
-    /// How many calls of this kind it has begun.
+    /// The number of calls of this kind that the attacker has begun.
     pub(crate) fn begun(&self, kind: Kind) -> u64 {
         self.begun[kind as usize].get().unwrap_or(0)
     }
@@ -89,7 +89,7 @@ impl Slot {
         self.results[kind as usize][column].add_one();
     }
 
-    /// How often that has come of it.
+    /// How often calls of this kind had the result of this column.
     pub(crate) fn result(&self, kind: Kind, column: usize) -> u64 {
         self.results[kind as usize][column].get().unwrap_or(0)
     }
@@ -107,13 +107,13 @@ impl Count {
         Self { value: AtomicU64::new(0), check: AtomicU64::new(0) }
     }
 
-    /// What the check of `value` is: not that of another value, nor of a count elsewhere that was
-    /// copied here.
+    /// The check word of `value`: it differs from that of another value, and from that of a count
+    /// elsewhere that was copied here.
     fn check_of(&self, value: u64) -> u64 {
         (value ^ (&raw const *self) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// `None`: it is no count, or is being changed.
+    /// The count. `None`: the word is no count, or is being changed.
     fn get(&self) -> Option<u64> {
         // Relaxed, here and below: statistics, written by one thread each.
         let value = self.value.load(Ordering::Relaxed);
@@ -139,7 +139,7 @@ unsafe impl<const SIZE: usize> Sync for Memory<SIZE> {}
 static POOL: Memory<{ (POOL_PAGES * 4096) as usize }> = Memory(UnsafeCell::new([0; _]));
 pub(crate) static STACKS: Memory<{ SLOTS * STACK }> = Memory(UnsafeCell::new([0; _]));
 static SLOT_MEMORY: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
-/// The controller's, and what it points to in calls.
+/// The controller's record, and the memory that its calls point to.
 pub(crate) static CONTROLLER: Slot = Slot::new();
 
 /// The attackers' records.

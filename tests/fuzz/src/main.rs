@@ -43,7 +43,7 @@ l4::program!(run);
 const ROUNDS: u64 = 10;
 /// A round has no more calls than that.
 const LONGEST_ROUND: u64 = 100_000;
-/// As long as an error is missing that has to come, there are so many times the rounds.
+/// The rounds are multiplied by this as long as an error is missing that must occur.
 const PATIENCE: u64 = 4;
 const COUNTED: [(u64, &str); 4] = [
     (statistic::FRAMES, "frames"),
@@ -55,7 +55,7 @@ const DEFAULT_CALLS: u64 = 1_000_000;
 
 static STATE: AtomicU64 = AtomicU64::new(0);
 
-/// What the kernel has in use, and what of its memory is on the root task's account.
+/// The kernel's objects in use, and how much of its memory is on the root task's account.
 fn in_use() -> [u64; COUNTED.len() + 1] {
     let mut counts = [0; COUNTED.len() + 1];
     for (count, (which, _)) in counts.iter_mut().zip(COUNTED) {
@@ -78,7 +78,7 @@ impl Report {
 
 fn run() -> ! {
     for page in layout::image().step_by(4096) {
-        // SAFETY: a byte of the program.
+        // SAFETY: the byte is one of the program's.
         unsafe { (page as *const u8).read_volatile() };
     }
     let mut line = [0; 1024];
@@ -100,7 +100,7 @@ fn run() -> ! {
     let mut supervisor = Supervisor::new(random);
     let (mut rounds, mut beats, mut first) = (0, 0, None);
     let (mut ended, mut grown) = (Ok(()), false);
-    // What is rare may come a little later.
+    // Results that are rare may come a little later.
     let round = (calls / ROUNDS).clamp(1, LONGEST_ROUND);
     while rounds * round < calls || (rounds * round < PATIENCE * calls && !everything_came()) {
         rounds += 1;
@@ -157,12 +157,12 @@ fn records() -> impl Iterator<Item = &'static Slot> {
     layout::slots().iter().chain([&layout::CONTROLLER])
 }
 
-/// How often that came of the calls of a kind.
+/// How often calls of a kind had the result of this column.
 fn count(kind: Kind, column: usize) -> u64 {
     records().map(|record| record.result(kind, column)).sum()
 }
 
-/// What has come of the calls of a kind, as bits.
+/// The results that calls of a kind have had, as bits.
 fn reached(kind: Kind) -> u32 {
     (0..COLUMNS).filter(|&column| count(kind, column) > 0).fold(0, |bits, column| bits | 1 << column)
 }
@@ -186,7 +186,7 @@ fn everything_came() -> bool {
     Kind::ALL.iter().all(|&kind| kind.expected() & !reached(kind) == 0)
 }
 
-/// How often a call gave what, and whether everything came that has to.
+/// Reports how often each result of a call came, and whether all results came that must.
 fn report_kind(report: &mut Report, index: usize, kind: Kind) {
     print!("# {kind:?}: {}:", begun(kind));
     for column in 0..COLUMNS {

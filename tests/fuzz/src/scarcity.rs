@@ -54,7 +54,7 @@ fn about(chooser: Chooser<'_>, id: ThreadId) {
     call(Kind::ThreadState, write, &CONTROLLER);
     let open = Registers { rdi: id, rsi: SpaceOption::Open as u64, rdx: other, r8: 1, ..Default::default() };
     call(Kind::SpaceOptions, open, &CONTROLLER);
-    // Where no other page is, so that a page table is needed.
+    // The address is one where no other page is, so that a page table is needed.
     let page = chooser.pool_page();
     let target = Fpage::memory(page ^ chooser.random.below(64) << 30, 12).with_rights(Rights::ALL).raw();
     let map = Registers { rdi: id, rsi: target, rdx: ONE_MAP_ITEM | 1, r8: page, ..Default::default() };

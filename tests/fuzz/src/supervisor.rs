@@ -19,14 +19,14 @@ const MADE_SPACES: u64 = 3;
 const MADE: u64 = MADE_SPACES * ATTACKERS;
 /// The first thread number that the supervisor does not use: the controller's.
 pub(crate) const FREE_NUMBERS: u64 = MADE + MADE_SPACES;
-/// Between looks at the attackers: so many messages, or so long a time.
+/// The supervisor looks at the attackers after this number of messages, or after this time.
 const MESSAGES: u32 = 256;
 const LOOK: Time = Time::period(1000);
 /// Looks without a call after which an attacker is deleted, and after which its whole space is made
 /// again.
 const PATIENCE: u32 = 6;
 const SPACE_PATIENCE: u32 = 10;
-/// Of the calls this part is the controller's.
+/// One call in this number is made by the controller.
 const CONTROLLERS: u64 = 8;
 /// Page faults that are answered at a later look.
 const HELD: usize = 8;
@@ -36,7 +36,7 @@ const PRIORITY: u64 = 100;
 pub(crate) struct Supervisor<'a> {
     random: Random<'a>,
     processors: u64,
-    /// Of each record, how many calls it had counted.
+    /// How many calls each record had counted last time.
     last: [u64; layout::RECORDS],
     quiet: [u32; MADE as usize],
     space_quiet: [u32; MADE_SPACES as usize],
@@ -95,7 +95,7 @@ impl<'a> Supervisor<'a> {
             }
             if since_look >= MESSAGES {
                 since_look = 0;
-                // The answer's words are in the message registers: it goes first.
+                // The answer's words are in the message registers, so the answer goes first.
                 if let Some((to, tag)) = answer.take() {
                     let _ = ipc::ipc(to, ThreadId::NIL, Timeouts::new(Time::ZERO, Time::NEVER), tag);
                 }
@@ -108,7 +108,8 @@ impl<'a> Supervisor<'a> {
         if layout::own().into_iter().any(is_written_by_others) {
             return Err("an attacker has written to memory that is not the attackers'");
         }
-        // Twice: a thread that is being deleted by another one has gone by then.
+        // The thread is deleted twice: if another thread was deleting it, it has gone by the second
+        // time.
         for _ in 0..2 {
             for number in 0..NUMBERS {
                 if !delete(number) {
@@ -135,7 +136,7 @@ impl<'a> Supervisor<'a> {
                 if let Some(item) = own_page(address, access) {
                     return Some(Message::new(0).map_item(item).tag());
                 }
-                // Now and then it gets a page where it looked for one.
+                // Now and then the attacker gets a page where it looked for one.
                 if self.random.one_in(2) && address < 1 << 47 && !layout::image().contains(&address) {
                     let given = Fpage::memory(layout::pool().start, 12).with_rights(Rights::ALL);
                     return Some(Message::new(0).map_item(MapItem::map(given, address & !0xfff)).tag());
@@ -201,8 +202,8 @@ impl<'a> Supervisor<'a> {
                 self.make(number);
             }
         }
-        // What the controller has done to a space, or its threads to it, stays until it is made
-        // again.
+        // Changes that the controller makes to a space, or its threads to it, stay until the space
+        // is made again.
         for (space, active) in active.into_iter().enumerate() {
             let quiet = &mut self.space_quiet[space];
             *quiet = if active { 0 } else { *quiet + 1 };
@@ -212,8 +213,8 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.count();
-        // One of those that the controller has made: it may be one that only takes time from the
-        // others.
+        // One of the spaces that the controller has made is deleted: it may be one that only takes
+        // time from the others.
         let number = MADE + self.random.below(NUMBERS - MADE);
         if self.random.one_in(4) {
             delete(number);
@@ -269,14 +270,14 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// What the supervisor maps at an address of the program for such an access: more than a page, but
-/// in the pool, whose pages are to be absent at times.
+/// The item that the supervisor maps at an address of the program for such an access: more than a
+/// page, but in the pool, whose pages are to be absent at times.
 fn own_page(address: u64, access: Rights) -> Option<MapItem> {
     let mapped = |region: Region, rights| MapItem::map(Fpage::from_region(region, rights), region.base);
     if layout::pool().contains(&address) {
         return Some(mapped(Region::containing(address, 12), Rights::ALL));
     }
-    // Not executable but for the code: QEMU is slow where a page that is written holds instructions
+    // Only the code is executable: QEMU is slow where a page that is written holds instructions
     // that were executed once, and random addresses lead into all of the program.
     let [stacks, records] = layout::writable();
     let parts = [

@@ -24,19 +24,19 @@ const STACK: u64 = 0x20_1000;
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// With this result.
+    /// The command returned this result.
     Done(u64),
-    /// By a fault that its map does not allow.
+    /// The command ended by a fault that its map does not allow.
     Fault(u64, KernError),
-    /// By a processor exception.
+    /// The command ended by a processor exception.
     Exception(u64),
     /// The thread was recalled.
     Recalled,
     /// The thread is gone.
     Ended,
-    /// By a message of its own.
+    /// The command ended by a message that it sent.
     Message(u64),
-    /// By another system call.
+    /// The command ended by another system call.
     Call(SystemCall),
 }
 
@@ -146,7 +146,7 @@ impl Servant {
         self.command(command::FILL, set).await
     }
 
-    /// How many pages do not have those numbers.
+    /// The number of pages that do not hold the numbers of `fill`.
     pub async fn check(&self, address: u64, pages: u64, seed: u64) -> Outcome {
         let set = |state: &mut ThreadState| (state.rdi, state.rcx, state.rsi) = (address, pages, seed);
         self.command(command::CHECK, set).await

@@ -15,7 +15,7 @@ use mach_l4::{Configuration, L4Machine, SpaceLayout};
 
 use crate::servant::{self, Servant, TOP};
 
-/// Bytes of frames: few, so that they are soon used up.
+/// The size of the frames in bytes: small, so that they are soon used up.
 const FRAMES: u64 = 8 << 20;
 const HEAP: u64 = 48 << 20;
 /// How often `usage` is read before what is still in use counts as leaked.
@@ -27,7 +27,7 @@ pub(crate) struct System {
     pub(crate) host: Arc<Host<L4Machine>>,
 }
 
-/// What exists; the same before and after each test.
+/// The objects that exist; the same before and after each test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     free_frames: u32,
@@ -117,7 +117,7 @@ impl DefaultPager<L4Machine> for Swap {
 impl Pager<L4Machine> for SwapFile {
     fn data_request<'a>(&'a self, request: DataRequest<'a, L4Machine>) -> BoxFuture<'a, KernResult<usize>> {
         Box::pin(async move {
-            // As a disk would: later.
+            // The answer comes later, as a disk's would.
             request.machine.sleep_until(request.machine.now() + 10).await;
             let pages = self.0.lock();
             let mut done = 0;

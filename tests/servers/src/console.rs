@@ -29,13 +29,13 @@ pub(crate) fn test() -> ! {
     l4::start::halt()
 }
 
-/// What comes back when `bytes` are sent.
+/// The bytes that come back when `bytes` are sent.
 fn echoed(mut output: Output, mut input: Input, bytes: &[u8]) -> Vec<u8> {
     let mut left = bytes;
     let mut got = Vec::new();
     let mut buffer = [0; 512];
     while got.len() < bytes.len() && input.lost() == 0 {
-        // No more than what the ring of input holds is under way.
+        // Not more bytes are under way than the ring of input holds.
         let most = left.len().min(4000 - (bytes.len() - left.len() - got.len()));
         let written = output.write(&left[..most]);
         left = &left[written..];

@@ -35,7 +35,7 @@ const COMMAND: u16 = 0x514;
 const READ_AND_SELECT: u32 = 2 | 8;
 /// Item 0 of the configuration device.
 const SIGNATURE_BYTES: [u8; 4] = *b"QEMU";
-/// Where in the memory for devices it is to write.
+/// The offset in the memory for devices at which the device is to write.
 const BUFFER: u64 = 64;
 
 struct Ports(u16);
@@ -93,7 +93,7 @@ pub(crate) fn drive() -> ! {
         };
         let argument = if message.tag.untyped() > 0 { message.word(0) } else { 0 };
         if message.from == ThreadId::interrupt(line) {
-            // Of a byte that has been seen already.
+            // This is an interrupt for a byte that has been read already.
             uart.serve(&mut Back::default());
             received = ipc::reply_wait(message.from, Message::new(0));
             continue;

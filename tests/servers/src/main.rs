@@ -164,7 +164,7 @@ fn threads(report: &mut impl FnMut(bool, &str, &str)) {
     );
 }
 
-/// Ends the system. If it goes on, that is a result too many.
+/// Ends the system. If the program goes on, that is reported as an additional result.
 fn power() -> ! {
     let mut report = Report::plan(1);
     let wrong = root::call(request::SYSTEM_END, &[2, 0]) == Status::InvalidArgument

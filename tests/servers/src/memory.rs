@@ -9,7 +9,7 @@ use rt::root::{Status, request};
 
 /// Where the pool is mapped.
 const POOL: u64 = 0x1_0000_0000;
-/// Where there is room for modules.
+/// An address where modules can be mapped.
 const ROOM: u64 = 0x2000_0000_0000;
 
 pub(crate) fn test() -> ! {

@@ -106,8 +106,8 @@ pub(crate) fn drive() -> ! {
             REGISTERS => driver.registers(),
             AGAIN => driver.again().into(),
             _ => {
-                // The card's timer that keeps its messages apart: the emulator does not bear it
-                // when messages are switched off before it has run out.
+                // The register of the card's timer that keeps its messages apart. The emulator
+                // fails if messages are switched off before this timer has run out.
                 ipc::sleep(SHORT);
                 crate::fault()
             }
@@ -189,7 +189,7 @@ impl Driver {
         let strangers = [ThreadId::NIL, utcb::pager(), self.done];
         let strangers =
             strangers.iter().all(|&thread| self.card.attach(0, thread) == Err(Status::InvalidArgument));
-        // Of the four interrupts that the kernel has three are in use.
+        // Three of the kernel's four message interrupts are in use.
         let fourth = self.card.attach(0, me);
         let fifth = self.card.attach(2, me) == Err(Status::NoMemory);
         let detached = fourth.and_then(pci::detach) == Ok(())
@@ -204,7 +204,7 @@ impl Driver {
         let me = utcb::my_global_id();
         (0..20).all(|_| {
             pci::detach(self.done).is_ok() && {
-                // A message would come now, or with the next association.
+                // A wrong message would come now, or with the next association.
                 write(STATUS, INTERRUPTS);
                 write(NUMBER, 3);
                 let none = ipc::receive_timeout(self.done, SHORT).is_err();

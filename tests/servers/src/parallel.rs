@@ -16,7 +16,7 @@ use rt::thread::{self, JoinHandle};
 /// Where threads put memory, each in a part of its own.
 const AREA: u64 = 0x1_0000_0000;
 const PART: u64 = 1 << 32;
-/// What clearing takes root so long that others come in between.
+/// The size of an area that takes root so long to clear that other requests come in between.
 const LARGE: u64 = 64 << 20;
 /// Pieces of memory by which the quota is used up.
 const PIECE: u64 = 256 << 10;
@@ -48,7 +48,7 @@ fn all_good(main: impl Fn(u64) -> bool + Copy + Send + 'static) -> bool {
     everywhere(main).is_some_and(|results| results.into_iter().all(|good| good))
 }
 
-/// What this server has, once threads that have ended are freed.
+/// This server's resources, once threads that have ended are freed.
 fn possessions() -> Option<[u64; 4]> {
     thread::spawn(|| ()).ok()?.join();
     let server = servers::describe(TESTS).ok()?;
@@ -129,8 +129,8 @@ fn own_root() -> bool {
 fn every_kind(number: u64) -> bool {
     let here = AREA + number * PART;
     (0..12).all(|round| {
-        // Root clears the short ones in one step, the long ones in several; some lie so that they
-        // are many small pages.
+        // Root clears short areas in one step, long ones in several; some lie so that they are many
+        // small pages.
         let (address, size) = (here + (round % 3) * 4096, 4096 << (round % 11));
         let cleared = || {
             let (first, last) = (address as *mut u64, (address + size - 8) as *mut u64);
@@ -148,7 +148,7 @@ fn every_kind(number: u64) -> bool {
             && free(address, size)
             && memory::allocate_pool(address, size).is_ok()
             && free(address, size);
-        // There may be too many just now.
+        // Creation may fail because too many spaces exist just now.
         let spaces = match space::create(&SPACE, utcb::my_global_id()) {
             Ok((space, _)) => {
                 let second = space::create_thread(space, 1, utcb::my_global_id());
@@ -180,7 +180,7 @@ fn memory_quota() -> bool {
         .zip(&taken)
         .all(|(number, &pieces)| (0..pieces).all(|piece| free(AREA + number * PART + piece * PIECE, PIECE)));
     let before = servers::describe(TESTS).map_or(0, |server| server.limit);
-    // What the first thread saw may already lack what others had been given.
+    // The amount that the first thread saw may already lack what others had been given.
     let left = LEFT.load(Ordering::Relaxed) / PIECE;
     back && sum >= left && sum * PIECE <= before && sum - left <= 2 * processors()
 }
@@ -195,7 +195,7 @@ fn space_quota() -> bool {
     };
     let Some(made) = everywhere(make) else { return false };
     let count = made.iter().flatten().count();
-    // Its own is one of the eight.
+    // The server's own space is one of the eight.
     count == 7 && made.into_iter().flatten().all(|space| space::delete(space).is_ok())
 }
 
@@ -294,7 +294,7 @@ pub(crate) fn end_while_served() -> ! {
     if memory::allocate(AREA + 64 * PART, 16 << 20).is_err() { crate::fault() } else { rt::root::exit(3) }
 }
 
-/// Registers when others already wait for it.
+/// Registers a name when others already wait for it.
 pub(crate) fn register_late() -> ! {
     ipc::sleep(Time::period(300_000));
     names::register(utcb::my_global_id()).expect("it is a thread of this server");

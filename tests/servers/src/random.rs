@@ -19,12 +19,12 @@ const THREADS: u64 = 8;
 const SPACES: u64 = 3;
 /// Requests in each of its lives; a hundredth of them ends before its answer comes.
 const REQUESTS: u64 = 4000;
-/// Where it asks for memory, and where its own is.
+/// The area in which the program asks for memory, and the area of its own memory.
 const AREA: u64 = 0x4000_0000;
 const HERE: u64 = 0x5000_0000;
 const STATUS: u64 = 9;
 
-/// Of the threads that it makes, which only sleep.
+/// The stacks of the threads that this program makes, which only sleep.
 static STACKS: [l4::start::Stack<4096>; 16] = [const { l4::start::Stack::new() }; 16];
 /// Looks in a row at a server that has ended for the last time: root does not begin a life so late.
 const LAST_LOOKS: u32 = 200;
@@ -102,8 +102,8 @@ pub(crate) fn attack() -> ! {
             0 => random.word() & 0xffff_ffff_ffff,
             _ => request::PRINT + random.below(28),
         };
-        // It does not end yet, and shows nothing on the console, which is read as the tests'
-        // report.
+        // The program does not end yet, and shows nothing on the console, whose output is read as
+        // the tests' report.
         if label == request::EXIT || label == request::PRINT {
             continue;
         }

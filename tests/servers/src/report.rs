@@ -9,7 +9,7 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Announces so many tests.
+    /// Announces this number of tests.
     pub(crate) fn plan(count: usize) -> Report {
         say(format_args!("1..{count}"));
         Report { number: 0 }
@@ -24,6 +24,6 @@ impl Report {
 }
 
 fn say(line: core::fmt::Arguments<'_>) {
-    // One request a line, so that no other server's text comes in between.
+    // Each line is one request, so that no other server's text comes in between.
     Console.write_str(&alloc::format!("{line}\n")).expect("root prints");
 }

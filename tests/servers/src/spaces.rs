@@ -163,7 +163,7 @@ fn quotas(report: &mut Report, made: Space) {
     );
 }
 
-/// Ends while it owns a space whose thread runs.
+/// Ends this server while it owns a space whose thread runs.
 pub(crate) fn end_with_space() -> ! {
     write_code();
     let (_, first) = space::create(&DESCRIPTION, me()).expect("what it had before was taken back");

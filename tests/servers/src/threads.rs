@@ -8,7 +8,7 @@ use rt::per_processor::PerProcessor;
 use rt::root::{Status, memory};
 use rt::thread::{self, JoinHandle, Local, STACK_MAXIMUM, STACK_SIZE};
 
-/// Threads that the configuration allows besides the first.
+/// Threads that the configuration allows in addition to the first.
 const QUOTA: usize = 15;
 
 pub(crate) fn test() -> ! {
@@ -39,7 +39,7 @@ pub(crate) fn test() -> ! {
     l4::start::halt()
 }
 
-/// Receives from `thread` the message by which it says how far it is.
+/// Receives from `thread` the message that says how far it is.
 fn hear(thread: &JoinHandle<impl Send>) -> bool {
     ipc::receive(thread.id()).is_ok()
 }
@@ -63,7 +63,7 @@ fn late() -> bool {
     thread.map(JoinHandle::join) == Ok(7)
 }
 
-/// Counts how many of it there are.
+/// Counts its instances that exist.
 struct Counted;
 
 static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -90,7 +90,7 @@ fn local_values() -> bool {
     good && add(10) == Ok(10) && COUNT.load(Ordering::Relaxed) == 1
 }
 
-/// What root could still give, after the threads that have ended are freed.
+/// The memory that root could still give, after the threads that have ended are freed.
 fn available() -> Option<u64> {
     thread::spawn(|| ()).ok()?.join();
     memory::available().ok()
@@ -102,12 +102,12 @@ fn left_alone() -> bool {
     for round in 1..=200 {
         let Ok(thread) = thread::spawn(|| ENDED.fetch_add(1, Ordering::Relaxed)) else { return false };
         drop(thread);
-        // In turn: one that has ended when the next begins, and several that have not.
+        // In some rounds a thread has ended when the next begins, in others several have not.
         while round % 8 == 0 && ENDED.load(Ordering::Relaxed) < round {
             ipc::sleep(l4::x2::Time::period(1000));
         }
     }
-    // The last have counted, but may not quite have ended.
+    // The last threads have counted, but may not quite have ended.
     (0..1000).any(|_| {
         ipc::sleep(l4::x2::Time::period(1000));
         before.is_some() && available() == before

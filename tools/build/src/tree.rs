@@ -1,5 +1,7 @@
 //! Where things are: the source tree and the directories under `target/`.
 
+use anyhow::{Context, Result};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -23,4 +25,26 @@ pub fn target() -> PathBuf {
 /// Where finished boot files are put: the kernel and each program under its own name.
 pub fn boot() -> PathBuf {
     target().join("boot")
+}
+
+/// The text of a file. The error names it.
+pub fn read(file: &Path) -> Result<String> {
+    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
+}
+
+/// The files below a directory that end so (`.rs`), in the order of their names. Left out are
+/// results and the history, wherever they are.
+pub fn files(directory: &Path, ends: &[&str]) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {
+        let path = entry?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if path.is_dir() && !["target", ".git"].contains(&name.as_str()) {
+            found.extend(files(&path, ends)?);
+        } else if path.is_file() && ends.iter().any(|end| name.ends_with(end)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
 }

@@ -78,9 +78,7 @@ pub(super) struct Definitions {
 impl Definitions {
     pub(super) fn read() -> Result<Definitions> {
         let path = directory().join("images.toml");
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        Definitions::parse(&text).with_context(|| path.display().to_string())
+        Definitions::parse(&mac_build::tree::read(&path)?).with_context(|| path.display().to_string())
     }
 
     fn parse(text: &str) -> Result<Definitions> {

@@ -104,7 +104,7 @@ fn add_own(tree: &mut Tree, definition: &Definition, request: &Request) -> Resul
     }
     if let Some((list, target)) = &definition.link_list {
         let list = directory().join(list);
-        let names = fs::read_to_string(&list).with_context(|| format!("cannot read {}", list.display()))?;
+        let names = mac_build::tree::read(&list)?;
         for name in names.split_whitespace() {
             // A program of a package is not replaced by a link.
             if !tree.contains(&format!("usr/bin/{name}")) && !tree.contains(&format!("usr/sbin/{name}")) {

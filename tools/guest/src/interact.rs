@@ -70,6 +70,18 @@ pub(super) struct Played {
     pub(super) result: Option<Result<String>>,
 }
 
+/// Plays the suites whose name contains this, and puts the pictures that their scripts ask for into
+/// a directory.
+pub fn pictures(suites: &str, directory: &Path) -> Result<()> {
+    run(&Options {
+        filter: Some(suites.into()),
+        kernel: Kernel::Macadamia,
+        mode: None,
+        pictures: Some(directory.into()),
+        cast: None,
+    })
+}
+
 /// Plays suites; an error if a script has failed.
 pub fn run(options: &Options) -> Result<()> {
     if options.kernel == Kernel::Macadamia {
@@ -244,10 +256,12 @@ impl InteractiveSession {
         self.picture("boot.svg")
     }
 
-    /// Keeps a picture of the screen, if pictures are wanted.
-    fn picture(&self, name: &str) -> Result<()> {
-        let Some(directory) = &self.pictures else { return Ok(()) };
-        fs::create_dir_all(directory)?;
+    /// Keeps a picture of the screen, if pictures are wanted. A program may have drawn a part of
+    /// what it will show, so the machine must rest first.
+    fn picture(&mut self, name: &str) -> Result<()> {
+        let Some(directory) = self.pictures.clone() else { return Ok(()) };
+        self.until_rested(PATIENCE)?;
+        fs::create_dir_all(&directory)?;
         fs::write(directory.join(name), mac_terminal::svg(&self.screen))
             .with_context(|| format!("cannot write {name}"))
     }

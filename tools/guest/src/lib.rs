@@ -32,7 +32,7 @@ use mac_machine::boots::{self, Verdict};
 use mac_machine::suites::Run;
 
 pub use image::{Request, make};
-pub use interact::{Options as InteractOptions, run as interact};
+pub use interact::{Options as InteractOptions, pictures, run as interact};
 pub use output::output;
 pub use packages::{Options as PackagesOptions, run as packages};
 pub use record::{Options as RecordOptions, run as record};

@@ -5,7 +5,6 @@ use anyhow::{Context, Result, bail};
 use mac_build::tree;
 use mac_machine::tap;
 use serde::Deserialize;
-use std::fs;
 use std::path::PathBuf;
 
 /// One script: a test.
@@ -83,8 +82,8 @@ impl Script {
     /// Reads the script of this name.
     pub(super) fn read(name: &str) -> Result<Script> {
         let path = directory().join(format!("{name}.toml"));
-        let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let script: Script = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        let script: Script =
+            toml::from_str(&tree::read(&path)?).with_context(|| path.display().to_string())?;
         if !tap::is_id(&script.id) {
             bail!("{}: {:?} is not a test id like SHELL0001", path.display(), script.id);
         }
@@ -119,6 +118,7 @@ mod tests {
     use super::*;
     use mac_machine::suites;
     use std::collections::HashSet;
+    use std::fs;
 
     #[test]
     fn every_script_is_valid_belongs_to_one_suite_and_is_recorded_if_it_is_compared() {

@@ -91,7 +91,7 @@ fn difference(run: &Run, name: &str, image: &str, printed: &str) -> Result<Vec<S
 /// A script's test id and sentence, from its second line: `# GUEST0001 what it shows`.
 fn about(name: &str) -> Result<(String, String)> {
     let path = directory().join("scripts").join(format!("{name}.sh"));
-    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text = tree::read(&path)?;
     let line = text.lines().nth(1).and_then(|line| line.strip_prefix("# ")?.split_once(' '));
     match line {
         Some((id, sentence)) if tap::is_id(id) => Ok((id.to_string(), sentence.to_string())),

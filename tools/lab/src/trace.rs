@@ -30,13 +30,13 @@ pub struct Options {
     #[arg(long)]
     chart: Option<PathBuf>,
     /// Record calls between processors again, and put their phases into docs/results and the book,
-    /// as a picture
+    /// as pictures
     #[arg(long, conflicts_with_all = ["log", "events", "chart"])]
     phases: bool,
 }
 
-pub use self::phases::check as check_phases;
-pub(crate) use self::phases::redraw as redraw_phases;
+pub(crate) use self::phases::picture as picture_of_phases;
+pub use self::phases::publish as publish_phases;
 
 /// The largest number of events in a picture: more could not be distinguished.
 const MOST_SHOWN: usize = 200;

@@ -242,8 +242,7 @@ pub const BENCHMARKS: &str = "bench/benchmarks.toml";
 /// Reads a table of the tree.
 pub fn read(table: &str) -> Result<Vec<Suite>> {
     let path = tree::root().join(table);
-    let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    parse(&text).with_context(|| path.display().to_string())
+    parse(&tree::read(&path)?).with_context(|| path.display().to_string())
 }
 
 /// Builds what these suites boot: everything, unless all of them run guests.

@@ -73,9 +73,7 @@ impl Choice {
     fn contents(&self) -> Result<(String, Vec<String>)> {
         let name = self.system.as_deref().unwrap_or("default");
         let path = tree::root().join("systems.toml");
-        let text =
-            std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let table: Table = toml::from_str(&text).with_context(|| path.display().to_string())?;
+        let table: Table = toml::from_str(&tree::read(&path)?).with_context(|| path.display().to_string())?;
         if let Some(system) = table.system.iter().find(|system| system.name == name) {
             return Ok((system.arguments.clone(), system.modules.clone()));
         }

@@ -28,13 +28,16 @@ pub fn svg(screen: &Screen) -> String {
     for row in 0..rows {
         draw_row(&mut picture, row, &screen.cells(row).collect::<Vec<_>>());
     }
-    let (row, column) = screen.cursor();
-    let (x, y) = place(row, column);
-    let _ = writeln!(
-        picture,
-        "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{INK}\" fill-opacity=\"0.5\"/>",
-        y - 14.0
-    );
+    if screen.shows_cursor() {
+        let (row, column) = screen.cursor();
+        let (x, y) = place(row, column);
+        let _ = writeln!(
+            picture,
+            "<rect x=\"{x:.1}\" y=\"{:.1}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"{INK}\" \
+             fill-opacity=\"0.5\"/>",
+            y - 14.0
+        );
+    }
     picture + "</svg>\n"
 }
 
@@ -112,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_have_their_colours_and_places() {
+    fn pieces_have_their_colours_and_places_and_a_hidden_cursor_is_not_drawn() {
         let mut screen = Screen::new(2, 10);
         screen.write(b"a<b\r\n\x1b[1;34mdir\x1b[0;7m x\x1b[m");
         let picture = svg(&screen);
@@ -124,6 +127,10 @@ mod tests {
         ] {
             assert!(picture.contains(part), "{part}: {picture}");
         }
+        let cursors = |screen: &Screen| svg(screen).matches("fill-opacity").count();
+        assert_eq!(cursors(&screen), 1);
+        screen.write(b"\x1b[?25l");
+        assert_eq!(cursors(&screen), 0);
         let colours = [196, 232, 16].map(|number| colour(Color::Idx(number), INK));
         assert_eq!(colours, ["#ff0000", "#080808", "#000000"]);
     }

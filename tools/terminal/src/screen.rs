@@ -116,6 +116,11 @@ impl Screen {
         (0..screen.size().1.get()).filter_map(move |column| screen.cell(row, column))
     }
 
+    /// Whether the cursor is visible.
+    pub(crate) fn shows_cursor(&self) -> bool {
+        !self.terminal.screen().hide_cursor()
+    }
+
     /// Row and column of the cursor.
     pub fn cursor(&self) -> (usize, usize) {
         let (row, column) = self.terminal.screen().cursor_position();

@@ -9,6 +9,7 @@ mod paths;
 
 use anyhow::{Context, Result, bail};
 pub(crate) use commands::{check as check_commands, run as run_commands};
+use mac_build::tree::read;
 use mac_build::{command, toolchain, tree};
 pub(crate) use mentioned::check as check_mentioned;
 pub(crate) use paths::check as check_paths;
@@ -31,11 +32,23 @@ pub(crate) struct Options {
     /// Only run the commands that the book marks to be run, which `./mac test` does too
     #[arg(long, conflicts_with = "check")]
     run: bool,
+    /// Only make the pictures again that show the system and its figures: boots it, plays the
+    /// sessions that are shown, and records a trace
+    #[arg(long, conflicts_with_all = ["check", "run"])]
+    pictures: bool,
 }
+
+/// What plays the sessions of which the book has pictures.
+const SESSIONS: &str = "shell/programs";
 
 /// Renders the book into `target/book`. The first call builds mdBook, from crates.io and with the
 /// versions that its authors locked, and keeps it in `target`.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    if options.pictures {
+        mac_guest::pictures(SESSIONS, &tree::root().join(CHAPTERS).join("pictures"))?;
+        // Writes the pictures of results, too.
+        return mac_lab::trace::publish_phases();
+    }
     check_links()?;
     check_commands()?;
     check_paths()?;
@@ -69,7 +82,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Checks the book, and the prose in the root of the tree.
 pub(crate) fn check_links() -> Result<()> {
     let root = tree::root();
-    let chapters = markdown_files(&root.join(CHAPTERS))?;
+    let chapters = chapters()?;
     let listed = read(&root.join(CHAPTERS).join("SUMMARY.md"))?;
     let mut wrong = Vec::new();
     for chapter in &chapters {
@@ -92,28 +105,13 @@ pub(crate) fn check_links() -> Result<()> {
 
 /// The chapters and the prose in the root of the tree.
 fn prose() -> Result<Vec<PathBuf>> {
-    let mut files = markdown_files(&tree::root().join(CHAPTERS))?;
+    let mut files = chapters()?;
     files.extend(OTHERS.map(|name| tree::root().join(name)));
     Ok(files)
 }
 
-fn read(file: &Path) -> Result<String> {
-    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
-}
-
-fn markdown_files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    let entries = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
-    for entry in entries {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(markdown_files(&path)?);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    Ok(found)
+fn chapters() -> Result<Vec<PathBuf>> {
+    tree::files(&tree::root().join(CHAPTERS), &[".md"])
 }
 
 /// The lines of a text outside fenced code.

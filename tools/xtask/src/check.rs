@@ -1,11 +1,11 @@
 //! `./mac check`: formatting and lints, for host code and for code of the bare machine.
 
-use crate::{book, documentation, mutations, rules, words};
+use crate::{book, documentation, layers, mutations, rules, words};
 use anyhow::Result;
 use mac_build::build::{FlagSet, UNIPROCESSOR};
 use mac_build::packages::{Kind, Package};
 use mac_build::{command, packages, toolchain};
-use mac_lab::{bench, trace};
+use mac_lab::bench;
 use std::path::Path;
 
 /// Runs every check; all of them, even if one fails, so that one run shows everything.
@@ -37,9 +37,9 @@ pub(crate) fn run() -> Result<()> {
         ("files that the book names", book::check_paths()),
         ("words that the book explains", book::check_mentioned()),
         ("words", words::check()),
-        ("tables of the book", bench::check_tables()),
+        ("names foreign to a layer", layers::check()),
+        ("tables and charts of the book", bench::check_tables()),
         ("budgets and targets", bench::check_budgets()),
-        ("picture of phases", trace::check_phases()),
         ("index of rules", rules::check()),
         ("mutations", mutations::check()),
     ];

@@ -7,11 +7,11 @@ use mac_build::scratch::Scratch;
 use mac_build::{command, tree};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 /// What the script uses of every machine.
-const BASE: [&str; 8] = ["awk", "dirname", "df", "env", "ln", "mkdir", "sed", "tr"];
+const BASE: [&str; 10] = ["awk", "dirname", "df", "env", "find", "ln", "mkdir", "sed", "touch", "tr"];
 
 /// What the script asks for, by file.
 const TOOLS: [&str; 5] = ["bin/cc", "bin/g++", "bin/musl-gcc", "usr/include/stdlib.h", "etc/ssl/cert.pem"];
@@ -40,7 +40,7 @@ impl Machine {
         machine.program("bin/apt-get", "");
         machine.program("bin/apt-cache", "echo '  Candidate: 1.96.0+dfsg-1'");
         machine.compiler("bin", 96);
-        for file in ["Cargo.toml", "tools/xtask/src/main.rs"] {
+        for file in ["Cargo.toml", "Cargo.lock", "tools/xtask/src/main.rs"] {
             machine.file(&format!("tree/{file}"), &fs::read_to_string(tree::root().join(file)).unwrap());
         }
         let root = machine.root.to_str().unwrap();
@@ -165,6 +165,26 @@ fn without_a_network_one_line_says_that_crates_cannot_be_fetched() {
     assert!(!machine.calls().contains("bin/cargo build"), "{}", machine.calls());
 }
 
+#[test]
+fn a_package_that_is_new_in_the_workspace_is_added_to_the_lock_file_but_not_by_tests() {
+    let machine = Machine::new("door-member");
+    let update = "bin/cargo update --quiet --workspace\n";
+    let lacks = "case $1 in metadata) echo 'cannot update the lock file because --locked was passed' >&2
+        exit 101 ;; esac";
+    machine.program("bin/cargo", lacks);
+    // Nothing was added since the file was complete.
+    assert!(machine.mac(&["bin"], &["words"]).status.success());
+    assert!(!machine.calls().contains("metadata"), "{}", machine.calls());
+    let added = fs::File::create(machine.path("tree/new/Cargo.toml")).unwrap();
+    added.set_modified(std::time::SystemTime::now() + std::time::Duration::from_secs(60)).unwrap();
+    let refused = machine.mac(&["bin"], &["check"]);
+    assert!(text(&refused.stderr).contains("./mac build completes it"), "{}", text(&refused.stderr));
+    assert!(!refused.status.success() && !machine.calls().contains(update), "{}", machine.calls());
+    let output = machine.mac(&["bin"], &["words"]);
+    assert!(output.status.success() && machine.calls().contains(update), "{}", machine.calls());
+    assert!(text(&output.stderr).contains("completing Cargo.lock"), "{}", text(&output.stderr));
+}
+
 /// What apt would do: fetch so much, and remove a package if there is a file `removes`.
 const APT: &str = "case $* in
     *--simulate*) echo 'Inst gcc (4:12.2.0-3 Debian:12.5/oldstable [amd64])'
@@ -267,19 +287,7 @@ fn without_a_network_one_line_says_that_packages_cannot_be_fetched() {
 /// of the tree: `target` goes with a checkout that is moved or copied.
 #[test]
 fn no_program_keeps_the_place_where_it_was_compiled() {
-    fn sources(directory: &Path, found: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            let name = path.file_name().unwrap();
-            if path.is_dir() && name != "target" && name != ".git" {
-                sources(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                found.push(path);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    sources(tree::root(), &mut found);
+    let found = tree::files(tree::root(), &[".rs"]).unwrap();
     assert!(found.len() > 100);
     for file in found {
         let text = fs::read_to_string(&file).unwrap();

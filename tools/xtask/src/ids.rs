@@ -4,12 +4,11 @@
 //! the tables and scripts themselves. Those of programs that report in TAP are found in the
 //! programs' sources.
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use mac_build::packages::{self, Package};
 use mac_build::{toolchain, tree};
 use mac_machine::qemu;
 use mac_machine::suites::Suite;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The program whose command line names chapters or tests, and the directory of its chapters.
@@ -62,7 +61,7 @@ impl Sources {
     fn has(&self, program: &str, id: &str) -> Result<bool> {
         let Some(directory) = self.directory(program) else { return Ok(false) };
         for file in files(&directory)? {
-            if names(&read(&file)?, id) {
+            if names(&tree::read(&file)?, id) {
                 return Ok(true);
             }
         }
@@ -87,7 +86,7 @@ fn chooses(module: &str, chapter: &str, id: &str) -> bool {
 fn chapter_of(id: &str) -> Result<Option<String>> {
     let root = tree::root().join(CHAPTERS);
     for file in files(&root)? {
-        if names(&read(&file)?, id) {
+        if names(&tree::read(&file)?, id) {
             let path = file.strip_prefix(&root).unwrap_or(&file).with_extension("");
             return Ok(Some(path.to_string_lossy().replace(['_', '/'], "-")));
         }
@@ -97,24 +96,13 @@ fn chapter_of(id: &str) -> Result<Option<String>> {
 
 /// The sources below a directory, and those that they include from another program's.
 fn files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(files(&path)?);
-        } else if path.extension().is_some_and(|it| ["rs", "c", "cc"].iter().any(|known| it == *known)) {
-            let text = read(&path)?;
-            let included =
-                text.lines().filter_map(|line| line.strip_prefix("#include \"../")?.split('"').next());
-            found.extend(included.map(|name| directory.join("..").join(name)).filter(|file| file.is_file()));
-            found.push(path);
-        }
+    let mut found = tree::files(directory, &[".rs", ".c", ".cc"])?;
+    for path in found.clone() {
+        let (text, parent) = (tree::read(&path)?, path.parent().unwrap_or(directory));
+        let included = text.lines().filter_map(|line| line.strip_prefix("#include \"../")?.split('"').next());
+        found.extend(included.map(|name| parent.join("..").join(name)).filter(|file| file.is_file()));
     }
     Ok(found)
-}
-
-fn read(file: &Path) -> Result<String> {
-    fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))
 }
 
 /// Whether a source has this id outside comments.

@@ -11,6 +11,7 @@ mod documentation;
 mod front_door;
 mod host_tests;
 mod ids;
+mod layers;
 mod mutations;
 mod rules;
 mod run;
@@ -70,7 +71,17 @@ enum Verb {
     Trace(mac_lab::trace::Options),
 }
 
+/// Whether a panic says only that the reader of the output has ended, as `head` does.
+fn has_no_reader(panic: &str) -> bool {
+    panic.starts_with("failed printing to stdout") && panic.contains("Broken pipe")
+}
+
 fn main() -> ExitCode {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| match panic.payload_as_str() {
+        Some(text) if has_no_reader(text) => {}
+        _ => hook(panic),
+    }));
     let done = |result: anyhow::Result<()>| result.map(|()| ExitCode::SUCCESS);
     let result = match Arguments::parse().verb {
         Verb::Build(options) => done(mac_build::build::run(&options)),

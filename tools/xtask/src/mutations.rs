@@ -11,7 +11,7 @@ mod patch;
 mod record;
 mod trial;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use copy::Copy;
 use mac_build::{scratch, tree};
 use mac_machine::suites;
@@ -189,16 +189,9 @@ fn read_all() -> Result<Vec<Patch>> {
 
 /// The texts of all patches, by name.
 fn texts() -> Result<BTreeMap<String, String>> {
-    let directory = record::directory();
-    let mut texts = BTreeMap::new();
-    for entry in fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|extension| extension == "patch") {
-            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-            texts.insert(name, fs::read_to_string(&path)?);
-        }
-    }
-    Ok(texts)
+    let name = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let files = tree::files(&record::directory(), &[".patch"])?;
+    files.iter().map(|path| Ok((name(path), tree::read(path)?))).collect()
 }
 
 /// Checks every patch without trying it: it applies, the test that must notice exists, and the book
@@ -253,18 +246,9 @@ const BOOK: &str = "docs/src/mutations.md";
 fn test_sources() -> Result<String> {
     let mut text = String::new();
     for place in ["tests", "kernel", "lib", "personality", "servers", "tools"] {
-        append(&tree::root().join(place), &mut text)?;
+        for file in tree::files(&tree::root().join(place), &[".rs", ".toml"])? {
+            text.push_str(&tree::read(&file)?);
+        }
     }
     Ok(text)
-}
-
-fn append(path: &Path, text: &mut String) -> Result<()> {
-    if path.is_dir() {
-        for entry in fs::read_dir(path)? {
-            append(&entry?.path(), text)?;
-        }
-    } else if path.extension().is_some_and(|extension| extension == "rs" || extension == "toml") {
-        text.push_str(&fs::read_to_string(path)?);
-    }
-    Ok(())
 }

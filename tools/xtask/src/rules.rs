@@ -12,8 +12,6 @@ use anyhow::{Context, Result, bail};
 use mac_build::{build, tree};
 use mac_machine::tap::is_id;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
 
 const INDEX: &str = "docs/src/reference/rules.md";
 /// The conditions that leave the fast path, each with its tests.
@@ -32,15 +30,14 @@ type Citations = BTreeMap<String, BTreeSet<String>>;
 /// Writes the index again.
 pub(crate) fn update() -> Result<()> {
     let path = tree::root().join(INDEX);
-    let index = renew(&fs::read_to_string(&path).with_context(|| format!("reading {INDEX}"))?, &collect()?)?;
+    let index = renew(&tree::read(&path)?, &collect()?)?;
     build::write_if_changed(&path, index.as_bytes())
 }
 
 /// Checks that the index is what the tests cite, and that the caveats list exactly the rules that
 /// no test cites.
 pub(crate) fn check() -> Result<()> {
-    let read =
-        |name: &str| fs::read_to_string(tree::root().join(name)).with_context(|| format!("reading {name}"));
+    let read = |name: &str| tree::read(&tree::root().join(name));
     let index = read(INDEX)?;
     let citations = collect()?;
     if renew(&index, &citations)? != index {
@@ -145,28 +142,11 @@ fn listed(caveats: &str) -> BTreeSet<&str> {
 fn collect() -> Result<Citations> {
     let mut citations = Citations::new();
     for place in PLACES {
-        for path in files(&tree::root().join(place))? {
-            let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-            cited(&text, &mut citations).with_context(|| path.display().to_string())?;
+        for path in tree::files(&tree::root().join(place), &[".rs", ".c", ".cc", ".toml"])? {
+            cited(&tree::read(&path)?, &mut citations).with_context(|| path.display().to_string())?;
         }
     }
     Ok(citations)
-}
-
-fn files(directory: &Path) -> Result<Vec<PathBuf>> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            found.extend(files(&path)?);
-        } else if path
-            .extension()
-            .is_some_and(|it| ["rs", "c", "cc", "toml"].iter().any(|known| it == *known))
-        {
-            found.push(path);
-        }
-    }
-    Ok(found)
 }
 
 /// Adds what the tests of one file cite.

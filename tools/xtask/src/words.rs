@@ -3,16 +3,13 @@
 //! error of `./mac check`; `./mac words` writes a smaller number down, never a larger one.
 
 use anyhow::{Context, Result, bail};
-use mac_build::tree;
+use mac_build::tree::{self, read};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
 
 /// The list, from the root of the tree.
 const LIST: &str = "tools/xtask/words.toml";
-/// Directories without text of ours, wherever they are.
-const LEFT_OUT: [&str; 2] = ["target", ".git"];
 /// How files with text of ours end, but for Markdown, and what their comments begin with.
 const COMMENTS: [(&[&str], &[&str]); 2] =
     [(&["rs", "c", "cc", "h", "S", "defs"], &["//", "/*", "* "]), (&["toml", "conf", "sh"], &["#"])];
@@ -73,12 +70,11 @@ pub(crate) fn lower() -> Result<()> {
 fn limits() -> Result<Vec<Limit>> {
     let list: List = toml::from_str(&read(&tree::root().join(LIST))?).with_context(|| LIST.to_string())?;
     let mut found = Found::default();
-    let mut files = Vec::new();
-    sources(tree::root(), &mut files)?;
-    for file in files {
+    for file in tree::files(tree::root(), &[""])? {
         let name = file.strip_prefix(tree::root()).unwrap_or(&file).display().to_string();
+        let is_text = name.ends_with(".md") || comments_of(&name).is_some();
         // The list itself names the words.
-        if name != LIST {
+        if is_text && name != LIST {
             found.add(&name, &read(&file)?, list.words.keys());
         }
     }
@@ -107,25 +103,6 @@ impl Found {
             }
         }
     }
-}
-
-fn read(file: &Path) -> Result<String> {
-    fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
-}
-
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
-        let path = entry?.path();
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if path.is_dir() {
-            if !LEFT_OUT.contains(&name.as_str()) {
-                sources(&path, found)?;
-            }
-        } else if name.ends_with(".md") || comments_of(&name).is_some() {
-            found.push(path);
-        }
-    }
-    Ok(())
 }
 
 /// What a line begins with that is a comment, in a file with this name.

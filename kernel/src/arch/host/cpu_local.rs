@@ -134,7 +134,7 @@ pub fn set_clock(microseconds: u64) {
     CLOCK.set(microseconds);
 }
 
-/// For when the timer is set; `u64::MAX` = for nothing.
+/// The time for which the timer is set, or `u64::MAX` if it is not set.
 pub fn timer() -> u64 {
     cpu_local().timer.get()
 }

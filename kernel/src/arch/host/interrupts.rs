@@ -3,7 +3,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// State of the generator; 0 = no interrupts.
 static SEED: AtomicU64 = AtomicU64::new(0);
-/// On average one poll in so many finds a pending interrupt.
+/// One poll in this number, on average, finds a pending interrupt.
 static ONE_IN: AtomicU64 = AtomicU64::new(1);
 
 /// How many short steps of a long operation go by between two polls: here few, so that tests can

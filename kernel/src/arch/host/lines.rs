@@ -14,7 +14,7 @@ struct Line {
     destination: u32,
     /// Whether the line is not masked.
     open: bool,
-    /// Whether a device asserts it.
+    /// Whether a device asserts the line.
     asserted: bool,
 }
 

@@ -30,8 +30,8 @@ impl Machine {
     /// [`memory::init`].
     pub fn new(kernel_memory: u64) -> Self {
         let owner = OWNER.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        // Aligned here: with an alignment above the allocator's own, `alloc_zeroed` writes to all
-        // of the memory, of which most tests touch little.
+        // The memory is aligned here: with an alignment above the allocator's own, `alloc_zeroed`
+        // writes to all of the memory, of which most tests touch little.
         let layout = Layout::array::<u8>((kernel_memory + PAGE_SIZE) as usize).expect("a sane size");
         // SAFETY: the layout has a size above 0.
         let allocation = unsafe { alloc_zeroed(layout) };

@@ -94,7 +94,7 @@ pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
     function(first, second);
 }
 
-/// Calls `function`, and returns what it does.
+/// Calls `function`, and returns its result.
 pub fn ask_seldom(function: extern "C" fn(u64, u64) -> u64, first: u64, second: u64) -> u64 {
     function(first, second)
 }

@@ -28,7 +28,7 @@ pub enum Received {
 /// The model's port never interrupts.
 pub fn enable_receive_interrupt() {}
 
-/// Nothing ever arrives.
+/// Always `None`: nothing ever arrives.
 pub fn receive() -> Option<Received> {
     None
 }

@@ -136,7 +136,7 @@ pub(super) unsafe fn prepare(number: u32, mut page: impl FnMut() -> PhysAddr) ->
         &mut *area
     };
     area.task.set_entry_stack(entry_top);
-    // A fault from kernel mode comes to the same room, which holds nothing then that is needed
+    // A fault from kernel mode is saved in the same place, which holds nothing then that is needed
     // again.
     area.task.set_interrupt_stack(InterruptStack::Fault, entry_top);
     stacks::set_owner(stacks::map(number, FAULT_STACK, &mut page), &raw const area.local);

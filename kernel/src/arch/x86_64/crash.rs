@@ -19,7 +19,7 @@ pub fn crash(how: Crash) {
         match how {
             Crash::Panic => panic!("asked for by the debugger"),
             Crash::Fault => drop(black_box(UNMAPPED.read_volatile())),
-            // As in entry code: the stack pointer is another's, or none. What the processor pushed
+            // In entry code the stack pointer is another's, or none, and what the processor pushed
             // there would be lost, too.
             Crash::Entry => {
                 asm!("mov rsp, {0}", "mov {0}, [{0}]", "ud2", in(reg) UNMAPPED, options(noreturn))

@@ -146,7 +146,7 @@ global_asm!(
     read = const Rights::READ.bits(),
     write = const Rights::WRITE.bits(),
     execute = const Rights::EXECUTE.bits(),
-    // Beyond the counts of words.
+    // The marks are no possible counts of words.
     end_call = const MESSAGE_REGISTERS,
     end_fault = const MESSAGE_REGISTERS + 1,
     end_exception = const MESSAGE_REGISTERS + 2,
@@ -188,8 +188,8 @@ global_asm!(
     memory_control_prefix = const MEMORY_CONTROL_PREFIX
 );
 
-// Entry code knows a call by the lowest byte of its return address; that of the end of the user
-// area must be nothing's.
+// Entry code knows a call by the lowest byte of its return address. No call may have the lowest
+// byte of the address of the end of the user area.
 const _: () = assert!((STUB_PAGE | USER_END).is_multiple_of(256) && Call::Notify.return_offset() < 256);
 
 // The assembly takes a thread as the pointer that it is, and knows only the fields whose offsets it
@@ -209,7 +209,7 @@ static EXCEPTION_TAG: AtomicU64 = AtomicU64::new(0);
 /// Lets system calls on the executing processor take the fast path in assembly, or not.
 pub fn allow_fast_entry(allowed: bool) {
     let local = cpu_local();
-    // Without these instructions a switch of threads is no short matter.
+    // Without FSGSBASE a switch of threads is too long for the fast path.
     let allowed = allowed && features::has(Features::FSGSBASE);
     local.foreign_limit.set(if allowed { USER_END } else { 0 });
     EXCEPTION_TAG.store(exception_tag().raw(), Ordering::Relaxed);
@@ -314,7 +314,7 @@ const MAP_FAILED: u64 = 2;
 /// Called by `short_calls.S`: a MapControl with one item, of which only registers that a function
 /// may change are saved.
 #[unsafe(no_mangle)]
-extern "C" fn map_page(
+extern "C" fn short_map_control(
     current: &'static Tcb,
     target: u64,
     control: u64,
@@ -322,7 +322,7 @@ extern "C" fn map_page(
     space: u64,
 ) -> MapResults {
     let item = MapItem { target, control: control & !ONE_MAP_ITEM, source, answer: 0 };
-    match syscall::map_page(current, ThreadId::from_raw(space), &item) {
+    match syscall::try_map_control(current, ThreadId::from_raw(space), &item) {
         Some(Ok(answer)) => MapResults { done: MAP_DONE, answer },
         Some(Err(error)) => {
             syscall::set_error(current, error);
@@ -349,14 +349,14 @@ extern "C" fn create_thread(
 ) -> u32 {
     let [id, pager, scheduler, specifier] = [id, pager, scheduler, specifier].map(ThreadId::from_raw);
     let new = syscall::NewThread { id, pager, scheduler, specifier, location };
-    answer(current, syscall::create_thread(current, &new))
+    answer(current, syscall::try_create_thread(current, &new))
 }
 
 /// ThreadControl without a space, which deletes the thread. It returns what [`create_thread`]
 /// returns.
 #[unsafe(no_mangle)]
 extern "C" fn delete_thread(id: u64, current: &'static Tcb) -> u32 {
-    answer(current, syscall::delete_thread(current, ThreadId::from_raw(id)))
+    answer(current, syscall::try_delete_thread(current, ThreadId::from_raw(id)))
 }
 
 #[inline(always)]
@@ -371,30 +371,31 @@ fn answer(current: &'static Tcb, result: Option<Result<(), ErrorCode>>) -> u32 {
     }
 }
 
-/// What [`unmap_page`] and [`flush_page`] did not do: no fpage, as its size is none.
+/// The result of [`short_unmap`] and [`short_flush`] when they have done nothing. It is no fpage, as
+/// its size is none.
 const NOT_UNMAPPED: u64 = u64::MAX;
 
 /// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may
 /// change are saved. Returns what becomes of the fpage, or [`NOT_UNMAPPED`]: nothing was done.
 #[unsafe(no_mangle)]
-extern "C" fn unmap_page(current: &'static Tcb, fpage: u64) -> u64 {
-    syscall::unmap_page(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
+extern "C" fn short_unmap(current: &'static Tcb, fpage: u64) -> u64 {
+    syscall::try_unmap(current, Fpage::from_raw(fpage), false).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
-/// As [`unmap_page`], with flush. It is a function of its own, as the registers do not suffice for
-/// both in one; nor do they for both a page that goes and one that can still be read.
+/// Like [`short_unmap`], with flush. It is a function of its own, as the registers do not suffice
+/// for both in one; nor do they for both a page that goes and one that can still be read.
 #[unsafe(no_mangle)]
-extern "C" fn flush_page(current: &'static Tcb, fpage: u64) -> u64 {
+extern "C" fn short_flush(current: &'static Tcb, fpage: u64) -> u64 {
     let fpage = Fpage::from_raw(fpage);
     if !fpage.rights().contains(Rights::READ) {
-        return reduce_page(current, fpage);
+        return short_reduce(current, fpage);
     }
-    syscall::unmap_page(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
+    syscall::try_unmap(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
 #[inline(never)]
-extern "C" fn reduce_page(current: &'static Tcb, fpage: Fpage) -> u64 {
-    syscall::unmap_page(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
+extern "C" fn short_reduce(current: &'static Tcb, fpage: Fpage) -> u64 {
+    syscall::try_unmap(current, fpage, true).map_or(NOT_UNMAPPED, Fpage::raw)
 }
 
 const PAGE_FAULT: u64 = 14;
@@ -426,7 +427,7 @@ fn serve(vector: u8) -> Next {
     serve_with(vector, receive_requests)
 }
 
-/// As [`serve`]; cross-processor requests are served by `attend`.
+/// Like [`serve`]; cross-processor requests are served by `attend`.
 #[inline(always)]
 fn serve_with(vector: u8, attend: fn() -> Next) -> Next {
     match take_interrupt(vector) {
@@ -477,8 +478,8 @@ fn idle() -> Next {
         return serve(wait_for_interrupt());
     }
     let public = &cpu_local().processor.public;
-    // From here to the end another processor may touch what belongs to this one's threads (K6):
-    // here nothing does.
+    // From here to the end another processor may touch the state of this one's threads (K6).
+    // Nothing here does.
     public.idle.begin();
     public.attention.start_polling();
     let found = poll(public);
@@ -511,7 +512,7 @@ fn return_to_user(next: Next) -> ! {
     }
 }
 
-/// As [`return_to_user`], without the dispatcher if there is a shorter way.
+/// Like [`return_to_user`], without the dispatcher if there is a shorter way.
 #[inline(never)]
 fn return_to_user_directly(next: Next) -> ! {
     let thread = match next {

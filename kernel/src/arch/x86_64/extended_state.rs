@@ -133,7 +133,7 @@ pub fn extended_state_size() -> usize {
     if extended_components() & AVX != 0 { LARGEST_EXTENDED_STATE } else { EXTENDED_STATE_HEADER_END }
 }
 
-/// How much of an area there is: without XSAVE it has no header.
+/// The size of an area: without XSAVE it has no header.
 fn area_size() -> usize {
     if COMPONENTS.load(Ordering::Relaxed) == 0 { LEGACY as usize } else { extended_state_size() }
 }

@@ -10,8 +10,8 @@
 //
 //   R9 MR0, RAX MR1, RBX MR2, R10 MR3, R12-R15 MR4-MR7; RSI to, RDX from, R8 timeouts
 
-// Goes to `other` unless DS, ES, FS and GS are null: the receiver is not to find the sender's. So
-// is `timeout`, 16 bits, if there is one to look at.
+// Goes to `other` unless DS, ES, FS and GS are null, as the receiver must not find the sender's
+// selectors. `timeout`, if it is given, is a 16-bit timeout that has to be 0, too.
 .macro check_selectors other, timeout
     mov     ebp, ds
     mov     r11d, es
@@ -26,7 +26,7 @@
     jnz     \other
 .endm
 
-// The thread with the id in `id`, in RCX: goes to `other` if there is none.
+// Finds the thread with the id in `id`: in RCX, or goes to `other` if there is none.
 .macro find_receiver id, other
     mov     rcx, \id
     shr     rcx, 32
@@ -36,9 +36,10 @@
     jne     \other
 .endm
 
-// Goes to `other` unless the receiver is here, is known to be named, and no thread of a higher
-// priority is ready: all three are in one word. What was read of the receiver on this processor,
-// before or afterwards, stays so if it is here. The priority, as TCBs keep it, goes to ESP.
+// Goes to `other` unless the receiver is located here, is known to be named, and no thread of a
+// higher priority is ready: all three are in one word. If the receiver is located here, then
+// everything that this processor reads of it, before or afterwards, stays so. The priority, as TCBs
+// keep it, goes to ESP.
 .macro check_receiver other
     .if {several}
     mov     esp, [rcx + {where}]
@@ -51,7 +52,7 @@
     ja      \other
 .endm
 
-// As check_receiver, for a receiver that is named or not.
+// The same checks as check_receiver, for a receiver that need not be known to be named.
 .macro check_unnamed_receiver other
     .if {several}
     mov     esp, [rcx + {where}]
@@ -119,9 +120,9 @@ fast_goes_on:
     je      fast_same_space
     cmp     qword ptr [r11 + {restriction}], 0
     jne     fast_restricted
-    // Extended registers, senders that wait for the current thread, what forbids to enter the
-    // receiver's space: each is a word of whose values the usual one alone has no sign. They are 0,
-    // but for the root table.
+    // Three words that must have their usual values: extended registers, senders that wait for the
+    // current thread, and what forbids to enter the receiver's space. The usual value is 0, or the
+    // root table, and is the only one without a sign, so one test covers all.
 fast_reaches:
     mov     r11, [rdi + {extended_state}]
     or      r11, [rcx + {extended_state}]
@@ -223,7 +224,7 @@ fast_local:
     jmp     not_fast_local
 
 // The receiver does not wait for a message of this sender alone, but perhaps for one of any sender,
-// or for an answer. R9 becomes how the receiver goes on then.
+// or for an answer. R9 gets the receiver's way to go on then.
 fast_other_offer:
     mov     rbp, [rcx + {offer}]
     cmp     rbp, -1
@@ -302,15 +303,16 @@ fast_open_wait:
     mov     rbp, [rdi + {pending_interrupts}]
     or      rbp, [rdi + {notification}]
     jnz     not_fast_local
-    // Before RSI changes: only where the receiver is here can its id be read again.
+    // This is done before RSI changes: the receiver's id can be read again only if the receiver is
+    // here.
     check_unnamed_receiver not_fast_local
     mov     rsi, [rdi + {id}]
     cmp     [rcx + {offer}], rsi
     je      fast_waits
     jmp     fast_other_offer
 not_fast:
-    // The current thread named its partner in RDX, too, or waits for any thread: then the receiver
-    // is here, and has its id still.
+    // The current thread named its partner in RDX, too, or waits for any thread. So the receiver is
+    // here, and still has its id.
     mov     rsi, rdx
     cmp     rdx, -1
     cmove   rsi, [rcx + {id}]
@@ -318,7 +320,7 @@ not_fast_local:
     movzx   ebp, r9w
     cmp     ebp, {end_call}
     cmovae  r9, gs:[{scratch}]              // it is an answer, whose tag was put aside
-    // As from general_entry on, except that RIP, flags and RSP are saved already.
+    // Does what general_entry does, except that RIP, flags and RSP are saved already.
     save_words rdi
     mov     [rdi + {rsi}], rsi
     mov     [rdi + {rdx}], rdx
@@ -366,8 +368,9 @@ fast_extended:
     mov     r11, [rbp + {entry_root}]
     jmp     fast_enter
 
-// A receive timeout, or selectors. Everything that could stand in the way later is looked at here,
-// since nothing may any more when the offer says that it ends some time: that is a word of RDX.
+// There is a receive timeout, or there are selectors. Every other condition is checked here, as
+// nothing may be in the way later, when the offer says (in a word of RDX) that the wait ends at
+// some time.
 fast_timed:
     test    r8w, r8w
     jz      not_fast

@@ -8,7 +8,8 @@ foreign:
     mov     rsp, [rsp + {space}]
     cmp     dword ptr [rsp + {system_call_mode}], {bounce}
     jne     2f
-    // The space answers it itself: the thread continues there as if it had called the entry.
+    // The space answers its system calls itself: the thread continues there as if it had called the
+    // entry.
     mov     rsp, [rsp + {emulation_entry}]
     mov     gs:[{scratch2}], rsp
     btr     r11, 10
@@ -120,8 +121,8 @@ fast_raised:
     movabs  rdx, {exception_offer}
     or      rdx, rsi
     jmp     fast_report_to
-// The handler is the one that the program says. An undefined instruction may be the question where
-// the kernel interface page is.
+// The handler is the one that the program has set. An undefined instruction may be the
+// KernelInterface call.
 exception_without_owner:
     cmp     qword ptr [rbp + {restriction}], 0
     jne     general_exception

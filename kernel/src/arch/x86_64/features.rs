@@ -143,7 +143,7 @@ pub fn enable() {
         | CR0_NUMERIC_ERROR
         | CR0_WRITE_PROTECT;
     const SYSTEM_CALL_ENABLE: u64 = 1;
-    /// Everything but the fixed bit 1 is cleared by SYSCALL.
+    /// The flags that SYSCALL clears: all but bit 1, which is fixed.
     const CLEARED_FLAGS: u64 = 0x3f_7fd5;
     let automatic_ibrs = if has(Features::AUTOMATIC_IBRS) { 1 << 21 } else { 0 };
     // SAFETY: only bits whose features were found are set; the kernel keeps to what they forbid (it

@@ -10,7 +10,7 @@ pub mod msr {
     pub const TIME_STAMP: u32 = 0x10;
     /// Local APIC base and enable.
     pub const APIC_BASE: u32 = 0x1b;
-    /// By how much the time-stamp counter was set forward.
+    /// The register that says by how much the time-stamp counter was set forward (IA32_TSC_ADJUST).
     pub const TIME_STAMP_ADJUSTMENT: u32 = 0x3b;
     /// Speculation control: bit 0 IBRS.
     pub const SPECULATION_CONTROL: u32 = 0x48;
@@ -75,7 +75,7 @@ pub fn call_seldom(function: extern "C" fn(u64, u64), first: u64, second: u64) {
     }
 }
 
-/// As [`call_seldom`]; returns what the function does.
+/// Like [`call_seldom`]; returns what the function does.
 #[inline(always)]
 pub fn ask_seldom(function: extern "C" fn(u64, u64) -> u64, first: u64, second: u64) -> u64 {
     let result;
@@ -218,7 +218,7 @@ pub fn flags() -> u64 {
 #[inline(always)]
 pub fn frame_pointer() -> u64 {
     let value;
-    // SAFETY: copies a register.
+    // SAFETY: the instruction only copies a register.
     unsafe { asm!("mov {}, rbp", out(reg) value, options(nomem, nostack, preserves_flags)) }
     value
 }

@@ -176,7 +176,7 @@ pub fn take_interrupt(vector: u8) -> Interrupt {
 /// which read device registers.
 pub const POLL_INTERVAL: u32 = 64;
 
-/// Is an interrupt waiting, so that a long operation should stop at its preemption point?
+/// Whether an interrupt waits, so that a long operation should stop at its preemption point.
 #[inline]
 pub fn interrupt_pending() -> bool {
     (1..GROUPS_END.load(Ordering::Relaxed)).any(|group| LOCAL_APIC.is_requested(group))

@@ -40,9 +40,9 @@ impl Access for Registers {
 
     #[inline]
     fn write_memory(&self, offset: u32, value: u32) {
-        // The memory is uncached: it is written after what was written before. SAFETY: the
-        // registers are mapped there for ever; the values are those that the local APIC's module
-        // means.
+        // The registers' memory is uncached, so this write comes after all earlier ones.
+        // SAFETY: the registers are mapped there for ever; the values are those that the local
+        // APIC's module means.
         unsafe { Self::at(offset).write_volatile(value) }
     }
 

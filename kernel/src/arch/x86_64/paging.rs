@@ -27,9 +27,9 @@ bitflags! {
         const WRITE_THROUGH = 1 << 3;
         /// Uncached.
         const UNCACHED = 1 << 4;
-        /// Set by the processor when it uses the page.
+        /// The accessed bit: the processor sets it when it uses the page.
         const ACCESSED = 1 << 5;
-        /// Set by the processor when it writes into the page.
+        /// The dirty bit: the processor sets it when it writes into the page.
         const DIRTY = 1 << 6;
         /// A page, not a table, at level 2 or 3.
         const LARGE = 1 << 7;
@@ -71,8 +71,8 @@ pub fn kernel_half() -> &'static [u64; 256] {
     unsafe { &*root.add(256).cast() }
 }
 
-/// Is the physical range part of the direct map? User programs may hold mappings of device memory,
-/// which is not; the kernel must ask before it reaches such a page through
+/// Whether the physical range is part of the direct map. User programs may hold mappings of device
+/// memory, which is not; the kernel must ask before it reaches such a page through
 /// [`layout::phys_to_virt`].
 pub fn is_direct_mapped(range: PhysRange) -> bool {
     let mut address = range.start.align_down(PAGE_BITS).value();

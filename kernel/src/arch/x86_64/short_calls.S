@@ -188,7 +188,7 @@ fast_map:
     mov     r8, rdi
     mov     rdi, rsp
     mov     rsp, gs:[{stack_top}]
-    call    map_page
+    call    short_map_control
     mov     rsp, gs:[{current}]
     test    eax, eax
     jz      2f
@@ -208,7 +208,8 @@ not_short:
     mov     [rsp + {rbp}], rbp
     jmp     saved_entry
 
-// Unmap of one fpage. As above.
+// Unmap of one fpage. What a function may change is saved, so that everything else goes on as
+// usual.
 fast_unmap:
     mov     rsp, gs:[{current}]
     test    rdx, {more_than_a_page}
@@ -219,7 +220,7 @@ fast_unmap:
     mov     rsp, gs:[{stack_top}]
     test    edx, {flush}
     jnz     3f
-    call    unmap_page
+    call    short_unmap
 4:  mov     rsp, gs:[{current}]
     mov     r9, rax
     inc     rax
@@ -235,5 +236,5 @@ fast_unmap:
     mov     rsp, gs:[{scratch}]
     swapgs
     sysretq
-3:  call    flush_page
+3:  call    short_flush
     jmp     4b

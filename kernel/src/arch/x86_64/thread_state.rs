@@ -40,7 +40,7 @@ fn fs_base(thread: &Tcb) -> u64 {
 /// caller loads them.
 fn clear_selectors() {
     let found: u32;
-    // SAFETY: reads registers.
+    // SAFETY: the instruction only reads registers.
     unsafe {
         asm!(
             "mov {found:e}, ds",

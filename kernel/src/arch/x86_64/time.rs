@@ -14,7 +14,7 @@ use crate::memory::{PAGE_SIZE, PhysAddr};
 const NEVER: u64 = u64::MAX;
 /// How long the rates are measured: in fractions of a second.
 const MEASURE: u64 = 100;
-/// After so many attempts the measurement is given up.
+/// The maximum number of attempts; after them the measurement is given up.
 const ATTEMPTS: u32 = 10;
 /// Readings of which the best is taken. An emulator takes its time over the first ones.
 const READINGS: u32 = 64;

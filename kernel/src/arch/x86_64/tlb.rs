@@ -14,7 +14,7 @@ use crate::space::Space;
 use crate::sync::delay::{self, Point};
 use crate::sync::{SEVERAL, Walks};
 
-/// From how many pages on it is cheaper to forget everything.
+/// From this number of pages on it is cheaper to forget all translations than one by one.
 pub(super) const MOST_PAGES: usize = 16;
 
 /// Makes the space with this root table the active one.

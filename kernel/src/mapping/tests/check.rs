@@ -17,7 +17,7 @@ pub(super) fn check(spaces: &[SpaceMemory], gigabytes: &[u64]) -> u32 {
     check_beside(spaces, gigabytes, 0)
 }
 
-/// As [`check`], while operations under way have made `prepared` nodes that are in no tree yet.
+/// Like [`check`], while operations under way have made `prepared` nodes that are in no tree yet.
 pub(super) fn check_beside(spaces: &[SpaceMemory], gigabytes: &[u64], prepared: u32) -> u32 {
     let mut found = Found { pages: HashSet::new() };
     for &space in spaces {

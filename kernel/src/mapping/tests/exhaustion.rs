@@ -210,7 +210,7 @@ fn k12_a_cancelled_removal_leaves_nothing_behind() {
                 break;
             }
         }
-        // As if the operation's thread was deleted, and the operation never finished.
+        // The operation is given up as if its thread was deleted, and never finished.
         cursor.as_mut().give_up();
         check(&world.spaces, &[GIB]);
         for _ in 0..3 {

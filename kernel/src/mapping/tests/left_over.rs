@@ -8,7 +8,7 @@ const RWX: Rights = Rights::ALL;
 /// How often the page was mapped on.
 const DEPTH: u64 = 1000;
 
-/// Where space `1 + step % 2` has the page after so many steps.
+/// Where space `1 + step % 2` has the page after `step` steps.
 fn place(step: u64) -> (usize, u64) {
     (1 + (step % 2) as usize, step.div_ceil(2) * KIB4)
 }
@@ -58,8 +58,8 @@ fn k12_what_a_given_up_walk_leaves_is_finished_in_pieces() {
         let mut cursor = pin!(Cursor::new());
         give_up_half_way(&world, cursor.as_mut());
         if leaf_goes_first {
-            // From the end up to where the walk stands, each by itself; then nothing is below it
-            // any more.
+            // Each node is released by itself, from the end up to where the walk stands; then
+            // nothing is below it any more.
             for step in (1..=DEPTH).rev() {
                 let (space, address) = place(step);
                 if world.at(space, address).is_some() {
@@ -105,7 +105,8 @@ fn k12_the_next_operation_finishes_what_the_last_one_left() {
 
 #[test]
 fn k12_other_removals_meet_a_walk_that_was_given_up() {
-    // From above, and by the end of the space in the midst of which it stands.
+    // The tree is released from above, or by the end of the space in the midst of which the walk
+    // stands.
     for space_ends in [false, true] {
         let mut world = world();
         let mut cursor = pin!(Cursor::new());

@@ -50,7 +50,7 @@ fn runs_are_mapped_with_exact_rights_and_counted() {
     assert_eq!(world.item(MapOperation::Map, 0x5000, 12, RW, 3, GIB + 0x1000) >> 32, 3);
     assert_eq!(world.at(2, 0x7000), Some((GIB + 0x3000, RW)));
     assert_eq!(world.at(2, 0x8000), None);
-    // The item again with fewer rights, and then with others: the page has exactly these.
+    // The same item with fewer rights, and then with others: the page has exactly these.
     assert_eq!(world.item(MapOperation::Map, 0x6000, 12, R, 1, GIB + 0x2000) >> 32, 1);
     assert_eq!(world.at(2, 0x6000), Some((GIB + 0x2000, R)));
     world.item(MapOperation::Map, 0x6000, 12, Rights::READ_EXECUTE, 1, GIB + 0x2000);
@@ -62,7 +62,7 @@ fn runs_are_mapped_with_exact_rights_and_counted() {
     assert_eq!(world.at(2, 8 * MIB2 + 0x1_f000), Some((GIB + MIB2 + 0x1_f000, RW)));
     assert_eq!(world.at(2, 8 * MIB2 + 0x2_0000), Some((GIB + 0x2_0000, RW)));
     check(&world.spaces, &[GIB]);
-    // The caller's Unmap reaches it, like anything derived.
+    // The caller's Unmap reaches the page, as everything that is derived from its own.
     world.unmap(1, GIB, 22, RWX, false);
     assert_eq!(usage().0, 3);
     world.end();
@@ -141,7 +141,8 @@ fn what_is_derived_from_own_pages_can_be_queried_and_reduced() {
         for (space, source, address) in [(2, GIB, 0x5000), (2, GIB + 0x1000, 0x9000), (3, GIB, 0x7000)] {
             share(space, source, address);
         }
-        // Own use is no status; that of others is, page by page and until it is cleared.
+        // The caller's own use of a page is not reported as status; the use by others is, page by
+        // page, until it is cleared.
         world.touch(1, GIB, Rights::WRITE);
         world.touch(1, GIB + 0x1000, Rights::WRITE);
         assert_eq!(
@@ -157,7 +158,7 @@ fn what_is_derived_from_own_pages_can_be_queried_and_reduced() {
         assert!(!query(GIB).is_referenced() && !query(GIB + 0x1000).is_dirty(), "{bits}");
         world.touch(2, 0x5000, Rights::WRITE);
         assert!(query(GIB).is_dirty(), "{bits}: after it was cleared");
-        // A page that goes tells what it knew.
+        // A page that is removed passes its status on.
         world.touch(2, 0x5000, Rights::WRITE);
         world.unmap(2, 0x5000, 12, RWX, true);
         assert!(query(GIB).is_dirty(), "{bits}: of a page that is gone");

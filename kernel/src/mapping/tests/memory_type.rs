@@ -35,14 +35,14 @@ fn all_holders_of_a_page_see_its_type_change() {
     }
     assert_eq!(world.at(3, MIB2), Some((GIB, Rights::READ)));
     world.touch(3, MIB2, Rights::READ);
-    // Mappings to come: from one of these, from sigma0, by grant.
+    // Pages that are mapped later get the type, too: from one of these, from sigma0, by grant.
     world.map(3, MIB2, 5, 0, 13, Rights::READ);
     world.map(0, GIB, 5, MIB2, 13, Rights::READ);
     world.grant(4, 0, 5, 2 * MIB2, 13, Rights::ALL);
     for address in [0, MIB2, 2 * MIB2] {
         assert_eq!((world.type_at(5, address), world.type_at(5, address + KIB4)), (UNCACHEABLE, USUAL));
     }
-    // Long after the last mapping is gone.
+    // The types are the same long after the last mapping is gone.
     world.unmap(0, GIB, 30, Rights::ALL, false);
     world.map(0, GIB, 5, 0, 12, Rights::READ);
     assert_eq!(world.type_at(5, 0), UNCACHEABLE);
@@ -92,7 +92,7 @@ fn sigma0_maps_memory_with_its_types() {
         sigma0_fault(world.spaces[0], VirtAddr::new(GIB + offset)).unwrap();
         assert_eq!(world.type_at(0, GIB + offset), memory_type, "sigma0's own at {offset:#x}");
     }
-    // What a space does not have stays as it is.
+    // Memory that a space does not have keeps its type.
     world.set_type(1, 0, 64, MemoryType::WRITE_PROTECTED);
     assert_eq!(world.type_at(1, GIB + MIB2 / 2), MemoryType::WRITE_PROTECTED);
     world.map(0, 2 * GIB, 1, 0, 12, Rights::ALL);

@@ -66,7 +66,7 @@ impl World {
 
     fn map_page(&self, from: usize, to: usize, item: MapItem) -> bool {
         let _alone = lock();
-        map_page(self.spaces[from], self.spaces[to], item)
+        try_map_page(self.spaces[from], self.spaces[to], item)
     }
 
     /// Maps 2^`bits` bytes from `source` to `target`.
@@ -80,7 +80,7 @@ impl World {
         self.try_map(from, to, item, Fpage::COMPLETE).unwrap()
     }
 
-    /// As a system call: without a preemption point if that is possible.
+    /// Unmaps as a system call does: without a preemption point if that is possible.
     fn unmap(&self, space: usize, address: u64, bits: u32, revoke: Rights, flush: bool) -> Rights {
         let fpage = Fpage::memory(address, bits).with_rights(revoke);
         self.unmap_page(space, fpage, flush).unwrap_or_else(|| self.unmap_in_general(space, fpage, flush))
@@ -88,7 +88,7 @@ impl World {
 
     fn unmap_page(&self, space: usize, fpage: Fpage, flush: bool) -> Option<Rights> {
         let _alone = lock();
-        unmap_page(self.spaces[space], fpage, flush)
+        try_unmap_page(self.spaces[space], fpage, flush)
     }
 
     fn unmap_in_general(&self, space: usize, fpage: Fpage, flush: bool) -> Rights {
@@ -129,7 +129,7 @@ impl World {
         }
         let (nodes, arrays) = usage();
         assert_eq!(nodes, 0, "nodes leaked");
-        // The directory's arrays, and one for each of sigma0's tables.
+        // The allocations are the directory's arrays, and one for each of sigma0's tables.
         let tables = memory::statistics().of(memory::Use::PageTables);
         assert!(arrays <= tables + 3, "{arrays} arrays, {tables} tables");
     }

@@ -43,7 +43,7 @@ impl Model {
         self.spaces[space][page].map(|id| (self.get(id).frame, self.get(id).rights))
     }
 
-    /// Rule 7.34, and reading cannot be forbidden.
+    /// The rights that are granted, by rule 7.34. Reading cannot be forbidden.
     fn granted(wanted: Rights, held: Rights) -> Rights {
         let rights = wanted.and(held);
         if rights.is_none() { rights } else { rights.or(Rights::READ) }

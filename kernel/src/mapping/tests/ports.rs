@@ -67,7 +67,7 @@ fn all_ports_are_few_nodes() {
 #[test]
 fn memory_and_ports_do_not_meet() {
     let world = World::new(1);
-    // The addresses that ports have inside are no memory.
+    // The addresses that stand for ports inside the kernel are no memory.
     assert_eq!(world.map(0, super::super::ports::PORT_BASE, 1, GIB, 12, Rights::ALL), Fpage::NIL);
     world.give_all(0, 1, ALL);
     world.unmap(0, 0, 64, Rights::ALL, true);
@@ -155,7 +155,7 @@ impl Model {
             return;
         }
         self.revoke(port, to, true);
-        // What was taken may have been what the sender had.
+        // The ports that were taken may be those from which the sender had its own.
         if !self.has(port, from) {
             return;
         }

@@ -121,8 +121,8 @@ fn recreate(world: &mut World, space: usize) {
 fn step(world: &mut World, model: &mut Model, operation: &Operation, exact_status: bool) {
     match *operation {
         Operation::Map { from, source, to, target, bits, rights, grant } => {
-            // Larger fpages only downwards: else the order in which pages of one item are handled
-            // shows.
+            // Larger fpages go only to lower addresses: otherwise the result depends on the order
+            // in which pages of one item are handled.
             if from == to || (bits > 12 && from > to) {
                 return;
             }
@@ -161,7 +161,7 @@ fn step(world: &mut World, model: &mut Model, operation: &Operation, exact_statu
             let count = (item.count() as usize) << (bits - 12);
             let is_map = item.operation() == MapOperation::Map;
             let rights = Rights::from_bits(rights);
-            // As for map items, and within the windows.
+            // Ranges are limited as for map items, and stay within the windows.
             if page + count > PAGES || (is_map && (source + count > PAGES || (count > 1 && owner > space))) {
                 return;
             }
@@ -275,7 +275,8 @@ fn run_wild(operations: &[Operation], seed: u64) {
             }
             other => {
                 let slot = turn % cursors.len();
-                // Give way to whatever runs there; start the new operation when that is over.
+                // An operation that runs in this slot goes on first; the new one begins when it is
+                // over.
                 let todo = running[slot].take().unwrap_or_else(|| other.clone());
                 if advance(&world, cursors[slot].as_mut(), &todo) {
                     assert!(!cursors[slot].is_active());
@@ -295,8 +296,9 @@ fn run_wild(operations: &[Operation], seed: u64) {
 /// Status, memory and rights at every page of every space, nodes.
 type Outcome = (Rights, Vec<Option<(u64, Rights)>>, u32);
 
-/// What operations on small pages come to: the status that each tells, what is where then, and how
-/// many nodes there are. They are done `short` where that can be, or in general.
+/// The outcome of operations on small pages: the status that each reports, what is mapped where
+/// then, and how many nodes there are. They are done by the `short` way where that can be, or in
+/// general.
 fn outcome(operations: &[Operation], short: bool) -> Vec<Outcome> {
     let world = World::new(SPACES);
     let mut outcome = Vec::new();

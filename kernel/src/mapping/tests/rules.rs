@@ -79,13 +79,13 @@ fn rule_7_34_rights_are_those_of_both_and_add_up() {
     world.map(0, GIB, 1, GIB, 12, RX);
     assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RW).rights(), R);
     assert_eq!(world.at(2, 0x5000), Some((GIB, R)));
-    // The item again, with more rights, from the same parent: the page has both sets.
+    // The same item, with more rights, from the same parent: the page has both sets.
     assert_eq!(world.map(1, GIB, 2, 0x5000, 12, RX).rights(), RX);
     assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
-    // With less: nothing is taken away.
+    // Fewer rights take nothing away from the mapping that is there.
     world.map(1, GIB, 2, 0x5000, 12, R);
     assert_eq!(world.at(2, 0x5000), Some((GIB, RX)));
-    // Only what the sender has not: no mapping.
+    // A right that the sender does not have makes no mapping.
     assert_eq!(world.map(1, GIB, 2, 0x6000, 12, Rights::WRITE), Fpage::NIL);
     assert_eq!(world.map(1, GIB, 2, 0x6000, 12, NONE), Fpage::NIL);
     assert_eq!(world.at(2, 0x6000), None);
@@ -104,7 +104,7 @@ fn rule_7_34_more_rights_on_a_part_of_a_large_page() {
     assert_eq!(world.at(2, 0x20_3000), Some((GIB + 0x3000, RW)));
     assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, R)));
     assert_eq!(world.page_bits(2, 0x20_3000), 12);
-    // The other way round: the small page keeps its rights.
+    // In the other direction, too, the small page keeps its rights.
     world.map(1, GIB, 2, 0x20_0000, 21, RX);
     assert_eq!(world.at(2, 0x20_3000), Some((GIB + 0x3000, RWX)));
     assert_eq!(world.at(2, 0x20_4000), Some((GIB + 0x4000, RX)));
@@ -153,11 +153,11 @@ fn rule_7_35_no_effect_and_no_error() {
         (item(GIB, 12, 0x5000), Fpage::memory(1 << 47, 21)),
         (item(GIB, 12, 0), Fpage::memory(crate::arch::USER_END, 12)),
         (item(GIB, 12, 0), Fpage::memory(u64::MAX, 12)),
-        // Pages that the sender has not, among them its KIP.
+        // The items have pages that the sender does not have, among them its KIP.
         (item(GIB + MIB2, 12, 0x5000), Fpage::COMPLETE),
         (item(0x9000, 12, 0x5000), Fpage::COMPLETE),
         (item(u64::MAX, 21, 0x5000), Fpage::COMPLETE),
-        // Into KIP and UTCB area.
+        // The target is the KIP or the UTCB area.
         (item(GIB, 12, 0x9000), Fpage::COMPLETE),
         (item(GIB, 12, 0x20_3000), Fpage::COMPLETE),
     ];
@@ -268,7 +268,7 @@ fn rule_7_39_grant_moves_the_page_and_keeps_the_children() {
     assert_eq!(world.at(2, 0x3000), Some((GIB, RW)));
     world.unmap(3, 0x4000, 12, RWX, false);
     assert_eq!(world.at(2, 0x3000), None);
-    // The grandparent can still take it back.
+    // The grandparent can still take the page back.
     world.unmap(1, GIB, 12, RWX, false);
     assert_eq!(world.at(3, 0x4000), None);
     world.check();
@@ -367,7 +367,7 @@ fn rule_7_40_fan_out_is_unbounded() {
     for page in 0..20_000 {
         world.map(1, GIB + page % 2 * KIB4, 2, page * KIB4, 12, RWX);
     }
-    // Elsewhere overmapped meanwhile.
+    // Another page is mapped over the target meanwhile.
     world.map(0, 2 * GIB, 2, 7 * KIB4, 12, RWX);
     world.machine.interrupts(99, 2);
     world.unmap(1, GIB, 12, RWX, false);
@@ -480,7 +480,7 @@ fn rule_8_6_each_invoker_has_its_own_status() {
     for (space, address) in [(3, 0x3000), (2, 0x2000), (1, GIB)] {
         assert_eq!(world.status(space, address, 12), R);
     }
-    // What a removed page saw is not lost.
+    // The status of a page that is removed is not lost.
     world.touch(3, 0x3000, Rights::WRITE);
     assert_eq!(world.unmap(3, 0x3000, 12, RWX, true), RW);
     assert_eq!(world.status(2, 0x2000, 12), RW);
@@ -502,7 +502,7 @@ fn rule_8_6_pieces_of_a_large_page_keep_their_own_status() {
     assert_eq!(world.status(1, GIB + 0x4000, 12), NONE);
     assert_eq!(world.status(1, GIB + 0x3000, 12), RW);
     assert_eq!(world.status(1, GIB, 21), NONE);
-    // The holder's own accesses are known of the whole page only.
+    // The holder's own accesses are known for the whole page only.
     world.touch(1, GIB + 0x9000, Rights::WRITE);
     assert_eq!(world.status(1, GIB + 0x4000, 12), RW);
     assert_eq!(world.status(1, GIB, 21), RW);
@@ -604,7 +604,7 @@ fn sigma0_has_everything_but_the_kernels_memory() {
     world.touch(0, 0x7000_1000, R);
     assert_eq!(world.status(0, 0x4000_0000, 30), RX);
     assert_eq!(world.status(0, 0x4000_0000, 30), NONE);
-    // Nothing is mapped into it, nor taken from it.
+    // Nothing is mapped into the space, nor taken from it.
     let back = MapItem::map(Fpage::memory(0, 12).with_rights(RWX), 0x12_3000);
     assert_eq!(world.try_map(1, 0, back, Fpage::COMPLETE).unwrap(), Fpage::NIL);
     world.unmap(0, 0, 64, RWX, true);
@@ -657,7 +657,7 @@ fn unmap_page_with_flush_leaves_tables_that_go_to_the_general_way() {
         world.map(0, GIB + address, 1, address, 12, RWX);
         assert_eq!(world.unmap_page(1, page(address), true), None);
         world.unmap_in_general(1, page(address), true);
-        // Now it is the space's spare one.
+        // Now the table is the space's spare one.
         world.map(0, GIB + address, 1, address, 12, RWX);
         world.map(0, GIB + address, 1, address + 0x1000, 12, RWX);
         assert!(world.unmap_page(1, page(address), true).is_some());

@@ -56,7 +56,8 @@ fn k2_its_use_is_looked_through_in_pieces() {
     let (status, turns) = in_turns(look, |_| ());
     assert!(status.contains(READ_WRITE), "also that of the last page: {status:?}");
     assert!(turns > PAGES / 4, "{turns} turns");
-    // It has been reset; new use is seen, wherever the walk stands, by this look or the next one.
+    // The status has been reset. A new use is seen, wherever the walk stands, by this call or the
+    // next one.
     assert_eq!(world.status(0, GIB, 30), Rights::NONE);
     let (status, _) = in_turns(look, |turn| {
         if turn == 10 {
@@ -75,7 +76,7 @@ fn k2_its_pages_get_another_type_in_pieces() {
         |cursor: Pin<&mut Cursor>, memory_type| set_memory_type(cursor, world.spaces[0], region, memory_type);
     let uncacheable = |cursor: Pin<&mut Cursor>| set(cursor, MemoryType::UNCACHEABLE);
     let (result, turns) = in_turns(uncacheable, |_| {
-        // What it uses again meanwhile has the new type.
+        // A page that sigma0 uses again meanwhile has the new type.
         use_page(&world, 0);
         assert_eq!(memory_type_of(&world, 0), Some(MemoryType::UNCACHEABLE));
     });
@@ -84,8 +85,8 @@ fn k2_its_pages_get_another_type_in_pieces() {
     for page in 0..PAGES {
         assert!(memory_type_of(&world, page).is_none_or(|of| of == MemoryType::UNCACHEABLE), "page {page}");
     }
-    // Another call sets another type in the midst: the call that ends last has set its type for all
-    // pages.
+    // Another call sets another type in the midst of the first. The call that ends last has set its
+    // type for all pages.
     (0..PAGES).for_each(|page| use_page(&world, page));
     let (result, turns) = in_turns(
         |cursor| set(cursor, MemoryType::WRITE_THROUGH),

@@ -44,7 +44,7 @@ fn a_space_has_one_spare_table() {
         map_and_unmap(&world, 1, address);
         assert_eq!(used(&world, 1), before + TABLES, "{address:#x}");
     }
-    // A table that is in use again does not go.
+    // A spare table that is in use again is not freed.
     world.map(0, GIB, 1, PLACE, 12, RWX);
     map_and_unmap(&world, 1, GIB);
     assert_eq!(world.at(1, PLACE), Some((GIB, RWX)));
@@ -71,7 +71,7 @@ fn a_space_that_lacks_memory_gets_the_spare_tables() {
     let world = World::new(2);
     let before = used(&world, 1);
     map_and_unmap(&world, 1, PLACE);
-    // Enough for three tables and a node.
+    // The limit is enough for three tables and a node.
     world.spaces[1].account().set_limit(Quota::from_word(before + TABLES + 32).unwrap());
     world.map(0, GIB, 1, 600 * GIB, 12, RWX);
     assert_eq!(used(&world, 1), before + TABLES);

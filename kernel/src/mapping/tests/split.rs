@@ -102,7 +102,7 @@ fn with_change(change: impl Fn(&mut World), then: impl Fn(&World, usize)) {
 fn k12_the_space_of_a_page_goes_while_it_is_split() {
     let replace = |world: &mut World| {
         world.destroy(2);
-        // Perhaps where the old one was.
+        // The new node may lie where the old one was.
         let account = Account::create(Quota::UNLIMITED).unwrap();
         world.spaces.insert(2, SpaceMemory::new(account).unwrap());
         account.release();

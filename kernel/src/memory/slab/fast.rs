@@ -45,7 +45,7 @@ impl<const SIZE: u32> FastSlab<SIZE> {
         account.credit_apart(SIZE.into());
     }
 
-    /// As many objects as a frame has, in one frame, with any contents, charged to `account`: the
+    /// Allocates a whole frame of objects, with any contents, charged to `account`, and returns the
     /// first.
     pub(crate) fn alloc_frame(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
         self.0.alloc_frame(self.lock(), Self::LAYOUT, account)

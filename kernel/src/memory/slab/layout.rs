@@ -36,13 +36,13 @@ impl Layout {
         }
     }
 
-    /// Of objects that hold zeros when they are handed out.
+    /// The layout of objects that hold zeros when they are handed out.
     pub(super) const fn cleared(size: u32) -> Self {
         Self { cleared: true, ..Self::packed(size) }.with_colours()
     }
 
-    /// Of objects whose memory holds objects of this type for ever, cleared only when first used.
-    /// While an object is free, the word at `link_at` is the slab's.
+    /// The layout of objects whose memory holds objects of this type for ever, and is cleared only
+    /// when it is first used. While an object is free, the word at `link_at` is the slab's.
     pub(super) const fn stable(size: u32, link_at: u32) -> Self {
         assert!(size.is_multiple_of(8) && link_at.is_multiple_of(8) && link_at < size);
         let full = PAGE_SIZE as u32 / size;

@@ -43,7 +43,7 @@ const NONE_AT_HAND: PhysAddr = PhysAddr::new(0);
 /// The list of frames that have free objects.
 #[derive(Clone, Copy)]
 struct Frames {
-    /// The first one; 0 = none.
+    /// The first frame with free objects; 0 = none.
     partial: u32,
     /// One without used objects kept for the next allocation, also in the list; 0 = none.
     spare: u32,
@@ -92,8 +92,8 @@ impl Slab {
         self.alloc_with::<false>(account)
     }
 
-    /// As [`alloc`](Self::alloc), for a caller that has charged the account for it already, with
-    /// more.
+    /// Like [`alloc`](Self::alloc), for a caller that has charged this and more to the account
+    /// already.
     pub fn alloc_paid(&self, account: Account) -> Result<PhysAddr, OutOfMemory> {
         self.alloc_with::<true>(account)
     }
@@ -175,7 +175,7 @@ impl Slab {
     pub unsafe fn free(&self, object: PhysAddr, account: Account) {
         let state = self.lock();
         let layout = state.layout;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         unsafe { self.free_in(state, layout, object, account) };
     }
 
@@ -199,7 +199,7 @@ impl Slab {
         account.credit(u64::from(layout.size));
     }
 
-    /// As [`free`](Self::free), for a caller that puts what was charged back, with more.
+    /// Like [`free`](Self::free), for a caller that puts what was charged back, with more.
     ///
     /// # Safety
     /// As for [`free`](Self::free); and the object holds zeros.
@@ -219,7 +219,7 @@ impl Slab {
         let record = frame::record_of(object);
         let place = layout.place(number, object);
         let used = record.used.get();
-        // In a full frame `first` is the stale end of its list: what follows is never followed.
+        // In a full frame `first` is the stale end of its list; nothing follows that link.
         let link = u16::from(record.first.get()).wrapping_sub((place + layout.step()) as u16);
         layout.link(object).store(link, Ordering::Relaxed);
         record.first.set(place as u8);
@@ -289,13 +289,13 @@ impl Slab {
         state
     }
 
-    /// As [`Self::lock`], where that costs nothing.
+    /// Like [`Self::lock`], where that costs nothing.
     ///
     /// # Safety
     /// As for [`SpinLock::lock_below`].
     #[inline(always)]
     unsafe fn lock_below(&self) -> BelowGuard<'_, State> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         let mut state = unsafe { self.state.lock_below() };
         state.renew();
         state
@@ -415,8 +415,8 @@ impl State {
         self.objects -= 1;
     }
 
-    /// In host tests statics outlive the machine that they describe: a new machine begins with
-    /// empty ones.
+    /// Host tests need this: statics outlive the machine that they describe, and a new machine
+    /// begins with empty ones.
     #[inline(always)]
     fn renew(&mut self) {
         if arch::IS_MODEL && self.machine != arch::machine() {

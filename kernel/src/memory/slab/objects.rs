@@ -48,20 +48,20 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Ok(NonNull::new(object).expect("the direct map does not contain address 0"))
     }
 
-    /// As [`Self::alloc`], of a slab that has a lock above it.
+    /// Like [`Self::alloc`], of a slab that has a lock above it.
     ///
     /// # Safety
     /// As for [`SpinLock::lock_below`].
     #[inline(always)]
     pub unsafe fn alloc_below(&self, account: Account) -> Result<NonNull<T>, OutOfMemory> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         let state = unsafe { self.slab.lock_below() };
         let object = arch::phys_to_virt(self.slab.alloc_in::<false>(state, Self::LAYOUT, account)?);
         // SAFETY: the direct map does not contain address 0.
         Ok(unsafe { NonNull::new_unchecked(object.cast()) })
     }
 
-    /// As [`Self::alloc_below`], but other functions are called only where that is seldom needed.
+    /// Like [`Self::alloc_below`], but other functions are called only where that is seldom needed.
     /// `None` does not mean that there is no memory: [`Self::alloc_below`] may still succeed.
     ///
     /// # Safety
@@ -71,7 +71,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         if !detour::none() || !account.charge_apart(Self::SIZE.into()) {
             return None;
         }
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         let is_empty = unsafe { self.slab.lock_below() }.at_hand == NONE_AT_HAND;
         if is_empty {
             let slab = core::ptr::from_ref(&self.slab).expose_provenance() as u64;
@@ -91,20 +91,20 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     /// # Safety
     /// As for [`Slab::free`].
     pub unsafe fn free(&self, object: NonNull<T>, account: Account) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         unsafe {
             let object = arch::virt_to_phys(object.as_ptr());
             self.slab.free_in(self.slab.lock(), Self::LAYOUT, object, account);
         }
     }
 
-    /// As [`Self::free`], of a slab that has a lock above it.
+    /// Like [`Self::free`], of a slab that has a lock above it.
     ///
     /// # Safety
     /// As for [`Slab::free`] and [`SpinLock::lock_below`].
     #[inline(always)]
     pub unsafe fn free_below(&self, object: NonNull<T>, account: Account) {
-        // SAFETY: the caller's promises.
+        // SAFETY: the caller keeps this function's contract.
         unsafe {
             let object = arch::virt_to_phys(object.as_ptr());
             self.slab.free_in(self.slab.lock_below(), Self::LAYOUT, object, account);
@@ -117,7 +117,7 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
         Self::LAYOUT.stable && detour::none()
     }
 
-    /// As [`Self::free_below`] where [that comes to hand](Self::frees_to_hand); no function is
+    /// Like [`Self::free_below`] where [that comes to hand](Self::frees_to_hand); no function is
     /// called on the way but seldom.
     ///
     /// # Safety
@@ -125,13 +125,13 @@ impl<T, const CARE: u32> ObjectSlab<T, CARE> {
     #[inline(always)]
     pub unsafe fn free_to_hand(&self, object: NonNull<T>, account: Account) {
         debug_assert!(self.frees_to_hand());
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller keeps this function's contract.
         let mut state = unsafe { self.slab.lock_below() };
         state.keep_at_hand(Self::LAYOUT, arch::virt_to_phys(object.as_ptr()));
         account.credit_apart(Self::SIZE.into());
     }
 
-    /// As [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a
+    /// Like [`ObjectSlab::alloc`], but freed again unless [`Reserved::commit`] is called: for a
     /// system call that takes all it may need before its first state change.
     pub fn reserve(&'static self, account: Account) -> Result<Reserved<T, CARE>, OutOfMemory> {
         Ok(Reserved { object: self.alloc(account)?, slab: self, account })

@@ -55,8 +55,8 @@ pub fn cancel_receive(thread: ThreadRef) -> bool {
     if transfer_fault::outer(thread).is_some() {
         cancelled = end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
-    // Twice for a thread that awaits its start, whose wait survives the end of a transfer: it runs
-    // where it stands.
+    // This is done twice for a thread that awaits its start, whose wait survives the end of a
+    // transfer: it runs where it stands.
     while thread.continuation().receiving().is_some() {
         cancelled |= end_ipc(thread, IpcErrorKind::Cancelled, IpcErrorKind::Aborted);
     }
@@ -169,7 +169,8 @@ fn end_ipc(thread: ThreadRef, before: IpcErrorKind, midway: IpcErrorKind) -> boo
     true
 }
 
-/// `thread` sends no more what it has gone from processor to processor for.
+/// Forgets the rest of the way of `thread`'s message from processor to processor: it is not sent
+/// any more.
 pub(super) fn forget_way(thread: ThreadRef) {
     thread.set_flag(flag::WAITS_AT_HOME, false);
 }
@@ -214,7 +215,7 @@ pub(super) fn end_midway(side: ThreadRef, failure: Failure, tag: MessageTag) {
     }
     match side.continuation() {
         Continuation::SendTransfer(kind) => complete::send_failed(side, kind, failure, tag),
-        // It was no start: the wait for one goes on.
+        // The message was no start message: the wait for one goes on.
         Continuation::ReceiveTransfer(IpcKind::Start) => return super::await_start(side, side.partner()),
         Continuation::ReceiveTransfer(kind) => complete::receive_failed(side, kind, failure, tag),
         _ => return,

@@ -8,6 +8,7 @@ use super::message::Message;
 use super::rendezvous::id_seen_by;
 use super::{Failure, cancel, transfer_fault};
 use crate::sync::SEVERAL;
+use crate::syscall::arguments;
 use crate::thread::exception::{GENERAL_PROTECTION, PAGE_FAULT};
 use crate::thread::{Continuation, Found, IpcKind, ThreadRef, flag, redirect};
 use crate::trace::{self, Event};
@@ -61,8 +62,8 @@ pub(super) fn received(
                     let tag = tag.with_cross_processor(origin.crosses_to(thread));
                     return_user(thread, tag.with_redirected(origin.instead_of.is_some()), from);
                     if let (Some(id), Some(block)) = (origin.instead_of, thread.utcb.get()) {
-                        // It is in another space than the redirector, which sees it by its global
-                        // id.
+                        // The sender is in another space than the redirector, which sees it by its
+                        // global id.
                         block.write(utcb::INTENDED_RECEIVER, id.raw());
                     }
                 }
@@ -124,7 +125,7 @@ pub(super) fn receive_failed(thread: ThreadRef, kind: IpcKind, failure: Failure,
         {
             thread.set_flag(flag::HALTED, true);
         }
-        // Cancelled: it goes on at its user IP (X.2 rule 5.31).
+        // The IPC is cancelled: the thread goes on at its user IP (X.2 rule 5.31).
         _ => {}
     }
 }
@@ -171,8 +172,8 @@ fn fail_user(thread: ThreadRef, phase: IpcPhase, failure: Failure, tag: MessageT
 /// Sets the registers with which Ipc returns (ABI 5).
 pub fn return_user(thread: ThreadRef, tag: MessageTag, from: ThreadId) {
     trace::event(Event::IpcReturn, from.raw(), tag.raw());
-    let registers = &thread.registers;
-    registers.message[0].set(tag.raw());
-    registers.rsi.set(from.raw());
-    registers.rdi.set(thread.local_id.get());
+    let results = arguments::Ipc::of(thread);
+    results.set_tag(tag.raw());
+    results.set_from(from.raw());
+    results.set_local_id(thread.local_id.get());
 }

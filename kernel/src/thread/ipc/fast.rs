@@ -15,7 +15,7 @@ use core::sync::atomic::Ordering;
 use x2::extension::SystemCallAnswer;
 use x2::message::REGISTER_MESSAGE_REGISTERS;
 use x2::protocol::exception;
-use x2::{MapItem, MessageTag, ThreadId, Time, Timeouts};
+use x2::{MapItem, MessageTag, ThreadId, Time};
 
 use super::message::{Message, set_exception_registers};
 use super::rendezvous::{id_seen_by, reaches};
@@ -27,6 +27,7 @@ use crate::processor;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::space::Space;
 use crate::sync::delay::{self, Point};
+use crate::syscall::arguments;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, Found, IpcKind, Offer, ThreadRef, mark};
 
@@ -41,14 +42,14 @@ const NO_LABEL: u64 = 0xffff;
 /// that is, if it is found without a search.
 #[inline(always)]
 pub fn named_receiver(current: ThreadRef) -> Option<ThreadRef> {
-    find(current, ThreadId::from_raw(current.registers.rsi.get()))
+    find(current, arguments::Ipc::of(current).to())
 }
 
 /// Whether that Ipc, to a receiver that is here, might go on the fast path. This is a first look,
 /// for the many calls that only wait, or send to a thread that does not wait.
 #[inline(always)]
 pub fn is_possible(current: ThreadRef, receiver: ThreadRef) -> bool {
-    let tag = current.registers.message[0].get();
+    let tag = arguments::Ipc::of(current).tag().raw();
     receiver.offer() != Offer::NONE && (tag & TYPED_OR_FLAGS == 0 || tag & NO_LABEL == MAP_ITEM)
 }
 
@@ -58,13 +59,14 @@ pub fn is_possible(current: ThreadRef, receiver: ThreadRef) -> bool {
 #[inline(never)]
 pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef> {
     let registers = &current.registers;
-    let tag = MessageTag::from_raw(registers.message[0].get());
+    let arguments = arguments::Ipc::of(current);
+    let tag = arguments.tag();
     let has_item = tag.raw() & NO_LABEL == MAP_ITEM;
-    let timeout = Timeouts::from_raw(registers.r8.get()).receive();
+    let timeout = arguments.timeouts().receive();
     if !timeout.is_never() && !is_span(timeout) {
         return None;
     }
-    let to = ThreadId::from_raw(registers.rsi.get());
+    let to = arguments.to();
     let awaited = offer_to(receiver, current)?;
     let is_answer = match awaited {
         IpcKind::SystemCall => tag.label() == SystemCallAnswer::Return as u64 && tag.untyped() > 0,
@@ -77,7 +79,7 @@ pub fn system_call(current: ThreadRef, receiver: ThreadRef) -> Option<ThreadRef>
     if !is_answer || awaited != IpcKind::PageFault && has_item {
         return None;
     }
-    let from = ThreadId::from_raw(registers.rdx.get());
+    let from = arguments.from();
     if !can_wait(current, receiver, to, from) || !can_switch(current, receiver, IpcKind::User) {
         return None;
     }
@@ -159,7 +161,7 @@ pub(super) fn send_report(current: ThreadRef, kind: IpcKind, to: ThreadId) -> Op
     Some(receiver)
 }
 
-/// What `current` lets the partner see whose answer to a report of `kind` it waits for.
+/// The offer of `current`, which waits for the answer to a report of `kind`, to its `partner`.
 pub(super) fn offer_of_report(current: ThreadRef, kind: IpcKind, partner: ThreadId) -> Offer {
     match kind {
         IpcKind::SystemCall if current.returns_by_sysret() => Offer::answer_of(partner),
@@ -186,7 +188,7 @@ fn find(current: ThreadRef, to: ThreadId) -> Option<ThreadRef> {
     found.map(Found::anywhere)
 }
 
-/// As what `receiver` would take a message of `sender` on the fast path.
+/// The kind of message that `receiver` would take from `sender` on the fast path.
 #[inline]
 fn offer_to(receiver: ThreadRef, sender: ThreadRef) -> Option<IpcKind> {
     let offer = receiver.offer();
@@ -202,8 +204,8 @@ fn can_wait(current: ThreadRef, receiver: ThreadRef, to: ThreadId, from: ThreadI
         return false;
     }
     if from == to {
-        // It is found, and in reach, as it was for the send phase; an answer to a foreign call is
-        // in order too.
+        // The partner is found, and in reach, as it was for the send phase; an answer to a foreign
+        // call is in order too.
         return !eq(current, receiver);
     }
     // Relaxed: what other processors set later finds the thread waiting.
@@ -236,7 +238,7 @@ pub fn give_page(pager: ThreadRef, thread: ThreadRef, words: [u64; 2]) -> bool {
         return false;
     };
     let _alone = mapping::lock();
-    mapping::map_page(from.memory, to.memory, item)
+    mapping::try_map_page(from.memory, to.memory, item)
 }
 
 /// Gives `receiver` the message of `sender`, a user's like its own.
@@ -258,10 +260,10 @@ fn take_words(receiver: ThreadRef, sender: ThreadRef, tag: MessageTag) {
 /// Sets the registers with which `receiver`'s Ipc returns.
 #[inline]
 fn return_message(receiver: ThreadRef, sender: ThreadRef, tag: MessageTag) {
-    let registers = &receiver.registers;
-    registers.message[0].set(tag.raw());
-    registers.rsi.set(id_seen_by(receiver, sender).raw());
-    registers.rdi.set(receiver.local_id.get());
+    let results = arguments::Ipc::of(receiver);
+    results.set_tag(tag.raw());
+    results.set_from(id_seen_by(receiver, sender).raw());
+    results.set_local_id(receiver.local_id.get());
 }
 
 /// `current` waits until `deadline` for an answer or message from `partner`; `receiver`, which has

@@ -32,7 +32,7 @@ mod transfer;
 mod transfer_fault;
 mod travel;
 
-use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, Timeouts, utcb};
+use x2::{Deadline, IpcErrorKind, MessageTag, ThreadId, Time, utcb};
 
 pub use self::cancel::{
     cancel_receive, cancel_send, expire, leave_all, partner_disappears, redirector_changes,
@@ -53,13 +53,14 @@ pub use self::transfer_fault::raise as raise_transfer_fault;
 use self::travel::send_elsewhere;
 pub use self::travel::{check_partner, follow_receiver, take_originator_along, wait_away};
 use super::table::threads;
-use super::{Continuation, IpcKind, Offer, ThreadRef, flag, location, mark};
+use super::{Continuation, IpcKind, Offer, Tcb, ThreadRef, flag, location, mark};
 use crate::arch;
 use crate::interrupt;
 use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::{Microseconds, NEVER};
 use crate::sync::SEVERAL;
+use crate::syscall::arguments;
 use crate::trace::{self, Event};
 
 /// Why a send or receive phase failed.
@@ -77,7 +78,7 @@ impl Failure {
         Self { kind, offset: 0, out_of_memory: false }
     }
 
-    /// What the receiver learns when this is the sender's failure.
+    /// The failure that the receiver learns of when this one is the sender's.
     fn for_receiver(self) -> Self {
         let kind = match self.kind {
             IpcErrorKind::XferTimeoutOwn => IpcErrorKind::XferTimeoutPartner,
@@ -90,12 +91,11 @@ impl Failure {
 
 /// The Ipc and Lipc system calls of the current thread (ABI 5), where no fast path does them.
 pub fn system_call(current: ThreadRef) -> Next {
-    let registers = &current.registers;
-    let to = ThreadId::from_raw(registers.rsi.get());
-    let timeouts = Timeouts::from_raw(registers.r8.get());
-    trace::event(Event::IpcCall, to.raw(), registers.rdx.get());
+    let arguments = arguments::Ipc::of(current);
+    let (to, from, timeouts) = (arguments.to(), arguments.from(), arguments.timeouts());
+    trace::event(Event::IpcCall, to.raw(), from.raw());
     current.take_flag(flag::SAW_ORIGINATOR | flag::SAW_ITS_HOME);
-    current.receive_from.set(ThreadId::from_raw(registers.rdx.get()));
+    current.receive_from.set(from);
     current.receive_timeout.set(timeouts.receive().raw());
     if timeouts.receive().is_point() {
         // A point is resolved once, at entry (X.2 rule 1.11).
@@ -179,7 +179,7 @@ pub fn resume_ipc(current: ThreadRef) -> Next {
 }
 
 /// The thread's part in a transfer while it tells its pager of a page missing there.
-pub fn transfer_continuation(thread: ThreadRef) -> Option<Continuation> {
+pub fn transfer_continuation(thread: &Tcb) -> Option<Continuation> {
     transfer_fault::outer(thread).map(|outer| outer.continuation)
 }
 
@@ -201,8 +201,8 @@ fn instant(time: Time) -> Microseconds {
     }
 }
 
-/// What runs after the current thread has done what it could; `woken` became runnable meanwhile and
-/// is in no queue.
+/// Decides which thread runs after the current one has done what it could. `woken` became runnable
+/// meanwhile and is in no queue.
 fn resume_or_switch(current: ThreadRef, woken: Option<ThreadRef>) -> Next {
     match woken {
         Some(woken) if current.is_runnable() || !woken.is_home() => {
@@ -379,8 +379,8 @@ fn receive(current: ThreadRef, kind: IpcKind, woken: Option<ThreadRef>) -> Next 
     if start_receive(current, kind) { look(current, kind, woken) } else { resume_or_switch(current, woken) }
 }
 
-/// The receive phase of a thread that is not current. Returns whether the thread is to be made
-/// ready: its phase is over, or something waits for it that it must look at itself.
+/// Begins the receive phase of a thread that is not current. Returns whether the thread is to be
+/// made ready: its phase is over, or it must itself look at something that waits for it.
 fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     if !start_receive(thread, kind) {
         return thread.is_runnable();
@@ -406,7 +406,7 @@ fn receive_later(thread: ThreadRef, kind: IpcKind) -> bool {
     false
 }
 
-/// `thread`, in its receive phase, has nothing to do but wait until `deadline`.
+/// Lets `thread`, in its receive phase, wait until `deadline`: no message is there.
 fn wait(thread: ThreadRef, kind: IpcKind, deadline: Microseconds) {
     debug_assert!(deadline == thread.receive_deadline.get());
     processor::this().scheduler.timeouts.arm(thread, deadline);
@@ -564,7 +564,7 @@ fn finish(sender: Message, receiver: Message, outcome: Transfer, woken: Option<T
         matches!(received, complete::Received::Again) && receive_later(receiver.thread, receiver.kind);
     let receiver_runs = again || receiver.thread.is_runnable();
     if !receiver_runs {
-        // It was about to look for senders, and is halted.
+        // The receiver was about to look for senders, and is halted.
         this.scheduler.ready.withdraw(receiver.thread);
     }
     if this.is_current(sender.thread) {
@@ -606,8 +606,8 @@ fn suspend(sender: Message, receiver: Message) {
         (receiver, sender, Continuation::ReceiveTransfer(receiver.kind)),
     ] {
         side.thread.set_continuation(continuation);
-        // Only the current thread goes on with it: the other may have been about to look for
-        // senders.
+        // The current thread alone continues the transfer: the partner may have been about to look
+        // for senders.
         processor::this().scheduler.ready.withdraw(side.thread);
         if let Some(record) = side.thread.transfer_record.get() {
             record.peer.set(Some(peer.thread));
@@ -645,7 +645,7 @@ pub fn look_again(thread: ThreadRef) {
     }
 }
 
-/// `thread`, in its receive phase, is not waiting any more but about to look.
+/// Ends the wait of `thread`, in its receive phase: it is about to look for senders.
 fn stop_waiting(thread: ThreadRef) {
     processor::this().scheduler.timeouts.remove(thread);
     thread.withdraw_offer();

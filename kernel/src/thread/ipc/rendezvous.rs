@@ -8,7 +8,7 @@ use crate::interrupt::{self, Interrupt};
 use crate::space::Space;
 use crate::sync::delay::{self, Point};
 use crate::thread::table::{self, threads};
-use crate::thread::{Found, IpcKind, ThreadRef, flag};
+use crate::thread::{Found, IpcKind, Tcb, ThreadRef, flag};
 
 /// What an id names, as destination of a send or source of a receive.
 pub(super) enum Partner {
@@ -19,7 +19,7 @@ pub(super) enum Partner {
 }
 
 /// The thread that `id`, global or local to `thread`'s space, names for `thread`.
-pub fn resolve_thread(thread: ThreadRef, id: ThreadId) -> Option<Found> {
+pub fn resolve_thread(thread: &Tcb, id: ThreadId) -> Option<Found> {
     if id.is_global() {
         threads().find(id)
     } else if id.is_local() {
@@ -77,7 +77,7 @@ pub(super) enum Destination {
     Direct(Partner),
     /// Instead of the thread or interrupt with this id, to the redirector of the sender's space.
     Redirected(ThreadId, Found),
-    /// To a redirector that does not exist at present: it waits.
+    /// The message is for a redirector that does not exist at present: the sender waits.
     Nowhere(ThreadId),
 }
 
@@ -115,8 +115,8 @@ fn deflected(sender: ThreadRef, partner: &Partner) -> Option<Option<Found>> {
 }
 
 /// Whether `thread` may send to, or notify, `partner`, and no redirector stands between them.
-pub fn reaches_directly(thread: ThreadRef, partner: ThreadRef) -> bool {
-    let partner = Found::new(partner);
+pub fn reaches_directly(thread: ThreadRef, partner: impl Into<Found>) -> bool {
+    let partner = partner.into();
     deflected(thread, &Partner::Thread(partner)).is_none() && reaches(thread, partner)
 }
 
@@ -201,7 +201,7 @@ pub(super) fn may_find_sender(receiver: ThreadRef) -> bool {
 /// An interrupt is pending; the search goes on where it stopped when it is called again.
 pub(super) struct Interrupted;
 
-/// After so many senders a search looks for interrupts.
+/// The number of senders after which a search looks for interrupts.
 const SEARCHED_PER_POLL: u32 = arch::POLL_INTERVAL / 4;
 
 /// The waiting sender that `receiver`, which is current, takes next, if any.

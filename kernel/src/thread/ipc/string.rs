@@ -19,7 +19,7 @@ use crate::memory::{PAGE_SIZE, VirtAddr};
 use crate::thread::transfer_record::{Place, StringProgress};
 use crate::thread::{IpcKind, ThreadRef, TransferRecord};
 
-/// After so many pieces, of a page at most each, a transfer looks for interrupts.
+/// The number of pieces, of a page at most each, after which a transfer looks for interrupts.
 const PIECES_PER_POLL: u32 = 4;
 /// The first buffer register that can describe a string buffer.
 const FIRST_BUFFER: u8 = 1;
@@ -131,8 +131,8 @@ struct Piece {
     pointer: usize,
 }
 
-/// What is at `place`, moved on to the next substring that is not at its end. `None`: the string
-/// ends here. Descriptors and pointers that `word` does not give end it too.
+/// The piece of memory at `place`, which moves on to the next substring that is not at its end.
+/// `None`: the string ends here. Descriptors and pointers that `word` does not give end it too.
 fn piece(place: &mut Place, word: impl Fn(usize) -> Option<u64>) -> Option<Piece> {
     loop {
         let descriptor = StringDescriptor::from_raw(word(usize::from(place.descriptor))?);

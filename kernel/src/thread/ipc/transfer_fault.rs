@@ -16,7 +16,7 @@ use crate::processor;
 use crate::scheduler::Next;
 use crate::scheduler::timeouts::NEVER;
 use crate::thread::transfer_record::{Limit, Outer};
-use crate::thread::{Continuation, IpcKind, ThreadRef, flag, send_queue};
+use crate::thread::{Continuation, IpcKind, Tcb, ThreadRef, flag, send_queue};
 use crate::trace::{self, Event};
 
 /// Any point: the receive phase's deadline is set already.
@@ -93,7 +93,7 @@ pub fn raise(current: ThreadRef) -> Next {
 }
 
 /// What the thread was doing when it began to tell its pager of a missing page.
-pub(super) fn outer(thread: ThreadRef) -> Option<Outer> {
+pub(super) fn outer(thread: &Tcb) -> Option<Outer> {
     thread.transfer_record.get().and_then(|record| record.outer.get())
 }
 

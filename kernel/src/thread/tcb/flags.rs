@@ -20,8 +20,8 @@ pub mod flag {
     /// The thread's propagated send has set out for where the originator is located. Threads that
     /// have met it there read this.
     pub const SAW_ORIGINATOR: u8 = 1 << 5;
-    /// The propagated send need not look for its originator any more: it has met it, or was where
-    /// it lives.
+    /// The propagated send need not look for its originator any more: it has been at the
+    /// originator, or at the originator's home processor.
     pub const SAW_ITS_HOME: u8 = 1 << 7;
     /// Some thread in the queue of senders may be propagating: a closed receive must look through
     /// the queue.
@@ -34,8 +34,8 @@ pub mod flag {
 
 /// Facts about a thread that any processor may note.
 pub mod mark {
-    /// Some thread may hold this one's id, as the partner of a closed receive or as its scheduler:
-    /// when the id ends, such threads must be looked for. Set for ever.
+    /// Another thread may hold this one's id, as the partner of a closed receive or as its
+    /// scheduler: when the id ends, such threads must be looked for. Set for ever.
     pub const NAMED: u8 = 1 << 0;
     /// The thread is or was the handler of an interrupt.
     pub const HANDLES_INTERRUPTS: u8 = 1 << 1;
@@ -45,9 +45,9 @@ pub mod mark {
 pub mod pending {
     /// The thread's total quantum is used up: it tells its scheduler and stops (X.2 rule 3.19).
     pub const OUT_OF_QUANTUM: u8 = 1 << 0;
-    /// The thread has told its scheduler so: it waits for a new total quantum.
+    /// The total quantum is used up, and the thread has told its scheduler: it waits for a new one.
     pub const STOPPED: u8 = 1 << 1;
-    /// It has lost the processor, and tells its exception handler (X.2 rule 4.9).
+    /// The thread has lost the processor, and tells its exception handler (X.2 rule 4.9).
     pub const PREEMPTED: u8 = 1 << 2;
 }
 

@@ -18,7 +18,7 @@ use crate::syscall::Call;
 use crate::thread::ThreadRef;
 use crate::{arch, processor};
 
-/// How many come together.
+/// The number of threads that arrive together.
 const CALLERS: u32 = 9;
 
 /// A thread that runs on processor 0, another that lives there, too, and others that are on their
@@ -46,7 +46,7 @@ impl Scene {
         Self::with(|_, _| ())
     }
 
-    /// `prepare` does something with the other one.
+    /// A scene in which `prepare` has done something with the other thread.
     fn with(prepare: impl FnOnce(&World, ThreadRef)) -> Self {
         let world = World::with_processors(2);
         let root = world.root();
@@ -74,7 +74,7 @@ impl Scene {
         Self { world, runner, other, callers }
     }
 
-    /// How many threads have been served: they are on their way home.
+    /// How many callers have been served: they are on their way home.
     fn seen_to(&self) -> usize {
         let returning = |caller: &&ThreadRef| caller.location.processor() == 1;
         let count = self.callers.iter().filter(returning).count();
@@ -117,7 +117,7 @@ fn threads_that_arrive_together_give_way_to_interrupts() {
     };
     let (runs, turns) = scene.see_to_all(current);
     assert!(same(runs, scene.runner));
-    // In order, here, and two at a time to do what they came for.
+    // The threads are put in order, arrive here, and do what they came for, two at a time.
     assert!(turns >= 4 + 4 + 4, "{turns} turns");
 }
 
@@ -144,7 +144,7 @@ fn threads_that_arrive_meanwhile_are_served_after_the_others() {
     let scene = Scene::new();
     let late = scene.callers[0];
     let comes_again = || {
-        // The first is home, and comes again.
+        // The first thread is home, and comes again.
         if late.location.processor() == 1 && !late.location.is_at(1) {
             arch::select_processor(1);
             scene.world.attend();

@@ -10,7 +10,7 @@ use crate::syscall::Call;
 use crate::thread::ThreadRef;
 use crate::thread::table::threads;
 
-/// What must be as before after a call that failed.
+/// The state that must be the same before and after a call that failed.
 fn state() -> (u64, std::vec::Vec<(ThreadId, bool, u64)>) {
     let threads = threads().all().map(|thread| (thread.id(), thread.is_active(), thread.local_id.get()));
     (Account::KERNEL.used(), threads.collect())
@@ -75,7 +75,7 @@ fn deletion_needs_no_memory() {
 /// Bytes of the objects that a space is.
 const OBJECTS: u64 = 256 + 64;
 
-/// What the book says ("Results", on memory).
+/// The sizes that the book gives ("Results", on memory).
 #[test]
 fn what_threads_and_spaces_cost() {
     let world = World::new();

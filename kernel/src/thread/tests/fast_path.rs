@@ -84,7 +84,8 @@ fn some_thread(random: &mut Random) -> ThreadId {
 }
 
 fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
-    // Even numbers are servers, which answer the last caller; odd ones call them. Mostly.
+    // Threads with even numbers are servers, which answer the last caller; those with odd numbers
+    // call them. Mostly.
     let server = thread.id().number().is_multiple_of(2);
     let to = match random.below(8) {
         0..=4 if server => ThreadId::from_raw(thread.registers.rsi.get()),
@@ -106,7 +107,7 @@ fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
         2 => Timeouts::new(span, span),
         _ => timeouts,
     };
-    // Long ones answer exceptions.
+    // Exceptions are answered by long messages.
     let words =
         if random.one_in(3) { REPLY_WORDS - 1 + random.below(4) as usize } else { random.below(13) as usize };
     let tag = MessageTag::new(random.of(&[0, 0, 1, 7]), words, 0);
@@ -119,7 +120,7 @@ fn ipc_call(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
     for register in &thread.registers.message[1..] {
         register.set(random.next());
     }
-    // An instruction pointer, mostly.
+    // Mostly this is an instruction pointer.
     thread.registers.rax().set(random.next() >> random.of(&[17, 17, 17, 16]));
     let arguments = [(R9, tag.raw()), (Rsi, to.raw()), (Rdx, from.raw()), (R8, timeouts.raw())];
     world.enter(Call::Ipc, thread, &arguments)
@@ -142,7 +143,7 @@ fn act(world: &World, random: &mut Random, thread: ThreadRef) -> Next {
             exception::raised(thread, random.of(&VECTORS), random.below(4))
         }
         14 => {
-            // Often it resumes.
+            // The call resumes the thread in half of all cases.
             let control = random.next() & 0x3f | random.below(2) << 8;
             let arguments =
                 [(Rax, some_thread(random).raw()), (Rsi, control), (R8, random.of(&[0x2000, 1 << 60]))];
@@ -203,7 +204,7 @@ fn a_wait_that_others_see_ends_in_time() {
         let timeouts = Timeouts::new(Time::NEVER, Time::period(LENGTH)).raw();
         let start = arch::clock();
         for to in [server.id(), ThreadId::NIL] {
-            // The client's call, which the server does not answer; then a wait for the answer
+            // First the client's call, which the server does not answer; then a wait for the answer
             // alone.
             world.switch_to(client);
             let arguments = [(R9, 0), (Rsi, to.raw()), (Rdx, server.id().raw()), (R8, timeouts)];

@@ -19,9 +19,9 @@ use crate::thread::table::threads;
 use crate::thread::{Continuation, IpcKind, ThreadRef, flag};
 use crate::{arch, processor};
 
-/// How many wait.
+/// The number of senders that wait.
 const SENDERS: u32 = 12;
-/// When the timeouts of those end that have one.
+/// The timeout of the senders that have one, in microseconds.
 const TIMEOUT: u64 = 5000;
 
 /// A receiver of processor 0, and what waits there to send to it, in the order in which it is to be
@@ -53,7 +53,7 @@ impl Scene {
             (0..SENDERS).map(|number| world.spawn(id(4 + number, 1), id(2, 1))).collect();
         for (number, &sender) in senders.iter().enumerate() {
             processor::this().scheduler.set_priority(sender, 100 + (number % 3) as u8, None);
-            // One in four waits only for some time.
+            // One sender in four has a timeout.
             let timeout = if number % 4 == 1 { Time::period(TIMEOUT) } else { Time::NEVER };
             let timeouts = Timeouts::new(timeout, Time::NEVER).raw();
             let arguments = [(R9, 0), (Rsi, receiver.id().raw()), (Rdx, 0), (R8, timeouts)];
@@ -65,7 +65,7 @@ impl Scene {
         Self { world, receiver, senders }
     }
 
-    /// How many have gone, always those that come first, without `except`.
+    /// How many senders have gone, always those that come first, without `except`.
     fn gone(&self, except: &[ThreadRef]) -> usize {
         let counted =
             || self.senders.iter().filter(|sender| !except.iter().any(|other| eq(*other, **sender)));
@@ -98,7 +98,8 @@ impl Scene {
         self.world.enter(Call::Schedule, root, &arguments)
     }
 
-    /// All have arrived, and wait in the same order as before, without `except`.
+    /// Checks that all senders have arrived, and wait in the same order as before, without
+    /// `except`.
     fn check(&self, except: &[ThreadRef]) {
         invariants::check();
         self.world.serve_all();

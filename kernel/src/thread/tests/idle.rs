@@ -34,7 +34,7 @@ fn a_thread_that_only_sends_to_an_idle_processor_goes_on() {
     let tag = MessageTag::from_raw(receiver.registers.message[0].get());
     assert!(tag.is_cross_processor() && !tag.is_error());
     invariants::check();
-    // Nothing is idle now.
+    // No processor is idle now.
     arch::select_processor(0);
     send_and_receive(&world, sender, receiver.id(), ThreadId::NIL);
     assert!(!sender.is_here());

@@ -178,7 +178,7 @@ fn check_originator(sender: ThreadRef) {
         && originator.awaits_message().is_some_and(|kind| kind != IpcKind::Start)
         && originator.partner() == sender.id()
         && !originator.ready.is_queued()
-        // It must look through its senders when its partner changes.
+        // The originator must look through its senders when its partner changes.
         && !(originator.has(flag::PROPAGATED_SENDERS) && originator.senders.first().is_some());
     if waits && sender.has(flag::PROPAGATED) && !eq(originator, sender) && !eq(originator, receiver) {
         assert_eq!(
@@ -200,7 +200,7 @@ fn check_transfer(thread: ThreadRef) {
     let peer = |thread: ThreadRef| thread.transfer_record.get().and_then(|record| record.peer.get());
     let partner = peer(thread).expect("a transfer has two sides");
     if ipc::transfer_peer(partner).is_some_and(|back| eq(back, thread)) {
-        // It tells its pager of a missing page, and then goes on.
+        // The thread tells its pager of a missing page, and then goes on.
         assert!(!thread.ready.is_queued() && partner.continuation() != Continuation::ReturnToUser);
         return;
     }

@@ -33,7 +33,7 @@ fn map(from: SpaceMemory, source: u64, to: SpaceMemory, target: u64) {
 /// Unmap of it.
 fn half_unmapped(world: &World) -> [ThreadRef; 2] {
     let both = [4, 5].map(|number| world.spawn(id(number, 1), id(number, 1)));
-    // The first space outlives the thread: with the space all would go in any case.
+    // The thread's space outlives it: with the space, everything would be freed in any case.
     world.spawn(id(7, 1), id(4, 1));
     let spaces = both.map(memory);
     map(memory(world.thread(id(0, 1))), PAGE, spaces[0], PAGE);

@@ -87,7 +87,8 @@ impl World {
     /// Dispatches until a thread is at user level. `None`: all wait.
     fn run(&self, next: Next) -> Option<ThreadRef> {
         let idle = &processor::this().public.idle;
-        // It was idle until now: nothing happens to other processors between what woke it and this.
+        // The processor was idle until now: nothing happens to other processors between what woke
+        // it and this.
         if idle.claim().is_some() {
             idle.end();
         }
@@ -174,10 +175,10 @@ impl World {
         let [id, pager, scheduler, specifier] = [Register::Rdi, Register::Rsi, Register::Rdx, Register::R8]
             .map(|register| ThreadId::from_raw(of(register)));
         let result = if specifier.is_nil() {
-            syscall::delete_thread(thread, id)
+            syscall::try_delete_thread(thread, id)
         } else {
             let new = NewThread { id, pager, scheduler, specifier, location: of(Register::R9) };
-            syscall::create_thread(thread, &new)
+            syscall::try_create_thread(thread, &new)
         };
         let Some(result) = result else { return false };
         thread.registers.rax().set(u64::from(result.is_ok()));
@@ -218,7 +219,7 @@ impl World {
     }
 }
 
-/// What entry code would answer to a call that changes nothing.
+/// The answer of entry code to a call that changes nothing.
 fn short_answer(call: Call, thread: ThreadRef) -> Option<[u64; 7]> {
     let of = |register: Register| register.of(thread).get();
     match call {

@@ -128,7 +128,7 @@ fn a_transfer_ends_when_a_side_gets_another_version() {
 fn the_deleter_of_a_deleter_finishes_its_work() {
     let world = World::new();
     let root = world.root();
-    // Many wait for the victim, so that its deletion takes long.
+    // Many threads wait for the victim, so that its deletion takes long.
     let victim = world.spawn(id(4, 1), id(4, 1));
     let waiters: std::vec::Vec<_> = (10..40).map(|number| world.spawn(id(number, 1), id(2, 1))).collect();
     for waiter in &waiters {

@@ -99,13 +99,13 @@ impl World {
 /// One thing that happens, on the processor with a number.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Step {
-    /// It serves its cross-processor requests, if there are any.
+    /// The processor serves its cross-processor requests, if there are any.
     Attend(u32),
     /// The running thread does something.
     Act(u32, Action),
     /// The processor's timer has fired.
     Timer(u32),
-    /// It looks for something to do.
+    /// The processor looks for a thread to run.
     Schedule(u32),
     /// Time goes by, and the root task makes threads, with this source of chance.
     Populate(u64),
@@ -167,7 +167,7 @@ impl Step {
 /// All threads do one random thing after another; what they do is noted in `program`.
 fn steps(seed: u64, count: usize, processors: u32, program: &mut Vec<Step>) {
     let mut idle = 0;
-    // Some machines look at their request queues so late that there is much in them.
+    // On some machines processors look at their request queues so late that much is in them.
     let late = [2, 20, 200][(seed >> 8) as usize % 3];
     run(seed, processors, |random| {
         if program.len() == count {

@@ -56,8 +56,8 @@ fn four(world: &World) -> [ThreadRef; 4] {
     [4, 5, 6, 7].map(|number| world.spawn(id(number, 1), id(2, 1)))
 }
 
-/// What `change` does to the originator makes the message the sender's own, and the receiver takes
-/// it.
+/// `change` does something to the originator that makes the message the sender's own, and the
+/// receiver takes it.
 fn message_becomes_the_senders(change: impl FnOnce(&World, ThreadRef)) {
     let world = World::new();
     let [sender, originator, ..] = four(&world);
@@ -141,7 +141,7 @@ fn an_originator_that_is_turned_to_another_partner_takes_what_waits_from_it() {
     let world = World::new();
     let [server, client, worker, helper] = four(&world);
     receive(&world, client, server.id());
-    // In the worker's name, for which the client does not wait yet.
+    // The helper sends in the name of the worker, for which the client does not wait yet.
     send(&world, helper, client, Some(worker));
     assert_eq!(helper.continuation(), Continuation::Send(IpcKind::User));
     receive(&world, worker, ThreadId::ANY);
@@ -224,7 +224,7 @@ fn a_search_among_many_senders_gives_way_and_goes_on() {
     while let Outcome::TakeInterrupts = dispatch(next) {
         interrupted += 1;
         invariants::check();
-        // What it would look at next goes away meanwhile.
+        // The thread that the search would look at next goes away meanwhile.
         let next_one = receiver.search.get().expect("the search is not over");
         ipc::leave_all(next_one);
         let moved = receiver.search.get().expect("there are more");

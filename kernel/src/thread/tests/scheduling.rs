@@ -10,8 +10,8 @@ use super::{World, id, invariants};
 use crate::dispatch;
 use crate::scheduler::timeouts::NEVER;
 use crate::syscall::Call;
-use crate::thread::{Continuation, IpcKind, ThreadRef, pending};
-use crate::{arch, processor};
+use crate::thread::{Continuation, IpcKind, ThreadRef, ipc, pending};
+use crate::{arch, interrupt, processor};
 
 /// A thread that runs, one of higher priority that sleeps until 5 ms, and an exception handler of a
 /// priority in between.
@@ -118,7 +118,7 @@ fn without_flags_the_preemption_is_silent() {
     scene.expect_fault(None);
 }
 
-/// Rules: 4.7, 4.9ac, 4.12.
+/// Rules: 4.1, 4.7, 4.9ac, 4.12.
 #[test]
 fn a_signalled_preemption_is_told_when_the_thread_goes_on() {
     for (flags, sensitive) in [(SIGNAL, 150), (SIGNAL | DELAY, 119)] {
@@ -138,7 +138,7 @@ fn a_delayed_preemption_takes_place_when_the_delay_is_over() {
         assert!(same(scene.tick(5000), scene.runner));
         assert_eq!(scene.flags(), flags | PENDING);
         assert_eq!(arch::timer(), 15_000);
-        // Another one does not prolong it.
+        // A second preemption does not prolong the delay.
         assert!(same(scene.tick(9000), scene.runner));
         assert!(same(scene.tick(14_999), scene.runner));
         assert!(same(scene.tick(15_000), scene.preemptor));
@@ -218,7 +218,7 @@ fn one_above_the_sensitive_priority_ends_the_delay() {
     assert!(same(scene.tick(5000), scene.runner));
     let other = scene.world.root();
     let wake = Timeouts::new(Time::NEVER, Time::period(1000)).raw();
-    super::super::ipc::cancel_receive(other);
+    ipc::cancel_receive(other);
     scene.world.call(Call::Ipc, other, &[(Rsi, 0), (Rdx, other.id().raw()), (R8, wake)]);
     // Root has interrupted the runner here, which ends the delay as well: begin another.
     scene.wait(scene.preemptor);
@@ -230,7 +230,7 @@ fn one_above_the_sensitive_priority_ends_the_delay() {
 fn the_end_of_a_timeslice_is_told_if_another_thread_runs() {
     let scene = Scene::new(SIGNAL, 0, 100);
     let root = scene.world.root();
-    super::super::ipc::cancel_receive(root);
+    ipc::cancel_receive(root);
     let rival = scene.world.spawn(id(13, 1), root.id());
     let scheduler = &processor::this().scheduler;
     for thread in [scene.runner, rival] {
@@ -243,7 +243,7 @@ fn the_end_of_a_timeslice_is_told_if_another_thread_runs() {
     }
     assert!(same(scene.tick(now), rival));
     assert_eq!((scene.runner.pending.get(), scene.runner.preempted_at.get()), (pending::PREEMPTED, now));
-    // Alone it goes on, and nothing is lost.
+    // Without its rival the thread goes on, and nothing is lost.
     scene.wait(rival);
     assert_eq!(scene.heard(scene.handler), (protocol::PREEMPTION_TAG, now, true));
     assert!(same(scene.wait(scene.handler), scene.runner));
@@ -251,12 +251,49 @@ fn the_end_of_a_timeslice_is_told_if_another_thread_runs() {
     assert_eq!(scene.runner.pending.get(), 0);
 }
 
+/// Rules: 4.1.
+#[test]
+fn a_thread_that_becomes_ready_by_an_interrupt_preempts() {
+    let scene = Scene::new(SIGNAL, 0, 100);
+    let line = ThreadId::interrupt(1);
+    interrupt::find(line).expect("a line").associate(scene.preemptor.into());
+    ipc::cancel_receive(scene.preemptor);
+    assert!(same(scene.wait(scene.preemptor), scene.runner));
+    arch::set_clock(1000);
+    arch::raise_line(1, 0);
+    let event = scene.world.interrupt().expect("the line is raised");
+    assert!(same(scene.world.run(event), scene.preemptor));
+    assert_eq!(scene.preemptor.registers.rsi.get(), line.raw());
+    assert_eq!((scene.runner.pending.get(), scene.runner.preempted_at.get()), (pending::PREEMPTED, 1000));
+    scene.expect_fault(Some(1000));
+}
+
+/// Rules: 4.1.
+#[test]
+fn waiting_and_thread_switch_are_no_preemptions() {
+    let scene = Scene::new(SIGNAL, 0, 100);
+    let root = scene.world.root();
+    ipc::cancel_receive(root);
+    let rival = scene.world.spawn(id(13, 1), root.id());
+    scene.wait(root);
+    scene.world.switch_to(scene.runner);
+    for to in [ThreadId::NIL, rival.id()] {
+        let next = scene.world.call(Call::ThreadSwitch, scene.runner, &[(Rdi, to.raw())]);
+        assert!(same(next, rival), "to {to:?}");
+        assert_eq!(scene.runner.pending.get(), 0, "to {to:?}");
+    }
+    assert!(same(scene.wait(scene.runner), rival));
+    assert_eq!(scene.runner.pending.get(), 0);
+    assert!(scene.wait(rival).is_none());
+    assert_eq!(scene.handler.continuation(), Continuation::Receive(IpcKind::User), "it is told nothing");
+}
+
 fn schedule(scene: &Scene, quantum: u64, preemption: u64) -> (u64, u64) {
     let root = scene.world.root();
     let time = TimeControl::new(None, Some(Time::period(quantum))).raw();
     let arguments = [(Rdi, scene.runner.id().raw()), (Rdx, time), (R8, UNCHANGED), (Rsi, UNCHANGED)];
     let [a, b, c, d] = arguments;
-    super::super::ipc::cancel_receive(root);
+    ipc::cancel_receive(root);
     scene.world.call(Call::Schedule, root, &[a, b, c, d, (R9, preemption)]);
     (root.registers.rax().get(), root.registers.rdx.get() & 0xffff)
 }
@@ -274,9 +311,9 @@ fn a_thread_that_has_used_its_quantum_tells_its_scheduler_and_stops() {
     assert!(same(scene.tick(3000), root), "the scheduler is more urgent");
     assert_eq!(scene.heard(root), (protocol::PREEMPTION_TAG, 3000, true));
     assert!(scene.wait(root).is_none(), "no thread can run");
-    // Neither a switch to the thread nor resuming it helps.
+    // Neither a switch to the thread nor resuming it lets it run.
     let resume = x2::control::ExchangeControl::RESUME.raw();
-    super::super::ipc::cancel_receive(root);
+    ipc::cancel_receive(root);
     scene.world.call(Call::ExchangeRegisters, root, &[(Rax, scene.runner.id().raw()), (Rsi, resume)]);
     assert!(same(scene.world.call(Call::ThreadSwitch, root, &[(Rdi, scene.runner.id().raw())]), root));
     assert_eq!(schedule(&scene, 500, UNCHANGED), (3, u64::from(Time::ZERO.raw())));
@@ -306,17 +343,17 @@ fn a_new_quantum_takes_back_a_message_that_was_not_received() {
     let scene = Scene::new(0, 0, 100);
     let root = scene.world.root();
     schedule(&scene, 1000, UNCHANGED);
-    // Root sleeps: it does not listen.
+    // The root task sleeps: it does not receive messages.
     let sleep = [(Rsi, 0), (Rdx, root.id().raw()), (R8, 0)];
     assert!(same(scene.world.call(Call::Ipc, root, &sleep), scene.runner));
     assert!(scene.tick(1000).is_none());
     assert_eq!(scene.runner.continuation(), Continuation::Send(IpcKind::Quantum));
     assert_eq!(schedule(&scene, 1000, UNCHANGED), (3, u64::from(Time::ZERO.raw())));
     assert!(same(scene.wait(root), scene.runner), "there is nothing to hear");
-    super::super::ipc::cancel_receive(root);
+    ipc::cancel_receive(root);
     scene.world.call(Call::Ipc, root, &sleep);
     assert!(scene.tick(2000).is_none());
-    super::super::ipc::cancel_send(scene.runner);
+    ipc::cancel_send(scene.runner);
     assert!(scene.tick(2001).is_none(), "without the message it stays where it is");
 }
 
@@ -372,7 +409,7 @@ fn donated_time_is_the_donors_timeslice_and_the_runners_quantum() {
             world.call(Call::ThreadSwitch, donor, &[(Rdi, to)])
         };
         assert!(same(next, runner));
-        // It runs for longer than a timeslice of its own.
+        // The thread runs for longer than a timeslice of its own.
         arch::set_clock(5000);
         let slices = [donor, runner].map(|thread| scheduler.timeslice_left(thread));
         assert_eq!(slices, [5000, 3000], "by a message: {by_message}");
@@ -442,7 +479,7 @@ fn a_point_is_resolved_when_the_call_begins() {
     let [server, client] = [10, 11].map(|number| world.spawn(id(number, 1), world.root().id()));
     const BEGIN: u64 = 10_000;
     let point = Time::point(BEGIN, BEGIN + 500).expect("near");
-    // Long after the call the same point names an instant to come.
+    // Long after the call the same point in time means a later instant.
     const LATER: u64 = BEGIN + 2200;
     assert!(matches!(point.deadline(LATER), x2::Deadline::At(_)));
     arch::set_clock(BEGIN);
@@ -464,7 +501,7 @@ fn a_point_is_resolved_when_the_call_begins() {
 fn a_preemption_by_the_own_send_is_delayed() {
     for (flags, is_delayed) in [(DELAY, true), (0, false)] {
         let scene = Scene::new(flags, 1000, 120);
-        super::super::ipc::cancel_receive(scene.preemptor);
+        ipc::cancel_receive(scene.preemptor);
         assert!(same(scene.wait(scene.preemptor), scene.runner));
         let send = [(Rsi, scene.preemptor.id().raw()), (Rdx, 0), (R8, 0), (R9, 0)];
         let next = scene.world.call(Call::Ipc, scene.runner, &send);
@@ -482,20 +519,20 @@ fn a_preemption_by_the_own_send_is_delayed() {
 fn a_preemption_fault_does_not_wait_for_its_handler() {
     let scene = Scene::new(SIGNAL, 0, 100);
     let sleep = [(Rsi, 0), (Rdx, scene.handler.id().raw()), (R8, 0)];
-    super::super::ipc::cancel_receive(scene.handler);
+    ipc::cancel_receive(scene.handler);
     scene.world.call(Call::Ipc, scene.handler, &sleep);
     assert!(same(scene.tick(5000), scene.preemptor));
     assert!(same(scene.wait(scene.preemptor), scene.runner), "it goes on, and no scheduler was told");
     assert_eq!(scene.runner.pending.get(), 0);
-    super::super::ipc::cancel_receive(scene.handler);
+    ipc::cancel_receive(scene.handler);
     assert!(same(scene.wait(scene.handler), scene.runner), "nor does later");
 }
 
-/// Rules: 3.17b.
+/// Rules: 3.17b, 4.1.
 #[test]
 fn losing_the_processor_to_a_new_priority_is_a_preemption() {
     let scene = Scene::new(SIGNAL, 0, 100);
-    super::super::ipc::cancel_receive(scene.world.root());
+    ipc::cancel_receive(scene.world.root());
     let other = scene.world.spawn(id(13, 1), scene.world.root().id());
     processor::this().scheduler.set_priority(other, 90, None);
     assert!(same(scene.wait(scene.world.root()), scene.runner));

@@ -54,7 +54,7 @@ fn use_up(thread: ThreadRef) {
     thread.notification.store(9, Ordering::Relaxed);
 }
 
-/// Everything about a thread that the one before could have left.
+/// Everything about a thread that the previous thread in its control block could have left.
 fn found_in(thread: &Tcb) -> std::vec::Vec<u64> {
     let registers = &thread.registers;
     let words =

@@ -26,7 +26,7 @@ L4_INLINE void *L4_KernelInterface(L4_Word_t *ApiVersion, L4_Word_t *ApiFlags, L
     return base;
 }
 
-/* One copy in a program, whichever of its files include this header. */
+/* A program has one copy, whichever of its files include this header. */
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -45,7 +45,7 @@ L4_INLINE L4_Word_t l4_entry(L4_Word_t offset)
     return *(L4_Word_t *)(l4_kernel_interface_page + offset);
 }
 
-/* The UTCB, seen from MR0. */
+/* Words of the UTCB, as indexes relative to MR0. */
 
 L4_INLINE volatile L4_Word_t *l4_utcb(void)
 {
@@ -254,9 +254,9 @@ L4_INLINE L4_Word_t L4_ProcessorControl(L4_Word_t ProcessorNo, L4_Word_t Interna
                            0);
 }
 
-/* Of the arguments only MR2 has no register left on the way in, and the entry address none at all:
- * it is pushed, and popped by returning to it, which leaves the stub with the return address that a
- * call would have pushed. */
+/* MR2 is the only argument without a register on the way in, and the entry address has none at
+ * all. So the entry address is pushed, and popped by returning to it, which leaves the stub with
+ * the return address that a call would have pushed. */
 L4_INLINE L4_Word_t L4_MemoryControl(L4_Word_t control, const L4_Word_t *attributes)
 {
     L4_Word_t entry = l4_entry(l4_entry_memory_control);

@@ -47,7 +47,7 @@ enum {
 };
 enum { L4_SystemCallsNone = 0, L4_SystemCallsException = 1, L4_SystemCallsBounce = 2 };
 
-/* `values`: in the option's two values, out its two answers. */
+/* `values` holds the option's two arguments, and then its two answers. */
 L4_INLINE L4_Word_t L4_SpaceOptions(L4_ThreadId_t space, L4_Word_t option, L4_Word_t values[2])
 {
     return l4_extension_call(l4_entry_space_options, space.raw, &option, &values[0], &values[1]);
@@ -73,10 +73,11 @@ L4_INLINE L4_Word_t L4_SetOpen(L4_ThreadId_t space, L4_ThreadId_t other, L4_Bool
     return L4_SpaceOptions(space, L4_SpaceOpen, values);
 }
 
-/* How many of the interrupts below SystemBase, the last, are message-signalled. */
+/* The number of message-signalled interrupts, which are the last of the interrupts below
+ * SystemBase. */
 L4_INLINE L4_Word_t L4_MessageInterrupts(void) { return l4_entry(l4_kip_extensions) >> 32 & 0xffff; }
 
-/* What a device raises a message-signalled interrupt with: where it writes, and what. */
+/* The write with which a device raises a message-signalled interrupt: its address and its data. */
 typedef struct {
     L4_Word_t address;
     L4_Word_t data;

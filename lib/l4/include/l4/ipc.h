@@ -76,7 +76,7 @@ L4_INLINE L4_MsgTag_t L4_LreplyWait(L4_ThreadId_t to, L4_ThreadId_t *from)
 {
     return L4_Lipc(to, L4_anylocalthread, L4_Timeouts(L4_ZeroTime, L4_Never), from);
 }
-/* Waits for the own id, which no thread sends from. */
+/* Sleeps: waits for a message from the own id, which no thread sends from. */
 L4_INLINE void L4_Sleep(L4_Time_t t) { (void)L4_Receive_Timeout(L4_MyGlobalId(), t); }
 
 #ifdef __cplusplus

@@ -288,7 +288,7 @@ L4_INLINE void l4_append_pair(L4_Msg_t *msg, const L4_Word_t *pair)
     l4_put_pair(msg, L4_TypedWords(msg->tag), pair);
     msg->tag.raw += 2 << 6;
 }
-/* The same string without c and with one substring. */
+/* The string item `s` without c (continuation) and with one substring. */
 L4_INLINE L4_StringItem_t l4_simple_string(L4_StringItem_t s)
 {
     s.raw[0] &= ~(L4_Word_t)0x3f0;
@@ -357,14 +357,14 @@ L4_INLINE L4_Acceptor_t L4_MapGrantItems(L4_Fpage_t RcvWindow) { return l4_accep
 L4_INLINE L4_Bool_t L4_HasStringItems(L4_Acceptor_t a) { return (a.raw & 1) != 0; }
 L4_INLINE L4_Bool_t L4_HasMapGrantItems(L4_Acceptor_t a) { return (a.raw & L4_WINDOW_BITS) != 0; }
 L4_INLINE L4_Fpage_t L4_RcvWindow(L4_Acceptor_t a) { return l4_fpage(a.raw & L4_WINDOW_BITS); }
-/* What either accepts; of two windows that of `r`. */
+/* The acceptor of what either accepts; of two windows that of `r`. */
 L4_INLINE L4_Acceptor_t L4_AddAcceptor(L4_Acceptor_t l, L4_Acceptor_t r)
 {
     L4_Word_t window = (L4_HasMapGrantItems(r) ? r.raw : l.raw) & L4_WINDOW_BITS;
     return l4_acceptor(window | (l.raw & ~L4_WINDOW_BITS) | (r.raw & ~L4_WINDOW_BITS));
 }
 L4_INLINE L4_Acceptor_t L4_AddAcceptorTo(L4_Acceptor_t l, L4_Acceptor_t r) { return L4_AddAcceptor(l, r); }
-/* What `l` accepts without the kinds of items that `r` accepts. */
+/* The acceptor of what `l` accepts, without the kinds of items that `r` accepts. */
 L4_INLINE L4_Acceptor_t L4_RemoveAcceptor(L4_Acceptor_t l, L4_Acceptor_t r)
 {
     L4_Word_t gone = (r.raw & ~L4_WINDOW_BITS) | (L4_HasMapGrantItems(r) ? L4_WINDOW_BITS : 0);

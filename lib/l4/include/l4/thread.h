@@ -95,7 +95,7 @@ enum {
     l4_exchange_deliver = 1 << 9
 };
 
-/* What an ExchangeRegisters returns. */
+/* The results of ExchangeRegisters. */
 typedef struct {
     L4_ThreadId_t id;
     L4_ThreadState_t state;

@@ -223,7 +223,8 @@ L4_INLINE L4_Time_t l4_time(L4_Word_t raw)
 #define L4_Never (l4_time(0))
 #define L4_ZeroTime (l4_time(0x0400))
 
-/* The shortest period that is not shorter than that; never beyond the longest period. */
+/* The shortest representable period that is not shorter than `microseconds`; at most the longest
+ * period. */
 L4_INLINE L4_Time_t L4_TimePeriod(L4_Word64_t microseconds)
 {
     L4_Word_t e;

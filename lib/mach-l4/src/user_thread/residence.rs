@@ -5,32 +5,32 @@ use core::sync::atomic::Ordering;
 use mach::{KernError, KernResult};
 
 use super::{Place, Record, State};
-use crate::{homes, kernel};
+use crate::{kernel, placement};
 
 impl Record {
     /// The processor to which the thread is assigned.
-    pub(super) fn home(&self) -> usize {
-        if self.shared.homes.is_some() { self.state.lock().stay.home() } else { 0 }
+    pub(super) fn processor(&self) -> usize {
+        if self.shared.placement.is_some() { self.state.lock().assignment.processor() } else { 0 }
     }
 
     /// The processors that it may live on, a bit for each.
     pub(super) fn affinity(&self) -> u64 {
-        if self.shared.homes.is_some() { self.state.lock().stay.allowed() } else { 1 }
+        if self.shared.placement.is_some() { self.state.lock().assignment.allowed() } else { 1 }
     }
 
     /// Sets the processors on which the thread may run.
     pub(super) fn set_affinity(&self, mask: u64) -> KernResult {
-        let Some(homes) = &self.shared.homes else {
+        let Some(placement) = &self.shared.placement else {
             return if mask & 1 != 0 { Ok(()) } else { Err(KernError::InvalidArgument) };
         };
         let mut state = self.state.lock();
         let has_to_move = {
-            let mut homes = homes.lock();
-            let mask = mask & homes.all();
+            let mut placement = placement.lock();
+            let mask = mask & placement.all();
             if mask == 0 {
                 return Err(KernError::InvalidArgument);
             }
-            state.stay.allow(&mut homes, mask)
+            state.assignment.allow(&mut placement, mask)
         };
         if has_to_move && state.place == Place::Program {
             // Its worker follows when it next comes.
@@ -43,9 +43,9 @@ impl Record {
     /// the worker there. Called by the thread's own worker when it is about to answer it; before
     /// the thread first runs, any worker may call this.
     pub(super) fn settle(&self, state: &mut State) {
-        let Some(homes) = &self.shared.homes else { return };
-        let home = state.stay.settle(&mut homes.lock(), self.shared.moment());
-        self.live(home);
+        let Some(placement) = &self.shared.placement else { return };
+        let processor = state.assignment.settle(&mut placement.lock(), self.shared.moment());
+        self.live(processor);
         self.follow(state);
     }
 
@@ -53,7 +53,7 @@ impl Record {
     /// processor on which the thread goes on.
     #[inline(always)]
     pub(super) fn try_settle(&self) {
-        if self.shared.homes.is_some() {
+        if self.shared.placement.is_some() {
             self.settle_on_the_way();
         }
     }
@@ -67,30 +67,31 @@ impl Record {
 
     /// Chooses where one goes on that is with its program.
     pub(super) fn settle_again(&self, state: &mut State) {
-        let Some(homes) = &self.shared.homes else { return };
+        let Some(placement) = &self.shared.placement else { return };
         if state.place == Place::Program {
-            let home = {
-                let (homes, now) = (&mut homes.lock(), self.shared.moment());
-                state.stay.end(homes, now);
-                let home = state.stay.settle(homes, now);
-                state.stay.begin(homes, now);
-                home
+            let processor = {
+                let (placement, now) = (&mut placement.lock(), self.shared.moment());
+                state.assignment.end(placement, now);
+                let processor = state.assignment.settle(placement, now);
+                state.assignment.begin(placement, now);
+                processor
             };
-            self.live(home);
+            self.live(processor);
         }
     }
 
     /// Lets it live on a processor, if it is a new one.
-    fn live(&self, home: Option<usize>) {
-        if let Some(home) = home {
+    fn live(&self, processor: Option<usize>) {
+        if let Some(processor) = processor {
             // A thread that has ended cannot be moved.
-            let _ = kernel::move_to(self.id, home);
+            let _ = kernel::move_to(self.id, processor);
         }
     }
 
-    /// Lets the worker of its home be its own. Called by the worker that is about to answer it.
+    /// Lets the worker of its processor be its own. Called by the worker that is about to answer
+    /// it.
     fn follow(&self, state: &mut State) {
-        let worker = homes::worker_of(state.stay.home(), self.shared.lent.len());
+        let worker = placement::worker_of(state.assignment.processor(), self.shared.idle.len());
         if worker == self.worker() {
             return;
         }

@@ -128,7 +128,7 @@ mod tests {
         assert!(frames.windows(2).all(|pair| pair[0] < pair[1]));
         taken.iter().for_each(|&(first, order)| buddy.release(first, order));
         assert_eq!(buddy.free_frames(), 97);
-        // Whole again: both aligned blocks of 32 can be had.
+        // The memory is whole again: both aligned blocks of 32 can be had.
         assert!(buddy.allocate(5).is_some() && buddy.allocate(5).is_some());
     }
 

@@ -26,7 +26,7 @@ pub enum Event {
     Exception(ProcessorException),
     /// The thread was recalled ([`ExecutionContext::recall`]).
     Recalled,
-    /// It has sent a message itself (by an emulation library).
+    /// The thread has sent a message itself (by an emulation library).
     Message(UserMessage),
     /// The thread has ended: there will be no other event.
     Ended,
@@ -78,7 +78,7 @@ pub enum Resume {
     /// Returns from its system call with this result; no other register changes but RCX and R11.
     /// After any other event the same as `Continue`.
     Return(u64),
-    /// Makes its system call again. After any other event the same as `Continue`.
+    /// The thread makes its system call again. After any other event the same as `Continue`.
     Restart,
     /// Goes on with all these registers. Starts a context that has never run.
     ///
@@ -90,7 +90,7 @@ pub enum Resume {
     /// the call's number), or at the instruction that raised the exception. Starts a context that
     /// has never run.
     Continue,
-    /// Answers its message. After any other event the same as `Continue`.
+    /// The thread's message is answered. After any other event the same as `Continue`.
     Reply(UserMessage),
 }
 
@@ -214,7 +214,7 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// The processor to which the thread is assigned.
     fn processor(&self) -> usize;
 
-    /// The processors that it may live on, a bit for each.
+    /// The processors that the thread may run on, a bit for each.
     fn affinity(&self) -> u64;
 
     /// Sets the processors that it may live on; bits of others mean nothing. If it is on another

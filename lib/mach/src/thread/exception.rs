@@ -20,7 +20,7 @@ pub enum ExceptionKind {
     Arithmetic = 3,
     /// An emulated instruction.
     Emulation = 4,
-    /// Something a language's run-time makes.
+    /// An exception that a language's run-time raises.
     Software = 5,
     /// A breakpoint or step.
     Breakpoint = 6,
@@ -34,7 +34,7 @@ pub enum ExceptionKind {
 pub struct Exception {
     /// What happened.
     pub kind: ExceptionKind,
-    /// The machine's number for it, or the error of a page fault.
+    /// The machine's number for the exception, or the error of a page fault.
     pub code: u64,
     /// The address concerned, or more details of the code.
     pub subcode: u64,
@@ -83,6 +83,6 @@ pub enum Handled {
 /// Handles exceptions of a thread or task. The thread is stopped, and its state may be read and
 /// written, until the answer.
 pub trait ExceptionHandler<M: Machine, P: Personality<M> = ()>: Send + Sync {
-    /// Handles one exception. The future may be dropped at any await, when the thread dies.
+    /// Handles one exception. The future may be dropped at any await, when the thread ends.
     fn raise<'a>(&'a self, thread: &'a Arc<Thread<M, P>>, exception: Exception) -> BoxFuture<'a, Handled>;
 }

@@ -43,13 +43,13 @@ struct Wanted<M: Machine, P: Personality<M>> {
     usage: Usage,
     handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
-    /// `None` until the context is first given one.
+    /// The processor that the context is assigned to; `None` until it is first given one.
     processor: Option<usize>,
     told: Told,
 }
 
-/// How often, and after how many microseconds, a stopped thread is looked at that the machine is
-/// still at work for.
+/// How often a stopped thread is looked at, while the machine still works for it, and after how
+/// many microseconds each time.
 const REST_ATTEMPTS: usize = 100;
 const REST_TIME: u64 = 1000;
 
@@ -97,7 +97,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
     /// Bytes that are charged for a thread.
     const BYTES: usize = size_of::<Self>();
 
-    /// A new thread of a task, suspended so many times; [`Task::create_thread_of`] adds it to the
+    /// A new thread of a task, with this suspend count; [`Task::create_thread_of`] adds it to the
     /// task.
     pub(crate) async fn new(
         task: &Arc<Task<M, P>>,
@@ -148,12 +148,12 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         &self.task
     }
 
-    /// Whether it has not been terminated.
+    /// Whether the thread has not been terminated.
     pub fn is_alive(&self) -> bool {
         self.alive.load(Ordering::Relaxed)
     }
 
-    /// The machine's side of it: its events, and how it goes on.
+    /// The machine's side of the thread: its events, and how it goes on.
     pub fn machine_thread(&self) -> &M::Thread {
         &self.context
     }
@@ -202,7 +202,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
     pub async fn state(&self) -> KernResult<ThreadState> {
         for _ in 0..REST_ATTEMPTS {
             match self.context.state() {
-                // Stopped in the midst of something that the machine does for it.
+                // The thread was stopped in the midst of something that the machine does for it.
                 Err(KernError::InvalidArgument) => {}
                 done => return done,
             }
@@ -223,7 +223,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         self.context.set_state(state)
     }
 
-    /// What is to be known of it.
+    /// The thread's state: Mach's `thread_info`.
     ///
     /// # Errors
     /// `Terminated`.

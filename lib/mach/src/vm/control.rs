@@ -17,7 +17,7 @@ const BATCH: usize = 32;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ReturnPages {
-    /// None: with `flush`, what was written to them is lost.
+    /// No pages are written; with `flush`, what was written to them is lost.
     #[default]
     None = 0,
     /// The pages that were written to.
@@ -186,7 +186,8 @@ impl<M: Machine> VmObject<M> {
     }
 }
 
-/// What cannot be read cannot be written or executed.
+/// Adds write and execute to what is prohibited if read is: a page that cannot be read can be
+/// neither written nor executed.
 fn all_without_read(prohibited: Protection) -> Protection {
     if prohibited.contains(Protection::READ) { Protection::ALL } else { prohibited }
 }

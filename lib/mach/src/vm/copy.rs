@@ -52,8 +52,8 @@ pub(super) fn copy_delayed<M: Machine>(
             copy.state.lock().is_copy = true;
             new = Some(copy);
         }
-        // The copy is above its original: locked first. The original may have got another copy
-        // meanwhile.
+        // The copy is locked first, as it is above its original. The original may have got another
+        // copy meanwhile.
         let mut copy_state = existing.as_ref().map(|copy| copy.state.lock());
         let mut state = object.state.lock();
         let current = state.copy.as_ref().map_or(core::ptr::null(), Weak::as_ptr);
@@ -65,8 +65,8 @@ pub(super) fn copy_delayed<M: Machine>(
             continue;
         }
         if let Some(copy) = new.take() {
-            // The older copy sees the object as it was before: through the newer, which is given
-            // what changes.
+            // The older copy sees the object as it was before, through the newer copy, which is
+            // given the pages that change.
             if let Some(shadow) = copy_state.as_mut().and_then(|state| state.shadow.as_mut()) {
                 shadow.object = copy.clone();
             }
@@ -127,8 +127,9 @@ fn merge<M: Machine>(
     mut below: OwnedSpinGuard<VmObject<M>, ObjectState<M>>,
 ) -> bool {
     let Some(Shadow { offset, length, .. }) = top.shadow else { return false };
-    // What was paged out below is ours from now on, at the same place; until all is moved both
-    // refer to the pager. Two different pagers do not go together.
+    // Pages that the object below has paged out belong to the upper object from now on, at the same
+    // place in swap space; until all is moved both refer to the pager. Two different pagers do not
+    // go together.
     let swap = match (&below.backing, &top.backing) {
         (Backing::Anonymous, _) => None,
         (Backing::Swap(pager, at), Backing::Anonymous) => Some((pager.clone(), at + (offset << PAGE_SHIFT))),
@@ -191,8 +192,8 @@ pub(super) fn bypass<M: Machine>(top: &mut ObjectState<M>) {
         let end = offset.saturating_add(length);
         below.pages.range(offset, end).all(|(index, _)| top.pages.get(index - offset).is_some())
     };
-    // A copy object stays: what its original gives it must be seen. An object that others write to
-    // stays as well.
+    // A copy object stays, because pages that its original gives it must be seen. An object that
+    // other maps write to stays as well.
     let may_go = matches!(below.backing, Backing::Anonymous)
         && !below.is_copy
         && !below.shared

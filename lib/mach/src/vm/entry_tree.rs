@@ -146,7 +146,7 @@ impl<T> EntryTree<T> {
         Self::id(above)
     }
 
-    /// Makes room for `more` nodes, so that so many [`insert`](Self::insert)s cannot fail.
+    /// Makes room for `more` nodes: as many [`insert`](Self::insert)s cannot fail then.
     pub(crate) fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
         let spare = self.nodes.len() - self.count;
         self.nodes.try_reserve(more.saturating_sub(spare)).map_err(|_| OutOfMemory)
@@ -262,7 +262,7 @@ impl<T> EntryTree<T> {
         self.count -= 1;
         let unused = self.unused;
         let node = self.node_mut(id.0);
-        // An empty range: no hint or search can find it.
+        // The range is empty: no hint or search can find it.
         (node.start, node.end, node.next) = (0, 0, unused);
         let value = node.value.take();
         self.unused = id.0;
@@ -295,7 +295,7 @@ impl<T> EntryTree<T> {
         self.lowest_gap(self.root, from, size, &fits).or_else(|| fits(end_of_last, self.highest))
     }
 
-    /// As [`find_gap_above`](Self::find_gap_above), but the highest such address.
+    /// Like [`find_gap_above`](Self::find_gap_above), but the highest such address.
     pub(crate) fn find_gap_below(&self, from: u64, to: u64, size: u64, alignment: u64) -> Option<u64> {
         let (from, to) = (from.max(self.lowest), to.min(self.highest));
         let fits = |start: u64, end: u64| {
@@ -411,10 +411,10 @@ impl<T> EntryTree<T> {
             let right = self.remove_below(right, start);
             self.node_mut(at).right = right;
         } else {
-            // The gap before the next range has changed: that lies above, and is refreshed on the
-            // way back, if there is nothing to the right; it is what is to the right, if there is
-            // nothing to the left, as a balanced tree then has one range there; and otherwise it
-            // takes this one's place.
+            // The gap before the next range has changed. The next range is in one of three places:
+            // above, if there is nothing to the right, and then it is refreshed on the way back; to
+            // the right, if there is nothing to the left, as a balanced tree then has a single
+            // range there; otherwise it takes this one's place.
             if right == NIL {
                 return left;
             }

@@ -1,6 +1,6 @@
-//! From a page of an object and an access to a frame: the walk along the chain of shadow objects,
-//! copying and clearing pages as needed. Everything here is one synchronous step; what must be
-//! waited for comes back as [`Blocked`].
+//! Finds the frame for an access to a page of an object: walks the chain of shadow objects, and
+//! copies and clears pages as needed. Everything here is one synchronous step; what must be waited
+//! for comes back as [`Blocked`].
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
@@ -114,7 +114,7 @@ pub(super) enum Pause<M: Machine> {
     /// A page-in of our own, not yet begun. Boxed: the outcome of a step is small where nothing
     /// waits.
     PageIn(Box<PageIn<M>>),
-    /// A free frame; with `true` one of the reserve will do.
+    /// Wait for a free frame; with `true` one of the reserve will do.
     Memory(bool),
     /// A lock that may not be waited for in this order.
     Contended,
@@ -191,7 +191,7 @@ pub(super) fn resolve<M: Machine, R>(
     resolve_other(vm, target, access, top, use_page)
 }
 
-/// As [`resolve`], for pages that [`fresh_page`] does not make; the object is locked.
+/// Like [`resolve`], for pages that [`fresh_page`] does not make; the object is locked.
 #[inline(never)]
 pub(super) fn resolve_other<M: Machine, R>(
     vm: &Arc<Vm<M>>,
@@ -231,7 +231,7 @@ pub(super) fn resolve_other<M: Machine, R>(
     let mut below: Option<OwnedSpinGuard<VmObject<M>, ObjectState<M>>> = None;
     let mut index = target.index;
     let mut between_is_empty = true;
-    // What is written is a copy; the page itself is only read.
+    // The copy is written; the page itself is only read.
     let want = if write { Want { access: Protection::READ, ..want } } else { want };
     loop {
         let state = below.as_deref().unwrap_or(&top);
@@ -260,14 +260,14 @@ pub(super) fn resolve_other<M: Machine, R>(
         let frame = new_page(vm, target, &mut top)?;
         vm.machine().copy_frame(slot.frame, frame);
         if top.shared && slot.has(SlotFlags::MAPPED) {
-            // Others that write to this object may still have the old page.
+            // Other maps that write to this object may still have the old page.
             vm.machine().frames_protect(&[slot.frame], Protection::NONE);
         }
         if target.wired {
             unwire(vm, state, index);
         }
-        // Fewer pages cannot hide all of the object just below; for one further down, it must be
-        // looked at.
+        // If this object has fewer pages, it cannot hide all of the object just below. For an
+        // object further down, the pages must be looked at.
         let is_next = top.shadow.as_ref().is_some_and(|shadow| Arc::ptr_eq(&shadow.object, &object));
         let may_hide = !is_next || state.pages.len() <= top.pages.len();
         drop(below);
@@ -543,9 +543,9 @@ fn unwire<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>, index: u64) {
 enum Origin {
     Resident,
     Cleared,
-    /// With all the others of its large page, in neighbouring frames.
+    /// The page was cleared together with all the others of its large page, in neighbouring frames.
     ClearedLarge,
-    /// From an object below, whose page may be mapped at the address.
+    /// The page was copied from an object below, whose page may be mapped at the address.
     Copied,
 }
 

@@ -21,8 +21,8 @@ impl<M: Machine> ObjectState<M> {
     #[inline]
     pub(super) fn ready_frame(&mut self, index: u64, access: Protection) -> Option<Frame> {
         let write = access.contains(Protection::WRITE);
-        // A copy has to be given the page first, pages beyond the end cannot be had, those on their
-        // way are waited for.
+        // The page cannot be lent now: a copy has to be given it first, or it is beyond the end, or
+        // it is on its way and is waited for.
         if write && self.copy.is_some() || index >= self.limit() {
             return None;
         }

@@ -167,7 +167,7 @@ impl<M: Machine> Vm<M> {
         )
     }
 
-    /// As [`new`](Self::new), with other settings.
+    /// Like [`new`](Self::new), with other settings.
     pub fn with_settings(machine: M, settings: Settings) -> KernResult<Arc<Self>> {
         let queues = Queues::new(&machine, settings.free_reserve)?;
         let large_shift = machine.page_shifts().get(1).copied().unwrap_or(PAGE_SHIFT);
@@ -237,8 +237,8 @@ impl<M: Machine> Vm<M> {
         frame
     }
 
-    /// As [`allocate_frame`](Self::allocate_frame) when there is none, for pagers that page-out
-    /// waits for.
+    /// Allocates like [`allocate_frame`](Self::allocate_frame) when no frame is free, for pagers
+    /// that page-out waits for.
     #[cold]
     fn allocate_reserved(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
         self.queues.lock().allocate_reserved(Arc::downgrade(owner), index)

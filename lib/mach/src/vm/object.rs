@@ -27,7 +27,8 @@ pub enum CopyStrategy {
 pub(super) enum Backing<M: Machine> {
     /// The object's pages are zeros, or those of the object below it.
     Anonymous,
-    /// As anonymous, but slots marked `PAGED_OUT` are with this pager, page 0 at this byte offset.
+    /// Like anonymous memory, but slots marked `PAGED_OUT` are with this pager, page 0 at this byte
+    /// offset.
     Swap(Arc<dyn Pager<M>>, u64),
     /// A pager has the object's pages.
     Pager(Arc<dyn Pager<M>>),
@@ -66,7 +67,7 @@ pub(super) struct ObjectState<M: Machine> {
     pub(super) write_errors: u32,
 }
 
-/// Something that can be mapped: a sequence of pages.
+/// Memory that can be mapped: a sequence of pages.
 ///
 /// References are `Arc`s; when the last goes, the pages are freed. Anonymous objects have no fixed
 /// size.
@@ -100,7 +101,7 @@ impl<M: Machine> ObjectState<M> {
 }
 
 impl<M: Machine> VmObject<M> {
-    /// Bytes that an object is accounted with, its reference counts included.
+    /// The size in bytes that is accounted for an object, its reference counts included.
     pub(super) const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
 
     /// An object that is zeros until it is written.
@@ -353,7 +354,7 @@ impl<M: Machine> Drop for VmObject<M> {
         // Nothing refers to the object, so nothing maps its pages (see the rules of `vm`).
         self.vm.free_frames(&mut state.pages);
         machine.unreserve_memory(Self::BYTES);
-        // A chain may be long: taken apart in a loop, not by recursion.
+        // The chain may be long, so it is taken apart in a loop, not by recursion.
         let mut below = state.shadow.take();
         while let Some(shadow) = below {
             below =

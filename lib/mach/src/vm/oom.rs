@@ -34,7 +34,7 @@ impl<M: Machine> EndMark<M> {
 
 impl<M: Machine> Drop for EndMark<M> {
     fn drop(&mut self) {
-        // Even if the map had nothing to give back, the waiting tasks have to see its end: they
+        // The waiting tasks have to see the map's end even if it had nothing to give back: they
         // look at the mark, which has no references left.
         self.vm.memory_freed.wake_all();
     }

@@ -23,7 +23,7 @@ bitflags::bitflags! {
         const PAGED_OUT = 1 << 1;
         /// The contents are newer than the pager's (or the pager has none).
         const DIRTY = 1 << 2;
-        /// A page-out reads the frame. It stays where it is, and may be used.
+        /// A page-out reads the frame. The page stays where it is, and may be used.
         const CLEANING = 1 << 3;
         /// The frame may be mapped writable somewhere.
         const WRITABLE = 1 << 4;

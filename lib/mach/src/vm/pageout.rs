@@ -59,7 +59,7 @@ impl Laundry {
         self.finished.load(Ordering::Acquire) != before
     }
 
-    /// Polls every write. If another worker has them in its hands, it polls them.
+    /// Polls every write. If another worker holds the list of writes, that one polls them.
     fn poll(&self, context: &mut Context<'_>) {
         let mut futures = core::mem::take(&mut *self.futures.lock());
         futures.retain_mut(|future| future.as_mut().poll(context).is_pending());
@@ -100,7 +100,8 @@ impl<M: Machine> Vm<M> {
         let deadline = self.machine.now() + PATIENCE;
         let mut idle_passes = 0;
         loop {
-            // Before the look at what is free: a write that ends after it is noticed.
+            // The count is read before the look at what is free: a write that ends after it is
+            // noticed.
             let before = self.laundry.finished.load(Ordering::Acquire);
             if is_free() || self.take_pages(1) > 0 {
                 return Ok(());
@@ -137,7 +138,7 @@ impl<M: Machine> Vm<M> {
                 let wanted = || target.saturating_sub(self.free_count());
                 // Pages just used are passed over the first time.
                 if self.take_pages(wanted()) == 0 && self.take_pages(wanted()) == 0 {
-                    // Nothing to be had now: until a write ends, or for a while.
+                    // No frame can be had now: wait until a write ends, or for a while.
                     self.until(self.machine.now() + PATIENCE, self.write_end(before)).await;
                 }
             }
@@ -160,13 +161,14 @@ impl<M: Machine> Vm<M> {
         self.queues.lock().free_count(&self.machine)
     }
 
-    /// Runs a future, and the laundry whenever it is polled.
+    /// Runs a future, and polls the writes (the laundry) whenever it is polled.
     pub(super) async fn beside_laundry<T>(&self, future: impl Future<Output = T>) -> T {
         let _driver = Driver(&self.laundry);
         let mut future = pin!(future);
         poll_fn(|context| {
             let outcome = future.as_mut().poll(context);
-            // After it: the future may have begun writes, and what ends here wakes it.
+            // The writes are polled after the future: it may have begun some, and one that ends
+            // here wakes it.
             if outcome.is_pending() {
                 self.laundry.poll(context);
             }
@@ -193,8 +195,8 @@ impl<M: Machine> Vm<M> {
     fn take_pages(self: &Arc<Self>, wanted: u32) -> u32 {
         let mut taken = 0;
         let (active, inactive, _) = self.queues.lock().counts();
-        // Every page once: to take what was used a moment ago is no better than to wait for what is
-        // being written.
+        // Every page is tried once: to take a page that was used a moment ago is no better than to
+        // wait for those that are being written.
         let mut rounds = (active + inactive) as usize / BATCH + 1;
         while taken < wanted && rounds > 0 {
             rounds -= 1;
@@ -228,7 +230,8 @@ impl<M: Machine> Vm<M> {
                 frames[..count].iter().for_each(|&frame| queues.move_to(frame, Queue::Inactive));
                 count
             };
-            // Cleared, so that it shows whether the page is used from now on.
+            // The referenced bits are cleared, so that they show whether a page is used from now
+            // on.
             self.machine.frames_status(&frames[..count], &mut status[..count]);
         }
     }
@@ -260,7 +263,7 @@ impl<M: Machine> Vm<M> {
             self.free_clean_page(&mut state, index, slot);
             return true;
         }
-        // It goes to the end of the queue, whether it can be written or not.
+        // The page goes to the end of the queue, whether it can be written or not.
         self.queues.lock().move_to(frame, Queue::Inactive);
         if let Some(pager) = self.pager_for(&mut state) {
             self.write_run(&object, &mut state, pager, index..u64::MAX, Purpose::Take);
@@ -303,13 +306,14 @@ impl<M: Machine> Vm<M> {
         purpose: Purpose,
     ) -> u64 {
         let index = range.start;
-        // Pages whose mappings lose their rights.
+        // The frames of pages whose mappings lose their rights.
         let (mut revoked, mut revoked_count) = ([Frame(0); RUN], 0);
         let (lost, state_meanwhile, rights) = match purpose {
             Purpose::Flush => (SlotFlags::MAPPED, SlotFlags::BUSY | SlotFlags::CLEANING, Protection::NONE),
             _ => (SlotFlags::WRITABLE, SlotFlags::CLEANING, Protection::ALL - Protection::WRITE),
         };
-        // A page that is to go is first given to a delayed copy: the first has been.
+        // A page that is to be freed is first given to a delayed copy. This has been done for the
+        // first page.
         let most = if purpose == Purpose::Flush && state.copy.is_some() { 1 } else { RUN };
         let mut frames = Vec::new();
         if frames.try_reserve_exact(RUN).is_err() {
@@ -364,11 +368,12 @@ async fn either(one: impl Future, other: impl Future) {
 /// Why pages are written to their pager.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// So that the pager has them; they stay, and may be used meanwhile.
+    /// The pager gets the pages; they stay in memory, and may be used meanwhile.
     Clean,
-    /// To free the pages, unless they are used meanwhile.
+    /// The pages are freed after the write, unless they are used meanwhile.
     Take,
-    /// To free them: a fault on one of them waits for the write, and then asks the pager.
+    /// The pages are freed after the write. A fault on one of them waits for the write, and then
+    /// asks the pager.
     Flush,
 }
 
@@ -429,7 +434,8 @@ impl<M: Machine> VmObject<M> {
         let errors = self.state.lock().write_errors;
         let mut next = first;
         loop {
-            // Before the look at the pages: a write that ends after it is noticed.
+            // The count is read before the look at the pages: a write that ends after it is
+            // noticed.
             let before = vm.laundry.finished.load(Ordering::Acquire);
             let waits = {
                 let mut state = self.state.lock();

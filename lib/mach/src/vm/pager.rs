@@ -20,7 +20,7 @@
 //! | `lock_request`, `lock_completed` | [`VmObject::lock_request`], its end |
 //! | `data_unlock` | [`Pager::data_unlock`] |
 //! | `terminate` | the pager is dropped with the object's last reference |
-//! | `destroy`, and the death of a pager's port | all its answers are errors from then on |
+//! | `destroy`, and the end of a pager's port | all its answers are errors from then on |
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -35,7 +35,8 @@ use super::page_index::{Slot, SlotFlags};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
-/// A boxed future: a page-in is dear enough to afford one allocation, and pagers are of many types.
+/// A boxed future. A page-in costs so much that one allocation does not matter, and pagers are of
+/// many types.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A run of pages that a pager is to fill.
@@ -48,7 +49,7 @@ pub struct DataRequest<'a, M: Machine> {
     pub frames: &'a [Frame],
     /// The access for which the first page is needed.
     pub access: Protection,
-    /// What [`lock`](Self::lock) says.
+    /// Where the pager's prohibitions for the pages are put ([`lock`](Self::lock)).
     prohibited: &'a AtomicU8,
 }
 
@@ -207,7 +208,7 @@ impl<M: Machine> PageIn<M> {
         self.end(filled);
     }
 
-    /// The first `filled` pages are valid, the others go back to what they were.
+    /// Ends the request: the first `filled` pages are valid, the others go back to what they were.
     fn end(&mut self, filled: usize) {
         let frames = core::mem::take(&mut self.frames);
         let prohibited = Protection::from_bits_truncate(*self.prohibited.get_mut());

@@ -50,7 +50,7 @@ const EMPTY: List = List { head: NIL, tail: NIL, count: 0 };
 pub(crate) struct Queues<M: Machine> {
     frames: Vec<FrameRecord<M>>,
     free: Vec<Frame>,
-    /// Free frames that only page-out gets: so many as `free_reserve` says, unless it has some now.
+    /// Free frames that only page-out gets: `free_reserve` of them, less those that it uses now.
     reserve: Vec<Frame>,
     free_reserve: usize,
     active: List,
@@ -110,7 +110,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// As [`allocate`](Self::allocate), from the reserve.
+    /// Like [`allocate`](Self::allocate), from the reserve.
     pub(crate) fn allocate_reserved(&mut self, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
         let frame = self.reserve.pop()?;
         self.set_owner(frame, owner, index);
@@ -121,8 +121,8 @@ impl<M: Machine> Queues<M> {
     /// Takes frames from the machine: one to use, and more for later.
     #[cold]
     fn refill(&mut self, machine: &M) -> Option<Frame> {
-        // Together if there are so many: neighbouring pages in neighbouring frames are one change
-        // of a translation.
+        // The frames are allocated together if that many are free: neighbouring pages in
+        // neighbouring frames are one change of a translation.
         if let Some(first) = machine.allocate_frames(FREE_REFILL) {
             self.free.extend((1..1 << FREE_REFILL).rev().map(|number| Frame(first.0 + number)));
             return Some(first);
@@ -132,7 +132,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// As [`allocate`](Self::allocate), a run of 2^`order` frames for as many pages.
+    /// Like [`allocate`](Self::allocate), a run of 2^`order` frames for as many pages.
     pub(crate) fn allocate_run(
         &mut self,
         machine: &M,

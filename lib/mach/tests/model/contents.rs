@@ -17,7 +17,7 @@ pub(crate) enum Contents {
     Bytes(Vec<u8>),
     /// A file's page, until this one is written (a private mapping of a symmetric file).
     Of(Cell),
-    /// It is not defined, and not looked at: see [`copy_of`].
+    /// The contents are not defined, and not looked at: see [`copy_of`].
     Any,
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn assert_same(found: &[u8], cell: &Cell, at: u64, task: usize) {
     }
 }
 
-/// What a program's store does; bytes done, and why it stopped.
+/// Does a program's store. Returns the number of bytes done, and why it stopped.
 pub(crate) async fn store(map: &VmMap<Simulated>, address: u64, bytes: &[u8]) -> (usize, Option<KernError>) {
     let machine = map.vm().machine();
     let mut done = 0;

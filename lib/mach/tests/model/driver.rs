@@ -31,7 +31,7 @@ const DEVICE_PAGES: u64 = 8;
 const LARGE_SHIFT: u32 = 14;
 pub(crate) const PAGE: usize = PAGE_SIZE as usize;
 
-/// Under which a sequence runs.
+/// The settings under which a sequence runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Conditions {
     pub(crate) frames: u32,
@@ -200,7 +200,7 @@ impl World {
         }
     }
 
-    /// Whether so many pages may not be taken that memory may run out although there is swap space.
+    /// Whether many pages are wired: then memory may run out although there is swap space.
     fn much_is_wired(&self) -> bool {
         let pages = self.tasks.iter().flat_map(|task| task.pages.values());
         pages.filter(|page| page.wired > 0).count() > 4
@@ -298,7 +298,7 @@ impl World {
 
     fn protect(&mut self, task: usize, page: u64, count: u64, choice: u8) {
         let protection = Protection::from_bits_truncate(choice & 7);
-        // The most shrinks for good: seldom.
+        // The limit shrinks for good, so this is done seldom.
         let set_maximum = choice > 0xe0;
         let map = self.tasks[task].map.clone();
         let change = map.protect(Self::address(page), count * PAGE_SIZE, protection, set_maximum);
@@ -483,8 +483,8 @@ impl World {
             Ok(()) => assert!(source_mapped && readable && mapped && writable),
             Err(KernError::InvalidAddress) => return assert!(!source_mapped || !mapped),
             Err(KernError::ProtectionFailure) => return assert!(!readable || !writable),
-            // Shared memory is written page by page: the copy may be done in part. Not modelled:
-            // the pages are dropped.
+            // Shared memory is written page by page, so the copy may be done in part. The model
+            // cannot follow that, and drops the pages.
             Err(KernError::ResourceShortage | KernError::MemoryError) if partly_done => {
                 return self.start_again();
             }
@@ -577,7 +577,8 @@ impl World {
     }
 
     fn forget(&mut self, task: usize, page: u64, count: u64) {
-        // Of private file pages the model has lost what they were: only anonymous ranges.
+        // The model no longer knows the contents of private file pages, so only anonymous ranges
+        // are chosen.
         let anonymous = self.tasks[task].pages.range(page..page + count).all(|(_, page)| page.shared);
         if !anonymous {
             return;
@@ -591,7 +592,7 @@ impl World {
 
     fn wire(&mut self, task: usize, page: u64, count: u64) {
         let map = self.tasks[task].map.clone();
-        // What is wired now counts towards what may run out.
+        // The pages that are wired now count towards what may run out.
         self.may_run_out = true;
         let result = self.executor.block_on(map.wire(Self::address(page), count * PAGE_SIZE));
         let mapped = self.all_mapped(task, page, count);
@@ -600,8 +601,8 @@ impl World {
             Ok(()) => assert!(mapped && accessible),
             Err(KernError::InvalidAddress) => return assert!(!mapped),
             Err(KernError::ProtectionFailure) => return assert!(!accessible),
-            // A part may have been brought in, and so copied: what it shows of a file is not known
-            // any more.
+            // A part of the range may have been brought in, and so copied: its contents of a file
+            // are not known any more.
             Err(KernError::ResourceShortage | KernError::MemoryError) => {
                 self.machine.inject(Failures::default());
                 return self.deallocate(task, page, count);

@@ -43,7 +43,7 @@ impl World {
 
     pub(super) fn map_device(&mut self, task: usize, page: u64, count: u64, choice: u8, first: u8) {
         let first = u64::from(first) % DEVICE_PAGES;
-        // Often the whole of it, where large pages fit.
+        // The range is often the whole object, where large pages fit.
         let (page, first, count) =
             if choice & 1 == 0 { (page & !3, 0, DEVICE_PAGES) } else { (page, first, count) };
         let count = count.min(DEVICE_PAGES - first).min(PAGES - page);
@@ -72,7 +72,7 @@ impl World {
         let offset = page * 700;
         let bytes = vec![self.next_byte; length as usize * 9];
         self.next_byte = self.next_byte.wrapping_add(13);
-        // A page at a time, so that it is known what an error has left.
+        // The object is written a page at a time, so that it is known how far an error has come.
         for (number, &byte) in bytes.iter().enumerate().step_by(97) {
             let at = offset + number as u64;
             match self.executor.block_on(file.object.write(at, &[byte])) {

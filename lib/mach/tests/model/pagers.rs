@@ -12,7 +12,7 @@ use mach::{KernError, KernResult};
 /// A file. Its contents here are what has been written back; the page cache is ahead of them.
 pub(crate) struct FilePager {
     pub(crate) contents: Mutex<Vec<u8>>,
-    /// Fail the request after so many more.
+    /// The number of requests that still succeed; the next fails.
     pub(crate) fail: Mutex<Option<u32>>,
     /// Microseconds that a request takes.
     pub(crate) delay: u64,

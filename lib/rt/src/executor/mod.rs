@@ -1,9 +1,9 @@
 //! An `async` executor for servers: a blocked request is a future, not a stack (U6 in
 //! `docs/src/architecture.md`).
 //!
-//! An [`Executor`] has one [`Worker`] per processor. A task has a home worker, and only that worker
-//! polls it; any processor may wake it. A wake-up puts the task into its home's queue and, if that
-//! worker sleeps, notifies it once.
+//! An [`Executor`] has one [`Worker`] per processor. A task has a worker, and only that worker
+//! polls it; any processor may wake it. A wake-up puts the task into its worker's queue and, if
+//! that worker sleeps, notifies it once.
 //!
 //! The worker's thread owns the loop, because its blocking operation is its server's IPC receive:
 //!
@@ -28,10 +28,8 @@
 //!
 //! **Memory.** A spawned task is three allocations (task, future, result); a wake-up, a poll and a
 //! timer are none (room is reserved when a task is spawned; a timer that finds no memory polls
-//! instead of sleeping). [`RequestPool`] reuses the room of finished requests, so that a server
-//! that answers without blocking does not allocate at all.
+//! instead of sleeping).
 
-mod pool;
 mod queue;
 mod sleep;
 mod task;
@@ -45,9 +43,8 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::future::Future;
 
-pub use pool::{RequestPool, RequestSlot};
 pub use sleep::{Elapsed, SleepUntil, Timeout, YieldNow};
-pub use task::{JoinHandle, TaskHome};
+pub use task::{JoinHandle, TaskAssignment};
 
 use queue::RunQueue;
 use task::Task;
@@ -71,7 +68,7 @@ pub trait Platform: Send + Sync + 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
-/// What one worker shares with the others.
+/// The part of a worker that other workers use.
 struct WorkerShared {
     queue: RunQueue<Arc<Task>>,
     timers: Timers,
@@ -89,7 +86,7 @@ trait Wakeups: Send + Sync {
     fn enqueue(&self, worker: usize, task: Arc<Task>);
 
     /// A task has ended and needs no room in the queues any more.
-    fn leave(&self);
+    fn release_room(&self);
 }
 
 impl<P: Platform> Wakeups for Group<P> {
@@ -99,8 +96,8 @@ impl<P: Platform> Wakeups for Group<P> {
         }
     }
 
-    fn leave(&self) {
-        self.workers.iter().for_each(|shared| shared.queue.dismiss());
+    fn release_room(&self) {
+        self.workers.iter().for_each(|shared| shared.queue.release());
     }
 }
 
@@ -142,7 +139,7 @@ impl<P: Platform> Executor<P> {
         Worker { group: self.0.clone(), index }
     }
 
-    /// Starts `future` as a task at home on `worker`. The task runs on whether or not the handle is
+    /// Starts `future` as a task of `worker`. The task runs on whether or not the handle is
     /// kept.
     ///
     /// # Errors
@@ -152,11 +149,11 @@ impl<P: Platform> Executor<P> {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
-        // Room for every task of the server in every queue: a task may move, and a wake-up must not
-        // allocate.
+        // Every queue has room for every task of the server: a task may move, and a wake-up must
+        // not allocate.
         for (admitted, shared) in self.0.workers.iter().enumerate() {
-            if let Err(error) = shared.queue.admit() {
-                self.0.workers[..admitted].iter().for_each(|shared| shared.queue.dismiss());
+            if let Err(error) = shared.queue.reserve() {
+                self.0.workers[..admitted].iter().for_each(|shared| shared.queue.release());
                 return Err(error);
             }
         }
@@ -180,11 +177,12 @@ impl<P: Platform> Executor<P> {
 pub enum Sleep {
     /// There is work: receive without blocking.
     Busy,
-    /// Nothing to do until a message, a notification, or this time (`None`: no timer is armed).
+    /// There is nothing to do until a message, a notification, or this time (`None`: no timer is
+    /// armed).
     Until(Option<Instant>),
 }
 
-/// Drives the tasks at home on one worker; owned by that worker's thread.
+/// Drives the tasks of one worker; owned by that worker's thread.
 pub struct Worker<P> {
     group: Arc<Group<P>>,
     index: usize,
@@ -213,11 +211,11 @@ impl<P: Platform> Worker<P> {
         while polled < budget {
             let Some(task) = shared.queue.pop() else { break };
             polled += 1;
-            let home = task.home();
-            if home != self.index {
-                self.group.enqueue(home, task);
+            let worker = task.worker();
+            if worker != self.index {
+                self.group.enqueue(worker, task);
             } else if task.run() {
-                // It is the last in the queue.
+                // This task is the last in the queue.
                 budget = budget.min(polled + shared.queue.len() - 1);
             }
         }
@@ -230,7 +228,8 @@ impl<P: Platform> Worker<P> {
         if !shared.queue.prepare_sleep() {
             return Sleep::Busy;
         }
-        // After `sleeping` is set: a timer armed from now on notifies if it is the earliest.
+        // This is read after `sleeping` is set: a timer that is armed from now on notifies if it is
+        // the earliest.
         match shared.timers.earliest() {
             Some(deadline) if deadline <= self.group.platform.now() => {
                 shared.queue.awake();

@@ -23,7 +23,7 @@ impl<T> RunQueue<T> {
     }
 
     /// Makes room for one more member. Grows geometrically: spawning is amortised constant time.
-    pub(super) fn admit(&self) -> Result<(), OutOfMemory> {
+    pub(super) fn reserve(&self) -> Result<(), OutOfMemory> {
         let mut state = self.0.lock();
         let missing = (state.members + 1).saturating_sub(state.ready.len());
         state.ready.try_reserve(missing).map_err(|_| OutOfMemory)?;
@@ -32,7 +32,7 @@ impl<T> RunQueue<T> {
     }
 
     /// Removes a member from the count.
-    pub(super) fn dismiss(&self) {
+    pub(super) fn release(&self) {
         self.0.lock().members -= 1;
     }
 
@@ -48,7 +48,7 @@ impl<T> RunQueue<T> {
         self.0.lock().ready.pop_front()
     }
 
-    /// How many members are in it.
+    /// The number of members in the queue.
     pub(super) fn len(&self) -> usize {
         self.0.lock().ready.len()
     }

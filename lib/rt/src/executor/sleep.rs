@@ -39,8 +39,8 @@ impl<P: Platform> Future for SleepUntil<P> {
                         group.platform.notify(this.worker);
                     }
                 }
-                // No memory for a timer: poll again and again instead. Slow, but right, and it
-                // ends.
+                // There is no memory for a timer: the task polls again and again instead. That is
+                // slow, but right, and it ends.
                 Err(_) => context.waker().wake_by_ref(),
             },
         }

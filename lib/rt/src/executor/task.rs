@@ -1,4 +1,4 @@
-//! Tasks: a future, its state word, its home worker, and the handle that waits for its result.
+//! Tasks: a future, its state word, its worker, and the handle that waits for its result.
 
 use super::Wakeups;
 use super::task_state::TaskState;
@@ -18,7 +18,7 @@ pub(super) struct Task {
     state: TaskState,
     /// The worker that polls this task. Read by any processor; a stale value only costs one more
     /// hop.
-    home: AtomicUsize,
+    worker: AtomicUsize,
     aborted: AtomicBool,
     wakeups: Arc<dyn Wakeups>,
     /// Locked by the worker that polls; `None` once the task has ended.
@@ -26,15 +26,15 @@ pub(super) struct Task {
 }
 
 impl Task {
-    pub(super) fn home(&self) -> usize {
-        self.home.load(Ordering::Relaxed)
+    pub(super) fn worker(&self) -> usize {
+        self.worker.load(Ordering::Relaxed)
     }
 
     fn move_to(&self, worker: usize) {
-        self.home.store(worker, Ordering::Relaxed);
+        self.worker.store(worker, Ordering::Relaxed);
     }
 
-    /// Polls the task once. Called by its home worker, which has just taken it from its queue.
+    /// Polls the task once. Called by its worker, which has just taken it from its queue.
     /// True: it was woken meanwhile and is in the queue again.
     pub(super) fn run(self: Arc<Self>) -> bool {
         self.state.start();
@@ -49,7 +49,7 @@ impl Task {
             drop(slot);
             self.state.finish();
             drop(future);
-            self.wakeups.leave();
+            self.wakeups.release_room();
             return false;
         }
         drop(slot);
@@ -61,8 +61,8 @@ impl Task {
     }
 
     fn enqueue(self: Arc<Self>) {
-        let (home, wakeups) = (self.home(), self.wakeups.clone());
-        wakeups.enqueue(home, self);
+        let (worker, wakeups) = (self.worker(), self.wakeups.clone());
+        wakeups.enqueue(worker, self);
     }
 }
 
@@ -108,9 +108,9 @@ impl<T> Drop for Finish<T> {
 }
 
 pin_project! {
-    /// What a task polls: a future, and then its result. One structure, and not a future around the
-    /// future, which would hold it twice, as what it is made of and as what it waits for, and move
-    /// it from there to there.
+    /// The state that a task polls: a future, and then its result. It is one structure. A future
+    /// around the future would hold it twice, as what it is made of and as what it waits for, and
+    /// move it from there to there.
     struct Finishing<F: Future> {
         // The future is dropped before `finish` reports the end of the task.
         #[pin]
@@ -141,7 +141,7 @@ where
     let future = Box::into_pin(Box::write(Box::new_uninit(), Finishing { future, finish }));
     let task = Arc::new(Task {
         state: TaskState::queued(),
-        home: AtomicUsize::new(worker),
+        worker: AtomicUsize::new(worker),
         aborted: AtomicBool::new(false),
         wakeups,
         future: Mutex::new(Some(future)),
@@ -150,13 +150,13 @@ where
     JoinHandle { task, outcome }
 }
 
-/// Which worker polls a task. Keeps the task's memory, but not what it is made of once it has
+/// Names the worker that polls a task. Keeps the task's memory, but not its future once it has
 /// ended.
 #[derive(Clone)]
-pub struct TaskHome(Arc<Task>);
+pub struct TaskAssignment(Arc<Task>);
 
-impl TaskHome {
-    /// Gives the task another home. It is polled there from its next wake-up on.
+impl TaskAssignment {
+    /// Gives the task another worker. It is polled there from its next wake-up on.
     pub fn move_to(&self, worker: usize) {
         self.0.move_to(worker);
     }
@@ -169,19 +169,19 @@ pub struct JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
-    /// Ends the task: its future is dropped at its home worker before it is polled again. No effect
+    /// Ends the task: its future is dropped at its worker before it is polled again. No effect
     /// if it has ended.
     pub fn abort(&self) {
         self.task.aborted.store(true, Ordering::Release);
         self.task.wake_by_ref();
     }
 
-    /// A handle with which code that does not wait for the task changes the task's home.
-    pub fn home(&self) -> TaskHome {
-        TaskHome(self.task.clone())
+    /// A handle with which code that does not wait for the task assigns the task to another worker.
+    pub fn assignment(&self) -> TaskAssignment {
+        TaskAssignment(self.task.clone())
     }
 
-    /// Assigns the task to another worker: see [`TaskHome::move_to`].
+    /// Assigns the task to another worker: see [`TaskAssignment::move_to`].
     pub fn move_to(&self, worker: usize) {
         self.task.move_to(worker);
     }

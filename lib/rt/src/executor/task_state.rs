@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicU8, Ordering};
 
 /// Waits for a wake-up; in no queue.
 const IDLE: u8 = 0;
-/// In exactly one queue.
+/// The task is in exactly one queue.
 const QUEUED: u8 = 1;
 /// Being polled.
 const RUNNING: u8 = 2;
@@ -23,12 +23,12 @@ const DONE: u8 = 4;
 pub(super) struct TaskState(AtomicU8);
 
 impl TaskState {
-    /// A task that its creator is about to queue.
+    /// The state of a task that its creator is about to queue.
     pub(super) fn queued() -> Self {
         TaskState(AtomicU8::new(QUEUED))
     }
 
-    /// A wake-up. True: the caller must put the task into its home's queue.
+    /// A wake-up. True: the caller must put the task into its worker's queue.
     #[must_use]
     pub(super) fn wake(&self) -> bool {
         let mut state = self.0.load(Ordering::Relaxed);
@@ -47,7 +47,7 @@ impl TaskState {
         }
     }
 
-    /// The home worker took the task from its queue and will poll it.
+    /// The worker took the task from its queue and will poll it.
     pub(super) fn start(&self) {
         let before = self.0.swap(RUNNING, Ordering::AcqRel);
         debug_assert_eq!(before, QUEUED);

@@ -175,7 +175,7 @@ fn a_moved_task_is_polled_at_its_new_home() {
             }),
         )
         .unwrap();
-    // Queued at the old home when it moves: the old home passes it on.
+    // The task moves while it is queued at its old worker, which passes it on.
     handle.move_to(1);
     assert_eq!((first.run(10), polls.load(Ordering::SeqCst)), (1, 0));
     assert_eq!((second.run(10), polls.load(Ordering::SeqCst)), (1, 1));
@@ -185,31 +185,6 @@ fn a_moved_task_is_polled_at_its_new_home() {
     assert_eq!(first.run(10), 0);
     second.run(10);
     assert!(handle.has_ended());
-}
-
-#[test]
-fn requests_that_complete_without_waiting_reuse_their_room() {
-    async fn request(ready: bool) -> u32 {
-        if !ready {
-            YieldNow::default().await;
-        }
-        7
-    }
-    let pool = RequestPool::new(1);
-    let mut context = Context::from_waker(Waker::noop());
-    for _ in 0..100 {
-        let mut slot = pool.enter(request(true)).unwrap();
-        assert_eq!(core::pin::Pin::new(&mut slot).poll(&mut context), Poll::Ready(7));
-        drop(slot);
-        assert_eq!(pool.free(), 1);
-    }
-    let executor = Executor::new(Manual::default(), 1);
-    let mut slot = pool.enter(request(false)).unwrap();
-    assert!(core::pin::Pin::new(&mut slot).poll(&mut context).is_pending());
-    let mut handle = executor.spawn(0, slot).unwrap();
-    executor.worker(0).run(10);
-    assert_eq!(result_of(&mut handle), Poll::Ready(Some(7)));
-    assert_eq!(pool.free(), 1);
 }
 
 /// A platform of real threads: a notification is a flag and a condition variable per worker.

@@ -8,20 +8,21 @@ use talc::{OomHandler, Span, Talc};
 
 /// Has memory for a heap, in pieces of whole pages.
 pub trait Lender: Sync {
-    /// At least so many bytes; `None`: there is no piece like that. Called while the heap is
-    /// locked: does not allocate.
+    /// Lends a piece of at least this size in bytes, or `None` if there is none. Called while the
+    /// heap is locked: must not allocate.
     fn lend(&self, bytes: usize) -> Option<&'static mut [u8]>;
 
     /// Takes back a piece that it has lent. Called while the heap is locked: does not allocate.
     fn take_back(&self, piece: &'static mut [u8]);
 
-    /// Bytes that it has to lend now, in pieces of any size.
+    /// The bytes that the lender has to lend now, in pieces of any size.
     fn available(&self) -> usize;
 }
 
-/// What a heap borrows at a time, if there is so much.
+/// The number of bytes that a heap borrows at a time, if the lender has that many.
 const STEP: usize = 2 << 20;
-/// What of a piece is not for allocations, at most: its own beginning and the allocator's notes.
+/// The maximum number of bytes of a piece that are not for allocations: its own header and the
+/// allocator's notes.
 const NOTES: usize = 256;
 
 /// How a heap grows by memory of a [`Lender`].
@@ -29,7 +30,7 @@ pub struct Borrowing {
     /// The first memory of the heap, until it is used.
     initial: Option<Span>,
     lender: Option<&'static dyn Lender>,
-    /// Bytes that it may borrow in all, and that it has borrowed.
+    /// The bytes that the heap may borrow in all, and those that it has borrowed.
     most: usize,
     borrowed: usize,
     first: Option<NonNull<Piece>>,
@@ -50,14 +51,14 @@ unsafe impl Send for Borrowing {}
 /// for it.
 pub type Locked = SizeClassCache<talc::Talck<spin::Mutex<()>, Borrowing>>;
 
-/// How large a heap is, in bytes.
+/// The size of a heap, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
     /// In use.
     pub used: usize,
     /// Free, in pieces of any size.
     pub free: usize,
-    /// What it may still borrow, in pieces of any size.
+    /// The bytes that the heap may still borrow, in pieces of any size.
     pub obtainable: usize,
     /// Memory borrowed from the lender; the first two numbers contain it.
     pub borrowed: usize,
@@ -78,7 +79,7 @@ impl Borrowing {
         available.min(self.most.saturating_sub(self.borrowed))
     }
 
-    /// A piece of at least so many bytes, as large as is usual if there is so much.
+    /// Borrows a piece of at least this size in bytes, or of the usual size if the lender has that.
     fn borrow(&self, bytes: usize) -> Option<&'static mut [u8]> {
         let left = self.most.saturating_sub(self.borrowed);
         let sizes = [bytes.max(STEP), bytes].into_iter().filter(|size| *size <= left);
@@ -139,7 +140,7 @@ impl Keeping {
         if borrowed == 0 || free < least.saturating_add(STEP - NOTES) {
             return;
         }
-        // A small block that is kept would keep its piece.
+        // A small block that stays in use would keep its whole piece.
         self.heap().give_back();
         let talc = &mut *self.heap().below().lock();
         let Some(lender) = talc.oom_handler.lender else { return };
@@ -171,7 +172,7 @@ mod tests {
     use alloc::vec::Vec;
     use core::alloc::GlobalAlloc;
 
-    /// Lends pieces of its own, and counts them.
+    /// A lender of memory of its own, which counts what it lends.
     struct Bank {
         pieces: spin::Mutex<Vec<&'static mut [u8]>>,
         lent: spin::Mutex<usize>,
@@ -245,13 +246,13 @@ mod tests {
             "{:?}",
             heap.extent()
         );
-        // All of it is apart, and stays as it was written.
+        // The blocks are apart from each other, and hold what was written into them.
         for (number, block) in own.iter().chain(&more).enumerate() {
-            // SAFETY: it is as large.
+            // SAFETY: the block has this size.
             unsafe { block.write_bytes(number as u8, 1 << 10) };
         }
         for (number, block) in own.iter().chain(&more).enumerate() {
-            // SAFETY: it was written.
+            // SAFETY: the block was written above.
             let bytes = unsafe { core::slice::from_raw_parts(*block, 1 << 10) };
             assert!(bytes.iter().all(|byte| *byte == number as u8));
         }

@@ -20,12 +20,12 @@ const ALIGNMENT: usize = align_of::<Block>();
 /// Bytes of one kind that are kept, and blocks that are kept even if they have more.
 const BYTES_OF_KIND: usize = 2 << 10;
 const BLOCKS_OF_KIND: usize = 2;
-/// At most so many bytes are cached.
+/// The maximum size of the cached blocks together, in bytes.
 const MOST_BYTES: usize = 64 << 10;
-/// What the allocator below needs for a block beyond its size.
+/// The bytes that the allocator below needs for a block beyond its size.
 const TAG: usize = size_of::<usize>();
 
-/// Which blocks are alike: number of a kind, whose blocks all have the same size.
+/// The number of a size class: all its blocks have the same size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Kind(usize);
 
@@ -76,7 +76,7 @@ struct List {
 
 struct Kept {
     lists: [List; KINDS],
-    /// Bytes of all of them, with what the allocator below needs for them.
+    /// The size of all cached blocks together, with what the allocator below needs for them.
     bytes: usize,
 }
 
@@ -140,7 +140,7 @@ impl<A: GlobalAlloc> SizeClassCache<A> {
         &self.below
     }
 
-    /// How many bytes are cached.
+    /// The number of bytes in the cache.
     pub fn kept(&self) -> usize {
         self.kept.lock().bytes
     }
@@ -160,7 +160,8 @@ impl<A: GlobalAlloc> SizeClassCache<A> {
         any
     }
 
-    /// What `allocate` gets below; a second time if what is kept can help.
+    /// The block that `allocate` gets from the allocator below. If that fails, the cached blocks
+    /// are freed and it is called again.
     #[inline]
     fn allocate_below(&self, allocate: impl Fn(&A) -> *mut u8) -> *mut u8 {
         let first = allocate(&self.below);
@@ -175,7 +176,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(kind) = Kind::of(layout.size(), layout.align()) else {
-            // SAFETY: the caller keeps the same contract.
+            // SAFETY: the caller keeps this function's contract.
             return self.allocate_below(|below| unsafe { below.alloc(layout) });
         };
         let kept = self.kept.lock().take(kind);
@@ -186,7 +187,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
     #[inline]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         let Some(kind) = Kind::of(layout.size(), layout.align()) else {
-            // SAFETY: the caller keeps the same contract.
+            // SAFETY: the caller keeps this function's contract.
             return unsafe { self.below.dealloc(pointer, layout) };
         };
         // SAFETY: `alloc` gave it as a block of this kind, and the caller gives it up.
@@ -199,7 +200,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         let (old, new) = (Kind::of(layout.size(), layout.align()), Kind::of(size, layout.align()));
         if old.is_none() && new.is_none() {
-            // SAFETY: the caller keeps the same contract.
+            // SAFETY: the caller keeps this function's contract.
             return self.allocate_below(|below| unsafe { below.realloc(pointer, layout, size) });
         }
         if old == new {
@@ -285,7 +286,7 @@ mod tests {
             assert_eq!(heap.kept(), Kind(0).most() * (16 + TAG));
             all.into_iter().for_each(|(block, layout)| heap.dealloc(block, layout));
             assert!(heap.kept() > MOST_BYTES / 2 && heap.kept() <= MOST_BYTES);
-            // All of the memory but the tables of the allocator below.
+            // The test takes all of the memory but the tables of the allocator below.
             assert!(!heap.alloc(layout(500 << 10)).is_null());
             assert_eq!(heap.kept(), 0);
         }

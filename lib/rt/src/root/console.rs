@@ -32,7 +32,8 @@ pub fn report_panics() {
     l4::start::set_panic_hook(|info| {
         let name = crate::start_page::read().map_or("?", |(name, _)| name);
         let mut text = Text::new();
-        // What does not fit is left out, and the console cannot be told if it does not work.
+        // Text that does not fit is left out. There is no way to report a console that does not
+        // work.
         let _ = text.write_str("backtrace:\n");
         for address in crate::backtrace::frames().take(FRAMES) {
             let _ = writeln!(text, "  at {address:#x}");

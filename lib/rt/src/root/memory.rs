@@ -28,7 +28,7 @@ pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
 /// spaces.
 ///
 /// # Errors
-/// As [`allocate`].
+/// Those of [`allocate`].
 pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
     order(request::MEMORY_POOL, &[address, size])
 }

@@ -43,7 +43,7 @@ pub mod request {
     /// A thread in the server's space: instruction and stack pointer. The answer's second word is
     /// its id.
     pub const THREAD_CREATE: u64 = 4004;
-    /// Ends a thread of the server's, not its first: its id.
+    /// Ends a thread of the server that is not its first: its id.
     pub const THREAD_DELETE: u64 = 4005;
     /// A space of the server's with its first thread: kernel interface page, UTCB area, its size
     /// (log2), system-call mode, emulation entry, quota of kernel memory, handler. Answered with
@@ -63,7 +63,7 @@ pub mod request {
     /// Maps a boot module: address from which on there is room, then its name (length, bytes).
     /// Answered with address and size.
     pub const MODULE_MAP: u64 = 4012;
-    /// From now on a thread of the server answers to the server's name: its id.
+    /// Registers a thread of the server under the server's name: its id.
     pub const NAME_REGISTER: u64 = 4013;
     /// Finds a server and opens the two spaces to each other: whether to wait until it registers,
     /// then its name (length, bytes). Answered with a thread.

@@ -27,7 +27,7 @@ pub fn lookup(name: &str) -> Result<ThreadId, Status> {
 /// [`lookup`], waiting until the server registers if it runs and has not done so.
 ///
 /// # Errors
-/// As [`lookup`].
+/// Those of [`lookup`].
 pub fn lookup_wait(name: &str) -> Result<ThreadId, Status> {
     find(name, true)
 }

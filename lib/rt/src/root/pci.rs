@@ -18,7 +18,7 @@ pub struct Function {
     index: u64,
     /// Bus (bits 8..16), device (bits 3..8) and function.
     pub place: u64,
-    /// How many messages it can be told: 1 with MSI, up to 2048 with MSI-X.
+    /// The number of messages that the function can raise: 1 with MSI, up to 2048 with MSI-X.
     pub messages: u64,
 }
 
@@ -34,7 +34,7 @@ pub enum Region {
     },
     /// I/O ports.
     Ports {
-        /// The first one.
+        /// The first port of the range.
         first: u16,
         /// How many.
         count: u32,
@@ -44,7 +44,7 @@ pub enum Region {
 /// The function that the `index`th `pci` of the configuration names.
 ///
 /// # Errors
-/// `NotFound`: there are not so many, or the machine has no such function.
+/// `NotFound`: the server has no function of that number, or the machine has no such function.
 pub fn function(index: usize) -> Result<Function, Status> {
     let answer = ask(Message::with_words(request::RESOURCE, &[3, index as u64]))?;
     Ok(Function { index: index as u64, place: word_in(answer, 1)?, messages: word_in(answer, 2)? })

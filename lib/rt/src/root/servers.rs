@@ -1,4 +1,4 @@
-//! Which servers there are.
+//! The list of servers, with their states and what they use.
 
 use super::{Status, ask, request};
 use alloc::vec::Vec;
@@ -30,7 +30,7 @@ pub struct Server {
 /// Why a server has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// It has [exited](super::exit) with this status.
+    /// The server has [exited](super::exit) with this status.
     Exit(u64),
     /// An access to an address at which nothing is mapped.
     Fault {
@@ -73,7 +73,7 @@ impl End {
 /// The server that comes at this place in the configuration.
 ///
 /// # Errors
-/// `NotFound`: there are not so many.
+/// `NotFound`: there is no server of that number.
 pub fn describe(index: u64) -> Result<Server, Status> {
     let answer = ask(Message::with_words(request::SERVER, &[index]))?;
     let count = answer.tag.untyped();

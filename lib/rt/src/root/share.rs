@@ -5,7 +5,7 @@ use super::{Status, ask, request, word_in};
 use l4::ipc::Message;
 use l4::x2::ThreadId;
 
-/// Most bytes that can be shared in one request.
+/// The maximum number of bytes that can be shared in one request.
 pub const LARGEST: u64 = 1 << 20;
 
 /// Shared memory, by which the other server asks for it.

@@ -14,12 +14,12 @@ use l4::x2::extension::SystemCallMode;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Space(u64);
 
-/// What a new space is like.
+/// The properties of a new space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Description {
-    /// Where its kernel interface page lies: a multiple of 4096.
+    /// The address of the space's kernel interface page: a multiple of 4096.
     pub kernel_interface: u64,
-    /// Where its UTCBs lie: a multiple of the area's size.
+    /// The address of the space's UTCB area: a multiple of the area's size.
     pub utcb_area: u64,
     /// Size of the area as a power of two, at least 12: it holds 2^(n - 10) threads.
     pub utcb_area_log2: u32,

@@ -1,4 +1,4 @@
-//! How a thread's end and its handle's meet: one of the two sees that the other is done.
+//! The end of a thread and the end of its handle: one of the two sees that the other is done.
 
 use l4::x2::ThreadId;
 
@@ -17,11 +17,11 @@ const ALONE: u64 = 2;
 /// One of the three, or the id of the thread that waits for the end: ids are larger.
 pub(super) struct Ending(AtomicU64);
 
-/// Which thread is to learn that the thread has ended.
+/// The thread that is to learn that the thread has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// No thread waits yet: the handle still exists.
-    Nobody,
+    None,
     /// A thread that waits for a message.
     Joiner(ThreadId),
     /// No thread will wait: the handle was dropped.
@@ -34,11 +34,11 @@ impl Ending {
     }
 
     /// The thread has ended. What it has written is the handle's from now on, unless that is gone.
-    pub(super) fn end(&self) -> Told {
+    pub(super) fn end_thread(&self) -> Told {
         // Release: a thread that sees the end sees what this thread has written. Acquire: this
         // thread sees what the handle's owner did.
         match self.0.swap(ENDED, Ordering::AcqRel) {
-            RUNNING => Told::Nobody,
+            RUNNING => Told::None,
             ALONE => Told::Alone,
             joiner => Told::Joiner(ThreadId::from_raw(joiner)),
         }
@@ -55,7 +55,7 @@ impl Ending {
     }
 
     /// The handle goes. Whether the thread has ended, so that the caller frees what it leaves.
-    pub(super) fn leave(&self) -> bool {
+    pub(super) fn drop_handle(&self) -> bool {
         self.0.compare_exchange(RUNNING, ALONE, Ordering::AcqRel, Ordering::Acquire).is_err()
     }
 }
@@ -67,30 +67,26 @@ mod tests {
     const ME: ThreadId = ThreadId::from_raw(0x1234_0001);
 
     #[test]
-    fn who_is_told() {
+    fn one_of_thread_and_handle_sees_that_the_other_is_done() {
         let ending = Ending::new();
-        assert_eq!(ending.end(), Told::Nobody);
+        assert_eq!(ending.end_thread(), Told::None);
         ending.join(ME, || panic!("it has ended already"));
-        assert!(ending.leave());
+        assert!(ending.drop_handle());
 
         let ending = Ending::new();
-        assert!(!ending.leave());
-        assert_eq!(ending.end(), Told::Alone);
+        assert!(!ending.drop_handle());
+        assert_eq!(ending.end_thread(), Told::Alone);
 
         let ending = Ending::new();
         let mut told = Vec::new();
         ending.join(ME, || {
             if told.len() < 2 {
-                told.push(Told::Nobody);
+                told.push(Told::None);
             } else {
-                told.push(ending.end());
+                told.push(ending.end_thread());
             }
         });
-        assert_eq!(
-            told,
-            [Told::Nobody, Told::Nobody, Told::Joiner(ME)],
-            "early messages do not end the wait"
-        );
+        assert_eq!(told, [Told::None, Told::None, Told::Joiner(ME)], "early messages do not end the wait");
     }
 }
 
@@ -115,10 +111,10 @@ mod models {
         let of_thread = shared.clone();
         let ends = thread::spawn(move || {
             of_thread.result.with_mut(|result| unsafe { *result = 7 });
-            match of_thread.ending.end() {
+            match of_thread.ending.end_thread() {
                 Told::Joiner(_) => of_thread.message.notify(),
                 Told::Alone => of_thread.result.with_mut(|result| unsafe { *result = 0 }),
-                Told::Nobody => {}
+                Told::None => {}
             }
             false
         });
@@ -141,7 +137,7 @@ mod models {
     fn loom_a_result_that_is_not_wanted_is_dropped_once() {
         loom::model(|| {
             let (shared, ends) = shared();
-            if shared.ending.leave() {
+            if shared.ending.drop_handle() {
                 shared.result.with_mut(|result| {
                     assert_eq!(unsafe { *result }, 7);
                     unsafe { *result = 0 };

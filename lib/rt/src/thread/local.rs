@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(std::thread::spawn(count).join().unwrap(), [100, 101, 102]);
     }
 
-    /// Says when it is dropped.
+    /// A value that records its name when it is dropped.
     struct Dropped(&'static str);
 
     static ORDER: Mutex<Vec<&str>> = Mutex::new(Vec::new());

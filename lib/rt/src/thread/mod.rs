@@ -31,17 +31,17 @@ pub const STACK_SIZE: usize = 64 << 10;
 /// The most that a thread can have.
 pub const STACK_MAXIMUM: usize = stacks::LARGEST as usize;
 
-/// What is known of a thread whatever it runs.
+/// The state of a thread that does not depend on the type of its result.
 struct Header {
     ending: Ending,
     slot: Slot,
-    /// Its id, set before it says that it has ended.
+    /// The thread's id, set before it says that it has ended.
     id: AtomicU64,
-    /// The next on the list of those that have ended unwatched.
+    /// The next on the list of threads that have ended and that no thread joins.
     next: AtomicPtr<Header>,
 }
 
-/// At the upper end of a thread's stack. The result is read and written as `ending` says.
+/// What lies at the upper end of a thread's stack. The result is read and written as `ending` says.
 #[repr(C)]
 struct Packet<T> {
     header: Header,
@@ -75,7 +75,7 @@ unsafe impl<T: Send> Sync for JoinHandle<T> {}
 /// [`STACK_SIZE`].
 ///
 /// # Errors
-/// As [`spawn_with_stack`].
+/// Those of [`spawn_with_stack`].
 pub fn spawn<F, T>(main: F) -> Result<JoinHandle<T>, Status>
 where
     F: FnOnce() -> T + Send + 'static,
@@ -113,8 +113,8 @@ where
         start.write(Start { packet, main: UnsafeCell::new(Some(main)) });
         (words as *mut [u64; 2]).write([place, run::<F, T> as *const () as u64]);
     }
-    // SAFETY: `enter` takes the two words from this stack, which nothing else uses.
-    match unsafe { root::create_thread(enter as *const () as u64, words) } {
+    // SAFETY: `begin_on_stack` takes the two words from this stack, which nothing else uses.
+    match unsafe { root::create_thread(begin_on_stack as *const () as u64, words) } {
         Ok(id) => Ok(JoinHandle { id, packet: start.cast() }),
         Err(error) => {
             // SAFETY: no thread runs on the stack, and there is no other reference to it.
@@ -128,7 +128,7 @@ where
 /// Where a thread begins: on its stack lie the argument and the address of its first function.
 #[allow(unsafe_code, reason = "the kernel enters it with nothing but a stack")]
 #[unsafe(naked)]
-unsafe extern "C" fn enter() -> ! {
+unsafe extern "C" fn begin_on_stack() -> ! {
     core::arch::naked_asm!("pop rdi", "pop rax", "and rsp, -16", "xor ebp, ebp", "cld", "call rax", "ud2")
 }
 
@@ -149,8 +149,8 @@ extern "C" fn run<F: FnOnce() -> T, T>(start: *const Start<F, T>) -> ! {
     // SAFETY: as above. From here on the thread holds nothing that it would have to give back: it
     // may be deleted at any moment once it has said that it has ended.
     let packet = unsafe { &(*start).packet };
-    match packet.header.ending.end() {
-        Told::Nobody => {}
+    match packet.header.ending.end_thread() {
+        Told::None => {}
         Told::Joiner(joiner) => {
             // The joiner waits for this message, or has ended.
             let _ = ipc::send(joiner, Message::new(0));
@@ -238,7 +238,7 @@ impl<T> Drop for JoinHandle<T> {
     fn drop(&mut self) {
         // SAFETY: the packet lives until the thread has ended and is freed.
         let packet = unsafe { &*self.packet };
-        if packet.header.ending.leave() {
+        if packet.header.ending.drop_handle() {
             // SAFETY: the thread has ended, and the result belongs to the handle.
             unsafe { *packet.result.get() = None };
             free(&packet.header);

@@ -40,7 +40,7 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A slot with a stack of so many bytes, rounded up to pages, of zeros.
+    /// A slot with a stack of `size` bytes, rounded up to pages, all zeros.
     ///
     /// # Errors
     /// `InvalidArgument`: it is larger than [`LARGEST`], or nothing. Root's, for the memory;

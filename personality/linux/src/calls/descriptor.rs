@@ -213,7 +213,7 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
         // No file has a lease.
         GETLEASE => Ok(UNLOCKED),
         SETPIPE_SZ | GETPIPE_SZ => {
-            let end = file.object_as::<unix::pipe::PipeEnd>().ok_or(Error::EBADF)?;
+            let end = file.pipe_end().ok_or(Error::EBADF)?;
             if call.uint(1) == GETPIPE_SZ {
                 return Ok(end.pipe().capacity() as u64);
             }

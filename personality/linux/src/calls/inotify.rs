@@ -2,33 +2,14 @@
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done};
+use crate::inotify::{Event, Events, Notifier, WatchHow};
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use unix::inotify::{Event, Events, Notifier, WatchHow};
 use unix::vfs::{Access, At, FileType, OpenFlags, permitted_at};
 use unix::{Error, Result};
 
-const EVENTS: [(Events, u32); 15] = [
-    (Events::ACCESS, 1),
-    (Events::MODIFY, 2),
-    (Events::ATTRIBUTES, 4),
-    (Events::CLOSE_WRITE, 8),
-    (Events::CLOSE_OTHER, 0x10),
-    (Events::OPEN, 0x20),
-    (Events::MOVED_FROM, 0x40),
-    (Events::MOVED_TO, 0x80),
-    (Events::CREATE, 0x100),
-    (Events::DELETE, 0x200),
-    (Events::DELETE_SELF, 0x400),
-    (Events::MOVE_SELF, 0x800),
-    (Events::OVERFLOW, 0x4000),
-    (Events::IGNORED, 0x8000),
-    (Events::DIRECTORY, 0x4000_0000),
-];
-/// The events that a program can ask for.
-const ASKED: u32 = 0xfff;
 const ONLY_DIRECTORY: u32 = 0x0100_0000;
 const DONT_FOLLOW: u32 = 0x0200_0000;
 const EXCLUDE_UNLINKED: u32 = 0x0400_0000;
@@ -38,12 +19,10 @@ const ONE_SHOT: u32 = 0x8000_0000;
 
 /// As struct inotify_event, the name padded to a multiple of its size.
 fn encode(event: &Event) -> Vec<u8> {
-    let bits =
-        EVENTS.iter().filter(|(kind, _)| event.events.contains(*kind)).fold(0, |all, (_, bit)| all | bit);
     let length = if event.name.is_empty() { 0 } else { (event.name.len() + 1).next_multiple_of(16) };
     let mut bytes = Vec::new();
     bytes.extend_from_slice(&event.watch.to_le_bytes());
-    for word in [bits, event.cookie, length as u32] {
+    for word in [event.events.bits(), event.cookie, length as u32] {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
     bytes.extend_from_slice(&event.name);
@@ -65,6 +44,7 @@ fn notifier<M: Machine>(call: &Call<'_, M>) -> Result<Arc<Notifier>> {
 }
 
 pub(crate) async fn inotify_add_watch<M: Machine>(call: &Call<'_, M>) -> Done {
+    const ASKED: u32 = Events::ASKED.bits();
     let mask = call.uint(2);
     let flags = ONLY_DIRECTORY | DONT_FOLLOW | EXCLUDE_UNLINKED | MASK_CREATE | MASK_ADD | ONE_SHOT;
     if mask & ASKED == 0
@@ -82,8 +62,7 @@ pub(crate) async fn inotify_add_watch<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::ENOTDIR.into());
     }
     permitted_at(&place, &call.thread.credentials().identity(), Access::READ)?;
-    let events = EVENTS.iter().filter(|(_, bit)| mask & ASKED & bit != 0);
-    let events = events.fold(Events::empty(), |all, (kind, _)| all | *kind);
+    let events = Events::from_bits_retain(mask) & Events::ASKED;
     let how = match mask {
         mask if mask & MASK_ADD != 0 => WatchHow::Add,
         mask if mask & MASK_CREATE != 0 => WatchHow::New,

@@ -4,10 +4,10 @@ use super::descriptor::{file, insert};
 use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::signal::{information, optional_signal};
+use crate::pidfd::PidFile;
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::process::{ExactPid, InspectAs, Pid, Target};
-use unix::thread::PidFile;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
 
@@ -23,6 +23,19 @@ pub(crate) fn pidfd_open<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     insert(call, PidFile::create(call.system(), id, flags)?, true)
+}
+
+/// Makes a descriptor for `child`, which does not run yet, and stores its number at `address`.
+/// Without the number there is no descriptor.
+pub(crate) async fn store_for_child<M: Machine>(call: &Call<'_, M>, child: Pid, address: u64) -> Result<()> {
+    let file = PidFile::create(call.system(), child, OpenFlags::empty())?;
+    let descriptors = call.thread.descriptors();
+    let number = descriptors.insert(file, true, call.descriptor_limit())?;
+    let stored = call.write(address, &number.to_le_bytes()).await;
+    if stored.is_err() {
+        let _ = descriptors.close(number);
+    }
+    stored
 }
 
 /// The process that the descriptor in an argument stands for. `EBADF` if it is another kind of

@@ -2,20 +2,22 @@
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done, Stop};
+use crate::epoll::{Epoll, EpollSettings};
+use crate::eventfd::EventCounter;
 use crate::kept::Continuation;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
-use crate::layout::signal::to_descriptor_information;
 use crate::layout::time::{itimerspec, to_itimerspec, to_timespec, to_timeval};
 use crate::layout::{Fields, Writer};
+use crate::signalfd::SignalFile;
+use crate::timerfd::TimerFile;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 use mach::Machine;
-use unix::poll::{Epoll, EpollSettings, EventCounter, Readiness, TimerFile, Watch, poll as poll_files};
+use unix::poll::{Readiness, Watch, poll as poll_files};
 use unix::process::Resource;
 use unix::signal::{Rule, SignalSet};
 use unix::sync::Turns;
-use unix::thread::SignalFile;
 use unix::timer::Setting;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
@@ -385,7 +387,7 @@ pub(crate) async fn signalfd<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done
     let status = status_flags(flags, 0)?;
     let mask = SignalSet::from_bits(u64::from_le_bytes(call.read(call.arg(1)).await?));
     if call.int(0) == -1 {
-        let signals = SignalFile::create(call.thread, mask, to_descriptor_information, status);
+        let signals = SignalFile::create(call.thread, mask, status);
         return insert(call, signals, flags & CLOSE_ON_EXEC != 0);
     }
     let signals: Arc<SignalFile<M>> = file(call, 0)?.object_as().ok_or(Error::EINVAL)?;

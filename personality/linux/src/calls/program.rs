@@ -153,7 +153,6 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         vfork: has(CLONE_VFORK),
         exit_signal: if has(CLONE_THREAD) { None } else { optional_signal(arguments.exit_signal)? },
         store_in_parent: chosen(CLONE_PARENT_SETTID, arguments.parent_tid),
-        store_pid_file: chosen(CLONE_PIDFD, arguments.pid_file),
         store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
     };
     let mut state = ThreadState { rax: 0, ..call.registers()? };
@@ -163,14 +162,17 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     if has(CLONE_SETTLS) {
         state.fs_base = arguments.tls;
     }
-    let thread = match call.thread.clone_unstarted(&request).await {
+    let unstarted = match call.thread.clone_thread(&request).await {
         // A signal has come in between: as above, the call is made again after its delivery.
         Err(Error::EINTR) => return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always))),
         made => made?,
     };
-    let child = thread.tid();
+    let child = unstarted.tid();
+    if has(CLONE_PIDFD) && arguments.pid_file != 0 {
+        super::pidfd::store_for_child(call, child, arguments.pid_file).await?;
+    }
     call.linux.threads.announce(child, chosen(CLONE_CHILD_CLEARTID, arguments.child_tid));
-    call.system().host().start_thread(thread, state);
+    unstarted.start(state);
     if request.vfork {
         call.system().processes().wait_vfork(tid, child).await;
     }

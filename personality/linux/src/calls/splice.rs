@@ -5,7 +5,6 @@ use crate::call::{Call, Done};
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::{OpenFile, transfer};
-use unix::pipe::PipeEnd;
 use unix::signal::Rule;
 use unix::vfs::{FileType, OpenFlags};
 use unix::{Error, Result};
@@ -120,7 +119,7 @@ pub(crate) async fn vmsplice<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let file = file(call, 0)?;
-    file.object_as::<PipeEnd>().ok_or(Error::EBADF)?;
+    file.pipe_end().ok_or(Error::EBADF)?;
     match file.flags().contains(OpenFlags::WRITE) {
         true => super::transfer::writev(call).await,
         false => super::transfer::readv(call).await,

@@ -3,6 +3,7 @@
 use crate::call::{Call, Done};
 use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
 use crate::layout::{Fields, Writer};
+use alloc::vec::Vec;
 use mach::Machine;
 use mach::machine::ExecutionContext;
 use unix::Error;
@@ -15,8 +16,8 @@ pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
     let names = to_utsname([
         b"Linux",
         &host,
-        unix::thread::RELEASE.as_bytes(),
-        unix::thread::VERSION.as_bytes(),
+        crate::version::RELEASE.as_bytes(),
+        crate::version::VERSION.as_bytes(),
         b"x86_64",
         &domain,
     ]);
@@ -107,7 +108,7 @@ pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.thread.credentials().is_privileged() {
         return Err(Error::EPERM.into());
     }
-    let text = call.system().host().log_text();
+    let text = call.system().host().kept_log().map_or_else(Vec::new, |log| crate::kmsg::text(log));
     match call.uint(0) {
         READ_ALL => {
             let room = usize::try_from(call.int(2)).map_err(|_| Error::EINVAL)?;

@@ -170,6 +170,7 @@ impl World {
         let capacity = Capacity { threads: 5000, server_memory: 1 << 30 };
         let layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true };
         let system = System::new(vm, vfs, environment, layout, host.clone(), capacity);
+        linux::register(&system);
         Rc::new(World {
             machine,
             host,
@@ -282,7 +283,8 @@ impl World {
             let environment = self.system.environment().clone();
             let ptys = unix::tty::Ptys::new(environment, self.system.session_host(), Default::default());
             let terminals = unix::devfs::Terminals { console: None, ptys };
-            let root = unix::devfs::make(self.system.vfs(), terminals, memory, 1024).await.unwrap();
+            let root =
+                unix::devfs::make(self.system.vfs(), terminals, memory, 1024, linux::DEVICES).await.unwrap();
             context.caller().mount(b"/dev", root, "dev", MountFlags::empty()).await.unwrap();
         });
     }
@@ -345,7 +347,8 @@ impl World {
     pub(crate) fn install_proc(&self) {
         self.machine.block_on(async {
             let context = self.init().await.context();
-            let (caller, root) = (context.caller(), self.system.proc_root());
+            let (caller, root) =
+                (context.caller(), self.system.vfs().make_file_system(b"proc", b"").unwrap());
             caller.make_directory(&At::Current, b"/proc", Mode::new(0o555)).await.unwrap();
             caller.mount(b"/proc", root, "proc", MountFlags::empty()).await.unwrap();
         });

@@ -255,7 +255,7 @@ impl DescriptorTable {
         }
     }
 
-    /// The descriptors in use, in order (/proc/PID/fd).
+    /// The descriptors in use, in order.
     pub fn list(&self) -> Vec<Descriptor> {
         let slots = self.slots.lock();
         let used = slots.list.iter().enumerate().filter(|(_, slot)| slot.is_some());

@@ -13,7 +13,6 @@ use crate::vfs::{
 };
 use crate::{Environment, Error, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
-use core::any::Any;
 
 /// The terminals that the system has, for /dev/console and /dev/ptmx.
 pub struct Terminals {
@@ -36,6 +35,15 @@ enum Memory {
     Random,
 }
 
+/// What a front end has in /dev in addition to the devices of every Unix.
+#[derive(Clone, Copy, Debug)]
+pub struct Additions {
+    /// Name, mode and number of each device node. Its driver is registered by the front end.
+    pub nodes: &'static [(&'static str, u16, DeviceNumber)],
+    /// Name and target of each symbolic link.
+    pub links: &'static [(&'static str, &'static str)],
+}
+
 /// Name, mode and number of each device node.
 const NODES: &[(&str, u16, u32, u32)] = &[
     ("null", 0o666, 1, 3),
@@ -43,18 +51,9 @@ const NODES: &[(&str, u16, u32, u32)] = &[
     ("full", 0o666, 1, 7),
     ("random", 0o666, 1, 8),
     ("urandom", 0o666, 1, 9),
-    ("kmsg", 0o644, 1, 11),
     ("tty", 0o666, 5, 0),
     ("console", 0o600, 5, 1),
     ("ptmx", 0o666, 5, 2),
-];
-
-/// Symbolic links in /dev.
-const LINKS: &[(&str, &str)] = &[
-    ("fd", "/proc/self/fd"),
-    ("stdin", "/proc/self/fd/0"),
-    ("stdout", "/proc/self/fd/1"),
-    ("stderr", "/proc/self/fd/2"),
 ];
 
 /// Registers the drivers and makes the file system for /dev; returns its root directory.
@@ -64,6 +63,7 @@ pub async fn make(
     terminals: Terminals,
     memory: Arc<dyn MemoryProvider>,
     memory_pages: u64,
+    additions: Additions,
 ) -> Result<VnodeRef> {
     let environment = vfs.environment.clone();
     for (minor, device) in
@@ -84,24 +84,24 @@ pub async fn make(
     let options =
         TmpfsOptions { kind: "devtmpfs", mode: Mode::new(0o755), ..TmpfsOptions::for_memory(memory_pages) };
     let root = Tmpfs::new(&options, memory, environment)?;
-    fill(&root).await?;
+    fill(&root, additions).await?;
     let only = root.clone();
     vfs.register_file_system("devtmpfs", Arc::new(move |_: &[u8]| Ok(only.clone())));
     Ok(root)
 }
 
-async fn fill(root: &VnodeRef) -> Result<()> {
+async fn fill(root: &VnodeRef, additions: Additions) -> Result<()> {
     let owned = |mode| NewAttributes { mode: Mode::new(mode), user: 0, group: 0, account: None };
-    for (name, mode, major, minor) in NODES {
-        let number = DeviceNumber { major: *major, minor: *minor };
+    let own = NODES.iter().map(|&(name, mode, major, minor)| (name, mode, DeviceNumber { major, minor }));
+    for (name, mode, number) in own.chain(additions.nodes.iter().copied()) {
         let node = NewNode::Special(FileType::CharacterDevice, number);
-        let made = root.create(name.as_bytes(), node, owned(*mode)).await?;
-        if matches!(*name, "tty" | "ptmx") {
+        let made = root.create(name.as_bytes(), node, owned(mode)).await?;
+        if matches!(name, "tty" | "ptmx") {
             // The device belongs to group tty, as in distributions.
             made.change(AttributeChange { group: Some(5), ..Default::default() }).await?;
         }
     }
-    for (name, target) in LINKS {
+    for (name, target) in additions.links {
         root.create(name.as_bytes(), NewNode::SymbolicLink(target.as_bytes()), owned(0o777)).await?;
     }
     for (name, mode) in [("pts", 0o755), ("shm", 0o1777)] {
@@ -178,10 +178,6 @@ impl FileObject for MemoryFile {
 
     fn label(&self) -> &'static str {
         "mem"
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

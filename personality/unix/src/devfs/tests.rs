@@ -5,6 +5,11 @@ use crate::tmpfs::HeapMemory;
 use crate::tty::{PtsOptions, PtyMaster};
 use crate::vfs::{MountFlags, OpenFlags};
 
+const ADDITIONS: Additions = Additions {
+    nodes: &[("nothing", 0o600, DeviceNumber { major: 1, minor: 3 })],
+    links: &[("link", "nothing")],
+};
+
 struct Nobody;
 impl SessionHost for Nobody {
     fn signal_group(&self, _group: ProcessId, _signal: FileSignal) {}
@@ -18,7 +23,7 @@ fn world() -> World {
     let ptys = Ptys::new(w.environment.clone(), host.clone(), PtsOptions::default());
     let console = Terminal::new(DeviceNumber { major: 5, minor: 1 }, host);
     let terminals = Terminals { console: Some(console), ptys: ptys.clone() };
-    let dev = now(make(&w.vfs, terminals, Arc::new(HeapMemory), 1000)).unwrap();
+    let dev = now(make(&w.vfs, terminals, Arc::new(HeapMemory), 1000, ADDITIONS)).unwrap();
     w.mkdir("/dev");
     now(w.caller().mount(b"/dev", dev, "devtmpfs", MountFlags::empty())).unwrap();
     now(w.caller().mount(b"/dev/pts", ptys.root(), "devpts", MountFlags::empty())).unwrap();
@@ -44,6 +49,14 @@ fn the_memory_devices() {
     assert!(w.open("/dev/null", OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE).is_ok());
     now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES, b"")).unwrap();
     assert_eq!(w.open("/dev/null", OpenFlags::READ).err(), Some(Error::EACCES));
+}
+
+#[test]
+fn a_front_end_has_more_in_it() {
+    let w = world();
+    let file = w.open("/dev/link", OpenFlags::READ_WRITE).unwrap();
+    assert_eq!(file.metadata().mode, Mode::new(0o600));
+    assert_eq!((w.write(&file, b"x"), w.read(&file, 1)), (Ok(1), Ok(vec![])));
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Header {
         const ET_EXEC: u16 = 2;
         const ET_DYN: u16 = 3;
         const EM_X86_64: u16 = 62;
-        // Class, byte order and version follow from the machine, and Linux looks at none of them.
+        // Class, byte order and version follow from the machine, so they are not looked at.
         if data.len() < HEADER_SIZE || bytes(data, 0)? != [0x7f, b'E', b'L', b'F'] {
             return Err(Error::ENOEXEC);
         }

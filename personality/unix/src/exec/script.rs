@@ -20,7 +20,7 @@ pub struct Script<'a> {
 /// What `start`, the first [`LINE_LIMIT`] bytes of a file (or all, if it has fewer), says: `None`
 /// if it is not a script. `ENOEXEC` if no interpreter is named before the line ends or its path
 /// does not end within the limit. Where the file ends, or a zero byte stands, in place of the path,
-/// the path is the empty one, which on Linux is a directory: `EACCES`.
+/// the path is the empty one, which means a directory here: `EACCES`.
 pub fn parse(start: &[u8]) -> Result<Option<Script<'_>>> {
     let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');

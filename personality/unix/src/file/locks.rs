@@ -194,7 +194,7 @@ impl LockTable {
         }
     }
 
-    /// Every lock, for /proc/locks.
+    /// Every lock.
     pub fn list(&self) -> Vec<RecordLock> {
         let mut all: Vec<RecordLock> = self.records.lock().iter().map(|held| held.lock).collect();
         all.extend(self.whole.lock().iter().map(|held| held.lock));
@@ -307,7 +307,7 @@ impl Waiting {
                 None => break,
             }
         }
-        // Descriptions have no process that could be stuck: as Linux, only tables are in the graph.
+        // Descriptions have no process that could be stuck: only tables are in the graph.
         if matches!(owner, LockOwner::Table(_)) {
             waits.try_reserve(1).map_err(|_| Error::ENOLCK)?;
             waits.push(Wait { table, waiter: owner, holder });

@@ -10,19 +10,21 @@ mod tests;
 
 pub use directory::ReadDirectory;
 pub use locks::{LockKind, LockOwner, LockRange, LockTable, RecordLock};
-pub use object::{DeviceDriver, FileObject, Io, Positions};
+pub use object::{CloseListener, DeviceDriver, FileObject, Io, Positions};
 pub use transfer::{Whence, transfer};
 
 use crate::account::{Account, Charge, FILE_BYTES};
-use crate::inotify::{self, Events};
-use crate::poll::{EpollItem, PollQueue, Readiness};
+use crate::pipe::PipeEnd;
+use crate::poll::{PollQueue, Readiness};
 use crate::process_context::ProcessId;
+use crate::socket::UnixSocket;
 use crate::sync::{Mutex, SpinLock};
-use crate::vfs::{Access, Caller, FileType, Hooks, Location, Metadata, Mode, OpenFlags, Vnode};
+use crate::vfs::{Access, Caller, Changes, FileType, Hooks, Location, Metadata, Mode, OpenFlags, Vnode};
 use crate::{Error, Result};
 use alloc::format;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// The process or group that gets SIGIO and SIGURG for a file (F_SETOWN).
@@ -50,8 +52,8 @@ pub struct OpenFile {
     signal_owner: SpinLock<Option<SignalOwner>>,
     counted_as_writer: AtomicBool,
     linking_forbidden: AtomicBool,
-    /// The epoll instances that watch the file.
-    watches: SpinLock<Vec<Weak<EpollItem>>>,
+    /// Those that are told when the description is closed.
+    close_listeners: SpinLock<Vec<Weak<dyn CloseListener>>>,
     /// The charge for the description itself, to the account of the user that first had a
     /// descriptor of it.
     charge: SpinLock<Option<Charge>>,
@@ -84,7 +86,7 @@ impl OpenFile {
             signal_owner: SpinLock::new(None),
             counted_as_writer: AtomicBool::new(false),
             linking_forbidden: AtomicBool::new(false),
-            watches: SpinLock::new(Vec::new()),
+            close_listeners: SpinLock::new(Vec::new()),
             charge: SpinLock::new(None),
         })
     }
@@ -133,9 +135,21 @@ impl OpenFile {
         self.object.as_ref()
     }
 
-    /// Its object as a `T`, if it is one.
-    pub fn object_as<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
-        self.object.clone()?.into_any().downcast().ok()
+    /// Its object as a `T`, if it is one: so the code that makes objects of some type recognises
+    /// their files, without this library's knowing the type.
+    pub fn object_as<T: FileObject>(&self) -> Option<Arc<T>> {
+        let object: Arc<dyn Any + Send + Sync> = self.object.clone()?;
+        object.downcast().ok()
+    }
+
+    /// The end of a pipe, if it is one.
+    pub fn pipe_end(&self) -> Option<&PipeEnd> {
+        self.object.as_ref()?.pipe_end()
+    }
+
+    /// The socket, if it is one.
+    pub fn socket(&self) -> Option<&UnixSocket> {
+        self.object.as_ref()?.socket()
     }
 
     /// Whether it is one of the devices that are made of nothing: reads and writes never wait and
@@ -226,8 +240,7 @@ impl OpenFile {
         }
     }
 
-    /// The path of the file for /proc/PID/fd, exe and maps: as it was opened if that name still
-    /// means it, else another of its names, else with " (deleted)" after it. Objects show their
+    /// The path of the file, to be shown to users: as it was opened if that name still means it, else another of its names, else with " (deleted)" after it. Objects show their
     /// kind.
     pub async fn path(&self, root: &Location) -> Vec<u8> {
         let Some(location) = &self.location else {
@@ -368,11 +381,11 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Tells the watches of inotify on the file, or on the directory that it was found in.
-    pub(crate) fn happened(&self, events: Events) {
+    /// Tells those that observe the file, or the directory that it was found in.
+    pub(crate) fn happened(&self, changes: Changes) {
         if let Some(vnode) = self.vnode() {
             let entry = self.entry.as_ref().map(|(directory, name)| (&directory.vnode, &name[..]));
-            inotify::happened(vnode, entry, events);
+            crate::vfs::changes::happened(vnode, entry, changes);
         }
     }
 
@@ -391,16 +404,17 @@ impl OpenFile {
         !self.linking_forbidden.load(Ordering::Relaxed)
     }
 
-    /// An epoll instance watches the description from now on.
-    pub(crate) fn add_watch(&self, item: Weak<EpollItem>) {
-        let mut watches = self.watches.lock();
-        watches.retain(|watch| watch.strong_count() > 0);
-        watches.push(item);
+    /// `listener` is told when the description is closed. What waits for a file for longer than one
+    /// call has itself told so, and keeps no file open.
+    pub fn add_close_listener(&self, listener: Weak<dyn CloseListener>) {
+        let mut listeners = self.close_listeners.lock();
+        listeners.retain(|listener| listener.strong_count() > 0);
+        listeners.push(listener);
     }
 
-    /// The items by which epoll instances watch the description.
-    pub(crate) fn watchers(&self) -> alloc::vec::Vec<Arc<EpollItem>> {
-        self.watches.lock().iter().filter_map(Weak::upgrade).collect()
+    /// Those that are told when the description is closed.
+    pub fn close_listeners(&self) -> Vec<Arc<dyn CloseListener>> {
+        self.close_listeners.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -409,14 +423,14 @@ const ANONYMOUS_DEVICE: crate::vfs::DeviceNumber = crate::vfs::DeviceNumber { ma
 
 impl Drop for OpenFile {
     fn drop(&mut self) {
-        let watches = core::mem::take(self.watches.get_mut());
-        for item in watches.iter().filter_map(Weak::upgrade) {
-            item.forget(self.queue());
+        let listeners = core::mem::take(self.close_listeners.get_mut());
+        for listener in listeners.iter().filter_map(Weak::upgrade) {
+            listener.closed(self.queue());
         }
         let flags = self.flags();
         if !flags.contains(OpenFlags::PATH) {
             let wrote = flags.contains(OpenFlags::WRITE);
-            self.happened(if wrote { Events::CLOSE_WRITE } else { Events::CLOSE_OTHER });
+            self.happened(if wrote { Changes::CLOSE_WRITE } else { Changes::CLOSE_OTHER });
         }
         if let Some(hooks) = self.hooks() {
             hooks.locks.release(LockOwner::Description(self.id));

@@ -2,6 +2,7 @@
 
 use crate::pipe::PipeEnd;
 use crate::poll::{PollQueue, Readiness};
+use crate::socket::UnixSocket;
 use crate::tty::Terminal;
 use crate::vfs::{Caller, FileType, OpenContext, OpenFlags};
 use crate::{Error, NotDone, Result, UserBuffer};
@@ -36,7 +37,7 @@ pub enum Positions {
 
 /// A pipe end, terminal, socket, counter, device: anything open whose bytes are not a vnode's data.
 /// The methods are attempts and never wait; `file` waits for [`FileObject::queue`] on their behalf.
-pub trait FileObject: Send + Sync + 'static {
+pub trait FileObject: Any + Send + Sync {
     /// Copies out what there is. Takes away only what it copied.
     fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         let _ = (io, to);
@@ -107,8 +108,8 @@ pub trait FileObject: Send + Sync + 'static {
         (0, 0)
     }
 
-    /// What /proc/self/fd shows, if it has no name: `pipe`, `socket` (its number is added), or
-    /// `anon_inode:[eventfd]`.
+    /// What is shown instead of its path, if it has no name: `pipe`, `socket` (its number is added),
+    /// or what a front end has for its own objects.
     fn label(&self) -> &'static str;
 
     /// Bytes that can be read now (FIONREAD).
@@ -127,13 +128,22 @@ pub trait FileObject: Send + Sync + 'static {
         None
     }
 
+    /// The socket, if it is one.
+    fn socket(&self) -> Option<&UnixSocket> {
+        None
+    }
+
     /// The terminal, if this object is one.
     fn terminal(&self) -> Option<&Arc<Terminal>> {
         None
     }
+}
 
-    /// The object as its own type.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+/// What is told when an open file description is closed.
+pub trait CloseListener: Any + Send + Sync {
+    /// No descriptor refers to the description any more. `queue` is the file's queue. Does not
+    /// wait.
+    fn closed(&self, queue: Option<&PollQueue>);
 }
 
 /// The driver of a device node.

@@ -252,9 +252,6 @@ impl FileObject for Patient {
     fn label(&self) -> &'static str {
         "patient"
     }
-    fn into_any(self: Arc<Self>) -> Arc<dyn core::any::Any + Send + Sync> {
-        self
-    }
 }
 
 #[test]

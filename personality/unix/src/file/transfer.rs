@@ -1,10 +1,11 @@
 //! read(2), write(2), their positioned forms, lseek(2), sendfile(2) and copy_file_range(2).
 
 use super::{FileObject, Io, OpenFile, Positions};
-use crate::inotify::Events;
 use crate::poll::{Readiness, until_ready_or_deadline};
 use crate::sync::give_turn;
-use crate::vfs::{Access, Caller, FileType, MountFlags, OFFSET_MAXIMUM, OpenFlags, VnodeRef, WriteAt};
+use crate::vfs::{
+    Access, Caller, Changes, FileType, MountFlags, OFFSET_MAXIMUM, OpenFlags, VnodeRef, WriteAt,
+};
 use crate::{Bytes, Error, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
 
@@ -83,7 +84,7 @@ impl OpenFile {
         }
     }
 
-    /// Writes at `offset` (at the end if the file is open so, as Linux does); the position stays.
+    /// Writes at `offset` (at the end if the file is open so); the position stays.
     pub async fn write_at(
         &self,
         caller: &Caller<'_>,
@@ -122,7 +123,7 @@ impl OpenFile {
         }
         let start = to.transferred();
         let mut turn = start;
-        let mut event = EventAtEnd { file: self, events: Events::ACCESS, happened: false };
+        let mut event = EventAtEnd { file: self, events: Changes::ACCESS, happened: false };
         while to.remaining() > 0 {
             let stopped = match vnode.read_for(caller.process, *offset, to).await {
                 Ok(0) => break,
@@ -164,7 +165,7 @@ impl OpenFile {
         let limit = caller.file_size_limit.min(OFFSET_MAXIMUM);
         let start = from.transferred();
         let mut turn = start;
-        let mut event = EventAtEnd { file: self, events: Events::MODIFY, happened: false };
+        let mut event = EventAtEnd { file: self, events: Changes::MODIFY, happened: false };
         while from.remaining() > 0 {
             let at = if flags.contains(OpenFlags::APPEND) { WriteAt::End } else { WriteAt::Offset(*offset) };
             let stopped = match vnode.write(at, limit, from).await {
@@ -346,7 +347,7 @@ impl OpenFile {
 /// Tells those that watch a file of a transfer when it ends, also when a signal has ended it.
 struct EventAtEnd<'a> {
     file: &'a OpenFile,
-    events: Events,
+    events: Changes,
     /// Bytes were moved.
     happened: bool,
 }

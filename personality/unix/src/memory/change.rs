@@ -141,8 +141,8 @@ impl<M: Machine> Memory<M> {
         let mut request = match &region.kind {
             super::RegionKind::File { file, offset } => {
                 let memory = file.memory(false).map_err(|_| KernError::Failure)?;
-                let memory = memory.into_any().downcast::<super::ObjectMemory<M>>();
-                let object = memory.map_err(|_| KernError::Failure)?.object().clone();
+                let memory = super::ObjectMemory::of(memory).map_err(|_| KernError::Failure)?;
+                let object = memory.object().clone();
                 let offset = offset + (from - region.range.start);
                 match region.shared {
                     true => MapRequest::shared(object, offset, length),

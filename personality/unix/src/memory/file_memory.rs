@@ -80,6 +80,12 @@ pub struct ObjectMemory<M: Machine> {
 const TURN: u32 = 256;
 
 impl<M: Machine> ObjectMemory<M> {
+    /// A file's memory, if programs can map it. `ENODEV` if they cannot.
+    pub(super) fn of(memory: Arc<dyn FileMemory>) -> Result<Arc<ObjectMemory<M>>> {
+        let memory: Arc<dyn Any + Send + Sync> = memory;
+        memory.downcast().map_err(|_| Error::ENODEV)
+    }
+
     /// The memory object that is mapped to show the file.
     pub fn object(&self) -> &Arc<VmObject<M>> {
         &self.object
@@ -240,10 +246,6 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         let state = self.state.lock();
         state.initial.div_ceil(PAGE) + state.written.len() as u64
     }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
 }
 
 #[cfg(test)]
@@ -275,7 +277,7 @@ mod tests {
             for offset in [PAGE + 100, PAGE + 200, 2 * PAGE, u64::MAX - 1] {
                 assert_eq!(file.allocate(offset, 50, true).await, Ok(()), "from {offset}");
             }
-            let object: Arc<ObjectMemory<Simulated>> = file.clone().into_any().downcast().unwrap();
+            let object: Arc<ObjectMemory<Simulated>> = ObjectMemory::of(file.clone()).unwrap();
             let mut bytes = [0; 100];
             assert_eq!(object.object().read(PAGE, &mut bytes).await, Ok(100));
             assert_eq!(bytes, [7; 100], "it has what it had");
@@ -287,7 +289,7 @@ mod tests {
         let machine = Simulated::new(64);
         let vm = Vm::new(machine.clone()).unwrap();
         let file = ObjectProvider(vm).file_memory(Arc::new(Endless), None).unwrap();
-        let object: Arc<ObjectMemory<Simulated>> = file.clone().into_any().downcast().unwrap();
+        let object: Arc<ObjectMemory<Simulated>> = ObjectMemory::of(file.clone()).unwrap();
         machine.block_on(async {
             file.truncate(1000 * PAGE).await;
             file.write(3 * PAGE + 5, 1, &mut Bytes::of(b"x")).await.unwrap();

@@ -90,7 +90,7 @@ impl Place {
         });
         let provider = ObjectProvider(vm.clone());
         let file = provider.file_memory(Arc::new(Pages(AtomicU64::new(quota))), initial).unwrap();
-        let file: Arc<ObjectMemory<Simulated>> = file.into_any().downcast().unwrap();
+        let file: Arc<ObjectMemory<Simulated>> = ObjectMemory::of(file).unwrap();
         file.truncate(file.size().max(2 * PAGE)).await;
         let host = mach::Host::new(vm.clone(), Default::default(), 0);
         let memory = Memory::create(&host, &LAYOUT, &account(), FrontEndNumber::default()).await.unwrap();

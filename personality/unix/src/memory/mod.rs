@@ -71,7 +71,7 @@ pub struct NewMapping<'a> {
     pub locked: bool,
 }
 
-/// Where a program's parts are, for /proc and prctl.
+/// Where a program's parts are, for those that look at it.
 #[derive(Clone, Default)]
 pub struct Details {
     /// Addresses of the program's text.
@@ -278,7 +278,7 @@ impl<M: Machine> Memory<M> {
         if new.rights.execute && forbids {
             return Err(Error::EPERM);
         }
-        let memory: Arc<ObjectMemory<M>> = memory.into_any().downcast().map_err(|_| Error::ENODEV)?;
+        let memory = ObjectMemory::of(memory)?;
         Ok(Some((memory.object().clone(), offset)))
     }
 

@@ -157,7 +157,7 @@ pub struct Usage {
     pub shared: u64,
 }
 
-/// About how many regions an address space may have (Linux's vm.max_map_count). There is a limit
+/// About how many regions an address space may have. There is a limit
 /// because each takes some of the server's memory.
 pub const REGIONS_MAXIMUM: usize = 65530;
 /// Bytes that a region takes, here and in Mach's map, and how many regions are charged together.
@@ -259,13 +259,13 @@ impl Regions {
 
     /// Whether one more region may be made. `ENOMEM`.
     pub(super) fn check_room(&self) -> Result<()> {
-        // One more than the maximum, as on Linux.
+        // The check comes before the region is made, so there may be one more than the maximum.
         let fits = self.by_start.len() <= REGIONS_MAXIMUM && self.has_memory();
         if fits { Ok(()) } else { Err(Error::ENOMEM) }
     }
 
     /// Whether regions may be cut at the ends of `range`. `ENOMEM` if there are too many then;
-    /// where there is room for one of two cuts, that is made first, as on Linux.
+    /// where there is room for one of two cuts, that is made first.
     pub(super) fn check_cuts(&mut self, range: &Range<u64>) -> Result<()> {
         let is_inside = |address: u64| self.at(address).is_some_and(|region| region.range.start < address);
         let cuts = usize::from(is_inside(range.start)) + usize::from(is_inside(range.end));

@@ -189,7 +189,7 @@ impl PipeEnd {
         Arc::new(PipeEnd { pipe: pipe.clone(), reads, writes, first_writer })
     }
 
-    /// Another end of the same pipe, opened through its link in /proc.
+    /// Another end of the same pipe, opened through a place that stands for it.
     pub(crate) fn open_again(&self, flags: OpenFlags) -> Arc<PipeEnd> {
         let (reads, writes) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
         PipeEnd::open(&self.pipe, reads, writes, 0)
@@ -305,10 +305,6 @@ impl FileObject for PipeEnd {
 
     fn readable_bytes(&self) -> Result<usize> {
         Ok(self.pipe.state.lock().bytes.len())
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

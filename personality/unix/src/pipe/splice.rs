@@ -1,6 +1,6 @@
 //! Moving bytes between a pipe and another file without a program's memory (splice(2), tee(2)).
 
-use super::{Pipe, PipeEnd, State};
+use super::{Pipe, State};
 use crate::file::{OpenFile, transfer};
 use crate::poll::{Readiness, until_ready};
 use crate::sync::delay;
@@ -104,10 +104,6 @@ impl Drop for Taken<'_> {
     }
 }
 
-fn reading_end(file: &OpenFile) -> Option<Arc<PipeEnd>> {
-    file.object_as::<PipeEnd>()
-}
-
 /// Moves up to `count` bytes from one file to another, of which at least one is a pipe: what is
 /// there now, or, unless `nonblock`, the next that come. Offsets belong to what is not a pipe
 /// (`ESPIPE`); `None` is the file's position. `progress` counts what was moved also when the future
@@ -122,7 +118,7 @@ pub async fn splice(
 ) -> Result<()> {
     source.check(Access::READ)?;
     target.check(Access::WRITE)?;
-    let (from_pipe, to_pipe) = (reading_end(source), reading_end(target));
+    let (from_pipe, to_pipe) = (source.pipe_end(), target.pipe_end());
     if (from_pipe.is_some() && source_offset.is_some()) || (to_pipe.is_some() && target_offset.is_some()) {
         return Err(Error::ESPIPE);
     }
@@ -188,7 +184,7 @@ pub async fn tee(
 ) -> Result<usize> {
     source.check(Access::READ)?;
     target.check(Access::WRITE)?;
-    let (Some(from), Some(to)) = (reading_end(source), reading_end(target)) else {
+    let (Some(from), Some(to)) = (source.pipe_end(), target.pipe_end()) else {
         return Err(Error::EINVAL);
     };
     if Arc::ptr_eq(from.pipe(), to.pipe()) {

@@ -122,7 +122,7 @@ fn an_interrupted_write_tells_how_far_it_came() {
 fn the_capacity_can_be_changed() {
     let w = world();
     let (read, write) = pipe(OpenFlags::NONBLOCK);
-    let end = write.object_as::<PipeEnd>().unwrap();
+    let end = write.pipe_end().unwrap();
     let user = Identity::new(1, 1, Arc::new([]));
     assert_eq!(end.pipe().capacity(), DEFAULT_CAPACITY);
     assert_eq!(end.pipe().set_capacity(&user, 1), Ok(4096));
@@ -143,9 +143,9 @@ fn the_pipes_of_a_user_are_limited_together() {
     account.settings().set(Setting::PipePagesSoft, 40);
     account.settings().set(Setting::PipePagesHard, 43);
     let make = |w: &World| super::pipe(&w.caller(), OpenFlags::empty()).map(|(_read, write)| write);
-    let capacity = |file: &Arc<OpenFile>| file.object_as::<PipeEnd>().unwrap().pipe().capacity();
+    let capacity = |file: &Arc<OpenFile>| file.pipe_end().unwrap().pipe().capacity();
     let set = |w: &World, file: &Arc<OpenFile>, bytes| {
-        file.object_as::<PipeEnd>().unwrap().pipe().set_capacity(&w.identity, bytes)
+        file.pipe_end().unwrap().pipe().set_capacity(&w.identity, bytes)
     };
     let mut all: Vec<_> = (0..3).map(|_| make(&w).unwrap()).collect();
     assert_eq!(
@@ -164,7 +164,7 @@ fn the_pipes_of_a_user_are_limited_together() {
     // The superuser's privileges lift the limits, but a pipe's capacity is charged to the user that
     // made the pipe.
     let administrator = w.identity.clone().with(Capability::Administrator);
-    let grown = all[1].object_as::<PipeEnd>().unwrap().pipe().set_capacity(&administrator, 1 << 20);
+    let grown = all[1].pipe_end().unwrap().pipe().set_capacity(&administrator, 1 << 20);
     assert_eq!((grown, account.amount(Kept::PipePages)), (Ok(1 << 20), 42 - 15 + 240));
     drop(all);
     assert_eq!((account.amount(Kept::PipePages), account.amount(Kept::ServerMemory)), (0, 0));

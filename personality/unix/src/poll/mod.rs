@@ -1,20 +1,13 @@
-//! Readiness: what poll(2), select(2), epoll(7) and blocking share.
+//! Readiness: what poll(2), select(2), blocking and the calls of front ends share.
 
-mod epoll;
-mod event;
-mod nesting;
 mod queue;
-mod timer;
 mod until;
 mod wait;
 
 #[cfg(test)]
 mod tests;
 
-pub use epoll::{Epoll, EpollEvent, EpollItem, EpollSettings};
-pub use event::EventCounter;
 pub use queue::{PollQueue, Registration};
-pub use timer::TimerFile;
 pub use until::{until_ready, until_ready_or_deadline};
 pub use wait::{Watch, poll};
 

@@ -151,7 +151,7 @@ impl Table {
     }
 
     /// Takes a pending signal in `wanted`, whether blocked or not, for sigtimedwait(2) and
-    /// signalfd(2).
+    /// the like.
     pub fn take_signal(&mut self, tid: Pid, wanted: SignalSet) -> Option<SignalInformation> {
         self.take_from(tid, wanted, false).or_else(|| self.take_from(tid, wanted, true))
     }
@@ -203,7 +203,7 @@ impl Table {
         }
     }
 
-    /// Replaces the mask of thread `tid` for one request (sigsuspend, ppoll, pselect, epoll_pwait):
+    /// Replaces the mask of thread `tid` for one request (sigsuspend, ppoll, pselect):
     /// the old mask returns when the thread next enters its program, after handlers that the
     /// request's mask admits. `ESRCH`.
     pub fn set_temporary_mask(&mut self, tid: Pid, mask: SignalSet) -> crate::Result<()> {

@@ -9,8 +9,7 @@ use alloc::sync::Weak;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// The memory adjustment of a process (/proc/PID/oom_score_adj) counts parts of all memory. This
-/// many parts are all memory.
+/// The memory adjustment of a process counts parts of all memory. This many parts are all memory.
 pub const ADJUSTMENT_UNIT: i64 = 1000;
 
 /// What the end of a thread means for the layers above.

@@ -8,7 +8,7 @@ use crate::{Error, Result};
 /// treats them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InspectAs {
-    /// Compare with the file-system ids: for files of /proc.
+    /// Compare with the file-system ids: for what shows the process as a file.
     FileUser,
     /// The real ids: for system calls that name the process.
     RealUser,

@@ -15,7 +15,7 @@ pub enum Resource {
     Stack,
     /// Bytes of a memory image.
     Core,
-    /// Bytes of resident memory (without effect, as on Linux).
+    /// Bytes of resident memory (without effect).
     Resident,
     /// Threads of the user.
     Processes,
@@ -25,7 +25,7 @@ pub enum Resource {
     LockedMemory,
     /// Bytes of address space.
     AddressSpace,
-    /// File locks (without effect, as on Linux).
+    /// File locks (without effect).
     Locks,
     /// Queued signals of the user.
     PendingSignals,

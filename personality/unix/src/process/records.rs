@@ -96,7 +96,7 @@ pub trait Control: Send + Sync {
     }
 }
 
-/// What is told when signals become pending for a process or its threads (signalfd).
+/// What is told when signals become pending for a process or its threads.
 pub trait Listener: Send + Sync {
     /// Something may have become pending. Does not wait; the table is not locked.
     fn notify(&self);

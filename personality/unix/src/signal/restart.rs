@@ -6,7 +6,7 @@ use super::Action;
 /// library functions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// It fails with `EINTR`, even if no handler runs (a stop and continue suffices): epoll_wait,
+    /// It fails with `EINTR`, even if no handler runs (a stop and continue suffices):
     /// sigtimedwait.
     Fail,
     /// It is restarted if no handler runs, or if the handler's action says so (SA_RESTART): read,

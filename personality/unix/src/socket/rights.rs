@@ -5,7 +5,6 @@
 //! held are dropped one after the other ([`REAPER`]): a chain of sockets in each other's messages
 //! may be longer than any stack.
 
-use super::unix::UnixSocket;
 use crate::account::{Charge, Kept};
 use crate::file::OpenFile;
 use crate::sync::SpinLock;
@@ -38,7 +37,7 @@ static IN_FLIGHT: SpinLock<InFlight> = SpinLock::new(InFlight { sockets: BTreeMa
 static REAPER: SpinLock<(Vec<Arc<OpenFile>>, bool)> = SpinLock::new((Vec::new(), false));
 
 fn is_socket(file: &OpenFile) -> bool {
-    file.object_as::<UnixSocket>().is_some()
+    file.socket().is_some()
 }
 
 impl Rights {
@@ -55,7 +54,7 @@ impl Rights {
         let is_free = [Capability::Resource, Capability::Administrator];
         let is_free = is_free.into_iter().any(|capability| caller.identity.has(capability));
         let count = files.len() as u64;
-        // Only the descriptors in flight before this message count against the limit, as on Linux.
+        // Only the descriptors in flight before this message count against the limit.
         let allows = |sum: u64| is_free || sum - count <= limit;
         let charge = caller.process.account().charge(Kept::DescriptorsInFlight, count, allows);
         let charge = Some(charge.ok_or(Error::ETOOMANYREFS)?);
@@ -167,7 +166,7 @@ pub(super) fn collect() {
         .collect();
     let holds: BTreeMap<u64, Vec<u64>> = candidates
         .iter()
-        .map(|(id, (file, _))| (*id, file.object_as::<UnixSocket>().map_or(Vec::new(), |s| s.held_files())))
+        .map(|(id, (file, _))| (*id, file.socket().map_or(Vec::new(), |s| s.held_files())))
         .collect();
     // Candidates that are also in messages of sockets outside the candidates are alive, and so are
     // the files in their own messages.
@@ -185,7 +184,7 @@ pub(super) fn collect() {
     }
     for (id, (file, _)) in &candidates {
         if !alive.contains(id)
-            && let Some(socket) = file.object_as::<UnixSocket>()
+            && let Some(socket) = file.socket()
         {
             socket.discard_messages();
         }

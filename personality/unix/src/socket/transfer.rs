@@ -334,7 +334,7 @@ impl UnixSocket {
     pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, NotDone> {
         let mut state = self.state.lock();
         if self.kind != SocketType::Datagram && !matches!(state.role, Role::Connected(_)) {
-            // Linux answers so for a listening socket, too.
+            // A listening socket answers so, too.
             let listening = matches!(state.role, Role::Listening { .. });
             let invalid = listening || self.kind == SocketType::Stream;
             return Err(if invalid { Error::EINVAL } else { Error::ENOTCONN }.into());

@@ -11,7 +11,6 @@ use crate::{Error, NotDone, Result, UserBuffer};
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::any::Any;
 use core::time::Duration;
 
 /// A socket of the Unix domain.
@@ -245,7 +244,7 @@ impl UnixSocket {
             }
         };
         for file in pending {
-            if let Some(socket) = file.object_as::<UnixSocket>() {
+            if let Some(socket) = file.socket() {
                 held.extend(socket.held_files());
             }
         }
@@ -269,6 +268,10 @@ impl UnixSocket {
 }
 
 impl FileObject for UnixSocket {
+    fn socket(&self) -> Option<&UnixSocket> {
+        Some(self)
+    }
+
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
         Ok(self.try_receive(to, false)?.count)
     }
@@ -326,10 +329,6 @@ impl FileObject for UnixSocket {
             SocketType::Stream => state.inbox.iter().map(unread).sum(),
             _ => state.inbox.front().map_or(0, unread),
         })
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

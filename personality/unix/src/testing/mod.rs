@@ -1,4 +1,5 @@
-//! What the tests share: a small deterministic executor and an environment whose clock they move.
+//! What the tests of this crate and of its front ends share: a small deterministic executor, an
+//! environment whose clock they move, and a file system with a process in it.
 
 use crate::account::{Account, Capacity, Settings};
 use crate::{BoxFuture, Environment, Timestamp};
@@ -12,18 +13,18 @@ use std::sync::{Arc, Mutex};
 use std::task::Wake;
 
 /// The capacity of a system with `threads` threads, whose server has plenty of memory.
-pub(crate) fn capacity(threads: usize) -> Capacity {
+pub fn capacity(threads: usize) -> Capacity {
     Capacity { threads, server_memory: 1 << 40 }
 }
 
 /// The account of a user with large limits.
-pub(crate) fn account() -> Arc<Account> {
+pub fn account() -> Arc<Account> {
     Account::new(1000, Settings::new(1 << 40))
 }
 
 /// Runs a future that must complete without waiting for anything outside it.
 #[track_caller]
-pub(crate) fn now<F: Future>(future: F) -> F::Output {
+pub fn now<F: Future>(future: F) -> F::Output {
     let mut future = Box::pin(future);
     for _ in 0..1000 {
         if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -34,7 +35,7 @@ pub(crate) fn now<F: Future>(future: F) -> F::Output {
 }
 
 /// A future that the test polls by hand; it knows whether it was woken.
-pub(crate) struct Task<T> {
+pub struct Task<T> {
     future: BoxFuture<'static, T>,
     flag: Arc<Flag>,
 }
@@ -48,13 +49,14 @@ impl Wake for Flag {
 }
 
 impl<T> Task<T> {
-    pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Task<T> {
+    /// A task that was not polled yet.
+    pub fn new(future: impl Future<Output = T> + Send + 'static) -> Task<T> {
         Task { future: Box::pin(future), flag: Arc::new(Flag(AtomicBool::new(true))) }
     }
 
     /// Polls if the future was woken since the last poll (or never polled), so that a lost wake-up
     /// is a failure.
-    pub(crate) fn run(&mut self) -> Option<T> {
+    pub fn run(&mut self) -> Option<T> {
         let waker = Waker::from(self.flag.clone());
         while self.flag.0.swap(false, Ordering::SeqCst) {
             if let Poll::Ready(value) = self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
@@ -66,20 +68,20 @@ impl<T> Task<T> {
 
     /// Runs and demands completion.
     #[track_caller]
-    pub(crate) fn finish(&mut self) -> T {
+    pub fn finish(&mut self) -> T {
         self.run().expect("the task still waits")
     }
 
     /// Runs and demands that it waits.
     #[track_caller]
-    pub(crate) fn waits(&mut self) {
+    pub fn waits(&mut self) {
         assert!(self.run().is_none(), "the task completed");
     }
 }
 
 /// Runs several tasks fairly until all are complete.
 #[track_caller]
-pub(crate) fn run_all(tasks: Vec<BoxFuture<'static, ()>>) {
+pub fn run_all(tasks: Vec<BoxFuture<'static, ()>>) {
     let mut tasks: VecDeque<_> = tasks.into_iter().map(Task::new).collect();
     let mut idle = 0;
     while let Some(mut task) = tasks.pop_front() {
@@ -93,7 +95,7 @@ pub(crate) fn run_all(tasks: Vec<BoxFuture<'static, ()>>) {
 }
 
 /// An environment whose clock moves only when told to; random bytes are a fixed sequence.
-pub(crate) struct TestEnvironment {
+pub struct TestEnvironment {
     state: Arc<Mutex<TestClock>>,
 }
 
@@ -104,13 +106,14 @@ struct TestClock {
 }
 
 impl TestEnvironment {
-    pub(crate) fn new() -> Arc<TestEnvironment> {
+    /// An environment whose clock stands at one second.
+    pub fn new() -> Arc<TestEnvironment> {
         let clock = TestClock { now: Duration::from_secs(1), seed: 1, sleepers: Vec::new() };
         Arc::new(TestEnvironment { state: Arc::new(Mutex::new(clock)) })
     }
 
     /// Moves the clock and wakes those whose time has come.
-    pub(crate) fn advance(&self, by: Duration) {
+    pub fn advance(&self, by: Duration) {
         let mut clock = self.state.lock().unwrap();
         clock.now += by;
         let now = clock.now;
@@ -169,12 +172,12 @@ std::thread_local! {
 
 /// Has `act` happen once, as by another worker, when this thread comes to the place `place`
 /// ([`crate::sync::delay`]).
-pub(crate) fn meanwhile(place: &'static str, act: impl FnOnce() + 'static) {
+pub fn meanwhile(place: &'static str, act: impl FnOnce() + 'static) {
     MEANWHILE.set(Some((place, Box::new(act))));
 }
 
 /// See [`crate::sync::delay`].
-pub(crate) fn delayed(place: &'static str) {
+pub fn delayed(place: &'static str) {
     let act = MEANWHILE.with_borrow_mut(|next| next.take_if(|(at, _)| *at == place));
     if let Some((_, act)) = act {
         act();
@@ -182,9 +185,9 @@ pub(crate) fn delayed(place: &'static str) {
 }
 
 /// Whether nothing waits for its place any more.
-pub(crate) fn has_happened() -> bool {
+pub fn has_happened() -> bool {
     MEANWHILE.with_borrow(Option::is_none)
 }
 
 mod world;
-pub(crate) use world::{TestProcess, World, pipe};
+pub use world::{TestProcess, World, pipe};

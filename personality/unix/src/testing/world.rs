@@ -11,29 +11,44 @@ use crate::{Bytes, Identity, Result};
 use std::sync::{Arc, Mutex};
 
 /// A tmpfs as root and one process in it, the superuser unless the test says otherwise.
-pub(crate) struct World {
-    pub(crate) environment: Arc<TestEnvironment>,
-    pub(crate) vfs: Arc<Vfs>,
-    pub(crate) directories: Directories,
-    pub(crate) identity: Identity,
-    pub(crate) process: TestProcess,
-    pub(crate) file_size_limit: u64,
+pub struct World {
+    /// Time, which the test moves.
+    pub environment: Arc<TestEnvironment>,
+    /// The files.
+    pub vfs: Arc<Vfs>,
+    /// Where the process is.
+    pub directories: Directories,
+    /// Its user.
+    pub identity: Identity,
+    /// The process.
+    pub process: TestProcess,
+    /// How large it may make files.
+    pub file_size_limit: u64,
 }
 
 /// A process whose ids the test sets; it records the signals that were sent.
-pub(crate) struct TestProcess {
-    pub(crate) process: ProcessId,
-    pub(crate) group: ProcessId,
-    pub(crate) session: ProcessId,
-    pub(crate) terminal: Mutex<Option<Arc<Terminal>>>,
-    pub(crate) disregarded: Vec<FileSignal>,
-    pub(crate) orphaned: bool,
-    pub(crate) sent: Mutex<Vec<(ProcessId, FileSignal)>>,
-    pub(crate) account: Arc<Account>,
+pub struct TestProcess {
+    /// Its id.
+    pub process: ProcessId,
+    /// The id of its group.
+    pub group: ProcessId,
+    /// The id of its session.
+    pub session: ProcessId,
+    /// The controlling terminal of its session.
+    pub terminal: Mutex<Option<Arc<Terminal>>>,
+    /// Signals that it blocks or ignores.
+    pub disregarded: Vec<FileSignal>,
+    /// Whether its group is orphaned.
+    pub orphaned: bool,
+    /// The signals that were sent to groups.
+    pub sent: Mutex<Vec<(ProcessId, FileSignal)>>,
+    /// The account of its user.
+    pub account: Arc<Account>,
 }
 
 impl TestProcess {
-    pub(crate) fn new(process: ProcessId, group: ProcessId, session: ProcessId) -> TestProcess {
+    /// A process with these ids, of the superuser's.
+    pub fn new(process: ProcessId, group: ProcessId, session: ProcessId) -> TestProcess {
         TestProcess {
             process,
             group,
@@ -84,22 +99,26 @@ impl ProcessContext for TestProcess {
 }
 
 /// A pipe of the superuser's.
-pub(crate) fn pipe(flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
+pub fn pipe(flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
     crate::pipe::pipe(&World::new().caller(), flags).unwrap()
 }
 
 impl World {
-    pub(crate) fn new() -> World {
+    /// A root directory that all may read, with room for what tests do.
+    #[expect(clippy::new_without_default, reason = "a test says what it makes")]
+    pub fn new() -> World {
         World::with(&TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(1 << 16) })
     }
 
-    pub(crate) fn with(options: &TmpfsOptions) -> World {
+    /// The same, with these options.
+    pub fn with(options: &TmpfsOptions) -> World {
         let environment = TestEnvironment::new();
         let root = Tmpfs::new(options, Arc::new(HeapMemory), environment.clone()).unwrap();
         World::on(root, environment)
     }
 
-    pub(crate) fn on(root: crate::vfs::VnodeRef, environment: Arc<TestEnvironment>) -> World {
+    /// The same, with this root directory.
+    pub fn on(root: crate::vfs::VnodeRef, environment: Arc<TestEnvironment>) -> World {
         let vfs = Vfs::new(root, "rootfs", environment.clone());
         let directories = Directories::new(vfs.tree.root());
         World {
@@ -112,7 +131,8 @@ impl World {
         }
     }
 
-    pub(crate) fn caller(&self) -> Caller<'_> {
+    /// The process, as the operations on files know it.
+    pub fn caller(&self) -> Caller<'_> {
         Caller {
             vfs: &self.vfs,
             identity: &self.identity,
@@ -123,39 +143,43 @@ impl World {
     }
 
     /// From now on an unprivileged user.
-    pub(crate) fn become_user(&mut self, user: u32, group: u32) {
+    pub fn become_user(&mut self, user: u32, group: u32) {
         self.identity = Identity::new(user, group, Arc::new([]));
         self.process.account = Account::new(user, self.process.account.settings().clone());
     }
 
-    pub(crate) fn open(&self, path: &str, flags: OpenFlags) -> Result<Arc<OpenFile>> {
+    /// Opens a file, or makes it with the mode 0644.
+    pub fn open(&self, path: &str, flags: OpenFlags) -> Result<Arc<OpenFile>> {
         self.open_mode(path, flags, 0o644)
     }
 
-    pub(crate) fn open_mode(&self, path: &str, flags: OpenFlags, mode: u16) -> Result<Arc<OpenFile>> {
+    /// Opens a file, or makes it with this mode.
+    pub fn open_mode(&self, path: &str, flags: OpenFlags, mode: u16) -> Result<Arc<OpenFile>> {
         now(self.caller().open(&At::Current, path.as_bytes(), flags, Mode::new(mode)))
     }
 
+    /// Makes a directory.
     #[track_caller]
-    pub(crate) fn mkdir(&self, path: &str) {
+    pub fn mkdir(&self, path: &str) {
         now(self.caller().make_directory(&At::Current, path.as_bytes(), Mode::new(0o755))).unwrap();
     }
 
+    /// Makes a symbolic link.
     #[track_caller]
-    pub(crate) fn symlink(&self, target: &str, path: &str) {
+    pub fn symlink(&self, target: &str, path: &str) {
         now(self.caller().make_link(target.as_bytes(), &At::Current, path.as_bytes())).unwrap();
     }
 
     /// Makes a file with this content.
     #[track_caller]
-    pub(crate) fn put(&self, path: &str, content: &[u8]) {
+    pub fn put(&self, path: &str, content: &[u8]) {
         let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
         let file = self.open(path, flags).unwrap();
         assert_eq!(self.write(&file, content), Ok(content.len()));
     }
 
     /// The content of a file.
-    pub(crate) fn cat(&self, path: &str) -> Result<Vec<u8>> {
+    pub fn cat(&self, path: &str) -> Result<Vec<u8>> {
         let file = self.open(path, OpenFlags::READ)?;
         let mut all = Vec::new();
         loop {
@@ -167,20 +191,22 @@ impl World {
         }
     }
 
-    pub(crate) fn read(&self, file: &OpenFile, count: usize) -> Result<Vec<u8>> {
+    /// Reads up to `count` bytes.
+    pub fn read(&self, file: &OpenFile, count: usize) -> Result<Vec<u8>> {
         let mut to = Bytes::empty(count);
         let caller = self.caller();
         now(file.read(&caller, &mut to))?;
         Ok(to.done().to_vec())
     }
 
-    pub(crate) fn write(&self, file: &OpenFile, bytes: &[u8]) -> Result<usize> {
+    /// Writes; how many bytes were taken.
+    pub fn write(&self, file: &OpenFile, bytes: &[u8]) -> Result<usize> {
         let caller = self.caller();
         now(file.write(&caller, &mut Bytes::of(bytes)))
     }
 
     /// The names in a directory, without `.` and `..`.
-    pub(crate) fn list(&self, path: &str) -> Result<Vec<String>> {
+    pub fn list(&self, path: &str) -> Result<Vec<String>> {
         let file = self.open(path, OpenFlags::READ | OpenFlags::DIRECTORY)?;
         let caller = self.caller();
         let entries = now(file.read_directory(&caller, |_| true))?.entries;

@@ -1,15 +1,14 @@
 //! New threads and processes with their resources (clone(2), fork(2), vfork(2)).
 
-use super::{Inner, PidFile, Resources, System, context_error};
+use super::{Inner, Resources, System, context_error};
 use crate::memory::Memory;
 use crate::personality::Thread;
-use crate::process::{NewThread, Pid, Resource};
+use crate::process::{NewThread, Pid};
 use crate::signal::Signal;
-use crate::vfs::OpenFlags;
 use crate::{Error, Result};
 use alloc::sync::Arc;
 use mach::Machine;
-use mach::machine::ExecutionContext;
+use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::ExceptionState;
 
 /// What clone(2) asks for. The front end has checked that the flags go together.
@@ -37,36 +36,49 @@ pub struct CloneRequest {
     pub store_in_parent: u64,
     /// Where to store the id in the new thread's memory (CLONE_CHILD_SETTID); 0: nowhere.
     pub store_in_child: u64,
-    /// Where to store the number of a descriptor that stands for the new process (CLONE_PIDFD); 0:
-    /// nowhere.
-    pub store_pid_file: u64,
 }
 
 /// A new thread that has an id and is known, but does not run yet; taken back if dropped.
-struct Unstarted<'a, M: Machine> {
+pub struct Unstarted<'a, M: Machine> {
     system: &'a System<M>,
     tid: Pid,
-    thread: Option<Arc<Thread<M>>>,
-    started: bool,
+    thread: Arc<Thread<M>>,
+    kept: bool,
+}
+
+impl<M: Machine> Unstarted<'_, M> {
+    /// Its id.
+    pub fn tid(&self) -> Pid {
+        self.tid
+    }
+
+    /// Has it run, from registers `state` on.
+    pub fn start(self, state: ThreadState) {
+        let system = self.system;
+        system.host().start_thread(self.keep(), state);
+    }
+
+    /// The thread, which is not taken back any more. The caller has to see to it that it runs.
+    pub fn keep(mut self) -> Arc<Thread<M>> {
+        self.kept = true;
+        self.thread.clone()
+    }
 }
 
 impl<M: Machine> Drop for Unstarted<'_, M> {
     fn drop(&mut self) {
-        if self.started {
+        if self.kept {
             return;
         }
-        if let Some(thread) = &self.thread {
-            self.system.life.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &**thread));
-        }
+        self.system.life.threads.lock().remove(self.tid, |found| core::ptr::eq(found, &*self.thread));
         self.system.processes().with(|table| table.abandon(self.tid));
     }
 }
 
 impl<M: Machine> Resources<M> {
-    /// Makes a thread or a process, which the caller has to start ([`Host::start_thread`](super::Host::start_thread)). Does not
-    /// wait for a vfork's child: that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`,
-    /// `ENOMEM`.
-    pub async fn clone_unstarted(&self, request: &CloneRequest) -> Result<Arc<Thread<M>>> {
+    /// Makes a thread or a process, which the caller starts. Does not wait for a vfork's child: that
+    /// is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
+    pub async fn clone_thread(&self, request: &CloneRequest) -> Result<Unstarted<'_, M>> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
             (&self.memory, self.descriptors(), self.directories());
@@ -110,7 +122,7 @@ impl<M: Machine> Resources<M> {
             now: system.environment().monotonic(),
         };
         let tid = system.processes().with(|table| table.create(caller, new))?;
-        let mut unstarted = Unstarted { system, tid, thread: None, started: false };
+        let unstarted = Unstarted { system, tid, thread: thread.clone(), kept: false };
         {
             let mut inner = thread.inner.lock();
             inner.tid = tid;
@@ -125,8 +137,7 @@ impl<M: Machine> Resources<M> {
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);
             }
-            threads.insert(tid, thread.clone());
-            unstarted.thread = Some(thread.clone());
+            threads.insert(tid, thread);
         }
         let id = tid.number().to_le_bytes();
         // If the program gave an address that cannot be written, the number is not stored, and that
@@ -134,20 +145,9 @@ impl<M: Machine> Resources<M> {
         if request.store_in_parent != 0 {
             own_memory.copy_out(request.store_in_parent, &id).await.map_err(|_| Error::EFAULT)?;
         }
-        if request.store_pid_file != 0 {
-            let file = PidFile::create(system, tid, OpenFlags::empty())?;
-            let limit = usize::try_from(self.soft_limit(Resource::Files)).unwrap_or(usize::MAX);
-            let descriptors = self.descriptors();
-            let number = descriptors.insert(file, true, limit)?;
-            if let Err(error) = own_memory.copy_out(request.store_pid_file, &number.to_le_bytes()).await {
-                let _ = descriptors.close(number);
-                return Err(error);
-            }
-        }
         if request.store_in_child != 0 {
             let _ = memory.copy_out(request.store_in_child, &id).await;
         }
-        unstarted.started = true;
-        Ok(thread)
+        Ok(unstarted)
     }
 }

@@ -11,37 +11,27 @@ mod clone;
 mod context;
 mod exec;
 mod exit;
-mod number_file;
+mod inspect;
 mod oom;
 mod parts;
-mod pid_file;
-mod proc;
-mod proc_links;
-mod proc_text;
-mod region_text;
-mod signal_file;
-pub mod status;
 
 pub use crate::personality::{Task, Thread};
-pub use clone::CloneRequest;
+pub use clone::{CloneRequest, Unstarted};
 pub use context::CallContext;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
-pub use pid_file::PidFile;
-pub use proc::Proc;
-pub use proc_text::{RELEASE, VERSION};
-pub use signal_file::SignalFile;
 
 use crate::account::Capacity;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
 use crate::front_end::{FrontEndNumber, Programs};
+use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
 use crate::process::{ExactPid, Limit, Limits, Pid, Resource};
 use crate::signal::{Signal, SignalInformation};
 use crate::sync::SpinLock;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
-use crate::vfs::{Directories, MemoryProvider, Vfs, VnodeRef};
+use crate::vfs::{Directories, MemoryProvider, Vfs};
 use crate::{Environment, Error, Result};
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
@@ -120,9 +110,9 @@ pub trait Host<M: Machine>: Send + Sync {
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
 
-    /// What has been logged so far, if that is kept (syslog(2)).
-    fn log_text(&self) -> Vec<u8> {
-        Vec::new()
+    /// What has been logged lately, if that is kept.
+    fn kept_log(&self) -> Option<&Arc<Log>> {
+        None
     }
 
     /// How short the server's own memory is.
@@ -144,7 +134,7 @@ pub trait Host<M: Machine>: Send + Sync {
         Err(Error::ENOSYS)
     }
 
-    /// A description of what this system runs on, to be read by users (/proc/macadamia). Each line
+    /// A description of what this system runs on, to be read by users. Each line
     /// has a name, a tabulator and a text.
     fn description(&self) -> String {
         String::new()
@@ -236,7 +226,7 @@ impl<M: Machine> System<M> {
         MemoryUse { free, active, inactive, wired, server: self.host().borrowed_memory() / PAGE }
     }
 
-    /// The file systems that need nothing else than the system: tmpfs and proc.
+    /// The file systems that need nothing else than the system.
     fn register_file_systems(self: &Arc<Self>) {
         let memory: Arc<dyn MemoryProvider> = Arc::new(ObjectProvider(self.vm().clone()));
         let environment = self.environment().clone();
@@ -255,16 +245,6 @@ impl<M: Machine> System<M> {
                 Tmpfs::new(&options, memory.clone(), environment.clone())
             }),
         );
-        let (system, root) = (Arc::downgrade(self), SpinLock::new(None::<VnodeRef>));
-        self.vfs().register_file_system(
-            "proc",
-            Arc::new(move |_: &[u8]| {
-                let system = system.upgrade().ok_or(Error::ENODEV)?;
-                Ok(root.lock().get_or_insert_with(|| system.proc_root()).clone())
-            }),
-        );
-        let system = crate::sysfs::make(self.host().processors(), self.environment().realtime());
-        self.vfs().register_file_system("sysfs", Arc::new(move |_: &[u8]| Ok(system.clone())));
     }
 
     /// Makes the first process, with an empty address space: it has to exec before it runs.

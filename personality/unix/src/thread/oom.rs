@@ -1,5 +1,5 @@
 //! The OOM killer: it chooses the process that ends when memory has run out. That is the process
-//! with most memory, weighted as its users want it (proc(5), /proc/PID/oom_score_adj), whichever
+//! with most memory, weighted as its users want it, whichever
 //! process it was that found no free page. Threads that need memory wait until the memory of the
 //! chosen process has come back. Each of them waits as a future, so that no worker blocks, and a
 //! thread that is to end itself stops waiting.
@@ -73,9 +73,9 @@ impl<M: Machine> System<M> {
         self.memory_use().total()
     }
 
-    /// /proc/PID/oom_score: 0 for a process that is not ended; else twice as much for one that is
+    /// How readily a process is ended when memory has run out: 0 for a process that is not ended; else twice as much for one that is
     /// to be ended first as for one of no size. `ESRCH`.
-    pub(super) async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
+    pub async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
         let adjustment = self
             .processes()
             .with(|table| table.exact_process(process).map(|process| process.memory_adjustment))?;

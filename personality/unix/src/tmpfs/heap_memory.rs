@@ -7,7 +7,6 @@ use crate::{Answer, CopyError, Error, NotDone, Result, UserBuffer};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 
 /// Gives files memory from the heap.
 #[derive(Clone, Copy, Debug, Default)]
@@ -220,10 +219,6 @@ impl FileMemory for HeapFile {
     fn pages(&self) -> u64 {
         let pages = self.pages.lock();
         (pages.resident.len() as u64).max(pages.initial_pages())
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

@@ -15,7 +15,8 @@ use core::any::Any;
 
 /// The node that a vnode of some tmpfs is.
 fn node_of(vnode: &VnodeRef) -> Result<Arc<Node>> {
-    vnode.clone().into_any().downcast().map_err(|_| Error::EXDEV)
+    let vnode: Arc<dyn Any + Send + Sync> = vnode.clone();
+    vnode.downcast().map_err(|_| Error::EXDEV)
 }
 
 /// Checks that a name means what the caller saw (nothing, for `None`).
@@ -222,10 +223,6 @@ impl Vnode for Node {
 
     fn hooks(&self) -> Option<&Hooks> {
         Some(&self.hooks)
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 
     fn parent(&self) -> Option<VnodeRef> {

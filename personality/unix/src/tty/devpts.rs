@@ -12,7 +12,6 @@ use crate::{Answer, Error, Identity, Result, Timestamp};
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::any::Any;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 /// Options of a devpts.
@@ -149,10 +148,6 @@ impl Vnode for Ptys {
         ROOT
     }
 
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-
     fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
         let number = core::str::from_utf8(name).ok().and_then(|name| {
             let number: u32 = name.parse().ok()?;
@@ -221,10 +216,6 @@ impl Vnode for PtsNode {
 
     fn hooks(&self) -> Option<&Hooks> {
         Some(&self.hooks)
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 
     fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {

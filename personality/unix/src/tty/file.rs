@@ -7,7 +7,6 @@ use crate::process_context::ProcessContext;
 use crate::vfs::OpenFlags;
 use crate::{Capability, Error, Identity, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
-use core::any::Any;
 use core::time::Duration;
 
 /// The programs' side of a terminal, opened.
@@ -94,10 +93,6 @@ impl FileObject for TerminalFile {
 
     fn terminal(&self) -> Option<&Arc<Terminal>> {
         Some(&self.terminal)
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

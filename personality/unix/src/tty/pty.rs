@@ -11,7 +11,6 @@ use crate::vfs::{DeviceNumber, Location, Mount, MountTree, OpenFlags};
 use crate::{Environment, Error, Identity, NotDone, Result, Timestamp, UserBuffer};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
-use core::any::Any;
 
 /// The pseudoterminals of one devpts.
 pub struct Ptys {
@@ -196,10 +195,6 @@ impl FileObject for PtyMaster {
 
     fn terminal(&self) -> Option<&Arc<Terminal>> {
         Some(self.node.terminal())
-    }
-
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
     }
 }
 

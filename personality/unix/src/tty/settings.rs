@@ -158,7 +158,7 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// What Linux gives a new terminal.
+    /// What a new terminal has.
     fn default() -> Settings {
         Settings {
             input: InputModes::CR_TO_NL | InputModes::OUTPUT_CONTROL | InputModes::UTF8,

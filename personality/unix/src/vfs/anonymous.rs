@@ -1,14 +1,12 @@
-//! Open files without a name as places, so that the links of /proc/PID/fd lead to them: a pipe can
-//! be opened again through /dev/stdin.
+//! Open files without a name as places, so that links can lead to them: a pipe can be opened again
+//! through /dev/stdin.
 
 use super::mount::Location;
 use super::{FileSystem, FileType, Metadata, OpenContext, Opened, Vfs, Vnode};
 use crate::file::{FileObject, OpenFile};
-use crate::pipe::PipeEnd;
 use crate::tty::TerminalFile;
 use crate::{Answer, Error, Result};
 use alloc::sync::Arc;
-use core::any::Any;
 
 impl Vfs {
     /// Where an open file is, whether or not it has a name.
@@ -45,12 +43,8 @@ impl Vnode for Anonymous {
         self.file.metadata().number
     }
 
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
-        self
-    }
-
     fn open(&self, context: &OpenContext<'_>) -> Answer<'_, Result<Opened>> {
-        if let Some(end) = self.file.object_as::<PipeEnd>() {
+        if let Some(end) = self.file.pipe_end() {
             return Answer::now(Ok(Opened::Object(end.open_again(context.flags))));
         }
         // A console that was opened for the first process has no name either.

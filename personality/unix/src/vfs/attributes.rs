@@ -5,8 +5,7 @@ use super::metadata::{AttributeChange, FileSystemStatus, FileType, Metadata, Mod
 use super::mount::{Location, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{AttributeCondition, VnodeRef};
-use super::{At, Caller};
-use crate::inotify::{self, Events};
+use super::{At, Caller, Changes, changes};
 use crate::{Capability, Error, Identity, Result};
 use alloc::vec::Vec;
 
@@ -55,7 +54,7 @@ impl Caller<'_> {
             mode.remove(Mode::SET_GROUP);
         }
         place.vnode.change(AttributeChange { mode: Some(mode), ..Default::default() }).await?;
-        inotify::happened(&place.vnode, None, Events::ATTRIBUTES);
+        changes::happened(&place.vnode, None, Changes::ATTRIBUTES);
         Ok(())
     }
 
@@ -77,7 +76,7 @@ impl Caller<'_> {
         let remove_mode =
             if user.is_some() || group.is_some() { lost_set_ids(&metadata) } else { Mode::empty() };
         place.vnode.change(AttributeChange { user, group, remove_mode, ..Default::default() }).await?;
-        inotify::happened(&place.vnode, None, Events::ATTRIBUTES);
+        changes::happened(&place.vnode, None, Changes::ATTRIBUTES);
         Ok(())
     }
 
@@ -100,7 +99,7 @@ impl Caller<'_> {
             permitted_at(place, self.identity, Access::WRITE)?;
         }
         place.vnode.change(AttributeChange { accessed, modified, ..Default::default() }).await?;
-        inotify::happened(&place.vnode, None, Events::ATTRIBUTES);
+        changes::happened(&place.vnode, None, Changes::ATTRIBUTES);
         Ok(())
     }
 
@@ -128,7 +127,7 @@ impl Caller<'_> {
             return Err(Error::EFBIG);
         }
         vnode.truncate(size).await?;
-        inotify::happened(vnode, None, Events::MODIFY);
+        changes::happened(vnode, None, Changes::MODIFY);
         self.drop_set_ids(vnode).await
     }
 
@@ -170,7 +169,7 @@ impl Caller<'_> {
         }
         let name = self.check_attribute(place, name, Access::WRITE)?;
         place.vnode.set_attribute(name, value, condition).await?;
-        inotify::happened(&place.vnode, None, Events::ATTRIBUTES);
+        changes::happened(&place.vnode, None, Changes::ATTRIBUTES);
         Ok(())
     }
 

@@ -50,8 +50,8 @@ impl Vfs {
 }
 
 impl Caller<'_> {
-    /// Makes a file without a name, open for reading and writing, that only /proc shows as `name`
-    /// (memfd_create(2)).
+    /// Makes a file in memory, open for reading and writing. It has no name in any directory;
+    /// `name` is only shown.
     pub async fn make_memory_file(&self, name: Vec<u8>) -> Result<Arc<OpenFile>> {
         let mount = self.vfs.types.memory_files.lock().clone().ok_or(Error::ENODEV)?;
         let attributes = NewAttributes {

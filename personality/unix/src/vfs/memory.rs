@@ -9,7 +9,7 @@ pub const PAGE_SIZE: usize = 4096;
 
 /// The contents of one file as pages. Absent pages read as zeros, or as the initial contents that
 /// it was made with.
-pub trait FileMemory: Send + Sync + 'static {
+pub trait FileMemory: Any + Send + Sync {
     /// Copies out from `offset`, at most `length` bytes.
     fn read<'a>(
         &'a self,
@@ -40,9 +40,6 @@ pub trait FileMemory: Send + Sync + 'static {
 
     /// Pages that it holds.
     fn pages(&self) -> u64;
-
-    /// This memory as its own type, for the code that maps it.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
 
 /// Where pages of files come from.

@@ -44,7 +44,7 @@ pub struct DeviceNumber {
 
 impl DeviceNumber {
     /// A new number, for a file system that is on no device.
-    pub(crate) fn unnamed() -> Self {
+    pub fn unnamed() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(20);
         // Relaxed: only uniqueness matters.
         Self { major: 0, minor: NEXT.fetch_add(1, Ordering::Relaxed) }
@@ -167,7 +167,7 @@ pub struct FileSystemStatus {
 
 impl FileSystemStatus {
     /// Of a file system that stores nothing.
-    pub(crate) fn without_store(kind: &'static str, identifier: u64) -> Self {
+    pub fn without_store(kind: &'static str, identifier: u64) -> Self {
         Self {
             kind,
             block_size: PAGE_SIZE as u32,

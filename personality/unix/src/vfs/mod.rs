@@ -7,6 +7,7 @@
 
 mod anonymous;
 mod attributes;
+pub(crate) mod changes;
 mod file_systems;
 mod memory;
 mod metadata;
@@ -20,6 +21,7 @@ mod walk;
 #[cfg(test)]
 mod tests;
 
+pub use changes::{Change, Changes, Observer, Observers, Observing};
 pub use file_systems::MakeFileSystem;
 pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota};
 pub use metadata::{

@@ -6,8 +6,7 @@ use super::mount::Location;
 use super::permission::{Access, check_sticky, is_owner, permitted, permitted_at};
 use super::vnode::{NewNode, RenameEnd, VnodeRef, same};
 use super::walk::Last;
-use super::{At, Caller};
-use crate::inotify::{self, Events};
+use super::{At, Caller, Changes, changes};
 use crate::{Capability, Error, Result};
 use alloc::vec::Vec;
 
@@ -79,7 +78,7 @@ impl Caller<'_> {
             attributes.mode = Mode::new(0o777);
         }
         let made = directory.vnode.create(&name, node, attributes).await?;
-        inotify::created(&directory.vnode, &name, &made);
+        changes::created(&directory.vnode, &name, &made);
         Ok(made)
     }
 
@@ -118,8 +117,8 @@ impl Caller<'_> {
             return Err(Error::EPERM);
         }
         directory.vnode.link(&name, &target.vnode).await?;
-        inotify::happened(&target.vnode, None, Events::ATTRIBUTES);
-        inotify::created(&directory.vnode, &name, &target.vnode);
+        changes::happened(&target.vnode, None, Changes::ATTRIBUTES);
+        changes::created(&directory.vnode, &name, &target.vnode);
         Ok(())
     }
 
@@ -181,7 +180,7 @@ impl Caller<'_> {
                 Err(Error::ESTALE) => continue,
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    inotify::removed(&directory.vnode, name, &victim.vnode);
+                    changes::removed(&directory.vnode, name, &victim.vnode);
                     return Ok(());
                 }
             }
@@ -260,10 +259,10 @@ impl Caller<'_> {
                 Ok(()) => {}
             }
             let (from, to) = ((from.directory, from.name), (to.directory, to.name));
-            inotify::moved(from, to, &source.vnode);
+            changes::moved(from, to, &source.vnode);
             match &target {
-                Some(target) if how == RenameHow::Exchange => inotify::moved(to, from, &target.vnode),
-                Some(target) => inotify::lost_name(&target.vnode),
+                Some(target) if how == RenameHow::Exchange => changes::moved(to, from, &target.vnode),
+                Some(target) => changes::lost_name(&target.vnode),
                 None => {}
             }
             return Ok(());

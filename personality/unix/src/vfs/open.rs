@@ -5,9 +5,8 @@ use super::mount::{Location, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{NewNode, Opened};
 use super::walk::{Last, Walker};
-use super::{At, Caller, NewAttributes};
+use super::{At, Caller, Changes, NewAttributes, changes};
 use crate::file::{FileObject, OpenFile};
-use crate::inotify::{self, Events};
 use crate::process_context::ProcessContext;
 use crate::{Error, Identity, Result, pipe};
 use alloc::sync::Arc;
@@ -154,7 +153,7 @@ impl Caller<'_> {
             let attributes = self.new_attributes(&walker.at, mode, false)?;
             match walker.at.vnode.create(&name, NewNode::Regular, attributes).await {
                 Ok(vnode) => {
-                    inotify::created(&walker.at.vnode, &name, &vnode);
+                    changes::created(&walker.at.vnode, &name, &vnode);
                     let location = Location { mount: walker.at.mount.clone(), vnode };
                     return self.open_found(location, Some((walker.at, name)), flags, true).await;
                 }
@@ -273,7 +272,7 @@ impl Caller<'_> {
         if flags.contains(OpenFlags::TRUNCATE) && file_type == FileType::Regular && !created {
             file.truncate_for_open(self).await?;
         }
-        file.happened(Events::OPEN);
+        file.happened(Changes::OPEN);
         Ok(file)
     }
 

@@ -548,7 +548,9 @@ fn pipes_can_be_opened_again_through_their_place() {
     assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
     drop(again);
     assert_eq!(w.read(&read, 99), Ok(vec![]));
-    let place = w.vfs.place_of(&crate::poll::Epoll::create(w.process.account.clone()));
+    let kind = crate::socket::SocketType::Stream;
+    let socket = crate::socket::socket(&w.caller(), kind, OpenFlags::empty()).unwrap();
+    let place = w.vfs.place_of(&socket);
     assert_eq!(now(w.caller().open_found(place, None, OpenFlags::READ, false)).err(), Some(Error::ENXIO));
     w.put("/f", b"");
     let file = w.open("/f", R).unwrap();

@@ -1,5 +1,6 @@
 //! [`Vnode`]: one file of a file system.
 
+use super::changes::Observers;
 use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode};
 use super::mount::Location;
 use crate::account::Account;
@@ -67,7 +68,7 @@ pub struct NewAttributes {
 pub enum Link {
     /// To a path.
     Path(Vec<u8>),
-    /// To a place, whatever its path (the links of /proc/self/fd).
+    /// To a place, whatever its path (a link that stands for an open file).
     Place(Location),
 }
 
@@ -99,8 +100,8 @@ pub struct Hooks {
     pub locks: LockTable,
     /// The pipe or socket that this name stands for, as long as it is in use.
     pub attachment: SpinLock<Option<Weak<dyn Any + Send + Sync>>>,
-    /// The watches of inotify that are told what happens to the file.
-    pub(crate) watches: SpinLock<Vec<Weak<crate::inotify::Watch>>>,
+    /// Those that are told what happens to the file.
+    pub observers: Observers,
     /// Descriptions open for writing, or, negative, executions that forbid that.
     writers: SpinLock<i32>,
 }
@@ -161,7 +162,7 @@ pub enum Opened {
 /// Directory changes are conditional: the caller names the vnode it saw and checked, and `ESTALE`
 /// tells it that the name now means another, so that it looks again. So no lock is held between a
 /// check and the change.
-pub trait Vnode: Send + Sync + 'static {
+pub trait Vnode: Any + Send + Sync {
     /// Its file system.
     fn file_system(&self) -> Arc<dyn FileSystem>;
 
@@ -178,9 +179,6 @@ pub trait Vnode: Send + Sync + 'static {
     fn hooks(&self) -> Option<&Hooks> {
         None
     }
-
-    /// This vnode as its own type, for its file system.
-    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 
     /// The directory above; `None` at the file system's root and for what was removed.
     fn parent(&self) -> Option<VnodeRef> {
@@ -264,7 +262,7 @@ pub trait Vnode: Send + Sync + 'static {
         Answer::now(Err(Error::EINVAL))
     }
 
-    /// As [`Vnode::follow`], for links that lead each process elsewhere (/proc/self).
+    /// As [`Vnode::follow`], for links that lead each process elsewhere.
     fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Link>> {
         let _ = process;
         self.follow()

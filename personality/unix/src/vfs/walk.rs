@@ -20,7 +20,7 @@ const TURN: u32 = 512;
 pub struct Found {
     /// The file.
     pub location: Location,
-    /// The directory and name by which it was found; `None` for `/`, `.`, `..` and links of /proc.
+    /// The directory and name by which it was found; `None` for `/`, `.`, `..` and links to a place.
     pub entry: Option<(Location, Vec<u8>)>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Last {
         /// Whether a slash follows.
         directory: bool,
     },
-    /// The path is `/`, or a link of /proc led straight to the walker's place.
+    /// The path is `/`, or a link led straight to the walker's place.
     Here,
     /// It ends in `.`
     Dot,

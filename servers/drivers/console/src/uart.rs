@@ -52,7 +52,7 @@ const LOOPBACK: u8 = 0x10;
 const DATA_READY: u8 = 1;
 const TRANSMITTER_EMPTY: u8 = 0x20;
 /// What is read from the registers of a port that does not exist.
-const NOBODY: u8 = 0xff;
+const ABSENT: u8 = 0xff;
 
 /// How often [`Uart::serve`] looks for more work: hardware that always has some must not keep the
 /// driver for ever.
@@ -99,7 +99,7 @@ impl<R: Registers> Uart<R> {
     pub fn serve(&mut self, line: &mut impl Line) {
         for _ in 0..ROUNDS {
             let status = self.registers.read(LINE_STATUS);
-            if status == NOBODY {
+            if status == ABSENT {
                 return;
             }
             // Without room what comes stays in the port, and the other side is asked to wait.
@@ -182,7 +182,7 @@ mod tests {
     impl Registers for &mut Model {
         fn read(&mut self, register: u8) -> u8 {
             if self.absent {
-                return NOBODY;
+                return ABSENT;
             }
             match register {
                 0 => self.received.pop_front().expect("read only when there is a byte"),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_has_room_for_waits_in_the_port_and_does_not_interrupt() {
+    fn what_does_not_fit_waits_in_the_port_and_does_not_interrupt() {
         let mut model = Model { has_queues: true, ..Model::default() };
         let mut ends = Ends { full: true, to_send: (0..20).collect(), ..Ends::default() };
         let mut uart = Uart::new(&mut model, false).expect("there is one");

@@ -45,8 +45,8 @@ async fn send(servant: &Servant, tag: MessageTag, receive: bool) -> Outcome {
     servant.command(command::CALL, set).await
 }
 
-/// What a program has whose IPC is done: the tag, but for whether the answer came from another
-/// processor.
+/// The outcome of a program whose IPC is done: the tag, without the bit that says whether the
+/// answer came from another processor.
 fn answered(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done(tag) => Outcome::Done(MessageTag::from_raw(tag).with_cross_processor(false).raw()),
@@ -81,7 +81,8 @@ async fn forged(system: &System) -> TestResult {
         MessageTag::new(7, 1, 0).with_propagated(true),
         MessageTag::from_raw(u64::MAX),
     ];
-    // They do arrive: a forged fault is one, of which nothing comes but an answer to the message.
+    // The messages do arrive. The first is a forged fault: its sender gets an answer, and nothing
+    // else happens.
     let servant = system.servant().await?;
     let fault = Outcome::Fault(command::CALL, KernError::InvalidAddress);
     same!(send(&servant, tags[0], true).await, fault);
@@ -95,7 +96,8 @@ async fn forged(system: &System) -> TestResult {
     for tag in tags {
         for receive in [true, false] {
             let servant = system.servant().await?;
-            // Whatever it gets for it: the server goes on, and can end it.
+            // Whatever the program gets for that message, the server goes on, and can end the
+            // program.
             let me = utcb::my_global_id().raw();
             let from = if receive { me } else { 0 };
             servant.begin(command::CALL, |state| ipc(state, tag, me, from, Timeouts::NEVER, [3, 4]));
@@ -116,11 +118,11 @@ async fn flood(system: &System) -> TestResult {
     let mut crowd = Vec::new();
     for _ in 0..10 {
         let servant = system.servant().await?;
-        // Where its messages all go to this worker, and so come in order.
+        // All messages of the program go to this worker, and so come in order.
         servant.user.set_affinity(1)?;
         holds!(matches!(servant.load(crate::servant::CODE).await, Outcome::Done(_)));
-        // A message to itself by way of the loop: the same call again and again, without waiting
-        // for an answer.
+        // A program sends a message to itself: the same call again and again, without waiting for
+        // an answer.
         let tag = MessageTag::new(99, 1, 0);
         for _ in 0..20 {
             let me = utcb::my_global_id().raw();
@@ -143,14 +145,14 @@ const SYSCALL_SIZE: u64 = 2;
 
 async fn recall_waiting(system: &System) -> TestResult {
     let servant = system.servant().await?;
-    // It waits for a message from itself, for ever.
+    // The program waits for a message from itself, for ever.
     let own = servant.user.id().raw();
     let set = |state: &mut ThreadState| {
         ipc(state, MessageTag::EMPTY, 0, own, Timeouts::NEVER, [0, 0]);
     };
     servant.begin(command::CALL, set);
-    // Until its IPC has begun: it is in the kernel's stub, after SYSCALL. Recalled before that, it
-    // would go on to wait.
+    // The loop runs until the program's IPC has begun: it is in the kernel's stub, after SYSCALL.
+    // Recalled before that, it would go on to wait.
     let waits_at = kip().word(l4::x2::kip::IPC) + SYSCALL_SIZE;
     loop {
         pause(system).await;

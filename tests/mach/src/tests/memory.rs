@@ -105,7 +105,7 @@ async fn copy_on_write(system: &System) -> TestResult {
     same!(parent.load(HERE).await, Outcome::Done(1));
     same!(parent.store(HERE, 3).await, Outcome::Done(HERE));
     same!(child.load(HERE).await, Outcome::Done(2));
-    // A page that was never touched before.
+    // This page was never touched before.
     same!(parent.store(HERE + PAGE_SIZE, 4).await, Outcome::Done(HERE + PAGE_SIZE));
     same!(child.load(HERE + PAGE_SIZE).await, Outcome::Done(0));
     parent.task.terminate().await;
@@ -123,7 +123,8 @@ async fn generations(system: &System) -> TestResult {
         let child = family[index - 1].task.create_task(true).await?;
         family.push(Servant::start(&child).await?);
     }
-    // Each writes its own page, from the youngest to the oldest, and sees the others as they were.
+    // Each task writes its own page, from the youngest to the oldest, and sees the others as they
+    // were.
     for (index, servant) in family.iter().enumerate().rev() {
         same!(
             servant.store(HERE + index as u64 * PAGE_SIZE, 7).await,
@@ -273,7 +274,7 @@ async fn large_fork(system: &System) -> TestResult {
     const PAGES: u64 = 10_000;
     let parent = system.servant().await?;
     parent.map().map(&region(PAGES)).await?;
-    // As many as there is memory for, with room for the child's.
+    // The program fills as many pages as memory allows, with room for the child's.
     same!(parent.fill(HERE, 500, 8).await, Outcome::Done(HERE + 500 * PAGE_SIZE));
     let child = Servant::start(&parent.task.create_task(true).await?).await?;
     same!(child.check(HERE, 500, 8).await, Outcome::Done(0));
@@ -300,7 +301,7 @@ async fn no_region(system: &System) -> TestResult {
 async fn region_info(system: &System) -> TestResult {
     let servant = system.servant().await?;
     let map = servant.map();
-    // Placed by its alignment, above the first region that is free.
+    // The region is placed by its alignment, above the first region that is free.
     let large = MapRequest { alignment: 1 << 21, ..MapRequest::anonymous(2 * PAGE_SIZE) };
     let at = map.map(&large.at(Placement::Above(HERE + 1))).await?;
     same!(at, HERE + (1 << 21));
@@ -378,7 +379,7 @@ async fn bad_ranges(system: &System) -> TestResult {
     let map = servant.map();
     map.map(&region(2)).await?;
     same!(servant.fill(HERE, 2, 5).await, Outcome::Done(HERE + 2 * PAGE_SIZE));
-    // Not aligned, empty, beyond the last address, and half of it not mapped.
+    // The ranges are not aligned, empty, beyond the last address, or half of them is not mapped.
     let ranges = [
         (HERE + 1, PAGE_SIZE, KernError::InvalidArgument),
         (HERE, 0, KernError::InvalidArgument),
@@ -416,7 +417,7 @@ async fn many_regions(system: &System) -> TestResult {
     let servant = system.servant().await?;
     let map = servant.map();
     let before = map.entry_count().await;
-    // Every other page: none can be joined with the next.
+    // Every other page is allocated: none can be joined with the next.
     for number in 0..REGIONS {
         map.allocate(Placement::Fixed(HERE + 2 * number * PAGE_SIZE), PAGE_SIZE).await?;
     }

@@ -14,7 +14,7 @@ pub(crate) async fn pause(system: &crate::system::System) {
     sleep(system, 500).await;
 }
 
-/// Lets programs run for so many microseconds.
+/// Lets programs run for this number of microseconds.
 pub(crate) async fn sleep(system: &crate::system::System, micros: u64) {
     use mach::machine::Machine;
     system.machine.sleep_until(system.machine.now() + micros).await;

@@ -46,7 +46,7 @@ async fn page_out(system: &System) -> TestResult {
     same!(servant.check(HERE, MANY, 1_000_000).await, Outcome::Done(0));
     holds!(RETURNED.load(Ordering::Relaxed) > before.0 + MANY as u32 / 2);
     holds!(REQUESTED.load(Ordering::Relaxed) > before.1 + MANY as u32 / 2);
-    // Written again, while some are out.
+    // The pages are written again, while some are paged out.
     same!(servant.fill(HERE, MANY, 7).await, Outcome::Done(HERE + MANY * PAGE_SIZE));
     same!(servant.check(HERE, MANY, 7).await, Outcome::Done(0));
     servant.task.terminate().await;
@@ -150,7 +150,7 @@ async fn pager_that_never_answers(system: &System) -> TestResult {
     let object = paged(system, TestPager::Never)?;
     servant.map().map(&MapRequest::shared(object, 0, PAGED * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
     servant.begin(command::LOAD, |state| state.rdi = HERE);
-    // Served by a task of its own, which ends with the thread.
+    // Faults are served by a task of their own, which ends with the thread.
     let task = servant.task.clone();
     let ended = Arc::new(Event::new());
     let told = ended.clone();
@@ -219,7 +219,7 @@ async fn pager_asks(system: &System) -> TestResult {
     same!(servant.store(HERE, 2).await, Outcome::Done(HERE));
     same!(servant.store(HERE, 3).await, Outcome::Done(HERE));
     same!((now(), servant.faults() - faults), ((1, 1), 1));
-    // Forgotten: the program sees what the pager has.
+    // The page is flushed: the program sees the pager's contents.
     let flush = LockRequest { returned: ReturnPages::Dirty, flush: true, prohibited: None };
     object.lock_request(0, PAGED * PAGE_SIZE, flush).await?;
     same!((now(), object.resident_pages()), ((2, 1), 0));
@@ -252,7 +252,7 @@ async fn no_kernel_memory(system: &System) -> TestResult {
     };
     same!(outcome, Outcome::Fault(last, KernError::ResourceShortage));
     same!(other.load(HERE).await, Outcome::Done(9));
-    // With some of it given back, the same access succeeds.
+    // After some of the memory is given back, the same access succeeds.
     map.deallocate(HERE + APART, last - HERE - APART).await?;
     same!(servant.serve(Some(Resume::Continue)).await, Outcome::Done(9));
     servant.task.terminate().await;
@@ -271,7 +271,7 @@ async fn pager_that_never_writes(system: &System) -> TestResult {
     servant.map().map(&request).await?;
     other.map().map(&MapRequest::anonymous(PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
     same!(other.store(HERE, 1).await, Outcome::Done(HERE));
-    // It writes to more pages than there are, none of which can go.
+    // The program writes to more pages than there are, none of which can be paged out.
     let Outcome::Fault(address, error) = servant.fill(HERE, frames + 100, 1).await else {
         return Err("more pages than there are".into());
     };
@@ -301,8 +301,8 @@ async fn use_is_noticed(system: &System) -> TestResult {
         same!(servant.check(HERE, HOT, 1).await, Outcome::Done(0));
         faults += servant.faults() - before;
     }
-    // Without knowledge of use they would be read from swap space again and again: 1200 pages are
-    // taken for the run.
+    // If page-out did not know which pages are used, they would be read from swap space again and
+    // again: the run takes 1200 pages.
     holds!(faults < 10 * HOT as u32);
     servant.task.terminate().await;
     Ok(())

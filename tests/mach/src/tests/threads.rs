@@ -95,7 +95,7 @@ async fn suspend_task(system: &System) -> TestResult {
     holds!(counts(system, &servant).await?);
     servant.task.suspend()?;
     holds!(rests(system, &servant).await?);
-    // A thread in the server is answered, but does not go on.
+    // A thread of the server gets an answer, but does not go on.
     other.begin(command::STORE, |state| (state.rdi, state.rsi) = (HERE + 8, 9));
     holds!(rests(system, &servant).await?);
     servant.task.resume()?;
@@ -134,7 +134,7 @@ async fn state(system: &System) -> TestResult {
     servant.thread.set_state(&numbers).await?;
     let back = servant.thread.state().await?;
     same!(back, numbers);
-    // It still counts: the loop uses RDI only.
+    // The thread still counts: its loop uses RDI only.
     servant.thread.resume()?;
     holds!(counts(system, &servant).await?);
     servant.thread.suspend()?;
@@ -192,7 +192,7 @@ async fn recall(system: &System) -> TestResult {
         same!(servant.serve(None).await, Outcome::Recalled);
         let spun = servant.user.state()?;
         same!(spun.rax, command::SPIN);
-        // It goes on where it was.
+        // The thread goes on where it was.
         holds!(spins_on(system, &servant, spun.rbx).await?);
         same!(servant.recover().await, Outcome::Done(0));
     }
@@ -314,7 +314,7 @@ async fn side_by_side(system: &System) -> TestResult {
     holds!(counts(system, &servant).await?);
     let Outcome::Done(seen) = other.load(HERE).await else { return Err("no result".into()) };
     holds!(seen > 0);
-    // Both in loops: the time slice lets each run.
+    // Both threads are in loops: the timeslice lets each run.
     other.begin(command::SPIN, |_| {});
     holds!(counts(system, &servant).await?);
     other.user.recall()?;
@@ -348,7 +348,7 @@ async fn many_threads(system: &System) -> TestResult {
         let servant = Servant::start(&first.task).await?;
         same!(servant.store(HERE, round).await, Outcome::Done(HERE));
         if round % 3 == 0 {
-            // In the midst of a loop.
+            // The thread is ended in the midst of a loop.
             servant.begin(command::SPIN, |_| {});
         }
         servant.thread.terminate();
@@ -381,7 +381,7 @@ async fn crowd(system: &System) -> TestResult {
             servant.thread.terminate();
         }
         drop(crowd);
-        // Root ends those that are not kept for the next.
+        // The kernel threads that are not kept for the next thread are ended by root.
         for _ in 0..20 {
             pause(system).await;
         }
@@ -396,7 +396,7 @@ async fn priorities(system: &System) -> TestResult {
     let busy = counting(system).await?;
     let other = counting(system).await?;
     holds!(counts(system, &busy).await? && counts(system, &other).await?);
-    // Where there are several processors, both on the same one.
+    // Where there are several processors, both threads are on the same one.
     let everywhere = system.host.default_set();
     let last = system.machine.processors() - 1;
     let alone = if last > 0 { system.host.create_processor_set() } else { everywhere.clone() };
@@ -404,14 +404,14 @@ async fn priorities(system: &System) -> TestResult {
     for servant in [&busy, &other] {
         servant.thread.assign(&alone)?;
     }
-    // The more urgent one does not let the other run.
+    // The more urgent thread does not let the other run.
     busy.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 5)?;
     holds!(counts(system, &busy).await? && rests(system, &other).await?);
     other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 5)?;
     holds!(counts(system, &other).await? && counts(system, &busy).await?);
     same!(busy.thread.info()?.level, 5);
     if last > 0 {
-        // Nor is it in the way of one on another processor.
+        // Nor is it in the way of a thread on another processor.
         other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 6)?;
         holds!(counts(system, &busy).await? && rests(system, &other).await?);
         other.thread.assign(everywhere)?;
@@ -432,11 +432,11 @@ async fn moves(system: &System) -> TestResult {
         servant.user.recall()?;
         same!(servant.serve(None).await, Outcome::Recalled);
         servant.user.answer(Resume::Continue);
-        // It has its answer, and since then this worker.
+        // The thread has its answer, and with it a new worker.
         holds!(counts(system, &servant).await?);
         same!((servant.user.processor(), servant.user.worker()), (turn % processors, turn % processors));
     }
-    // Faults at one worker, while it is sent to the next.
+    // The thread faults at one worker while it is moved to the next.
     const PAGES: u64 = 48;
     const THERE: u64 = HERE + (1 << 20);
     servant.user.recall()?;
@@ -458,7 +458,7 @@ async fn moves(system: &System) -> TestResult {
     holds!(matches!(servant.serve(None).await, Outcome::Done(_)));
     same!(servant.check(THERE, PAGES, 5).await, Outcome::Done(0));
     servant.task.terminate().await;
-    // Ends in the midst of all that.
+    // The thread is ended in the midst of all that.
     for turn in 0..8 {
         let servant = counting(system).await?;
         servant.user.set_affinity(place(turn))?;

@@ -176,6 +176,17 @@ fn handlers_are_copies() {
     assert_eq!(state_of(thief), ThreadState::Waiting);
 }
 
+/// The thread chooses `pager` by ExchangeRegisters, and then root again by its UTCB. Not inlined: a
+/// second call uses the same pages of code as the first, and raises no fault between the two steps.
+#[inline(never)]
+fn choose_for_a_moment(pager: ThreadId) {
+    let values = syscall::ExchangedRegisters { pager: pager.raw(), ..Default::default() };
+    // SAFETY: only the pager changes.
+    unsafe { thread::exchange_registers(utcb::my_global_id(), ExchangeControl::PAGER, values) }
+        .expect("its own");
+    utcb::set_pager(kip().root());
+}
+
 fn pager_chosen_before() {
     let space = Space::new();
     let me = utcb::my_global_id();
@@ -184,15 +195,8 @@ fn pager_chosen_before() {
         panic!("the thief got a message");
     });
     let thread = space.spawn(move || {
-        // The first time brings the pages of this code, so that the second raises no fault between
-        // its two steps.
-        for pager in [kip().root(), thief] {
-            let values = syscall::ExchangedRegisters { pager: pager.raw(), ..Default::default() };
-            // SAFETY: only the pager changes.
-            unsafe { thread::exchange_registers(utcb::my_global_id(), ExchangeControl::PAGER, values) }
-                .expect("its own");
-            utcb::set_pager(kip().root());
-        }
+        choose_for_a_moment(kip().root());
+        choose_for_a_moment(thief);
         ipc::call(me, Message::new(1)).expect("the test waits");
         read_at(arena::page().address);
         ipc::send(me, Message::new(2)).expect("the owner is in reach");
@@ -220,7 +224,8 @@ fn exchange_registers() {
         let inspect = move || u64::from(thread::inspect(id) == Err(Some(ErrorCode::InvalidThread)));
         assert_eq!(attempt_in(&space, inspect), 1, "{id:?}");
     }
-    // The own pager: the call succeeds, the kernel's copy stays (a fault still reaches the runner).
+    // The own pager is set: the call succeeds, the kernel's copy stays (a fault still reaches the
+    // runner).
     let own = move || {
         let values = syscall::ExchangedRegisters { pager: other.raw(), ..Default::default() };
         // SAFETY: only the pager would change.
@@ -254,7 +259,8 @@ fn switch_reaches_no_other() {
     while RUNS.load(Ordering::Relaxed) == 0 {
         thread::yield_now();
     }
-    // From here on it runs only if it is given the processor, or if no other thread is ready.
+    // From here on the thread runs only if it is given the processor, or if no other thread is
+    // ready.
     thread::set_priority(other, 50).unwrap();
     let switch = move || {
         let before = RUNS.load(Ordering::Relaxed);
@@ -272,7 +278,7 @@ fn stops_no_thread() {
         ipc::send(me, Message::with_words(3, &[word])).expect("the owner is in reach");
     });
     await_state(sibling, ThreadState::Waiting);
-    // The one that does this goes on, and tells so.
+    // The thread that stops itself goes on, and reports it.
     let stop = move || {
         let own = thread::stop(utcb::my_global_id()).is_ok_and(|before| !before.state.halted);
         u64::from(own && thread::stop(sibling).is_ok_and(|before| before.state.receiving))
@@ -438,7 +444,7 @@ fn deleted_space_closes() {
     let victim = new_id();
     let arguments =
         ThreadControl { space: victim, scheduler: kip().root(), pager: ThreadId::NIL, utcb: None };
-    // More often than there can be openings at the same time.
+    // There are more rounds than openings can exist at the same time.
     for _ in 0..20 {
         thread::control(victim, arguments).unwrap();
         extension::set_open(space.first, victim, true).unwrap();
@@ -536,7 +542,7 @@ fn handle(faults: &AtomicU64, exceptions: &AtomicU64) -> ! {
     }
 }
 
-/// A thread in a space of its own that does so.
+/// A handler in a space of its own.
 fn far_handler(faults: &'static AtomicU64, exceptions: &'static AtomicU64) -> ThreadId {
     let handler = Space::new().spawn(move || handle(faults, exceptions));
     await_state(handler, ThreadState::Waiting);
@@ -597,7 +603,7 @@ fn started_from_afar() {
     let pager = Space::new().spawn(move || {
         let id = ThreadId::from_raw(ipc::receive(me).unwrap().word(0));
         ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect("it waits for its start");
-        // Nothing is mapped there.
+        // Nothing is mapped at the thread's first instruction.
         let address = ipc::receive(id).expect("its page fault").word(0);
         ipc::send(me, Message::with_words(1, &[address])).unwrap();
     });

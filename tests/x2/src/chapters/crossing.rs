@@ -43,7 +43,7 @@ fn caller() -> ThreadId {
         let told = ipc::receive(me).expect("the test tells");
         let answer = ipc::call(ThreadId::from_raw(told.word(0)), Message::new(0)).expect("it is answered");
         ipc::send(me, Message::new(answer.tag.label())).expect("the test waits");
-        // The test deletes it.
+        // The thread waits here until the test deletes it.
         let _ = ipc::receive(me);
     });
     place(caller, 0)
@@ -88,7 +88,7 @@ fn answer_of_another() {
     let intruder = place(
         spawn(move || {
             ipc::receive(me).expect("the test tells");
-            // A server's answer to a thread that has not called it.
+            // A server answers a thread that has not called it.
             let _ = answer(early, OTHER);
         }),
         1,
@@ -136,8 +136,8 @@ fn no_answer_out_of_reach() {
     thread::delete(stranger).expect("it exists");
 }
 
-/// Messages of each sender, and how many registers they have: none but a number, all that processor
-/// registers hold, more.
+/// The number of messages of each sender, and how many message registers they have: only a number,
+/// all that processor registers hold, more.
 const ALONE: u64 = 600;
 const LENGTHS: [usize; 3] = [1, 7, 40];
 
@@ -152,7 +152,8 @@ fn messages_alone() {
             assert_eq!((number, message.tag.untyped()), (next[sender], length));
             assert!((0..length).all(|index| message.word(index) == number + index as u64), "{number}");
             next[sender] += 1;
-            // Now and then it waits with a timeout, which ends with a message or by itself.
+            // Now and then the receiver waits with a timeout, which ends with a message or by
+            // itself.
             if number % 16 == 3 {
                 let _ = ipc::receive_timeout(me, Time::period(number % 64 + 1));
             }

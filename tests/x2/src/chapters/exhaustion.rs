@@ -32,7 +32,7 @@ const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);
 /// successful call did. Returns how many calls failed.
 fn fail_each<T>(mut operation: impl FnMut() -> thread::Result<T>, mut undo: impl FnMut(T)) -> u64 {
     leaks::require();
-    // What is made once and kept is made now.
+    // The first run makes what is made once and kept.
     undo(operation().expect("with memory it works"));
     for nth in 1..1000 {
         let before = InUse::now();
@@ -138,7 +138,7 @@ fn map_item() {
 
 fn unmap_part() {
     leaks::require();
-    // Not the first: other tests flush pages of that one, and pages come back as small ones.
+    // Not the first page: other tests flush pages of that one, and pages come back as small ones.
     let _ = arena::block(21);
     let block = arena::block(21);
     let part = Fpage::memory(block + 0x5000, 12).with_rights(Rights::ALL);
@@ -148,7 +148,7 @@ fn unmap_part() {
         fail_kernel_allocation(nth);
         space::unmap_one(part);
         let failed = !fail_kernel_allocation(0);
-        // The page is gone in any case: what is mapped there now is another.
+        // The page that was mapped at the target is gone in any case: the new one is another page.
         let other = arena::page();
         other.write(0, 3);
         worker.take_in_window(MapItem::map(other.fpage(Rights::READ), 0x5000));
@@ -181,7 +181,8 @@ fn reserve() {
     };
     let end = (0..1 << LARGE_WINDOW_LOG2).step_by(1 << 21).find_map(|at| feed(at).err());
     assert_eq!(end.expect("memory is not without end").kind, IpcErrorKind::MessageOverflow);
-    // Threads of this space, which is an initial server's, and pages it has never touched.
+    // The threads belong to this space, which is an initial server's, and the pages have never been
+    // touched.
     for _ in 0..10 {
         let thread = spawn(move || {
             ipc::send(me, Message::with_words(0, &[arena::page().read(0)])).unwrap();

@@ -52,7 +52,7 @@ tests! {
     FST0030 [7.4] "a timeout that a call has forestalled does not come later" forestalled_timeout;
 }
 
-/// What ends a wait that has a timeout.
+/// The error that ends a wait with a timeout.
 pub(super) const RECEIVE_TIMEOUT: IpcError = IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout);
 
 /// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is
@@ -181,7 +181,7 @@ fn priority() {
         await_waiting(thread);
         thread::set_priority(thread, priority).unwrap();
     }
-    // The second is ready from here on, and cannot run while the test does.
+    // The second thread is ready from here on, and cannot run while the test does.
     ipc::send(middle, Message::new(0)).unwrap();
     ipc::call(low, Message::with_words(1, &[1])).unwrap();
     assert_eq!(TRACE.load(Ordering::Relaxed), 21);
@@ -241,8 +241,8 @@ fn waiting_notification() {
 
 fn callee_deleted() {
     let me = utcb::my_global_id();
-    // It receives from any thread, never from one id (a sleep would name its own), and no thread
-    // has waited for it before: so it is the call that notes that a thread waits for it.
+    // The thread receives from any thread, never from one id (a sleep would name its own), and no
+    // thread has waited for it before. So it is the call that notes that a thread waits for it.
     let silent = spawn(|| {
         loop {
             let _ = ipc::wait();
@@ -399,7 +399,7 @@ fn halted_before() {
     });
     await_state(thread, ThreadState::PendingSend);
     thread::stop(thread).unwrap();
-    // Its send phase is over, and it waits.
+    // The thread's send phase is over, and it waits.
     assert_eq!(ipc::receive(thread).unwrap().tag.label(), 1);
     let _ = ipc::receive_timeout(thread, Time::ZERO);
     spawn(move || {

@@ -1,6 +1,6 @@
-//! What the kernel tells handlers of foreign system calls, page faults and exceptions in threads'
-//! names, on its fast path, in all cases in which it must look closer: one test for each of its
-//! checks (docs/src/ipc-fast-path.md).
+//! Reports to handlers of foreign system calls, page faults and exceptions, which the kernel sends
+//! in threads' names on its fast path. There is one test for each case in which it must look
+//! closer, and so for each of its checks (docs/src/ipc-fast-path.md).
 
 use super::fast_path::RECEIVE_TIMEOUT;
 use crate::framework::arena::{self, Page, read_at};
@@ -107,7 +107,7 @@ fn third_thread_answers_fault() {
         read_at(page.address);
         ipc::send(me, Message::new(3)).expect("the owner is in reach");
     });
-    // From here on its faults come here.
+    // From here on the program's faults are sent to this thread.
     let call = ipc::receive(program).unwrap();
     assert_eq!(call.tag.label(), SYSTEM_CALL_LABEL);
     extension::set_handlers(program, None, Some(me)).unwrap();
@@ -130,7 +130,7 @@ fn answer_is_there() {
         ipc::send(me, Message::with_words(1, &words)).expect("the owner is in reach");
     });
     assert_eq!(ipc::receive(program).unwrap().word(0), 1);
-    // It has its answer, but does not run.
+    // The program has its answer, but does not run.
     thread::set_priority(program, 50).unwrap();
     thread::stop(program).unwrap();
     ipc::send(program, returning(10)).unwrap();
@@ -156,7 +156,7 @@ fn selectors() {
     for _ in 0..3 {
         ipc::call(program, returning(0)).unwrap();
         let (ds, es): (u64, u64);
-        // SAFETY: only reads.
+        // SAFETY: the instructions only read registers.
         unsafe { asm!("mov {}, ds", "mov {}, es", out(reg) ds, out(reg) es) };
         assert_eq!([ds, es], [0, 0]);
     }
@@ -200,7 +200,7 @@ fn extended_registers() {
                     exchange_sse(0x1111);
                 }
                 foreign_call(1);
-                // The next call tells.
+                // The next call shows the result.
                 foreign_call(if has_some { exchange_sse(0) } else { 0x1111 });
             }
         });
@@ -234,8 +234,8 @@ fn handler_waits_for_another() {
 }
 
 fn handler_goes() {
-    // It receives from any thread, never from one id (a sleep would name its own): so it is the
-    // report that notes that a thread waits for it.
+    // The thread receives from any thread, never from one id (a sleep would name its own). So it is
+    // the report that notes that a thread waits for it.
     let handler = spawn(|| {
         loop {
             let _ = ipc::wait();
@@ -302,7 +302,7 @@ fn faulted(address: u64, then: impl FnOnce(ThreadId) + 'static) -> (Space, Threa
         l4::start::halt();
     });
     assert_eq!(ipc::receive(program).unwrap().tag.label(), SYSTEM_CALL_LABEL);
-    // From here on its faults come here.
+    // From here on the program's faults are sent to this thread.
     extension::set_handlers(program, None, Some(me)).unwrap();
     ipc::send(program, returning(0)).unwrap();
     assert_eq!(receive_as_pager(program).unwrap().word(0), address);
@@ -321,7 +321,7 @@ fn give(program: ThreadId, page: &Page, timeout: Time) -> ipc::Result<Received> 
     Ok(received)
 }
 
-/// Says that it has the page.
+/// Tells `pager` that the page has come.
 fn tell(pager: ThreadId) {
     let _ = ipc::send(pager, Message::new(3));
 }
@@ -365,10 +365,10 @@ fn page_with_selectors() {
     let (first, second) = (arena::page(), arena::page());
     let address = second.address;
     let (_space, program) = faulted(first.address, move |pager| {
-        // Then what follows is there.
+        // The second page is present after this.
         read_at(address);
         let (ds, es): (u64, u64);
-        // SAFETY: only reads.
+        // SAFETY: the instructions only read registers.
         unsafe { asm!("mov {}, ds", "mov {}, es", out(reg) ds, out(reg) es) };
         let _ = ipc::send(pager, Message::with_words(3, &[ds, es]));
     });
@@ -436,8 +436,8 @@ fn exception_registers() {
         assert_eq!(raised.word(NUMBER - 1), 6);
         seen = registers_of(&raised);
         assert_eq!(seen[..RFLAGS - 1], given[..RFLAGS - 1]);
-        // Interrupts on, I/O privilege 0, nothing nested, virtual or misaligned; the processor may
-        // say that it resumes.
+        // The flags: interrupts on, I/O privilege 0, nothing nested, virtual or misaligned; the
+        // processor may set the resume flag.
         assert_eq!(seen[RFLAGS - 1] & !(1 << 16), x2::control::USER_FLAGS & !(1 << 8) | 1 << 9 | 1 << 1);
     }
 }
@@ -458,8 +458,8 @@ fn short_answer() {
     EXCEPTIONS.store(0, Ordering::Relaxed);
     let handler = spawn(|| {
         let raised = ipc::wait().unwrap();
-        // The wait for the second exception makes the thread one that others have waited for: only
-        // the answer to such a thread takes the fast path.
+        // After the wait for the second exception the thread is one that others have waited for:
+        // only the answer to such a thread takes the fast path.
         let raised = ipc::call(raised.from, setting(registers_of(&raised))).unwrap();
         EXCEPTIONS.store(2, Ordering::Relaxed);
         let short = Message::with_words(0, &registers_of(&raised)[..REPLY_WORDS - 1]);

@@ -126,7 +126,8 @@ fn timed_closed_receive() {
 
 fn timed_local_call() {
     let [server, silent] = [server(), silent()].map(|callee| thread::local_id_of(callee).unwrap());
-    // The first call of each finds out whose local id that is, for the fast path of the second.
+    // The first call of each thread finds the thread of the local id, for the fast path of the
+    // second.
     for _ in 0..2 {
         assert_eq!(timed_call(server, 60_000_000).0, Ok(42));
         let (error, taken) = timed_call(silent, 20_000);

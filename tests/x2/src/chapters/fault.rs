@@ -220,7 +220,7 @@ fn window_is_complete() {
     let page = arena::page();
     page.write(0, 3);
     let fault = receive_as_pager(reader(FAR)).unwrap();
-    // Elsewhere than at the fault: allowed, but it does not help.
+    // A mapping elsewhere than at the fault is allowed, but the fault comes again.
     let fault = answer(fault, page_at(page, FAR + 0x10_0000, Rights::READ));
     expect_fault(fault, Rights::READ, FAR);
     assert_eq!(answer(fault, page_at(page, FAR, Rights::READ)).word(0), 3);

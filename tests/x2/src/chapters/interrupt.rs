@@ -31,7 +31,7 @@ const TIMER_LINE: u32 = 2;
 /// Longer than the timer's period, whatever the firmware has set.
 const LONG: Time = Time::period(500_000);
 
-/// So long that only an interrupt that never comes takes it, however busy the host is.
+/// A timeout that only ends if an interrupt never comes, however busy the host is.
 const VERY_LONG: Time = Time::period(20_000_000);
 
 fn timer() -> ThreadId {
@@ -72,7 +72,8 @@ fn masked_until_acknowledged() {
     let timer = first_interrupt();
     let error = ipc::receive_timeout(timer, LONG).expect_err("it is masked");
     assert_eq!(error, IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout));
-    // Pending while the handler does not receive, then delivered without waiting.
+    // The interrupt is pending while the handler does not receive, and then delivered without
+    // waiting.
     ipc::send(timer, Message::new(0)).unwrap();
     ipc::sleep(LONG);
     let message = ipc::receive_timeout(ThreadId::ANY, Time::ZERO).expect("it is pending");
@@ -149,7 +150,7 @@ fn pending_at_answer() {
     });
     assert_eq!(ipc::receive(client).unwrap().tag.label(), 1);
     ipc::send(timer, Message::new(0)).expect("it was delivered");
-    // Asleep, the test receives no message.
+    // While the test sleeps, it receives no message.
     ipc::sleep(LONG);
     let next = ipc::reply_wait(client, Message::new(2)).expect("the interrupt");
     assert_eq!((next.from, next.tag), (timer, INTERRUPT_TAG));
@@ -163,7 +164,7 @@ fn first_of_all() {
     await_state(sender, ThreadState::PendingSend);
     extension::notify(me, 4).unwrap();
     ipc::send(timer, Message::new(0)).expect("it was delivered");
-    // Asleep, the test receives no message.
+    // While the test sleeps, it receives no message.
     ipc::sleep(LONG);
     // SAFETY: the acceptor takes no mappings or strings.
     unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };

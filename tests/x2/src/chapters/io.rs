@@ -172,7 +172,8 @@ impl Porter {
             Err(fault) => {
                 let ports = Fpage::io(number, 0);
                 expect_fault(fault, ports);
-                // So that it goes on, it gets the port, and gives it back.
+                // The answer maps the port, so that the thread goes on; then the port is taken away
+                // again.
                 assert_eq!(answer(fault, MapItem::map(ports, 0)).tag.label(), ACCESS);
                 self.revoke(ports, true);
                 false
@@ -180,21 +181,21 @@ impl Porter {
         }
     }
 
-    /// Lets it take `item` into `window`; what it got.
+    /// Lets the porter take `item` into `window`. Returns what it got.
     fn take(self, window: Fpage, item: MapItem) -> Fpage {
         self.order(TAKE, &[Acceptor::new(window, false).raw()]);
         let received = call_as_pager(self.0, Message::new(0).map_item(item));
         Fpage::from_raw(received.word(0))
     }
 
-    /// Makes it send `item` to `other`, which takes ports; what that got.
+    /// Makes the porter send `item` to `other`, which takes ports. Returns what `other` got.
     fn give(self, other: Self, item: MapItem) -> Fpage {
         other.order(TAKE, &[Acceptor::new(Fpage::COMPLETE_IO, false).raw()]);
         let [base, fpage] = item.to_words(false);
         Fpage::from_raw(self.order(GIVE, &[other.0.raw(), base, fpage]).word(0))
     }
 
-    /// Makes it unmap, or flush, `ports`; what came back.
+    /// Makes the porter unmap, or flush, `ports`. Returns what came back.
     fn revoke(self, ports: Fpage, flush: bool) -> Fpage {
         Fpage::from_raw(self.order(REVOKE, &[ports.raw(), flush.into()]).word(0))
     }
@@ -212,8 +213,8 @@ fn serve(master: ThreadId) -> ! {
         let answer = match order.tag.label() {
             ACCESS => {
                 let form = FORMS[word(0) as usize];
-                // The master answers for the ports, and only for them: it waits for one thread at a
-                // time.
+                // The master answers faults about the ports, and nothing else: it waits for one
+                // thread at a time.
                 utcb::set_pager(master);
                 let value = form.perform(word(1) as u16, word(2));
                 utcb::set_pager(kip().root());
@@ -318,7 +319,7 @@ fn unaligned() {
 }
 
 fn needs_all_ports() {
-    // No device is there.
+    // There is no device at these ports.
     let porter = Porter::with(Fpage::io(0x2f8, 3));
     assert!(porter.access(Form::In8, 0x2ff, 0).is_ok());
     assert!(porter.access(Form::In16, 0x2fe, 0).is_ok());
@@ -417,7 +418,7 @@ fn unmap_is_recursive() {
     first.revoke(Fpage::io(SCRATCH, 0), false);
     assert!(!third.can_use(SCRATCH) && !second.can_use(SCRATCH));
     assert!(first.can_use(SCRATCH) && third.can_use(0x3f8));
-    // A child cannot take it from its parent.
+    // A child cannot take a port from its parent.
     third.revoke(Fpage::COMPLETE_IO, true);
     assert!(!third.can_use(0x3f8) && second.can_use(0x3f8));
     space::unmap_one(Fpage::COMPLETE_IO);
@@ -477,7 +478,8 @@ fn isolation() {
         (Porter::with(Fpage::io(0x3f8, 3)), Porter::new(), Porter::with(Fpage::io(PCI, 2)));
     for value in 0..5 {
         assert!(with.access(Form::Out8, SCRATCH, value).is_ok());
-        // From this space, whose ports the processor knows, straight to one that has none.
+        // The processor switches from this space, whose ports it knows, straight to one that has
+        // none.
         // SAFETY: the register does nothing.
         unsafe { port::read8(SCRATCH) };
         assert!(!without.can_use(SCRATCH) && !without.can_use(PCI));
@@ -526,7 +528,7 @@ fn bad_string() {
     });
     let fault = next_message(thread);
     if protocol::of(fault.tag) == protocol::ARCHITECTURE_EXCEPTION {
-        // A processor may look at the address first.
+        // A processor may check the address before the port.
         return expect_general_protection(fault);
     }
     expect_fault(fault, Fpage::io(SCRATCH, 0));
@@ -580,8 +582,8 @@ fn out_of_memory() {
     leaks::require();
     let me = utcb::my_global_id();
     let receiver = Space::new().spawn(move || {
-        // The first time it fails, and then it succeeds, so that later it needs no page of the
-        // program that it does not have: to map that takes memory too.
+        // The first operation fails, and the second succeeds. So later it needs no page of the
+        // program that it does not have: mapping one takes memory, too.
         let mut patience = Time::ZERO;
         loop {
             // SAFETY: ports are not memory.
@@ -629,7 +631,7 @@ fn fault_out_of_memory() {
 fn pager_without_ports() {
     let me = utcb::my_global_id();
     let page = arena::page();
-    // It waits for any thread as soon as it has sent its message.
+    // The pager waits for any thread as soon as it has sent its message.
     let pager = Space::new().spawn_paged_by(me, move || {
         let fault = ipc::ipc(me, ThreadId::ANY, Timeouts::NEVER, MessageTag::EMPTY);
         assert_eq!(fault.expect("a fault").word(0), page.address);

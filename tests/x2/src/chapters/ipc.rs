@@ -72,8 +72,8 @@ fn words_in_one_space() {
     let received = ipc::wait().expect("a message");
     check_63(received, 1000);
     assert_eq!(received.from, thread::local_id_of(sender).unwrap());
-    // The second time the receiver comes first or second, as the scheduler likes: both orders are
-    // tested over time.
+    // In the second round the receiver comes first or second, as the scheduler likes: both orders
+    // are tested over time.
     await_state(sender, ThreadState::PendingSend);
     check_63(ipc::receive(sender).expect("a message"), 2000);
 }

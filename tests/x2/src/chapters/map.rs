@@ -66,7 +66,7 @@ impl Worker {
         (MessageTag::from_raw(received.word(0)), Fpage::from_raw(received.word(1)))
     }
 
-    /// Maps to it at `WINDOW` + the item's send base.
+    /// Maps `item` to the worker at `WINDOW` + the item's send base.
     pub(crate) fn take_in_window(self, item: MapItem) -> Fpage {
         self.take(Acceptor::new(WINDOW_FPAGE, false), &[item]).1
     }
@@ -79,12 +79,12 @@ impl Worker {
         self.order(WRITE, &[address, value]);
     }
 
-    /// Makes it unmap `fpage`, and returns what it gets back.
+    /// Makes the worker unmap `fpage`, and returns what it gets back.
     pub(crate) fn unmap(self, fpage: Fpage) -> Fpage {
         Fpage::from_raw(self.order(UNMAP, &[fpage.raw()]).word(0))
     }
 
-    /// Makes it send `item` to another worker, which takes it in its window.
+    /// Makes the worker send `item` to another worker, which takes it in its window.
     pub(crate) fn map_to(self, other: Worker, item: MapItem) {
         other.order(RECEIVE, &[Acceptor::new(WINDOW_FPAGE, false).raw()]);
         let [base, fpage] = item.to_words(false);
@@ -242,7 +242,7 @@ fn grant_moves() {
     first.take_in_window(map(page, Rights::READ_WRITE, 0));
     first.map_to(second, MapItem::grant(Fpage::memory(WINDOW, 12).with_rights(Rights::READ_WRITE), 0x3000));
     assert_eq!(second.read(WINDOW + 0x3000), 77);
-    // What the granter has not any more it cannot map on.
+    // The granter cannot map on a page that it has no longer.
     let third = Worker::new();
     third.take_in_window(map(arena::page(), Rights::READ, 0x3000));
     first.map_to(third, MapItem::map(Fpage::memory(WINDOW, 12).with_rights(Rights::READ), 0x3000));
@@ -326,8 +326,8 @@ fn within_one_space() {
 fn protected_areas() {
     let worker = Worker::new();
     let page = arena::page();
-    // Over the worker's kernel interface page and its UTCBs: nothing happens, or it would not
-    // answer any more.
+    // Pages over the worker's kernel interface page and its UTCBs are not mapped: otherwise it
+    // would not answer any more.
     let utcbs = crate::framework::fixture::root_utcb_area();
     for area in [kip().base(), utcbs] {
         let window = Acceptor::new(Fpage::memory(area, 12), false);
@@ -335,7 +335,7 @@ fn protected_areas() {
         assert_eq!((tag, delivered.is_nil()), (MessageTag::new(0, 0, 2), true), "{area:#x}");
     }
     assert_eq!(worker.read(kip().base() + 8), x2::kip::API_VERSION_VALUE);
-    // Out of this space's.
+    // Pages out of this space's kernel interface page and UTCBs are not mapped.
     for area in [kip().base(), utcbs] {
         let item = MapItem::map(Fpage::memory(area, 12).with_rights(Rights::ALL), 0);
         assert!(worker.take_in_window(item).is_nil(), "{area:#x}");

@@ -329,7 +329,7 @@ fn large_pages() {
     let worker = worker(&space);
     write(worker, FAR + 0x1f_f000, 7);
     assert_eq!(read_at(block + 0x1f_f000), 7);
-    // A part of it goes: the rest stays.
+    // A part of the region is unmapped: the rest stays.
     one(&space, MapItem::new(MapOperation::Unmap, target(FAR + 0x1000, Rights::NONE), 1, 0)).unwrap();
     assert!(query(&space, FAR).is_mapped() && !query(&space, FAR + 0x1000).is_mapped());
     assert_eq!(read(worker, FAR + 0x1f_f000), 7);

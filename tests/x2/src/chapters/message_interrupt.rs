@@ -31,7 +31,7 @@ tests! {
 
 /// Longer than a message takes.
 const LONG: Time = Time::period(2_000_000);
-/// Long enough for one that must not come.
+/// A wait that is long enough to show that an interrupt does not come.
 const SHORT: Time = Time::period(20_000);
 
 /// Message-signalled interrupt `index`.
@@ -146,10 +146,10 @@ fn pending() {
 fn again() {
     let (device, interrupt) = attached(2);
     for _ in 0..20 {
-        // Pending, not delivered: these two are one, and one more.
+        // Interrupts that are pending and not delivered: two of them count as one.
         (0..2).for_each(|_| device.raise());
         expect(interrupt);
-        // Delivered, not acknowledged.
+        // An interrupt is delivered and not acknowledged.
         (0..3).for_each(|_| device.raise());
         expect_none(interrupt);
         acknowledge(interrupt).unwrap();
@@ -162,7 +162,7 @@ fn again() {
 
 fn no_handler() {
     let (device, interrupt) = device(3);
-    // Neither before it has a handler, nor after it has had one.
+    // Interrupts are lost before the slot has a handler, and after it has had one.
     for _ in 0..2 {
         (0..10).for_each(|_| device.raise());
         ipc::sleep(SHORT);
@@ -182,7 +182,7 @@ fn handler(interrupt: ThreadId, boss: ThreadId, mark: u64) -> ThreadId {
             let message = ipc::receive(interrupt).expect("an interrupt");
             assert_eq!(message.tag, INTERRUPT_TAG);
             ipc::send(boss, Message::with_words(1, &[mark])).expect("the test waits");
-            // Unless it is another's by now.
+            // The call fails if the interrupt belongs to another thread by now.
             let _ = acknowledge(interrupt);
         }
     })
@@ -197,7 +197,7 @@ fn new_handler() {
     handlers.iter().for_each(|&thread| place(thread, 1));
     for round in 0..10 {
         let handler = handlers[round % 2];
-        // What is pending for this thread is lost.
+        // An interrupt that is pending for this thread is lost.
         thread::associate_interrupt(interrupt, handler).unwrap();
         let nothing = ipc::receive_timeout(handler, SHORT).map(drop);
         assert_eq!(nothing, Err(IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout)));
@@ -218,7 +218,7 @@ fn handler_deleted() {
         let handler = handler(interrupt, me, 7);
         place(handler, round / 4);
         thread::associate_interrupt(interrupt, handler).unwrap();
-        // It waits for the interrupt, has it pending, or waits to tell this thread.
+        // The thread waits for the interrupt, has it pending, or waits to tell this thread.
         (0..round % 3).for_each(|_| device.raise());
         if round % 5 == 0 {
             thread::yield_now();
@@ -227,8 +227,9 @@ fn handler_deleted() {
         device.raise();
         let read = thread::schedule(interrupt, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).map(drop);
         assert_eq!(read, Err(Some(ErrorCode::InvalidThread)), "it has no handler");
-        // The processor to which the device's message goes has taken it when this thread has run
-        // there: no time would do, where that processor has to wait for a busy host's.
+        // When this thread has run on the processor to which the device's message goes, that
+        // processor has taken the message. No fixed time would do: the processor may have to wait
+        // for a busy host.
         place(me, round % 4);
         place(me, 0);
         thread::associate_interrupt(interrupt, me).unwrap();
@@ -307,14 +308,14 @@ fn watcher(interrupt: ThreadId, processor: u32) -> ThreadId {
 
 /// Raises `count` interrupts, some close together, and waits after some for the handler to have
 /// seen the last.
-fn storm(device: Edu, count: u64, mut between: impl FnMut(u64)) {
+fn flood(device: Edu, count: u64, mut between: impl FnMut(u64)) {
     for number in 1..=count {
         RAISED.store(number, Ordering::SeqCst);
         device.raise();
         (0..number * 7 % 40).for_each(|_| core::hint::spin_loop());
         between(number);
         if number % 5 == 0 || number == count {
-            // If it was lost, for ever.
+            // The loop does not end if the interrupt was lost.
             while SEEN.load(Ordering::SeqCst) != number {
                 thread::yield_now();
             }
@@ -331,7 +332,7 @@ fn nothing_is_lost() {
                 place(me, raiser);
                 let (device, interrupt) = device(source);
                 let handler = watcher(interrupt, home);
-                storm(device, 100, |_| {});
+                flood(device, 100, |_| {});
                 thread::delete(handler).unwrap();
             }
         }
@@ -341,7 +342,7 @@ fn nothing_is_lost() {
 fn moving_handler() {
     let (device, interrupt) = device(1);
     let handler = watcher(interrupt, 0);
-    storm(device, 300, |number| {
+    flood(device, 300, |number| {
         if number % 3 == 0 {
             place(handler, (number / 3) as u32);
         }

@@ -67,7 +67,7 @@ fn told() {
         for to in 0..nodes.count() {
             let distance = nodes.distance(from, to).expect("each to each");
             assert_eq!(from == to, distance == 10, "from {from} to {to}: {distance}");
-            // The suites give their machines these.
+            // The suites give their machines these distances.
             assert!(
                 from == to || distance == 20 + from.abs_diff(to) as u8,
                 "from {from} to {to}: {distance}"

@@ -93,7 +93,7 @@ fn reporting(
             body(index);
         })
     });
-    // They wait for the answer.
+    // The threads wait for the answer.
     threads.iter().for_each(|&thread| assert_eq!(ipc::receive(thread).unwrap().tag.label(), 1));
     extension::set_owner(owned.first, kip().root()).unwrap();
     extension::set_system_call_mode(owned.first, mode).unwrap();
@@ -103,7 +103,7 @@ fn reporting(
         ipc::reply(thread, Message::new(0)).unwrap();
     }
     for round in 0..ROUNDS {
-        // Each reports to this thread first.
+        // Each thread reports to this thread first.
         let owner = Space::new();
         let listener = owner.spawn(move || {
             let mut report = ipc::wait();

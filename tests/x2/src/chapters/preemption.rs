@@ -40,7 +40,7 @@ fn low(body: impl FnOnce() + 'static) -> ThreadId {
         ipc::receive(me).expect("the test tells it to go");
         body();
     });
-    // However slowly it starts, its quantum is not used up by that.
+    // The thread's quantum is not used up by its start, however slow that is.
     await_state(id, ThreadState::Waiting);
     let arguments = ThreadControl { space: id, scheduler: me, pager: ThreadId::NIL, utcb: None };
     thread::control(id, arguments).expect("a new scheduler");
@@ -81,7 +81,7 @@ fn total_quantum() {
         assert_eq!(told.tag, PREEMPTION_TAG);
         assert!((before..=thread::system_clock()).contains(&told.word(0)), "the clock at the end");
         assert_eq!(told.word(1), 0);
-        // It need not have come far: a slow emulator's time counts too.
+        // The thread need not have come far: a slow emulator's time counts too.
         counted = COUNT.load(Ordering::Relaxed);
         ipc::sleep(Time::period(1000));
         assert_eq!(COUNT.load(Ordering::Relaxed), counted, "it has stopped");
@@ -198,7 +198,8 @@ fn delay() {
     allow_delay(id, u16::MAX);
     go(id);
     ipc::sleep(Time::period(1000));
-    // At the latest when the delay was over; then it has not given up the processor yet.
+    // SEEN becomes 1 at the latest when the delay is over, while the thread still has the
+    // processor.
     while SEEN.load(Ordering::Relaxed) == 0 {
         ipc::sleep(Time::period(1000));
     }

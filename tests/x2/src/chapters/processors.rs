@@ -29,7 +29,7 @@ tests! {
     SMP0008 [7.22] "a string arrives although both pagers are elsewhere" string_faults;
     SMP0009 [5.27, 5.32] "sends and receives are aborted again and again, and go on" aborts;
     SMP0010 [5.15] "a server is deleted while clients send to it: each of them learns of it" delete_against_deliver;
-    SMP0011 [3.8] "threads that talk are moved about, and talk on" migrate_storm;
+    SMP0011 [3.8] "threads that talk are moved about, and talk on" migrate_repeatedly;
     SMP0012 [3.8, 7.7a] "a receiver moves, and threads that wait to send to it find it" queue_moves;
     SMP0013 [EXT 7.1] "notifications reach other processors" notifications;
     SMP0014 [3.4] "each processor has timeslices and a clock of its own" timeslices;
@@ -57,7 +57,8 @@ fn processors() -> u64 {
     u64::from(kip().processor_info().processors)
 }
 
-/// Whether threads that live on these two, modulo how many there are, run on different ones.
+/// Whether threads with these home processors, modulo the number of processors, run on different
+/// processors.
 pub(super) fn are_apart(one: u64, other: u64) -> bool {
     one % processors() != other % processors()
 }
@@ -447,7 +448,7 @@ fn delete_against_deliver() {
     }
 }
 
-fn migrate_storm() {
+fn migrate_repeatedly() {
     const ROUNDS: u64 = 400;
     const PAIRS: usize = 4;
     let me = utcb::my_global_id();

@@ -27,7 +27,7 @@ fn used(space: &Space) -> u64 {
     extension::space_options(space.first, SpaceOption::Information, [0; 2]).unwrap()[0]
 }
 
-/// Lets the space, with those that share its quota, use `threads` threads more.
+/// Sets quotas so that the space, with those that share its quota, can have `threads` threads more.
 fn leave(space: &Space, threads: u64) {
     extension::set_quota(space.first, used(space) + threads * THREAD).unwrap();
 }
@@ -89,7 +89,7 @@ fn moves() {
     extension::set_owner(owned.first, second.first).unwrap();
     assert_eq!([used(&first), used(&second)], [before[0] + 50 * THREAD - moved, before[1] + moved]);
     assert_eq!(fill(&owned), 0);
-    // Once more the same owner.
+    // The same owner is set once more.
     extension::set_owner(owned.first, second.first).unwrap();
     assert_eq!(used(&second), before[1] + moved);
     extension::set_owner(owned.first, ThreadId::NIL).unwrap();
@@ -126,7 +126,8 @@ fn through_owners() {
     leave(&top, 10);
     leave(&middle, 3);
     assert_eq!(fill(&low), 3);
-    // What the middle has of its own is out of the top's, of which seven are left.
+    // The middle space's own memory is taken out of the top's quota, of which seven frames are
+    // left.
     assert_eq!(fill(&top), 7);
     extension::set_quota(middle.first, UNLIMITED).unwrap();
     assert_eq!(fill(&low), 0);
@@ -169,8 +170,8 @@ fn most() {
         assert_eq!(refused, Err(Some(ErrorCode::InvalidParameter)), "{bytes:#x}");
     }
     extension::set_quota(first.first, MOST).unwrap();
-    // The owner has no limit, but what it and the others use leaves less than as much again of what
-    // is counted.
+    // The owner has no limit. But its use and the others' together leave less than this much again
+    // of what can be counted.
     assert_eq!(extension::set_quota(second.first, MOST), Err(NO_MEMORY));
     let left = (1 << 48) - 1 - used(&owner);
     extension::set_quota(second.first, used(&second) + left).unwrap();

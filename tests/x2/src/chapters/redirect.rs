@@ -108,7 +108,7 @@ fn answer_return() {
     let thread = caller();
     expect_call(ipc::receive(thread).unwrap());
     let told = answer(thread, SystemCallAnswer::Return, &[0xffff_ffff_ffff_fff2]);
-    // Interrupts were on, bit 1 is fixed.
+    // The flags: interrupts were on, bit 1 is fixed.
     assert_eq!(words(told), [0xffff_ffff_ffff_fff2, 0, 0x202, 1]);
 }
 
@@ -126,7 +126,7 @@ fn answer_registers() {
     registers.set(exception::RAX, 77);
     registers.set(exception::R8, 55);
     registers.set(extension::Registers::FS_BASE, 0x1234_5000);
-    // No user's address: it is not taken.
+    // An address that no user may have is not taken.
     let gs_base = registers.get(extension::Registers::GS_BASE);
     registers.set(extension::Registers::GS_BASE, 1 << 63);
     let told = answer(thread, SystemCallAnswer::Registers, &registers.0);

@@ -50,12 +50,12 @@ fn destination() -> ThreadId {
             let flags = u64::from(request.tag.is_propagated()) | u64::from(request.tag.is_redirected()) << 1;
             let words = [request.word(0) + 1, request.from.raw(), flags, utcb::actual_sender().raw()];
             let next = ipc::reply_wait(request.from, Message::with_words(8, &words));
-            // Some do not wait for the answer.
+            // Some senders do not wait for the answer.
             request = next.or_else(|_| ipc::wait()).unwrap();
         }
     });
     await_state(thread, ThreadState::Waiting);
-    // From here on it is called on the fast path, where there is nothing in the way.
+    // From here on the redirector is called on the fast path, where there is nothing in the way.
     let _ = ipc::receive_timeout(thread, Time::ZERO);
     thread
 }
@@ -103,7 +103,7 @@ fn take(from: ThreadId, to: ThreadId) -> Received {
     received
 }
 
-/// What a caller tells: the error, the answer's words, and the thread that answered.
+/// The result that a caller reports: the error, the answer's words, and the thread that answered.
 fn told(caller: ThreadId) -> [u64; 6] {
     let received = ipc::receive(caller).expect("the caller tells");
     assert_eq!(received.tag.label(), 9);
@@ -218,8 +218,8 @@ fn redirector_goes() {
         }
         thread::delete(redirector).unwrap();
     }
-    // One that waits for a redirector times out: sooner or later one that sends in time does. What
-    // it does then, telling and perhaps a page fault, waits for a redirector too.
+    // A sender that waits for a redirector times out. Sooner or later one sends in time. What it
+    // does then, its report and perhaps a page fault, waits for a redirector too.
     for attempt in 1.. {
         let from = caller_on_demand(&space, to, Time::period(2000));
         let redirector = spawn(|| l4::start::halt());
@@ -299,7 +299,7 @@ fn page_fault() {
     });
     ipc::send(from, Message::new(0)).unwrap();
     let mut fault = ipc::receive(from).expect("its page fault");
-    // Until it has another pager again, faults on the program itself come here as well.
+    // Until the thread has its pager again, faults on the program itself come here as well.
     loop {
         assert_eq!((protocol::of(fault.tag), fault.tag.is_redirected()), (protocol::PAGE_FAULT, true));
         assert_eq!(utcb::intended_receiver(), pager);
@@ -391,8 +391,8 @@ fn circles() {
             set(space, threads[index]);
         }
         threads.iter().for_each(|&thread| ipc::send(thread, Message::new(0)).unwrap());
-        // Each waits for a redirector that does not receive, until its time is over; then it waits
-        // for the test.
+        // Each thread waits for a redirector that does not receive, until its timeout is over; then
+        // it waits for the test.
         threads.iter().for_each(|&thread| await_state(thread, ThreadState::Waiting));
         ring.iter().for_each(|space| set(space, ThreadId::ANY));
         for thread in threads {

@@ -1,5 +1,5 @@
-//! What each thread has of the processor for itself (K5, K14), and what it keeps when it moves (X.2
-//! rule 5.18).
+//! The registers that each thread has for itself (K5, K14), and those that it keeps when it moves
+//! (X.2 rule 5.18).
 
 use crate::framework::fixture::{Space, await_state, new_id, spawn};
 use crate::framework::{confined, failure, tests};
@@ -96,7 +96,7 @@ fn moves() {
     assert_eq!(thread::control(thread, to), Err(Some(ErrorCode::InvalidUtcbArea)));
     thread::control(thread, ThreadControl { utcb: Some(location), ..to }).unwrap();
     await_pointer(location + x2::utcb::MR0_OFFSET);
-    // It lives in another space now, but its pager in this one.
+    // The thread lives in another space now, but its pager in this one.
     assert_eq!(thread::inspect(thread).unwrap().handle, 0x1234);
 }
 
@@ -121,7 +121,7 @@ fn fs_base() {
                 thread::yield_now();
                 ipc::sleep(Time::period(300));
                 let found: u64;
-                // SAFETY: reads a register.
+                // SAFETY: the instruction only reads a register.
                 unsafe { asm!("rdfsbase {}", out(reg) found) };
                 assert_eq!(found, base);
             }
@@ -165,7 +165,7 @@ fn other_gs_base() {
     }
 }
 
-/// What RDI, RSI, RDX and R8 are after a call, and whether it was successful.
+/// RDI, RSI, RDX and R8 after a call, and whether it was successful.
 struct Answer {
     registers: [u64; 4],
     success: bool,
@@ -203,7 +203,7 @@ fn extension_calls() {
     const MAP_CONTROL: u64 = 0x200;
     const THREAD_STATE: u64 = 0x208;
     const NOTIFY: u64 = 0x210;
-    /// One item in registers, which asks.
+    /// An item of MapControl in registers, which asks for status.
     const QUERY: u64 = 1 << 63;
     const PAGE: u64 = 0x4000_0000_0000 | 12 << 4;
     let me = utcb::my_global_id();

@@ -92,7 +92,7 @@ fn invalid_parameters() {
 static TRACE: AtomicU64 = AtomicU64::new(0);
 
 fn trace(digit: u64) {
-    // No thread is preempted within this by one that traces: they run by priority.
+    // While this is done no other tracing thread preempts this one: they run by priority.
     TRACE.store(TRACE.load(Ordering::Relaxed) * 10 + digit, Ordering::Relaxed);
 }
 
@@ -141,8 +141,8 @@ fn switch_to_lower() {
     TRACE.store(0, Ordering::Relaxed);
     let low = tracer(1, 50);
     ipc::send(low, Message::new(0)).unwrap();
-    // It runs on what is left of this thread's timeslice, which may be little: but never without a
-    // switch to it.
+    // The thread runs on the rest of this thread's timeslice, which may be little: but never
+    // without a switch to it.
     for _ in 0..100 {
         thread::yield_now();
     }
@@ -193,7 +193,7 @@ fn time_word() {
 
 fn interrupt_threads() {
     let root = kip().root();
-    // A line that nothing raises: the coprocessor's, of the old days.
+    // A line that nothing raises: the one of the old coprocessors.
     let line = ThreadId::interrupt(13);
     assert_eq!(schedule_nothing(line), Err(Some(ErrorCode::InvalidThread)));
     let me = utcb::my_global_id();
@@ -270,7 +270,7 @@ fn yielding() {
             thread::yield_now();
         }
     });
-    // Its timeslice can end just before it counts, now and then.
+    // A thread's timeslice can end just before it counts, now and then.
     let others_ran = (0..100).filter(|_| {
         let before = TURNS.load(Ordering::Relaxed);
         thread::yield_now();
@@ -367,7 +367,7 @@ fn preempted_goes_on() {
         Time::from_raw((time >> 16) as u16).micros().expect("a finite period")
     };
     let full = rest(threads[0]);
-    // Each time that this thread wakes up the one that runs is preempted.
+    // The running thread is preempted each time that this thread wakes up.
     let mut last = full;
     let mut preemptions = 0;
     while preemptions < 10 || last == full {
@@ -401,13 +401,13 @@ fn local_ids() {
     // ExchangeRegisters.
     assert_eq!(thread::inspect(local).unwrap().id, other);
     let me = utcb::my_local_id();
-    // ThreadControl: scheduler and pager, but neither the thread nor the space.
+    // ThreadControl may name the scheduler and the pager, but not the thread or the space.
     let root = kip().root();
     let with = |space, scheduler, pager| thread::ThreadControl { space, scheduler, pager, utcb: None };
     thread::control(other, with(root, me, me)).expect("both are named by a local id");
     assert_eq!(thread::control(local, with(root, root, root)), Err(Some(ErrorCode::InvalidThread)));
     assert_eq!(thread::control(other, with(local, root, root)), Err(Some(ErrorCode::InvalidSpace)));
-    // SpaceControl: the redirector, but not the space.
+    // SpaceControl may name the redirector, but not the space.
     let space = Space::new();
     let redirect = |space, to| l4::space::control(space, 0, x2::Fpage::NIL, x2::Fpage::NIL, to).map(drop);
     assert_eq!(redirect(space.first, local), Ok(()));

@@ -205,7 +205,7 @@ fn kept_location() {
     let ids: [ThreadId; 4] = core::array::from_fn(|_| new_id());
     let [first, second, third, fourth] = ids;
     create(first, first, area);
-    // Another place for an inactive one, and more threads.
+    // An inactive thread gets another UTCB location, and there are more threads.
     create(second, first, 7);
     create(second, first, area + 1024);
     create(third, first, area + 4096);
@@ -221,13 +221,14 @@ fn kept_location() {
     }
     activate(third, first, area + 2048).expect("the place given last counts");
     activate(fourth, first, area).expect_err("it is the first thread's");
-    // With the same location said twice, and as the first thread of another space.
+    // The location is given at creation and again at activation, to the first thread of another
+    // space.
     let again = new_id();
     create(again, again, area);
     configure(again, kip_area(), UTCBS).unwrap();
     activate(again, again, area).unwrap();
     assert_eq!(state_of(again), ThreadState::Waiting);
-    // What another thread in the same memory had is forgotten.
+    // The state of another thread that had the same memory is forgotten.
     thread::delete(again).unwrap();
     let without = new_space();
     configure(without, kip_area(), UTCBS).unwrap();

@@ -48,7 +48,7 @@ fn sse_registers() {
             spawn(body)
         };
     }
-    // One that has no extended state at all, in between.
+    // A thread that has no extended state at all runs in between.
     let integer_only = spawn(|| {
         loop {
             thread::yield_now();
@@ -140,7 +140,7 @@ fn user_flags() {
 /// DS, ES, FS and GS.
 fn read_selectors() -> [u64; 4] {
     let (ds, es, fs, gs);
-    // SAFETY: reads registers.
+    // SAFETY: the instruction only reads registers.
     unsafe {
         asm!("mov {0}, ds", "mov {1}, es", "mov {2}, fs", "mov {3}, gs",
             out(reg) ds, out(reg) es, out(reg) fs, out(reg) gs);
@@ -151,7 +151,7 @@ fn read_selectors() -> [u64; 4] {
 fn selectors() {
     let me = utcb::my_global_id();
     DONE.store(0, Ordering::Relaxed);
-    // Not one system call after the selectors are loaded: GS base is lost with it.
+    // There is no system call after the selectors are loaded: GS base is lost with one.
     let loader = spawn(|| {
         // SAFETY: the segments exist; nothing depends on their bases here.
         unsafe {

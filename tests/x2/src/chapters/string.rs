@@ -69,8 +69,8 @@ fn simple() {
 
 fn compound() {
     let (from, to) = (Area::new().fill(2), Area::new());
-    // Two descriptors: three pieces of 100 bytes, two of 1000; they go to pieces of 50, 50, 2000
-    // and 400 bytes.
+    // The string has two descriptors: three pieces of 100 bytes, two of 1000. They go to pieces of
+    // 50, 50, 2000 and 400 bytes.
     let pieces = [0, 500, 1000, 2000, 4000].map(|offset| from.0 + offset);
     let send = [
         StringDescriptor::new(100, 3, true).raw(),
@@ -100,7 +100,7 @@ fn compound() {
     to.check(2200, 700, 2, 4000);
     to.check(5000, 300, 2, 4700);
     assert_eq!(got_word(1), send[0]);
-    // Where a piece is in one piece, its pointer says where; the others' are 0.
+    // If a substring arrives in one piece, its pointer says where; the pointers of others are 0.
     let pointers = [2, 3, 4, 6, 7].map(got_word);
     assert_eq!(pointers, [0, to.0 + 1000, to.0 + 1100, to.0 + 1200, 0]);
 }
@@ -258,7 +258,7 @@ fn read_only_buffer() {
     let (space, pager) = (Space::new(), pager(64));
     let me = utcb::my_global_id();
     let partner = space.spawn_paged_by(pager, move || {
-        // SAFETY: of the arena.
+        // SAFETY: the memory belongs to the arena.
         unsafe { utcb::accept(Acceptor::new(Fpage::memory(to.0, 12), false)) };
         ipc::receive(me).expect("the page, to be read");
         receive_and_note(me, &simple_words(to.0, 64), Timeouts::NEVER);
@@ -273,7 +273,7 @@ fn read_only_buffer() {
 fn zero_timeout() {
     let (from, to) = (Area::new().fill(15), Area::new());
     let zero = Timeouts::ZERO;
-    // The first page is there, the second is not.
+    // The first page is present, the second is not.
     let far = sender(pager(1), zero, move || {
         crate::framework::arena::read_at(from.0);
         Message::new(4).typed_words(&simple_words(from.0, LENGTH))
@@ -305,7 +305,7 @@ fn finite_timeouts() {
     let (from, to) = (Area::new().fill(17), Area::new());
     for point in [false, true] {
         // On a busy host a timeout can end a transfer before its faults have been answered: then a
-        // longer one is tried.
+        // longer timeout is tried.
         let waits = (0..10).map(|attempt| 20_000 << attempt);
         let ended = waits.map(|wait| end_by_timeout(from, to, wait, point)).find(|&ended| ended);
         assert_eq!(ended, Some(true), "the third fault is met");
@@ -326,7 +326,7 @@ fn end_by_timeout(from: Area, to: Area, wait: u64, point: bool) -> bool {
         Message::new(4).typed_words(&simple_words(from.0 + START, LENGTH))
     });
     let error = receive(far, &simple_words(to.0, LENGTH)).expect_err("the pager is silent");
-    // A point can be one of its steps early.
+    // A timeout to a point in time can end one of its units early.
     let step = (wait >> 10).max(32);
     assert!(thread::system_clock() - before >= wait - step);
     let (is_third, moved) = (faults().count() == 3, error.offset);
@@ -372,8 +372,8 @@ fn await_faults(count: u64) {
 fn abort() {
     let (from, to) = (Area::new().fill(19), Area::new());
     let me = utcb::my_global_id();
-    // The receiver is of the test's space, so that the test can abort its side; the sender's pager
-    // is, too.
+    // The receiver is in the test's space, so that the test can abort its side; so is the sender's
+    // pager.
     for abort_receiver in [false, true] {
         let silent = pager(1);
         let partner = spawn(move || {
@@ -404,7 +404,7 @@ fn abort() {
 fn states() {
     let (from, to) = (Area::new().fill(22), Area::new());
     let me = utcb::my_global_id();
-    // The sender lacks the string, whose pager is silent; then the receiver its buffer.
+    // First the sender's string is not mapped and its pager is silent, then the receiver's buffer.
     for receiver_faults in [false, true] {
         let silent = pager(0);
         let far = Space::new();
@@ -552,7 +552,7 @@ fn overlapping() {
 fn timeouts_end_with_the_wait() {
     let (from, to) = (Area::new().fill(27), Area::new());
     let me = utcb::my_global_id();
-    // The pager takes its time for the first page; both sides' IPC timeouts are over before.
+    // The pager delays the first page; both sides' IPC timeouts are over before.
     const SEND: u64 = 1_000_000;
     let slow = spawn(move || {
         let mut is_first = true;

@@ -121,7 +121,7 @@ fn invalid_spaces() {
         let result = thread::control(new_id(), arguments(space, ThreadId::NIL, None));
         assert_eq!(result, Err(Some(ErrorCode::InvalidSpace)), "{space:?}");
     }
-    // Active creation in a space that is created with it.
+    // The thread is created active, in a space that is created with it.
     let id = new_id();
     let result = thread::control(id, arguments(id, kip().root(), Some(root_utcb_area())));
     assert_eq!(result, Err(Some(ErrorCode::InvalidSpace)));
@@ -272,7 +272,7 @@ extern "C" fn finish_report() -> ! {
 fn first_error() {
     let me = utcb::my_global_id();
     let (root, unused, local) = (kip().root(), new_id(), ThreadId::local(utcb::pointer()));
-    // Each call is wrong in all that its error comes before, too.
+    // Each call is also wrong in everything whose error comes after the expected one.
     let wrong = move |space, scheduler| ThreadControl { space, scheduler, pager: root, utcb: Some(8) };
     for (id, arguments, error) in [
         (local, wrong(unused, unused), ErrorCode::InvalidThread),
@@ -288,7 +288,7 @@ fn first_error() {
         ipc::send(me, Message::new(1)).unwrap();
     });
     ipc::receive(unprivileged).unwrap();
-    // What is right in a call that fails is not done either.
+    // A call that fails does not do the parts that are right, either.
     let thread = spawn(|| l4::start::halt());
     await_state(thread, ThreadState::Waiting);
     let newer = with_version(thread.number(), 9);
@@ -315,7 +315,7 @@ fn roles_end() {
     let unchanged = x2::control::UNCHANGED;
     let schedule = move |id| thread::schedule(id, unchanged, unchanged, unchanged, unchanged).map(drop);
     assert_eq!(schedule(line), Err(INVALID_THREAD), "the interrupt has no handler");
-    // A thread whose scheduler another one of its caller's space was.
+    // A thread whose scheduler was another thread of its caller's space.
     let space = Space::new();
     let scheduler = space.spawn(|| l4::start::halt());
     let caller = space.spawn(move || {
@@ -333,7 +333,7 @@ fn roles_end() {
     assert!(!is_refused());
     renew(scheduler);
     assert!(is_refused());
-    // What leaves a space waits for another redirector.
+    // A message that leaves a space waits for another redirector.
     let redirected = Space::new();
     let waits = || {
         loop {
@@ -493,7 +493,7 @@ fn reads_and_writes() {
     };
     // SAFETY: the thread is halted and will be deleted.
     let before = unsafe { thread::exchange_registers(other, control, values) }.unwrap();
-    // It is in a system call, so its IP is after the SYSCALL instruction of a stub.
+    // The thread is in a system call, so its IP is after the SYSCALL instruction of a stub.
     assert_eq!(before.ip & !0xfff, kip().word(x2::kip::IPC) & !0xfff);
     assert!(crate::framework::image::range().contains(&before.sp));
     assert_eq!((before.handle, before.pager), (0, kip().root()));
@@ -531,7 +531,7 @@ fn inactive_thread() {
     thread::control(id, arguments(kip().root(), ThreadId::NIL, None)).unwrap();
     assert_eq!(state_of(id), ThreadState::Inactive);
     assert_eq!(thread::inspect(id).unwrap_err(), INVALID_THREAD, "ExchangeRegisters wants an active thread");
-    // Two steps later it runs.
+    // The thread becomes active, and waits, in the second of two steps.
     thread::control(id, arguments(kip().root(), ThreadId::NIL, Some(new_root_utcb()))).unwrap();
     assert_eq!(state_of(id), ThreadState::Inactive);
     thread::control(id, arguments(kip().root(), kip().root(), None)).unwrap();
@@ -585,7 +585,7 @@ fn start_message() {
         ipc::reply(id, Message::with_words(0, wrong)).expect("it takes its pager's messages");
         await_state(id, ThreadState::Waiting);
     }
-    // Nothing is mapped there: the thread faults at its first instruction, with the IP and SP of
+    // Nothing is mapped at the thread's first instruction: it faults there, with the IP and SP of
     // the message.
     ipc::reply(id, Message::with_words(0, &[0x1000, 0x2000])).expect("it still waits");
     let fault = ipc::receive(id).expect("its page fault");

@@ -165,7 +165,8 @@ fn bases() {
     // SAFETY: as above.
     unsafe { extension::write_registers(thread, &registers) }.unwrap();
     assert_eq!(extension::read_registers(thread).unwrap().get(Registers::GS_BASE), own);
-    // The message: where the arena's page is unknown to the space, the runner serves it.
+    // The thread's message; if the space does not have the arena's page, the runner serves the
+    // fault.
     let told = ipc::call(thread, Message::new(0)).unwrap();
     assert_eq!((told.tag.label(), told.word(0)), (1, 0xabc));
     let told = ipc::call(thread, Message::new(0)).unwrap();
@@ -257,7 +258,7 @@ fn wrong_buffers() {
     {
         for control in [thread_state::READ_EXTENDED, thread_state::WRITE_EXTENDED] {
             let control = control | thread_state::RECALL;
-            // SAFETY: the kernel refuses.
+            // SAFETY: the kernel refuses the call.
             let (result, ..) = unsafe { syscall::thread_state(thread.raw(), control, buffer, size) };
             assert_eq!(
                 (result, utcb::error_code()),
@@ -336,7 +337,7 @@ fn recall_halted() {
         ipc::send(thread, Message::with_words(0, &frame)).unwrap();
         thread::yield_now();
     }
-    // Recalled first, it comes as well.
+    // A thread that is recalled first and then stopped sends its message as well.
     let running = counting();
     extension::recall(running).unwrap();
     thread::stop(running).unwrap();
@@ -407,7 +408,7 @@ fn recall_in_transfer() {
 fn undefined_bits() {
     let thread = waiting();
     for bit in 7..64 {
-        // SAFETY: the kernel refuses.
+        // SAFETY: the kernel refuses the call.
         let (result, ..) = unsafe { syscall::thread_state(thread.raw(), 1 << bit, 0, 0) };
         assert_eq!((result, utcb::error_code()), (0, Some(ErrorCode::InvalidParameter)));
     }

@@ -82,7 +82,8 @@ fn begins_after_the_send() {
     const SEND_WAITS: u64 = 6000;
     const RECEIVE_WAITS: u64 = 4000;
     let me = utcb::my_global_id();
-    // It calls the test, which does not answer, and tells when its receive phase has ended.
+    // The thread calls the test, which does not answer, and reports when its receive phase has
+    // ended.
     let caller = spawn(move || {
         let timeouts = Timeouts::new(Time::NEVER, Time::period(RECEIVE_WAITS));
         assert_eq!(ipc::call_timeouts(me, Message::new(1), timeouts), Err(RECEIVE));
@@ -102,8 +103,8 @@ fn late() {
         let receiver = ipc::receive(me).unwrap().word(0);
         ipc::send(ThreadId::from_raw(receiver), Message::with_words(1, &[7])).unwrap();
     });
-    // It sends to the test, and then receives with a short timeout; the test keeps the processor
-    // for longer than that.
+    // The thread sends to the test, and then receives with a short timeout; the test keeps the
+    // processor for longer than that.
     let receiver = spawn(move || {
         let timeouts = Timeouts::new(Time::NEVER, Time::period(100));
         let received = ipc::ipc(me, other, timeouts, MessageTag::new(1, 0, 0));

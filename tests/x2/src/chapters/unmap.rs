@@ -99,8 +99,7 @@ fn unmap_is_recursive() {
     workers[0].map_to(workers[1], item);
     assert_eq!(workers[1].read(window), 3);
     space::unmap_one(page.fpage(Rights::ALL));
-    // The second worker's page is gone: what it maps on is nothing, and the third keeps what it
-    // had.
+    // The second worker's page is gone: it can map nothing on, and the third keeps what it had.
     let other = arena::page();
     other.write(0, 9);
     workers[2].take_in_window(MapItem::map(other.fpage(Rights::READ), 0));

@@ -17,7 +17,7 @@ const BASE_ADDRESS: u32 = 0x10;
 const CAPABILITIES: u32 = 0x34;
 
 const EDU: u32 = 0x11e8_1234;
-/// It answers to memory accesses, and writes to memory itself, which a message is.
+/// Lets the device answer to memory accesses, and write to memory itself, as its messages do.
 const MEMORY_AND_MASTER: u32 = 6;
 /// The capability of messages, and in its first word: they are on; the address has 64 bits.
 const MESSAGES: u32 = 5;
@@ -31,11 +31,11 @@ const CLEAR: u64 = 0x64;
 /// The device. Any thread of the root task's space can use it.
 #[derive(Clone, Copy)]
 pub(crate) struct Edu {
-    /// Where in configuration space it is.
+    /// The device's place in configuration space.
     function: u32,
-    /// Its capability of messages.
+    /// The offset of the device's capability for messages.
     capability: u32,
-    /// Where its registers are mapped.
+    /// The address at which the device's registers are mapped.
     registers: u64,
 }
 
@@ -48,8 +48,8 @@ fn read(function: u32, register: u32) -> u32 {
 }
 
 fn write(function: u32, register: u32, value: u32) {
-    // SAFETY: only registers of the device of this module are written; it touches no memory but by
-    // messages that interrupt.
+    // SAFETY: callers write only registers of this module's device, and the device writes to memory
+    // only to interrupt.
     unsafe {
         port::write32(ADDRESS, ENABLE | function | register);
         port::write32(DATA, value);
@@ -57,7 +57,8 @@ fn write(function: u32, register: u32, value: u32) {
 }
 
 impl Edu {
-    /// The machine's, sending no messages. Without one the test is skipped.
+    /// The machine's device of this kind, which sends no messages yet. Without one the test is
+    /// skipped.
     pub(crate) fn find() -> Self {
         let functions = (0..32).map(|device| device << 11);
         let Some(function) = functions.into_iter().find(|&function| read(function, IDENTITY) == EDU) else {
@@ -95,7 +96,7 @@ impl Edu {
         write(function, capability, control | MESSAGES_ON);
     }
 
-    /// Lets it interrupt.
+    /// Lets the device interrupt.
     pub(crate) fn raise(self) {
         self.set(RAISE, 1);
     }

@@ -44,7 +44,7 @@ pub(crate) fn begin() {
     HAS_ENDED.store(false, Ordering::Relaxed);
 }
 
-/// The test is over, and its text is what it is.
+/// Notes that the test is over: its text does not change any more.
 pub(crate) fn has_ended() {
     HAS_ENDED.store(true, Ordering::Relaxed);
 }

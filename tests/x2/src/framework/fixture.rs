@@ -51,7 +51,7 @@ pub(crate) fn new_root_utcb() -> u64 {
 pub(crate) struct Space {
     /// A thread that holds the space: inactive until it is used by the first [`Space::spawn`].
     pub(crate) first: ThreadId,
-    /// Base of its UTCB area.
+    /// The base of the space's UTCB area.
     pub(crate) utcb_area: u64,
     next_utcb: AtomicU64,
 }
@@ -150,8 +150,8 @@ pub(crate) fn clean_up() {
 fn delete(thread: ThreadId) {
     while let Err(error) = thread::delete(thread) {
         assert_eq!(error, Some(ErrorCode::InvalidThread), "deletion fails only beside another");
-        // A break, not just a yield: the other can be of low priority, on the runner's own
-        // processor.
+        // This is a pause, not just a yield: the other thread can be of low priority, on the
+        // runner's own processor.
         ipc::sleep(Time::period(1000));
     }
 }
@@ -163,7 +163,7 @@ pub(crate) fn await_state(thread: ThreadId, state: ThreadState) {
     }
 }
 
-/// What a thread does.
+/// The state of a thread.
 pub(crate) fn state_of(thread: ThreadId) -> ThreadState {
     let unchanged = x2::control::UNCHANGED;
     thread::schedule(thread, unchanged, unchanged, unchanged, unchanged).expect("the thread exists").0
@@ -229,7 +229,7 @@ extern "C" fn entry() -> ! {
 /// `body` points to an `F` that is not used again.
 unsafe extern "C" fn run_body<F: FnOnce()>(body: *mut F) -> ! {
     utcb::set_exception_handler(kip().root());
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller keeps this function's contract.
     let body = unsafe { body.read() };
     body();
     start::halt()

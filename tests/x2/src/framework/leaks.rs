@@ -40,7 +40,7 @@ impl InUse {
         }))
     }
 
-    /// The first thing of which there is now more, and how many more.
+    /// The first kind of object of which there are more now, and how many more.
     pub(crate) fn leaked(self, after: Self) -> Option<(&'static str, u64)> {
         let pairs = self.0.into_iter().zip(after.0);
         pairs

@@ -23,7 +23,7 @@ pub(crate) struct Test {
 
 /// The tests of one chapter of the interface.
 pub(crate) struct Chapter {
-    /// What the command line calls it.
+    /// The chapter's name on the command line.
     pub(crate) name: &'static str,
     /// Its tests.
     pub(crate) tests: &'static [Test],

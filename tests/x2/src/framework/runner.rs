@@ -16,13 +16,13 @@ pub(crate) const SKIPPED: u64 = 0x702;
 /// thread. The answer's label is 1 if that worked.
 pub(crate) const START: u64 = 0x703;
 
-/// A test of which nothing is heard for so long has hung.
+/// The time after which a test that reports nothing has hung.
 const SILENCE: Time = Time::period(20_000_000);
 
 enum Outcome {
     Passed,
     Failed,
-    /// It passed, but the kernel has more in use than before.
+    /// The test passed, but the kernel has more in use than before.
     Leaked,
     Skipped,
 }
@@ -30,7 +30,7 @@ enum Outcome {
 /// Runs the chapters and tests that the command line names, all if it names none.
 pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
     start::set_panic_hook(failure::on_panic);
-    // Large pages where tests map large blocks from.
+    // Large pages in areas that tests map large blocks from.
     for block in arena::large_blocks() {
         // SAFETY: sigma0 gives memory at its own address, and there the program already is.
         let given = unsafe { l4::sigma0::request(Fpage::memory(block, 21)) };
@@ -72,7 +72,7 @@ pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
 
 fn run_one(test: &Test, leak_check: bool) -> Outcome {
     let outcome = run_once(test, leak_check);
-    // What the kernel makes once and keeps is no leak: a leak comes again.
+    // An object that the kernel makes once and keeps is no leak: a leak comes again.
     if matches!(outcome, Outcome::Leaked) { run_once(test, leak_check) } else { outcome }
 }
 

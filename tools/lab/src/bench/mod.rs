@@ -46,7 +46,7 @@ use serde::Deserialize;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-pub use self::published::{Verified, check_budgets, check_tables, verify};
+pub use self::published::{Verified, check_budgets, check_tables, update_tables, verify};
 pub use self::series::Measurement;
 pub(crate) use self::series::Point;
 pub use self::session::{column, session};
@@ -88,9 +88,7 @@ pub fn run(options: &Options) -> Result<()> {
         return compare_files(before, after, options.threshold);
     }
     if options.redraw {
-        published::update_tables()?;
-        parts::redraw(parts::SHOWN)?;
-        return crate::trace::redraw_phases();
+        return update_tables();
     }
     only_counting(options.accel)?;
     build::only_release()?;
@@ -101,7 +99,7 @@ pub fn run(options: &Options) -> Result<()> {
     build(&benchmarks)?;
     if options.profile {
         benchmarks.iter().try_for_each(|benchmark| profile::run(benchmark, options.publish))?;
-        return if options.publish { published::update_tables() } else { Ok(()) };
+        return if options.publish { update_tables() } else { Ok(()) };
     }
     let mut whole = empty_report()?;
     for benchmark in &benchmarks {
@@ -112,7 +110,7 @@ pub fn run(options: &Options) -> Result<()> {
         whole.add(&benchmark.name, report);
     }
     if options.publish {
-        published::update_tables()?;
+        update_tables()?;
     }
     let references = references::read()?;
     print!("{}", table(&whole));
@@ -296,8 +294,7 @@ fn plugin() -> Result<String> {
 
 fn compare_files(before: &Path, after: &Path, threshold: f64) -> Result<()> {
     let read = |path: &Path| -> Result<Report> {
-        let text = fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))
+        serde_json::from_str(&tree::read(path)?).with_context(|| format!("{} is no report", path.display()))
     };
     let paths = [before, after];
     let (before, after) = (read(before)?, read(after)?);

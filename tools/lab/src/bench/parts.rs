@@ -11,7 +11,6 @@ use mac_build::{build, tree};
 use mac_machine::symbolise::Place;
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
 
 /// Parts with less than this share of every operation are one, called [`REST`].
 const LEAST: f64 = 0.02;
@@ -26,7 +25,7 @@ fn part(place: &Place) -> String {
     match place.image.as_str() {
         "kernel" => match path {
             // What entry code calls has a plain name, too.
-            "map_page" | "unmap_page" => "kernel: mappings and memory".into(),
+            "short_map_control" | "short_unmap" => "kernel: mappings and memory".into(),
             "read_registers" | "read_schedule" => "kernel: the rest".into(),
             _ if !path.contains("::") && !["memcpy", "memset", "memmove", "memcmp"].contains(&path) => {
                 "kernel: entry, exit and fast path".into()
@@ -129,7 +128,7 @@ pub(super) fn table(report: &Report) -> String {
 }
 
 /// The picture: all rows of one length, as shares.
-fn svg(report: &Report) -> Result<String> {
+pub(super) fn svg(report: &Report) -> Result<String> {
     let operations = operations(report);
     let names = names(&operations);
     let row = |(name, parts): &(&str, BTreeMap<&str, f64>)| {
@@ -150,26 +149,11 @@ pub(super) fn write(name: &str, profiles: &[Profiled], publish: bool) -> Result<
     let (report, name) = (report(profiles)?, format!("{name}-parts"));
     println!("\n{}", table(&report));
     if publish {
-        published::write(&name, &report)?;
-        return redraw(&name);
+        return published::write(&name, &report);
     }
     let picture = tree::target().join("bench").join(format!("{name}.svg"));
     build::write_if_changed(&picture, svg(&report)?.as_bytes())?;
     println!("{}", picture.display());
-    Ok(())
-}
-
-/// The results of which the book has a picture.
-pub(super) const SHOWN: &str = "guests-parts";
-
-fn picture(name: &str) -> PathBuf {
-    tree::root().join("docs/src/pictures").join(format!("{name}.svg"))
-}
-
-/// Draws the book's picture of results again.
-pub(super) fn redraw(name: &str) -> Result<()> {
-    build::write_if_changed(&picture(name), svg(&published::read(name)?)?.as_bytes())?;
-    println!("{}", picture(name).display());
     Ok(())
 }
 
@@ -187,7 +171,7 @@ mod tests {
     fn functions_belong_to_parts() {
         for (image, function, expected) in [
             ("kernel", "fast_ipc", "kernel: entry, exit and fast path"),
-            ("kernel", "map_page", "kernel: mappings and memory"),
+            ("kernel", "short_map_control", "kernel: mappings and memory"),
             ("kernel", "memcpy", "kernel: copying and clearing"),
             ("kernel", "kernel::mapping::map::map", "kernel: mappings and memory"),
             ("kernel", "kernel::dispatch::dispatch", "kernel: the rest"),
@@ -223,12 +207,5 @@ mod tests {
             ]
         );
         assert!(svg(&report).unwrap().contains("server: Unix"));
-    }
-
-    #[test]
-    fn the_books_picture_is_that_of_the_results() {
-        let picture = std::fs::read_to_string(picture(SHOWN)).unwrap();
-        let of_the_results = svg(&published::read(SHOWN).unwrap()).unwrap();
-        assert!(picture == of_the_results, "./mac bench --redraw");
     }
 }

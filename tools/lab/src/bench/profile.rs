@@ -72,7 +72,7 @@ fn measure(mut run: Run, counts: &Path) -> Result<Vec<Profiled>> {
     run.machine.extra.extend(["-plugin".into(), plugin]);
     let (names, files) = if run.suite.guest.is_empty() { boot(&run)? } else { boot_guests(&run)? };
     let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
-    let output = fs::read_to_string(counts).with_context(|| format!("reading {}", counts.display()))?;
+    let output = tree::read(counts)?;
     let lines: Vec<&str> = output.lines().collect();
     if lines.len() != names.len() {
         bail!("{} names {} regions, the plugin counted {}", run.name, names.len(), lines.len());

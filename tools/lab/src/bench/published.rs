@@ -29,8 +29,7 @@ fn file(name: &str) -> PathBuf {
 
 pub(super) fn read(name: &str) -> Result<Report> {
     let path = file(name);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    serde_json::from_str(&text).with_context(|| format!("{} is no report", path.display()))
+    serde_json::from_str(&tree::read(&path)?).with_context(|| format!("{} is no report", path.display()))
 }
 
 /// All results of the tree, in the order of the table of benchmarks.
@@ -51,9 +50,9 @@ pub(super) fn write(name: &str, report: &Report) -> Result<()> {
     build::write_if_changed(&file(name), text.as_bytes())
 }
 
-/// Writes the tables of the book again.
-pub(super) fn update_tables() -> Result<()> {
-    for_each_chapter(|path, text, renewed| {
+/// Writes the tables of the book and its pictures of results again.
+pub fn update_tables() -> Result<()> {
+    for_each_part(|path, text, renewed| {
         if text != renewed {
             build::write_if_changed(path, renewed.as_bytes())?;
             println!("{}", path.display());
@@ -62,14 +61,30 @@ pub(super) fn update_tables() -> Result<()> {
     })
 }
 
-/// An error if a table of the book is not what the results in the tree say.
+/// An error if a table or a picture of the book is not what the results in the tree say.
 pub fn check_tables() -> Result<()> {
-    for_each_chapter(|path, text, renewed| {
+    for_each_part(|path, text, renewed| {
         if text != renewed {
-            bail!("{}: a table is not that of docs/results: ./mac bench --publish", path.display());
+            bail!("{} does not show what docs/results has: ./mac bench --redraw", path.display());
         }
         Ok(())
     })
+}
+
+/// The book's pictures of results: file and content.
+fn pictures(references: &References) -> Result<Vec<(String, String)>> {
+    let mut pictures = vec![
+        ("guests-parts.svg".to_string(), parts::svg(&read("guests-parts")?)?),
+        ("crossing-phases.svg".to_string(), crate::trace::picture_of_phases()?),
+    ];
+    let all = all()?;
+    for chart in &references.charts {
+        if let Some(name) = &chart.picture {
+            let content = chart.draw(&all.series)?;
+            pictures.push((name.clone(), content.with_context(|| format!("{name} shows nothing"))?));
+        }
+    }
+    Ok(pictures)
 }
 
 /// An error if a published figure is above its target, and `bench/references.toml` does not say so,
@@ -83,8 +98,13 @@ pub fn check_budgets() -> Result<()> {
     Ok(())
 }
 
-fn for_each_chapter(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
+/// Calls `action` for each chapter and picture: its file, what that has, and what results say.
+fn for_each_part(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
     let references = references::read()?;
+    for (name, picture) in pictures(&references)? {
+        let path = tree::root().join("docs/src/pictures").join(name);
+        action(&path, &fs::read_to_string(&path).unwrap_or_default(), &picture)?;
+    }
     let directory = tree::root().join("docs/src");
     let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
     let mut paths = vec![tree::root().join("README.md")];
@@ -93,7 +113,7 @@ fn for_each_chapter(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> 
     }
     for path in paths {
         if path.extension().is_some_and(|extension| extension == "md") {
-            let text = fs::read_to_string(&path)?;
+            let text = tree::read(&path)?;
             let renewed = renew(&text, |name, what| match (name, what) {
                 ("all", "papers") => Ok(report::papers_table(&all()?, &references)),
                 ("all", "summary") => summary(&references),
@@ -279,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn the_books_tables_are_those_of_the_results() {
+    fn the_books_tables_and_pictures_are_those_of_the_results() {
         check_tables().unwrap();
     }
 

@@ -1,11 +1,11 @@
 //! What results are compared with: `bench/references.toml`.
 
 use super::series::{self, Fit, Point, Series};
+use crate::chart::{self, Line};
 use anyhow::{Context, Result};
 use mac_build::tree;
 use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fs;
 
 const FILE: &str = "bench/references.toml";
 
@@ -72,8 +72,25 @@ pub(crate) struct Chart {
     #[serde(default = "instructions")]
     pub(crate) counter: String,
     #[serde(default)]
-    pub(crate) axes: crate::chart::Axes,
+    pub(crate) axes: chart::Axes,
     pub tests: Vec<String>,
+    /// The file of the book's picture of it, if the book has one.
+    pub(crate) picture: Option<String>,
+}
+
+impl Chart {
+    /// The chart; none if nothing of it was measured.
+    pub(crate) fn draw(&self, all: &[Series]) -> Result<Option<String>> {
+        let series =
+            |test: &String| all.iter().find(|series| series.test == *test && series.counter == self.counter);
+        let series = self.tests.iter().filter_map(series).filter(|series| series.points.len() > 1);
+        let lines: Vec<Line<'_>> =
+            series.map(|series| Line { name: &series.test, points: &series.points }).collect();
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        chart::lines(&lines, self.axes, &self.across, &self.counter).map(Some)
+    }
 }
 
 /// What each operation of some regions may execute at most, kernel and user together, of what an
@@ -161,8 +178,7 @@ impl Operation {
 /// Reads the file.
 pub(crate) fn read() -> Result<References> {
     let path = tree::root().join(FILE);
-    let text = fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    toml::from_str(&text).with_context(|| path.display().to_string())
+    toml::from_str(&tree::read(&path)?).with_context(|| path.display().to_string())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::references::{Operation, References};
 use super::regions::Region;
 use super::series::{Point, Series};
-use crate::chart::{self, Line, escape};
+use crate::chart::escape;
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
@@ -367,22 +367,8 @@ pub(crate) fn html(report: &Report, references: &References) -> Result<String> {
     );
     let _ = write!(page, "<h2>Operations</h2>\n{}", table_html(&operations_table(report, references)));
     for chart in &references.charts {
-        let lines: Vec<Line<'_>> = chart
-            .tests
-            .iter()
-            .filter_map(|test| {
-                report.series.iter().find(|series| series.test == *test && series.counter == chart.counter)
-            })
-            .filter(|series| series.points.len() > 1)
-            .map(|series| Line { name: &series.test, points: &series.points })
-            .collect();
-        if !lines.is_empty() {
-            let _ = write!(
-                page,
-                "<h2>{}</h2>\n{}",
-                escape(&chart.title),
-                chart::lines(&lines, chart.axes, &chart.across, &chart.counter)?
-            );
+        if let Some(picture) = chart.draw(&report.series)? {
+            let _ = write!(page, "<h2>{}</h2>\n{picture}", escape(&chart.title));
         }
     }
     if !report.regions.is_empty() {

@@ -44,9 +44,7 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
                 let what = || format!("{program}, {}, {cpus} processors", column(kernel));
                 let printed =
                     mac_guest::output(&request, kernel, run.mode, machine, &command).with_context(what)?;
-                let counted =
-                    fs::read_to_string(&out).with_context(|| format!("reading {}", out.display()))?;
-                report.regions.extend(named(&printed, &counted, kernel, cpus).with_context(what)?);
+                report.regions.extend(named(&printed, &tree::read(&out)?, kernel, cpus).with_context(what)?);
                 println!("{}: counted", what());
             }
         }

@@ -1,8 +1,9 @@
 //! The phases of a call to another processor and of its answer, each direction by itself, to a
 //! processor that polls and to one that sleeps: a suite boots the program that makes them and dumps
 //! the kernel's trace; `docs/results` keeps what is read out of that, and a picture of the book is
-//! made of it.
+//! made of it. One of the calls is in the book as a trace, too.
 
+use super::lanes;
 use crate::chart::{self, Row};
 use ::trace::{Event, Record};
 use anyhow::{Context, Result, bail};
@@ -48,12 +49,13 @@ fn results() -> PathBuf {
     tree::root().join("docs/results/crossing-phases.json")
 }
 
-fn picture() -> PathBuf {
-    tree::root().join("docs/src/pictures/crossing-phases.svg")
+/// The book's picture of one call, to a processor that polls.
+fn picture_of_a_call() -> PathBuf {
+    tree::root().join("docs/src/pictures/call-to-another-processor.svg")
 }
 
-/// Boots the suite and writes results and picture.
-pub(super) fn publish() -> Result<()> {
+/// Boots the suite and writes results and pictures.
+pub fn publish() -> Result<()> {
     build::only_release()?;
     let suites = suites::read(suites::TESTS)?;
     let suite = suites.iter().find(|suite| suite.name == SUITE).context("there is no such suite any more")?;
@@ -65,43 +67,51 @@ pub(super) fn publish() -> Result<()> {
     if verdict.failed() > 0 {
         bail!("nothing is published");
     }
-    let messages = read(&String::from_utf8_lossy(&fs::read(&verdict.log)?))?;
+    let text = String::from_utf8_lossy(&fs::read(&verdict.log)?).into_owned();
+    let (records, calls) = parse(&text);
+    let messages = messages(&records, &calls)?;
+    let call = lanes::svg(&one_call(&records, &calls)?)?;
+    build::write_if_changed(&picture_of_a_call(), call.as_bytes())?;
+    println!("{}", picture_of_a_call().display());
     let mut text = serde_json::to_string_pretty(&messages)?;
     text.push('\n');
     build::write_if_changed(&results(), text.as_bytes())?;
     println!("{}", results().display());
-    redraw()
+    crate::bench::update_tables()
 }
 
 /// The picture of the results.
-fn of_the_results() -> Result<String> {
-    let text = fs::read_to_string(results()).context("reading docs/results/crossing-phases.json")?;
-    svg(&serde_json::from_str::<Vec<Message>>(&text)?)
+pub(crate) fn picture() -> Result<String> {
+    svg(&serde_json::from_str::<Vec<Message>>(&tree::read(&results())?)?)
 }
 
-/// Draws the picture of the results again.
-pub(crate) fn redraw() -> Result<()> {
-    build::write_if_changed(&picture(), of_the_results()?.as_bytes())?;
-    println!("{}", picture().display());
-    Ok(())
-}
-
-/// An error if the picture is not that of the results.
-pub fn check() -> Result<()> {
-    if fs::read_to_string(picture()).ok() != Some(of_the_results()?) {
-        bail!("{} is not that of docs/results: ./mac bench --redraw", picture().display());
-    }
-    Ok(())
-}
-
-/// The messages of which the console's output tells.
-fn read(text: &str) -> Result<Vec<Message>> {
+/// What the console's output tells: the events, the earliest first, and the calls.
+fn parse(text: &str) -> (Vec<Record>, Vec<Call>) {
     let mut records: Vec<Record> = text.lines().filter_map(Record::parse_line).collect();
-    records.sort_by_key(|record| record.time);
+    records.sort_by_key(|record| (record.time, record.processor));
+    (records, text.lines().filter_map(|line| serde_json::from_str(line.trim()).ok()).collect())
+}
+
+/// The events of one call from processor 1 to 0, which polls, and of its answer.
+fn one_call(records: &[Record], calls: &[Call]) -> Result<Vec<Record>> {
+    let shown = calls.iter().find(|call| (call.client, call.server, call.polls()) == (1, 0, true));
+    let [called, _, _, back] = shown.context("there is no call from processor 1 to 0, which polls")?.times;
+    let within = |record: &&Record| (called..=back).contains(&record.time) && record.processor < 2;
+    Ok(records.iter().filter(within).copied().collect())
+}
+
+impl Call {
+    fn polls(&self) -> bool {
+        self.targets != "sleep"
+    }
+}
+
+/// The messages of the calls.
+fn messages(records: &[Record], calls: &[Call]) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
-    for call in text.lines().filter_map(|line| serde_json::from_str::<Call>(line.trim()).ok()) {
+    for call in calls {
         let [called, arrived, answered, back] = call.times;
-        let state = if call.targets == "sleep" { "sleeps" } else { "polls" };
+        let state = if call.polls() { "polls" } else { "sleeps" };
         for (what, from, to, span) in [
             ("call", call.client, call.server, called..arrived),
             ("answer", call.server, call.client, answered..back),
@@ -146,16 +156,16 @@ fn phases(from: u16, to: u16, start: u64, end: u64, records: &[Record]) -> Vec<P
     phases
 }
 
-const RETURN: &str = "who runs is chosen, and returns to its program";
+const RETURN: &str = "the next thread is chosen, and returns to its program";
 
 /// What ends with an event on the way of a message.
 fn name(event: Event) -> Option<&'static str> {
     Some(match event {
         Event::IpcCall => "entry",
-        Event::IpcTransfer | Event::IpcReturn => "the message is moved",
-        Event::Post => "the client is posted",
+        Event::IpcTransfer | Event::IpcReturn => "the message is transferred",
+        Event::Post => "the client is handed over",
         Event::IpiReceive => "the interrupt arrives, the processor wakes",
-        Event::Serve => "the client is found in the mailbox",
+        Event::Serve => "the client is found in the request queue",
         Event::Switch => "the client's state is loaded",
         _ => return None,
     })
@@ -218,7 +228,22 @@ mod tests {
     }
 
     #[test]
-    fn the_books_picture_is_that_of_the_results() {
-        check().unwrap();
+    fn the_picture_of_a_call_has_the_events_of_its_two_processors() {
+        let call = |client, targets: &str, times| Call {
+            client,
+            server: 1 - client,
+            targets: targets.into(),
+            times,
+        };
+        let calls = [
+            call(0, "poll", [0, 10, 20, 30]),
+            call(1, "sleep", [40, 50, 60, 70]),
+            call(1, "poll", [80, 90, 95, 100]),
+        ];
+        let records = [(79, 0), (81, 1), (85, 0), (86, 2), (99, 1), (101, 0)];
+        let records = records.map(|(time, processor)| record(time, processor, Event::Switch));
+        let shown: Vec<u64> = one_call(&records, &calls).unwrap().iter().map(|record| record.time).collect();
+        assert_eq!(shown, [81, 85, 99]);
+        assert!(one_call(&records, &calls[..2]).is_err());
     }
 }

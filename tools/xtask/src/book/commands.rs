@@ -2,10 +2,11 @@
 //! command line; blocks that begin with ```` ```sh,run ```` are run, from the root of the tree, and
 //! must end with status 0.
 
-use super::{prose, read, unfenced};
+use super::{prose, unfenced};
 use anyhow::{Result, bail};
 use clap::Parser;
 use clap::error::ErrorKind;
+use mac_build::tree::read;
 use mac_build::{packages, toolchain, tree};
 use std::process::Command;
 
@@ -98,7 +99,7 @@ fn command(code: &str, begin: &str) -> Option<String> {
     if !before.split(' ').all(|word| word.is_empty() || word == "$" || word.contains('=')) {
         return None;
     }
-    let ends = ["  ", " # ", " | ", " > ", " && ", ": "];
+    let ends = ["  ", " # ", " | ", " > ", " 2> ", " && ", ": "];
     let command = &code[at..];
     let end = ends.iter().filter_map(|end| command.find(end)).min().unwrap_or(command.len());
     Some(command[..end].to_string())

@@ -1,10 +1,9 @@
 //! What programs understand must be in the chapter that explains it: verbs of `./mac`, boot
 //! options, commands of the debugger, keys of the boot configuration.
 
-use super::read;
 use anyhow::{Result, bail};
 use clap::CommandFactory;
-use mac_build::tree;
+use mac_build::tree::{self, read};
 use std::collections::BTreeSet;
 
 /// The sources that compare with words, each in arms of a `match`, and their chapters.

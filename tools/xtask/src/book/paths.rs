@@ -1,8 +1,8 @@
 //! The files and directories of the tree, and the suites, that prose names in code must exist.
 
-use super::{prose, read, unfenced};
+use super::{prose, unfenced};
 use anyhow::{Result, bail};
-use mac_build::tree;
+use mac_build::tree::{self, read};
 use mac_machine::suites;
 use std::collections::BTreeSet;
 use std::fs;
@@ -75,5 +75,59 @@ mod tests {
     #[test]
     fn the_book_names_files_that_exist() {
         check().unwrap();
+    }
+
+    /// Pictures that are not made by a program: they show directories of the tree.
+    fn drawn(name: &str) -> String {
+        read(&tree::root().join("docs/src/pictures").join(name)).unwrap()
+    }
+
+    #[test]
+    fn the_map_of_the_code_shows_every_library_personality_server_and_tool() {
+        let map = drawn("code.svg");
+        for top in ["lib", "personality", "servers", "tools"] {
+            for entry in fs::read_dir(tree::root().join(top)).unwrap() {
+                let name = entry.unwrap().file_name().into_string().unwrap();
+                let name = if top == "tools" { name } else { format!("{top}/{name}") };
+                assert!(map.contains(&name), "code.svg does not show {name}");
+            }
+        }
+        for picture in [map, drawn("architecture.svg")] {
+            for word in picture.split(['<', '>', ' ', ',', ':', '"', '(', ')']) {
+                let is_path = ["lib/", "personality/", "servers/"].iter().any(|top| word.starts_with(top));
+                assert!(!is_path || tree::root().join(word).is_dir(), "there is no {word}");
+            }
+        }
+    }
+
+    /// The value of an attribute of an element.
+    fn attribute(element: &str, name: &str) -> Option<f64> {
+        element.split_once(&format!(" {name}=\""))?.1.split('"').next()?.parse().ok()
+    }
+
+    #[test]
+    fn no_text_of_a_drawn_picture_is_wider_than_its_box() {
+        let mut seen = 0;
+        for picture in ["code.svg", "architecture.svg"].map(drawn) {
+            let all = |kind| picture.split('<').filter(move |element| element.starts_with(kind));
+            let boxes: Vec<[f64; 4]> = all("rect ")
+                .map(|it| ["x", "y", "width", "height"].map(|name| attribute(it, name).unwrap_or(0.0)))
+                .collect();
+            for element in all("text ").filter(|it| it.contains("text-anchor=\"middle\"")) {
+                let [x, y] = ["x", "y"].map(|name| attribute(element, name).unwrap());
+                let text = element.split('>').nth(1).unwrap();
+                // Letters of DejaVu Sans are so wide on average, bold ones a tenth more.
+                let size = attribute(element, "font-size").unwrap_or(13.0);
+                let bold = if element.contains("bold") { 1.1 } else { 1.0 };
+                let width = text.chars().count() as f64 * size * 0.55 * bold;
+                let around = boxes.iter().filter(|[left, top, width, height]| {
+                    (*left..left + width).contains(&x) && (*top..top + height).contains(&y)
+                });
+                let narrowest = around.map(|[_, _, width, _]| *width).fold(f64::INFINITY, f64::min);
+                assert!(width < narrowest, "{text:?} needs {width:.0} of {narrowest:.0}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 40);
     }
 }

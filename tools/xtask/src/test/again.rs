@@ -67,7 +67,7 @@ fn kept(log: &Path) -> Result<String> {
 
 /// Says what is flaky, and whether that is known.
 pub(super) fn report(all: &[Flaky]) -> Result<()> {
-    let page = fs::read_to_string(page()).with_context(|| format!("reading {PAGE}"))?;
+    let page = tree::read(&page())?;
     for flaky in all {
         println!("# flaky: {} ({})", flaky.name, flaky.failure);
         let times = if flaky.failed == 1 { "once".into() } else { format!("{} times", flaky.failed) };

@@ -1,4 +1,4 @@
-//! From the loader's 32-bit entry to the kernel proper.
+//! The start of the machine: from the loader's 32-bit entry to the kernel proper.
 pub mod memory;
 pub mod processors;
 

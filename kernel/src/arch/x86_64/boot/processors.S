@@ -1,4 +1,4 @@
-// How another processor comes from real mode to the kernel. The first part is copied to a page
+// The way of another processor from real mode to the kernel. The first part is copied to a page
 // below 1 MiB, whose number is the vector of the start-up message; the rest runs in the image.
 // Several processors may execute it at the same time. They share everything here and write nothing
 // but their own element of candidate_states.
@@ -88,8 +88,8 @@ processor_start_high:
     mov     es, ax
     mov     fs, ax
     mov     gs, ax
-    // Which candidate is this? Its local APIC id is in CPUID leaf 1; the table of ids says its
-    // place there.
+    // The number of this candidate: its local APIC id is in CPUID leaf 1, and its place is where
+    // the table of ids has that.
     mov     eax, 1
     cpuid
     shr     ebx, 24
@@ -99,7 +99,8 @@ processor_start_high:
     js      4f
     cmp     [rdx + rcx * 4], ebx
     jne     2b
-    // Only a processor that is waited for goes on: 1 (waited for) becomes 2 (came).
+    // A processor goes on only if the first one waits for it: the state 1 (waited for) becomes 2
+    // (came).
     lea     rdx, [rip + candidate_states]
     mov     eax, 1
     mov     ebx, 2

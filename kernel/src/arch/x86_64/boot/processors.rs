@@ -35,11 +35,11 @@ unsafe extern "C" {
 const ABSENT: u32 = 0;
 /// The start-up messages were sent; the processor has not answered yet.
 const AWAITED: u32 = 1;
-/// It runs, without a stack, and waits for its number (the assembly sets this).
+/// The processor runs, without a stack, and waits for its number (the assembly sets this).
 const CAME: u32 = 2;
 
-// What the assembly reads. Candidates are in the order of the firmware's tables, without the first
-// processor.
+// These statics are read by the assembly. Candidates are in the order of the firmware's tables,
+// without the first processor.
 #[unsafe(no_mangle)]
 static candidate_count: AtomicU32 = AtomicU32::new(0);
 #[unsafe(no_mangle)]
@@ -304,9 +304,10 @@ impl Counter for TimeStampCounter {
     }
 
     fn advance(&self, ticks: u64) {
-        // Where a difference can be added, the time that the writing takes is not lost. SAFETY:
-        // CPUID says whether there is an adjustment; all processors have the other register. Until
-        // now this processor's clock was used only for waiting.
+        // Where a difference can be added to the counter, the time that the writing takes is not
+        // lost.
+        // SAFETY: CPUID says whether there is an adjustment; all processors have the other
+        // register. Until now this processor's clock was used only for waiting.
         unsafe {
             if features::has(Features::TSC_ADJUST) {
                 let adjustment = read_msr(msr::TIME_STAMP_ADJUSTMENT);

@@ -78,12 +78,12 @@ start:
     rdtsc
     mov     [ebp + boot_entry_time - VIRTUAL], eax
     mov     [ebp + boot_entry_time - VIRTUAL + 4], edx
-    // What the image does not contain is zero: every loader's protocol says so (Multiboot 1 and 2:
-    // the addresses in the headers; kickstart: ABI 1.3), and clearing 2 MiB of thread table again
-    // would be most of the way to the first line.
+    // Memory that the image does not contain is zero: every loader's protocol says so (Multiboot 1
+    // and 2: the addresses in the headers; kickstart: ABI 1.3). Clearing 2 MiB of thread table
+    // again would be most of the time until the first line.
     lea     esp, [ebp + boot_stack_end - VIRTUAL]
 
-    // Long mode there? A processor without CPUID cannot toggle EFLAGS.ID.
+    // Is there long mode? A processor without CPUID cannot toggle EFLAGS.ID.
     pushfd
     pop     eax
     mov     ecx, eax
@@ -163,7 +163,7 @@ start:
     push    eax
     retf
 
-// Says so on the first serial port, polling, and stops.
+// Prints this on the first serial port, by polling, and stops.
 no_long_mode:
     lea     esi, [ebp + no_long_mode_text - VIRTUAL]
     mov     dx, 0x3f8

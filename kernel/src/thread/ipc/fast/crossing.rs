@@ -5,7 +5,7 @@
 //! Each step does what the general path would, without what cannot be the case; if anything else is
 //! the case it changes nothing and the general path does it.
 
-use x2::{MessageTag, ThreadId};
+use x2::MessageTag;
 
 use super::{TYPED_OR_FLAGS, can_wait, offer_to, take_words};
 use crate::arch;
@@ -14,6 +14,7 @@ use crate::scheduler::Next;
 use crate::scheduler::timeouts::NEVER;
 use crate::space::Space;
 use crate::sync::delay::{self, Point};
+use crate::syscall::arguments;
 use crate::thread::ipc::rendezvous::{self, reaches};
 use crate::thread::ipc::{complete, resume_or_switch};
 use crate::thread::table::threads;
@@ -30,22 +31,22 @@ const SPECIAL: u8 = flag::SAW_ORIGINATOR | flag::SAW_ITS_HOME | flag::REDIRECTED
 /// here: goes there, unless it only sends and need not go.
 #[inline(always)]
 pub fn go(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
-    if current.registers.rdx.get() == ThreadId::NIL.raw()
+    let arguments = arguments::Ipc::of(current);
+    if arguments.from().is_nil()
         && let Some(next) = send_to_idle(current, receiver)
     {
         return Some(next);
     }
-    let sends_for_ever = current.registers.r8.get() & SEND_TIMEOUT == 0;
+    let sends_for_ever = arguments.timeouts().raw() & SEND_TIMEOUT == 0;
     // Whether a message may reach the receiver is decided at the receiver's processor.
     if !sends_for_ever || !is_plain(current) || current.space.get().is_some_and(Space::is_redirected) {
         return None;
     }
     // POINT OF NO RETURN.
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
-    current.receive_from.set(ThreadId::from_raw(current.registers.rdx.get()));
+    current.receive_from.set(arguments.from());
     current.receive_timeout.set(0);
-    let to = ThreadId::from_raw(current.registers.rsi.get());
-    current.set_partner(rendezvous::name(to, receiver));
+    current.set_partner(rendezvous::name(arguments.to(), receiver));
     current.send_deadline.set(NEVER);
     current.set_continuation(Continuation::SendAgain(IpcKind::User));
     location::depart_alone(current, receiver.location.processor());
@@ -61,7 +62,7 @@ fn send_to_idle(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     if !is_plain(current) || current.space.get().is_some_and(Space::is_redirected) {
         return None;
     }
-    let to = ThreadId::from_raw(current.registers.rsi.get());
+    let to = arguments::Ipc::of(current).to();
     let home = receiver.location.processor();
     let claim = arch::processor(u32::from(home)).idle.claim()?;
     // Objects located there stay there, and nothing else touches them, as long as the claim is
@@ -81,7 +82,7 @@ fn send_to_idle(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
     take_words(receiver, current, tag(current).with_cross_processor(true));
     receiver.end_offered_wait();
-    // The receiver's processor learns of it as of a thread that comes home.
+    // The receiver's processor learns of the receiver as of a thread that comes home.
     receiver.location.hand_over(home);
     drop(claim);
     processor::post(home, |public| &public.threads, &[&receiver.request]);
@@ -92,16 +93,16 @@ fn send_to_idle(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
 /// Whether the Ipc of `thread` is of untyped words and without a receive timeout.
 #[inline]
 fn is_plain(thread: ThreadRef) -> bool {
-    let registers = &thread.registers;
-    registers.message[0].get() & TYPED_OR_FLAGS == 0
-        && registers.r8.get() & RECEIVE_TIMEOUT == 0
+    let arguments = arguments::Ipc::of(thread);
+    arguments.tag().raw() & TYPED_OR_FLAGS == 0
+        && arguments.timeouts().raw() & RECEIVE_TIMEOUT == 0
         && processor::this().fast_path.get()
 }
 
 /// The tag that `thread` sends.
 #[inline]
 fn tag(thread: ThreadRef) -> MessageTag {
-    MessageTag::from_raw(thread.registers.message[0].get())
+    arguments::Ipc::of(thread).tag()
 }
 
 /// Whether a message of `sender` goes to `receiver`: the receiver is in reach, and no redirector or
@@ -117,8 +118,9 @@ fn goes_to(sender: ThreadRef, receiver: ThreadRef) -> bool {
 #[inline]
 pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
     let receiver = threads().find(current.partner())?.if_here()?;
-    let (to, from) = (current.registers.rsi.get(), current.registers.rdx.get());
-    if from != to && from != ThreadId::NIL.raw()
+    let arguments = arguments::Ipc::of(current);
+    let (to, from) = (arguments.to(), arguments.from());
+    if from != to && !from.is_nil()
         || current.has(flag::PROPAGATED_SENDERS)
         || !is_plain(current)
         || offer_to(receiver, current) != Some(IpcKind::User)
@@ -128,7 +130,7 @@ pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
     }
     // POINT OF NO RETURN.
     current.set_flag(SPECIAL | flag::WAITS_AT_HOME, false);
-    // The receiver is at home. The sender is so, too, if that had moved here.
+    // The receiver is at home. So is the sender if the receiver had moved here.
     take_words(receiver, current, tag(current).with_cross_processor(!current.is_home()));
     receiver.end_offered_wait();
     if from != to {
@@ -146,7 +148,7 @@ pub(crate) fn deliver(current: ThreadRef) -> Option<Next> {
 /// waits itself.
 #[inline(always)]
 pub fn answer(current: ThreadRef, receiver: ThreadRef) -> Option<Next> {
-    let from = ThreadId::from_raw(current.registers.rdx.get());
+    let from = arguments::Ipc::of(current).from();
     if !is_plain(current)
         || receiver.continuation() != Continuation::Receive(IpcKind::User)
         || receiver.partner() != current.id()

@@ -28,7 +28,7 @@ pub(in super::super) enum Name {
     Global(u32),
     /// The thread with this number, by its local id.
     Local(u32),
-    /// Number and version, whatever there is.
+    /// This number and version, whatever thread has the number.
     Version(u32, u32),
 }
 
@@ -51,7 +51,7 @@ impl Name {
         }
     }
 
-    /// One that may name a thread: most do, in either form.
+    /// An id that may name a thread: most do, in either form.
     pub(in super::super) fn of_thread(random: &Random) -> Self {
         let number = random.below(NUMBERS.into()) as u32;
         match random.below(16) {
@@ -77,7 +77,7 @@ pub(in super::super) enum Limit {
     Zero,
     /// Microseconds.
     Period(u64),
-    /// The instant so many microseconds from now.
+    /// The instant this number of microseconds from now.
     Point(u64),
 }
 
@@ -236,7 +236,7 @@ pub(in super::super) enum Action {
 use Action::*;
 
 impl Action {
-    /// Something that a running thread does.
+    /// Chooses something that a running thread does.
     pub(in super::super) fn any(random: &Random) -> Self {
         match random.below(28) {
             0..=8 => Self::ipc(random),
@@ -291,7 +291,7 @@ impl Action {
             if random.one_in(3) { [Limit::Never; 2] } else { [Limit::any(random), Limit::any(random)] };
         let typed = random.of(&[0, 0, 0, 2, 2, 4, 3, 63]);
         let untyped = random.below(12) as usize;
-        // Few labels: some are answers to what the kernel tells.
+        // The labels are few: some are those of answers to the kernel's messages.
         let label = random.of(&[0, 0, 1, 2, 3, random.next() >> 1]);
         let window =
             random.of(&[Fpage::COMPLETE, Fpage::COMPLETE, Fpage::NIL, Fpage::memory(0x4000_0000, 22)]);

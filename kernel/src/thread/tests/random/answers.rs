@@ -21,14 +21,14 @@ use crate::interrupt;
 use crate::memory::Account;
 use crate::thread::{Continuation, ThreadRef, flag, ipc};
 
-/// What may be answered.
+/// The answers that a call may give.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
-    /// What is wrong.
+    /// The errors in the call's arguments.
     pub errors: Vec<ErrorCode>,
-    /// What may be answered although nothing is wrong.
+    /// Errors that may be answered although nothing is wrong.
     pub possible: Vec<ErrorCode>,
-    /// It may succeed although something in `errors` seems wrong: the model does not know.
+    /// The call may succeed although something in `errors` seems wrong: the model does not know.
     pub vague: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) fn thread_control(
     }
     let activates = !pager.is_nil() && present.is_none_or(|thread| !thread.active);
     let new_space = present.is_none() && space == dest;
-    // The space it will be in.
+    // The space that the thread will be in.
     let key = match present {
         _ if new_space => None,
         Some(thread) if space == dest => Some(thread.space),
@@ -149,7 +149,7 @@ pub(super) fn thread_control(
     };
     let active = present.is_some_and(|thread| thread.active);
     let wrong = match given {
-        // Kept for later.
+        // The location is kept for later.
         Some(_) if !configured => false,
         Some(location) => {
             let used = |other: &super::facts::Thread| other.utcb == location && Some(other.space) == key;
@@ -232,7 +232,7 @@ pub(super) fn schedule(
     let no_length = lengths.into_iter().flatten().any(|time| !is_length(time));
     expected.wrong_if(no_length, ErrorCode::InvalidParameter);
     if caller.is_restricted() {
-        // A thread that is out of reach does not exist for it.
+        // For the caller, a thread that is out of its reach does not exist.
         expected.vague = true;
         expected.possible.push(ErrorCode::InvalidThread);
     }
@@ -294,8 +294,8 @@ pub(super) fn space_options(
             expected.wrong_if(!owner.is_nil() && new.is_none(), ErrorCode::InvalidSpace);
             let sigma0 = account.is_some_and(|space| space.memory.is_sigma0());
             expected.wrong_if(sigma0 && !owner.is_nil(), ErrorCode::InvalidSpace);
-            // No space owns itself, directly or not. One that is being destroyed may still be
-            // between.
+            // No space owns itself, directly or not. A space that is being destroyed may still be
+            // in the chain.
             let mut above = if owner.is_nil() { None } else { new };
             while let Some(one) = above {
                 expected.wrong_if(Some(one) == key, ErrorCode::InvalidSpace);
@@ -341,7 +341,7 @@ pub(super) fn space_options(
     expected
 }
 
-/// What the option about message-signalled interrupts answers is not for the model to say.
+/// The model cannot foretell the answer of the option about message-signalled interrupts.
 fn message_of_an_interrupt(privileged: bool) -> Expected {
     if !privileged {
         return Expected::only(ErrorCode::NoPrivilege);
@@ -373,8 +373,7 @@ pub(super) fn map_control(
         let begins = source < control;
         let placed = target.is_multiple_of(size_of::<MapItem>() as u64);
         expected.wrong_if(!number.contains(&control) || !begins || !placed, ErrorCode::InvalidParameter);
-        // Whether the array is there, and that its items have no contents here, the model does not
-        // know.
+        // The model does not know whether the array is there; its items have no contents here.
         expected.possible.push(ErrorCode::InvalidParameter);
         return expected;
     }

@@ -12,7 +12,7 @@ use crate::space::Space;
 use crate::thread::table::threads;
 use crate::thread::{Continuation, Found, ThreadRef};
 
-/// Which space: where the kernel has it.
+/// Names a space: where the kernel has it in memory.
 pub(super) type SpaceKey = usize;
 
 /// The key of a space.
@@ -26,9 +26,9 @@ pub(super) struct Thread {
     pub id: ThreadId,
     pub space: SpaceKey,
     pub active: bool,
-    /// Where its UTCB is; 0 = nowhere.
+    /// The address of the thread's UTCB; 0 = it has none.
     pub utcb: u64,
-    /// Where it is to be once the thread is activated.
+    /// The address that the UTCB is to have once the thread is activated.
     pub kept: Option<u64>,
     pub scheduler: ThreadId,
     /// The thread's id has ended and it is about to go.
@@ -36,7 +36,7 @@ pub(super) struct Thread {
 }
 
 impl Thread {
-    /// What the kernel has of it.
+    /// The facts about a thread as the kernel has them.
     fn of(thread: ThreadRef) -> Option<Self> {
         Some(Self {
             id: thread.id(),
@@ -56,12 +56,12 @@ pub(super) struct SpaceFacts {
     pub kip: Option<Region>,
     pub utcbs: Option<Region>,
     pub privileged: bool,
-    /// `Some(0)`: there was one.
+    /// The owner. `Some(0)`: the space had one, which is gone.
     pub owner: Option<SpaceKey>,
 }
 
 impl SpaceFacts {
-    /// Of one that has just been made.
+    /// The facts of a space that has just been made.
     pub(super) const NEW: Self = Self { kip: None, utcbs: None, privileged: false, owner: None };
 
     pub(super) fn is_configured(&self) -> bool {
@@ -93,7 +93,7 @@ pub(super) fn number_of(id: ThreadId) -> u32 {
 }
 
 impl Facts {
-    /// Everything as the kernel has it: after what the model does not follow.
+    /// Takes all facts from the kernel, after an action that the model does not follow.
     pub(super) fn load(&mut self) {
         let before = core::mem::take(&mut self.threads);
         self.spaces.clear();

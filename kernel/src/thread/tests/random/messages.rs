@@ -43,7 +43,7 @@ pub(super) struct Intent {
     /// MR0 to MR63 as sent.
     words: [u64; 64],
     acceptor: Acceptor,
-    /// ExchangeRegisters, or a change of its own, may have ended it.
+    /// ExchangeRegisters, or a change of the thread itself, may have ended the IPC.
     cancelled: bool,
     /// The thread that it waits for may be another than it says: its message was passed on, or
     /// redirected (X.2 rules 6.12, 7.16).
@@ -52,7 +52,7 @@ pub(super) struct Intent {
     restricted: bool,
     /// The message's words are no more what they were.
     disturbed: bool,
-    /// Its destination was waiting for any sender: the send phase succeeds immediately.
+    /// Whether the destination was waiting for any sender: the send phase succeeds immediately.
     meets: bool,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn begin(facts: &Facts, thread: ThreadRef, action: Action) -> Option<
 }
 
 impl Intent {
-    /// Something may have ended it.
+    /// Notes that something may have ended the IPC.
     pub(super) fn cancel(&mut self) {
         self.cancelled = true;
     }
@@ -116,12 +116,12 @@ impl Intent {
         self.restricted = true;
     }
 
-    /// It may wait for another thread now.
+    /// Notes that the thread may wait for another partner now.
     pub(super) fn turn(&mut self) {
         self.turned = true;
     }
 
-    /// Another thread has written its message registers (K15).
+    /// Notes that another thread has written the sender's message registers (K15).
     pub(super) fn disturb(&mut self) {
         self.disturbed = true;
     }
@@ -326,7 +326,7 @@ impl Intent {
                 let inside = window.is_some_and(|window| window.contains_region(region));
                 assert!(inside, "{got:?} is outside the window {window:?}");
                 let sent = x2::Fpage::from_raw(self.words[index + 1]).rights();
-                // The processor knows no right without that to read.
+                // Every right that the processor knows includes the right to read.
                 let most = if sent.is_none() { sent } else { sent.or(Rights::READ) };
                 assert!(most.contains(got.rights()), "{got:?} with more rights than were sent");
             }

@@ -83,7 +83,7 @@ pub(super) struct Program {
 
 /// Where the actions of a run come from.
 enum Source<'a> {
-    /// They are made up, and noted.
+    /// Actions are chosen at random, and noted.
     Random(Random, &'a mut Program),
     Given(core::slice::Iter<'a, Action>),
 }
@@ -120,7 +120,7 @@ fn spawn(random: &mut Random) -> Action {
 /// How often everything is checked.
 const EVERY_STEP: usize = 1;
 
-/// What a run has come to.
+/// The result of a run.
 #[derive(Default, PartialEq, Debug)]
 struct Summary {
     /// The most nodes of the mapping database.
@@ -151,19 +151,19 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
                 world.machine.interrupts(0, 1);
                 spawn_thread(&world, number, space, memory);
                 world.machine.interrupts(interrupts.wrapping_add(step as u64) | 1, 3);
-                model.start_anew();
+                model.start_over();
                 processor::this().current.get().map_or(Next::Schedule, |_| Next::Return)
             }
             (Action::Wait, None) if arch::timer() != u64::MAX => {
                 arch::set_clock(arch::timer().max(arch::clock()));
-                // It fires once.
+                // The timer fires once.
                 arch::set_timer(u64::MAX);
                 timer_interrupt()
             }
             // sigma0 would keep the tables that this splits for ever.
             (Action::MemoryControl { .. }, Some(thread)) if memory_of(thread).is_sigma0() => Next::Return,
             (_, Some(thread)) => model.perform(&world, thread, action),
-            // No thread is there to do it.
+            // There is no thread to do the action.
             (_, None) => continue,
         };
         running = world.run(next);
@@ -178,8 +178,8 @@ fn run(fast: bool, interrupts: u64, source: &mut Source, count: usize, check_eve
     summary
 }
 
-/// What all threads have begun ends; then all but the first threads are deleted and nothing is left
-/// of them.
+/// Ends what all threads have begun; then deletes all but the first threads, of which nothing may
+/// be left.
 fn end_all(world: &World, used: u64) {
     for number in 3..NUMBERS {
         if let Some(thread) = threads().by_number(interrupt::user_base() + number).map(Found::anywhere) {
@@ -197,11 +197,11 @@ fn end_all(world: &World, used: u64) {
     assert!(now <= used, "{} bytes are lost", now - used);
 }
 
-/// Whatever the root task is in ends, and it is ready to go on.
+/// Ends whatever the root task is in, and makes it ready to go on.
 pub(super) fn revive(root: ThreadRef) {
     ipc::leave_all(root);
     root.set_flag(flag::HALTED, false);
-    // It may have given itself to another space.
+    // The root task may have given its space to another space.
     root.space.get().inspect(|space| assert_eq!(space.set_owner(None), Ok(())));
     if !processor::this().is_current(root) {
         processor::this().scheduler.make_ready(root);
@@ -254,8 +254,8 @@ pub(super) fn leave_nothing(world: &World) {
         flush_all(space.memory);
         spaces.iter().for_each(|other| space.close(other));
     }
-    // What has become empty may have stayed as a spare table, which an allocation takes when memory
-    // is short.
+    // A table that has become empty may have stayed as a spare table, which an allocation takes
+    // when memory is short.
     let _ = mapping::or_from_spare(|| Err::<(), _>(OutOfMemory));
 }
 
@@ -335,11 +335,11 @@ fn many(seeds: core::ops::Range<u64>, count: usize, check_every: usize) -> Summa
     sum
 }
 
-/// How many times as many seeds a test tries in a campaign in full.
+/// A full campaign tries this number of times as many seeds.
 const FULL: u64 = 20;
 
-/// Which seeds a test tries, how much each does, and after how many steps each time the structures
-/// are checked: what is usual, more with `MAC_TEST_ALL`, or what the environment says:
+/// The seeds that a test tries, how much each does, and after how many steps the structures are
+/// checked. The usual values, more with `MAC_TEST_ALL`, or what the environment says:
 /// `RANDOM_SEEDS=FIRST..END`, `RANDOM_STEPS`, `RANDOM_CHECK`.
 pub(super) fn chosen(seeds: core::ops::Range<u64>, steps: usize) -> (core::ops::Range<u64>, usize, usize) {
     let number = |name: &str, usual: usize| {
@@ -361,7 +361,7 @@ fn random_system_calls_keep_everything_consistent() {
     let (seeds, steps, every) = chosen(USUAL, 1500);
     let sum = many(seeds.clone(), steps, every);
     std::println!("answers compared, good and errors, by system call: {:?}", sum.compared);
-    // Few seeds need not do everything.
+    // A run with few seeds need not do everything.
     if seeds.start <= USUAL.start && seeds.end >= USUAL.end {
         assert!(sum.nodes > 512, "large pages are split");
         for (call, counts) in sum.compared.into_iter().enumerate() {

@@ -35,7 +35,7 @@ pub(super) struct Model {
     facts: Facts,
     /// The last Ipc of each thread.
     sent: [Option<Box<Intent>>; NUMBERS as usize],
-    /// Whether it is under way.
+    /// Whether the thread's IPC is under way.
     in_ipc: [bool; NUMBERS as usize],
     /// The thread that made an Ipc in this step.
     fresh: Option<u32>,
@@ -61,7 +61,7 @@ fn user_state(thread: ThreadRef) -> [u64; 5] {
 }
 
 impl Model {
-    /// Of the world as it is.
+    /// A model of the world as it is.
     pub(super) fn new() -> Self {
         let mut facts = Facts::default();
         facts.load();
@@ -110,7 +110,7 @@ impl Model {
             }
         } else {
             if call == Call::ThreadControl && expected.succeeds() {
-                // All that can fail is over.
+                // All steps that can fail are over.
                 self.take_effect(caller, action, subject);
             }
             self.calls[number as usize] = Some(Unfinished { call, expected, action });
@@ -206,7 +206,7 @@ impl Model {
         expected.check(answer, &action);
     }
 
-    /// What a successful call changes of what the model knows.
+    /// Changes the model's facts as a successful call does.
     fn take_effect(&mut self, caller: Caller, action: Action, subject: Option<u32>) {
         if matches!(action, Action::SpaceControl { .. } | Action::SpaceOptions { option: 1 | 5, .. }) {
             self.restrict_all();
@@ -368,7 +368,7 @@ impl Model {
         }
     }
 
-    /// Compares what has come to its end since the last step.
+    /// Compares the calls that have ended since the last step with the model.
     pub(super) fn observe(&mut self) {
         let mut turned = [false; NUMBERS as usize];
         // A thread's SpaceControl may have done its work, and is not over.
@@ -398,7 +398,7 @@ impl Model {
                     let failed = x2::MessageTag::from_raw(thread.registers.message[0].get()).is_error();
                     self.compared[Call::Ipc as usize][usize::from(failed)] += 1;
                 } else if kind.is_none_or(|kind| kind != IpcKind::User) {
-                    // It was over, and the thread has met something else on its way out.
+                    // The IPC was over, and the thread has met something else on its way out.
                     self.in_ipc[place] = false;
                 } else if self.fresh == Some(number) {
                     let intent = self.sent[place].as_ref().expect("it is in one");
@@ -468,8 +468,8 @@ impl Model {
         }
     }
 
-    /// What has happened without the model: the root task has done something.
-    pub(super) fn start_anew(&mut self) {
+    /// Notes that the root task has done something that the model does not follow.
+    pub(super) fn start_over(&mut self) {
         self.in_ipc[ROOT as usize] = false;
         self.calls[ROOT as usize] = None;
         self.facts.load();

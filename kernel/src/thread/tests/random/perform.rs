@@ -46,8 +46,8 @@ pub(super) fn arguments(thread: ThreadRef, action: Action) -> Option<(Call, [(Re
                     item = map_item(&words);
                 }
                 let word = item[usize::from(!first)];
-                // Other types and rights; addresses stay in the first GiB (sigma0's trees stay for
-                // ever).
+                // The types and rights change; addresses stay in the first GiB (sigma0's trees stay
+                // for ever).
                 let word = if words.one_in(20) { word ^ words.below(16) } else { word };
                 set_message_register(thread, index, word);
             }
@@ -127,9 +127,9 @@ pub(super) fn arguments(thread: ThreadRef, action: Action) -> Option<(Call, [(Re
     })
 }
 
-/// What ExchangeRegisters sets.
+/// The stack pointer that ExchangeRegisters sets.
 pub(super) const NEW_SP: u64 = 0x1000;
-/// What ExchangeRegisters sets.
+/// The instruction pointer that ExchangeRegisters sets.
 pub(super) const NEW_IP: u64 = 0x2000;
 
 /// A map or grant item in the memory that is there.
@@ -170,7 +170,7 @@ fn set_pages(thread: ThreadRef, seed: u64, low: u64) {
     }
 }
 
-/// What is no system call of the interface.
+/// Does an action that is no system call of the interface.
 pub(super) fn other(thread: ThreadRef, action: Action) -> Next {
     match action {
         Action::ForeignCall { offset } => {
@@ -198,7 +198,7 @@ pub(super) fn other(thread: ThreadRef, action: Action) -> Next {
             interrupt::occurred(line);
             after_interrupt()
         }
-        // No thread waits: nothing to wait for.
+        // No thread waits, so there is nothing to wait for.
         _ => Next::Return,
     }
 }

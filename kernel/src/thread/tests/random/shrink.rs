@@ -18,7 +18,7 @@ pub(in super::super) struct Failure {
 }
 
 impl Failure {
-    /// Whether it is the same fault of the kernel: the same check has failed.
+    /// Whether the panic shows the same fault of the kernel: the same check has failed.
     fn is_like(&self, other: &Self) -> bool {
         self.place == other.place
     }
@@ -98,7 +98,7 @@ pub(in super::super) fn as_test(program: &Program) -> String {
     text
 }
 
-/// One element to a line.
+/// A list as text, one element to a line.
 pub(in super::super) fn lines<T: Debug>(list: &[T]) -> String {
     list.iter().map(|element| format!("        {element:?},\n")).collect()
 }

@@ -78,7 +78,8 @@ impl Executor {
     pub fn step(&mut self) -> bool {
         let Some(number) = self.queue.lock().pop_front() else { return false };
         if let Some(mut task) = self.tasks[number].take() {
-            // Before the poll: a wake-up during it queues the task again.
+            // The flag is cleared before the poll, so that a wake-up during the poll queues the
+            // task again.
             task.waker.queued.store(false, Ordering::Release);
             let waker = Waker::from(task.waker.clone());
             if task.future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
@@ -103,7 +104,7 @@ impl Executor {
         self.try_block_on(future).expect("deadlock: the future waits for something that cannot happen")
     }
 
-    /// As [`block_on`](Self::block_on); `None` on a deadlock.
+    /// Like [`block_on`](Self::block_on); `None` on a deadlock.
     pub fn try_block_on<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
         const MAIN: usize = usize::MAX;
         let waker =

@@ -59,11 +59,11 @@ pub struct Counters {
 /// Which requests fail, to test that callers survive it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failures {
-    /// Fail the frame allocation after so many more.
+    /// The number of frame allocations that still succeed; the next fails.
     pub allocate_frame: Option<u32>,
-    /// Fail the reservation of server memory after so many more.
+    /// The number of reservations of server memory that still succeed; the next fails.
     pub reserve: Option<u32>,
-    /// Fail the page entry after so many more.
+    /// The number of page entries that still succeed; the next fails.
     pub enter: Option<u32>,
 }
 
@@ -131,7 +131,7 @@ impl Simulated {
         Self { state: Arc::new(SpinLock::new(state)), page_shifts: [PAGE_SHIFT, large_shift] }
     }
 
-    /// What it has done so far.
+    /// The counts of what the machine has done so far.
     pub fn counters(&self) -> Counters {
         self.state.lock().counters
     }
@@ -146,7 +146,7 @@ impl Simulated {
         self.state.lock().reserve_limit = bytes;
     }
 
-    /// Lets the making of a thread take so many microseconds.
+    /// Sets how many microseconds the creation of a thread takes.
     pub fn set_thread_delay(&self, microseconds: u64) {
         self.state.lock().thread_delay = microseconds;
     }
@@ -184,8 +184,8 @@ impl Simulated {
         self.state.lock().remove(pmap.0, 0, u64::MAX);
     }
 
-    /// What a program's access at `address` meets: copies bytes within one page to or from it, or
-    /// `None`: page fault.
+    /// Does a program's load at `address`: copies bytes from one page, or returns `None` for a page
+    /// fault.
     ///
     /// # Panics
     /// If the range crosses a page.
@@ -196,12 +196,12 @@ impl Simulated {
         Some(())
     }
 
-    /// As [`user_read`](Self::user_read), for a store.
+    /// Like [`user_read`](Self::user_read), for a store.
     pub fn user_write(&self, pmap: &SimulatedPmap, address: u64, bytes: &[u8]) -> Option<()> {
         self.user_write_in(pmap.0, address, bytes)
     }
 
-    /// As [`user_write`](Self::user_write), in the address space of this name.
+    /// Like [`user_write`](Self::user_write), in the address space of this name.
     pub fn user_write_in(&self, space: usize, address: u64, bytes: &[u8]) -> Option<()> {
         let state = &mut *self.state.lock();
         let (page, offset) = state.translate(space, address, bytes.len(), Protection::WRITE)?;

@@ -13,8 +13,8 @@ use crate::{KernError, KernResult};
 /// Bytes of a thread's extended state.
 pub const EXTENDED_SIZE: usize = 832;
 
-/// What a thread does in its program, from how it goes on: the event with which it comes back, or
-/// nothing: it computes.
+/// The program of a thread, as a function of how the thread goes on. The result is the event with
+/// which the thread comes back, or nothing while it computes.
 pub(super) type Program = Arc<dyn Fn(&SimulatedThread, Resume) -> Option<Event> + Send + Sync>;
 
 /// A thread of a [`Simulated`] machine.
@@ -112,12 +112,13 @@ fn end(machine: &Simulated, number: usize) {
 }
 
 impl SimulatedThread {
-    /// Which of all threads of the machine it is, from 0 on.
+    /// The thread's number among all threads of the machine, from 0 on.
     pub fn number(&self) -> usize {
         self.0.number
     }
 
-    /// Which address space it is in, as [`Machine::space`](crate::Machine::space) names it.
+    /// The address space that the thread is in, as [`Machine::space`](crate::Machine::space) names
+    /// it.
     pub fn space(&self) -> usize {
         self.0.space
     }

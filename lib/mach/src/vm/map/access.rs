@@ -125,7 +125,7 @@ fn enter(address: u64, page: PhysicalPage, protection: Protection) -> PmapChange
     PmapChange::Enter { address, page, shift: PAGE_SHIFT, protection }
 }
 
-/// Maps the page, as a large one or with those around it.
+/// Maps the page: as a part of a large page, or with the pages around it.
 #[inline(never)]
 fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: Found<'_, M>) -> KernResult {
     if found.large {
@@ -135,7 +135,7 @@ fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: F
             shift: map.vm.large_shift,
             protection: found.rights,
         };
-        // Without kernel memory for it, the base page is tried.
+        // If there is no kernel memory for the large page, the base page is tried.
         if map.vm.machine().pmap_change(pmap, &[change]).is_ok() {
             return Ok(());
         }
@@ -157,13 +157,13 @@ fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: F
         }
     }
     match map.vm.machine().pmap_change(pmap, &changes[..count]) {
-        // The page asked for is the first change: it is there.
+        // The page asked for is the first change, and that one has been made.
         Err(full) if full.index == 0 => Err(KernError::ResourceShortage),
         _ => Ok(()),
     }
 }
 
-/// The first base page of the large page around one, which has so many.
+/// The first base page of the large page around `page`, which has `pages` base pages.
 fn first_of_large(page: PhysicalPage, pages: u64) -> PhysicalPage {
     match page {
         PhysicalPage::Frame(frame) => PhysicalPage::Frame(Frame(frame.0 & !(pages as u32 - 1))),
@@ -214,8 +214,8 @@ impl<M: Machine> VmMap<M> {
         self.page(address, access, Enter).await
     }
 
-    /// As [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has been
-    /// begun.
+    /// Like [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has
+    /// been begun.
     pub fn try_fault(&self, address: u64, access: Protection) -> Option<KernResult> {
         self.try_page(address, access, &mut Enter)
     }
@@ -226,7 +226,7 @@ impl<M: Machine> VmMap<M> {
     /// is short, and takes another object's lock only by [`VmObject::try_with_frame`].
     ///
     /// # Errors
-    /// As [`fault`](Self::fault).
+    /// Those of [`fault`](Self::fault).
     pub fn try_with_frame<R>(
         &self,
         address: u64,
@@ -308,7 +308,7 @@ impl<M: Machine> VmMap<M> {
     /// Fills a task's memory with zeros.
     ///
     /// # Errors
-    /// As [`copyout`](Self::copyout).
+    /// Those of [`copyout`](Self::copyout).
     pub async fn clear(&self, address: u64, length: usize) -> Result<(), CopyFault> {
         const ZEROS: [u8; PAGE_SIZE as usize] = [0; PAGE_SIZE as usize];
         self.each_page(address, length, Protection::WRITE, |machine, frame, offset, _, count| {
@@ -321,7 +321,7 @@ impl<M: Machine> VmMap<M> {
     /// How many were read.
     ///
     /// # Errors
-    /// As [`copyin`](Self::copyin), if no zero byte comes before.
+    /// Those of [`copyin`](Self::copyin), if no zero byte comes before.
     pub async fn copyin_string(&self, address: u64, buffer: &mut [u8]) -> Result<usize, CopyFault> {
         let mut done = 0;
         while done < buffer.len() {
@@ -342,7 +342,7 @@ impl<M: Machine> VmMap<M> {
     /// Atomically loads the word at `address`, a multiple of 4.
     ///
     /// # Errors
-    /// As [`fault`](Self::fault); `InvalidArgument`: unaligned.
+    /// Those of [`fault`](Self::fault); `InvalidArgument`: unaligned.
     pub async fn load_u32(&self, address: u64) -> KernResult<u32> {
         let offset = aligned_offset(address)?;
         let load = Touch(|machine: &M, frame| machine.load_u32(frame, offset));
@@ -353,7 +353,7 @@ impl<M: Machine> VmMap<M> {
     /// result is the old value, `Err` if it was another.
     ///
     /// # Errors
-    /// As [`fault`](Self::fault); `InvalidArgument`: unaligned.
+    /// Those of [`fault`](Self::fault); `InvalidArgument`: unaligned.
     pub async fn compare_exchange_u32(
         &self,
         address: u64,
@@ -531,7 +531,7 @@ impl<M: Machine> VmMap<M> {
             return Ok(object.clone());
         }
         let object = VmObject::anonymous(&self.vm)?;
-        // Aligned in the object as in the address space, so that large pages fit.
+        // The object's pages are aligned as in the address space, so that large pages fit.
         entry.offset = start % (1 << self.vm.large_shift);
         entry.needs_copy = false;
         Ok(entry.object.insert(object).clone())

@@ -20,11 +20,11 @@ pub enum MachineAttribute {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum AttributeValue {
-    /// Switch it off.
+    /// Switch the attribute off.
     Off = 0,
-    /// Switch it on.
+    /// Switch the attribute on.
     On = 1,
-    /// Say which it is.
+    /// Return the attribute's value.
     Get = 2,
     /// Write the caches back and empty them.
     CacheFlush = 6,

@@ -13,10 +13,10 @@ use super::entry::Behavior;
 use super::{EntryId, MapRequest, MapState, Placement, VmMap};
 use crate::machine::{Machine, PmapChange};
 
-/// More pages are not freed under the locks of the translation and the object.
+/// The maximum number of pages that are freed under the locks of the translation and the object.
 const MOST_PAGES: usize = 64;
 
-/// What happened to the entry that was added last.
+/// The state of the entry that was added last.
 #[derive(Clone, Copy)]
 pub(super) enum Recent {
     /// The map has changed since then.
@@ -54,7 +54,7 @@ impl<M: Machine> VmMap<M> {
 
     #[cold]
     fn take_out(&self, state: &mut MapState<M>, added: Added) {
-        // The entry's size counts no longer.
+        // The size of the cached entry was not counted; removing the entry subtracts it.
         state.size += state.entries.end(added.id) - state.entries.start(added.id);
         self.remove_entry(state, added.id);
     }

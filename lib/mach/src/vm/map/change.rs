@@ -38,7 +38,7 @@ impl<M: Machine> VmMap<M> {
     /// `size` bytes of zeros: `vm_allocate`. The address.
     ///
     /// # Errors
-    /// As [`map`](Self::map).
+    /// Those of [`map`](Self::map).
     pub async fn allocate(&self, placement: Placement, size: u64) -> KernResult<u64> {
         self.map(&MapRequest::anonymous(size).at(placement)).await
     }
@@ -61,7 +61,7 @@ impl<M: Machine> VmMap<M> {
         }
         offset.checked_add(size).ok_or(KernError::InvalidArgument)?;
         if request.object.is_some() {
-            // Before the map is locked, as a copy may be made.
+            // This is done before the map is locked, as a copy may be made.
             let entry = self.new_entry(request, offset)?;
             let state = &mut *self.change().await?;
             return self.map_entry(state, request, size, entry);
@@ -70,7 +70,7 @@ impl<M: Machine> VmMap<M> {
         self.map_zeros(state, request, size)
     }
 
-    /// As [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and
+    /// Like [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and
     /// nothing has changed.
     pub fn try_allocate(&self, placement: Placement, size: u64) -> Option<KernResult<u64>> {
         let request = MapRequest::anonymous(size).at(placement);
@@ -246,7 +246,7 @@ impl<M: Machine> VmMap<M> {
         self.deallocate_range(state, start, end)
     }
 
-    /// As [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and
+    /// Like [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and
     /// nothing has changed.
     pub fn try_deallocate(&self, start: u64, size: u64) -> Option<KernResult> {
         let now = || {
@@ -265,7 +265,7 @@ impl<M: Machine> VmMap<M> {
         if let Some(id) = state.entries.find_at_or_after(start)
             && (state.entries.start(id), state.entries.end(id)) == (start, end)
         {
-            // One entry, as it was allocated. Of one without an object nothing is mapped.
+            // A single entry, as it was allocated. An entry without an object maps nothing.
             if state.entries.get(id).object.is_some() {
                 self.pmap_change(&[PmapChange::Remove { address: start, length: end - start }]);
             }
@@ -303,7 +303,7 @@ impl<M: Machine> VmMap<M> {
         if entry.wired > 0 {
             self.unwire_pages(entry, size);
         }
-        // Otherwise the pages go with the object, or are seen by others.
+        // Otherwise the pages go with the object, or other maps see them.
         if !entry.shared && !entry.needs_copy && Arc::strong_count(object) > 1 {
             let exclusive = {
                 let state = object.state.lock();
@@ -372,7 +372,7 @@ impl<M: Machine> VmMap<M> {
     /// Says what a child gets of a range: `vm_inherit`.
     ///
     /// # Errors
-    /// As [`protect`](Self::protect), without `ProtectionFailure`.
+    /// Those of [`protect`](Self::protect), without `ProtectionFailure`.
     pub async fn inherit(&self, start: u64, size: u64, inheritance: Inheritance) -> KernResult {
         self.set(start, size, |entry| entry.inheritance = inheritance).await
     }
@@ -380,7 +380,7 @@ impl<M: Machine> VmMap<M> {
     /// Says how a range will be used: `vm_behavior_set`.
     ///
     /// # Errors
-    /// As [`inherit`](Self::inherit).
+    /// Those of [`inherit`](Self::inherit).
     pub async fn behavior(&self, start: u64, size: u64, behavior: Behavior) -> KernResult {
         self.set(start, size, |entry| entry.behavior = behavior).await
     }
@@ -405,7 +405,7 @@ impl<M: Machine> VmMap<M> {
     /// zeros or the file. Shared memory only loses its translation. (Linux `MADV_DONTNEED`.)
     ///
     /// # Errors
-    /// As [`inherit`](Self::inherit).
+    /// Those of [`inherit`](Self::inherit).
     pub async fn forget(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;

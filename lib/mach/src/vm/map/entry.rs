@@ -24,7 +24,7 @@ pub enum Behavior {
     /// Accesses have no particular order.
     #[default]
     Default,
-    /// In random order: pages are asked for one by one.
+    /// The pages are used in random order, so they are asked for one by one.
     Random,
     /// Accesses go from lower to higher addresses: pages are read ahead.
     Sequential,
@@ -63,7 +63,7 @@ impl<M: Machine> Entry<M> {
         (self.offset + distance) >> PAGE_SHIFT
     }
 
-    /// What the entry is from `distance` bytes after its start on.
+    /// The entry for the rest of the range, from `distance` bytes after its start on.
     pub(super) fn split(&self, distance: u64) -> Self {
         let mut upper = self.clone();
         if upper.object.is_some() {

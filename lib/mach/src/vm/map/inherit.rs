@@ -11,7 +11,7 @@ use super::{EntryId, MapState, Placement, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 
-/// What may be mapped as a private mapping of an object; the entry that maps it needs a copy before
+/// The object to map for a private mapping of `object`. The entry that maps it needs a copy before
 /// it writes.
 ///
 /// # Errors
@@ -93,7 +93,8 @@ impl<M: Machine> MapCopy<M> {
 
 impl<M: Machine> Drop for MapCopy<M> {
     fn drop(&mut self) {
-        // A wired range that was taken out and put nowhere: what is shared of it lives on.
+        // The range was wired when it was taken out, and it is put nowhere: shared pages of it live
+        // on.
         for (length, entry) in self.pieces.iter().filter(|(_, entry)| entry.wired > 0) {
             if let Some(object) = &entry.object {
                 let pages = entry.index(0)..entry.index(*length);
@@ -167,8 +168,8 @@ impl<M: Machine> VmMap<M> {
             return Ok(Entry { wired: 0, ..entry.clone() });
         }
         let copied = if entry.shared {
-            // Others write to the object, whatever its strategy for private mappings: the copy is
-            // as it is now.
+            // Other maps write to the object, whatever its strategy for private mappings: the copy
+            // shows its present contents.
             copy::copy_delayed(&self.vm, object)?
         } else {
             if !entry.needs_copy {
@@ -314,7 +315,7 @@ impl<M: Machine> VmMap<M> {
     /// Maps a piece of memory: the address.
     ///
     /// # Errors
-    /// As [`map`](Self::map); the piece is given back, so that nothing is lost.
+    /// Those of [`map`](Self::map); the piece is given back, so that nothing is lost.
     pub async fn insert(
         &self,
         mut copy: MapCopy<M>,

@@ -32,9 +32,9 @@ use entry::Entry;
 /// Where in the address space a new range goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// At this address; an error if something is mapped there.
+    /// The region is put at this address; an error if something is mapped there.
     Fixed(u64),
-    /// At this address, in place of what is mapped there.
+    /// The region is put at this address, in place of what is mapped there.
     Replace(u64),
     /// The lowest free range at or above this address.
     Above(u64),
@@ -48,7 +48,7 @@ pub struct MapRequest<M: Machine> {
     pub placement: Placement,
     /// Bytes, rounded up to pages.
     pub size: u64,
-    /// For `Above` and `Below`: the address is a multiple of this power of two.
+    /// The alignment for `Above` and `Below`, a power of two: the address is a multiple of it.
     pub alignment: u64,
     /// An object and a byte offset in it, a multiple of the page size; `None`: fresh zeros.
     pub object: Option<(Arc<VmObject<M>>, u64)>,
@@ -132,7 +132,8 @@ pub struct VmMap<M: Machine> {
     id: u64,
     lowest: u64,
     highest: u64,
-    /// Page-out waits for the programs in it: their pages may be made of the reserve.
+    /// Whether faults in this map may take frames of the reserve, because page-out waits for its
+    /// programs.
     privileged: AtomicBool,
     state: Mutex<MapState<M>>,
     translation: SpinLock<Translation<M>>,
@@ -268,7 +269,8 @@ impl<M: Machine> VmMap<M> {
             translation.hint = None;
             translation.pmap.take()
         };
-        // The whole translation first, in one call; then nothing maps what the entries refer to.
+        // The whole translation is removed first, in one call; then nothing maps what the entries
+        // refer to.
         if let Some(pmap) = pmap {
             self.vm.machine().pmap_destroy(pmap);
         }
@@ -311,7 +313,7 @@ impl<M: Machine> VmMap<M> {
         if state.alive { Ok(state) } else { Err(KernError::Terminated) }
     }
 
-    /// As [`open`](Self::open); `None`: the map must be waited for.
+    /// Like [`open`](Self::open); `None`: the map must be waited for.
     fn try_open(&self) -> KernResult<Option<MutexGuard<'_, MapState<M>>>> {
         match self.state.try_lock() {
             Some(state) if !state.alive => Err(KernError::Terminated),
@@ -328,7 +330,7 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Reserves memory for `count` more entries, so that so many can be added without failure.
+    /// Reserves memory for `count` more entries: as many can be added then without failure.
     fn reserve_entries(&self, state: &mut MapState<M>, count: usize) -> KernResult {
         // Two more than `count`: cuts of entries may come before these are added.
         state.entries.reserve(count + 2).map_err(|_| KernError::ResourceShortage)?;

@@ -22,7 +22,7 @@ impl<M: Machine> VmMap<M> {
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
-    /// `ProtectionFailure`: a part allows no access. `ResourceShortage`: so many pages cannot stay
+    /// `ProtectionFailure`: a part allows no access. `ResourceShortage`: the pages cannot all stay
     /// in memory together. What [`fault`](Self::fault) returns. Nothing is wired then.
     pub async fn wire(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
@@ -31,7 +31,8 @@ impl<M: Machine> VmMap<M> {
             return Err(KernError::ResourceShortage);
         }
         for _ in 0..ROUNDS {
-            // The pages one by one; then, in one step, all of them if they are all still there.
+            // The pages are brought in one by one, and then wired in one step if they are all still
+            // there.
             let mut at = start;
             while at < end {
                 let access = self.wiring_access(at).await?;
@@ -118,8 +119,8 @@ impl<M: Machine> VmMap<M> {
         if Self::entries_in(state, start, end).any(|id| state.entries.get(id).wired == u16::MAX) {
             return Err(KernError::ResourceShortage);
         }
-        // The pages of entries that are not wired yet; at the first that is not there, those before
-        // it are given up.
+        // Wires the pages of entries that are not wired yet. At the first page that is missing,
+        // those before it are unwired.
         let missing = Self::entries_in(state, start, end).find(|&id| !self.wire_pages(state, id));
         for id in Self::entries_in(state, start, end) {
             match missing {

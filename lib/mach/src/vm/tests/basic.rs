@@ -178,8 +178,8 @@ fn chains_of_forks_collapse_and_free_pages_that_no_map_shows() {
         }
         assert_eq!(load(&current, BASE, 1).await.unwrap(), [39]);
         assert_eq!(load(&current, BASE + PAGE_SIZE, 1).await.unwrap(), [1]);
-        // What is gone: four pages of the last of them, and the one page that its parent's write
-        // made and no map shows.
+        // Only the four pages of the last map are in use: those that earlier maps had are free
+        // again.
         assert_eq!(system.vm().statistics().free, 64 - 4);
     });
 }
@@ -201,7 +201,7 @@ fn fork_of_a_large_map_is_a_few_kernel_entries() {
         let before = system.machine.counters();
         child.terminate().await;
         assert!(system.machine.counters().kernel_entries - before.kernel_entries <= 1);
-        // The parent is alone again: writing copies nothing.
+        // The parent no longer shares the pages: writing copies nothing.
         store(&map, BASE, &[2]).await.unwrap();
         assert_eq!(system.machine.counters().copied, before.copied);
     });
@@ -223,7 +223,7 @@ fn a_file_is_cached_once_however_it_is_reached() {
         assert_eq!(file.read(size - 4, &mut bytes).await, Ok(4));
         assert_eq!(pager.requests.lock().unwrap().len(), 1);
         assert_eq!(file.resident_pages(), 4);
-        // Beyond the end: zeros to the end of the page, an error after it.
+        // The part of a page beyond the object's end reads as zeros; the next page is an error.
         assert_eq!(load(&map, shared + size, 4).await.unwrap(), [0; 4]);
         assert_eq!(file.write(0, b"written").await, Ok(7));
         assert_eq!(load(&map, shared, 7).await.unwrap(), b"written");
@@ -469,7 +469,7 @@ fn as_many_entries_as_anyone_could_want() {
     let system = System::new(8);
     let map = system.map();
     system.run(async {
-        // Every other page: nothing can be joined.
+        // Every other page is allocated, so that no two entries can be joined.
         for number in 0..ENTRIES {
             allocate(&map, BASE + 2 * number * PAGE_SIZE, 1).await.unwrap();
         }
@@ -493,7 +493,7 @@ fn large_pages_are_used_where_they_fit() {
     let system = System::new(2048);
     let map = system.map();
     system.run(async {
-        // Two large pages and a bit on either side.
+        // The region has two large pages and a few pages on either side.
         let start = 4 * LARGE - 3 * PAGE_SIZE;
         allocate(&map, start, 2 * 512 + 6).await.unwrap();
         map.behavior(start, 2 * LARGE + 6 * PAGE_SIZE, Behavior::LargePages).await.unwrap();
@@ -511,7 +511,7 @@ fn large_pages_are_used_where_they_fit() {
         assert_eq!((after.entered - before.entered, after.kernel_entries - before.kernel_entries), (1, 1));
         assert_eq!(map.with_pmap(|pmap| system.machine.mapped_pages(pmap)), Some(512));
         assert_eq!(load(&map, 5 * LARGE - 2, 2).await.unwrap(), [0; 2]);
-        // A piece of it can go, be copied and be protected on its own.
+        // A part of the region can be deallocated, copied and protected by itself.
         let child = map.fork().await.unwrap();
         store(&map, 4 * LARGE + 5 * PAGE_SIZE, b"L").await.unwrap();
         assert_eq!(load(&child, 4 * LARGE + 5 * PAGE_SIZE, 5).await.unwrap(), b"large");
@@ -537,7 +537,8 @@ fn machine_attributes_are_told_and_most_cannot_change() {
 
 #[test]
 fn what_an_object_costs() {
-    // Published in docs/src/results.md; reference counts included, pages beyond the fourth not.
+    // The sizes are published in docs/src/results.md. Reference counts are included, pages beyond
+    // the fourth are not.
     assert_eq!(VmObject::<Simulated>::BYTES, 264);
 }
 
@@ -565,7 +566,7 @@ fn who_gives_up_memory_is_asked_when_no_page_can_be_taken() {
     let maps = [system.map(), system.map(), system.map()];
     system.run(async {
         allocate(&map, BASE, 8).await.unwrap();
-        // The second holds nothing: then the next is asked for.
+        // The second address space has no pages, so the killer is asked for another.
         for (other, pages) in maps.iter().zip([3, 0, 1]) {
             allocate(other, BASE, 4).await.unwrap();
             for page in 0..pages {

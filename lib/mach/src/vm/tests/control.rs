@@ -33,7 +33,7 @@ struct Asked {
     requests: Mutex<Vec<(u64, Protection)>>,
     returns: Mutex<Vec<(u64, u64, bool)>>,
     unlocks: Mutex<Vec<(u64, Protection)>>,
-    /// With which lock pages come.
+    /// The lock with which pages come from the pager: accesses that are not allowed.
     lock: Mutex<Protection>,
     unlock: Mutex<Unlocks>,
     refuses: Mutex<bool>,
@@ -104,25 +104,25 @@ fn a_pager_takes_its_pages_back() {
         for number in [1, 2, 4] {
             store(&map, page(number), &[number as u8]).await.unwrap();
         }
-        // Those written to, which stay.
+        // The pager asks for the pages that were written to, which stay.
         object.lock_request(0, SIZE, take(ReturnPages::Dirty, false)).await.unwrap();
         assert_eq!(core::mem::take(&mut *pager.returns.lock().unwrap()), [(1, 2, true), (4, 1, true)]);
         assert_eq!((object.resident_pages(), pager.contents.lock().unwrap()[PAGE_SIZE as usize]), (8, 1));
-        // All of a part, which goes.
+        // The pager asks for all pages of a part, which are removed.
         store(&map, page(2), &[9]).await.unwrap();
         object.lock_request(PAGE_SIZE, 3 * PAGE_SIZE + 1, take(ReturnPages::All, true)).await.unwrap();
         assert_eq!(core::mem::take(&mut *pager.returns.lock().unwrap()), [(1, 3, false)]);
         assert_eq!((object.resident_pages(), pager.contents.lock().unwrap()[2 * PAGE_SIZE as usize]), (5, 9));
-        // What the pager has changed meanwhile is seen.
+        // Changes that the pager has made meanwhile are seen.
         pager.contents.lock().unwrap()[2 * PAGE_SIZE as usize] = 10;
         assert_eq!(load(&map, page(2), 1).await.unwrap(), [10]);
-        // Forgotten without being returned: what was written is lost.
+        // The pages are flushed without being returned: what was written is lost.
         store(&map, page(2), &[11]).await.unwrap();
         object.lock_request(0, SIZE, take(ReturnPages::None, true)).await.unwrap();
         assert_eq!((object.resident_pages(), system.vm().statistics().free), (0, 64));
         assert_eq!(load(&map, page(2), 1).await.unwrap(), [10]);
         assert!(pager.returns.lock().unwrap().is_empty() && pager.unlocks.lock().unwrap().is_empty());
-        // Of memory without a pager nothing can be asked.
+        // An object without a pager has nothing to ask for access.
         let own = VmObject::anonymous(system.vm()).unwrap();
         let refused = own.lock_request(0, SIZE, LockRequest::default()).await;
         assert_eq!(refused, Err(KernError::InvalidObject));
@@ -153,7 +153,7 @@ fn what_a_pager_forbids_it_is_asked_for() {
         assert_eq!(unlocks(), []);
         store(&map, page(0), b"M").await.unwrap();
         assert_eq!(unlocks(), [(0, Protection::WRITE)]);
-        // For this page it is allowed, to all; for the next one not.
+        // Write access to this page is granted to all maps; to the next page it is not.
         store(&other, page(0), b"m").await.unwrap();
         assert_eq!(unlocks(), []);
         object.write(PAGE_SIZE, &[1]).await.unwrap();
@@ -187,7 +187,8 @@ fn pages_come_with_a_lock() {
         let private = map.map(&MapRequest::private(object.clone(), 0, SIZE)).await.unwrap();
         store(&map, private + 4 * PAGE_SIZE, &[9]).await.unwrap();
         assert_eq!(pager.unlocks.lock().unwrap().len(), 1);
-        // One whose first store asks twice, for the page and for the right to it.
+        // The first store to this page asks the pager twice: for the page and for the right to
+        // write it.
         store(&map, page(0), &[1]).await.unwrap();
         assert_eq!(pager.unlocks.lock().unwrap()[1..], [(0, Protection::WRITE)]);
     });
@@ -251,7 +252,7 @@ fn a_pager_that_never_allows_an_access_holds_up_only_who_wants_it() {
     });
     assert!(!executor.run());
     assert_eq!(executor.block_on(load(&map, page(0), 1)).unwrap(), [7]);
-    // The pager may change its mind, and the pages may go.
+    // The pager may allow the access after all, and the pages may be removed.
     let allow = LockRequest { flush: true, prohibited: Some(Protection::NONE), ..LockRequest::default() };
     executor.block_on(object.lock_request(0, SIZE, allow)).unwrap();
     executor.block_on(store(&map, page(0), &[1])).unwrap();
@@ -299,7 +300,7 @@ fn fill_beyond_memory(privileged: bool) -> KernResult {
         let written = executor.block_on(object.write(page * PAGE_SIZE, &[1]));
         written.map(|count| assert_eq!(count, 1))
     });
-    // With it, the pager can write what is left.
+    // With the privilege to use the reserve, the pager can write what is left.
     pager.journal.set_privileged(true);
     executor.block_on(vm.finish_writes());
     drop((object, pager));
@@ -336,7 +337,7 @@ fn the_reserve_is_for_privileged_maps_and_objects_alone() {
             store(&pager, page(number), &[1]).await.unwrap();
         }
         assert_eq!(store(&pager, page(3), &[1]).await, Err(KernError::ResourceShortage));
-        // What becomes free is the reserve's first.
+        // Pages that become free go to the reserve first.
         map.deallocate(page(0), 3 * PAGE_SIZE).await.unwrap();
         assert_eq!(store(&map, page(5), &[1]).await, Err(KernError::ResourceShortage));
         map.deallocate(page(3), PAGE_SIZE).await.unwrap();

@@ -31,7 +31,7 @@ fn objects_lend_what_is_there_and_zeros() {
         bytes
     });
     assert_eq!(bytes, Some([0; 3]));
-    // More pages than there are frames.
+    // The range has more pages than there are frames.
     let end = 100 * PAGE_SIZE;
     system.run(object.set_size(end)).unwrap();
     let refused = (2..100).find(|page| rest(&object, page * PAGE_SIZE, WRITE).is_none());
@@ -75,8 +75,8 @@ fn maps_lend_pages_as_programs_see_them() {
     system.run(parent.map(&fixed(read_only, 1))).unwrap();
     system.run(store(&parent, BASE, b"old")).unwrap();
     let child = system.run(parent.fork()).unwrap();
-    // The parent's translation is of the page that is shared now; what is lent to be written is its
-    // own, and is what it sees.
+    // The parent's translation leads to the page that is shared now. The page that is lent to be
+    // written is the parent's own, and is what the parent sees.
     assert_eq!(system.run(load(&parent, BASE, 3)).unwrap(), b"old");
     let lent =
         |map: &super::super::VmMap<Simulated>, at, access| map.try_with_frame(at, access, |frame| frame);
@@ -106,7 +106,7 @@ fn a_copy_within_one_object_is_refused_and_does_not_wait_for_itself() {
     for request in [shared, private, other] {
         system.run(map.map(&request)).unwrap();
     }
-    // From a page of the map to the second page of the file, and back.
+    // Copies from a page of the map to the second page of the file, or back.
     let copy = |page: u64, out: bool| {
         let access = if out { WRITE } else { READ };
         let copied = map.try_with_frame(BASE + page * PAGE_SIZE, access, |program| {

@@ -24,7 +24,7 @@ pub(super) fn closed_receive() {
     await_waiting(closed);
     let closed = thread::local_id_of(closed).unwrap();
     let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
-    // The first call finds out whose local id that is, for the fast path of the second.
+    // The first call finds the thread of the local id, for the fast path of the second.
     for _ in 0..2 {
         let error = ipc::call_timeouts(closed, Message::with_words(1, &[1]), timeouts);
         let error = error.expect_err("it does not wait for us");
@@ -34,7 +34,7 @@ pub(super) fn closed_receive() {
 }
 
 pub(super) fn apart() {
-    // More than a space remembers: some have the same place there.
+    // There are more servers than a space remembers local ids: some share a place in its table.
     let servers = [(); 9].map(|()| {
         let server = spawn(|| {
             let mut request = ipc::wait().unwrap();

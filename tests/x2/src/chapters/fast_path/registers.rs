@@ -63,7 +63,7 @@ pub(in crate::chapters) fn call_with_selectors(timeout: Time) {
         let mut request = ipc::wait().unwrap();
         loop {
             let (ds, es): (u64, u64);
-            // SAFETY: only reads.
+            // SAFETY: the instructions only read registers.
             unsafe { asm!("mov {}, ds", "mov {}, es", out(reg) ds, out(reg) es) };
             request = ipc::reply_wait(request.from, Message::with_words(2, &[ds, es])).expect("it waits");
         }
@@ -89,7 +89,7 @@ pub(super) fn bases() {
     }
     let fs_base = || {
         let base: u64;
-        // SAFETY: only reads.
+        // SAFETY: the instructions only read registers.
         unsafe { asm!("rdfsbase {}", out(reg) base) };
         base
     };
@@ -156,7 +156,7 @@ static FOUND: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
 
 pub(super) fn no_leaks() {
     const PATTERN: u64 = 0x5ec2_e7ed_5ec2_e7ed;
-    // What the receiver itself has where that is no matter.
+    // The receiver's own value of registers where it does not matter.
     const OWN: u64 = 0x1234;
     // The words of the message.
     const SENT: u64 = 1;
@@ -220,7 +220,7 @@ pub(super) fn no_leaks() {
     for (index, name) in ["MR2", "MR3", "MR4", "MR5", "MR6", "MR7", "RDX", "R8", "RBP"].iter().enumerate() {
         let value = told.word(index);
         let is_own_utcb = value / x2::utcb::SIZE == told.word(9) / x2::utcb::SIZE;
-        // RBP may say what the tag does.
+        // RBP may hold the number of words, which the tag says, too.
         let is_count = *name == "RBP" && value == SENT;
         assert!(
             is_own_utcb || is_count || [0, u64::MAX, OWN, OWN << 32].contains(&value),

@@ -17,7 +17,7 @@ const DELIVERED: u64 = 1;
 const ABORTED: u64 = 2;
 const TIMED_OUT: u64 = 3;
 
-/// What the receiver got, in this order, and how much it is.
+/// The messages that the receiver got, in this order, and their number.
 static LOG: [AtomicU64; SENDERS] = [const { AtomicU64::new(0) }; SENDERS];
 static LOGGED: AtomicU64 = AtomicU64::new(0);
 
@@ -27,7 +27,7 @@ enum Fate {
     Waits,
     IsAborted,
     IsDeleted,
-    /// Its timeout ends at some time.
+    /// The thread's timeout ends at some time.
     TimesOut,
 }
 
@@ -55,7 +55,7 @@ fn sender(receiver: ThreadId, number: usize) {
     ENDS[number].store(end, Ordering::Relaxed);
 }
 
-/// Ends the sends of those whose fate that is, while the receiver moves.
+/// Ends the sends of the threads with this fate, while the receiver moves.
 fn end_some(senders: &[ThreadId]) {
     for (number, &sender) in senders.iter().enumerate() {
         match fate(number) {
@@ -86,7 +86,7 @@ pub(super) fn many_follow() {
         if number % 3 == 0 {
             place(sender, number as u64);
         }
-        // It waits, or its time is over: the next one comes after it.
+        // The sender waits, or its timeout is over: the next one comes after it.
         while state_of(sender) == ThreadState::Running {
             thread::yield_now();
         }

@@ -31,8 +31,8 @@ fn make(id: ThreadId, location: u64, processor: u64) {
 
 static FOUND: AtomicU64 = AtomicU64::new(0);
 
-/// What is looked up by its local id runs on the processor of the thread that looks, and ends on
-/// another one.
+/// A thread that is looked up by its local id runs on the processor of the thread that looks, and
+/// ends on another one.
 pub(super) fn lookups_of_the_deleted() {
     const ROUNDS: u64 = 40;
     let (id, location) = (new_id(), new_root_utcb());
@@ -85,15 +85,16 @@ pub(super) fn ids_that_change() {
         loop {
             let id = ID.load(Ordering::Relaxed);
             let timeouts = Timeouts::new(Time::NEVER, Time::ZERO);
-            // Nothing answers, or the id is another one by now.
+            // The call fails, or the id is another thread's by now.
             let error = ipc::call_timeouts(ThreadId::from_raw(id), Message::with_words(0, &[id]), timeouts);
             error.expect_err("nothing answers");
-            // Where processors take turns, the others have theirs.
+            // Where processors take turns, this lets the others run.
             core::hint::spin_loop();
         }
     });
     let changer = spawn(move || {
-        // Where it was made it would change the id between a message and the look at it.
+        // On the processor where the thread was made this thread would change its id between a
+        // message and the look at it.
         ipc::receive(me).expect("it is where the receiver is");
         let mut id = first;
         for version in 2..2 + CHANGES {

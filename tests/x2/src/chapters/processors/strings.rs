@@ -129,14 +129,14 @@ pub(super) fn string_of_lost_page() {
         let before = CAME.load(Ordering::Relaxed);
         let item = MapItem::map(page.fpage(Rights::READ), address);
         ipc::reply(sender, Message::new(0).map_item(item)).unwrap();
-        // Some strings later, wherever the sender is.
+        // The loop goes on after some more strings, wherever the sender is.
         while CAME.load(Ordering::Relaxed) < before + 1 + round % 3 {
-            // Without a pause others would not get on under instruction counting.
+            // Without a pause, other threads would not get on under instruction counting.
             core::hint::spin_loop();
             thread::yield_now();
         }
-        // A while that differs from round to round, without a pause: under instruction counting
-        // each would be another's turn.
+        // Waits for a while that differs from round to round, without a pause: under instruction
+        // counting each pause would be another thread's turn.
         (0..round * 37 % 1000).for_each(|step| _ = core::hint::black_box(step));
         space::unmap_one(page.fpage(Rights::ALL));
         // No other space has the page now. A copy that still went on, from the first word to the

@@ -66,7 +66,7 @@ fn place(pieces: &[Piece], index: u64) -> u64 {
 /// A page that a string meets for the first time.
 #[derive(Clone, Copy, Default)]
 struct Met {
-    /// Offset in the area where it is met.
+    /// The offset in the area at which the string meets the page.
     offset: u64,
     /// Bytes of the string before.
     before: u64,
@@ -99,11 +99,11 @@ fn words(area: Area, pieces: &[Piece; 6]) -> [u64; 12] {
 /// How one side takes part.
 #[derive(Clone, Copy)]
 struct Side {
-    /// Its pager, which it then is in a space of its own for.
+    /// The pager of the side, which is in a space of its own if it has one.
     pager: Option<ThreadId>,
-    /// Makes its transfer timeout, when the transfer is about to begin.
+    /// Makes the side's transfer timeout, when the transfer is about to begin.
     limit: fn() -> Time,
-    /// How many of the pages that it will meet are there before.
+    /// The number of pages of the side's memory that are present before the transfer.
     present: usize,
 }
 
@@ -174,7 +174,7 @@ fn begin(me: ThreadId, from: Area, to: Area, sends: Side, takes: Side) -> (Threa
     (receiving, sending)
 }
 
-/// What sender and receiver tell.
+/// The results that sender and receiver report.
 fn results() -> [u64; 2] {
     let mut errors = [u64::MAX; 2];
     for _ in 0..2 {
@@ -184,7 +184,7 @@ fn results() -> [u64; 2] {
     errors
 }
 
-/// Checks that so many bytes have arrived, and no more.
+/// Checks that `moved` bytes have arrived, and no more.
 fn check(to: Area, moved: u64, seed: u64, old: u64) {
     for index in 0..LENGTH {
         let (offset, source) = (place(&TAKEN, index), place(&SENT, index));
@@ -260,7 +260,7 @@ fn silent(limit: fn() -> Time, sender: bool) {
         let (sends, takes) = if sender { (faulting, Side::AT_HOME) } else { (Side::AT_HOME, faulting) };
         let before = thread::system_clock();
         let errors = transfer(from, to, sends, takes);
-        // A point can be one of its steps early.
+        // A timeout to a point in time can end one of its units early.
         assert!(thread::system_clock() - before >= SHORT - 32, "not before its time");
         assert_eq!(errors, expected(sender, met.before));
         check(to, met.before, 39, 40);

@@ -33,7 +33,7 @@ impl Area {
         unsafe { self.at(index).read_volatile() }
     }
 
-    /// Fills it with bytes that differ from those of other areas and places.
+    /// Fills the area with bytes that differ from those of other areas and places.
     pub(super) fn fill(self, seed: u64) -> Self {
         for index in 0..1 << AREA_LOG2 {
             // SAFETY: as above.

@@ -1,0 +1,75 @@
+//! For how long each worker's processor was there for programs.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// Bits of a time: that the time-stamp counter has one more does not matter.
+const TIME: u64 = u64::MAX >> 1;
+
+/// Ticks of the time-stamp counter for which a worker has waited. Its worker writes it, all workers
+/// read it: one word, so that no reader counts the present wait twice, or not at all.
+///
+/// While the worker waits the word is what to subtract from the counter, and odd; else the sum
+/// itself. Both times two.
+#[derive(Debug, Default)]
+pub(crate) struct IdleTime(AtomicU64);
+
+impl IdleTime {
+    /// Notes that the worker begins to wait.
+    #[inline]
+    pub(crate) fn begin(&self, now: u64) {
+        // Relaxed: a reader that sees the new value a moment later is off by that moment.
+        let word = self.0.load(Ordering::Relaxed);
+        if word & 1 == 0 {
+            self.0.store(now.wrapping_sub(word >> 1) << 1 | 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that the worker begins to work.
+    #[inline]
+    pub(crate) fn end(&self, now: u64) {
+        let word = self.0.load(Ordering::Relaxed);
+        if word & 1 == 1 {
+            self.0.store(now.wrapping_sub(word >> 1) << 1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the worker waits now.
+    #[inline]
+    pub(crate) fn waits(&self) -> bool {
+        self.0.load(Ordering::Relaxed) & 1 == 1
+    }
+
+    /// The sum until now.
+    #[inline]
+    pub(crate) fn until(&self, now: u64) -> u64 {
+        let word = self.0.load(Ordering::Relaxed);
+        match word & 1 {
+            0 => word >> 1,
+            _ => now.wrapping_sub(word >> 1) & TIME,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_add_up_and_the_present_one_counts() {
+        for start in [0, 1000, TIME - 50, u64::MAX - 50] {
+            let at = |time: u64| start.wrapping_add(time);
+            let idle = IdleTime::default();
+            assert_eq!(idle.until(at(10)), 0);
+            idle.begin(at(10));
+            assert_eq!(idle.until(at(30)), 20);
+            idle.begin(at(30));
+            idle.end(at(60));
+            assert_eq!(idle.until(at(90)), 50);
+            idle.end(at(95));
+            idle.begin(at(100));
+            assert_eq!(idle.until(at(107)), 57);
+            idle.end(at(200));
+            assert_eq!(idle.until(at(1000)), 150);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! eventfd(2).
+
+use alloc::sync::Arc;
+use unix::file::{FileObject, Io, OpenFile};
+use unix::poll::{PollQueue, Readiness};
+use unix::sync::SpinLock;
+use unix::vfs::OpenFlags;
+use unix::{Error, NotDone, UserBuffer, copy_in_all, copy_out_all};
+
+/// A counter that can be waited for.
+pub(crate) struct EventCounter {
+    count: SpinLock<u64>,
+    /// A read takes 1 instead of all (EFD_SEMAPHORE).
+    semaphore: bool,
+    queue: PollQueue,
+}
+
+/// The counter never exceeds this.
+const MAXIMUM: u64 = u64::MAX - 1;
+
+impl EventCounter {
+    /// A counter as an open file.
+    pub(crate) fn create(initial: u64, semaphore: bool, flags: OpenFlags) -> Arc<OpenFile> {
+        let counter = EventCounter { count: SpinLock::new(initial), semaphore, queue: PollQueue::new() };
+        OpenFile::of_object(Arc::new(counter), flags | OpenFlags::READ_WRITE)
+    }
+}
+
+impl FileObject for EventCounter {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        if to.remaining() < 8 {
+            return Err(Error::EINVAL.into());
+        }
+        let mut count = self.count.lock();
+        if *count == 0 {
+            return Err(NotDone::NotReady);
+        }
+        let taken = if self.semaphore { 1 } else { *count };
+        copy_out_all(to, &taken.to_ne_bytes())?;
+        *count -= taken;
+        drop(count);
+        self.queue.wake(Readiness::WRITE);
+        Ok(8)
+    }
+
+    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let mut bytes = [0; 8];
+        copy_in_all(from, &mut bytes)?;
+        let added = u64::from_ne_bytes(bytes);
+        let mut count = self.count.lock();
+        if added > MAXIMUM {
+            from.retreat(8);
+            return Err(Error::EINVAL.into());
+        }
+        if added > MAXIMUM - *count {
+            from.retreat(8);
+            return Err(NotDone::NotReady);
+        }
+        *count += added;
+        drop(count);
+        self.queue.wake(Readiness::READ);
+        Ok(8)
+    }
+
+    fn readiness(&self) -> Readiness {
+        let count = *self.count.lock();
+        let mut ready = Readiness::empty();
+        ready.set(Readiness::READ, count > 0);
+        ready.set(Readiness::WRITE, count < MAXIMUM);
+        ready
+    }
+
+    fn queue(&self) -> Option<&PollQueue> {
+        Some(&self.queue)
+    }
+
+    fn label(&self) -> &'static str {
+        "anon_inode:[eventfd]"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use unix::testing::World;
+
+    #[test]
+    fn event_counters() {
+        let w = World::new();
+        let event = EventCounter::create(3, false, OpenFlags::NONBLOCK);
+        assert_eq!(w.read(&event, 7), Err(Error::EINVAL));
+        assert_eq!(w.read(&event, 100), Ok(3u64.to_ne_bytes().to_vec()));
+        assert_eq!(w.read(&event, 8), Err(Error::EAGAIN));
+        assert_eq!(w.write(&event, &[0; 7]), Err(Error::EINVAL));
+        assert_eq!(w.write(&event, &u64::MAX.to_ne_bytes()), Err(Error::EINVAL));
+        assert_eq!(w.write(&event, &(u64::MAX - 1).to_ne_bytes()), Ok(8));
+        assert_eq!(w.write(&event, &1u64.to_ne_bytes()), Err(Error::EAGAIN));
+        assert_eq!(event.readiness(), Readiness::READ);
+        let semaphore = EventCounter::create(2, true, OpenFlags::NONBLOCK);
+        assert_eq!(w.read(&semaphore, 8), Ok(1u64.to_ne_bytes().to_vec()));
+        assert_eq!(w.read(&semaphore, 8), Ok(1u64.to_ne_bytes().to_vec()));
+        assert_eq!(w.read(&semaphore, 8), Err(Error::EAGAIN));
+    }
+}

@@ -1,0 +1,123 @@
+//! Telling programs what happens to files (inotify(7)).
+//!
+//! A [`Watch`] belongs to a [`Notifier`], which is what a program holds; it is one of the watched
+//! file's observers.
+
+mod notifier;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use notifier::{Event, Notifier, WatchHow};
+
+use alloc::sync::{Arc, Weak};
+use bitflags::bitflags;
+use core::sync::atomic::{AtomicU32, Ordering};
+use unix::account::Charge;
+use unix::vfs::{Change, Changes, Observer, Observing};
+
+bitflags! {
+    /// The events that inotify reports, by its bits.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub(crate) struct Events: u32 {
+        /// The watched file was read.
+        const ACCESS = 1;
+        /// The contents of the file changed.
+        const MODIFY = 2;
+        /// The attributes of the file changed.
+        const ATTRIBUTES = 4;
+        /// It was closed after it had been open for writing.
+        const CLOSE_WRITE = 8;
+        /// It was closed after it had been open for reading only.
+        const CLOSE_OTHER = 0x10;
+        /// The file was opened.
+        const OPEN = 0x20;
+        /// A file was moved out of the watched directory.
+        const MOVED_FROM = 0x40;
+        /// A file was moved into the watched directory.
+        const MOVED_TO = 0x80;
+        /// A file was made in the watched directory.
+        const CREATE = 0x100;
+        /// A file was removed from the watched directory.
+        const DELETE = 0x200;
+        /// The watched file itself was removed.
+        const DELETE_SELF = 0x400;
+        /// The watched file itself was moved.
+        const MOVE_SELF = 0x800;
+        /// Events were lost.
+        const OVERFLOW = 0x4000;
+        /// The watch was removed.
+        const IGNORED = 0x8000;
+        /// The event concerns a directory.
+        const DIRECTORY = 0x4000_0000;
+    }
+}
+
+impl Events {
+    /// The events that a program can ask for.
+    pub(crate) const ASKED: Events = Events::from_bits_retain(0xfff);
+
+    /// What has happened, as events.
+    fn of(change: &Change<'_>) -> Events {
+        const EVENTS: [(Changes, Events); 12] = [
+            (Changes::ACCESS, Events::ACCESS),
+            (Changes::MODIFY, Events::MODIFY),
+            (Changes::ATTRIBUTES, Events::ATTRIBUTES),
+            (Changes::CLOSE_WRITE, Events::CLOSE_WRITE),
+            (Changes::CLOSE_OTHER, Events::CLOSE_OTHER),
+            (Changes::OPEN, Events::OPEN),
+            (Changes::MOVED_FROM, Events::MOVED_FROM),
+            (Changes::MOVED_TO, Events::MOVED_TO),
+            (Changes::CREATE, Events::CREATE),
+            (Changes::DELETE, Events::DELETE),
+            (Changes::DELETE_SELF, Events::DELETE_SELF),
+            (Changes::MOVE_SELF, Events::MOVE_SELF),
+        ];
+        let found = EVENTS.iter().filter(|(kind, _)| change.kinds.contains(*kind));
+        let kind = if change.directory { Events::DIRECTORY } else { Events::empty() };
+        found.fold(kind, |all, (_, event)| all | *event)
+    }
+}
+
+/// One file that a notifier watches.
+pub(crate) struct Watch {
+    notifier: Weak<Notifier>,
+    id: i32,
+    /// [`Events`]; relaxed: an event that races with a change of the mask may be told by either.
+    mask: AtomicU32,
+    once: bool,
+    _charge: Charge,
+    _observing: Observing,
+}
+
+impl Watch {
+    fn new(notifier: Weak<Notifier>, id: i32, mask: Events, once: bool, charge: Charge) -> Arc<Watch> {
+        let mask = AtomicU32::new(mask.bits());
+        Arc::new(Watch { notifier, id, mask, once, _charge: charge, _observing: Observing::new() })
+    }
+
+    fn mask(&self) -> Events {
+        Events::from_bits_retain(self.mask.load(Ordering::Relaxed))
+    }
+}
+
+impl Observer for Watch {
+    fn changed(&self, change: &Change<'_>) {
+        let events = Events::of(change) & (self.mask() | Events::DIRECTORY);
+        if (events - Events::DIRECTORY).is_empty() {
+            return;
+        }
+        let Some(notifier) = self.notifier.upgrade() else { return };
+        let name = change.name.unwrap_or_default().to_vec();
+        notifier.add(Event { watch: self.id, events, cookie: change.cookie, name });
+        if self.once {
+            notifier.forget(self.id);
+        }
+    }
+
+    fn gone(&self) {
+        if let Some(notifier) = self.notifier.upgrade() {
+            notifier.forget(self.id);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! The links of a process in /proc: its directories, its program, its descriptors. Following one
+//! checks no permissions of the directories on the path, so only processes that may inspect this
+//! one follow or read its links.
+
+use super::{Kind, Node, PROCESS_LINKS};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use mach::Machine;
+use unix::file::OpenFile;
+use unix::process::ExactPid;
+use unix::process_context::ProcessContext;
+use unix::thread::Thread;
+use unix::vfs::{Link, Location, OpenFlags};
+use unix::{Error, Result};
+
+/// What a link leads to.
+enum Target {
+    /// A file as it was opened.
+    File(Arc<OpenFile>),
+    /// A directory.
+    Place(Location),
+}
+
+impl<M: Machine> Node<M> {
+    /// What the link leads to. `ENOENT` if there is none, `EACCES` if the caller may not know.
+    fn link_target(&self, caller: &dyn ProcessContext) -> Result<(Target, Arc<Thread<M>>)> {
+        let system = self.system()?;
+        let is_link = matches!(self.kind, Kind::ProcessLink(..) | Kind::Descriptor(..));
+        let process = self.process().filter(|_| is_link).ok_or(Error::EINVAL)?;
+        // Take the target first and check the permission afterwards, as `may_inspect` demands:
+        // otherwise exec could come in between.
+        let found = system.thread_of_exact(process).and_then(|thread| {
+            let target = match self.kind {
+                Kind::ProcessLink(_, index) => match PROCESS_LINKS[index] {
+                    "cwd" => Target::Place(thread.directories().current()),
+                    "root" => Target::Place(thread.directories().root()),
+                    _ => Target::File(thread.memory().executable()?),
+                },
+                Kind::Descriptor(_, descriptor) => Target::File(thread.descriptors().get(descriptor).ok()?),
+                _ => return None,
+            };
+            Some((target, thread))
+        });
+        self.check_inspection(caller).map_err(|error| match error {
+            Error::ESRCH => Error::ENOENT,
+            _ => Error::EACCES,
+        })?;
+        found.ok_or(Error::ENOENT)
+    }
+
+    /// See [`unix::vfs::Vnode::follow_for`].
+    pub(super) fn target_for(&self, caller: &dyn ProcessContext) -> Result<Link> {
+        let (target, _) = self.link_target(caller)?;
+        let place = match (target, self.kind) {
+            (Target::Place(place), _) => Some(place),
+            (Target::File(file), Kind::Descriptor(..)) => Some(self.system()?.vfs().place_of(&file)),
+            (Target::File(file), _) => file.location().cloned(),
+        };
+        place.map(Link::Place).ok_or(Error::ENOENT)
+    }
+
+    /// See [`unix::vfs::Vnode::link_text_for`].
+    pub(super) async fn shown_target_for(&self, caller: &dyn ProcessContext) -> Result<Vec<u8>> {
+        let (target, thread) = self.link_target(caller)?;
+        Ok(match target {
+            Target::Place(place) => place.path_from_root().await,
+            Target::File(file) => file.path(&thread.directories().root()).await,
+        })
+    }
+
+    /// The mode of a descriptor's link says how the file is open.
+    pub(super) fn descriptor_mode(&self, process: ExactPid, descriptor: i32) -> u16 {
+        let thread = self.system().ok().and_then(|system| system.thread_of_exact(process));
+        let file = thread.and_then(|thread| thread.descriptors().get(descriptor).ok());
+        let flags = file.map_or(OpenFlags::empty(), |file| file.flags());
+        let bit = |flag, mode| if flags.contains(flag) { mode } else { 0 };
+        match flags.contains(OpenFlags::PATH) {
+            true => 0,
+            false => bit(OpenFlags::READ, 0o500) | bit(OpenFlags::WRITE, 0o300),
+        }
+    }
+}

@@ -1,0 +1,593 @@
+//! The file system of /proc: its directories and files (proc(5)).
+
+mod links;
+mod number;
+mod regions;
+mod status;
+mod text;
+
+use alloc::format;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use mach::Machine;
+use number::{MemoryAdjustment, NumberFile, SettingNumber};
+use regions::Part;
+use status::{auxiliary_text, environment_text};
+use unix::account::Setting;
+use unix::file::FileObject;
+use unix::personality::Task;
+use unix::process::{ExactPid, InspectAs, Pid, Process};
+use unix::process_context::ProcessContext;
+use unix::thread::System;
+use unix::vfs::{
+    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, OpenContext,
+    Opened, Vnode, VnodeRef,
+};
+use unix::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
+
+/// A /proc of a system.
+pub(crate) struct Proc<M: Machine> {
+    system: Weak<System<M>>,
+    made: Timestamp,
+}
+
+/// The root directory of a /proc of this system.
+pub(crate) fn make<M: Machine>(system: &Arc<System<M>>) -> VnodeRef {
+    let proc = Arc::new(Proc { system: Arc::downgrade(system), made: system.environment().realtime() });
+    Arc::new(Node { proc, kind: Kind::Directory(""), opened: None })
+}
+
+/// The file that is written, too.
+const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
+
+/// The files that show a process's memory. Only processes that may inspect it open them, and an
+/// open file shows the program that the process had at the time of the opening.
+const MEMORY_FILES: [&str; 5] = ["auxv", "environ", "maps", "smaps", "smaps_rollup"];
+
+/// What a process's directory holds besides links and directories: name and mode.
+const PROCESS_FILES: [(&str, u16); 20] = [
+    ("auxv", 0o400),
+    ("cgroup", 0o444),
+    ("cmdline", 0o444),
+    ("comm", 0o444),
+    ("environ", 0o400),
+    ("io", 0o400),
+    ("limits", 0o444),
+    ("maps", 0o444),
+    ("mountinfo", 0o444),
+    ("mounts", 0o444),
+    ("oom_score", 0o444),
+    (MEMORY_ADJUSTMENT, 0o644),
+    ("personality", 0o400),
+    ("schedstat", 0o444),
+    ("smaps", 0o444),
+    ("smaps_rollup", 0o444),
+    ("stat", 0o444),
+    ("statm", 0o444),
+    ("status", 0o444),
+    ("wchan", 0o444),
+];
+
+/// Its links and directories.
+const PROCESS_LINKS: [&str; 3] = ["cwd", "exe", "root"];
+
+/// What a node is. Processes are known exactly: what stands for one never stands for a later one
+/// with its id.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// A directory whose path ends with a slash, or the root.
+    Directory(&'static str),
+    /// An entry of [`text::FILES`].
+    File(usize),
+    /// The link to the reader's own process.
+    Own,
+    /// A process's directory.
+    Process(ExactPid),
+    /// An entry of [`PROCESS_FILES`].
+    ProcessFile(ExactPid, usize),
+    /// An entry of [`PROCESS_LINKS`].
+    ProcessLink(ExactPid, usize),
+    /// Its directory of descriptors.
+    Descriptors(ExactPid),
+    /// One link in the directory of descriptors.
+    Descriptor(ExactPid, i32),
+    /// Its directory of threads.
+    Tasks(ExactPid),
+}
+
+struct Node<M: Machine> {
+    proc: Arc<Proc<M>>,
+    kind: Kind,
+    /// Of an open one of [`MEMORY_FILES`]: the memory of the process when it was opened.
+    opened: Option<Weak<Task<M>>>,
+}
+
+impl<M: Machine> FileSystem for Proc<M> {
+    fn status(&self) -> FileSystemStatus {
+        FileSystemStatus::without_store("proc", 0)
+    }
+}
+
+/// Directory positions at which processes begin.
+const FIRST_PROCESS: u64 = 1 << 16;
+
+impl<M: Machine> Node<M> {
+    fn system(&self) -> Result<Arc<System<M>>> {
+        self.proc.system.upgrade().ok_or(Error::ENOENT)
+    }
+
+    fn node(&self, kind: Kind) -> VnodeRef {
+        Arc::new(Node { proc: self.proc.clone(), kind, opened: None })
+    }
+
+    fn process(&self) -> Option<ExactPid> {
+        match self.kind {
+            Kind::Directory(_) | Kind::File(_) | Kind::Own => None,
+            Kind::Process(pid)
+            | Kind::ProcessFile(pid, _)
+            | Kind::ProcessLink(pid, _)
+            | Kind::Descriptors(pid)
+            | Kind::Descriptor(pid, _)
+            | Kind::Tasks(pid) => Some(pid),
+        }
+    }
+
+    fn find(&self, name: &[u8]) -> Option<Kind> {
+        let name = core::str::from_utf8(name).ok()?;
+        match self.kind {
+            Kind::Directory("") if name == "self" => Some(Kind::Own),
+            Kind::Directory("") if name.starts_with(|c: char| c.is_ascii_digit()) => {
+                let id = number(name).and_then(Pid::new)?;
+                let system = self.proc.system.upgrade()?;
+                let found = system.processes().with(|table| {
+                    let pid = table.thread(id).map_or(id, |thread| thread.pid());
+                    table.process(pid).map(Process::exact_pid)
+                });
+                found.ok().map(Kind::Process)
+            }
+            Kind::Directory(prefix) => child(prefix, name),
+            Kind::Process(pid) if self.is_gone(pid) => None,
+            Kind::Process(pid) => {
+                let file = PROCESS_FILES.iter().position(|(file, _)| *file == name);
+                let link = PROCESS_LINKS.iter().position(|link| *link == name);
+                match (file, link, name) {
+                    (Some(index), _, _) => Some(Kind::ProcessFile(pid, index)),
+                    (_, Some(index), _) => Some(Kind::ProcessLink(pid, index)),
+                    (_, _, "fd") => Some(Kind::Descriptors(pid)),
+                    (_, _, "task") => Some(Kind::Tasks(pid)),
+                    _ => None,
+                }
+            }
+            Kind::Descriptors(pid) => {
+                let descriptor = i32::try_from(number(name)?).ok()?;
+                let thread = self.proc.system.upgrade()?.thread_of_exact(pid)?;
+                thread.descriptors().get(descriptor).ok().map(|_| Kind::Descriptor(pid, descriptor))
+            }
+            Kind::Tasks(pid) => {
+                let tid = number(name).and_then(Pid::new)?;
+                let threads = self.proc.system.upgrade()?.thread_ids(pid).ok()?;
+                threads.contains(&tid).then_some(Kind::Process(pid))
+            }
+            _ => None,
+        }
+    }
+
+    /// Entries from position `from` on: for each, the position after it, its name and its kind.
+    fn entries(&self, from: u64) -> Vec<(u64, Vec<u8>, Kind)> {
+        let fixed = |names: Vec<(Vec<u8>, Kind)>| {
+            let numbered = names.into_iter().enumerate().skip(usize::try_from(from).unwrap_or(usize::MAX));
+            numbered.map(|(index, (name, kind))| (index as u64 + 1, name, kind)).collect()
+        };
+        let Some(system) = self.proc.system.upgrade() else { return Vec::new() };
+        match self.kind {
+            Kind::Directory(prefix) => {
+                let mut list: Vec<(u64, Vec<u8>, Kind)> = fixed(children(prefix));
+                if prefix.is_empty() {
+                    let ids = system.exact_process_ids().into_iter();
+                    let ids = ids.map(|process| (u64::from(process.pid().number()), process));
+                    let ids = ids.filter(|(number, _)| FIRST_PROCESS + number >= from);
+                    list.extend(ids.map(|(number, process)| {
+                        (FIRST_PROCESS + number + 1, format!("{number}").into_bytes(), Kind::Process(process))
+                    }));
+                }
+                list
+            }
+            Kind::Process(pid) if self.is_gone(pid) => Vec::new(),
+            Kind::Process(pid) => {
+                let files = PROCESS_FILES.iter().enumerate();
+                let files =
+                    files.map(|(index, (name, _))| (name.as_bytes().to_vec(), Kind::ProcessFile(pid, index)));
+                let links = PROCESS_LINKS.iter().enumerate();
+                let links =
+                    links.map(|(index, name)| (name.as_bytes().to_vec(), Kind::ProcessLink(pid, index)));
+                let directories =
+                    [(b"fd".to_vec(), Kind::Descriptors(pid)), (b"task".to_vec(), Kind::Tasks(pid))];
+                fixed(files.chain(links).chain(directories).collect())
+            }
+            Kind::Descriptors(pid) => {
+                let list = system.thread_of_exact(pid).map(|thread| thread.descriptors().list());
+                let entry = |descriptor: i32| {
+                    (
+                        descriptor as u64 + 1,
+                        format!("{descriptor}").into_bytes(),
+                        Kind::Descriptor(pid, descriptor),
+                    )
+                };
+                list.unwrap_or_default().into_iter().map(entry).filter(|(next, _, _)| *next > from).collect()
+            }
+            Kind::Tasks(pid) => {
+                let entry = |tid: Pid| {
+                    (u64::from(tid.number()) + 1, format!("{tid}").into_bytes(), Kind::Process(pid))
+                };
+                let list = system.thread_ids(pid).unwrap_or_default();
+                list.into_iter().map(entry).filter(|(next, _, _)| *next > from).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn is_gone(&self, process: ExactPid) -> bool {
+        let system = self.proc.system.upgrade();
+        system.is_none_or(|system| system.processes().with(|table| table.exact_process(process).is_err()))
+    }
+
+    /// Whether the calling thread may inspect the process that this node is about. `EPERM`,
+    /// `ESRCH`.
+    fn check_inspection(&self, caller: &dyn ProcessContext) -> Result<()> {
+        let process = self.process().ok_or(Error::ESRCH)?;
+        let caller = Pid::new(caller.thread()).ok_or(Error::EPERM)?;
+        self.system()?.processes().with(|table| {
+            let target = table.exact_process(process)?.pid();
+            table.may_inspect(caller, target, InspectAs::FileUser)
+        })
+    }
+
+    /// The text of a file as `reader` may see it.
+    async fn text(&self, reader: &dyn ProcessContext) -> Result<Vec<u8>> {
+        let system = self.system()?;
+        let (process, name) = match self.kind {
+            Kind::File(index) => return Ok(text::file(&system, text::FILES[index])),
+            Kind::ProcessFile(process, index) => (process, PROCESS_FILES[index].0),
+            _ => return Err(Error::EISDIR),
+        };
+        let permitted = self.check_inspection(reader);
+        match name {
+            "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_text(&memory))),
+            "cgroup" => Ok(b"0::/\n".to_vec()),
+            "cmdline" => status::arguments_text(&system, process).await,
+            "comm" => status::name_text(&system, process),
+            "environ" => match self.memory()? {
+                Some(memory) => Ok(environment_text(&memory).await),
+                None => Ok(Vec::new()),
+            },
+            "io" if permitted == Err(Error::EPERM) => Err(Error::EACCES),
+            "io" => status::transfer_text(&system, process).map(Into::into),
+            "limits" => status::limits_text(&system, process).map(Into::into),
+            "mountinfo" => Ok(text::mount_information(&system, system.thread_of_exact(process))),
+            "oom_score" => Ok(format!("{}\n", system.memory_score(process).await?).into()),
+            "personality" => permitted.map(|()| b"00000000\n".to_vec()),
+            "schedstat" => status::schedule_text(&system, process).map(Into::into),
+            "wchan" => Ok(b"0".to_vec()),
+            "mounts" => Ok(text::mounts(&system, system.thread_of_exact(process))),
+            "stat" => status::stat_text(&system, process, permitted.is_ok()).await.map(Into::into),
+            "statm" => status::statm_text(&system, process).await.map(Into::into),
+            "status" => status::status_text(&system, process).await.map(Into::into),
+            _ => Ok(b"0\n".to_vec()),
+        }
+    }
+
+    /// The memory that an open one of [`MEMORY_FILES`] shows; none if the process has gone or has
+    /// another program.
+    fn memory(&self) -> Result<Option<Arc<Task<M>>>> {
+        let (process, opened) = self.process().zip(self.opened.as_ref()).ok_or(Error::EACCES)?;
+        match self.system()?.opened_memory(process, opened) {
+            Ok(found) => Ok(found.map(|(_, memory)| memory)),
+            Err(Error::ESRCH) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens one of [`MEMORY_FILES`]. `EACCES`, `ESRCH`.
+    fn open_memory(&self, process: ExactPid, caller: &dyn ProcessContext) -> Result<Opened> {
+        // Take the memory first and check the permission afterwards, as `may_inspect` demands:
+        // otherwise exec could come in between.
+        let thread = self.system()?.thread_of_exact(process);
+        let memory = thread.map_or(Weak::new(), |thread| Arc::downgrade(thread.memory()));
+        self.check_inspection(caller).map_err(|error| match error {
+            Error::EPERM => Error::EACCES,
+            error => error,
+        })?;
+        let node = Node { proc: self.proc.clone(), kind: self.kind, opened: Some(memory) };
+        Ok(Opened::Vnode(Arc::new(node)))
+    }
+
+    /// The setting that this file shows, if it is one of those.
+    fn setting(&self) -> Option<Setting> {
+        match self.kind {
+            Kind::File(index) => text::setting(text::FILES[index]),
+            _ => None,
+        }
+    }
+
+    /// Opens a file that holds a number which can be written; none if it is another.
+    fn open_number(&self) -> Option<Arc<dyn FileObject>> {
+        let system = || self.proc.system.clone();
+        match (self.setting(), self.kind) {
+            (Some(setting), _) => {
+                let settings = system().upgrade()?.processes().with(|table| table.settings().clone());
+                Some(Arc::new(NumberFile(SettingNumber { settings, setting })))
+            }
+            (None, Kind::ProcessFile(process, index)) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => {
+                Some(Arc::new(NumberFile(MemoryAdjustment { system: system(), process })))
+            }
+            _ => None,
+        }
+    }
+
+    async fn read_text(
+        &self,
+        reader: &dyn ProcessContext,
+        offset: u64,
+        to: &mut dyn UserBuffer,
+    ) -> Result<usize, NotDone> {
+        let mut part = Part::new(offset, to.remaining());
+        self.make_text(reader, &mut part).await?;
+        to.copy_out(&part.text).map_err(|error: CopyError| error.into())
+    }
+
+    async fn make_text(&self, reader: &dyn ProcessContext, part: &mut Part) -> Result<()> {
+        let (process, name, opened) = match (self.kind, &self.opened) {
+            (Kind::ProcessFile(process, index), Some(opened)) => (process, PROCESS_FILES[index].0, opened),
+            _ => return part.push(&self.text(reader).await?),
+        };
+        let system = self.system()?;
+        match name {
+            "maps" => regions::maps_text(&system, process, opened, part).await,
+            "smaps" => regions::region_usage_text(&system, process, opened, false, part).await,
+            "smaps_rollup" => regions::region_usage_text(&system, process, opened, true, part).await,
+            _ => part.push(&self.text(reader).await?),
+        }
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::new(match self.kind {
+            Kind::Directory(_) | Kind::Process(_) | Kind::Tasks(_) => 0o555,
+            Kind::Descriptors(_) => 0o500,
+            Kind::File(_) => {
+                if self.setting().is_some() {
+                    0o644
+                } else {
+                    0o444
+                }
+            }
+            Kind::ProcessFile(_, index) => PROCESS_FILES[index].1,
+            Kind::Own | Kind::ProcessLink(..) => 0o777,
+            Kind::Descriptor(process, descriptor) => self.descriptor_mode(process, descriptor),
+        })
+    }
+
+    /// User and group of the node. Of a process that others may not inspect, all but its directory
+    /// is the superuser's.
+    fn owner(&self) -> (u32, u32) {
+        let Some((process, system)) = self.process().zip(self.proc.system.upgrade()) else { return (0, 0) };
+        let always = matches!(self.kind, Kind::Process(_) | Kind::Tasks(_));
+        let owner = system.processes().with(|table| {
+            let process = table.exact_process(process)?;
+            let credentials = process.credentials();
+            let own = always || process.is_dumpable() || process.is_zombie();
+            Ok::<_, Error>(if own {
+                (credentials.user.effective, credentials.group.effective)
+            } else {
+                (0, 0)
+            })
+        });
+        owner.unwrap_or((0, 0))
+    }
+}
+
+/// A decimal number without leading zeros.
+fn number(name: &str) -> Option<u32> {
+    let number: u32 = name.parse().ok()?;
+    (format!("{number}") == name).then_some(number)
+}
+
+/// What `name` is in the directory of [`text::FILES`] with this prefix.
+fn child(prefix: &'static str, name: &str) -> Option<Kind> {
+    children(prefix).into_iter().find(|(known, _)| known == name.as_bytes()).map(|(_, kind)| kind)
+}
+
+/// What is in the directory of [`text::FILES`] with this prefix.
+fn children(prefix: &'static str) -> Vec<(Vec<u8>, Kind)> {
+    let mut list: Vec<(Vec<u8>, Kind)> = Vec::new();
+    for (index, path) in text::FILES.iter().enumerate() {
+        let Some(rest) = path.strip_prefix(prefix) else { continue };
+        let (name, kind) = match rest.split_once('/') {
+            None => (rest, Kind::File(index)),
+            Some((name, _)) => (name, Kind::Directory(&path[..prefix.len() + name.len() + 1])),
+        };
+        if list.iter().all(|(known, _)| known != name.as_bytes()) {
+            list.push((name.as_bytes().to_vec(), kind));
+        }
+    }
+    if prefix.is_empty() {
+        list.push((b"self".to_vec(), Kind::Own));
+    }
+    list
+}
+
+impl Kind {
+    fn file_type(self) -> FileType {
+        match self {
+            Kind::Directory(_) | Kind::Process(_) | Kind::Descriptors(_) | Kind::Tasks(_) => {
+                FileType::Directory
+            }
+            Kind::File(_) | Kind::ProcessFile(..) => FileType::Regular,
+            Kind::Own | Kind::ProcessLink(..) | Kind::Descriptor(..) => FileType::SymbolicLink,
+        }
+    }
+
+    fn number(self) -> u64 {
+        let of = |process: ExactPid, part: u64| u64::from(process.pid().number()) << 32 | part;
+        match self {
+            Kind::Directory(path) => match text::FILES.iter().position(|file| file.starts_with(path)) {
+                _ if path.is_empty() => 1,
+                index => 0x1000 + 16 * index.unwrap_or(0) as u64 + path.matches('/').count() as u64,
+            },
+            Kind::File(index) => 0x100 + index as u64,
+            Kind::Own => 2,
+            Kind::Process(pid) => of(pid, 1),
+            Kind::Descriptors(pid) => of(pid, 2),
+            Kind::Tasks(pid) => of(pid, 3),
+            Kind::ProcessFile(pid, index) => of(pid, 0x10 + index as u64),
+            Kind::ProcessLink(pid, index) => of(pid, 0x80 + index as u64),
+            Kind::Descriptor(pid, descriptor) => of(pid, 0x1000 + descriptor as u64),
+        }
+    }
+}
+
+impl<M: Machine> Vnode for Node<M> {
+    fn file_system(&self) -> Arc<dyn FileSystem> {
+        self.proc.clone()
+    }
+
+    fn metadata(&self) -> Metadata {
+        let (user, group) = self.owner();
+        Metadata {
+            device: DeviceNumber { major: 0, minor: 5 },
+            number: self.kind.number(),
+            file_type: self.kind.file_type(),
+            mode: self.mode(),
+            links: if self.kind.file_type() == FileType::Directory { 2 } else { 1 },
+            user,
+            group,
+            represents: DeviceNumber::default(),
+            size: 0,
+            blocks: 0,
+            block_size: 1024,
+            accessed: self.proc.made,
+            modified: self.proc.made,
+            changed: self.proc.made,
+            created: self.proc.made,
+        }
+    }
+
+    fn file_type(&self) -> FileType {
+        self.kind.file_type()
+    }
+
+    fn number(&self) -> u64 {
+        self.kind.number()
+    }
+
+    fn parent(&self) -> Option<VnodeRef> {
+        let above = match self.kind {
+            Kind::Directory("") => return None,
+            Kind::Directory(path) => {
+                let cut = path[..path.len() - 1].rfind('/').map_or(0, |slash| slash + 1);
+                Kind::Directory(&path[..cut])
+            }
+            Kind::Descriptors(pid) | Kind::Tasks(pid) => Kind::Process(pid),
+            _ => Kind::Directory(""),
+        };
+        Some(self.node(above))
+    }
+
+    fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
+        let name = match self.kind {
+            Kind::Process(process) => format!("{}", process.pid()).into_bytes(),
+            Kind::Descriptors(_) => b"fd".to_vec(),
+            Kind::Tasks(_) => b"task".to_vec(),
+            Kind::Directory(path) if !path.is_empty() => {
+                path[..path.len() - 1].rsplit('/').next().unwrap_or(path).as_bytes().to_vec()
+            }
+            _ => return None,
+        };
+        Some((self.parent()?, name))
+    }
+
+    fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
+        if self.kind.file_type() != FileType::Directory {
+            return Answer::now(Err(Error::ENOTDIR));
+        }
+        // As on Linux, which looks for the process to check the permission to search its directory,
+        // and fails with `ESRCH` if it has gone.
+        let missing = match self.kind {
+            Kind::Process(process) if self.is_gone(process) => Error::ESRCH,
+            _ => Error::ENOENT,
+        };
+        Answer::now(self.find(name).map(|kind| self.node(kind)).ok_or(missing))
+    }
+
+    fn read_directory<'a>(
+        &'a self,
+        position: u64,
+        accept: &'a mut (dyn FnMut(DirectoryEntry<'_>) -> bool + Send),
+    ) -> Answer<'a, Result<()>> {
+        if self.kind.file_type() != FileType::Directory {
+            return Answer::now(Err(Error::ENOTDIR));
+        }
+        for (next, name, kind) in self.entries(position) {
+            let entry =
+                DirectoryEntry { name: &name, number: kind.number(), file_type: kind.file_type(), next };
+            if !accept(entry) {
+                break;
+            }
+        }
+        Answer::now(Ok(()))
+    }
+
+    /// `EACCES` without a caller: whether the links of a process can be followed depends on the
+    /// process that asks.
+    fn follow(&self) -> Answer<'_, Result<Link>> {
+        Answer::now(Err(Error::EACCES))
+    }
+
+    fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Link>> {
+        Answer::now(match self.kind {
+            Kind::Own => Ok(Link::Path(format!("{}", process.process()).into_bytes())),
+            _ => self.target_for(process),
+        })
+    }
+
+    fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Vec<u8>>> {
+        match self.kind {
+            Kind::Own => Answer::now(Ok(format!("{}", process.process()).into_bytes())),
+            _ => Answer::later(self.shown_target_for(process)),
+        }
+    }
+
+    fn read_for<'a>(
+        &'a self,
+        process: &'a dyn ProcessContext,
+        offset: u64,
+        to: &'a mut dyn UserBuffer,
+    ) -> Answer<'a, Result<usize, NotDone>> {
+        Answer::later(self.read_text(process, offset, to))
+    }
+
+    /// A process may list and search its own descriptors even if they look like the superuser's.
+    fn is_open_to(&self, caller: &dyn ProcessContext) -> bool {
+        match self.kind {
+            Kind::Descriptors(process) => {
+                !self.is_gone(process) && process.pid().number() == caller.process()
+            }
+            _ => false,
+        }
+    }
+
+    fn open(&self, context: &OpenContext) -> Answer<'_, Result<Opened>> {
+        Answer::now(match (self.open_number(), self.kind) {
+            (Some(file), _) => Ok(Opened::Object(file)),
+            (None, Kind::ProcessFile(process, index)) if MEMORY_FILES.contains(&PROCESS_FILES[index].0) => {
+                self.open_memory(process, context.process)
+            }
+            (None, kind) if kind.file_type() == FileType::SymbolicLink => Err(Error::ENXIO),
+            _ => Ok(Opened::Data),
+        })
+    }
+
+    /// Opening to be rewritten (O_TRUNC) changes nothing yet.
+    fn truncate(&self, _size: u64) -> Answer<'_, Result<()>> {
+        Answer::now(if self.open_number().is_some() { Ok(()) } else { Err(Error::EINVAL) })
+    }
+}

@@ -1,0 +1,97 @@
+//! Files of /proc that hold one number, which can be written.
+
+use alloc::string::ToString;
+use alloc::sync::{Arc, Weak};
+use core::str::FromStr;
+use mach::Machine;
+use unix::account::{Setting, Settings};
+use unix::file::{FileObject, Io, Positions};
+use unix::process::ExactPid;
+use unix::thread::System;
+use unix::{Capability, Error, NotDone, Result, UserBuffer};
+
+/// A number that a file shows.
+pub(super) trait Number: Send + Sync + 'static {
+    /// Its type.
+    type Value: FromStr + ToString;
+
+    /// What it is.
+    fn get(&self) -> Result<Self::Value>;
+
+    /// Changes it for a caller that has the file open for writing.
+    fn set(&self, value: Self::Value, io: &Io<'_>) -> Result<()>;
+}
+
+/// The file, open.
+pub(super) struct NumberFile<N>(pub(super) N);
+
+impl<N: Number> FileObject for NumberFile<N> {
+    fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let text = self.0.get()?.to_string() + "\n";
+        let from = usize::try_from(io.position).unwrap_or(usize::MAX).min(text.len());
+        Ok(to.copy_out(&text.as_bytes()[from..])?)
+    }
+
+    /// Takes a decimal number in one piece. `EINVAL` for anything else.
+    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        let mut bytes = [0; 32];
+        let count = from.copy_in(&mut bytes)?;
+        let number = core::str::from_utf8(&bytes[..count]).ok().and_then(|text| text.trim().parse().ok());
+        let set = number.ok_or(Error::EINVAL).and_then(|number| self.0.set(number, io));
+        set.inspect_err(|_| from.retreat(count))?;
+        Ok(count)
+    }
+
+    fn positions(&self) -> Positions {
+        Positions::Upto(i64::MAX as u64)
+    }
+
+    fn label(&self) -> &'static str {
+        "number"
+    }
+}
+
+/// /proc/PID/oom_score_adj (proc(5)): how readily a process wants to be ended when memory is short.
+pub(super) struct MemoryAdjustment<M: Machine> {
+    pub(super) system: Weak<System<M>>,
+    pub(super) process: ExactPid,
+}
+
+impl<M: Machine> Number for MemoryAdjustment<M> {
+    type Value = i16;
+
+    fn get(&self) -> Result<i16> {
+        let system = self.system.upgrade().ok_or(Error::ENODEV)?;
+        system
+            .processes()
+            .with(|table| table.exact_process(self.process).map(|process| process.memory_adjustment))
+    }
+
+    fn set(&self, value: i16, io: &Io<'_>) -> Result<()> {
+        let privileged = io.caller.identity.has(Capability::Resource);
+        let system = self.system.upgrade().ok_or(Error::ENODEV)?;
+        system.processes().with(|table| {
+            let pid = table.exact_process(self.process)?.pid();
+            table.set_memory_adjustment(pid, value, privileged)
+        })
+    }
+}
+
+/// A file of /proc/sys/fs: a limit that accounts share.
+pub(super) struct SettingNumber {
+    pub(super) settings: Arc<Settings>,
+    pub(super) setting: Setting,
+}
+
+impl Number for SettingNumber {
+    type Value = u64;
+
+    fn get(&self) -> Result<u64> {
+        Ok(self.settings.get(self.setting))
+    }
+
+    fn set(&self, value: u64, _io: &Io<'_>) -> Result<()> {
+        self.settings.set(self.setting, self.setting.accept(value).ok_or(Error::EINVAL)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,329 @@
+//! The texts of /proc that concern the system as a whole.
+
+use crate::version::{RELEASE, VERSION};
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+use core::time::Duration;
+use mach::Machine;
+use unix::account::Setting;
+use unix::load::Load;
+use unix::process::Pid;
+use unix::thread::{System, Thread};
+use unix::vfs::MountFlags;
+
+/// The files, by their paths below /proc.
+pub(super) const FILES: &[&str] = &[
+    "cmdline",
+    "cpuinfo",
+    "devices",
+    "diskstats",
+    "filesystems",
+    "interrupts",
+    "loadavg",
+    "macadamia",
+    "meminfo",
+    "modules",
+    "mounts",
+    "partitions",
+    "stat",
+    "swaps",
+    "sys/fs/epoll/max_user_watches",
+    "sys/fs/file-max",
+    "sys/fs/inotify/max_queued_events",
+    "sys/fs/inotify/max_user_instances",
+    "sys/fs/inotify/max_user_watches",
+    "sys/fs/nr_open",
+    "sys/fs/pipe-max-size",
+    "sys/fs/pipe-user-pages-hard",
+    "sys/fs/pipe-user-pages-soft",
+    "sys/kernel/cap_last_cap",
+    "sys/kernel/core_pattern",
+    "sys/kernel/domainname",
+    "sys/kernel/hostname",
+    "sys/kernel/ngroups_max",
+    "sys/kernel/osrelease",
+    "sys/kernel/ostype",
+    "sys/kernel/pid_max",
+    "sys/kernel/random/boot_id",
+    "sys/kernel/random/entropy_avail",
+    "sys/kernel/random/poolsize",
+    "sys/kernel/random/uuid",
+    "sys/kernel/version",
+    "sys/vm/max_map_count",
+    "sys/vm/mmap_min_addr",
+    "sys/vm/overcommit_memory",
+    "sys/vm/swappiness",
+    "tty/drivers",
+    "uptime",
+    "version",
+    "vmstat",
+];
+
+const DEVICES: &str = "Character devices:\n  1 mem\n  4 /dev/vc/0\n  5 /dev/tty\n  5 /dev/console\n  5 /dev/ptmx\n\
+    136 pts\n\nBlock devices:\n";
+
+/// Name, path, major number, minor numbers, kind: where `ps` finds the names of terminals.
+const TERMINAL_DRIVERS: &str = "/dev/tty             /dev/tty        5       0 system:/dev/tty\n\
+    /dev/console         /dev/console    5       1 system:console\n\
+    /dev/ptmx            /dev/ptmx       5       2 system\n\
+    serial               /dev/ttyS       4   64-95 serial\n\
+    pty_slave            /dev/pts      136 0-1048575 pty:slave\n";
+
+/// The setting that the file with this path shows, if that is what it is for.
+pub(super) fn setting(path: &str) -> Option<Setting> {
+    Some(match path {
+        "sys/fs/epoll/max_user_watches" => Setting::PolledFiles,
+        "sys/fs/inotify/max_queued_events" => Setting::QueuedChanges,
+        "sys/fs/inotify/max_user_instances" => Setting::ChangeQueues,
+        "sys/fs/inotify/max_user_watches" => Setting::ObservedFiles,
+        "sys/fs/pipe-max-size" => Setting::PipeSize,
+        "sys/fs/pipe-user-pages-hard" => Setting::PipePagesHard,
+        "sys/fs/pipe-user-pages-soft" => Setting::PipePagesSoft,
+        _ => return None,
+    })
+}
+
+/// The text of the file with this path, unless it shows a setting.
+pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
+    match path {
+        "cpuinfo" => processors(system).into(),
+        "filesystems" => {
+            let line = |name: &str| format!("nodev\t{name}\n");
+            system.vfs().file_system_types().into_iter().map(line).collect::<String>().into()
+        }
+        "devices" => DEVICES.into(),
+        "diskstats" | "modules" => Vec::new(),
+        "interrupts" => {
+            let names = (0..system.host().processors()).map(|index| format!("       CPU{index}"));
+            format!("     {}\n", names.collect::<String>()).into()
+        }
+        "loadavg" => {
+            let (threads, running) = system.processes().with(|table| table.thread_counts());
+            let last = system.process_ids().into_iter().map(Pid::number).max().unwrap_or(0);
+            let loads = system.with_load(Load::hundredths).map(|(whole, part)| format!("{whole}.{part:02} "));
+            format!("{}{running}/{threads} {last}\n", loads.concat()).into()
+        }
+        "macadamia" => system.host().description().into(),
+        "meminfo" => memory(system).into(),
+        "mounts" => mounts(system, system.thread_of_process(Pid::INIT)),
+        "partitions" => b"major minor  #blocks  name\n\n".to_vec(),
+        "stat" => statistics(system).into(),
+        "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
+        "sys/fs/file-max" => b"9223372036854775807\n".to_vec(),
+        "sys/fs/nr_open" => b"1048576\n".to_vec(),
+        // No process leaves a core file.
+        "sys/kernel/core_pattern" => b"\n".to_vec(),
+        "sys/kernel/cap_last_cap" => b"40\n".to_vec(),
+        "sys/kernel/domainname" => [&system.names().1[..], b"\n"].concat(),
+        "sys/kernel/hostname" => [&system.names().0[..], b"\n"].concat(),
+        "sys/kernel/ngroups_max" => format!("{}\n", unix::credentials::Credentials::MAX_GROUPS).into(),
+        "sys/kernel/osrelease" => format!("{RELEASE}\n").into(),
+        "sys/kernel/ostype" => b"Linux\n".to_vec(),
+        "sys/kernel/pid_max" => format!("{}\n", Pid::LIMIT).into(),
+        "sys/kernel/random/boot_id" | "sys/kernel/random/uuid" => {
+            identifier(system, path.ends_with("uuid")).into()
+        }
+        // Random numbers never run out.
+        "sys/kernel/random/entropy_avail" | "sys/kernel/random/poolsize" => b"256\n".to_vec(),
+        "sys/kernel/version" => format!("{VERSION}\n").into(),
+        "sys/vm/max_map_count" => b"2147483647\n".to_vec(),
+        "sys/vm/mmap_min_addr" => format!("{}\n", system.layout().low).into(),
+        "sys/vm/overcommit_memory" | "sys/vm/swappiness" => b"0\n".to_vec(),
+        "tty/drivers" => TERMINAL_DRIVERS.into(),
+        "uptime" => {
+            let up = system.environment().monotonic();
+            let idle: Duration = times(system).into_iter().map(|used| idle(up, used)).sum();
+            let text = |time: Duration| format!("{}.{:02}", time.as_secs(), time.subsec_millis() / 10);
+            format!("{} {}\n", text(up), text(idle)).into()
+        }
+        "version" => format!("Linux version {RELEASE} (Macadamia) {VERSION}\n").into(),
+        "vmstat" => memory_statistics(system).into(),
+        _ => b"\n".to_vec(),
+    }
+}
+
+/// The flags of a mount as lists show them.
+fn flag_text(flags: MountFlags) -> String {
+    const FLAGS: [(MountFlags, &str); 5] = [
+        (MountFlags::NO_SET_ID, ",nosuid"),
+        (MountFlags::NO_DEVICES, ",nodev"),
+        (MountFlags::NO_EXECUTE, ",noexec"),
+        (MountFlags::NO_ACCESS_TIME, ",noatime"),
+        (MountFlags::NO_DIRECTORY_ACCESS_TIME, ",nodiratime"),
+    ];
+    let mut text = String::from(if flags.contains(MountFlags::READ_ONLY) { "ro" } else { "rw" });
+    FLAGS.iter().filter(|(flag, _)| flags.contains(*flag)).for_each(|(_, name)| text.push_str(name));
+    if !flags.intersects(MountFlags::NO_ACCESS_TIME | MountFlags::STRICT_ACCESS_TIME) {
+        text.push_str(",relatime");
+    }
+    text
+}
+
+/// /proc/PID/mountinfo.
+pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
+    let Some(thread) = thread else { return Vec::new() };
+    let root = thread.directories().root();
+    let mut text = Vec::new();
+    for mount in system.vfs().tree.mounts() {
+        let Ok(path) = mount.root().path(&root) else { continue };
+        let (file_system, flags) = (mount.file_system(), mount.flags());
+        let device = mount.root().vnode.metadata().device;
+        // The root has no mount above it. It gets 1 here, a number that is not in the list.
+        let above = mount.parent().map_or(1, |parent| parent.mount.id());
+        text.extend_from_slice(
+            format!("{} {above} {}:{} ", mount.id(), device.major, device.minor).as_bytes(),
+        );
+        text.extend_from_slice(&mount.root_path());
+        text.push(b' ');
+        text.extend_from_slice(&path);
+        let access = if flags.contains(MountFlags::READ_ONLY) { "ro" } else { "rw" };
+        let (kind, source) = (file_system.status().kind, mount.source());
+        let options = file_system.options();
+        let line = format!(" {} - {kind} {source} {access}{options}\n", flag_text(flags));
+        text.extend_from_slice(line.as_bytes());
+    }
+    text
+}
+
+/// /proc/PID/mounts: the mounts as the process sees them.
+pub(super) fn mounts<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
+    let Some(thread) = thread else { return Vec::new() };
+    let root = thread.directories().root();
+    let mut text = Vec::new();
+    for mount in system.vfs().tree.mounts() {
+        let Ok(path) = mount.root().path(&root) else { continue };
+        let (file_system, flags) = (mount.file_system(), mount.flags());
+        text.extend_from_slice(mount.source().as_bytes());
+        text.push(b' ');
+        text.extend_from_slice(&path);
+        let mut line = format!(" {} {}", file_system.status().kind, flag_text(flags));
+        line.push_str(&file_system.options());
+        line.push_str(" 0 0\n");
+        text.extend_from_slice(line.as_bytes());
+    }
+    text
+}
+
+fn processors<M: Machine>(system: &System<M>) -> String {
+    let mut text = String::new();
+    let count = system.host().processors();
+    for index in 0..count {
+        let _ = writeln!(
+            text,
+            "processor\t: {index}\nmodel name\t: x86-64\nphysical id\t: 0\nsiblings\t: {count}\ncore id\t\t: {index}\n\
+             cpu cores\t: {count}\napicid\t\t: {index}\nflags\t\t: fpu sse sse2\n"
+        );
+    }
+    text
+}
+
+fn memory<M: Machine>(system: &System<M>) -> String {
+    let pages = system.memory_use();
+    let kib = |pages: u64| pages * 4;
+    let mut text = String::new();
+    let rows = [
+        ("MemTotal", kib(pages.total())),
+        ("MemFree", kib(pages.free)),
+        ("MemAvailable", kib(pages.free) + kib(pages.inactive)),
+        ("Buffers", 0),
+        ("Cached", 0),
+        ("SwapCached", 0),
+        ("Active", kib(pages.active)),
+        ("Inactive", kib(pages.inactive)),
+        ("SwapTotal", 0),
+        ("SwapFree", 0),
+        ("Shmem", 0),
+        ("Slab", kib(pages.server)),
+        ("SReclaimable", 0),
+        ("SUnreclaim", kib(pages.server)),
+    ];
+    for (name, value) in rows {
+        let _ = writeln!(text, "{:<16}{value:>8} kB", format!("{name}:"));
+    }
+    text
+}
+
+/// /proc/vmstat, as far as it is counted.
+fn memory_statistics<M: Machine>(system: &System<M>) -> String {
+    let pages = system.memory_use();
+    let faults = system.processes().with(|table| {
+        let faults = |process| table.usage(process).minor_faults;
+        table.processes().map(faults).sum::<u64>()
+    });
+    let rows = [
+        ("nr_free_pages", pages.free),
+        ("nr_inactive_anon", pages.inactive),
+        ("nr_active_anon", pages.active),
+        ("nr_mlock", pages.wired),
+        ("nr_slab_unreclaimable", pages.server),
+        ("pgpgin", 0),
+        ("pgpgout", 0),
+        ("pswpin", 0),
+        ("pswpout", 0),
+        ("pgfault", faults),
+        ("pgmajfault", 0),
+    ];
+    rows.iter().map(|(name, value): &(&str, u64)| format!("{name} {value}\n")).collect()
+}
+
+/// For each processor how long programs have used it, and how long this system has for them.
+fn times<M: Machine>(system: &System<M>) -> Vec<(Duration, Duration)> {
+    let all = || {
+        let usage = system.processes().with(|table| table.usage_of_all());
+        (usage.user_time, usage.system_time)
+    };
+    let of = |index| {
+        let known = system.host().processor_times(index);
+        known.unwrap_or_else(|| if index == 0 { all() } else { Default::default() })
+    };
+    (0..system.host().processors()).map(of).collect()
+}
+
+/// How long a processor has been idle, of the time for which it has been there.
+fn idle(up: Duration, (user, kernel): (Duration, Duration)) -> Duration {
+    up.saturating_sub(user + kernel)
+}
+
+fn statistics<M: Machine>(system: &System<M>) -> String {
+    let (forks, running) = system.processes().with(|table| (table.forks(), table.thread_counts().1));
+    let (up, times) = (system.environment().monotonic(), times(system));
+    // The first line is the sum of the others, also where these are rounded.
+    let ticks = |time: Duration| time.as_millis() / 10;
+    let rows = times.iter().map(|&used| [ticks(used.0), ticks(used.1), ticks(idle(up, used))]);
+    let rows: Vec<[u128; 3]> = rows.collect();
+    let all = rows.iter().fold([0; 3], |all, row| core::array::from_fn(|column| all[column] + row[column]));
+    let mut text = String::new();
+    let names = core::iter::once(String::from(" ")).chain((0..rows.len()).map(|index| format!("{index}")));
+    for (name, [user, kernel, idle]) in names.zip(core::iter::once(all).chain(rows)) {
+        let _ = writeln!(text, "cpu{name} {user} 0 {kernel} {idle} 0 0 0 0 0 0");
+    }
+    let started = system.environment().realtime().seconds - up.as_secs() as i64;
+    let _ = writeln!(
+        text,
+        "ctxt 0\nbtime {started}\nprocesses {forks}\nprocs_running {running}\nprocs_blocked 0"
+    );
+    text
+}
+
+/// A random identifier, or the one of this start.
+fn identifier<M: Machine>(system: &System<M>, fresh: bool) -> String {
+    let mut bytes = [0; 16];
+    match fresh {
+        true => system.environment().fill_random(&mut bytes),
+        // The identifier of this start of the system is made from the time at which the system
+        // started, so it is always the same.
+        false => {
+            let boot =
+                system.environment().realtime().seconds - system.environment().monotonic().as_secs() as i64;
+            bytes[..8].copy_from_slice(&boot.to_le_bytes());
+        }
+    }
+    bytes[6] = bytes[6] & 0x0f | 0x40;
+    bytes[8] = bytes[8] & 0x3f | 0x80;
+    let hex: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let part = |from: usize, to: usize| hex[from..to].concat();
+    format!("{}-{}-{}-{}-{}\n", part(0, 4), part(4, 6), part(6, 8), part(8, 10), part(10, 16))
+}

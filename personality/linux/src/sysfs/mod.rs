@@ -1,0 +1,336 @@
+//! The file system of /sys, as far as programs look for processors there: what `lscpu`,
+//! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu).
+//! All files are constant texts, and none can be written.
+//!
+//! Each processor is shown as a core of the one package of the one memory node: what programs learn
+//! of the machine here is how many processors there are, as anywhere else.
+
+#[cfg(test)]
+mod tests;
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt::Write;
+use unix::vfs::{
+    DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
+    NewAttributes, NewNode, OpenContext, OpenFlags, Opened, PAGE_SIZE, Vnode, VnodeRef,
+};
+use unix::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
+
+/// Most processors that there can be.
+const MOST_PROCESSORS: usize = 64;
+
+/// The content of a path of sysfs.
+enum Content {
+    /// A directory with so many directories in it.
+    Directory(u32),
+    File(String),
+    /// A symbolic link.
+    Link(String),
+}
+
+/// A /sys. Inode numbers are places in the order of paths.
+pub(crate) struct Sysfs {
+    /// By path, without a slash at the beginning or the end; the root has an empty one.
+    nodes: BTreeMap<String, (u64, Content)>,
+    device: DeviceNumber,
+    made: Timestamp,
+}
+
+/// The root directory of a /sys for this many processors, at most 64.
+pub(crate) fn make(processors: usize, now: Timestamp) -> VnodeRef {
+    let processors = processors.clamp(1, MOST_PROCESSORS);
+    let mut nodes = BTreeMap::from([(String::new(), Content::Directory(0))]);
+    let mut add = |path: &str, content: Content| {
+        make_directories(&mut nodes, path);
+        nodes.insert(path.to_string(), content);
+    };
+    for (name, text) in texts(processors) {
+        add(&format!("devices/system/{name}"), Content::File(text + "\n"));
+    }
+    for kind in ["cpu", "node"] {
+        let count = if kind == "cpu" { processors } else { 1 };
+        for index in 0..count {
+            let target = format!("../../../devices/system/{kind}/{kind}{index}");
+            add(&format!("bus/{kind}/devices/{kind}{index}"), Content::Link(target));
+        }
+    }
+    let numbered = nodes.into_iter().enumerate();
+    let nodes = numbered.map(|(index, (path, content))| (path, (index as u64 + 1, content))).collect();
+    Arc::new(Node {
+        system: Arc::new(Sysfs { nodes, device: DeviceNumber::unnamed(), made: now }),
+        path: String::new(),
+    })
+}
+
+/// Makes the directories that lead to `path`, where they are missing.
+fn make_directories(nodes: &mut BTreeMap<String, Content>, path: &str) {
+    let Some((directory, _)) = path.rsplit_once('/') else { return };
+    if !nodes.contains_key(directory) {
+        make_directories(nodes, directory);
+        nodes.insert(directory.to_string(), Content::Directory(0));
+        let above = directory.rsplit_once('/').map_or("", |(above, _)| above);
+        if let Some(Content::Directory(inside)) = nodes.get_mut(above) {
+            *inside += 1;
+        }
+    }
+}
+
+/// The files below `devices/system` and their lines.
+fn texts(count: usize) -> Vec<(String, String)> {
+    let all = list(count);
+    let mut texts: Vec<(String, String)> = Vec::new();
+    let mut add = |name: String, text: &str| texts.push((name, text.to_string()));
+    for (name, text) in [
+        ("online", &*all),
+        ("possible", &all),
+        ("present", &all),
+        ("offline", ""),
+        ("isolated", ""),
+        ("kernel_max", "63"),
+    ] {
+        add(format!("cpu/{name}"), text);
+    }
+    for index in 0..count {
+        // There is no file by which a processor could be taken offline. Linux has none for its
+        // first processor either.
+        for (name, text) in [
+            ("core_id", &*format!("{index}")),
+            ("physical_package_id", "0"),
+            ("die_id", "0"),
+            ("cluster_id", "65535"),
+        ] {
+            add(format!("cpu/cpu{index}/topology/{name}"), text);
+        }
+        let (own, own_list) = (mask(1 << index, count), format!("{index}"));
+        let (whole, whole_list) = (mask(u64::MAX >> (MOST_PROCESSORS - count), count), &*all);
+        for (name, mask, list) in [
+            ("core_cpus", &own, &*own_list),
+            ("thread_siblings", &own, &own_list),
+            ("cluster_cpus", &own, &own_list),
+            ("die_cpus", &whole, whole_list),
+            ("package_cpus", &whole, whole_list),
+            ("core_siblings", &whole, whole_list),
+        ] {
+            add(format!("cpu/cpu{index}/topology/{name}"), mask);
+            add(format!("cpu/cpu{index}/topology/{name}_list"), list);
+        }
+    }
+    for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
+        add(format!("node/{name}"), "0");
+    }
+    for (name, text) in [
+        ("cpulist", &*all),
+        ("cpumap", &mask(u64::MAX >> (MOST_PROCESSORS - count), count)),
+        ("distance", "10"),
+    ] {
+        add(format!("node/node0/{name}"), text);
+    }
+    texts
+}
+
+/// The processors below `count`, as a list of ranges.
+fn list(count: usize) -> String {
+    if count == 1 { "0".to_string() } else { format!("0-{}", count - 1) }
+}
+
+/// A set of processors as a hexadecimal number: one digit for each four of `count` processors, and
+/// a comma between words of 32 bits.
+fn mask(bits: u64, count: usize) -> String {
+    let mut text = String::new();
+    let digits = count.div_ceil(4);
+    for digit in (0..digits).rev() {
+        let _ = write!(text, "{:x}", bits >> (4 * digit) & 0xf);
+        if digit % 8 == 0 && digit > 0 {
+            text.push(',');
+        }
+    }
+    text
+}
+
+struct Node {
+    system: Arc<Sysfs>,
+    path: String,
+}
+
+impl FileSystem for Sysfs {
+    fn status(&self) -> FileSystemStatus {
+        FileSystemStatus::without_store("sysfs", 0)
+    }
+}
+
+impl Node {
+    fn content(&self) -> &Content {
+        &self.system.nodes[&self.path].1
+    }
+
+    fn at(&self, path: String) -> Option<VnodeRef> {
+        self.system
+            .nodes
+            .contains_key(&path)
+            .then(|| -> VnodeRef { Arc::new(Node { system: self.system.clone(), path }) })
+    }
+
+    /// What the paths of the directory's entries begin with.
+    fn prefix(&self) -> String {
+        if self.path.is_empty() { String::new() } else { format!("{}/", self.path) }
+    }
+
+    /// What is in the directory whose entries' paths begin with `prefix`: name, inode number,
+    /// content.
+    fn entries<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, u64, &'a Content)> {
+        let below = self.system.nodes.range(prefix.to_string()..);
+        below.take_while(move |(path, _)| path.starts_with(prefix)).filter_map(
+            move |(path, (number, content))| {
+                let name = &path[prefix.len()..];
+                (!name.is_empty() && !name.contains('/')).then_some((name, *number, content))
+            },
+        )
+    }
+
+    /// Path of the directory, and the name in it.
+    fn split(&self) -> Option<(&str, &str)> {
+        match self.path.rsplit_once('/') {
+            Some(parts) => Some(parts),
+            None if self.path.is_empty() => None,
+            None => Some(("", &self.path)),
+        }
+    }
+
+    fn read_text(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        match self.content() {
+            Content::File(text) => {
+                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
+                let rest = &text.as_bytes()[from..];
+                let part = &rest[..rest.len().min(to.remaining())];
+                to.copy_out(part).map_err(|error: CopyError| error.into())
+            }
+            Content::Directory(_) => Err(Error::EISDIR.into()),
+            Content::Link(_) => Err(Error::EINVAL.into()),
+        }
+    }
+
+    fn link(&self) -> Result<Vec<u8>> {
+        match self.content() {
+            Content::Link(target) => Ok(target.clone().into_bytes()),
+            _ => Err(Error::EINVAL),
+        }
+    }
+}
+
+impl Content {
+    fn file_type(&self) -> FileType {
+        match self {
+            Content::Directory(_) => FileType::Directory,
+            Content::File(_) => FileType::Regular,
+            Content::Link(_) => FileType::SymbolicLink,
+        }
+    }
+}
+
+impl Vnode for Node {
+    fn file_system(&self) -> Arc<dyn FileSystem> {
+        self.system.clone()
+    }
+
+    fn metadata(&self) -> Metadata {
+        let (mode, links, size) = match self.content() {
+            // The number of links is that of names that lead to the directory: the one in the
+            // directory above, its own `.`, and the `..` of each directory in it. find(1) relies on
+            // it.
+            Content::Directory(inside) => (0o755, 2 + inside, 0),
+            Content::File(_) => (0o444, 1, PAGE_SIZE as u64),
+            Content::Link(_) => (0o777, 1, 0),
+        };
+        Metadata {
+            device: self.system.device,
+            number: self.number(),
+            file_type: self.file_type(),
+            mode: Mode::new(mode),
+            links,
+            user: 0,
+            group: 0,
+            represents: DeviceNumber::default(),
+            size,
+            blocks: 0,
+            block_size: PAGE_SIZE as u32,
+            accessed: self.system.made,
+            modified: self.system.made,
+            changed: self.system.made,
+            created: self.system.made,
+        }
+    }
+
+    fn file_type(&self) -> FileType {
+        self.content().file_type()
+    }
+
+    fn number(&self) -> u64 {
+        self.system.nodes[&self.path].0
+    }
+
+    fn parent(&self) -> Option<VnodeRef> {
+        self.at(self.split()?.0.to_string())
+    }
+
+    fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
+        let name = self.split()?.1.as_bytes().to_vec();
+        Some((self.parent()?, name))
+    }
+
+    fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
+        if self.file_type() != FileType::Directory {
+            return Answer::now(Err(Error::ENOTDIR));
+        }
+        let path = core::str::from_utf8(name).ok().map(|name| self.prefix() + name);
+        Answer::now(path.and_then(|path| self.at(path)).ok_or(Error::ENOENT))
+    }
+
+    fn create<'a>(
+        &'a self,
+        _name: &'a [u8],
+        what: NewNode<'a>,
+        _attributes: NewAttributes,
+    ) -> Answer<'a, Result<VnodeRef>> {
+        Answer::now(Err(if matches!(what, NewNode::Regular) { Error::EACCES } else { Error::EPERM }))
+    }
+
+    fn read_directory<'a>(
+        &'a self,
+        position: u64,
+        accept: &'a mut (dyn FnMut(DirectoryEntry<'_>) -> bool + Send),
+    ) -> Answer<'a, Result<()>> {
+        if self.file_type() != FileType::Directory {
+            return Answer::now(Err(Error::ENOTDIR));
+        }
+        let prefix = self.prefix();
+        for (name, number, content) in self.entries(&prefix).filter(|(_, number, _)| *number >= position) {
+            let (name, file_type) = (name.as_bytes(), content.file_type());
+            if !accept(DirectoryEntry { name, number, file_type, next: number + 1 }) {
+                break;
+            }
+        }
+        Answer::now(Ok(()))
+    }
+
+    /// `EACCES` for writing, also for the superuser, which the mode would let through.
+    fn open(&self, context: &OpenContext) -> Answer<'_, Result<Opened>> {
+        let writes = context.flags.contains(OpenFlags::WRITE);
+        Answer::now(if writes { Err(Error::EACCES) } else { Ok(Opened::Data) })
+    }
+
+    fn follow(&self) -> Answer<'_, Result<Link>> {
+        Answer::now(self.link().map(Link::Path))
+    }
+
+    fn link_text(&self) -> Answer<'_, Result<Vec<u8>>> {
+        Answer::now(self.link())
+    }
+
+    fn read<'a>(&'a self, offset: u64, to: &'a mut dyn UserBuffer) -> Answer<'a, Result<usize, NotDone>> {
+        Answer::now(self.read_text(offset, to))
+    }
+}

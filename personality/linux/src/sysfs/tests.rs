@@ -1,0 +1,113 @@
+use super::*;
+use unix::Environment;
+use unix::testing::{World, now};
+use unix::vfs::{At, MountFlags, OpenFlags};
+
+fn world(processors: usize) -> World {
+    let w = World::new();
+    w.mkdir("/sys");
+    let root = make(processors, w.environment.realtime());
+    now(w.caller().mount(b"/sys", root, "sysfs", MountFlags::empty())).unwrap();
+    w
+}
+
+fn text(w: &World, path: &str) -> String {
+    let file = w.open(&format!("/sys/devices/system/{path}"), OpenFlags::READ).unwrap();
+    String::from_utf8(w.read(&file, 5000).unwrap()).unwrap()
+}
+
+fn names(directory: &VnodeRef) -> Vec<String> {
+    let mut names = Vec::new();
+    // In pieces of one entry, as a program with a small buffer reads.
+    let mut position = 0;
+    loop {
+        let before = names.len();
+        let mut taken = false;
+        now(directory.read_directory(position, &mut |entry| {
+            let fits = !core::mem::replace(&mut taken, true);
+            if fits {
+                names.push(String::from_utf8(entry.name.to_vec()).unwrap());
+                position = entry.next;
+            }
+            fits
+        }))
+        .unwrap();
+        if names.len() == before {
+            return names;
+        }
+    }
+}
+
+fn find(root: &VnodeRef, path: &str) -> Result<VnodeRef> {
+    path.split('/').try_fold(root.clone(), |node, name| now(node.lookup(name.as_bytes())))
+}
+
+#[test]
+fn processors_are_told() {
+    let w = world(4);
+    for name in ["online", "possible", "present"] {
+        assert_eq!(text(&w, &format!("cpu/{name}")), "0-3\n");
+    }
+    assert_eq!(text(&w, "cpu/offline"), "\n");
+    assert_eq!(text(&w, "cpu/cpu3/topology/core_id"), "3\n");
+    assert_eq!(text(&w, "cpu/cpu3/topology/thread_siblings"), "8\n");
+    assert_eq!(text(&w, "cpu/cpu3/topology/thread_siblings_list"), "3\n");
+    assert_eq!(text(&w, "cpu/cpu3/topology/core_siblings"), "f\n");
+    assert_eq!(text(&w, "cpu/cpu0/topology/package_cpus_list"), "0-3\n");
+    assert_eq!(text(&w, "node/node0/cpulist"), "0-3\n");
+    assert_eq!(text(&world(1), "cpu/online"), "0\n");
+    assert_eq!(text(&world(1), "cpu/cpu0/topology/core_siblings"), "1\n");
+    assert_eq!(text(&world(64), "cpu/cpu40/topology/core_cpus"), "00000100,00000000\n");
+    assert_eq!(text(&world(64), "node/node0/cpumap"), "ffffffff,ffffffff\n");
+    assert_eq!(text(&world(1000), "cpu/possible"), "0-63\n");
+}
+
+#[test]
+fn directories_are_listed() {
+    let root = make(2, Timestamp::default());
+    let processors = find(&root, "devices/system/cpu").unwrap();
+    let expected = ["cpu0", "cpu1", "isolated", "kernel_max", "offline", "online", "possible", "present"];
+    assert_eq!(names(&processors), expected);
+    assert_eq!(names(&root), ["bus", "devices"]);
+    assert_eq!(find(&root, "devices/system/cpu/cpu2").err(), Some(Error::ENOENT));
+    assert_eq!(find(&root, "devices/system/cpu/online/x").err(), Some(Error::ENOTDIR));
+    let topology = find(&processors, "cpu1/topology").unwrap();
+    let (parent, name) = topology.place().unwrap();
+    assert_eq!((parent.number(), &name[..]), (find(&processors, "cpu1").unwrap().number(), &b"topology"[..]));
+    assert!(root.parent().is_none() && root.place().is_none());
+    let numbers = [&root, &processors, &topology].map(|node| node.number());
+    assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2]);
+    let links = [&root, &processors, &topology].map(|node| node.metadata().links);
+    assert_eq!(links, [4, 4, 2], "two more than the directories that are there");
+}
+
+#[test]
+fn links_lead_to_devices() {
+    let w = world(2);
+    let file = w.open("/sys/bus/cpu/devices/cpu1/topology/core_id", OpenFlags::READ).unwrap();
+    assert_eq!(w.read(&file, 10), Ok(b"1\n".to_vec()));
+}
+
+#[test]
+fn nothing_can_be_changed() {
+    let w = world(2);
+    let path = "/sys/devices/system/cpu/online";
+    assert_eq!(w.open(path, OpenFlags::WRITE | OpenFlags::TRUNCATE).err(), Some(Error::EACCES));
+    assert_eq!(w.open(path, OpenFlags::READ_WRITE).err(), Some(Error::EACCES));
+    let file = w.open(path, OpenFlags::READ).unwrap();
+    assert_eq!(w.open("/sys/file", OpenFlags::WRITE | OpenFlags::CREATE).err(), Some(Error::EACCES));
+    let metadata = find(&make(2, Timestamp::default()), &path[5..]).unwrap().metadata();
+    assert_eq!((metadata.mode, metadata.size), (Mode::new(0o444), 4096));
+    assert_eq!(w.read(&file, 1), Ok(b"0".to_vec()));
+    assert_eq!(w.read(&file, 100), Ok(b"-1\n".to_vec()), "from where it was read last");
+}
+
+/// The device numbers by which find's -xdev and mountpoint(1) recognise mounts.
+#[test]
+fn it_is_a_file_system_of_its_own() {
+    let w = world(1);
+    let status = |path: &str| now(w.caller().status(&At::Current, path.as_bytes(), true, false));
+    let device = |path: &str| status(path).unwrap().device;
+    assert_ne!(device("/sys"), device("/"));
+    assert_eq!(device("/sys"), device("/sys/devices/system/cpu/online"));
+}

@@ -1,0 +1,51 @@
+//! What only Linux has in a system: file systems, and devices in /dev.
+
+use crate::kmsg::LogDriver;
+use crate::{procfs, sysfs};
+use alloc::sync::Arc;
+use mach::Machine;
+use unix::Error;
+use unix::devfs::Additions;
+use unix::sync::SpinLock;
+use unix::thread::System;
+use unix::vfs::{DeviceNumber, VnodeRef};
+
+/// The number of /dev/kmsg.
+const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
+
+/// What Linux has in /dev in addition to the devices of every Unix.
+pub const DEVICES: Additions = Additions {
+    nodes: &[("kmsg", 0o644, LOG)],
+    links: &[
+        ("fd", "/proc/self/fd"),
+        ("stdin", "/proc/self/fd/0"),
+        ("stdout", "/proc/self/fd/1"),
+        ("stderr", "/proc/self/fd/2"),
+    ],
+};
+
+/// Programs of this system can mount procfs and sysfs from now on (there is one of each, which is
+/// made when it is first mounted), and open /dev/kmsg if the system keeps a log.
+pub fn register<M: Machine>(system: &Arc<System<M>>) {
+    register_file_system(system, "proc", procfs::make);
+    register_file_system(system, "sysfs", |system| {
+        sysfs::make(system.host().processors(), system.environment().realtime())
+    });
+    if let Some(log) = system.host().kept_log() {
+        let driver = LogDriver { log: log.clone(), environment: system.environment().clone() };
+        system.vfs().register_device(false, LOG, Arc::new(driver));
+    }
+}
+
+fn register_file_system<M: Machine>(
+    system: &Arc<System<M>>,
+    name: &'static str,
+    make: impl Fn(&Arc<System<M>>) -> VnodeRef + Send + Sync + 'static,
+) {
+    let (weak, root) = (Arc::downgrade(system), SpinLock::new(None::<VnodeRef>));
+    let make = move |_: &[u8]| {
+        let system = weak.upgrade().ok_or(Error::ENODEV)?;
+        Ok(root.lock().get_or_insert_with(|| make(&system)).clone())
+    };
+    system.vfs().register_file_system(name, Arc::new(make));
+}

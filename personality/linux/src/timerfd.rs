@@ -1,0 +1,200 @@
+//! timerfd_create(2).
+
+use alloc::sync::Arc;
+use core::time::Duration;
+use unix::file::{FileObject, Io, OpenFile};
+use unix::poll::{PollQueue, Readiness};
+use unix::sync::SpinLock;
+use unix::vfs::OpenFlags;
+use unix::{Environment, Error, NotDone, UserBuffer, copy_out_all};
+
+/// A timer that can be read and waited for. It counts by looking at the clock, so nothing runs when
+/// it expires.
+pub(crate) struct TimerFile {
+    environment: Arc<dyn Environment>,
+    /// Whether the timer's times are those of the wall clock.
+    real: bool,
+    armed: SpinLock<Armed>,
+    queue: PollQueue,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Armed {
+    /// The next expiration that was not read, on the timer's clock; `None`: not armed.
+    next: Option<Duration>,
+    interval: Duration,
+}
+
+impl TimerFile {
+    /// A timer as an open file; `real` for the wall clock, otherwise the monotonic one.
+    pub(crate) fn create(environment: Arc<dyn Environment>, real: bool, flags: OpenFlags) -> Arc<OpenFile> {
+        let armed = SpinLock::new(Armed::default());
+        let timer = TimerFile { environment, real, armed, queue: PollQueue::new() };
+        OpenFile::of_object(Arc::new(timer), flags | OpenFlags::READ)
+    }
+
+    fn now(&self) -> Duration {
+        if self.real {
+            let now = self.environment.realtime();
+            Duration::new(u64::try_from(now.seconds).unwrap_or(0), now.nanoseconds)
+        } else {
+            self.environment.monotonic()
+        }
+    }
+
+    /// Sets the timer: `first` is the time until it expires, or with `absolute` the time at which
+    /// it does, zero to disarm it; `interval` the time between later expirations, zero for none.
+    /// Returns the old setting, as [`TimerFile::setting`] does.
+    pub(crate) fn set(&self, first: Duration, interval: Duration, absolute: bool) -> (Duration, Duration) {
+        let now = self.now();
+        let next = match first {
+            Duration::ZERO => None,
+            first if absolute => Some(first),
+            first => Some(now.saturating_add(first)),
+        };
+        let mut armed = self.armed.lock();
+        let old = armed.setting(now);
+        *armed = Armed { next, interval };
+        drop(armed);
+        // A thread that sleeps until the old expiration has to look again.
+        self.queue.wake(Readiness::READ);
+        old
+    }
+
+    /// The time until the next expiration (zero: disarmed) and the interval.
+    pub(crate) fn setting(&self) -> (Duration, Duration) {
+        let now = self.now();
+        self.armed.lock().setting(now)
+    }
+}
+
+impl Armed {
+    /// Expirations up to `now` that were not read, and the one after them.
+    fn expired(&self, now: Duration) -> (u64, Option<Duration>) {
+        let Some(next) = self.next.filter(|next| *next <= now) else { return (0, self.next) };
+        if self.interval.is_zero() {
+            return (1, None);
+        }
+        let count = (now - next).as_nanos() / self.interval.as_nanos() + 1;
+        let passed = self.interval.as_nanos().saturating_mul(count);
+        let passed = Duration::from_nanos(u64::try_from(passed).unwrap_or(u64::MAX));
+        (u64::try_from(count).unwrap_or(u64::MAX), Some(next.saturating_add(passed)))
+    }
+
+    fn setting(&self, now: Duration) -> (Duration, Duration) {
+        let (_, next) = self.expired(now);
+        (next.map_or(Duration::ZERO, |next| next - now), self.interval)
+    }
+}
+
+impl FileObject for TimerFile {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+        if to.remaining() < 8 {
+            return Err(Error::EINVAL.into());
+        }
+        let now = self.now();
+        let mut armed = self.armed.lock();
+        let (count, next) = armed.expired(now);
+        if count == 0 {
+            return Err(NotDone::NotReady);
+        }
+        copy_out_all(to, &count.to_ne_bytes())?;
+        armed.next = next;
+        Ok(8)
+    }
+
+    fn readiness(&self) -> Readiness {
+        let now = self.now();
+        let (count, _) = self.armed.lock().expired(now);
+        if count > 0 { Readiness::READ } else { Readiness::empty() }
+    }
+
+    fn queue(&self) -> Option<&PollQueue> {
+        Some(&self.queue)
+    }
+
+    fn deadline(&self, _io: &Io<'_>, _write: bool) -> Option<Duration> {
+        self.next_change()
+    }
+
+    fn next_change(&self) -> Option<Duration> {
+        let now = self.now();
+        let next = self.armed.lock().next?;
+        // The timer is ready already. Only a read changes that, so there is no time at which it
+        // changes by itself.
+        let until = next.checked_sub(now).filter(|until| !until.is_zero())?;
+        Some(self.environment.monotonic().saturating_add(until))
+    }
+
+    fn changes_by_itself(&self) -> bool {
+        true
+    }
+
+    fn label(&self) -> &'static str {
+        "anon_inode:[timerfd]"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epoll::{Epoll, EpollSettings};
+    use unix::poll::{Watch, poll};
+    use unix::testing::{Task, World, account};
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn epoll(file: &OpenFile) -> Arc<Epoll> {
+        file.object_as().unwrap()
+    }
+
+    fn settings(interest: Readiness, data: u64) -> EpollSettings {
+        EpollSettings { interest, data, ..Default::default() }
+    }
+
+    #[test]
+    fn timers_count_expirations() {
+        let w: &World = Box::leak(Box::new(World::new()));
+        let file = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
+        let timer: Arc<TimerFile> = file.object_as().unwrap();
+        assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
+        timer.set(SECOND, SECOND / 2, false);
+        assert_eq!(timer.setting(), (SECOND, SECOND / 2));
+        w.environment.advance(SECOND * 2);
+        assert_eq!(file.readiness(), Readiness::READ);
+        assert_eq!(timer.setting().0, SECOND / 2);
+        assert_eq!(w.read(&file, 8), Ok(3u64.to_ne_bytes().to_vec()));
+        assert_eq!(w.read(&file, 8), Err(Error::EAGAIN));
+        assert_eq!(timer.set(w.environment.monotonic() + SECOND, Duration::ZERO, true).1, SECOND / 2);
+        // Poll, a blocking read and epoll all notice the expiration although no other thread wakes
+        // them.
+        let polled = file.clone();
+        let mut polling = Task::new(async move {
+            poll(&*w.environment, &mut [Watch::new(polled, Readiness::READ)], None).await
+        });
+        polling.waits();
+        let instance = Epoll::create(account());
+        epoll(&instance).add(3, &file, settings(Readiness::READ, 9)).unwrap();
+        let outer = Epoll::create(account());
+        epoll(&outer).add(4, &instance, settings(Readiness::READ, 10)).unwrap();
+        let (inner_epoll, outer_epoll) = (epoll(&instance), epoll(&outer));
+        let mut waiting = Task::new(async move { inner_epoll.wait(&*w.environment, 10, None).await });
+        let mut nested = Task::new(async move { outer_epoll.wait(&*w.environment, 10, None).await });
+        file.set_flag(OpenFlags::NONBLOCK, false);
+        let read = file.clone();
+        let mut reading = Task::new(async move {
+            let mut to = unix::Bytes::empty(8);
+            read.read(&w.caller(), &mut to).await
+        });
+        reading.waits();
+        waiting.waits();
+        nested.waits();
+        w.environment.advance(SECOND);
+        assert_eq!(polling.finish(), 1);
+        assert_eq!(waiting.finish()[0].data, 9);
+        assert_eq!(nested.finish()[0].data, 10);
+        assert_eq!(reading.finish(), Ok(8));
+        timer.set(Duration::ZERO, Duration::ZERO, false);
+        assert_eq!(timer.setting(), (Duration::ZERO, Duration::ZERO));
+    }
+}

@@ -1,0 +1,186 @@
+//! Announcing what happens to files.
+//!
+//! An [`Observer`] belongs to a front end; the observed vnode's [`Hooks`](super::Hooks) have a weak
+//! reference to it. Code that does something to a file calls [`happened`] (or one of its relatives)
+//! afterwards. While nothing in the system is observed, that costs one load.
+
+use super::{FileType, VnodeRef};
+use crate::sync::SpinLock;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use bitflags::bitflags;
+use core::any::Any;
+use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+bitflags! {
+    /// What can happen to a file.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Changes: u16 {
+        /// The file was read.
+        const ACCESS = 1;
+        /// The contents of the file changed.
+        const MODIFY = 2;
+        /// The attributes of the file changed.
+        const ATTRIBUTES = 4;
+        /// It was closed after it had been open for writing.
+        const CLOSE_WRITE = 8;
+        /// It was closed after it had been open for reading only.
+        const CLOSE_OTHER = 0x10;
+        /// The file was opened.
+        const OPEN = 0x20;
+        /// A file was moved out of the directory.
+        const MOVED_FROM = 0x40;
+        /// A file was moved into the directory.
+        const MOVED_TO = 0x80;
+        /// A file was made in the directory.
+        const CREATE = 0x100;
+        /// A file was removed from the directory.
+        const DELETE = 0x200;
+        /// The file itself was removed.
+        const DELETE_SELF = 0x400;
+        /// The file itself was moved.
+        const MOVE_SELF = 0x800;
+    }
+}
+
+/// Something that has happened to a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// What happened.
+    pub kinds: Changes,
+    /// Whether the file to which it happened is a directory.
+    pub directory: bool,
+    /// If it happened to a file in the observed directory: its name there.
+    pub name: Option<&'a [u8]>,
+    /// A number that the two ends of one move share; 0 for other changes.
+    pub cookie: u32,
+}
+
+/// What is told of all changes of a file.
+pub trait Observer: Any + Send + Sync {
+    /// This happened to the file, or to a file in it. Does not wait; may add and remove observers.
+    fn changed(&self, change: &Change<'_>);
+
+    /// The file has lost its last name, and the observer its place in the file's list.
+    fn gone(&self);
+}
+
+/// How many [`Observing`] there are.
+static OBSERVING: AtomicUsize = AtomicUsize::new(0);
+
+/// While this lives, changes are announced. Every observer has one from before it is in a list.
+#[derive(Debug)]
+pub struct Observing(());
+
+impl Observing {
+    /// Changes are announced from now on.
+    #[expect(clippy::new_without_default, reason = "it has an effect")]
+    pub fn new() -> Observing {
+        // Relaxed: adding an observer and causing a change are ordered by the list's lock only.
+        OBSERVING.fetch_add(1, Ordering::Relaxed);
+        Observing(())
+    }
+}
+
+impl Drop for Observing {
+    fn drop(&mut self) {
+        OBSERVING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn is_anything_observed() -> bool {
+    OBSERVING.load(Ordering::Relaxed) > 0
+}
+
+/// Those that observe one file.
+#[derive(Default)]
+pub struct Observers(SpinLock<Vec<Weak<dyn Observer>>>);
+
+impl Observers {
+    /// Calls `work` with the list of those that observe the file, which nothing else changes
+    /// meanwhile. `work` is short, and causes no change of the file.
+    pub fn with<R>(&self, work: impl FnOnce(&mut Vec<Weak<dyn Observer>>) -> R) -> R {
+        let mut list = self.0.lock();
+        list.retain(|observer| observer.strong_count() > 0);
+        work(&mut list)
+    }
+}
+
+/// Something happened to `file`: its own observers are told, and those of the directory that it was
+/// found in (or else has a name in).
+pub(crate) fn happened(file: &VnodeRef, entry: Option<(&VnodeRef, &[u8])>, kinds: Changes) {
+    if !is_anything_observed() {
+        return;
+    }
+    let directory = is_directory(file);
+    tell(file, Change { kinds, directory, name: None, cookie: 0 });
+    match entry {
+        Some((above, name)) => tell(above, Change { kinds, directory, name: Some(name), cookie: 0 }),
+        None => {
+            if let Some((above, name)) = file.place() {
+                tell(&above, Change { kinds, directory, name: Some(&name), cookie: 0 });
+            }
+        }
+    }
+}
+
+/// `file` was given the name `name` in `directory`.
+pub(crate) fn created(directory: &VnodeRef, name: &[u8], file: &VnodeRef) {
+    if is_anything_observed() {
+        tell_of_name(directory, name, file, Changes::CREATE, 0);
+    }
+}
+
+/// `file` has lost its name in `directory`.
+pub(crate) fn removed(directory: &VnodeRef, name: &[u8], file: &VnodeRef) {
+    if is_anything_observed() {
+        lost_name(file);
+        tell_of_name(directory, name, file, Changes::DELETE, 0);
+    }
+}
+
+/// A file has one name less: perhaps its last.
+pub(crate) fn lost_name(file: &VnodeRef) {
+    if !is_anything_observed() {
+        return;
+    }
+    let directory = is_directory(file);
+    let own = |kinds| Change { kinds, directory, name: None, cookie: 0 };
+    if !directory {
+        tell(file, own(Changes::ATTRIBUTES));
+    }
+    if directory || file.metadata().links == 0 {
+        tell(file, own(Changes::DELETE_SELF));
+        let observers = file.hooks().map(|hooks| hooks.observers.with(core::mem::take));
+        observers.iter().flatten().filter_map(Weak::upgrade).for_each(|observer| observer.gone());
+    }
+}
+
+/// `file` was moved.
+pub(crate) fn moved(from: (&VnodeRef, &[u8]), to: (&VnodeRef, &[u8]), file: &VnodeRef) {
+    static COOKIE: AtomicU32 = AtomicU32::new(1);
+    if !is_anything_observed() {
+        return;
+    }
+    let cookie = COOKIE.fetch_add(1, Ordering::Relaxed);
+    tell_of_name(from.0, from.1, file, Changes::MOVED_FROM, cookie);
+    tell_of_name(to.0, to.1, file, Changes::MOVED_TO, cookie);
+    let directory = is_directory(file);
+    tell(file, Change { kinds: Changes::MOVE_SELF, directory, name: None, cookie: 0 });
+}
+
+fn is_directory(file: &VnodeRef) -> bool {
+    file.file_type() == FileType::Directory
+}
+
+fn tell_of_name(directory: &VnodeRef, name: &[u8], file: &VnodeRef, kinds: Changes, cookie: u32) {
+    tell(directory, Change { kinds, directory: is_directory(file), name: Some(name), cookie });
+}
+
+/// Announces a change to all observers of `file`. The list's lock is not held while they are told.
+fn tell(file: &VnodeRef, change: Change<'_>) {
+    let Some(hooks) = file.hooks() else { return };
+    let observers: Vec<Arc<dyn Observer>> =
+        hooks.observers.with(|list| list.iter().filter_map(Weak::upgrade).collect());
+    observers.iter().for_each(|observer| observer.changed(&change));
+}

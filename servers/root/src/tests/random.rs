@@ -1,0 +1,226 @@
+//! Random requests, steps, ends and failing calls, in any order.
+
+use super::*;
+use proptest::prelude::*;
+
+const SERVERS: &str = "
+server a\nprogram p\nmemory 256K\nthreads 5\nspaces 3\ninterrupt 3\nmodule m\ndma 16K\nports 0x80..0x8f\ndevice 0x10000000 8K\nrestart yes
+server b\nprogram p\nmemory 256K\nthreads 3\nspaces 2\nkernel-memory 1M\nrestart yes
+server c\nprogram p\nmemory 128K\n";
+
+/// A word of a request.
+#[derive(Clone, Debug)]
+enum Word {
+    /// Any word, small ones and those near a power of two more often.
+    Number(u64),
+    /// The first thread of a server.
+    First(usize),
+    /// A word that root has answered before: a thread, a space or a share.
+    Answered(usize),
+    /// A space that a server owns or owned, and a thread that root has made.
+    Space(usize),
+    Thread(usize),
+    /// A page of the server's room.
+    Address(u64),
+}
+
+#[derive(Clone, Debug)]
+enum Action {
+    /// A request of a thread: the first one of a server, or one that root has made.
+    Request { server: usize, made: Option<usize>, label: u64, words: Vec<Word> },
+    /// A step of a work item.
+    Step(usize),
+    /// From now on the kernel refuses calls, after so many.
+    Refuse(Option<u32>),
+    /// Root has no memory for itself, or has it again.
+    OutOfMemory(bool),
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        0u64..8,
+        (0u64..20).prop_map(|pages| pages * PAGE),
+        (0u32..64, -2i64..3).prop_map(|(bit, off)| (1u64 << bit).wrapping_add_signed(off)),
+        any::<u64>(),
+    ]
+}
+
+fn a_word() -> impl Strategy<Value = Word> {
+    prop_oneof![
+        3 => number().prop_map(Word::Number),
+        2 => (0usize..3).prop_map(Word::First),
+        2 => any::<usize>().prop_map(Word::Answered),
+        1 => any::<usize>().prop_map(Word::Space),
+        3 => (0u64..12).prop_map(Word::Address),
+    ]
+}
+
+/// The words that fit a request, as far as a server knows.
+fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
+    let address = (0u64..12).prop_map(Word::Address);
+    let pages =
+        prop_oneof![Just(1u64), Just(2), Just(3), Just(4)].prop_map(|pages| Word::Number(pages * PAGE));
+    let number = |values: &[u64]| proptest::sample::select(values.to_vec()).prop_map(Word::Number);
+    let first = (0usize..3).prop_map(Word::First);
+    let made = any::<usize>().prop_map(Word::Thread);
+    let thread = prop_oneof![4 => first.clone(), 1 => made.clone()];
+    let space = any::<usize>().prop_map(Word::Space);
+    let answered = any::<usize>().prop_map(Word::Answered);
+    match label {
+        request::MEMORY_ALLOCATE | request::MEMORY_POOL | request::MEMORY_FREE => {
+            (address, pages).prop_map(|(address, size)| vec![address, size]).boxed()
+        }
+        request::MEMORY_DMA => {
+            (address, pages, number(&[24, 32, 64])).prop_map(|(at, size, bits)| vec![at, size, bits]).boxed()
+        }
+        request::SHARE_CREATE => {
+            (address, pages, thread).prop_map(|(at, size, partner)| vec![at, size, partner]).boxed()
+        }
+        request::SHARE_MAP => {
+            (number(&[1, 2, 3, 4]), address).prop_map(|(share, at)| vec![share, at]).boxed()
+        }
+        request::SPACE_CREATE => thread
+            .prop_map(|handler| {
+                let numbers = [0x7000_0000, 0x6000_0000, 16, 1, 0, 4096].map(Word::Number);
+                numbers.into_iter().chain([handler]).collect()
+            })
+            .boxed(),
+        request::SPACE_THREAD_CREATE => {
+            (space, number(&[1, 2, 3]), thread).prop_map(|(a, b, c)| vec![a, b, c]).boxed()
+        }
+        request::SPACE_DELETE => space.prop_map(|space| vec![space]).boxed(),
+        request::THREAD_DELETE | request::SPACE_THREAD_DELETE => made.prop_map(|thread| vec![thread]).boxed(),
+        request::NAME_REGISTER => thread.prop_map(|thread| vec![thread]).boxed(),
+        request::INTERRUPT_ATTACH => thread.prop_map(|thread| vec![Word::Number(3), thread]).boxed(),
+        request::INTERRUPT_DETACH => Just(vec![Word::Number(3)]).boxed(),
+        request::MODULE_MAP => {
+            Just(words_of(0x6000_0000, "m").into_iter().map(Word::Number).collect::<Vec<_>>()).boxed()
+        }
+        request::NAME_LOOKUP => (0u64..2, proptest::sample::select(vec!["a", "b", "c", "d"]))
+            .prop_map(|(wait, name)| words_of(wait, name).into_iter().map(Word::Number).collect())
+            .boxed(),
+        request::THREAD_CREATE => Just(vec![Word::Number(0x100_0000), Word::Number(0x5000)]).boxed(),
+        request::MEMORY_AVAILABLE => Just(Vec::new()).boxed(),
+        request::EXIT | request::SERVER => number(&[0, 1, 2]).prop_map(|word| vec![word]).boxed(),
+        _ => answered.prop_map(|word| vec![word]).boxed(),
+    }
+}
+
+fn a_request() -> impl Strategy<Value = Action> {
+    // Ends are rare, or nothing else would happen.
+    let label = prop_oneof![
+        60 => request::MEMORY_ALLOCATE..=request::MESSAGE_DETACH + 1,
+        1 => Just(request::EXIT),
+        1 => any::<u64>().prop_map(|label| label >> 16),
+    ];
+    label.prop_flat_map(|label| {
+        let words = prop_oneof![
+            5 => likely_words(label),
+            1 => proptest::collection::vec(a_word(), 0..9),
+        ];
+        (0usize..3, proptest::option::weighted(0.2, any::<usize>()), words)
+            .prop_map(move |(server, made, words)| Action::Request { server, made, label, words })
+    })
+}
+
+fn action() -> impl Strategy<Value = Action> {
+    prop_oneof![
+        20 => a_request(),
+        20 => any::<usize>().prop_map(Action::Step),
+        1 => prop_oneof![Just(None), (0u32..6).prop_map(Some)].prop_map(Action::Refuse),
+        1 => proptest::bool::weighted(0.2).prop_map(Action::OutOfMemory),
+    ]
+}
+
+/// What the servers have been answered: all words, and those that name spaces and threads.
+#[derive(Default)]
+struct Known {
+    words: Vec<u64>,
+    spaces: Vec<u64>,
+    threads: Vec<u64>,
+}
+
+impl Known {
+    fn note(&mut self, answer: &Answer) {
+        match *answer {
+            Answer::One(word) => {
+                self.words.push(word);
+                self.threads.push(word);
+            }
+            Answer::Two(space, thread) => {
+                self.words.extend([space, thread]);
+                self.spaces.push(space);
+                self.threads.push(thread);
+            }
+            _ => {}
+        }
+    }
+
+    fn word(&self, root: &Root, word: &Word) -> u64 {
+        let known = |words: &[u64], at: usize| words.get(at % words.len().max(1)).copied().unwrap_or(0);
+        match *word {
+            Word::Number(word) => word,
+            Word::First(index) => root.system.servers[index].first.map_or(0, ThreadId::raw),
+            Word::Answered(at) => known(&self.words, at),
+            Word::Space(at) => known(&self.spaces, at),
+            Word::Thread(at) => known(&self.threads, at),
+            Word::Address(page) => room(page),
+        }
+    }
+}
+
+fn act(root: &mut Root, known: &mut Known, action: &Action) {
+    match action {
+        Action::Request { server, made, label, words } => {
+            let first = root.system.servers[*server].first.unwrap_or(ThreadId::NIL);
+            let from = made.map_or(first, |at| ThreadId::from_raw(known.word(root, &Word::Thread(at))));
+            let words: Vec<u64> = words.iter().map(|word| known.word(root, word)).collect();
+            if let Some(answer) = root.send(from, *label, &words) {
+                known.note(&answer);
+            }
+        }
+        Action::Step(at) if !root.queue.is_empty() => root.step(at % root.queue.len()),
+        Action::Step(_) => root.check(),
+        Action::Refuse(calls) => root.machine().calls_left.set(*calls),
+        Action::OutOfMemory(is_out) => root.machine().is_out_of_memory = *is_out,
+    }
+    for (_, answer) in core::mem::take(&mut root.answers) {
+        known.note(&answer);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Whatever servers ask for, in whatever order work is done and calls fail: root's tables, the
+    /// kernel's and the quotas agree when no work is left, and no server has another one's memory.
+    #[test]
+    fn no_sequence_of_requests_makes_roots_tables_untrue(
+        actions in proptest::collection::vec(action(), 1..150),
+    ) {
+        let mut root = Root::start(SERVERS);
+        let mut known = Known::default();
+        for action in &actions {
+            act(&mut root, &mut known, action);
+        }
+        root.finish();
+    }
+
+    /// After everything has ended all memory is free, but what devices may still write.
+    #[test]
+    fn what_servers_leave_is_nothing(actions in proptest::collection::vec(action(), 1..80)) {
+        let mut root = Root::start(SERVERS);
+        let mut known = Known::default();
+        actions.iter().for_each(|action| act(&mut root, &mut known, action));
+        root.machine().calls_left.set(None);
+        root.machine().is_out_of_memory = false;
+        root.finish();
+        loop {
+            let Some(index) = root.running().next() else { break };
+            root.request(index, request::EXIT, &[0]);
+        }
+        let frames = &root.system.resources.frames;
+        prop_assert_eq!(frames.free() + frames.size_of(ServerIndex::MAX - 1), MEMORY.end - MEMORY.start);
+        prop_assert_eq!(root.machine().spaces.len() + root.machine().threads.len(), 0);
+    }
+}

@@ -1,0 +1,390 @@
+//! A machine in memory: what the kernel, sigma0 and devices would do, and checks that root asks for
+//! nothing that lets a server have another one's memory.
+
+use crate::executable::PAGE;
+use crate::machine::{Machine, MachineEnd};
+use crate::requests::Answer;
+use crate::step::{self, Step};
+use core::cell::Cell;
+use core::fmt;
+use core::ops::Range;
+use l4::thread::{Result, ThreadControl};
+use std::collections::{BTreeMap, BTreeSet};
+use x2::extension::SpaceOption;
+use x2::{ErrorCode, Fpage, IpcError, IpcErrorKind, IpcPhase, Rights, ThreadId, Time};
+
+/// Thread numbers below this are interrupts.
+pub(super) const USER_BASE: u32 = 100;
+/// Message-signalled interrupts, and how many lines there are below them.
+pub(super) const MESSAGES: Range<u32> = 40..48;
+/// Root's request thread on the first processor, and on the second one.
+pub(super) const ROOT: [u32; 2] = [101, 102];
+/// How much memory the machine has.
+pub(super) const MEMORY: Range<u64> = 0x10_0000..0x90_0000;
+
+/// A thread of root's.
+pub(super) fn root_thread(processor: usize) -> ThreadId {
+    ThreadId::global(ROOT[processor], 1).unwrap()
+}
+
+/// A thread as the kernel has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Thread {
+    pub(super) id: ThreadId,
+    pub(super) space: u32,
+    pub(super) is_active: bool,
+    pub(super) handler: Option<ThreadId>,
+    pub(super) start: Option<(u64, u64)>,
+    pub(super) priority: u8,
+}
+
+/// An address space as the kernel has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Space {
+    pub(super) owner: Option<ThreadId>,
+    pub(super) utcbs: Option<Range<u64>>,
+    pub(super) used_utcbs: BTreeMap<u64, ThreadId>,
+    pub(super) opened: BTreeSet<u32>,
+    /// The physical page at each address.
+    pub(super) pages: BTreeMap<u64, (u64, Rights)>,
+}
+
+/// A PCI function's configuration space: its words, and which bits of them can be written.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Device {
+    pub(super) words: BTreeMap<u8, u32>,
+    pub(super) writable: BTreeMap<u8, u32>,
+}
+
+/// The machine.
+pub(super) struct Simulation {
+    /// The processor on which root's calling thread runs.
+    pub(super) processor: usize,
+    pub(super) threads: BTreeMap<u32, Thread>,
+    pub(super) spaces: BTreeMap<u32, Space>,
+    last_space: u32,
+    pub(super) interrupts: BTreeMap<u32, ThreadId>,
+    /// Pages that a space could write and that were not cleared after it.
+    dirty: BTreeMap<u64, u32>,
+    pub(super) replies: Vec<(ThreadId, ThreadId, Answer)>,
+    pub(super) reports: Vec<String>,
+    /// So many calls that can fail do not; all later ones do.
+    pub(super) calls_left: Cell<Option<u32>>,
+    pub(super) is_out_of_memory: bool,
+    pub(super) end: Option<MachineEnd>,
+    pub(super) devices: BTreeMap<u32, Device>,
+    pub(super) registers: BTreeMap<u64, u32>,
+    pub(super) ports: Vec<Fpage>,
+}
+
+impl Default for Simulation {
+    fn default() -> Simulation {
+        Simulation {
+            processor: 0,
+            threads: BTreeMap::new(),
+            spaces: BTreeMap::new(),
+            last_space: 0,
+            interrupts: BTreeMap::new(),
+            dirty: BTreeMap::new(),
+            replies: Vec::new(),
+            reports: Vec::new(),
+            calls_left: Cell::new(None),
+            is_out_of_memory: false,
+            end: None,
+            devices: BTreeMap::new(),
+            registers: BTreeMap::new(),
+            ports: Vec::new(),
+        }
+    }
+}
+
+impl Simulation {
+    /// Fails if the test has said that this call fails.
+    fn call(&self) -> Result<()> {
+        match self.calls_left.get() {
+            Some(0) => Err(Some(ErrorCode::NoMemory)),
+            left => {
+                self.calls_left.set(left.map(|left| left - 1));
+                Ok(())
+            }
+        }
+    }
+
+    /// The thread with this id, its version included.
+    pub(super) fn thread(&self, id: ThreadId) -> Option<&Thread> {
+        self.threads.get(&id.number()).filter(|thread| thread.id == id)
+    }
+
+    fn thread_mut(&mut self, id: ThreadId) -> Result<&mut Thread> {
+        let thread = self.threads.get_mut(&id.number()).filter(|thread| thread.id == id);
+        thread.ok_or(Some(ErrorCode::InvalidThread))
+    }
+
+    /// The space of this thread.
+    pub(super) fn space_of(&self, id: ThreadId) -> Option<&Space> {
+        self.spaces.get(&self.thread(id)?.space)
+    }
+
+    fn space_mut(&mut self, id: ThreadId) -> Result<&mut Space> {
+        let space = self.thread(id).map(|thread| thread.space).ok_or(Some(ErrorCode::InvalidSpace))?;
+        Ok(self.spaces.get_mut(&space).expect("a thread has a space"))
+    }
+
+    /// The addresses of a thread's space at which pages are.
+    pub(super) fn mapped(&self, id: ThreadId) -> Vec<u64> {
+        self.space_of(id).map(|space| space.pages.keys().copied().collect()).unwrap_or_default()
+    }
+
+    fn is_mapped(&self, physical: u64) -> bool {
+        self.spaces.values().any(|space| space.pages.values().any(|&(page, _)| page == physical))
+    }
+
+    fn delete(&mut self, id: ThreadId) {
+        if self.thread(id).is_none() {
+            return;
+        }
+        let thread = self.threads.remove(&id.number()).expect("it was found");
+        self.interrupts.retain(|_, handler| *handler != id);
+        if self.threads.values().all(|other| other.space != thread.space) {
+            self.spaces.remove(&thread.space);
+            self.spaces.values_mut().for_each(|space| space.opened.retain(|&other| other != thread.space));
+        } else {
+            let space = self.spaces.get_mut(&thread.space).expect("a thread has a space");
+            space.used_utcbs.retain(|_, user| *user != id);
+        }
+    }
+
+    fn create(&mut self, id: ThreadId, arguments: ThreadControl) -> Result<()> {
+        let ThreadControl { space, scheduler, .. } = arguments;
+        if space == id {
+            self.last_space += 1;
+            self.spaces.insert(self.last_space, Space::default());
+        } else if self.thread(space).is_none() {
+            return Err(Some(ErrorCode::InvalidSpace));
+        }
+        let is_root = ROOT.map(|number| number == scheduler.number()).contains(&true);
+        assert!(is_root || self.thread(scheduler).is_some(), "the scheduler exists");
+        let space = self.thread(space).map_or(self.last_space, |thread| thread.space);
+        let thread = Thread { id, space, is_active: false, handler: None, start: None, priority: 100 };
+        self.threads.insert(id.number(), thread);
+        Ok(())
+    }
+
+    /// Gives an inactive thread its UTCB and its pager.
+    fn activate(&mut self, id: ThreadId, utcb: Option<u64>) -> Result<()> {
+        let number = self.thread(id).map(|thread| thread.space).ok_or(Some(ErrorCode::InvalidThread))?;
+        let space = self.spaces.get_mut(&number).expect("a thread has a space");
+        let utcb = utcb.ok_or(Some(ErrorCode::InvalidUtcbArea))?;
+        let area = space.utcbs.clone().ok_or(Some(ErrorCode::InvalidUtcbArea))?;
+        if !area.contains(&utcb) || space.used_utcbs.contains_key(&utcb) {
+            return Err(Some(ErrorCode::InvalidUtcbArea));
+        }
+        space.used_utcbs.insert(utcb, id);
+        self.thread_mut(id)?.is_active = true;
+        Ok(())
+    }
+
+    fn map(&mut self, thread: ThreadId, address: u64, physical: u64, rights: Rights) -> Result<()> {
+        let number = self.thread(thread).map(|thread| thread.space).ok_or(Some(ErrorCode::InvalidSpace))?;
+        if MEMORY.contains(&physical) {
+            let dirty = self.dirty.get(&physical);
+            let is_fresh = dirty.is_none_or(|&by| by == number && self.is_mapped(physical));
+            let is_shared = dirty.is_some_and(|by| {
+                let space = self.spaces.get(by);
+                space.is_some_and(|space| space.pages.values().any(|&(page, _)| page == physical))
+            });
+            assert!(is_fresh || is_shared, "page {physical:#x} holds what another server has written");
+            if rights.contains(Rights::WRITE) {
+                self.dirty.entry(physical).or_insert(number);
+            }
+        }
+        let space = self.spaces.get_mut(&number).expect("a thread has a space");
+        let old = space.pages.insert(address, (physical, rights));
+        assert_eq!(old, None, "something is mapped at {address:#x}");
+        Ok(())
+    }
+}
+
+impl Machine for Simulation {
+    fn caller(&self) -> ThreadId {
+        root_thread(self.processor)
+    }
+
+    fn processor(&self) -> u32 {
+        self.processor as u32
+    }
+
+    fn processors(&self) -> u32 {
+        2
+    }
+
+    fn message_interrupts(&self) -> Range<u32> {
+        MESSAGES
+    }
+
+    fn has_headroom(&self) -> bool {
+        !self.is_out_of_memory
+    }
+
+    fn report(&mut self, line: fmt::Arguments<'_>) {
+        self.reports.push(line.to_string());
+    }
+
+    fn thread_control(&mut self, thread: ThreadId, arguments: ThreadControl) -> Result<()> {
+        if arguments.space.is_nil() {
+            self.delete(thread);
+            return Ok(());
+        }
+        if thread.number() < USER_BASE {
+            return self.set_handler(thread, arguments.pager);
+        }
+        self.call()?;
+        if let Some(other) = self.threads.get(&thread.number()) {
+            assert_eq!(other.id, thread, "the number of a new thread is free");
+        } else {
+            self.create(thread, arguments)?;
+        }
+        if arguments.pager.is_nil() {
+            return Ok(());
+        }
+        let is_new = !self.thread(thread).expect("it was made").is_active;
+        let activated = if is_new { self.activate(thread, arguments.utcb) } else { Ok(()) };
+        if activated.is_err() && arguments.space != thread {
+            self.delete(thread);
+        }
+        activated
+    }
+
+    fn set_areas(&mut self, space: ThreadId, kernel_interface: Fpage, utcbs: Fpage) -> Result<()> {
+        self.call()?;
+        let regions = kernel_interface.region().zip(utcbs.region());
+        let (interface, area) = regions.ok_or(Some(ErrorCode::InvalidParameter))?;
+        let end = area.last().checked_add(1).filter(|&end| end <= 1 << 47);
+        let end = end.ok_or(Some(ErrorCode::InvalidUtcbArea))?;
+        if interface.last() >= 1 << 47 || interface.overlaps(area) {
+            return Err(Some(ErrorCode::InvalidKipArea));
+        }
+        self.space_mut(space)?.utcbs = Some(area.base..end);
+        Ok(())
+    }
+
+    fn space_options(&mut self, space: ThreadId, option: SpaceOption, values: [u64; 2]) -> Result<[u64; 2]> {
+        self.call()?;
+        match option {
+            SpaceOption::InterruptMessage => {
+                assert!(MESSAGES.contains(&(values[0] as u32)), "it is such an interrupt");
+                return Ok([0xfee0_0000, values[0]]);
+            }
+            SpaceOption::Owner => self.space_mut(space)?.owner = Some(ThreadId::from_raw(values[0])),
+            SpaceOption::Open => {
+                let other = self.thread(ThreadId::from_raw(values[0]));
+                let other = other.ok_or(Some(ErrorCode::InvalidSpace))?.space;
+                self.space_mut(space)?.opened.insert(other);
+            }
+            _ => drop(self.space_mut(space)?),
+        }
+        Ok([0; 2])
+    }
+
+    fn set_exception_handler(&mut self, thread: ThreadId, handler: ThreadId) -> Result<()> {
+        self.call()?;
+        self.thread_mut(thread)?.handler = Some(handler);
+        Ok(())
+    }
+
+    fn schedule(&mut self, thread: ThreadId, _: Option<u64>, priority: u8) -> Result<()> {
+        self.call()?;
+        self.thread_mut(thread)?.priority = priority;
+        Ok(())
+    }
+
+    fn start(&mut self, thread: ThreadId, ip: u64, sp: u64, _: Time) -> core::result::Result<(), IpcError> {
+        let error = IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner);
+        self.call().map_err(|_| error)?;
+        let thread = self.thread_mut(thread).map_err(|_| error)?;
+        assert!(thread.is_active && thread.start.is_none(), "it waits for its start");
+        thread.start = Some((ip, sp));
+        Ok(())
+    }
+
+    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: &Answer) {
+        self.replies.push((to, asked, answer.clone()));
+    }
+
+    fn perform(&mut self, step: &Step) -> step::Result {
+        match *step {
+            Step::Fill { start, size, content } => {
+                assert!(size <= step::BYTES, "a step is short");
+                self.write_memory(start..start + size, content);
+            }
+            Step::Map { thread, run, rights } => {
+                assert!(run.count <= step::PAGES, "a step is short");
+                self.call()?;
+                let size = u64::from(run.count) << run.size_log2;
+                for offset in (0..size).step_by(PAGE as usize) {
+                    self.map(thread, run.address + offset, run.source + offset, rights)?;
+                }
+            }
+            Step::Unmap { thread, run } => {
+                let size = u64::from(run.count) << run.size_log2;
+                let space = self.space_mut(thread).expect("the space exists");
+                space.pages.retain(|&at, _| !(run.address..run.address + size).contains(&at));
+            }
+            Step::End(threads) => threads.into_iter().flatten().for_each(|thread| self.delete(thread)),
+            Step::Pause => {}
+        }
+        Ok(())
+    }
+
+    fn write_memory(&mut self, memory: Range<u64>, bytes: &[u8]) {
+        assert!(bytes.len() as u64 <= memory.end - memory.start, "the bytes fit");
+        assert!(MEMORY.start <= memory.start && memory.end <= MEMORY.end, "there is such memory");
+        for page in memory.step_by(PAGE as usize) {
+            assert!(!self.is_mapped(page), "page {page:#x} is a server's while root writes to it");
+            self.dirty.remove(&page);
+        }
+    }
+
+    fn request_memory(&mut self, _: u64, _: u64) -> bool {
+        true
+    }
+
+    fn request_ports(&mut self, ports: Fpage) -> bool {
+        self.ports.push(ports);
+        self.call().is_ok()
+    }
+
+    fn read_configuration(&self, place: u32, register: u8) -> u32 {
+        let device = self.devices.get(&place);
+        device.map_or(u32::MAX, |device| device.words.get(&register).copied().unwrap_or(0))
+    }
+
+    fn write_configuration(&mut self, place: u32, register: u8, value: u32) {
+        let device = self.devices.get_mut(&place).expect("root writes to what it has found");
+        let writable = device.writable.get(&register).copied().unwrap_or(0);
+        let word = device.words.entry(register).or_default();
+        *word = *word & !writable | value & writable;
+    }
+
+    fn write_register(&mut self, address: u64, value: u32) {
+        self.registers.insert(address, value);
+    }
+
+    fn end(&mut self, how: MachineEnd) {
+        self.end = Some(how);
+    }
+}
+
+impl Simulation {
+    fn set_handler(&mut self, interrupt: ThreadId, handler: ThreadId) -> Result<()> {
+        if handler == interrupt {
+            self.interrupts.remove(&interrupt.number());
+            return Ok(());
+        }
+        self.call()?;
+        self.thread(handler).ok_or(Some(ErrorCode::InvalidThread))?;
+        let old = self.interrupts.insert(interrupt.number(), handler);
+        assert_eq!(old, None, "the interrupt has no handler yet");
+        Ok(())
+    }
+}

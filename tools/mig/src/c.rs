@@ -1,0 +1,42 @@
+//! Stubs in C over Mach messages, for the typed dialect.
+//!
+//! A stub walks a message with a cursor, `At_`, one item after the other. Where every item has a
+//! fixed size the compiler turns the cursor into constants. Items are copied with `memcpy`: what
+//! lies in a message need not be aligned for its type.
+
+mod header;
+mod item;
+mod parameter;
+mod prologue;
+mod server;
+pub(crate) mod text;
+mod user;
+
+pub use header::{header, server_header};
+pub use server::server;
+pub use user::{separate_users, user};
+
+use crate::interface::Interface;
+
+/// What the command line says about C files.
+#[derive(Clone, Debug, Default)]
+pub struct CStyle {
+    /// What the names of the client's functions begin with, before the definition's own prefix.
+    pub prefix: String,
+    /// A table of names in the server.
+    pub symbols: bool,
+    /// How the client's file includes its header.
+    pub header: String,
+}
+
+impl CStyle {
+    /// The name of a client's function.
+    fn user_name(&self, interface: &Interface, routine: &str) -> String {
+        format!("{}{}{routine}", self.prefix, interface.user_prefix)
+    }
+}
+
+/// The name of a server's function.
+fn server_name(interface: &Interface, routine: &str) -> String {
+    format!("{}{routine}", interface.server_prefix)
+}

@@ -1,0 +1,187 @@
+//! What every C file begins with.
+
+use super::text::Text;
+use crate::ast::ImportKind;
+use crate::interface::{Interface, Side};
+use crate::target::Target;
+
+const COMMON: &str = "
+#ifndef	mig_internal
+#define	mig_internal	static
+#endif
+
+#ifndef	mig_external
+#define mig_external
+#endif
+
+#ifndef	mig_unlikely
+#define	mig_unlikely(X)	__builtin_expect (!! (X), 0)
+#endif
+
+#ifndef	TypeCheck
+#define	TypeCheck 1
+#endif
+
+#ifndef	UseExternRCSId
+#define	UseExternRCSId		1
+#endif
+
+/* A type descriptor. */
+typedef struct {
+	uint32_t Name, Bits, Number, Flags;
+} mig_descriptor_t;
+
+#define	mig_is(Type, OfName, OfBits, OfFlags) \\
+	((Type).Name == (uint32_t) (OfName) && (Type).Bits == (OfBits) && (Type).Flags == (OfFlags))
+";
+
+/// Descriptors of two words: kind, number.
+const WIDE: &str = "
+#define	MIG_INLINE	0x20000000U
+#define	MIG_LONG	0x40000000U
+#define	MIG_DEALLOCATE	0x80000000U
+
+static inline __attribute__ ((unused)) void
+mig_describe(char *At, uint32_t Name, uint32_t Bits, uint32_t Number, uint32_t Flags)
+{
+	uint32_t Words[2] = { (Name & 0xff) | Bits << 8 | Flags, Number };
+	__builtin_memcpy(At, Words, sizeof Words);
+}
+
+static inline __attribute__ ((unused)) mig_descriptor_t
+mig_described(const char *At, uint32_t Long)
+{
+	uint32_t Words[2];
+	(void) Long;
+	__builtin_memcpy(Words, At, sizeof Words);
+	return (mig_descriptor_t) { Words[0] & 0xff, Words[0] >> 8 & 0xffff, Words[1], Words[0] & ~0xffffffU };
+}
+";
+
+/// Descriptors of one word, and of three in the long form. Which form it is says who reads it: a
+/// short one may be the last word of the message.
+const NARROW: &str = "
+#define	MIG_INLINE	0x10000000U
+#define	MIG_LONG	0x20000000U
+#define	MIG_DEALLOCATE	0x40000000U
+
+static inline __attribute__ ((unused)) void
+mig_describe(char *At, uint32_t Name, uint32_t Bits, uint32_t Number, uint32_t Flags)
+{
+	if (Flags & MIG_LONG) {
+		uint32_t Words[3] = { Flags, (Name & 0xffff) | Bits << 16, Number };
+		__builtin_memcpy(At, Words, sizeof Words);
+	} else {
+		uint32_t Word = (Name & 0xff) | Bits << 8 | Number << 16 | Flags;
+		__builtin_memcpy(At, &Word, sizeof Word);
+	}
+}
+
+static inline __attribute__ ((unused)) mig_descriptor_t
+mig_described(const char *At, uint32_t Long)
+{
+	uint32_t Word;
+	__builtin_memcpy(&Word, At, sizeof Word);
+	if (Long) {
+		uint32_t Words[2];
+		__builtin_memcpy(Words, At + 4, sizeof Words);
+		return (mig_descriptor_t) { Words[0] & 0xffff, Words[0] >> 16, Words[1], Word & 0xf0000000U };
+	}
+	return (mig_descriptor_t) { Word & 0xff, Word >> 8 & 0xff, Word >> 16 & 0xfff, Word & 0xf0000000U };
+}
+";
+
+/// Copying data, and rights that have more room in a message than in a program.
+fn copying(target: &Target) -> String {
+    let (word, port) = (target.word, target.port);
+    let slot = if port == 8 { "uint64_t" } else { "uint32_t" };
+    format!(
+        "
+/* Copies data into a message and clears what follows up to a word. Returns the size of both. */
+static inline __attribute__ ((unused)) uint32_t
+mig_put(char *At, const void *Data, uint32_t Bytes)
+{{
+	uint32_t Padded = (Bytes + {less}) & ~{less}U;
+	if (Bytes)
+		__builtin_memmove(At, Data, Bytes);
+	if (Padded > Bytes)
+		__builtin_memset(At + Bytes, 0, Padded - Bytes);
+	return Padded;
+}}
+
+/* The same for rights: each has {port} bytes in a message and Size in the program. The data may be
+   what becomes the message. */
+static inline __attribute__ ((unused)) uint32_t
+mig_put_ports(char *At, const void *Data, uint32_t Count, uint32_t Size)
+{{
+	__builtin_memmove(At, Data, Count * Size);
+	for (uint32_t i = Count; i-- > 0;) {{
+		{slot} Slot = 0;
+		__builtin_memcpy(&Slot, At + i * Size, Size);
+		__builtin_memcpy(At + i * {port}, &Slot, {port});
+	}}
+	return Count * {port};
+}}
+
+/* The other way round. */
+static inline __attribute__ ((unused)) void
+mig_get_ports(void *Data, const char *At, uint32_t Count, uint32_t Size)
+{{
+	for (uint32_t i = 0; i < Count; i++)
+		__builtin_memmove((char *) Data + i * Size, At + i * {port}, Size);
+}}
+",
+        less = word - 1,
+    )
+}
+
+/// The beginning of the client's or the server's file.
+pub(super) fn prologue(text: &mut Text, interface: &Interface, side: Side, header: &str) {
+    if side == Side::Server {
+        text.line(format!("/* Module {} */\n", interface.name));
+    }
+    text.raw("#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n\n");
+    if side == Side::User && !header.is_empty() {
+        text.line(format!("#include \"{header}\""));
+    }
+    text.raw("#define EXPORT_BOOLEAN\n#include <mach/boolean.h>\n#include <mach/kern_return.h>\n");
+    text.raw("#include <mach/message.h>\n");
+    if side == Side::User {
+        text.raw("#include <mach/notify.h>\n");
+    }
+    text.raw("#include <mach/mig_errors.h>\n#include <mach/mig_support.h>\n#include <stdint.h>\n");
+    text.raw(COMMON);
+    text.raw(if interface.target.descriptor == 8 { WIDE } else { NARROW });
+    text.raw(&copying(&interface.target));
+    if let Some(id) = &interface.rcs_id {
+        let (name, side) = (&interface.name, if side == Side::User { "user" } else { "server" });
+        text.line("\n#if\tUseExternRCSId");
+        text.line(format!("char {name}_{side}_rcsid[] = {id};"));
+        text.line("#else\t/* UseExternRCSId */");
+        text.line(format!("static char rcsid[] = {id};"));
+        text.line("#endif\t/* UseExternRCSId */");
+    }
+    text.line("");
+    match side {
+        Side::User => {
+            text.raw("#define msgh_request_port\tmsgh_remote_port\n");
+            text.raw("#define msgh_reply_port\t\tmsgh_local_port\n");
+        }
+        Side::Server => {
+            text.raw("#define msgh_request_port\tmsgh_local_port\n");
+            text.raw("#define MACH_MSGH_BITS_REQUEST(bits)\tMACH_MSGH_BITS_LOCAL(bits)\n");
+            text.raw("#define msgh_reply_port\t\tmsgh_remote_port\n");
+            text.raw("#define MACH_MSGH_BITS_REPLY(bits)\tMACH_MSGH_BITS_REMOTE(bits)\n");
+        }
+    }
+    text.line("");
+    imports(text, interface, side);
+}
+
+/// The files that the definition imports.
+pub(super) fn imports(text: &mut Text, interface: &Interface, side: Side) {
+    let own = if side == Side::User { ImportKind::User } else { ImportKind::Server };
+    for import in interface.imports.iter().filter(|import| [ImportKind::All, own].contains(&import.kind)) {
+        text.line(format!("#include {}", import.file));
+    }
+}

@@ -1,0 +1,542 @@
+//! Stubs in C: a header with inline functions for clients, and one that has a request carried out.
+
+use super::{Form, Part, Parts, Plan, plan};
+use crate::c::text::Text;
+use crate::diagnostic::Diagnostic;
+use crate::interface::{Argument, Interface};
+
+const PROLOGUE: &str = "#include <l4/ipc.h>
+#include <stdint.h>
+
+#ifndef MIG_L4_STUBS
+#define MIG_L4_STUBS
+
+/* What stubs return in addition to the server's status; 0 is success. */
+#define MIG_L4_TYPE_ERROR -300
+#define MIG_L4_REPLY_MISMATCH -301
+#define MIG_L4_BAD_ID -303
+#define MIG_L4_BAD_ARGUMENTS -304
+#define MIG_L4_ARRAY_TOO_LARGE -307
+#define MIG_L4_IPC_FAILED -308
+
+/* Copies data into message registers from At on, eight bytes in each. Returns how many. */
+static inline L4_Word_t mig_l4_put(L4_Word_t At, const void *Data, L4_Word_t Bytes)
+{
+	L4_Word_t Words = (Bytes + 7) / 8;
+	for (L4_Word_t i = 0; i < Words; i++) {
+		L4_Word_t Word = 0, Left = Bytes - 8 * i;
+		__builtin_memcpy(&Word, (const char *) Data + 8 * i, Left < 8 ? Left : 8);
+		L4_LoadMR(At + i, Word);
+	}
+	return Words;
+}
+
+/* Copies data out of message registers from At on. Returns how many registers. */
+static inline L4_Word_t mig_l4_get(L4_Word_t At, void *Data, L4_Word_t Bytes)
+{
+	L4_Word_t Words = (Bytes + 7) / 8;
+	for (L4_Word_t i = 0; i < Words; i++) {
+		L4_Word_t Word, Left = Bytes - 8 * i;
+		L4_StoreMR(At + i, &Word);
+		__builtin_memcpy((char *) Data + 8 * i, &Word, Left < 8 ? Left : 8);
+	}
+	return Words;
+}
+
+static inline L4_Word_t mig_l4_word(L4_Word_t At)
+{
+	L4_Word_t Word;
+	L4_StoreMR(At, &Word);
+	return Word;
+}
+
+/* Appends a string item. */
+static inline void mig_l4_put_string(L4_Word_t At, const void *Data, L4_Word_t Bytes)
+{
+	L4_LoadMR(At, Bytes << 10);
+	L4_LoadMR(At + 1, (L4_Word_t) Data);
+}
+
+/* Whether a string of so many bytes was received. */
+static inline int mig_l4_is_string(L4_Word_t At, L4_Word_t Bytes)
+{
+	return (mig_l4_word(At) & ~(L4_Word_t) 7) == Bytes << 10;
+}
+#endif
+";
+
+/// The header of an interface.
+///
+/// # Errors
+/// A routine's arguments do not fit a message.
+pub fn header(interface: &Interface) -> Result<String, Diagnostic> {
+    let plans = plan(interface)?;
+    let (mut text, name) = (Text::default(), &interface.name);
+    text.line(format!("/* Written by mig from the definition of {name}. Do not edit. */"));
+    text.raw(&format!("#ifndef\t_{name}_l4_\n#define\t_{name}_l4_\n\n{PROLOGUE}"));
+    for plan in &plans {
+        client(&mut text, interface, plan);
+    }
+    functions(&mut text, interface, &plans);
+    for plan in &plans {
+        serve(&mut text, interface, plan);
+    }
+    dispatch(&mut text, interface, &plans);
+    text.line(format!("\n#endif\t/* not defined(_{name}_l4_) */"));
+    Ok(text.finish())
+}
+
+fn arguments<'a>(plan: &'a Plan<'_>, parts: &'a Parts) -> impl Iterator<Item = (&'a Argument, Part)> {
+    parts.iter().map(|&(index, part)| (&plan.routine.arguments[index], part))
+}
+
+fn number(bytes: u64) -> String {
+    format!("uint{}_t", bytes * 8)
+}
+
+/// The parameters of a client's or a server's function.
+fn parameters(plan: &Plan<'_>) -> Vec<String> {
+    let mut all = Vec::new();
+    for (index, argument) in plan.routine.arguments.iter().enumerate() {
+        let (name, sent) = (&argument.name, argument.in_request());
+        let form_in = |parts: &Parts| {
+            parts.iter().find_map(|&(other, part)| match part {
+                Part::Value(form) if other == index => Some(form),
+                _ => None,
+            })
+        };
+        let (request, reply) = (form_in(&plan.request), form_in(&plan.reply));
+        let Some(form) = reply.or(request) else { continue };
+        let back = reply.is_some();
+        // Data that travels differently there and back has two parameters.
+        let two = matches!((request, reply), (Some(request), Some(reply)) if request != reply);
+        if two && let Some(request) = request {
+            declare(&mut all, &format!("{name}Sent"), request, false);
+        }
+        if matches!(form, Form::String { .. }) && back && sent && !two {
+            declare(&mut all, &format!("{name}Sent"), form, false);
+        }
+        declare(&mut all, name, form, back);
+        let typed = sent && argument.of.sent.is_polymorphic();
+        if back && argument.of.received.is_polymorphic() {
+            all.push(format!("uint32_t *{name}Poly"));
+        } else if typed {
+            all.push(format!("uint32_t {name}Poly"));
+        }
+    }
+    all
+}
+
+fn declare(all: &mut Vec<String>, name: &str, form: Form, back: bool) {
+    let (constant, star) = if back { ("", "*") } else { ("const ", "") };
+    match form {
+        Form::Number { bytes } => all.push(format!("{} {star}{name}", number(bytes))),
+        Form::Elements { bytes, .. } => all.push(format!("{constant}{} *{name}", number(bytes))),
+        Form::Array { bytes, .. } => {
+            all.push(format!("{constant}{} *{name}", number(bytes)));
+            all.push(format!("L4_Word_t {star}{name}Cnt"));
+        }
+        Form::String { .. } => {
+            all.push(format!("{constant}void *{name}"));
+            all.push(format!("L4_Word_t {star}{name}Cnt"));
+        }
+        Form::Map => all.push(format!("L4_MapItem_t {star}{name}")),
+    }
+}
+
+/// Whether an argument travels back, so that its parameters are addresses.
+fn comes_back(plan: &Plan<'_>, argument: &Argument) -> bool {
+    plan.reply.iter().any(|&(index, _)| plan.routine.arguments[index].name == argument.name)
+}
+
+/// The name of the parameter with what is sent.
+fn sent_name(plan: &Plan<'_>, argument: &Argument, form: Form) -> (String, bool) {
+    let back = plan.reply.iter().find_map(|&(index, part)| match part {
+        Part::Value(form) if plan.routine.arguments[index].name == argument.name => Some(form),
+        _ => None,
+    });
+    match back {
+        None => (argument.name.clone(), false),
+        Some(back) if back != form || matches!(form, Form::String { .. }) => {
+            (format!("{}Sent", argument.name), false)
+        }
+        Some(_) => (argument.name.clone(), true),
+    }
+}
+
+/// Writes parts into the registers from `At_` on: words, map items, strings.
+fn put(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failure: &str) {
+    for (argument, part) in arguments(plan, parts) {
+        let (name, star) = match part {
+            Part::Value(form) if is_request => {
+                let (name, address) = sent_name(plan, argument, form);
+                (name, if address { "*" } else { "" })
+            }
+            _ => (argument.name.clone(), ""),
+        };
+        match part {
+            Part::Value(Form::Number { .. }) => text.line(format!("L4_LoadMR(At_++, {star}{name});")),
+            Part::Value(Form::Elements { bytes, count }) => {
+                text.line(format!("At_ += mig_l4_put(At_, {name}, {});", bytes * count));
+            }
+            Part::Value(Form::Array { bytes, most }) => {
+                text.line(format!("if ({star}{name}Cnt > {most})"));
+                text.deeper(failure);
+                text.line(format!("L4_LoadMR(At_++, {star}{name}Cnt);"));
+                text.line(format!("At_ += mig_l4_put(At_, {name}, {bytes} * {star}{name}Cnt);"));
+            }
+            Part::Value(Form::String { most }) => {
+                if let Some(most) = most {
+                    text.line(format!("if ({name}Cnt > {most})"));
+                    text.deeper(failure);
+                }
+                text.line(format!("L4_LoadMR(At_++, {name}Cnt);"));
+            }
+            Part::Type => {
+                let star = if is_request && comes_back(plan, argument) { "*" } else { "" };
+                text.line(format!("L4_LoadMR(At_++, {star}{name}Poly);"));
+            }
+            Part::Room => text.line(format!("L4_LoadMR(At_++, *{name}Cnt);")),
+            Part::Value(Form::Map) => {}
+        }
+    }
+    text.line("Untyped_ = At_ - 1;");
+    for (argument, part) in arguments(plan, parts) {
+        if part == Part::Value(Form::Map) {
+            let star = if is_request && comes_back(plan, argument) { "(*" } else { "(" };
+            let name = &argument.name;
+            text.line(format!("L4_LoadMR(At_++, {star}{name}).raw[0]);"));
+            text.line(format!("L4_LoadMR(At_++, {star}{name}).raw[1]);"));
+        }
+    }
+    for (argument, part) in arguments(plan, parts) {
+        if let Part::Value(form @ Form::String { .. }) = part {
+            let name = if is_request { sent_name(plan, argument, form).0 } else { argument.name.clone() };
+            text.line(format!("mig_l4_put_string(At_, {name}, {name}Cnt);"));
+            text.line("At_ += 2;");
+        }
+    }
+}
+
+/// The tag of the message that was written.
+fn tag(id: u64) -> String {
+    format!("l4_tag((L4_Word_t) {id} << 16 | (At_ - 1 - Untyped_) << 6 | Untyped_)")
+}
+
+fn client(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
+    let routine = plan.routine;
+    let mut all = vec!["L4_ThreadId_t To_".to_owned()];
+    all.extend(parameters(plan));
+    text.line(format!("\n/* {} */", routine.name));
+    text.line("static inline int32_t");
+    text.line(format!("{}{}({})", interface.user_prefix, routine.name, all.join(", ")));
+    text.block("", |text| {
+        text.line("L4_Word_t At_ = 1, Untyped_;");
+        text.line("L4_MsgTag_t Tag_;");
+        put(text, plan, &plan.request, true, "return MIG_L4_ARRAY_TOO_LARGE;");
+        text.line(format!("Tag_ = {};", tag(routine.id)));
+        text.line("L4_LoadMR(0, Tag_.raw);");
+        if routine.simple {
+            text.line("Tag_ = L4_Send(To_);");
+            text.line("return L4_IpcFailed(Tag_) ? MIG_L4_IPC_FAILED : 0;");
+            return;
+        }
+        call(text, plan);
+        text.line("if (L4_IpcFailed(Tag_))");
+        text.deeper("return MIG_L4_IPC_FAILED;");
+        text.line(format!("if (L4_Label(Tag_) != {} || L4_UntypedWords(Tag_) == 0)", routine.reply_id()));
+        text.deeper("return MIG_L4_REPLY_MISMATCH;");
+        text.line("if (mig_l4_word(1) != 0)");
+        text.deeper("return (int32_t) mig_l4_word(1);");
+        text.line("At_ = 2;");
+        text.line("Untyped_ = L4_UntypedWords(Tag_);");
+        get(text, plan, &plan.reply, false, "return MIG_L4_TYPE_ERROR;");
+        text.line("return 0;");
+    });
+}
+
+/// The call, with buffers for the strings of the reply.
+fn call(text: &mut Text, plan: &Plan<'_>) {
+    let is_string = |part: &Part| matches!(part, Part::Value(Form::String { .. }));
+    let rooms: Vec<&Argument> = arguments(plan, &plan.reply)
+        .filter(|(_, part)| is_string(part))
+        .map(|(argument, _)| argument)
+        .collect();
+    for (index, argument) in rooms.iter().enumerate() {
+        let more = u8::from(index + 1 < rooms.len());
+        let name = &argument.name;
+        text.line(format!("L4_LoadBR({}, *{name}Cnt << 10 | {more});", 1 + 2 * index));
+        text.line(format!("L4_LoadBR({}, (L4_Word_t) {name});", 2 + 2 * index));
+    }
+    if rooms.is_empty() {
+        text.line("Tag_ = L4_Call(To_);");
+        return;
+    }
+    text.line("L4_LoadBR(0, 1);");
+    text.line("Tag_ = L4_Call(To_);");
+    text.line("L4_LoadBR(0, 0);");
+}
+
+/// Reads parts from `At_` on, of `Untyped_` words and the items of `Tag_`.
+fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failure: &str) {
+    // A server's function has its own variables, a client's has addresses.
+    let star = if is_request { "" } else { "*" };
+    let need = |text: &mut Text, words: &str| {
+        text.line(format!("if (At_ + {words} > Untyped_ + 1)"));
+        text.deeper(failure);
+    };
+    for (argument, part) in arguments(plan, parts) {
+        let name = match part {
+            Part::Value(form) if is_request => sent_name(plan, argument, form).0,
+            _ => argument.name.clone(),
+        };
+        match part {
+            Part::Value(Form::Number { bytes }) => {
+                need(text, "1");
+                if bytes < 8 {
+                    text.line(format!("if (mig_l4_word(At_) >> {})", bytes * 8));
+                    text.deeper(failure);
+                }
+                text.line(format!("{star}{name} = mig_l4_word(At_++);"));
+            }
+            Part::Value(Form::Elements { bytes, count }) => {
+                need(text, &(bytes * count).div_ceil(8).to_string());
+                text.line(format!("At_ += mig_l4_get(At_, {name}, {});", bytes * count));
+            }
+            Part::Value(Form::Array { bytes, most }) => {
+                need(text, "1");
+                let count = format!("{name}Count_");
+                text.line(format!("L4_Word_t {count} = mig_l4_word(At_++);"));
+                text.line(format!(
+                    "if ({count} > {most} || At_ + ({bytes} * {count} + 7) / 8 > Untyped_ + 1)"
+                ));
+                text.deeper(failure);
+                if !is_request {
+                    text.line(format!("if ({count} > *{name}Cnt)"));
+                    text.deeper("return MIG_L4_ARRAY_TOO_LARGE;");
+                }
+                text.line(format!("At_ += mig_l4_get(At_, {name}, {bytes} * {count});"));
+                text.line(format!("{star}{name}Cnt = {count};"));
+            }
+            Part::Value(Form::String { most }) => {
+                need(text, "1");
+                let bound = most.map(|most| format!(" || {name}Count_ > {most}")).unwrap_or_default();
+                text.line(format!("L4_Word_t {name}Count_ = mig_l4_word(At_++);"));
+                let room = if is_request { String::new() } else { format!("{name}Count_ > *{name}Cnt") };
+                let wrong = format!("{room}{bound}");
+                let wrong = wrong.trim_start_matches(" || ");
+                if !wrong.is_empty() {
+                    text.line(format!("if ({wrong})"));
+                    text.deeper(failure);
+                }
+                text.line(format!("{star}{name}Cnt = {name}Count_;"));
+            }
+            Part::Type => {
+                need(text, "1");
+                text.line(format!("{star}{name}Poly = mig_l4_word(At_++);"));
+            }
+            Part::Room => {
+                need(text, "1");
+                text.line(format!("{name}Room_ = mig_l4_word(At_++);"));
+            }
+            Part::Value(Form::Map) => {}
+        }
+    }
+    let typed = Plan::words(parts).1;
+    text.line(format!("if (At_ != Untyped_ + 1 || L4_TypedWords(Tag_) != {typed})"));
+    text.deeper(failure);
+    for (argument, part) in arguments(plan, parts) {
+        if part == Part::Value(Form::Map) {
+            let name = &argument.name;
+            text.line(format!("({star}{name}).raw[0] = mig_l4_word(At_++);"));
+            text.line(format!("({star}{name}).raw[1] = mig_l4_word(At_++);"));
+        }
+    }
+    let mut place = 0;
+    for (argument, part) in arguments(plan, parts) {
+        if let Part::Value(form @ Form::String { .. }) = part {
+            let name = if is_request { sent_name(plan, argument, form).0 } else { argument.name.clone() };
+            text.line(format!("if (!mig_l4_is_string(At_, {star}{name}Cnt))"));
+            text.deeper(failure);
+            text.line("At_ += 2;");
+            if is_request {
+                text.line(format!("{name} = Strings_[{place}];"));
+                place += 1;
+            }
+        }
+    }
+}
+
+/// The functions that a server has.
+fn functions(text: &mut Text, interface: &Interface, plans: &[Plan<'_>]) {
+    text.line("\n/* What a server does. Arrays that come back: *Cnt is the room at first. */");
+    text.line(format!("struct {}_functions {{", interface.name));
+    for plan in plans {
+        let mut all = vec!["void *Self".to_owned(), "L4_ThreadId_t Caller".to_owned()];
+        all.extend(parameters(plan));
+        text.deeper(format!("int32_t (*{})({});", plan.routine.name, all.join(", ")));
+    }
+    if plans.is_empty() {
+        text.deeper("int None_;");
+    }
+    text.line("};");
+}
+
+/// The variables of a server's function for what is passed.
+fn variables(text: &mut Text, plan: &Plan<'_>) {
+    for (argument, part) in arguments(plan, &plan.request) {
+        match part {
+            Part::Value(form) => variable(text, &sent_name(plan, argument, form).0, form),
+            Part::Type => text.line(format!("uint32_t {}Poly = 0;", argument.name)),
+            Part::Room => text.line(format!("L4_Word_t {}Room_ = 0;", argument.name)),
+        }
+    }
+    for (argument, part) in arguments(plan, &plan.reply) {
+        let shared = |form: Form| {
+            let same = plan.request.iter().any(|&(index, other)| {
+                plan.routine.arguments[index].name == argument.name && other == Part::Value(form)
+            });
+            same && !matches!(form, Form::String { .. })
+        };
+        match part {
+            Part::Value(form) if shared(form) => {}
+            Part::Value(form @ Form::String { .. }) => {
+                text.line(format!("void *{} = Room_;", argument.name));
+                text.line(format!("L4_Word_t {}Cnt = 0;", argument.name));
+                let _ = form;
+            }
+            Part::Value(form) => variable(text, &argument.name, form),
+            Part::Type if argument.in_request() && argument.of.sent.is_polymorphic() => {}
+            _ => text.line(format!("uint32_t {}Poly = 0;", argument.name)),
+        }
+    }
+}
+
+fn variable(text: &mut Text, name: &str, form: Form) {
+    match form {
+        Form::Number { bytes } => text.line(format!("{} {name} = 0;", number(bytes))),
+        Form::Elements { bytes, count } => {
+            let words = (bytes * count).div_ceil(8) * 8 / bytes;
+            text.line(format!("{} {name}[{words}] = {{0}};", number(bytes)));
+        }
+        Form::Array { bytes, most } => {
+            text.line(format!("{} {name}[{}];", number(bytes), most.max(1)));
+            text.line(format!("L4_Word_t {name}Cnt = {most};"));
+        }
+        Form::String { .. } => {
+            text.line(format!("const void *{name} = 0;"));
+            text.line(format!("L4_Word_t {name}Cnt = 0;"));
+        }
+        Form::Map => text.line(format!("L4_MapItem_t {name} = {{{{0}}}};")),
+    }
+}
+
+fn serve(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
+    let (routine, name) = (plan.routine, &interface.name);
+    text.line("\nstatic inline int");
+    text.line(format!(
+        "{name}_serve_{}(const struct {name}_functions *Functions_, void *Self_,",
+        routine.name
+    ));
+    text.line("    L4_ThreadId_t Caller_, L4_MsgTag_t Tag_, const void *const *Strings_, char *Room_,");
+    text.line("    L4_Word_t RoomBytes_)");
+    text.block("", |text| {
+        text.line("L4_Word_t At_ = 1, Untyped_ = L4_UntypedWords(Tag_);");
+        text.line("int32_t Status_ = MIG_L4_BAD_ARGUMENTS;");
+        text.line("(void) Strings_, (void) Room_, (void) RoomBytes_;");
+        variables(text, plan);
+        get(text, plan, &plan.request, true, "goto refuse;");
+        rooms(text, plan);
+        text.line(format!("Status_ = MIG_L4_BAD_ID;\nif (!Functions_->{})", routine.name));
+        text.deeper("goto refuse;");
+        text.line(format!("Status_ = Functions_->{}({});", routine.name, passed(plan).join(", ")));
+        if routine.simple {
+            text.raw("refuse:\n\t(void) Status_;\n\treturn 0;\n");
+            return;
+        }
+        text.line("if (Status_ != 0)");
+        text.deeper("goto refuse;");
+        text.line("Status_ = MIG_L4_ARRAY_TOO_LARGE;");
+        for (argument, part) in arguments(plan, &plan.reply) {
+            if matches!(part, Part::Value(Form::String { .. })) {
+                text.line(format!("if ({0}Cnt > {0}Room_)", argument.name));
+                text.deeper("goto refuse;");
+            }
+        }
+        text.line("At_ = 1;");
+        text.line("L4_LoadMR(At_++, 0);");
+        put(text, plan, &plan.reply, false, "goto refuse;");
+        text.line(format!("L4_LoadMR(0, {}.raw);", tag(routine.reply_id())));
+        text.line("return 1;");
+        text.raw("refuse:\n");
+        text.line("L4_LoadMR(1, (uint32_t) Status_);");
+        text.line(format!("L4_LoadMR(0, (L4_Word_t) {} << 16 | 1);", routine.reply_id()));
+        text.line("return 1;");
+    });
+}
+
+/// Divides the server's room among the strings that are answered.
+fn rooms(text: &mut Text, plan: &Plan<'_>) {
+    for (argument, part) in arguments(plan, &plan.reply) {
+        if matches!(part, Part::Value(Form::String { .. })) {
+            let name = &argument.name;
+            text.line(format!("if ({name}Room_ > RoomBytes_)"));
+            text.deeper(format!("{name}Room_ = RoomBytes_;"));
+            text.line(format!("{name} = Room_;"));
+            text.line(format!("{name}Cnt = {name}Room_;"));
+            text.line(format!("Room_ += {name}Room_, RoomBytes_ -= {name}Room_;"));
+        }
+    }
+}
+
+/// What a server's function is called with.
+fn passed(plan: &Plan<'_>) -> Vec<String> {
+    let mut all = vec!["Self_".to_owned(), "Caller_".to_owned()];
+    for declared in parameters(plan) {
+        let Some((of, name)) = declared.rsplit_once(' ') else { continue };
+        let bare = name.trim_start_matches('*');
+        // Arrays and strings are addresses already.
+        let is_count = of == "L4_Word_t" && name.starts_with('*');
+        let array = plan.request.iter().chain(&plan.reply).any(|&(index, part)| {
+            let argument = &plan.routine.arguments[index].name;
+            let elements =
+                matches!(part, Part::Value(Form::Elements { .. } | Form::Array { .. } | Form::String { .. }));
+            elements && (bare == argument || bare == format!("{argument}Sent"))
+        });
+        if name.starts_with('*') && (!array || is_count) {
+            all.push(format!("&{bare}"))
+        } else {
+            all.push(bare.to_owned())
+        }
+    }
+    all
+}
+
+fn dispatch(text: &mut Text, interface: &Interface, plans: &[Plan<'_>]) {
+    let name = &interface.name;
+    text.line(
+        "\n/* Has a request carried out. Strings_ are the buffers of its strings; data that is answered in\n   \
+         strings is written into Room_. Returns whether there is a reply, which is in the message registers. */",
+    );
+    text.line("static inline int");
+    text.line(format!(
+        "{name}_serve(const struct {name}_functions *Functions_, void *Self_, L4_ThreadId_t Caller_,"
+    ));
+    text.line("    L4_MsgTag_t Tag_, const void *const *Strings_, void *Room_, L4_Word_t RoomBytes_)");
+    text.block("", |text| {
+        text.line("switch (L4_Label(Tag_)) {");
+        for plan in plans {
+            text.line(format!("case {}:", plan.routine.id));
+            text.deeper(format!(
+                "return {name}_serve_{}(Functions_, Self_, Caller_, Tag_, Strings_, Room_, RoomBytes_);",
+                plan.routine.name
+            ));
+        }
+        text.line("default:");
+        text.deeper("(void) Functions_, (void) Self_, (void) Caller_, (void) Strings_, (void) Room_, (void) RoomBytes_;");
+        text.deeper("L4_LoadMR(1, (uint32_t) MIG_L4_BAD_ID);");
+        text.deeper("L4_LoadMR(0, (L4_Label(Tag_) + 100) << 16 | 1);");
+        text.deeper("return 1;");
+        text.line("}");
+    });
+}

@@ -1,0 +1,494 @@
+//! Stubs in Rust: functions that write and read messages, clients of them, and what a server has to
+//! do.
+
+use super::{Form, Part, Parts, Plan, plan};
+use crate::diagnostic::Diagnostic;
+use crate::interface::{Argument, Interface};
+use proc_macro2::{Ident, Literal, Span, TokenStream};
+use quote::{format_ident, quote};
+
+/// The module of an interface.
+///
+/// # Errors
+/// A routine's arguments do not fit a message.
+pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
+    let plans = plan(interface)?;
+    let (name, comment) = (&interface.name, document(&interface.comment));
+    let ids = plans.iter().map(|plan| {
+        let (id, value) = (constant(&plan.routine.name), Literal::u64_unsuffixed(plan.routine.id));
+        let text = format!(" [`{}`](Server::{}).", plan.routine.name, ident(&plan.routine.name));
+        quote!(#[doc = #text] pub const #id: u64 = #value;)
+    });
+    let messages = plans.iter().map(|plan| {
+        let (encode, decode) = (encode_request(plan), decode_reply(plan));
+        quote!(#encode #decode)
+    });
+    let calls = plans.iter().map(|plan| client(plan, false));
+    let async_calls = plans.iter().filter(|plan| !plan.routine.simple).map(|plan| client(plan, true));
+    let (methods, serving) = (plans.iter().map(method), plans.iter().map(serve));
+    let arms = plans.iter().map(|plan| {
+        let (id, function) = (constant(&plan.routine.name), format_ident!("serve_{}", plan.routine.name));
+        quote!(id::#id => #function(server_, caller_, tag_, registers_, strings_, room_),)
+    });
+    let file = quote! {
+        #comment
+        #[allow(unused_imports, reason = "not every interface needs everything")]
+        use direct::{
+            Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status, Transport,
+            x2::{MapItem, MessageTag, ThreadId},
+        };
+
+        /// Labels of requests.
+        pub mod id { #(#ids)* }
+
+        #(#messages)*
+
+        /// Calls of a server; each blocks until the server has answered.
+        #[derive(Debug)]
+        pub struct Client<'a, T> {
+            /// The thread's IPC.
+            pub transport: &'a mut T,
+            /// The server.
+            pub to: ThreadId,
+        }
+
+        impl<T: Transport> Client<'_, T> { #(#calls)* }
+
+        /// The same without blocking.
+        #[derive(Debug)]
+        pub struct AsyncClient<'a, T> {
+            /// The thread's IPC.
+            pub transport: &'a mut T,
+            /// The server.
+            pub to: ThreadId,
+        }
+
+        impl<T: AsyncTransport> AsyncClient<'_, T> { #(#async_calls)* }
+
+        /// What a server does.
+        pub trait Server { #(#methods)* }
+
+        /// Has a request carried out. `strings` is what was received of its string items; data that
+        /// is answered in string items is written into `room`. There is no reply to some requests.
+        pub fn serve<'a, S: Server, R: Registers>(
+            server_: &mut S,
+            caller_: ThreadId,
+            tag_: MessageTag,
+            registers_: &mut R,
+            strings_: &[&[u8]],
+            room_: &'a mut [u8],
+        ) -> Option<Reply<'a>> {
+            match tag_.label() {
+                #(#arms)*
+                label => Some(Reply::refusal(registers_, label, Status::BAD_ID)),
+            }
+        }
+
+        #(#serving)*
+    };
+    let header = format!("// Written by mig from the definition of `{name}`. Do not edit.\n\n");
+    match syn::parse2(file) {
+        Ok(file) => Ok(header + &prettyplease::unparse(&file)),
+        Err(error) => {
+            Err(Diagnostic::error(Default::default(), format!("the Rust code of `{name}`: {error}")))
+        }
+    }
+}
+
+fn document(comment: &str) -> TokenStream {
+    let lines = comment.lines().map(|line| format!(" {line}"));
+    if comment.is_empty() { quote!() } else { quote!(#(#[doc = #lines])*) }
+}
+
+/// An identifier of Rust. Names that Rust keeps for itself get an underscore.
+fn ident(name: &str) -> Ident {
+    match syn::parse_str::<Ident>(name) {
+        Ok(ident) => ident,
+        Err(_) => Ident::new(&format!("{name}_"), Span::call_site()),
+    }
+}
+
+fn constant(name: &str) -> Ident {
+    ident(&name.to_ascii_uppercase())
+}
+
+/// The number type of so many bytes.
+fn number(bytes: u64) -> Ident {
+    format_ident!("u{}", bytes * 8)
+}
+
+fn literal(value: u64) -> Literal {
+    Literal::u64_unsuffixed(value)
+}
+
+/// A parameter of a value that is passed.
+fn passed(form: Form) -> TokenStream {
+    match form {
+        Form::Number { bytes } => {
+            let number = number(bytes);
+            quote!(#number)
+        }
+        Form::Elements { bytes, count } => {
+            let (number, count) = (number(bytes), literal(count));
+            quote!(&[#number; #count])
+        }
+        Form::Array { bytes, .. } => {
+            let number = number(bytes);
+            quote!(&[#number])
+        }
+        Form::String { .. } => quote!(&[u8]),
+        Form::Map => quote!(MapItem),
+    }
+}
+
+/// A value that is returned; of a string, how many bytes.
+fn returned(form: Form) -> TokenStream {
+    match form {
+        Form::Elements { bytes, count } => {
+            let (number, count) = (number(bytes), literal(count));
+            quote!([#number; #count])
+        }
+        Form::Array { bytes, most } => {
+            let (number, most) = (number(bytes), literal(most));
+            quote!(Array<#number, #most>)
+        }
+        Form::String { .. } => quote!(usize),
+        form => passed(form),
+    }
+}
+
+/// What a part is called.
+fn part_name(argument: &Argument, part: Part) -> Ident {
+    match part {
+        Part::Value(_) => ident(&argument.name),
+        Part::Type => format_ident!("{}_type", argument.name),
+        Part::Room => format_ident!("{}_room", argument.name),
+    }
+}
+
+/// The parts of a message with their names.
+fn named<'a>(plan: &'a Plan<'_>, parts: &'a Parts) -> impl Iterator<Item = (Ident, Part)> + 'a {
+    parts.iter().map(|&(index, part)| (part_name(&plan.routine.arguments[index], part), part))
+}
+
+/// What a routine returns: nothing, a value, or values.
+fn result(plan: &Plan<'_>) -> TokenStream {
+    let types: Vec<TokenStream> = named(plan, &plan.reply)
+        .map(|(_, part)| match part {
+            Part::Value(form) => returned(form),
+            Part::Type | Part::Room => quote!(u32),
+        })
+        .collect();
+    match types.as_slice() {
+        [one] => one.clone(),
+        types => quote!((#(#types),*)),
+    }
+}
+
+/// The values of a routine's result as a pattern or an expression.
+fn values(names: &[Ident]) -> TokenStream {
+    match names {
+        [one] => quote!(#one),
+        names => quote!((#(#names),*)),
+    }
+}
+
+/// Statements that write parts: words, then map items. Strings are sent by the transport.
+fn encode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
+    let words = named(plan, parts).map(|(name, part)| match part {
+        Part::Value(Form::Number { bytes: 8 }) => quote!(encoder_.word(#name);),
+        Part::Value(Form::Number { .. }) | Part::Type => quote!(encoder_.word(u64::from(#name));),
+        Part::Value(Form::Elements { .. }) if is_request => quote!(encoder_.elements(#name);),
+        Part::Value(Form::Elements { .. }) => quote!(encoder_.elements(&#name);),
+        Part::Value(Form::Array { .. }) if is_request => quote!(encoder_.array(#name);),
+        Part::Value(Form::Array { .. }) => quote!(encoder_.array(&#name);),
+        Part::Value(Form::String { .. }) if is_request => quote!(encoder_.word(#name.len() as u64);),
+        Part::Value(Form::String { .. }) | Part::Room => quote!(encoder_.word(#name as u64);),
+        Part::Value(Form::Map) => quote!(),
+    });
+    let maps = named(plan, parts).map(|(name, part)| match part {
+        Part::Value(Form::Map) => quote!(encoder_.map(#name);),
+        _ => quote!(),
+    });
+    quote!(#(#words)* #(#maps)*)
+}
+
+/// Statements that read parts; they are inside of a function that returns `Option`.
+fn decode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
+    let words = named(plan, parts).map(|(name, part)| match part {
+        Part::Value(Form::Number { bytes: 8 }) => quote!(let #name = decoder_.word()?;),
+        Part::Value(Form::Number { bytes }) => {
+            let number = number(bytes);
+            quote!(let #name = decoder_.number::<#number>()?;)
+        }
+        Part::Type => quote!(let #name = decoder_.number::<u32>()?;),
+        Part::Value(Form::Elements { bytes, count }) => {
+            let (number, count) = (number(bytes), literal(count));
+            quote!(let #name = decoder_.elements::<#number, #count>()?;)
+        }
+        Part::Value(Form::Array { bytes, most }) => {
+            let (number, most) = (number(bytes), literal(most));
+            quote!(let #name = decoder_.array::<#number, #most>()?;)
+        }
+        Part::Value(Form::String { .. }) | Part::Room => {
+            quote!(let #name = usize::try_from(decoder_.word()?).ok()?;)
+        }
+        Part::Value(Form::Map) => quote!(),
+    });
+    let maps = named(plan, parts).map(|(name, part)| match part {
+        Part::Value(Form::Map) => quote!(let #name = decoder_.map()?;),
+        _ => quote!(),
+    });
+    let mut at = 0;
+    let strings = named(plan, parts).map(|(name, part)| match part {
+        Part::Value(Form::String { most }) => {
+            let place = literal(at);
+            at += 1;
+            let bound = most.map(|most| {
+                let most = literal(most);
+                quote!(if #name > #most { return None; })
+            });
+            if is_request {
+                quote! {
+                    #bound
+                    let #name = strings_.get(#place).filter(|string| string.len() == #name)?;
+                    if decoder_.string(#name.len())? != #name.len() { return None; }
+                }
+            } else {
+                let room = format_ident!("{}_room", name);
+                quote!(#bound if decoder_.string(#room)? != #name { return None; })
+            }
+        }
+        _ => quote!(),
+    });
+    quote!(#(#words)* #(#maps)* #(#strings)*)
+}
+
+/// The rooms of a reply's strings.
+fn rooms(plan: &Plan<'_>) -> Vec<Ident> {
+    let is_string = |part: &Part| matches!(part, Part::Value(Form::String { .. }));
+    named(plan, &plan.reply).filter(|(_, part)| is_string(part)).map(|(name, _)| name).collect()
+}
+
+fn encode_request(plan: &Plan<'_>) -> TokenStream {
+    let name = &plan.routine.name;
+    let function = format_ident!("encode_{name}");
+    let (id, body) = (constant(name), encode(plan, &plan.request, true));
+    let parameters = named(plan, &plan.request).map(|(name, part)| {
+        let of = match part {
+            Part::Value(form) => passed(form),
+            Part::Type => quote!(u32),
+            Part::Room => quote!(usize),
+        };
+        quote!(#name: #of)
+    });
+    let checks = named(plan, &plan.request).map(|(name, part)| match part {
+        Part::Value(Form::Array { most, .. } | Form::String { most: Some(most) }) => {
+            let most = literal(most);
+            quote!(if #name.len() > #most { return Err(Error::Status(Status::ARRAY_TOO_LARGE)); })
+        }
+        _ => quote!(),
+    });
+    let text = format!(" Writes a request of [`{name}`](Server::{}) into the registers.", ident(name));
+    quote! {
+        #[doc = #text]
+        ///
+        /// # Errors
+        /// An array is longer than the interface allows.
+        #[inline]
+        #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+        pub fn #function<R: Registers>(registers_: &mut R, #(#parameters),*) -> Result<MessageTag, Error> {
+            #(#checks)*
+            #[allow(unused_mut, reason = "there may be no arguments")]
+            let mut encoder_ = Encoder::new(registers_);
+            #body
+            Ok(encoder_.finish(id::#id))
+        }
+    }
+}
+
+fn decode_reply(plan: &Plan<'_>) -> TokenStream {
+    if plan.routine.simple {
+        return quote!();
+    }
+    let name = &plan.routine.name;
+    let function = format_ident!("decode_{name}");
+    let (id, result, body) = (constant(name), result(plan), decode(plan, &plan.reply, false));
+    let names: Vec<Ident> = named(plan, &plan.reply).map(|(name, _)| name).collect();
+    let values = values(&names);
+    let rooms = rooms(plan).into_iter().map(|name| format_ident!("{name}_room"));
+    let text = format!(" Reads the reply of [`{name}`](Server::{}).", ident(name));
+    quote! {
+        #[doc = #text]
+        ///
+        /// # Errors
+        /// The server's status, or the message is no such reply.
+        #[inline]
+        pub fn #function<R: Registers>(registers_: &R, tag_: MessageTag, #(#rooms: usize),*) -> Result<#result, Error> {
+            #[allow(unused_mut, reason = "there may be no results")]
+            let mut decoder_ = direct::reply(registers_, tag_, id::#id)?;
+            let read = move || {
+                #body
+                decoder_.finish()?;
+                Some(#values)
+            };
+            read().ok_or(Error::Malformed)
+        }
+    }
+}
+
+/// A client's function.
+fn client(plan: &Plan<'_>, is_async: bool) -> TokenStream {
+    let (name, routine) = (ident(&plan.routine.name), plan.routine);
+    let comment = document(&routine.comment);
+    let rooms = rooms(plan);
+    let mut parameters: Vec<TokenStream> = named(plan, &plan.request)
+        .filter(|(_, part)| *part != Part::Room)
+        .map(|(name, part)| {
+            let of = if let Part::Value(form) = part { passed(form) } else { quote!(u32) };
+            quote!(#name: #of)
+        })
+        .collect();
+    // Data that goes both ways has two names.
+    let buffers: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_buffer")).collect();
+    parameters.extend(buffers.iter().map(|buffer| quote!(#buffer: &mut [u8])));
+    let arguments = named(plan, &plan.request).map(|(name, part)| match part {
+        Part::Room => {
+            let argument = name.to_string();
+            let buffer = format_ident!("{}_buffer", argument.trim_end_matches("_room"));
+            quote!(#buffer.len())
+        }
+        _ => quote!(#name),
+    });
+    let strings = named(plan, &plan.request)
+        .filter_map(|(name, part)| matches!(part, Part::Value(Form::String { .. })).then_some(name));
+    let (encode, decode) =
+        (format_ident!("encode_{}", routine.name), format_ident!("decode_{}", routine.name));
+    let encoded = quote!(let tag_ = #encode(self.transport, #(#arguments),*)?;);
+    if routine.simple {
+        return quote! {
+            #comment
+            ///
+            /// # Errors
+            /// The request could not be sent.
+            #[inline]
+            #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+            pub fn #name(&mut self, #(#parameters),*) -> Result<(), Error> {
+                #encoded
+                self.transport.send(self.to, tag_, &[#(#strings),*]).map_err(Error::Ipc)
+            }
+        };
+    }
+    let result = result(plan);
+    let (keyword, wait) = if is_async { (quote!(async), quote!(.await)) } else { (quote!(), quote!()) };
+    let lengths = buffers.iter().map(|buffer| quote!(#buffer.len()));
+    quote! {
+        #comment
+        ///
+        /// # Errors
+        /// The server's status, or the IPC has failed.
+        #[inline]
+        #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+        pub #keyword fn #name(&mut self, #(#parameters),*) -> Result<#result, Error> {
+            #encoded
+            let strings_: &[&[u8]] = &[#(#strings),*];
+            let rooms_: &mut [&mut [u8]] = &mut [#(&mut *#buffers),*];
+            let tag_ = self.transport.call(self.to, tag_, strings_, rooms_) #wait .map_err(Error::Ipc)?;
+            #decode(self.transport, tag_, #(#lengths),*)
+        }
+    }
+}
+
+/// The parameters of a server's function: values and types, then buffers.
+fn served_parameters(plan: &Plan<'_>) -> Vec<TokenStream> {
+    let values = named(plan, &plan.request).filter(|(_, part)| *part != Part::Room).map(|(name, part)| {
+        let of = if let Part::Value(form) = part { passed(form) } else { quote!(u32) };
+        quote!(#name: #of)
+    });
+    let buffers = rooms(plan).into_iter().map(|room| {
+        let buffer = format_ident!("{room}_buffer");
+        quote!(#buffer: &mut [u8])
+    });
+    values.chain(buffers).collect()
+}
+
+fn method(plan: &Plan<'_>) -> TokenStream {
+    let (name, comment) = (ident(&plan.routine.name), document(&plan.routine.comment));
+    let parameters = served_parameters(plan);
+    let result = result(plan);
+    let returns = if plan.routine.simple { quote!() } else { quote!(-> Result<#result, Status>) };
+    quote! {
+        #comment
+        #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+        fn #name(&mut self, caller_: ThreadId, #(#parameters),*) #returns;
+    }
+}
+
+/// Takes a request apart, has it carried out, and writes the reply.
+fn serve(plan: &Plan<'_>) -> TokenStream {
+    let (name, routine) = (ident(&plan.routine.name), plan.routine);
+    let function = format_ident!("serve_{}", routine.name);
+    let id = constant(&routine.name);
+    let decode = decode(plan, &plan.request, true);
+    let names: Vec<Ident> = named(plan, &plan.request).map(|(name, _)| name).collect();
+    let decoded = values(&names);
+    let refusal = |status: TokenStream| {
+        if routine.simple { quote!(None) } else { quote!(Some(Reply::refusal(registers_, id::#id, #status))) }
+    };
+    let malformed = refusal(quote!(Status::BAD_ARGUMENTS));
+    let arguments =
+        named(plan, &plan.request).filter(|(_, part)| *part != Part::Room).map(|(name, part)| match part {
+            Part::Value(Form::Elements { .. } | Form::Array { .. }) => quote!(&#name),
+            _ => quote!(#name),
+        });
+    let rooms = rooms(plan);
+    let buffers: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_buffer")).collect();
+    let wanted: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_room")).collect();
+    let call = quote!(server_.#name(caller_, #(#arguments,)* #(&mut *#buffers),*));
+    let after = if routine.simple {
+        quote!(#call; None)
+    } else {
+        let results: Vec<Ident> = named(plan, &plan.reply).map(|(name, _)| name).collect();
+        let (result, encode) = (values(&results), encode(plan, &plan.reply, false));
+        let (failed, large) = (refusal(quote!(status_)), refusal(quote!(Status::ARRAY_TOO_LARGE)));
+        quote! {
+            let #result = match #call {
+                Ok(result_) => result_,
+                Err(status_) => return #failed,
+            };
+            #(if #rooms > #buffers.len() { return #large; })*
+            let mut encoder_ = Encoder::new(registers_);
+            encoder_.word(0);
+            #encode
+            #[allow(unused_mut, reason = "there may be no strings")]
+            let mut reply_ = Reply::new(encoder_.finish(id::#id + REPLY));
+            #(reply_.add_string(&#buffers[..#rooms]);)*
+            Some(reply_)
+        }
+    };
+    quote! {
+        #[inline]
+        #[allow(unused_variables, reason = "not every routine needs everything")]
+        fn #function<'a, S: Server, R: Registers>(
+            server_: &mut S,
+            caller_: ThreadId,
+            tag_: MessageTag,
+            registers_: &mut R,
+            strings_: &[&[u8]],
+            room_: &'a mut [u8],
+        ) -> Option<Reply<'a>> {
+            let read_ = |registers_: &R| {
+                #[allow(unused_mut, reason = "there may be no arguments")]
+                let mut decoder_ = Decoder::new(registers_, tag_);
+                #decode
+                decoder_.finish()?;
+                Some(#decoded)
+            };
+            let Some(#decoded) = read_(registers_) else { return #malformed };
+            #(
+                let (#buffers, room_) = room_.split_at_mut(#wanted.min(room_.len()));
+            )*
+            #after
+        }
+    }
+}

@@ -1,0 +1,3 @@
+#include <stdint.h>
+#include <mach/boolean.h>
+typedef unsigned char byte_t;

@@ -1,0 +1,92 @@
+//! Building programs of stubs and of what uses them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The directory of the tests.
+pub(crate) fn tests() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+/// A directory of its own for the products of a test.
+pub(crate) fn scratch(name: &str) -> PathBuf {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+/// What programs are about.
+pub(crate) const SUBJECTS: [&str; 5] = ["scalars", "arrays", "structs", "ports", "translations"];
+
+/// Where a compiler has written the stubs of a definition.
+pub(crate) struct Stubs {
+    pub(crate) directory: PathBuf,
+    /// Whether this compiler has written them.
+    pub(crate) ours: bool,
+}
+
+impl Stubs {
+    /// The stubs of a definition in `good/typed`, by this compiler's program.
+    pub(crate) fn ours(subject: &str, target: &str) -> Stubs {
+        let directory = scratch(&format!("stubs-{subject}-{target}"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
+        command.current_dir(&directory).args(["-q", "-target", target]).args(files(subject));
+        command.arg(tests().join(format!("good/typed/{subject}.defs")));
+        success(command.output().unwrap(), subject);
+        Stubs { directory, ours: true }
+    }
+}
+
+/// The options for the outputs of a subject.
+pub(crate) fn files(subject: &str) -> Vec<String> {
+    let file = |option: &str, suffix: &str| [format!("-{option}"), format!("{subject}_{suffix}")];
+    let all = [
+        file("user", "user.c"),
+        file("server", "server.c"),
+        file("header", "user.h"),
+        file("sheader", "server.h"),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+pub(crate) fn success(output: Output, what: &str) -> Output {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{what}:\n{}{}", text(&output.stdout), text(&output.stderr));
+    output
+}
+
+/// Builds a program of one compiler's client and another's server, with the functions and the main
+/// program of `c/SUBJECT.c`, and runs it.
+pub(crate) fn build_and_run(subject: &str, target: &str, client: &Stubs, server: &Stubs) {
+    let name = format!("{subject}-{target}-{}-{}", client.ours, server.ours);
+    let (directory, c) = (scratch("programs"), tests().join("c"));
+    let object = directory.join(format!("{name}-original.o"));
+    let gcc = |headers: &Path| {
+        let mut command = Command::new("gcc");
+        command.args(["-std=gnu11", "-O1", "-fno-strict-aliasing"]);
+        if target == "mach64-2022" {
+            command.arg("-DNARROW");
+        }
+        command.arg("-I").arg(&c).arg("-I").arg(headers);
+        command
+    };
+    let program = directory.join(&name);
+    // What other compilers write has warnings.
+    let mut command = gcc(&client.directory);
+    command.args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fsanitize=undefined"]);
+    command.args(["-fno-sanitize=alignment", "-fno-sanitize-recover=all", "-o"]).arg(&program);
+    for (stubs, side) in [(client, "user"), (server, "server")] {
+        let source = stubs.directory.join(format!("{subject}_{side}.c"));
+        if stubs.ours {
+            command.arg(source);
+        } else {
+            let output = gcc(&stubs.directory).arg("-c").arg(source).arg("-o").arg(&object).output();
+            success(output.unwrap(), &name);
+            command.arg(&object);
+        }
+    }
+    command.arg(c.join(format!("{subject}.c"))).arg(c.join("loopback.c"));
+    success(command.output().unwrap(), &name);
+    success(Command::new(program).output().unwrap(), &name);
+}
