@@ -9,7 +9,7 @@ use unix::log::{LINE_MAXIMUM, Log};
 use unix::poll::{PollQueue, Readiness};
 use unix::sync::SpinLock;
 use unix::vfs::{OpenContext, OpenFlags};
-use unix::{Capability, Environment, Error, NotDone, Result, UserBuffer, copy_out_all};
+use unix::{Environment, Error, NotDone, Privilege, Result, UserBuffer, copy_out_all};
 
 /// The text of all lines that are kept, as syslog(2) shows it.
 pub(crate) fn text(log: &Log) -> Vec<u8> {
@@ -39,7 +39,7 @@ pub(crate) struct LogDriver {
 impl DeviceDriver for LogDriver {
     /// `EPERM` for reading without privilege: the log shows what programs of other users did wrong.
     fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
-        if context.flags.contains(OpenFlags::READ) && !context.identity.has(Capability::Administrator) {
+        if context.flags.contains(OpenFlags::READ) && !context.identity.has(Privilege::Administrator) {
             return Err(Error::EPERM);
         }
         let next = SpinLock::new(0);

@@ -6,7 +6,7 @@
 //! check sees one consistent set.
 
 use crate::process::InspectAs;
-use crate::{Capability, Error, Identity, Result};
+use crate::{Error, Identity, Privilege, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -121,11 +121,11 @@ impl Credentials {
         match (self.user.file == 0, self.is_privileged()) {
             (true, true) => identity.with_all(),
             (true, false) => {
-                use Capability::{Chown, Override, Owner, ReadSearch, SetId};
+                use Privilege::{Chown, Override, Owner, ReadSearch, SetId};
                 [Chown, Override, ReadSearch, Owner, SetId].into_iter().fold(identity, Identity::with)
             }
             (false, true) => {
-                use Capability::{Administrator, ChangeRoot, Resource, SetUser, Terminal};
+                use Privilege::{Administrator, ChangeRoot, Resource, SetUser, Terminal};
                 [Administrator, ChangeRoot, Resource, SetUser, Terminal]
                     .into_iter()
                     .fold(identity, Identity::with)
@@ -264,7 +264,7 @@ impl Credentials {
         self.is_privileged() || (same_user && reached)
     }
 
-    /// Whether the process has privileges, or may get them back (capabilities(7): permitted ones).
+    /// Whether the process has privileges, or may get them back.
     fn may_be_privileged(&self) -> bool {
         [self.user.real, self.user.effective, self.user.saved].contains(&0)
     }
@@ -291,7 +291,7 @@ mod tests {
         let dropped = root.set_user(1000).unwrap();
         assert_eq!(dropped.user, Ids::all(1000));
         assert_eq!(dropped.set_user(0), Err(Error::EPERM));
-        assert!(root.identity().has(Capability::Override) && !dropped.identity().has(Capability::Override));
+        assert!(root.identity().has(Privilege::Override) && !dropped.identity().has(Privilege::Override));
     }
 
     #[test]

@@ -2,32 +2,32 @@
 
 use alloc::sync::Arc;
 
-/// A privilege that file operations ask for (capabilities(7)).
+/// A privilege that operations ask for: what POSIX calls appropriate privileges, each by what it
+/// allows. Which of its own privileges these are is a front end's matter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Capability {
-    /// Change the owner of files (CAP_CHOWN).
+pub enum Privilege {
+    /// Change the owner of files.
     Chown = 0,
-    /// Ignore read, write and search permission (CAP_DAC_OVERRIDE).
+    /// Ignore read, write and search permission.
     Override = 1,
-    /// Ignore read permission of files, read and search permission of directories
-    /// (CAP_DAC_READ_SEARCH).
+    /// Ignore read permission of files, read and search permission of directories.
     ReadSearch = 2,
-    /// Act as owner of any file (CAP_FOWNER).
+    /// Act as owner of any file.
     Owner = 3,
-    /// Keep set-user-id and set-group-id bits (CAP_FSETID).
+    /// Keep set-user-id and set-group-id bits.
     SetId = 4,
-    /// Make device nodes (CAP_MKNOD).
+    /// Make device nodes.
     MakeNode = 5,
-    /// Mount, set trusted attributes and the like (CAP_SYS_ADMIN).
+    /// Mount, set trusted attributes and the like.
     Administrator = 6,
-    /// Change the root directory (CAP_SYS_CHROOT).
+    /// Change the root directory.
     ChangeRoot = 7,
-    /// Use terminals that belong to others (CAP_SYS_TTY_CONFIG).
+    /// Use terminals that belong to others.
     Terminal = 8,
-    /// Exceed resource limits (CAP_SYS_RESOURCE).
+    /// Exceed resource limits.
     Resource = 9,
-    /// Send any process and user id in credentials (CAP_SETUID).
+    /// Send any process and user id in credentials.
     SetUser = 10,
 }
 
@@ -41,35 +41,35 @@ pub struct Identity {
     pub group: u32,
     /// Supplementary groups.
     pub groups: Arc<[u32]>,
-    capabilities: u32,
+    privileges: u32,
 }
 
 impl Identity {
     /// An identity without privileges.
     pub fn new(user: u32, group: u32, groups: Arc<[u32]>) -> Identity {
-        Identity { user, group, groups, capabilities: 0 }
+        Identity { user, group, groups, privileges: 0 }
     }
 
     /// The superuser: user and group 0 with every privilege.
     pub fn superuser() -> Identity {
-        Identity { user: 0, group: 0, groups: Arc::new([]), capabilities: u32::MAX }
+        Identity { user: 0, group: 0, groups: Arc::new([]), privileges: u32::MAX }
     }
 
-    /// This identity with `capability` added.
-    pub fn with(mut self, capability: Capability) -> Identity {
-        self.capabilities |= 1 << capability as u32;
+    /// This identity with `privilege` added.
+    pub fn with(mut self, privilege: Privilege) -> Identity {
+        self.privileges |= 1 << privilege as u32;
         self
     }
 
     /// This identity with every privilege.
     pub fn with_all(mut self) -> Identity {
-        self.capabilities = u32::MAX;
+        self.privileges = u32::MAX;
         self
     }
 
-    /// Whether it has `capability`.
-    pub fn has(&self, capability: Capability) -> bool {
-        self.capabilities & (1 << capability as u32) != 0
+    /// Whether it has `privilege`.
+    pub fn has(&self, privilege: Privilege) -> bool {
+        self.privileges & (1 << privilege as u32) != 0
     }
 
     /// Whether it is in `group`.

@@ -80,7 +80,7 @@ pub mod vfs;
 pub use answer::{Answer, BoxFuture};
 pub use environment::{Environment, Timestamp};
 pub use error::{Error, NotDone, Result};
-pub use identity::{Capability, Identity};
+pub use identity::{Identity, Privilege};
 pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all};
 
 #[cfg(any(test, feature = "testing"))]

@@ -16,8 +16,23 @@ struct Layer {
 const LAYERS: [Layer; 1] = [Layer {
     directory: "personality/unix/src",
     foreign: &[
-        "linux", "epoll", "inotify", "signalfd", "eventfd", "timerfd", "pidfd", "procfs", "sysfs", "/proc",
-        "/sys/", "kmsg",
+        "linux",
+        "epoll",
+        "inotify",
+        "signalfd",
+        "eventfd",
+        "timerfd",
+        "pidfd",
+        "procfs",
+        "sysfs",
+        "/proc",
+        "/sys/",
+        "kmsg",
+        "futex",
+        "robust",
+        "restart_syscall",
+        "capabilit",
+        "oom_score",
     ],
 }];
 

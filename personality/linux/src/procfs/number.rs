@@ -8,7 +8,7 @@ use unix::account::{Setting, Settings};
 use unix::file::{FileObject, Io, Positions};
 use unix::process::ExactPid;
 use unix::thread::System;
-use unix::{Capability, Error, NotDone, Result, UserBuffer};
+use unix::{Error, NotDone, Privilege, Result, UserBuffer};
 
 /// A number that a file shows.
 pub(super) trait Number: Send + Sync + 'static {
@@ -68,7 +68,7 @@ impl<M: Machine> Number for MemoryAdjustment<M> {
     }
 
     fn set(&self, value: i16, io: &Io<'_>) -> Result<()> {
-        let privileged = io.caller.identity.has(Capability::Resource);
+        let privileged = io.caller.identity.has(Privilege::Resource);
         let system = self.system.upgrade().ok_or(Error::ENODEV)?;
         system.processes().with(|table| {
             let pid = table.exact_process(self.process)?.pid();

@@ -11,10 +11,9 @@ use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::ring::Ring;
 use crate::sync::SpinLock;
-use crate::vfs::{Caller, FileType, OpenFlags, PAGE_SIZE, VnodeRef};
+use crate::vfs::{Attachment, Caller, FileType, OpenFlags, PAGE_SIZE, VnodeRef};
 use crate::{Error, Identity, NotDone, Result, UserBuffer};
 use alloc::sync::Arc;
-use core::any::Any;
 use room::Room;
 
 /// Writes of up to this many bytes are not interleaved with others (PIPE_BUF).
@@ -91,13 +90,16 @@ pub(crate) async fn open_fifo(
     let hooks = vnode.hooks().ok_or(Error::ENXIO)?;
     let pipe = {
         let mut attachment = hooks.attachment.lock();
-        let present = attachment.as_ref().and_then(|weak| weak.upgrade()).and_then(|any| any.downcast().ok());
+        let present = match &*attachment {
+            Attachment::Pipe(pipe) => pipe.upgrade(),
+            _ => None,
+        };
         match present {
             Some(pipe) => pipe,
             None => {
                 // A FIFO's owner is that of its name in the file system.
                 let pipe = Pipe::new((0, 0), caller).ok_or(Error::ENOMEM)?;
-                *attachment = Some(Arc::downgrade(&(pipe.clone() as Arc<dyn Any + Send + Sync>)));
+                *attachment = Attachment::Pipe(Arc::downgrade(&pipe));
                 pipe
             }
         }

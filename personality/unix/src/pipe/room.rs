@@ -3,7 +3,7 @@
 use super::{DEFAULT_CAPACITY, SMALL_CAPACITY};
 use crate::account::{Account, Charge, Kept, Setting};
 use crate::vfs::PAGE_SIZE;
-use crate::{Capability, Error, Identity, Result};
+use crate::{Error, Identity, Privilege, Result};
 use alloc::sync::Arc;
 
 /// The capacity of one pipe, charged to the user that made it: as pages of pipes, and as the
@@ -21,7 +21,7 @@ struct Limits {
 
 impl Limits {
     fn of(account: &Account, identity: &Identity) -> Limits {
-        let is_free = identity.has(Capability::Resource) || identity.has(Capability::Administrator);
+        let is_free = identity.has(Privilege::Resource) || identity.has(Privilege::Administrator);
         let limit = |setting| match account.settings().get(setting) {
             pages if pages > 0 && !is_free => pages,
             _ => u64::MAX,
@@ -39,7 +39,7 @@ impl Room {
     /// above the hard limit gets `None`.
     pub(super) fn new(account: &Arc<Account>, identity: &Identity) -> Option<Room> {
         let limits = Limits::of(account, identity);
-        let largest = match identity.has(Capability::Resource) {
+        let largest = match identity.has(Privilege::Resource) {
             true => u64::MAX,
             false => account.settings().get(Setting::PipeSize) / PAGE_SIZE as u64,
         };
@@ -61,7 +61,7 @@ impl Room {
     pub(super) fn resize(&mut self, bytes: usize, identity: &Identity) -> Result<()> {
         let account = self.pages.account().clone();
         let largest = account.settings().get(Setting::PipeSize);
-        if bytes > self.bytes() && bytes as u64 > largest && !identity.has(Capability::Resource) {
+        if bytes > self.bytes() && bytes as u64 > largest && !identity.has(Privilege::Resource) {
             return Err(Error::EPERM);
         }
         let limits = Limits::of(&account, identity);

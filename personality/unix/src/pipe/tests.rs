@@ -1,5 +1,5 @@
 use super::*;
-use crate::Capability;
+use crate::Privilege;
 use crate::account::{Kept, Setting};
 use crate::testing::{Task, World, has_happened, meanwhile, now, pipe, run_all};
 use crate::vfs::{At, Mode};
@@ -163,7 +163,7 @@ fn the_pipes_of_a_user_are_limited_together() {
     assert!(make(&w).is_ok());
     // The superuser's privileges lift the limits, but a pipe's capacity is charged to the user that
     // made the pipe.
-    let administrator = w.identity.clone().with(Capability::Administrator);
+    let administrator = w.identity.clone().with(Privilege::Administrator);
     let grown = all[1].pipe_end().unwrap().pipe().set_capacity(&administrator, 1 << 20);
     assert_eq!((grown, account.amount(Kept::PipePages)), (Ok(1 << 20), 42 - 15 + 240));
     drop(all);

@@ -10,11 +10,11 @@ pub enum Rule {
     /// sigtimedwait.
     Fail,
     /// It is restarted if no handler runs, or if the handler's action says so (SA_RESTART): read,
-    /// wait4, futex.
+    /// wait4.
     IfAsked,
     /// It is restarted only if no handler runs: pause, sigsuspend, poll.
     WithoutHandler,
-    /// It is continued with what remains of it if no handler runs, through restart_syscall:
+    /// It is continued with what remains of it if no handler runs, in its front end's way:
     /// nanosleep.
     Continue,
     /// The call is always restarted; the program sees nothing of the signal.

@@ -5,11 +5,10 @@ use super::{PeerCredentials, SocketType, UnixAddress};
 use crate::file::OpenFile;
 use crate::poll::{Readiness, until_ready_or_deadline};
 use crate::sync::delay;
-use crate::vfs::{Access, At, Caller, DeviceNumber, FileType, Mode, OpenFlags, permitted_at};
+use crate::vfs::{Access, At, Attachment, Caller, DeviceNumber, FileType, Mode, OpenFlags, permitted_at};
 use crate::{Error, NotDone, Result};
 use alloc::format;
 use alloc::sync::Arc;
-use core::any::Any;
 
 /// Connections that can wait to be accepted at most (SOMAXCONN).
 const BACKLOG_MAXIMUM: usize = 4096;
@@ -38,8 +37,7 @@ impl UnixSocket {
                     made => made?,
                 };
                 let hooks = vnode.hooks().ok_or(Error::EOPNOTSUPP)?;
-                let this: alloc::sync::Weak<dyn Any + Send + Sync> = self.this.clone();
-                *hooks.attachment.lock() = Some(this);
+                *hooks.attachment.lock() = Attachment::Socket(self.this.clone());
                 UnixAddress::Path(path)
             }
             UnixAddress::Abstract(name) => {
@@ -110,8 +108,10 @@ impl UnixSocket {
                 }
                 let hooks = place.vnode.hooks().ok_or(Error::ECONNREFUSED)?;
                 let bound = hooks.attachment.lock().clone();
-                let bound = bound.and_then(|bound| bound.upgrade()).ok_or(Error::ECONNREFUSED)?;
-                bound.downcast().map_err(|_| Error::ECONNREFUSED)
+                match bound {
+                    Attachment::Socket(socket) => socket.upgrade().ok_or(Error::ECONNREFUSED),
+                    _ => Err(Error::ECONNREFUSED),
+                }
             }
         }
     }

@@ -9,7 +9,7 @@ use crate::account::{Charge, Kept};
 use crate::file::OpenFile;
 use crate::sync::SpinLock;
 use crate::vfs::Caller;
-use crate::{Capability, Error, Result};
+use crate::{Error, Privilege, Result};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -51,8 +51,8 @@ impl Rights {
             return Ok(Rights::default());
         }
         let sockets: Vec<_> = files.iter().filter(|file| is_socket(file)).collect();
-        let is_free = [Capability::Resource, Capability::Administrator];
-        let is_free = is_free.into_iter().any(|capability| caller.identity.has(capability));
+        let is_free = [Privilege::Resource, Privilege::Administrator];
+        let is_free = is_free.into_iter().any(|privilege| caller.identity.has(privilege));
         let count = files.len() as u64;
         // Only the descriptors in flight before this message count against the limit.
         let allows = |sum: u64| is_free || sum - count <= limit;

@@ -8,7 +8,7 @@ use crate::poll::{Readiness, until_ready_or_deadline};
 use crate::sync::delay;
 use crate::user_buffer::{copy_in_all, copy_out_all};
 use crate::vfs::Caller;
-use crate::{Capability, Error, NotDone, Result, UserBuffer};
+use crate::{Error, NotDone, Privilege, Result, UserBuffer};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -126,8 +126,8 @@ impl UnixSocket {
     ) -> Result<PeerCredentials> {
         let own = PeerCredentials::of(caller);
         let Some(shown) = shown else { return Ok(own) };
-        let any = caller.identity.has(Capability::SetUser);
-        let process = shown.process == own.process || caller.identity.has(Capability::Administrator);
+        let any = caller.identity.has(Privilege::SetUser);
+        let process = shown.process == own.process || caller.identity.has(Privilege::Administrator);
         if !process || (!any && (shown.user != own.user || !caller.identity.in_group(shown.group))) {
             return Err(Error::EPERM);
         }

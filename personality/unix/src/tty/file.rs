@@ -5,7 +5,7 @@ use crate::file::{FileObject, Io};
 use crate::poll::{PollQueue, Readiness};
 use crate::process_context::ProcessContext;
 use crate::vfs::OpenFlags;
-use crate::{Capability, Error, Identity, NotDone, Result, UserBuffer};
+use crate::{Error, Identity, NotDone, Privilege, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::time::Duration;
 
@@ -26,7 +26,7 @@ impl TerminalFile {
     ) -> Result<Arc<TerminalFile>> {
         let hangups = {
             let mut state = terminal.state.lock();
-            let administrator = identity.is_none_or(|identity| identity.has(Capability::Administrator));
+            let administrator = identity.is_none_or(|identity| identity.has(Privilege::Administrator));
             if state.exclusive && state.opens > 0 && !administrator {
                 return Err(Error::EBUSY);
             }

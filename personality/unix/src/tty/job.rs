@@ -5,7 +5,7 @@ use super::settings::{LocalModes, Settings};
 use super::terminal::Terminal;
 use crate::poll::{Readiness, until_ready};
 use crate::process_context::{FileSignal, ProcessContext, ProcessId};
-use crate::{Capability, Error, Identity, NotDone, Result};
+use crate::{Error, Identity, NotDone, Privilege, Result};
 use alloc::sync::Arc;
 
 impl Terminal {
@@ -96,7 +96,7 @@ impl Terminal {
         }
         let mut state = self.state.lock();
         let robbed = state.session;
-        if robbed.is_some() && !(steal && identity.has(Capability::Administrator)) {
+        if robbed.is_some() && !(steal && identity.has(Privilege::Administrator)) {
             return Err(Error::EPERM);
         }
         state.session = Some(process.session());

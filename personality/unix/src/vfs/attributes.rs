@@ -6,7 +6,7 @@ use super::mount::{Location, MountFlags};
 use super::permission::{Access, is_owner, permitted_at};
 use super::vnode::{AttributeCondition, VnodeRef};
 use super::{At, Caller, Changes, changes};
-use crate::{Capability, Error, Identity, Result};
+use crate::{Error, Identity, Privilege, Result};
 use alloc::vec::Vec;
 
 /// The longest name of an extended attribute.
@@ -50,7 +50,7 @@ impl Caller<'_> {
             return Err(Error::EOPNOTSUPP);
         }
         let mut mode = mode;
-        if !self.identity.in_group(metadata.group) && !self.identity.has(Capability::SetId) {
+        if !self.identity.in_group(metadata.group) && !self.identity.has(Privilege::SetId) {
             mode.remove(Mode::SET_GROUP);
         }
         place.vnode.change(AttributeChange { mode: Some(mode), ..Default::default() }).await?;
@@ -62,7 +62,7 @@ impl Caller<'_> {
     pub async fn change_owner(&self, place: &Location, user: Option<u32>, group: Option<u32>) -> Result<()> {
         place.mount.check_writable()?;
         let metadata = place.vnode.metadata();
-        if !self.identity.has(Capability::Chown) {
+        if !self.identity.has(Privilege::Chown) {
             let owner = self.identity.user == metadata.user;
             if user.is_some_and(|user| !owner || user != metadata.user) {
                 return Err(Error::EPERM);
@@ -133,7 +133,7 @@ impl Caller<'_> {
 
     /// A write by an unprivileged process takes the set-id bits away.
     pub(crate) async fn drop_set_ids(&self, vnode: &VnodeRef) -> Result<()> {
-        if self.identity.has(Capability::SetId) {
+        if self.identity.has(Privilege::SetId) {
             return Ok(());
         }
         let metadata = vnode.metadata();
@@ -176,7 +176,7 @@ impl Caller<'_> {
     /// The names of the extended attributes that the caller may see, each followed by a NUL.
     pub async fn attributes(&self, place: &Location) -> Result<Vec<u8>> {
         let names = place.vnode.attributes().await?;
-        if self.identity.has(Capability::Administrator) {
+        if self.identity.has(Privilege::Administrator) {
             return Ok(names);
         }
         let visible = names.split_inclusive(|&b| b == 0).filter(|name| !name.starts_with(b"trusted."));
@@ -200,11 +200,11 @@ impl Caller<'_> {
             }
             permitted_at(place, self.identity, access)?;
         } else if name.starts_with(b"trusted.") {
-            if !self.identity.has(Capability::Administrator) {
+            if !self.identity.has(Privilege::Administrator) {
                 return Err(refused);
             }
         } else if name.starts_with(b"security.") {
-            if write && !self.identity.has(Capability::Administrator) {
+            if write && !self.identity.has(Privilege::Administrator) {
                 return Err(Error::EPERM);
             }
         } else {
@@ -213,7 +213,7 @@ impl Caller<'_> {
         Ok(name)
     }
 
-    /// Attaches a file system at a path; needs [`Capability::Administrator`], as the others of this
+    /// Attaches a file system at a path; needs [`Privilege::Administrator`], as the others of this
     /// group do.
     pub async fn mount(&self, path: &[u8], root: VnodeRef, source: &str, flags: MountFlags) -> Result<()> {
         let at = self.administer(path, true).await?;
@@ -270,7 +270,7 @@ impl Caller<'_> {
 
     /// `EPERM` unless the caller may mount.
     pub fn check_administrator(&self) -> Result<()> {
-        if self.identity.has(Capability::Administrator) { Ok(()) } else { Err(Error::EPERM) }
+        if self.identity.has(Privilege::Administrator) { Ok(()) } else { Err(Error::EPERM) }
     }
 
     async fn administer(&self, path: &[u8], follow: bool) -> Result<Location> {

@@ -32,6 +32,7 @@ pub use mount::{Location, Mount, MountFlags, MountTree};
 pub use names::RenameHow;
 pub use open::{OpenContext, OpenFlags};
 pub use permission::{Access, is_owner, permitted, permitted_at};
+pub(crate) use vnode::Attachment;
 pub use vnode::{
     AttributeCondition, FileSystem, Hooks, Link, NewAttributes, NewNode, Opened, RenameEnd, Vnode, VnodeRef,
     WriteAt, same,

@@ -7,7 +7,7 @@ use super::permission::{Access, check_sticky, is_owner, permitted, permitted_at}
 use super::vnode::{NewNode, RenameEnd, VnodeRef, same};
 use super::walk::Last;
 use super::{At, Caller, Changes, changes};
-use crate::{Capability, Error, Result};
+use crate::{Error, Privilege, Result};
 use alloc::vec::Vec;
 
 /// How to rename (renameat2(2)).
@@ -50,7 +50,7 @@ impl Caller<'_> {
             FileType::Regular => NewNode::Regular,
             FileType::Fifo | FileType::Socket => NewNode::Special(file_type, DeviceNumber::default()),
             FileType::CharacterDevice | FileType::BlockDevice => {
-                if !self.identity.has(Capability::MakeNode) {
+                if !self.identity.has(Privilege::MakeNode) {
                     return Err(Error::EPERM);
                 }
                 NewNode::Special(file_type, device)
@@ -94,7 +94,7 @@ impl Caller<'_> {
         new: &[u8],
     ) -> Result<()> {
         if let (At::File(file), true, true) = (old_at, empty, old.is_empty())
-            && (!file.may_link() || !self.identity.has(Capability::ReadSearch))
+            && (!file.may_link() || !self.identity.has(Privilege::ReadSearch))
         {
             return Err(Error::ENOENT);
         }
@@ -331,11 +331,11 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Changes the root directory; needs [`Capability::ChangeRoot`].
+    /// Changes the root directory; needs [`Privilege::ChangeRoot`].
     pub async fn change_root(&self, path: &[u8]) -> Result<()> {
         let found = self.find(&At::Current, path, true).await?.location;
         self.check_enter(&found)?;
-        if !self.identity.has(Capability::ChangeRoot) {
+        if !self.identity.has(Privilege::ChangeRoot) {
             return Err(Error::EPERM);
         }
         self.directories.set_root(found);

@@ -3,7 +3,7 @@
 use super::Caller;
 use super::metadata::{FileType, Metadata, Mode};
 use super::mount::{Location, MountFlags};
-use crate::{Capability, Error, Identity, Result};
+use crate::{Error, Identity, Privilege, Result};
 use bitflags::bitflags;
 
 bitflags! {
@@ -35,11 +35,11 @@ pub fn permitted(metadata: &Metadata, identity: &Identity, access: Access) -> Re
     }
     let directory = metadata.file_type == FileType::Directory;
     let executable = directory || metadata.mode.intersects(Mode::ANY_EXECUTE);
-    if identity.has(Capability::Override) && (!access.contains(Access::EXECUTE) || executable) {
+    if identity.has(Privilege::Override) && (!access.contains(Access::EXECUTE) || executable) {
         return Ok(());
     }
     let readable = if directory { Access::READ | Access::EXECUTE } else { Access::READ };
-    if identity.has(Capability::ReadSearch) && readable.contains(access) {
+    if identity.has(Privilege::ReadSearch) && readable.contains(access) {
         return Ok(());
     }
     Err(Error::EACCES)
@@ -81,7 +81,7 @@ impl Caller<'_> {
 
 /// Whether `identity` is the file's owner or acts as such.
 pub fn is_owner(metadata: &Metadata, identity: &Identity) -> bool {
-    identity.user == metadata.user || identity.has(Capability::Owner)
+    identity.user == metadata.user || identity.has(Privilege::Owner)
 }
 
 /// Whether the directory's sticky bit keeps `identity` from removing or renaming `victim`
@@ -90,7 +90,7 @@ pub(super) fn check_sticky(directory: &Metadata, victim: &Metadata, identity: &I
     let free = !directory.mode.contains(Mode::STICKY)
         || identity.user == victim.user
         || identity.user == directory.user
-        || identity.has(Capability::Owner);
+        || identity.has(Privilege::Owner);
     if free { Ok(()) } else { Err(Error::EPERM) }
 }
 
@@ -161,7 +161,7 @@ mod tests {
                 let f = file(mode, file_type);
                 let plain = Identity::new(user, group, Arc::new([]));
                 if permitted(&f, &plain, access).is_ok() {
-                    prop_assert!(permitted(&f, &plain.clone().with(Capability::ReadSearch), access).is_ok());
+                    prop_assert!(permitted(&f, &plain.clone().with(Privilege::ReadSearch), access).is_ok());
                     prop_assert!(permitted(&f, &plain.with_all(), access).is_ok());
                 }
             }

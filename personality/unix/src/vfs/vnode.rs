@@ -92,6 +92,18 @@ pub struct RenameEnd<'a> {
     pub expected: Option<&'a VnodeRef>,
 }
 
+/// What a name in a file system stands for, while that is in use.
+#[derive(Clone, Default)]
+pub(crate) enum Attachment {
+    /// Nothing.
+    #[default]
+    None,
+    /// The pipe of a FIFO.
+    Pipe(Weak<crate::pipe::Pipe>),
+    /// The socket that is bound to the name.
+    Socket(Weak<crate::socket::UnixSocket>),
+}
+
 /// What the core keeps with a vnode: advisory locks, and the pipe of a FIFO or the socket bound to
 /// a socket name.
 #[derive(Default)]
@@ -99,7 +111,7 @@ pub struct Hooks {
     /// Advisory locks (fcntl, flock).
     pub locks: LockTable,
     /// The pipe or socket that this name stands for, as long as it is in use.
-    pub attachment: SpinLock<Option<Weak<dyn Any + Send + Sync>>>,
+    pub(crate) attachment: SpinLock<Attachment>,
     /// Those that are told what happens to the file.
     pub observers: Observers,
     /// Descriptions open for writing, or, negative, executions that forbid that.
