@@ -27,7 +27,8 @@ pub struct Processor {
     /// runs it is the current one.
     pub loaded_thread: Cell<Option<ThreadRef>>,
     /// Whether system calls may take the fast path. Off by boot option, while events are traced
-    /// that it would miss, and while a thread has a finite total quantum, which it would not meter.
+    /// that it would miss, and while a thread has a finite total quantum, whose use it would not
+    /// count.
     pub fast_path: Cell<bool>,
     /// The fast paths that are allowed now.
     allowed: Cell<FastPath>,

@@ -90,7 +90,7 @@ fn measure(test: &'static str, mut operation: impl FnMut()) {
     record(Row { test, parameter: None, best, median });
 }
 
-/// Measures an operation of which `share` are in one round.
+/// Measures `operation`, which does the measured work `share` times.
 fn measure_at(test: &'static str, parameter: u64, share: u64, mut operation: impl FnMut()) {
     operation();
     let (best, median) = sample::<SAMPLES_AT>(operation);

@@ -600,7 +600,8 @@ impl NodeId {
         parent
     }
 
-    /// The node's status, with `status` of its page, which has not been reported yet.
+    /// The node's status together with `status`, the access bits of its page that have not been
+    /// reported yet.
     #[inline(always)]
     pub(super) fn status_with(self, status: Rights) -> Status {
         Status(self.status().0 | Status::fresh(status).0)

@@ -79,7 +79,7 @@ calls! {
         set_local_id = rdi;
     }
 
-    /// ExchangeRegisters.
+    /// Arguments of ExchangeRegisters.
     ExchangeRegisters {
         thread: ThreadId = ThreadId::from_raw, rax;
         control: ExchangeControl = ExchangeControl::from_raw, rsi;
@@ -98,7 +98,7 @@ calls! {
         set_pager = rdi;
     }
 
-    /// ThreadControl. Its result is in RAX.
+    /// Arguments of ThreadControl. The call returns its result in RAX.
     ThreadControl {
         thread: ThreadId = ThreadId::from_raw, rdi;
         space: ThreadId = ThreadId::from_raw, r8;
@@ -112,12 +112,12 @@ calls! {
         set_clock = rax;
     }
 
-    /// ThreadSwitch.
+    /// Arguments of ThreadSwitch.
     ThreadSwitch {
         thread: ThreadId = ThreadId::from_raw, rdi;
     } -> {}
 
-    /// Schedule.
+    /// Arguments of Schedule.
     Schedule {
         thread: ThreadId = ThreadId::from_raw, rdi;
         times: TimeControl = TimeControl::from_raw, rdx;
@@ -136,7 +136,8 @@ calls! {
         set_local_id = rdi;
     }
 
-    /// SpaceControl. Its result is in RAX. No bit of the control word has a meaning.
+    /// Arguments of SpaceControl. The call returns its result in RAX. No bit of the control word
+    /// has a meaning.
     SpaceControl {
         space: ThreadId = ThreadId::from_raw, rdi;
         kip_area: Fpage = Fpage::from_raw, rdx;
@@ -146,7 +147,7 @@ calls! {
         set_control = rdx;
     }
 
-    /// ProcessorControl. Its result is in RAX.
+    /// Arguments of ProcessorControl. The call returns its result in RAX.
     ProcessorControl {
         processor: u64 = u64::from, rdi;
     } -> {}
@@ -174,8 +175,8 @@ calls! {
         set_second_answer = r8;
     }
 
-    /// MapControl with items in memory. Its result is in RAX. A call that gives way keeps the item
-    /// that it is at in registers that it destroys.
+    /// Arguments of MapControl with items in memory. The call returns its result in RAX. When it
+    /// gives way, the number of the present item is in registers that the call destroys.
     MapControl {
         space: ThreadId = ThreadId::from_raw, rdi;
         items: u64 = u64::from, rsi;
@@ -191,7 +192,7 @@ calls! {
         keep_source = r11;
     }
 
-    /// MapControl with one item, in registers. Its result is in RAX.
+    /// Arguments of MapControl with one item, in registers. The call returns its result in RAX.
     MapControlOfOne {
         target: u64 = u64::from, rsi;
         control: u64 = u64::from, rdx;
@@ -200,7 +201,7 @@ calls! {
         set_answer = r8;
     }
 
-    /// ThreadState. Its result is in RAX.
+    /// Arguments of ThreadState. The call returns its result in RAX.
     ThreadState {
         thread: ThreadId = ThreadId::from_raw, rdi;
         control: u64 = u64::from, rsi;
@@ -211,7 +212,7 @@ calls! {
         set_read = r8;
     }
 
-    /// Notify. Its result is in RAX.
+    /// Arguments of Notify. The call returns its result in RAX.
     Notify {
         thread: ThreadId = ThreadId::from_raw, rdi;
         bits: u64 = u64::from, rsi;

@@ -176,7 +176,7 @@ pub fn entered(current: ThreadRef, offset: u64) -> Next {
     }
 }
 
-/// Carries out Ipc and Lipc: at once if the thread need not block, else in steps.
+/// Carries out Ipc and Lipc: immediately if the thread need not block, else in steps.
 fn ipc_system_call(current: ThreadRef) -> Next {
     if let Some(receiver) = ipc::fast::named_receiver(current) {
         if !receiver.is_here() {

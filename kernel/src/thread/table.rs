@@ -166,13 +166,15 @@ impl ThreadTable {
     }
 }
 
-/// Notes in the word at this address that the word with this bit has bits.
+/// Sets `bit` in the summary word at address `words`: the word of used numbers that the bit stands
+/// for is not 0.
 #[cold]
 extern "C" fn note_bits(words: u64, bit: u64) {
     note(words, |before| before | bit);
 }
 
-/// Notes in the word at this address that the word with this bit has no bits.
+/// Clears `bit` in the summary word at address `words`: the word of used numbers that the bit
+/// stands for is 0.
 #[cold]
 extern "C" fn note_no_bits(words: u64, bit: u64) {
     note(words, |before| before & !bit);

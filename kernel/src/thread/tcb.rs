@@ -74,8 +74,8 @@ pub struct Tcb {
     // Lines 1 to 3: the user's registers.
     /// Saved registers.
     pub registers: Registers,
-    /// Whether the last entry was a SYSCALL, whose clobbered registers allow SYSRET; unless `offer`
-    /// says that.
+    /// Whether the last entry was a SYSCALL, after which SYSRET may be used, since SYSCALL clobbers
+    /// the same registers. While there is an offer, `offer` says that instead.
     pub(crate) entered_by_syscall: Cell<bool>,
     /// The [`mark`]s without [`mark::NAMED`]. Any processor may set some.
     marks: AtomicU8,

@@ -64,8 +64,8 @@ fn receive_into(
     let last = rooms.len() - 1;
     for (index, room) in rooms.iter_mut().enumerate() {
         let descriptor = StringDescriptor::new(room.len() as u64, 1, false).with_continues(index < last);
-        // SAFETY: the buffer is a slice that is borrowed until the end of this function, which takes
-        // the permission to receive strings back.
+        // SAFETY: the buffer is a slice that is borrowed until the end of this function, which
+        // takes the permission to receive strings back.
         unsafe {
             utcb::set_buffer_register(1 + 2 * index, descriptor.raw());
             utcb::set_buffer_register(2 + 2 * index, room.as_mut_ptr() as u64);

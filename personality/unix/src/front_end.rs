@@ -1,10 +1,11 @@
 //! Front ends: what programs of one system see of this one.
 //!
 //! A front end serves the calls of its programs, with their numbers, structures and ways to be
-//! interrupted, and lets signals reach them. Which one serves a process is a value of its task: exec
-//! finds it from the file ([`Host::programs`](crate::thread::Host::programs)), and fork copies it. A
-//! server has one value that stands for all its front ends; it serves a thread by what it has made
-//! for the thread when that began ([`FrontEnd::Kept`]), so that nothing is looked up for a call.
+//! interrupted, and lets signals reach them. Which one serves a process is a value of its task:
+//! exec finds it from the file ([`Host::programs`](crate::thread::Host::programs)), and fork copies
+//! it. A server has one value that stands for all its front ends; it serves a thread by what it has
+//! made for the thread when that began ([`FrontEnd::Kept`]), so that nothing is looked up for a
+//! call.
 
 use crate::exec::ImageFormat;
 use crate::thread::{ProgramInformation, Thread};

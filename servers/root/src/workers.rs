@@ -5,10 +5,10 @@
 //! waits for a running thread. What root knows is under one lock, [`SYSTEM`], which is held for the
 //! short time that notes take, and for calls of the kernel about single threads and spaces.
 //!
-//! The *background worker* does the long work of the request thread, step by step, at the priority of the server for which
-//! it is done. It takes no lock and allocates nothing, so it does no harm that it is preempted.
-//! When it has done a step it calls the request thread, which looks at its notes and answers with
-//! the next one.
+//! The *background worker* does the long work of the request thread, step by step, at the priority
+//! of the server for which it is done. It takes no lock and allocates nothing, so it does no harm
+//! that it is preempted. When it has done a step it calls the request thread, which looks at its
+//! notes and answers with the next one.
 
 use crate::console;
 use crate::l4_machine::{L4, message};
@@ -33,8 +33,8 @@ const INITIAL_THREADS: u32 = 8;
 /// Bytes of stack of a request thread, and of a background worker, which does not call deep.
 const REQUEST_STACK: usize = 64 << 10;
 const WORKER_STACK: usize = 16 << 10;
-/// How often a request thread looks whether the lock is free before it lets other threads of its processor
-/// run.
+/// How often a request thread looks whether the lock is free before it lets other threads of its
+/// processor run.
 const PATIENCE: u32 = 1000;
 
 /// What root knows of the servers and of the resources.

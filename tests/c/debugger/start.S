@@ -27,7 +27,8 @@ _start:
     cmpb    $0, %al
     jmp     2b
 
-    .balign 256                         // tests name this address, 0x1000800: it moves if what is before it grows
+    // Tests name this address, 0x1000800. It moves if the code before it grows.
+    .balign 256
 marked:
     addq    $3, counter(%rip)
     addq    $4, counter(%rip)

@@ -34,7 +34,7 @@ pub(crate) fn make(chooser: Chooser<'_>) {
         let _ = extension::set_quota(id, used + random.below(4) * 640);
         about(chooser, id);
         let _ = extension::set_quota(id, u64::MAX);
-        // The next step.
+        // The first step sets the space up; the others activate the thread in it.
         let _ = match step {
             0 => space::control(id, 0, layout::kip_area(), utcbs, ThreadId::ANY).map(drop),
             _ => thread::control(id, ThreadControl { pager: root, utcb: Some(base), ..inactive }),

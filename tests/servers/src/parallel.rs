@@ -20,7 +20,8 @@ const PART: u64 = 1 << 32;
 const LARGE: u64 = 64 << 20;
 /// Pieces of memory by which the quota is used up.
 const PIECE: u64 = 256 << 10;
-/// The places of the configuration.
+/// The numbers of two servers, which are their places in the configuration: this one, and the one
+/// that ends again and again.
 const TESTS: u64 = 0;
 const VICTIM: u64 = 1;
 /// How often root starts a server again.

@@ -371,8 +371,8 @@ fn answer(current: &'static Tcb, result: Option<Result<(), ErrorCode>>) -> u32 {
     }
 }
 
-/// The result of [`short_unmap`] and [`short_flush`] when they have done nothing. It is no fpage, as
-/// its size is none.
+/// The result of [`short_unmap`] and [`short_flush`] when they have done nothing. It is no fpage,
+/// as its size is none.
 const NOT_UNMAPPED: u64 = u64::MAX;
 
 /// Called by `short_calls.S`: an Unmap of one fpage, of which only registers that a function may

@@ -44,7 +44,8 @@
     .if {several}
     mov     esp, [rcx + {where}]
     xor     esp, gs:[{named_here}]
-    .else                                   // with one processor it need not be asked, and the mark can be set here
+    .else
+    // With one processor nothing has to be compared, and the mark can be set here.
     mov     byte ptr [rcx + {where} + 1], {named} >> 8
     movzx   esp, byte ptr [rcx + {where}]
     .endif

@@ -117,7 +117,7 @@ fast_raised:
     mov     rsi, [rdi + {exception_handler}]
 2:  lea     r8, [rip + general_exception]
     mov     r9d, {end_report}
-    mov     rax, [rdi + {rip}]              // the first word; those that follow are in their registers
+    mov     rax, [rdi + {rip}]              // the first word; the following are in their registers
     movabs  rdx, {exception_offer}
     or      rdx, rsi
     jmp     fast_report_to
@@ -296,7 +296,8 @@ general_fault:
 fast_item:
     cmp     r9w, {map_item}
     jne     not_fast_yet
-    mov     gs:[{scratch}], r9              // not_fast_local takes this tag for one that was put aside
+    // not_fast_local takes the tag from here.
+    mov     gs:[{scratch}], r9
     btr     r11, 10
     mov     [rdi + {rip}], rcx
     mov     [rdi + {rflags}], r11

@@ -91,7 +91,7 @@ fn first_message() -> u32 {
     u32::from(FIRST_LINE) + io_apic::lines()
 }
 
-/// Turns the local APIC of another than the first processor on.
+/// Turns on the local APIC of a processor that is not the first.
 pub(super) fn enable() {
     local_apic::follow_first();
     LOCAL_APIC.enable(TIMER, SPURIOUS);

@@ -2,7 +2,8 @@
 // a function that changes few registers. The user's stack pointer is in the scratch word; what does
 // not qualify goes on in entry.S, with RSP pointing to the current thread.
 
-// Saves what a function may change, but RAX unless it is named, so that the call can go on as any.
+// Saves the registers that a function may change (RAX only if it is named), so that the call can
+// still take the general path.
 .macro save_for_function rax
     mov     [rsp + {message} + 0], r9
     .ifnb \rax
@@ -75,7 +76,8 @@ fast_yield:
     mov     [rsp + {timeslice_left}], rdx
     add     rax, rdx
     sbb     rdx, rdx
-    or      rax, rdx                        // a sum beyond the end of time is never, like that with an infinite timeslice
+    // A sum beyond the end of time is never, like the sum with an infinite timeslice.
+    or      rax, rdx
     mov     gs:[{slice_end}], rax
     mov     rax, [rsp + {message} + 8]
     mov     rdx, [rsp + {rdx}]
@@ -152,9 +154,9 @@ fast_schedule:
     mov     rsp, gs:[{current}]
     jmp     general_entry
 
-// ThreadControl that makes a thread, or deletes one that concerns no other thread. What a function
-// may change is saved, so that everything else goes on as usual, with a constant in RAX, which is
-// no argument.
+// ThreadControl that makes a thread, or deletes one that concerns no other thread. It saves the
+// registers that a function may change, so that a call that does not qualify can take the general
+// path. RAX is no argument of ThreadControl: there it holds `not_done`.
 fast_control:
     mov     rsp, gs:[{current}]
     save_for_function
@@ -177,8 +179,8 @@ fast_control:
 5:  mov     [rsp + {message} + 8], rax
     jmp     not_short
 
-// MapControl with one item, in registers. What a function may change is saved, so that everything
-// else goes on as usual.
+// MapControl with one item, in registers. It saves the registers that a function may change, so
+// that a call that does not qualify can take the general path.
 fast_map:
     mov     rsp, gs:[{current}]
     test    rdx, rdx

@@ -110,7 +110,8 @@ from_kernel:
     cld
     test    dword ptr [rip + {features}], {smap}
     jz      2f
-    clac                                    // one that does not wait for the kernel may find the user's AC
+    // An entry that does not wait for the kernel may find the user's AC.
+    clac
 2:
     mov     rdi, rsp
     mov     rbx, rsp

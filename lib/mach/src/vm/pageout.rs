@@ -296,7 +296,8 @@ impl<M: Machine> Vm<M> {
         state.pager()
     }
 
-    /// Begins to write dirty pages from the first of a range on, which is one; how many.
+    /// Begins to write the dirty pages with which `range` begins; its first page is dirty. Returns
+    /// how many pages are written.
     pub(super) fn write_run(
         self: &Arc<Self>,
         object: &Arc<VmObject<M>>,

@@ -240,8 +240,8 @@ impl OpenFile {
         }
     }
 
-    /// The path of the file, to be shown to users: as it was opened if that name still means it, else another of its names, else with " (deleted)" after it. Objects show their
-    /// kind.
+    /// The path of the file, to be shown to users: as it was opened if that name still means it,
+    /// else another of its names, else with " (deleted)" after it. Objects show their kind.
     pub async fn path(&self, root: &Location) -> Vec<u8> {
         let Some(location) = &self.location else {
             let label = self.object.as_ref().map_or("anon", |o| o.label());

@@ -108,7 +108,7 @@ pub trait FileObject: Any + Send + Sync {
         (0, 0)
     }
 
-    /// What is shown instead of its path, if it has no name: `pipe`, `socket` (its number is added),
+    /// What is shown instead of its path if it has no name: `pipe`, `socket` (with a number),
     /// or what a front end has for its own objects.
     fn label(&self) -> &'static str;
 

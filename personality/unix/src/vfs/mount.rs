@@ -230,7 +230,7 @@ impl Location {
 /// The tree of mounts that processes see.
 pub struct MountTree {
     root: Arc<Mount>,
-    /// The mount of files that are in no file system, such as pipes that are opened again by their place.
+    /// The mount of files that are in no file system, such as pipes opened again by their place.
     anonymous: Arc<Mount>,
     /// In the order in which they were mounted. Every change of the tree holds this lock.
     mounts: SpinLock<Vec<Arc<Mount>>>,

@@ -20,7 +20,7 @@ const TURN: u32 = 512;
 pub struct Found {
     /// The file.
     pub location: Location,
-    /// The directory and name by which it was found; `None` for `/`, `.`, `..` and links to a place.
+    /// The directory and name by which it was found; `None` for `/`, `.`, `..`, links to a place.
     pub entry: Option<(Location, Vec<u8>)>,
 }
 

@@ -248,7 +248,7 @@ fn mismatch(item: &Item, received: IpcType) -> String {
     wrong.join(" ||\n\t    ")
 }
 
-/// Moves the cursor behind the data of an item.
+/// Moves the cursor past the data of an item.
 pub(super) fn advance(text: &mut Text, interface: &Interface, item: &Item) {
     if item.varies {
         text.line(format!("At_ += {}Padded_;", item.name));

@@ -58,8 +58,8 @@ mig_described(const char *At, uint32_t Long)
 }
 ";
 
-/// Descriptors of one word, and of three in the long form. Which form it is says who reads it: a
-/// short one may be the last word of the message.
+/// Descriptors of one word, and of three in the long form. The code that reads one says which
+/// form it is, since nothing may be read past a short one: it may be the message's last word.
 const NARROW: &str = "
 #define	MIG_INLINE	0x10000000U
 #define	MIG_LONG	0x20000000U

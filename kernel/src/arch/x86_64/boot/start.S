@@ -18,7 +18,7 @@
 .balign 8
 multiboot_header:
     .long 0x1badb002
-    .long 0x00010003                    // modules on page boundaries, memory map wanted, addresses given below
+    .long 0x00010003                    // modules on page boundaries, memory map, addresses below
     .long -(0x1badb002 + 0x00010003)
     .long multiboot_header - VIRTUAL
     .long image_start - VIRTUAL
@@ -44,7 +44,7 @@ multiboot2_header:
     .long 0
     .short 6, 0                         // modules on page boundaries
     .long 8
-    .short 10, 0                        // relocatable: lowest and highest address, alignment, preference 2 = high
+    .short 10, 0                        // relocatable: addresses, alignment, preference 2 = high
     .long 24
     .long 0x800000, 0xffffffff, 0x200000, 2
     .short 0, 0
