@@ -6,12 +6,12 @@ use std::process::{Command, Output};
 
 /// The directory of the tests.
 pub(crate) fn tests() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
+    Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests")).join("tests")
 }
 
 /// A directory of its own for the products of a test.
 pub(crate) fn scratch(name: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let directory = tests().join("../../../target/tmp/mig").join(name);
     fs::create_dir_all(&directory).unwrap();
     directory
 }
