@@ -13,7 +13,6 @@ use crate::trace::{self, Event};
 pub(super) fn system_call(current: ThreadRef) -> Next {
     let entry = Entry::of_handler();
     let arguments = arguments::Notify::of(current);
-    let bits = arguments.bits();
     let thread = match object(&entry, current, arguments.thread(), Call::Notify) {
         Object::Elsewhere(next) => return next,
         Object::Here(thread) => Some(thread).filter(|thread| may_be_notified(current, thread)),
@@ -22,15 +21,15 @@ pub(super) fn system_call(current: ThreadRef) -> Next {
     return_result(current, if thread.is_some() { Ok(()) } else { Err(ErrorCode::InvalidThread) });
     if let Some(thread) = thread {
         // Relaxed: the word is read where the thread is, and that is here now.
-        thread.notification.fetch_or(bits, Ordering::Relaxed);
-        trace::event(Event::Notify, thread.id().raw(), bits);
+        thread.notification.fetch_or(arguments.bits(), Ordering::Relaxed);
+        trace::event(Event::Notify, thread.id().raw(), arguments.bits());
         ipc::offer_notification(thread.for_queues());
     }
     Next::Return
 }
 
 fn may_be_notified(current: ThreadRef, thread: &Here<'_>) -> bool {
-    thread.is_active() && ipc::reaches_directly(current, thread) && may_notify(current, thread)
+    thread.is_active() && ipc::reaches_directly(current, thread.into()) && may_notify(current, thread)
 }
 
 /// A confined program may notify only those threads of its owner that handle its faults and calls:

@@ -1,25 +1,11 @@
 //! The auxiliary vector (getauxval(3)).
 
-use crate::Linux;
+use crate::linux::{Linux, Processor};
 use alloc::vec::Vec;
 use mach::Machine;
 use unix::exec::{Elf, ImageFormat};
 use unix::front_end::Programs;
 use unix::thread::ProgramInformation;
-
-/// What programs are told of the processor.
-#[derive(Clone, Copy, Debug)]
-pub struct Processor {
-    /// CPUID leaf 1, EDX (AT_HWCAP).
-    pub features: u64,
-    /// Further features (AT_HWCAP2); bit 1: FSGSBASE.
-    pub more_features: u64,
-    /// Bytes of the extended state that signal frames hold, in XSAVE's standard format.
-    pub extended_size: usize,
-    /// Where every program finds a shared object of the system's (AT_SYSINFO_EHDR), if there is
-    /// one.
-    pub shared_object: Option<u64>,
-}
 
 const AT_PHDR: u64 = 3;
 const AT_PHENT: u64 = 4;

@@ -1,8 +1,8 @@
 //! One system call: its arguments, how it ends, and the program's memory as it sees it.
 
-use crate::Linux;
-use crate::decoded::Decoded;
+use crate::kept::Kept;
 use crate::layout;
+use crate::linux::Linux;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -53,8 +53,8 @@ pub(crate) struct Call<'a, M: Machine> {
     pub(crate) linux: &'a Linux<M>,
     pub(crate) thread: &'a Arc<Thread<M>>,
     pub(crate) arguments: [u64; 6],
-    /// What is known of it if it was tried without blocking.
-    pub(crate) decoded: &'a Decoded<M>,
+    /// What is kept for the thread, and is known of the call if it was tried without blocking.
+    pub(crate) kept: &'a Kept<M>,
 }
 
 impl<M: Machine> Call<'_, M> {

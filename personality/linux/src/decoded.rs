@@ -17,7 +17,7 @@ pub(crate) struct Transfer<M: Machine> {
 /// what it has looked up. The same call takes it when it is served. Each attempt that does not end
 /// its call replaces it, with nothing if it has nothing to leave; if another event comes first, it
 /// is cleared. So nothing in it is ever older than the call.
-pub struct Decoded<M: Machine>(SpinLock<Option<Box<Transfer<M>>>>);
+pub(crate) struct Decoded<M: Machine>(SpinLock<Option<Box<Transfer<M>>>>);
 
 impl<M: Machine> Default for Decoded<M> {
     fn default() -> Self {
@@ -27,7 +27,7 @@ impl<M: Machine> Default for Decoded<M> {
 
 impl<M: Machine> Decoded<M> {
     /// Drops what an earlier call left here.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         // The old value is dropped after the lock is released.
         let _old = self.0.lock().take();
     }

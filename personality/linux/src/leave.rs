@@ -1,8 +1,10 @@
 //! From a call's end to the program: signal frames, restarts, and the return from handlers.
 
 use crate::call::{Call, Done, Outcome, Stop};
+use crate::kept::Kept;
 use crate::layout::signal::{self as layout, SavedContext};
-use crate::{Linux, errno, names};
+use crate::linux::Linux;
+use crate::{errno, names};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -38,7 +40,13 @@ const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {
     /// Brings a thread whose call ended so back to its program.
-    pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
+    pub async fn finish(
+        &self,
+        thread: &Arc<Thread<M>>,
+        kept: &Kept<M>,
+        number: u64,
+        outcome: Outcome,
+    ) -> Next<M> {
         let mut interrupted = None;
         let registers = match outcome {
             Outcome::Return(value) => Registers::Result(value),
@@ -54,11 +62,11 @@ impl<M: Machine> Linux<M> {
                 };
             }
             Outcome::Exit(status) => {
-                Box::pin(thread.exit(status)).await;
+                Box::pin(self.exit(thread, kept, status)).await;
                 return Next::Ended;
             }
         };
-        self.return_to_user(thread, registers, interrupted).await
+        self.return_to_user(thread, kept, registers, interrupted).await
     }
 
     /// Lets `thread` return to its program after anything else than a call (a fault, a recall):
@@ -67,6 +75,7 @@ impl<M: Machine> Linux<M> {
     pub async fn return_to_user(
         &self,
         thread: &Arc<Thread<M>>,
+        kept: &Kept<M>,
         mut registers: Registers,
         mut interrupted: Option<(Rule, u64)>,
     ) -> Next<M> {
@@ -94,7 +103,7 @@ impl<M: Machine> Linux<M> {
                 // `Processes::leave` waits while the thread is stopped.
                 Delivery::Stopped => Ok(()),
                 Delivery::Exit(status) => {
-                    Box::pin(thread.exit(status)).await;
+                    Box::pin(self.exit(thread, kept, status)).await;
                     return Next::Ended;
                 }
             };
@@ -103,7 +112,7 @@ impl<M: Machine> Linux<M> {
                 let pid = thread.pid();
                 let killed = ExitStatus::Killed(Signal::KILL);
                 system.processes().with(|table| table.begin_exit(pid, killed));
-                Box::pin(thread.exit(killed)).await;
+                Box::pin(self.exit(thread, kept, killed)).await;
                 return Next::Ended;
             }
             system.log_reports();

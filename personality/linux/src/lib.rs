@@ -1,20 +1,23 @@
 //! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
 //!
-//! [`serve_call`](unix::front_end::FrontEnd::serve_call) is one system call of one thread, from its number and arguments to how its
-//! program goes on: the call itself ([`Linux::perform`]), then whatever signals have to be
-//! delivered ([`Linux::return_to_user`]). The thread's other registers are fetched only where they matter.
-//! How the call came (as an exception message, or from the emulation library) is the server's
-//! matter.
+//! [`serve_call`](unix::front_end::FrontEnd::serve_call) is one system call of one thread, from its
+//! number and arguments to how its program goes on: the call itself ([`Linux::perform`]), then
+//! whatever signals have to be delivered ([`Linux::return_to_user`]). The thread's other registers
+//! are fetched only where they matter. How the call came (as an exception message, or from the
+//! emulation library) is the server's matter.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`errno`], [`layout`] | numbers of errors, structures |
 //! | `names` | numbers and names of calls |
 //! | `call` | arguments, results, access to the program's memory |
-//! | `decoded` | what a call that was tried without blocking leaves for the time when it is served |
+//! | `decoded` | what a call that was tried without blocking leaves for the time it is served |
 //! | `describe` | calls in words |
+//! | `kept` | what is kept for each thread |
+//! | `futex` | waiting for words of memory |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `leave` | signals: frames, restarts, rt_sigreturn |
+//! | `linux` | what all threads of Linux programs share |
 //! | `auxiliary` | what a program is told at its start |
 //! | `version` | the version of Linux that programs are told |
 //! | `epoll`, `eventfd`, `inotify`, `pidfd`, `signalfd`, `timerfd` | files that only Linux has |
@@ -33,10 +36,13 @@ mod describe;
 mod epoll;
 pub mod errno;
 mod eventfd;
+mod futex;
 mod inotify;
+mod kept;
 mod kmsg;
 pub mod layout;
 mod leave;
+mod linux;
 mod names;
 mod pidfd;
 mod procfs;
@@ -46,10 +52,10 @@ mod system;
 mod timerfd;
 mod version;
 
-pub use auxiliary::Processor;
 pub use call::Outcome;
 pub use calls::is_served;
-pub use decoded::Decoded;
+pub use kept::Kept;
+pub use linux::{Linux, Processor};
 pub use names::name;
 pub use system::{DEVICES, register};
 
@@ -58,28 +64,19 @@ use call::{Call, Stop};
 use mach::Machine;
 use mach::machine::SystemCall;
 use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
-use unix::sync::SpinLock;
 use unix::thread::Thread;
 
-/// The Linux personality of a system.
-pub struct Linux<M: Machine> {
-    processor: Processor,
-    /// Numbers of unknown calls that were logged, a bit each; the last bit stands for all beyond.
-    logged: SpinLock<[u64; 8]>,
-    machine: core::marker::PhantomData<fn(M)>,
-}
-
 impl<M: Machine> FrontEnd<M> for Linux<M> {
-    type Kept = Decoded<M>;
+    type Kept = Kept<M>;
 
-    fn begin(&self, _thread: &Arc<Thread<M>>) -> Decoded<M> {
-        Decoded::default()
+    fn begin(&self, thread: &Arc<Thread<M>>) -> Kept<M> {
+        Kept::new(&self.threads, thread)
     }
 
     /// Calls that only ask for something, or move a few bytes to or from a device that never waits.
     #[inline]
-    fn try_call(&self, thread: &Arc<Thread<M>>, decoded: &Decoded<M>, request: &SystemCall) -> Option<u64> {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+    fn try_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: &SystemCall) -> Option<u64> {
+        let call = Call { linux: self, thread, arguments: request.arguments, kept };
         match calls::try_call(&call, request.number)? {
             Ok(value) => Some(value),
             Err(Stop::Error(error)) => Some(errno::result(Err(error))),
@@ -87,47 +84,32 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         }
     }
 
-    async fn serve_call(
-        &self,
-        thread: &Arc<Thread<M>>,
-        decoded: &Decoded<M>,
-        request: SystemCall,
-    ) -> Next<M> {
+    async fn serve_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Next<M> {
         let tid = thread.tid();
         thread.system().processes().with(|table| table.enter(tid));
-        let outcome = self.perform(thread, request, decoded).await;
-        self.finish(thread, request.number, outcome).await
+        let outcome = self.perform(thread, kept, request).await;
+        self.finish(thread, kept, request.number, outcome).await
     }
 
-    fn no_call(&self, decoded: &Decoded<M>) {
-        decoded.clear();
+    fn no_call(&self, kept: &Kept<M>) {
+        kept.decoded.clear();
     }
 
-    async fn leave(&self, thread: &Arc<Thread<M>>, _: &Decoded<M>, registers: Registers) -> Next<M> {
-        self.return_to_user(thread, registers, None).await
+    async fn leave(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
+        self.return_to_user(thread, kept, registers, None).await
     }
 
-    fn describe(&self, _: &Decoded<M>, call: &SystemCall) -> CallDescription {
+    fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {
         describe::describe(call.number)
     }
 }
 
 impl<M: Machine> Linux<M> {
-    /// The personality, on a processor of this kind.
-    pub fn new(processor: Processor) -> Linux<M> {
-        Linux { processor, logged: SpinLock::new([0; 8]), machine: core::marker::PhantomData }
-    }
-
     /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
-    pub async fn perform(
-        &self,
-        thread: &Arc<Thread<M>>,
-        request: SystemCall,
-        decoded: &Decoded<M>,
-    ) -> Outcome {
-        let call = Call { linux: self, thread, arguments: request.arguments, decoded };
+    pub async fn perform(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Outcome {
+        let call = Call { linux: self, thread, arguments: request.arguments, kept };
         if !calls::needs_little(request.number) && call.is_short_of_memory() {
-            decoded.clear();
+            kept.decoded.clear();
             return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
         }
         let tid = thread.tid();
@@ -137,27 +119,9 @@ impl<M: Machine> Linux<M> {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
             Some(Err(Stop::Outcome(outcome))) => outcome,
-            // The thread has to end. [`Linux::return_to_user`] sees that before the program goes on, so this
-            // result is not used.
+            // The thread has to end. [`Linux::return_to_user`] sees that before the program goes
+            // on, so this result is not used.
             None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
-        }
-    }
-
-    /// Logs an unknown call, once for each number.
-    fn log_unknown(&self, thread: &Thread<M>, number: u64) {
-        let bit = number.min(511);
-        let first = {
-            let mut logged = self.logged.lock();
-            let word = &mut logged[(bit / 64) as usize];
-            let first = *word & (1 << (bit % 64)) == 0;
-            *word |= 1 << (bit % 64);
-            first
-        };
-        if first {
-            let name = name(number).unwrap_or("unknown");
-            let pid = thread.pid();
-            let host = &thread.system().host();
-            host.log(format_args!("process {pid}: system call {number} ({name}) is not available"));
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Unix as a library: processes, signals, files and terminals over the Mach library
 //! (docs/src/architecture.md, U4).
 //!
-//! The interface of one Unix is a front end over this core, another Unix is another one. A front end
-//! has the calls, and the files and file systems that only its Unix has: it makes them of what is
-//! here ([`file::FileObject`], [`vfs::Vnode`], [`poll::PollQueue`], [`vfs::Observer`]). Numbers and layouts of an interface (error numbers, flag bits, structures) stay in the front
-//! end; the core has types.
+//! The interface of one Unix is a front end over this core, another Unix is another one. A front
+//! end has the calls, and the files and file systems that only its Unix has: it makes them of what
+//! is here ([`file::FileObject`], [`vfs::Vnode`], [`poll::PollQueue`], [`vfs::Observer`]). Numbers
+//! and layouts of an interface (error numbers, flag bits, structures) stay in the front end; the
+//! core has types.
 //!
 //! # Conventions
 //!
@@ -33,12 +34,12 @@
 //! Conventions: `error`, `account` (what is kept for each user), `answer`, `environment`,
 //! `user_buffer`, `identity`, `sync`.
 //!
-//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
-//! `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
-//! `tty`, `socket`, `log`.
+//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `file`
+//! (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`, `socket`,
+//! `log`.
 //!
-//! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`, `credentials`,
-//! `signal`, `exec`, `memory`, `futex`, `clock`, `timer`, `load`.
+//! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`,
+//! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`.
 #![cfg_attr(not(any(test, feature = "testing")), no_std)]
 #![forbid(unsafe_code)]
 
@@ -55,7 +56,6 @@ mod error;
 pub mod exec;
 pub mod file;
 pub mod front_end;
-pub mod futex;
 mod identity;
 pub mod initramfs;
 pub mod load;

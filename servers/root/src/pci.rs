@@ -188,7 +188,7 @@ impl Function {
     }
 }
 
-/// The bus behind a function, if it is a bridge, and whether the device has more functions.
+/// The bus to which a function leads, if it is a bridge, and whether the device has more functions.
 pub fn kind(space: &impl ConfigurationSpace) -> (Option<u8>, bool) {
     let header = space.read(HEADER) >> 16 & 0xff;
     let bus = (header & 0x7f == 1).then(|| (space.read(0x18) >> 8) as u8);

@@ -51,7 +51,7 @@ pub(crate) struct Allocate {
     /// Where the new memory begins in the server's space.
     pub(crate) address: u64,
     pub(crate) pages: u64,
-    /// The word that the thread is answered with, if any; for shared memory, the number of the share.
+    /// The word in the answer, if any; for shared memory, the number of the share.
     pub(crate) answer: Option<u64>,
     pub(crate) share: Option<u64>,
 }

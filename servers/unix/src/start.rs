@@ -5,6 +5,7 @@ use crate::server::{Driver, Server};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::future::ready;
 use mach::Machine;
 use mach::vm::Vm;
 use unix::account::Capacity;
@@ -202,7 +203,7 @@ async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Optio
     let done = async {
         prepare(thread).await?;
         let request = find(thread, &command).await?;
-        thread.exec(request).await
+        thread.exec(request, ready(())).await
     };
     match done.await {
         Ok(executed) => Some(executed),
@@ -212,7 +213,7 @@ async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Optio
             let pid = thread.pid();
             let status = ExitStatus::Exited(status);
             thread.system().processes().with(|table| table.begin_exit(pid, status));
-            thread.exit(status).await;
+            thread.exit(status, ready(())).await;
             None
         }
     }

@@ -11,6 +11,7 @@ use mac_machine::monitor::{self, Monitor};
 use mac_machine::patience::Clock;
 use mac_machine::qemu::{self, Machine};
 use mac_machine::suites::Mode;
+use mac_machine::symbolise::Symboliser;
 use std::collections::VecDeque;
 use std::fs;
 use std::io::Write;
@@ -301,12 +302,23 @@ impl Log {
         }
     }
 
-    /// What was printed last, a line to a line.
+    /// What was printed last, a line to a line, with the backtraces explained.
     pub(crate) fn last_lines(&self) -> String {
         let partial = String::from_utf8_lossy(&self.partial);
-        let lines: Vec<&str> = self.last.iter().map(String::as_str).chain([partial.trim_end()]).collect();
+        let lines = explained(self.last.iter().map(String::as_str).chain([partial.trim_end()]));
         format!("  {}", lines.join("\n  ").trim_end())
     }
+}
+
+/// Lines of a log, each followed by what the code addresses in it are.
+pub(crate) fn explained<'a>(lines: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let files = ["kernel", "root", "unix"].map(|name| tree::boot().join(name));
+    let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
+    let with_explanation = |line: &str| {
+        let more = symboliser.explain(line).into_iter().map(|more| format!("    {more}"));
+        [line.trim_end().to_string()].into_iter().chain(more).collect::<Vec<_>>()
+    };
+    lines.flat_map(with_explanation).collect()
 }
 
 /// What the image's init writes to the terminal once it is as a command wants it: a control

@@ -2,14 +2,13 @@
 //! Debian's own kernel.
 
 use super::script::Script;
-use super::session::{Kernel, Log, Printed, Session, Start};
+use super::session::{self, Kernel, Log, Printed, Session, Start};
 use super::{Request, go, make};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::file_name;
 use mac_build::{guests, tree};
 use mac_machine::boots::Verdict;
 use mac_machine::suites::{Run, Suite};
-use mac_machine::symbolise::Symboliser;
 use mac_machine::tap::{self, Outcome, Test};
 use std::fs;
 use std::io::Write;
@@ -63,13 +62,8 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
         let log = fs::read(&outcomes.log).unwrap_or_default();
         let log = String::from_utf8_lossy(&log);
         let lines: Vec<&str> = log.lines().collect();
-        let symboliser = Symboliser::new(
-            ["kernel", "root", "unix"].map(|name| tree::boot().join(name)).iter().map(PathBuf::as_path),
-        );
-        for line in &lines[lines.len().saturating_sub(TAIL)..] {
-            verdict.tail.push(line.trim_end().to_string());
-            verdict.tail.extend(symboliser.explain(line).into_iter().map(|more| format!("    {more}")));
-        }
+        let last = &lines[lines.len().saturating_sub(TAIL)..];
+        verdict.tail.extend(session::explained(last.iter().copied()));
     }
     Ok(verdict)
 }

@@ -88,11 +88,12 @@ impl Choice {
         }
         let systems = table.system.iter().map(|system| format!("  {:24} {}\n", system.name, system.about));
         let suites = suites.iter().map(|suite| format!("  {:24} {}\n", suite.name, suite.about));
+        // The list is long: what it is about stands where the reader is then.
         bail!(
-            "no system or suite is called {name:?}; a command of the guest's is run with: ./mac run -- {name}\n\
-             Systems:\n{}Suites:\n{}",
+            "the systems are\n{}and the suites\n{}no system or suite is called {name:?}; \
+             a command of the guest's is run with: ./mac run -- {name}",
             systems.collect::<String>(),
-            suites.collect::<String>().trim_end()
+            suites.collect::<String>()
         )
     }
 }
@@ -137,6 +138,6 @@ mod tests {
     fn a_name_that_is_no_system_may_be_a_command_of_the_guest() {
         let choice = Choice { system: Some("ls".into()), arguments: String::new() };
         let error = choice.machine(&Hardware::plain()).unwrap_err().to_string();
-        assert!(error.lines().next().unwrap().contains("./mac run -- ls"), "{error}");
+        assert!(error.lines().last().unwrap().contains("./mac run -- ls"), "{error}");
     }
 }

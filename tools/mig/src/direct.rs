@@ -48,8 +48,12 @@ pub enum Form {
     },
     /// A count of bytes and a string item.
     String {
+        /// Bytes of an element: the count is a multiple.
+        bytes: u64,
         /// The most bytes, if there is a bound.
         most: Option<u64>,
+        /// Whether there are always so many.
+        fixed: bool,
     },
     /// A map item.
     Map,
@@ -85,7 +89,10 @@ pub enum Part {
     /// The type of a polymorphic right.
     Type,
     /// How many bytes the caller has room for.
-    Room,
+    Room {
+        /// How it travels back.
+        form: Form,
+    },
 }
 
 /// The parts of a message, in the order of the arguments: which argument, what of it.
@@ -113,14 +120,14 @@ impl Plan<'_> {
 fn untyped(part: &Part) -> u64 {
     match part {
         Part::Value(form) => form.words(),
-        Part::Type | Part::Room => 1,
+        Part::Type | Part::Room { .. } => 1,
     }
 }
 
 fn typed(part: &Part) -> u64 {
     match part {
         Part::Value(form) => form.items(),
-        Part::Type | Part::Room => 0,
+        Part::Type | Part::Room { .. } => 0,
     }
 }
 
@@ -151,11 +158,12 @@ fn plan_routine(routine: &Routine) -> Result<Plan<'_>, Diagnostic> {
                 request.push((index, Part::Type));
             }
         }
-        let by_string = reply
-            .iter()
-            .any(|&(other, part)| other == index && matches!(part, Part::Value(Form::String { .. })));
-        if by_string {
-            request.push((index, Part::Room));
+        let string = reply.iter().find_map(|&(other, part)| match part {
+            Part::Value(form @ Form::String { .. }) if other == index => Some(form),
+            _ => None,
+        });
+        if let Some(form) = string {
+            request.push((index, Part::Room { form }));
         }
     }
     fit(routine, "request", &mut request, 0)?;
@@ -171,12 +179,9 @@ fn form(argument: &Argument) -> Form {
     let bytes = u64::from(of.bits).div_ceil(8).max(1);
     match of.placement {
         Placement::OutOfLine | Placement::Either => {
-            let bound = if of.count > 0 && of.placement == Placement::OutOfLine {
-                Some(of.count * bytes)
-            } else {
-                None
-            };
-            Form::String { most: bound }
+            let fixed = of.placement == Placement::OutOfLine && !of.variable;
+            let bytes = u64::from(of.bits).div_ceil(8).max(1);
+            Form::String { bytes, most: fixed.then(|| of.count * bytes), fixed }
         }
         Placement::Inline if !matches!(bytes, 1 | 2 | 4 | 8) => {
             Form::Elements { bytes: 1, count: of.bytes_of(of.count) }
@@ -213,11 +218,11 @@ fn fit(routine: &Routine, which: &str, parts: &mut Parts, taken: u64) -> Result<
             )
             .labelled(format!("expected at most {REGISTERS} words and {STRINGS} strings")));
         };
-        let most = match parts[largest].1 {
-            Part::Value(Form::Elements { bytes, count }) => bytes * count,
-            Part::Value(Form::Array { bytes, most }) => bytes * most,
-            _ => 0,
+        let (bytes, most, fixed) = match parts[largest].1 {
+            Part::Value(Form::Elements { bytes, count }) => (bytes, bytes * count, true),
+            Part::Value(Form::Array { bytes, most }) => (bytes, bytes * most, false),
+            _ => (1, 0, false),
         };
-        parts[largest].1 = Part::Value(Form::String { most: Some(most) });
+        parts[largest].1 = Part::Value(Form::String { bytes, most: Some(most), fixed });
     }
 }

@@ -187,6 +187,8 @@ pub struct Argument {
     pub count_in_out: bool,
     /// `const`: the server does not change it.
     pub constant: bool,
+    /// It has as many elements as the counted array before it.
+    pub same_count: bool,
     /// The server is in the kernel.
     pub kernel_server: bool,
 }
@@ -287,7 +289,7 @@ impl Argument {
         if input_type || output_type {
             all.push(new(Role::Type, input_type, output_type));
         }
-        if self.of.is_counted() {
+        if self.of.is_counted() && !self.same_count {
             // An array's room is passed, too.
             all.push(new(Role::Count, input || output, output));
         }

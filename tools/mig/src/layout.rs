@@ -54,7 +54,7 @@ pub struct Descriptor {
     pub placement: Placement,
     /// Whether it has the long form.
     pub long: bool,
-    /// Bytes of the descriptor.
+    /// Bytes of the descriptor, or of the descriptors of all rights of an array.
     pub bytes: u64,
 }
 

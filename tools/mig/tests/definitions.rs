@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 fn files(directory: &str) -> Vec<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(directory);
+    let path = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests"))
+        .join("tests")
+        .join(directory);
     let entries = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<PathBuf> =
         entries.filter(|path| path.extension().is_some_and(|extension| extension == "defs")).collect();

@@ -11,7 +11,10 @@ const TYPES: &str = "#ifdef WIDE\ntype mach_port_t = MACH_MSG_TYPE_MAKE_SEND;\n#
 
 /// A fresh directory with a definition.
 fn directory(name: &str, text: &str) -> PathBuf {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("program").join(name);
+    let directory = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests"))
+        .join("../../target/tmp/mig")
+        .join("program")
+        .join(name);
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).unwrap();
     fs::write(directory.join("sample.defs"), text).unwrap();

@@ -115,8 +115,7 @@ fn deflected(sender: ThreadRef, partner: &Partner) -> Option<Option<Found>> {
 }
 
 /// Whether `thread` may send to, or notify, `partner`, and no redirector stands between them.
-pub fn reaches_directly(thread: ThreadRef, partner: impl Into<Found>) -> bool {
-    let partner = partner.into();
+pub fn reaches_directly(thread: ThreadRef, partner: Found) -> bool {
     deflected(thread, &Partner::Thread(partner)).is_none() && reaches(thread, partner)
 }
 

@@ -2,15 +2,14 @@
 
 use super::time::until;
 use crate::call::{Call, Done};
+use crate::futex::{Comparison, Futexes, MemoryWords, WakeOperation};
+use crate::kept::Continuation;
 use alloc::boxed::Box;
 use core::time::Duration;
 use mach::Machine;
 use unix::clock::{Clock, When};
-use unix::futex::{Comparison, Futexes, WakeOperation};
-use unix::memory::MemoryWords;
 use unix::process::Pid;
 use unix::signal::Rule;
-use unix::thread::Continuation;
 use unix::{Error, Result};
 
 const WAIT: u32 = 0;
@@ -34,7 +33,7 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::ENOSYS.into());
     }
     let memory = call.memory();
-    let (words, futexes) = (MemoryWords(&*memory), call.system().futexes());
+    let (words, futexes) = (MemoryWords(&*memory), &call.linux.futexes);
     let (value, count) = (call.uint(2), call.uint(3));
     let thread = call.tid().number();
     match command {
@@ -125,7 +124,7 @@ pub(crate) async fn wait_until<M: Machine>(
 ) -> Done {
     let (memory, system) = (call.memory(), call.system());
     let words = MemoryWords(&*memory);
-    let waiting = system.futexes().wait(&words, address, shared, expected, bits);
+    let waiting = call.linux.futexes.wait(&words, address, shared, expected, bits);
     let rule = if deadline.is_some() { Rule::Continue } else { Rule::IfAsked };
     let waiting = Box::pin(until(&**system.environment(), deadline, waiting));
     match call.wait(rule, waiting).await {
@@ -134,7 +133,7 @@ pub(crate) async fn wait_until<M: Machine>(
         Err(stop) => {
             if let Some(deadline) = deadline {
                 let rest = Continuation::Futex { address, shared, expected, bits, deadline };
-                call.thread.set_continuation(rest);
+                call.kept.set_continuation(rest);
             }
             Err(stop)
         }

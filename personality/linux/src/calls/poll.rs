@@ -4,6 +4,7 @@ use super::descriptor::{file, insert};
 use crate::call::{Call, Done, Stop};
 use crate::epoll::{Epoll, EpollSettings};
 use crate::eventfd::EventCounter;
+use crate::kept::Continuation;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags};
 use crate::layout::time::{itimerspec, to_itimerspec, to_timespec, to_timeval};
 use crate::layout::{Fields, Writer};
@@ -17,7 +18,6 @@ use unix::poll::{Readiness, Watch, poll as poll_files};
 use unix::process::Resource;
 use unix::signal::{Rule, SignalSet};
 use unix::sync::Turns;
-use unix::thread::Continuation;
 use unix::timer::Setting;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
@@ -84,7 +84,7 @@ pub(crate) async fn poll_until<M: Machine>(
 ) -> Done {
     let done = poll_array(call, array, count, deadline, Rule::Continue).await;
     if matches!(done, Err(Stop::Outcome(_))) {
-        call.thread.set_continuation(Continuation::Poll { array, count, deadline });
+        call.kept.set_continuation(Continuation::Poll { array, count, deadline });
     }
     done
 }

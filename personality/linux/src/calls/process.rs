@@ -428,7 +428,7 @@ pub(crate) async fn arch_prctl<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn set_tid_address<M: Machine>(call: &Call<'_, M>) -> Done {
     let (tid, address) = (call.tid(), call.arg(0));
-    call.table(|table| table.thread_mut(tid).map(|thread| thread.clear_child_tid = address))?;
+    call.kept.set_clear_child_tid(address);
     Ok(tid.number().into())
 }
 
@@ -436,17 +436,17 @@ pub(crate) fn set_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.arg(1) != 24 {
         return Err(Error::EINVAL.into());
     }
-    let (tid, head) = (call.tid(), call.arg(0));
-    call.table(|table| table.thread_mut(tid).map(|thread| thread.robust_list = head))?;
+    call.kept.set_robust_list(call.arg(0));
     Ok(0)
 }
 
 pub(crate) async fn get_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
     let tid = if call.int(0) == 0 { call.tid() } else { id(call.int(0))? };
-    let head = call.table(|table| {
-        let (head, pid) = table.thread(tid).map(|thread| (thread.robust_list, thread.pid()))?;
-        table.may_inspect(call.tid(), pid, InspectAs::RealUser).map(|()| head)
+    call.table(|table| {
+        let pid = table.thread(tid)?.pid();
+        table.may_inspect(call.tid(), pid, InspectAs::RealUser)
     })?;
+    let head = call.linux.threads.robust_list(tid);
     call.write(call.arg(2), &24u64.to_le_bytes()).await?;
     call.write(call.arg(1), &head.to_le_bytes()).await?;
     Ok(0)

@@ -154,7 +154,6 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         exit_signal: if has(CLONE_THREAD) { None } else { optional_signal(arguments.exit_signal)? },
         store_in_parent: chosen(CLONE_PARENT_SETTID, arguments.parent_tid),
         store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
-        clear_in_child: chosen(CLONE_CHILD_CLEARTID, arguments.child_tid),
     };
     let mut state = ThreadState { rax: 0, ..call.registers()? };
     if arguments.stack != 0 {
@@ -172,6 +171,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     if has(CLONE_PIDFD) && arguments.pid_file != 0 {
         super::pidfd::store_for_child(call, child, arguments.pid_file).await?;
     }
+    call.linux.threads.announce(child, chosen(CLONE_CHILD_CLEARTID, arguments.child_tid));
     unstarted.start(state);
     if request.vfork {
         call.system().processes().wait_vfork(tid, child).await;
@@ -252,6 +252,6 @@ async fn exec<M: Machine>(
     }
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
-    let executed = call.thread.exec(request).await?;
+    let executed = call.thread.exec(request, call.linux.leave_memory(call.thread, call.kept)).await?;
     Err(Stop::Outcome(Outcome::Executed(Box::new(executed.state))))
 }

@@ -196,8 +196,8 @@ pub(crate) async fn sigaltstack<M: Machine>(call: &Call<'_, M>) -> Done {
 
 /// restart_syscall(2): goes on with an interrupted call.
 pub(crate) async fn restart_syscall<M: Machine>(call: &Call<'_, M>) -> Done {
-    use unix::thread::Continuation;
-    match call.thread.take_continuation() {
+    use crate::kept::Continuation;
+    match call.kept.take_continuation() {
         Some(Continuation::Sleep { clock, deadline, remaining }) => {
             super::time::sleep(call, clock, deadline, remaining).await
         }

@@ -1,6 +1,7 @@
 //! Clocks, sleeping, timers.
 
 use crate::call::{Call, Done};
+use crate::kept::Continuation;
 use crate::layout::time::{
     itimerspec, itimerval, timespec, timeval, to_itimerspec, to_itimerval, to_timespec, to_timeval,
 };
@@ -13,7 +14,6 @@ use mach::Machine;
 use unix::clock::{Clock, When};
 use unix::process::Pid;
 use unix::signal::{Rule, Signal};
-use unix::thread::Continuation;
 use unix::timer::{Notification, TimerId};
 use unix::{Environment, Error, Result};
 
@@ -111,7 +111,7 @@ pub(crate) async fn sleep<M: Machine>(
         Err(stop) => {
             let left = deadline.saturating_sub(environment.monotonic());
             call.write_optional(remaining, &to_timespec(left)).await?;
-            call.thread.set_continuation(Continuation::Sleep { clock, deadline, remaining });
+            call.kept.set_continuation(Continuation::Sleep { clock, deadline, remaining });
             Err(stop)
         }
     }

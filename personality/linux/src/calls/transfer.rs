@@ -15,7 +15,7 @@ fn decode<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
 
 /// What an attempt to do the same call has left, or what the call's arguments say.
 fn known_or_decoded<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
-    call.decoded.take().map_or_else(|| decode(call), |known| Ok(*known))
+    call.kept.decoded.take().map_or_else(|| decode(call), |known| Ok(*known))
 }
 
 /// Bytes that are moved without the thread's task at most.
@@ -24,7 +24,7 @@ const LITTLE: u64 = 4096;
 /// A read or write that moves little, to or from a pipe or a device whose bytes are always the same
 /// or random, if it need not wait and sends no signal.
 pub(crate) fn try_transfer<M: Machine>(call: &Call<'_, M>, write: bool) -> Option<Done> {
-    attempt(call, write).map_err(|left| call.decoded.leave(left)).ok()
+    attempt(call, write).map_err(|left| call.kept.decoded.leave(left)).ok()
 }
 
 /// Does such a call, or returns what it leaves for the time when the call is served.

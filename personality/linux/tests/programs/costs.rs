@@ -43,7 +43,7 @@ async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) ->
     for times in [10, TIMES] {
         let (before, start) = (ALLOCATIONS.get(), Instant::now());
         for _ in 0..times {
-            match p.world.linux.serve_call(&p.thread, &linux::Decoded::default(), request).await {
+            match p.world.linux.serve_call(&p.thread, &p.kept, request).await {
                 Next::Return(value) => assert_eq!(value as i64, expected, "call {number}"),
                 _ => panic!("call {number} did not just return"),
             }

@@ -5,7 +5,7 @@
 //! An address of code stands for a function ([`World::code`]). A thread runs the function that its
 //! instruction pointer names: at its start, after exec, and when a signal handler is entered.
 
-use linux::{Decoded, Linux, Processor};
+use linux::{Kept, Linux, Processor};
 use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated};
 use mach::machine::{Machine, PageFault, Protection, SystemCall, ThreadState};
 use mach::thread::ExceptionState;
@@ -206,8 +206,8 @@ impl World {
         };
         let (a, b) = (linux(), linux());
         let request = SystemCall::from_registers(&ThreadState::default());
-        (async move { a.serve_call(&first, &Decoded::default(), request).await }, async move {
-            b.leave(&second, &Decoded::default(), Registers::Unchanged).await
+        (async move { a.serve_call(&first, &a.begin(&first), request).await }, async move {
+            b.leave(&second, &b.begin(&second), Registers::Unchanged).await
         })
     }
 
@@ -307,7 +307,7 @@ impl World {
                 arguments,
                 environment: Arguments::new(),
             };
-            let executed = init.exec(request).await.unwrap();
+            let executed = init.exec(request, std::future::ready(())).await.unwrap();
             drop(init);
             world.init.borrow_mut().replace(executed.thread.clone());
             world.run_thread(executed.thread, executed.state).await;
@@ -355,15 +355,16 @@ impl World {
     }
 
     async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
-        let mut program = Program { world: self.clone(), thread, state };
-        let next = self.linux.return_to_user(&program.thread, Registers::All(state), None).await;
+        let kept = Arc::new(self.linux.begin(&thread));
+        let mut program = Program { world: self.clone(), thread, kept, state };
+        let next = self.linux.leave(&program.thread, &program.kept, Registers::All(state)).await;
         let mut result = program.accept(next);
         loop {
             match result {
                 Err(Gone::Ended) => return,
                 Err(Gone::Replaced) => {
                     let registers = Registers::All(program.state);
-                    let next = self.linux.return_to_user(&program.thread, registers, None).await;
+                    let next = self.linux.leave(&program.thread, &program.kept, registers).await;
                     result = program.accept(next);
                     continue;
                 }
@@ -384,6 +385,7 @@ impl World {
 pub(crate) struct Program {
     pub(crate) world: Rc<World>,
     pub(crate) thread: Arc<Thread<Simulated>>,
+    pub(crate) kept: Arc<Kept<Simulated>>,
     pub(crate) state: ThreadState,
 }
 
@@ -394,6 +396,7 @@ impl Program {
             Next::Resume => {}
             Next::Run(state) => self.state = *state,
             Next::Executed(thread, state) => {
+                self.kept = Arc::new(self.world.linux.begin(&thread));
                 self.thread = thread;
                 self.state = *state;
                 return Err(Gone::Replaced);
@@ -438,7 +441,7 @@ impl Program {
         self.world.system.processes().with(|table| table.enter(tid));
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, Registers::Unchanged, None).await;
+        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
     }
@@ -451,7 +454,7 @@ impl Program {
         self.thread.force(Fault::IllegalInstruction, state);
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, Registers::Unchanged, None).await;
+        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)
     }
 
@@ -538,7 +541,7 @@ impl Program {
         }
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, Registers::Unchanged, None).await;
+        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
     }
@@ -634,10 +637,9 @@ impl World {
         program.show_registers();
         let request = SystemCall::from_registers(&program.state);
         // As the server does: what needs no task is served without one.
-        let decoded = Decoded::default();
-        match self.linux.try_call(&thread, &decoded, &request) {
+        match self.linux.try_call(&thread, &program.kept, &request) {
             Some(value) => Next::Return(value),
-            None => self.linux.serve_call(&thread, &decoded, request).await,
+            None => self.linux.serve_call(&thread, &program.kept, request).await,
         }
     }
 }

@@ -17,7 +17,7 @@ pub use change::{Advice, Move};
 pub use file_memory::{ObjectMemory, ObjectProvider};
 pub use program::{Execution, Loaded, NewSpace, ProgramFile};
 pub use region::{REGIONS_MAXIMUM, Region, RegionKind, Usage};
-pub use user::{MemoryWords, UserRanges};
+pub use user::UserRanges;
 
 use crate::account::Account;
 use crate::exec::Layout;

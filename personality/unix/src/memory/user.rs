@@ -1,7 +1,6 @@
 //! The server's access to a program's memory: copies, strings, words, and the buffers of transfers.
 
 use super::{Memory, PAGE};
-use crate::futex::{Key, Words};
 use crate::personality::Task;
 use crate::{BoxFuture, CopyError, Error, Part, Result, UserBuffer};
 use alloc::sync::Arc;
@@ -311,32 +310,5 @@ impl<M: Machine> UserBuffer for UserRanges<M> {
             }
             Ok(())
         })
-    }
-}
-
-/// The words of an address space, for futexes.
-pub struct MemoryWords<'a, M: Machine>(pub &'a Memory<M>);
-
-impl<M: Machine> Words for MemoryWords<'_, M> {
-    async fn key(&self, address: u64, shared: bool) -> Result<Key> {
-        let private = Key::Private { space: self.0.map_id(), address };
-        if !shared {
-            return Ok(private);
-        }
-        let (object, offset) = self.0.map.memory_key(address).await.map_err(|_| Error::EFAULT)?;
-        let is_own = object == self.0.map_id();
-        Ok(if is_own { private } else { Key::Shared { object, offset } })
-    }
-
-    async fn load(&self, address: u64) -> Result<u32> {
-        self.0.map.load_u32(address).await.map_err(|_| Error::EFAULT)
-    }
-
-    async fn exchange(&self, address: u64, current: u32, new: u32) -> Result<Result<u32, u32>> {
-        self.0.map.compare_exchange_u32(address, current, new).await.map_err(|_| Error::EFAULT)
-    }
-
-    async fn load_u64(&self, address: u64) -> Result<u64> {
-        Ok(u64::from_le_bytes(self.0.read(address).await?))
     }
 }

@@ -17,7 +17,7 @@ fn poll_reports_or_waits() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let queue = read.pipe_end().unwrap();
-    let start = crate::file::FileObject::queue(&*queue).unwrap();
+    let start = crate::file::FileObject::queue(queue).unwrap();
     let both =
         || vec![Watch::new(read.clone(), Readiness::READ), Watch::new(write.clone(), Readiness::WRITE)];
     let mut watches = both();
@@ -60,7 +60,7 @@ fn very_many_files_are_waited_for() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let queue = read.pipe_end().unwrap();
-    let queue = crate::file::FileObject::queue(&*queue).unwrap();
+    let queue = crate::file::FileObject::queue(queue).unwrap();
     let task = |count: usize| {
         let file = read.clone();
         Task::new(async move {

@@ -32,8 +32,6 @@ pub struct NewThread {
     pub vfork: bool,
     /// The new thread keeps the caller's alternate stack (not with CLONE_VM, except CLONE_VFORK).
     pub keep_stack: bool,
-    /// Set-child-tid address to be cleared at its end (CLONE_CHILD_CLEARTID); 0: none.
-    pub clear_child_tid: u64,
     /// Monotonic time.
     pub now: Duration,
 }
@@ -114,8 +112,6 @@ impl Table {
             stack: AlternateStack::default(),
             usage: Usage::default(),
             parent_death_signal: None,
-            clear_child_tid: 0,
-            robust_list: 0,
         };
         self.charge(credentials.user.real, 1, 0);
         self.enter_process(process);
@@ -181,8 +177,6 @@ impl Table {
             stack: if new.keep_stack { parent_thread.stack } else { AlternateStack::default() },
             usage: Usage::default(),
             parent_death_signal: None,
-            clear_child_tid: new.clear_child_tid,
-            robust_list: 0,
         };
         if new.same_process {
             self.process_mut(pid)?.threads.insert(tid);
@@ -321,8 +315,6 @@ impl Table {
             thread.set_control(program.control);
             thread.name = stored_name(program.name);
             thread.stack = AlternateStack::default();
-            thread.clear_child_tid = 0;
-            thread.robust_list = 0;
             if !own_ids {
                 thread.parent_death_signal = None;
             }

@@ -345,10 +345,6 @@ pub struct Thread {
     pub(super) usage: Usage,
     /// Sent to the thread when its parent ends (PR_SET_PDEATHSIG).
     pub parent_death_signal: Option<Signal>,
-    /// Where to store 0 and wake a futex at its end (set_tid_address).
-    pub clear_child_tid: u64,
-    /// Head of its list of robust futexes; 0: none.
-    pub robust_list: u64,
 }
 
 impl Thread {

@@ -40,7 +40,6 @@ fn clone_options() -> NewThread {
         exit_signal: Some(Signal::CHLD),
         vfork: false,
         keep_stack: true,
-        clear_child_tid: 0,
         now: Duration::ZERO,
     }
 }

@@ -36,8 +36,6 @@ pub struct CloneRequest {
     pub store_in_parent: u64,
     /// Where to store the id in the new thread's memory (CLONE_CHILD_SETTID); 0: nowhere.
     pub store_in_child: u64,
-    /// Where to store 0 at the new thread's end (CLONE_CHILD_CLEARTID); 0: nowhere.
-    pub clear_in_child: u64,
 }
 
 /// A new thread that has an id and is known, but does not run yet; taken back if dropped.
@@ -107,7 +105,6 @@ impl<M: Machine> Resources<M> {
             pid: self.pid(),
             descriptors,
             directories: directories.clone(),
-            continuation: None,
             trap: ExceptionState::default(),
         };
         let thread = system.create_thread(&memory, inner).await?;
@@ -122,7 +119,6 @@ impl<M: Machine> Resources<M> {
             exit_signal: request.exit_signal,
             vfork: request.vfork,
             keep_stack: !request.share_memory || request.vfork,
-            clear_child_tid: request.clear_in_child,
             now: system.environment().monotonic(),
         };
         let tid = system.processes().with(|table| table.create(caller, new))?;

@@ -13,6 +13,7 @@ use crate::vfs::{Access, At, Directories, FileType, Found, Mode, MountFlags, Ope
 use crate::{Bytes, Error, Identity, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::future::Future;
 use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::ExceptionState;
@@ -66,10 +67,15 @@ struct NewImage<'a> {
 impl<M: Machine> Resources<M> {
     /// Replaces the program of this thread's process by one in a task of its own. Until the last
     /// step nothing has changed for the old program, which goes on if this fails or is dropped.
-    /// `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
+    /// `leaving` is what the old program's front end has to do in its memory before it is left, once
+    /// this thread is the only one. `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
     /// `EAGAIN` if the process ends or another thread was first: then this thread will have to
     /// exit.
-    pub async fn exec(&self, mut request: ExecRequest) -> Result<Executed<M>> {
+    pub async fn exec(
+        &self,
+        mut request: ExecRequest,
+        leaving: impl Future<Output = ()>,
+    ) -> Result<Executed<M>> {
         let system = &self.system;
         let limits = self.limits();
         let limit = arguments::size_limit(limits.soft(Resource::Stack));
@@ -131,7 +137,7 @@ impl<M: Machine> Resources<M> {
         let thread = system.create_thread(&memory, self.inner_for_exec(descriptors)).await?;
         thread.context.set_affinity(self.context.affinity()).map_err(context_error)?;
         system.processes().become_only_thread(self.tid()).await?;
-        self.leave_memory().await;
+        leaving.await;
 
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
         let old_tid = self.tid();
@@ -161,7 +167,6 @@ impl<M: Machine> Resources<M> {
             pid: inner.pid,
             descriptors,
             directories: inner.directories.clone(),
-            continuation: None,
             trap: ExceptionState::default(),
         }
     }

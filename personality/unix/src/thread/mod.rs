@@ -21,7 +21,6 @@ pub use context::CallContext;
 pub use exec::{ExecRequest, Executed, ProgramInformation};
 
 use crate::account::Capacity;
-use crate::clock::Clock;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
@@ -161,43 +160,6 @@ pub struct System<M: Machine> {
     platform: Platform<M>,
 }
 
-/// What remains of an interrupted call that is to be continued (restart_syscall).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Continuation {
-    /// A sleep until `deadline` on the monotonic clock; what is left is written to `remaining` (0:
-    /// nowhere) if it is interrupted again.
-    Sleep {
-        /// The clock that the program named.
-        clock: Clock,
-        /// Monotonic time.
-        deadline: Duration,
-        /// Address of the timespec that gets the remaining time.
-        remaining: u64,
-    },
-    /// A poll.
-    Poll {
-        /// Address of the array of pollfd structures.
-        array: u64,
-        /// Entries.
-        count: u64,
-        /// Monotonic time at which the wait ends, if it does.
-        deadline: Option<Duration>,
-    },
-    /// A futex wait with a timeout.
-    Futex {
-        /// Address of the futex word.
-        address: u64,
-        /// Whether other processes may map the futex word.
-        shared: bool,
-        /// The value that the futex word must have for the wait to begin.
-        expected: u32,
-        /// The bits of the futex wait (FUTEX_WAIT_BITSET).
-        bits: u32,
-        /// Monotonic time.
-        deadline: Duration,
-    },
-}
-
 /// What Unix keeps in a Mach thread.
 pub struct Resources<M: Machine> {
     system: Arc<System<M>>,
@@ -222,7 +184,6 @@ struct Inner {
     pid: Pid,
     descriptors: Arc<DescriptorTable>,
     directories: Arc<Directories>,
-    continuation: Option<Continuation>,
     trap: ExceptionState,
 }
 
@@ -298,7 +259,6 @@ impl<M: Machine> System<M> {
             pid: Pid::INIT,
             descriptors: Arc::new(descriptors),
             directories,
-            continuation: None,
             trap: ExceptionState::default(),
         };
         let thread = self.create_thread(&task, inner).await?;
@@ -427,16 +387,6 @@ impl<M: Machine> Resources<M> {
         let copy = Arc::new(self.directories().copy());
         let old = core::mem::replace(&mut self.inner.lock().directories, copy);
         drop(old);
-    }
-
-    /// Takes what remains of its interrupted call, to continue the call.
-    pub fn take_continuation(&self) -> Option<Continuation> {
-        self.inner.lock().continuation.take()
-    }
-
-    /// Keeps the state of the thread's interrupted call, to restart it.
-    pub fn set_continuation(&self, continuation: Continuation) {
-        self.inner.lock().continuation = Some(continuation);
     }
 
     /// The trap that the thread's next signal frame shows.

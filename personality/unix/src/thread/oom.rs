@@ -14,7 +14,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::future::poll_fn;
+use core::future::{Future, poll_fn};
 use core::task::Poll;
 use mach::Machine;
 use mach::vm::{MapEnd, OomKiller};
@@ -73,8 +73,8 @@ impl<M: Machine> System<M> {
         self.memory_use().total()
     }
 
-    /// How readily a process is ended when memory has run out: 0 for a process that is not ended; else twice as much for one that is
-    /// to be ended first as for one of no size. `ESRCH`.
+    /// How readily a process is ended when memory has run out: 0 for a process that is not ended;
+    /// else twice as much for one that is to be ended first as for one of no size. `ESRCH`.
     pub async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
         let adjustment = self
             .processes()
@@ -216,9 +216,15 @@ impl<M: Machine> Resources<M> {
     /// back: then the thread must not wait for memory. It is polled together with, and after, a
     /// future that may wait for memory. It registers no waker for free pages itself: the other
     /// future is woken when one is free.
-    pub(super) async fn memory_is_expected(&self) {
+    async fn memory_is_expected(&self) {
         let system = &self.system;
         system.processes().gives_memory(self.tid()).await;
         poll_fn(|_| if system.vm().has_free_page() { Poll::Pending } else { Poll::Ready(()) }).await;
+    }
+
+    /// Does `work`, which may wait for memory, but no longer than until this thread's end is what
+    /// memory waits for.
+    pub async fn unless_memory_is_expected(&self, work: impl Future<Output = ()>) {
+        let _ = crate::process::race(work, self.memory_is_expected()).await;
     }
 }

@@ -7,7 +7,6 @@ use super::{Host, System};
 use crate::Environment;
 use crate::account::Capacity;
 use crate::exec::Layout;
-use crate::futex::Futexes;
 use crate::load::Load;
 use crate::log::Rate;
 use crate::personality::{Thread, Unix};
@@ -29,7 +28,6 @@ pub(super) struct Life<M: Machine> {
     pub(super) processes: Processes,
     pub(super) threads: SpinLock<ByTid<Thread<M>>>,
     pub(super) timers: Timers,
-    futexes: Futexes,
     pub(super) load: SpinLock<Load>,
 }
 
@@ -39,7 +37,6 @@ impl<M: Machine> Life<M> {
             processes: Processes::new(capacity),
             threads: SpinLock::new(ByTid::new()),
             timers: Timers::new(),
-            futexes: Futexes::new(),
             load: SpinLock::new(Load::default()),
         }
     }
@@ -129,11 +126,6 @@ impl<M: Machine> System<M> {
     /// Timers that send signals.
     pub fn timers(&self) -> &Timers {
         &self.life.timers
-    }
-
-    /// The threads that wait for words of memory.
-    pub fn futexes(&self) -> &Futexes {
-        &self.life.futexes
     }
 
     /// The load average: what `read` finds in it.

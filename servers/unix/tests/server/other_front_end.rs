@@ -120,7 +120,7 @@ impl FrontEnd<Simulated> for Other {
                 Delivery::Stopped => {}
                 Delivery::Handler(_) => panic!("it has no handlers"),
                 Delivery::Exit(status) => {
-                    thread.exit(status).await;
+                    thread.exit(status, std::future::ready(())).await;
                     return Next::Ended;
                 }
             }

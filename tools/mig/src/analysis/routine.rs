@@ -124,6 +124,7 @@ impl Analysis {
             server_copy: false,
             count_in_out: false,
             constant: false,
+            same_count: false,
             kernel_server: self.interface.kernel_server,
         };
         for flag in &argument.flags {
@@ -190,7 +191,8 @@ impl Analysis {
                 argument.long = false;
             }
             Const => argument.constant = true,
-            RetCode | SameCount | PhysicalCopy | Overwrite | Auto => {}
+            SameCount => argument.same_count = argument.of.variable,
+            RetCode | PhysicalCopy | Overwrite | Auto => {}
         }
     }
 

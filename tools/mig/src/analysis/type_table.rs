@@ -93,6 +93,9 @@ impl Analysis {
 
     /// In the kernel a port is a pointer to it.
     fn name_kernel_ports(&self, of: &mut Type) {
+        if self.target.dialect == Dialect::Untyped {
+            return;
+        }
         let is_port = of.sent.is_port() || of.sent.is_polymorphic();
         let (user, server) = (self.interface.kernel_user, self.interface.kernel_server);
         for (kernel, name) in [(user, &mut of.user), (server, &mut of.server), (server, &mut of.message)] {

@@ -136,12 +136,28 @@ fn declare(all: &mut Vec<String>, name: &str, form: Form, back: bool) {
             all.push(format!("{constant}{} *{name}", number(bytes)));
             all.push(format!("L4_Word_t {star}{name}Cnt"));
         }
-        Form::String { .. } => {
+        Form::String { fixed, .. } => {
             all.push(format!("{constant}void *{name}"));
-            all.push(format!("L4_Word_t {star}{name}Cnt"));
+            if !fixed {
+                all.push(format!("L4_Word_t {star}{name}Cnt"));
+            }
         }
         Form::Map => all.push(format!("L4_MapItem_t {star}{name}")),
     }
+}
+
+/// The bytes of a string, of which `count` elements are there if that varies.
+fn string_bytes(form: Form, count: &str) -> String {
+    match form {
+        Form::String { most: Some(most), fixed: true, .. } => most.to_string(),
+        Form::String { bytes, .. } => times(bytes, count),
+        _ => String::new(),
+    }
+}
+
+/// The bytes of so many elements.
+fn times(bytes: u64, count: &str) -> String {
+    if bytes == 1 { count.to_owned() } else { format!("{bytes} * {count}") }
 }
 
 /// Whether an argument travels back, so that its parameters are addresses.
@@ -185,18 +201,22 @@ fn put(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
                 text.line(format!("L4_LoadMR(At_++, {star}{name}Cnt);"));
                 text.line(format!("At_ += mig_l4_put(At_, {name}, {bytes} * {star}{name}Cnt);"));
             }
-            Part::Value(Form::String { most }) => {
-                if let Some(most) = most {
-                    text.line(format!("if ({name}Cnt > {most})"));
+            Part::Value(form @ Form::String { bytes, most, fixed }) => {
+                if let Some(most) = most.filter(|_| !fixed) {
+                    text.line(format!("if ({name}Cnt > {})", most / bytes));
                     text.deeper(failure);
                 }
-                text.line(format!("L4_LoadMR(At_++, {name}Cnt);"));
+                let size = string_bytes(form, &format!("{name}Cnt"));
+                text.line(format!("L4_LoadMR(At_++, {size});"));
             }
             Part::Type => {
                 let star = if is_request && comes_back(plan, argument) { "*" } else { "" };
                 text.line(format!("L4_LoadMR(At_++, {star}{name}Poly);"));
             }
-            Part::Room => text.line(format!("L4_LoadMR(At_++, *{name}Cnt);")),
+            Part::Room { form } => {
+                let size = string_bytes(form, &format!("*{name}Cnt"));
+                text.line(format!("L4_LoadMR(At_++, {size});"));
+            }
             Part::Value(Form::Map) => {}
         }
     }
@@ -212,7 +232,8 @@ fn put(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
     for (argument, part) in arguments(plan, parts) {
         if let Part::Value(form @ Form::String { .. }) = part {
             let name = if is_request { sent_name(plan, argument, form).0 } else { argument.name.clone() };
-            text.line(format!("mig_l4_put_string(At_, {name}, {name}Cnt);"));
+            let size = string_bytes(form, &format!("{name}Cnt"));
+            text.line(format!("mig_l4_put_string(At_, {name}, {size});"));
             text.line("At_ += 2;");
         }
     }
@@ -257,15 +278,17 @@ fn client(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
 
 /// The call, with buffers for the strings of the reply.
 fn call(text: &mut Text, plan: &Plan<'_>) {
-    let is_string = |part: &Part| matches!(part, Part::Value(Form::String { .. }));
-    let rooms: Vec<&Argument> = arguments(plan, &plan.reply)
-        .filter(|(_, part)| is_string(part))
-        .map(|(argument, _)| argument)
+    let rooms: Vec<(&Argument, Form)> = arguments(plan, &plan.reply)
+        .filter_map(|(argument, part)| match part {
+            Part::Value(form @ Form::String { .. }) => Some((argument, form)),
+            _ => None,
+        })
         .collect();
-    for (index, argument) in rooms.iter().enumerate() {
+    for (index, &(argument, form)) in rooms.iter().enumerate() {
         let more = u8::from(index + 1 < rooms.len());
         let name = &argument.name;
-        text.line(format!("L4_LoadBR({}, *{name}Cnt << 10 | {more});", 1 + 2 * index));
+        let size = string_bytes(form, &format!("*{name}Cnt"));
+        text.line(format!("L4_LoadBR({}, ({size}) << 10 | {more});", 1 + 2 * index));
         text.line(format!("L4_LoadBR({}, (L4_Word_t) {name});", 2 + 2 * index));
     }
     if rooms.is_empty() {
@@ -318,24 +341,33 @@ fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
                 text.line(format!("At_ += mig_l4_get(At_, {name}, {bytes} * {count});"));
                 text.line(format!("{star}{name}Cnt = {count};"));
             }
-            Part::Value(Form::String { most }) => {
+            Part::Value(form @ Form::String { bytes, most, fixed }) => {
                 need(text, "1");
-                let bound = most.map(|most| format!(" || {name}Count_ > {most}")).unwrap_or_default();
-                text.line(format!("L4_Word_t {name}Count_ = mig_l4_word(At_++);"));
-                let room = if is_request { String::new() } else { format!("{name}Count_ > *{name}Cnt") };
-                let wrong = format!("{room}{bound}");
-                let wrong = wrong.trim_start_matches(" || ");
+                let count = format!("{name}Count_");
+                text.line(format!("L4_Word_t {count} = mig_l4_word(At_++);"));
+                let mut wrong = Vec::new();
+                if !is_request && !fixed {
+                    wrong.push(format!("{count} > {}", string_bytes(form, &format!("*{name}Cnt"))));
+                }
+                if let Some(most) = most {
+                    wrong.push(format!("{count} {} {most}", if fixed { "!=" } else { ">" }));
+                }
+                if bytes > 1 {
+                    wrong.push(format!("{count} % {bytes}"));
+                }
                 if !wrong.is_empty() {
-                    text.line(format!("if ({wrong})"));
+                    text.line(format!("if ({})", wrong.join(" || ")));
                     text.deeper(failure);
                 }
-                text.line(format!("{star}{name}Cnt = {name}Count_;"));
+                if !fixed {
+                    text.line(format!("{star}{name}Cnt = {count} / {bytes};"));
+                }
             }
             Part::Type => {
                 need(text, "1");
                 text.line(format!("{star}{name}Poly = mig_l4_word(At_++);"));
             }
-            Part::Room => {
+            Part::Room { .. } => {
                 need(text, "1");
                 text.line(format!("{name}Room_ = mig_l4_word(At_++);"));
             }
@@ -356,7 +388,7 @@ fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
     for (argument, part) in arguments(plan, parts) {
         if let Part::Value(form @ Form::String { .. }) = part {
             let name = if is_request { sent_name(plan, argument, form).0 } else { argument.name.clone() };
-            text.line(format!("if (!mig_l4_is_string(At_, {star}{name}Cnt))"));
+            text.line(format!("if (!mig_l4_is_string(At_, {name}Count_))"));
             text.deeper(failure);
             text.line("At_ += 2;");
             if is_request {
@@ -388,7 +420,7 @@ fn variables(text: &mut Text, plan: &Plan<'_>) {
         match part {
             Part::Value(form) => variable(text, &sent_name(plan, argument, form).0, form),
             Part::Type => text.line(format!("uint32_t {}Poly = 0;", argument.name)),
-            Part::Room => text.line(format!("L4_Word_t {}Room_ = 0;", argument.name)),
+            Part::Room { .. } => text.line(format!("L4_Word_t {}Room_ = 0;", argument.name)),
         }
     }
     for (argument, part) in arguments(plan, &plan.reply) {
@@ -400,10 +432,11 @@ fn variables(text: &mut Text, plan: &Plan<'_>) {
         };
         match part {
             Part::Value(form) if shared(form) => {}
-            Part::Value(form @ Form::String { .. }) => {
+            Part::Value(Form::String { fixed, .. }) => {
                 text.line(format!("void *{} = Room_;", argument.name));
-                text.line(format!("L4_Word_t {}Cnt = 0;", argument.name));
-                let _ = form;
+                if !fixed {
+                    text.line(format!("L4_Word_t {}Cnt = 0;", argument.name));
+                }
             }
             Part::Value(form) => variable(text, &argument.name, form),
             Part::Type if argument.in_request() && argument.of.sent.is_polymorphic() => {}
@@ -423,9 +456,11 @@ fn variable(text: &mut Text, name: &str, form: Form) {
             text.line(format!("{} {name}[{}];", number(bytes), most.max(1)));
             text.line(format!("L4_Word_t {name}Cnt = {most};"));
         }
-        Form::String { .. } => {
+        Form::String { fixed, .. } => {
             text.line(format!("const void *{name} = 0;"));
-            text.line(format!("L4_Word_t {name}Cnt = 0;"));
+            if !fixed {
+                text.line(format!("L4_Word_t {name}Cnt = 0;"));
+            }
         }
         Form::Map => text.line(format!("L4_MapItem_t {name} = {{{{0}}}};")),
     }
@@ -458,8 +493,10 @@ fn serve(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
         text.deeper("goto refuse;");
         text.line("Status_ = MIG_L4_ARRAY_TOO_LARGE;");
         for (argument, part) in arguments(plan, &plan.reply) {
-            if matches!(part, Part::Value(Form::String { .. })) {
-                text.line(format!("if ({0}Cnt > {0}Room_)", argument.name));
+            if let Part::Value(form @ Form::String { .. }) = part {
+                let name = &argument.name;
+                let size = string_bytes(form, &format!("{name}Cnt"));
+                text.line(format!("if ({size} > {name}Room_)"));
                 text.deeper("goto refuse;");
             }
         }
@@ -478,13 +515,16 @@ fn serve(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
 /// Divides the server's room among the strings that are answered.
 fn rooms(text: &mut Text, plan: &Plan<'_>) {
     for (argument, part) in arguments(plan, &plan.reply) {
-        if matches!(part, Part::Value(Form::String { .. })) {
+        if let Part::Value(Form::String { bytes, fixed, .. }) = part {
             let name = &argument.name;
             text.line(format!("if ({name}Room_ > RoomBytes_)"));
             text.deeper(format!("{name}Room_ = RoomBytes_;"));
             text.line(format!("{name} = Room_;"));
-            text.line(format!("{name}Cnt = {name}Room_;"));
-            text.line(format!("Room_ += {name}Room_, RoomBytes_ -= {name}Room_;"));
+            if !fixed {
+                text.line(format!("{name}Cnt = {name}Room_ / {bytes};"));
+            }
+            text.line(format!("RoomBytes_ -= {name}Room_;"));
+            text.line(format!("Room_ += {name}Room_;"));
         }
     }
 }

@@ -162,7 +162,7 @@ fn part_name(argument: &Argument, part: Part) -> Ident {
     match part {
         Part::Value(_) => ident(&argument.name),
         Part::Type => format_ident!("{}_type", argument.name),
-        Part::Room => format_ident!("{}_room", argument.name),
+        Part::Room { .. } => format_ident!("{}_room", argument.name),
     }
 }
 
@@ -176,7 +176,7 @@ fn result(plan: &Plan<'_>) -> TokenStream {
     let types: Vec<TokenStream> = named(plan, &plan.reply)
         .map(|(_, part)| match part {
             Part::Value(form) => returned(form),
-            Part::Type | Part::Room => quote!(u32),
+            Part::Type | Part::Room { .. } => quote!(u32),
         })
         .collect();
     match types.as_slice() {
@@ -203,7 +203,7 @@ fn encode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
         Part::Value(Form::Array { .. }) if is_request => quote!(encoder_.array(#name);),
         Part::Value(Form::Array { .. }) => quote!(encoder_.array(&#name);),
         Part::Value(Form::String { .. }) if is_request => quote!(encoder_.word(#name.len() as u64);),
-        Part::Value(Form::String { .. }) | Part::Room => quote!(encoder_.word(#name as u64);),
+        Part::Value(Form::String { .. }) | Part::Room { .. } => quote!(encoder_.word(#name as u64);),
         Part::Value(Form::Map) => quote!(),
     });
     let maps = named(plan, parts).map(|(name, part)| match part {
@@ -211,6 +211,30 @@ fn encode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
         _ => quote!(),
     });
     quote!(#(#words)* #(#maps)*)
+}
+
+/// The condition that an array has not a size that it can have: in elements, of a string in bytes.
+fn wrong_size(form: Form, size: &TokenStream) -> Option<TokenStream> {
+    match form {
+        Form::Array { most, .. } => {
+            let most = literal(most);
+            Some(quote!(#size > #most))
+        }
+        Form::String { most: Some(most), fixed: true, .. } => {
+            let most = literal(most);
+            Some(quote!(#size != #most))
+        }
+        Form::String { bytes, most, .. } => {
+            let unit = literal(bytes);
+            let multiple = (bytes > 1).then(|| quote!(#size % #unit != 0));
+            let bound = most.map(literal).map(|most| quote!(#size > #most));
+            match (multiple, bound) {
+                (Some(multiple), Some(bound)) => Some(quote!(#multiple || #bound)),
+                (multiple, bound) => multiple.or(bound),
+            }
+        }
+        _ => None,
+    }
 }
 
 /// Statements that read parts; they are inside of a function that returns `Option`.
@@ -230,7 +254,7 @@ fn decode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
             let (number, most) = (number(bytes), literal(most));
             quote!(let #name = decoder_.array::<#number, #most>()?;)
         }
-        Part::Value(Form::String { .. }) | Part::Room => {
+        Part::Value(Form::String { .. }) | Part::Room { .. } => {
             quote!(let #name = usize::try_from(decoder_.word()?).ok()?;)
         }
         Part::Value(Form::Map) => quote!(),
@@ -241,13 +265,11 @@ fn decode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
     });
     let mut at = 0;
     let strings = named(plan, parts).map(|(name, part)| match part {
-        Part::Value(Form::String { most }) => {
+        Part::Value(form @ Form::String { .. }) => {
             let place = literal(at);
             at += 1;
-            let bound = most.map(|most| {
-                let most = literal(most);
-                quote!(if #name > #most { return None; })
-            });
+            let wrong = wrong_size(form, &quote!(#name));
+            let bound = wrong.map(|wrong| quote!(if #wrong { return None; }));
             if is_request {
                 quote! {
                     #bound
@@ -278,15 +300,15 @@ fn encode_request(plan: &Plan<'_>) -> TokenStream {
         let of = match part {
             Part::Value(form) => passed(form),
             Part::Type => quote!(u32),
-            Part::Room => quote!(usize),
+            Part::Room { .. } => quote!(usize),
         };
         quote!(#name: #of)
     });
     let checks = named(plan, &plan.request).map(|(name, part)| match part {
-        Part::Value(Form::Array { most, .. } | Form::String { most: Some(most) }) => {
-            let most = literal(most);
-            quote!(if #name.len() > #most { return Err(Error::Status(Status::ARRAY_TOO_LARGE)); })
-        }
+        Part::Value(form) => match wrong_size(form, &quote!(#name.len())) {
+            Some(wrong) => quote!(if #wrong { return Err(Error::Status(Status::ARRAY_TOO_LARGE)); }),
+            None => quote!(),
+        },
         _ => quote!(),
     });
     let text = format!(" Writes a request of [`{name}`](Server::{}) into the registers.", ident(name));
@@ -343,7 +365,7 @@ fn client(plan: &Plan<'_>, is_async: bool) -> TokenStream {
     let comment = document(&routine.comment);
     let rooms = rooms(plan);
     let mut parameters: Vec<TokenStream> = named(plan, &plan.request)
-        .filter(|(_, part)| *part != Part::Room)
+        .filter(|(_, part)| !matches!(part, Part::Room { .. }))
         .map(|(name, part)| {
             let of = if let Part::Value(form) = part { passed(form) } else { quote!(u32) };
             quote!(#name: #of)
@@ -353,7 +375,7 @@ fn client(plan: &Plan<'_>, is_async: bool) -> TokenStream {
     let buffers: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_buffer")).collect();
     parameters.extend(buffers.iter().map(|buffer| quote!(#buffer: &mut [u8])));
     let arguments = named(plan, &plan.request).map(|(name, part)| match part {
-        Part::Room => {
+        Part::Room { .. } => {
             let argument = name.to_string();
             let buffer = format_ident!("{}_buffer", argument.trim_end_matches("_room"));
             quote!(#buffer.len())
@@ -401,10 +423,12 @@ fn client(plan: &Plan<'_>, is_async: bool) -> TokenStream {
 
 /// The parameters of a server's function: values and types, then buffers.
 fn served_parameters(plan: &Plan<'_>) -> Vec<TokenStream> {
-    let values = named(plan, &plan.request).filter(|(_, part)| *part != Part::Room).map(|(name, part)| {
-        let of = if let Part::Value(form) = part { passed(form) } else { quote!(u32) };
-        quote!(#name: #of)
-    });
+    let values = named(plan, &plan.request).filter(|(_, part)| !matches!(part, Part::Room { .. })).map(
+        |(name, part)| {
+            let of = if let Part::Value(form) = part { passed(form) } else { quote!(u32) };
+            quote!(#name: #of)
+        },
+    );
     let buffers = rooms(plan).into_iter().map(|room| {
         let buffer = format_ident!("{room}_buffer");
         quote!(#buffer: &mut [u8])
@@ -436,11 +460,12 @@ fn serve(plan: &Plan<'_>) -> TokenStream {
         if routine.simple { quote!(None) } else { quote!(Some(Reply::refusal(registers_, id::#id, #status))) }
     };
     let malformed = refusal(quote!(Status::BAD_ARGUMENTS));
-    let arguments =
-        named(plan, &plan.request).filter(|(_, part)| *part != Part::Room).map(|(name, part)| match part {
+    let arguments = named(plan, &plan.request).filter(|(_, part)| !matches!(part, Part::Room { .. })).map(
+        |(name, part)| match part {
             Part::Value(Form::Elements { .. } | Form::Array { .. }) => quote!(&#name),
             _ => quote!(#name),
-        });
+        },
+    );
     let rooms = rooms(plan);
     let buffers: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_buffer")).collect();
     let wanted: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_room")).collect();

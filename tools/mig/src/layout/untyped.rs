@@ -58,6 +58,8 @@ fn descriptors<'a>(target: &Target, sent: impl Iterator<Item = (usize, &'a Argum
 fn described(target: &Target, index: usize, argument: &Argument) -> Item {
     let of = &argument.of;
     let in_memory = of.placement != Placement::Inline;
+    // Each right of an array in the message has its own descriptor, also those that are not sent.
+    let descriptors = if in_memory { 1 } else { of.count.max(1) };
     let descriptor = Descriptor {
         sent: of.sent,
         received: of.received,
@@ -66,7 +68,7 @@ fn described(target: &Target, index: usize, argument: &Argument) -> Item {
         variable: of.variable,
         placement: if in_memory { Placement::OutOfLine } else { Placement::Inline },
         long: in_memory,
-        bytes: if in_memory { target.long_descriptor } else { target.descriptor },
+        bytes: descriptors * if in_memory { target.long_descriptor } else { target.descriptor },
     };
     Item {
         name: argument.name.clone(),
@@ -85,7 +87,7 @@ fn plain(index: usize, argument: &Argument) -> Vec<Item> {
     if of.variable && of.shape == Shape::String {
         items.push(word(format!("{}Offset", argument.name), ItemKind::Offset, Some(index)));
     }
-    if of.variable {
+    if of.variable && !argument.same_count {
         items.push(word(format!("{}Cnt", argument.name), ItemKind::Count, Some(index)));
     }
     if !is_described(argument) {

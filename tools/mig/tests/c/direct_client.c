@@ -38,11 +38,11 @@ int main(void)
 		words[i] = i;
 	L4_Word_t copied = sizeof copy, repeated = sizeof again;
 	uint64_t length = 0;
-	check(bulk(to, memory, 3000, memory, 1999, words, 800, 9, copy, &copied, &length, again, &repeated) == 0);
+	check(bulk(to, memory, 3000, memory, 1999, words, 9, copy, &copied, &length, again, &repeated) == 0);
 	check(copied == 3000 && length == 4959 && repeated == 1999);
 	check(!memcmp(copy, memory, 3000) && !memcmp(again, memory, 1999));
 	copied = 10;
-	check(bulk(to, memory, 3000, memory, 5, words, 800, 9, copy, &copied, &length, again, &repeated) == -307);
+	check(bulk(to, memory, 3000, memory, 5, words, 9, copy, &copied, &length, again, &repeated) == -307);
 
 	L4_MapItem_t page = { { 0x4008, 0x10000010 } }, same;
 	uint64_t other;

@@ -183,7 +183,7 @@ pub fn encode_bulk<R: Registers>(
     if large.len() > 2000 {
         return Err(Error::Status(Status::ARRAY_TOO_LARGE));
     }
-    if words.len() > 800 {
+    if words.len() != 800 {
         return Err(Error::Status(Status::ARRAY_TOO_LARGE));
     }
     #[allow(unused_mut, reason = "there may be no arguments")]
@@ -848,7 +848,7 @@ fn serve_bulk<'a, S: Server, R: Registers>(
         if decoder_.string(large.len())? != large.len() {
             return None;
         }
-        if words > 800 {
+        if words != 800 {
             return None;
         }
         let words = strings_.get(2).filter(|string| string.len() == words)?;

@@ -2,15 +2,15 @@
 
 use super::inheriting::{LOCK_OWNER_DIED, LOCK_TID, LOCK_WAITERS};
 use super::{Futexes, Words};
-use crate::Result;
+use unix::Result;
 
 /// A thread's list of locks that it holds, in its own memory: the head is a pointer to the first
 /// entry, the offset from entries to their words, and a pointer to the entry whose lock is just
 /// being taken or released. The lowest bit of a pointer marks a lock with inheritance.
 #[derive(Clone, Copy, Debug)]
-pub struct RobustList {
+pub(crate) struct RobustList {
     /// Address of the head of the robust list.
-    pub head: u64,
+    pub(crate) head: u64,
 }
 
 impl RobustList {
@@ -20,7 +20,7 @@ impl RobustList {
     /// Marks every lock on the list that `thread` holds as ownerless and wakes a waiter of each.
     /// The thread must not execute any more. A list that cannot be read is left where it becomes
     /// unreadable.
-    pub async fn release(self, futexes: &Futexes, words: &impl Words, thread: u32) {
+    pub(crate) async fn release(self, futexes: &Futexes, words: &impl Words, thread: u32) {
         // A damaged list harms only the program itself, so errors are ignored.
         let _ = self.walk(futexes, words, thread).await;
     }
@@ -62,7 +62,7 @@ async fn release_one(
     thread: u32,
 ) -> Result<()> {
     if !address.is_multiple_of(4) {
-        return Err(crate::Error::EINVAL);
+        return Err(unix::Error::EINVAL);
     }
     let mut word = words.load(address).await?;
     while word & LOCK_TID == thread {

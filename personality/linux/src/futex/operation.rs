@@ -2,7 +2,7 @@
 
 /// What to do with the second word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WakeOperation {
+pub(crate) enum WakeOperation {
     /// The second word becomes the argument.
     Set(u32),
     /// The argument is added to the second word.
@@ -17,7 +17,7 @@ pub enum WakeOperation {
 
 /// How the second word's old value is compared, as signed numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub(crate) enum Comparison {
     /// Equal to.
     Equal(u32),
     /// Different from.
@@ -34,7 +34,7 @@ pub enum Comparison {
 
 impl WakeOperation {
     /// The word's new value.
-    pub fn apply(self, old: u32) -> u32 {
+    pub(crate) fn apply(self, old: u32) -> u32 {
         match self {
             WakeOperation::Set(argument) => argument,
             WakeOperation::Add(argument) => old.wrapping_add(argument),
@@ -47,7 +47,7 @@ impl WakeOperation {
 
 impl Comparison {
     /// Whether the comparison holds for `old`.
-    pub fn holds(self, old: u32) -> bool {
+    pub(crate) fn holds(self, old: u32) -> bool {
         let old = old as i32;
         match self {
             Comparison::Equal(argument) => old == argument as i32,

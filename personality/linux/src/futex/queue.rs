@@ -2,18 +2,18 @@
 
 use super::inheriting::Inheriting;
 use super::{Comparison, Key, WakeOperation, Words};
-use crate::sync::SpinLock;
-use crate::{Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::future::poll_fn;
 use core::task::{Poll, Waker};
+use unix::sync::SpinLock;
+use unix::{Error, Result};
 
 /// All futexes of a system.
 #[derive(Default)]
-pub struct Futexes {
+pub(crate) struct Futexes {
     state: SpinLock<State>,
-    pub(super) inheriting: macadamia_sync::Mutex<Inheriting>,
+    pub(super) inheriting: unix::sync::Mutex<Inheriting>,
 }
 
 #[derive(Default)]
@@ -116,15 +116,16 @@ impl Place<'_> {
 
 impl Futexes {
     /// Every bit: FUTEX_BITSET_MATCH_ANY.
-    pub const ANY: u32 = u32::MAX;
+    pub(crate) const ANY: u32 = u32::MAX;
 
     /// A system without waiters.
-    pub fn new() -> Futexes {
+    pub(crate) fn new() -> Futexes {
         Futexes::default()
     }
 
     /// How many threads wait for futexes.
-    pub fn waiting(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
         self.state.lock().queues.len()
     }
 
@@ -137,7 +138,7 @@ impl Futexes {
     /// is `expected`. There is no time limit: the caller races the future against a timer and
     /// signals. `EAGAIN` if the word differs, `EINVAL` for an unaligned address or no bits,
     /// `EFAULT`.
-    pub async fn wait(
+    pub(crate) async fn wait(
         &self,
         words: &impl Words,
         address: u64,
@@ -161,7 +162,7 @@ impl Futexes {
 
     /// FUTEX_WAKE, FUTEX_WAKE_BITSET: wakes up to `limit` waiters that wait for one of `bits`: how
     /// many. `EINVAL`, `EFAULT`.
-    pub async fn wake(
+    pub(crate) async fn wake(
         &self,
         words: &impl Words,
         address: u64,
@@ -177,7 +178,7 @@ impl Futexes {
     }
 
     /// Wakes up to `limit` waiters of `key`.
-    pub fn wake_key(&self, key: Key, limit: u32, bits: u32) -> u32 {
+    pub(crate) fn wake_key(&self, key: Key, limit: u32, bits: u32) -> u32 {
         let mut wakers = Vec::new();
         let count = {
             let mut state = self.state.lock();
@@ -193,7 +194,7 @@ impl Futexes {
     /// first word and moves up to `requeue` of the rest to the second: how many were woken, and how
     /// many moved. `EAGAIN` if the first word is not as expected, `EINVAL`, `EFAULT`.
     #[expect(clippy::too_many_arguments, reason = "the call has them")]
-    pub async fn requeue(
+    pub(crate) async fn requeue(
         &self,
         words: &impl Words,
         from: u64,
@@ -231,7 +232,7 @@ impl Futexes {
     /// first and, if its old value passes `comparison`, up to `wake_second` of the second: how
     /// many. `EINVAL`, `EFAULT`.
     #[expect(clippy::too_many_arguments, reason = "the call has them")]
-    pub async fn wake_operation(
+    pub(crate) async fn wake_operation(
         &self,
         words: &impl Words,
         first: u64,

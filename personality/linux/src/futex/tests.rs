@@ -1,11 +1,64 @@
 //! Rules of futex(2), on words in a map.
 
+use super::inheriting::{LOCK_OWNER_DIED, LOCK_WAITERS};
 use super::*;
-use crate::testing::{Task, now};
-use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use unix::{Error, Result};
+
+/// A future that the test polls by hand; it is polled only after it was woken, so that a lost
+/// wake-up is a failure.
+struct Task<T> {
+    future: Pin<Box<dyn Future<Output = T> + Send>>,
+    flag: Arc<Flag>,
+}
+
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl<T> Task<T> {
+    fn new(future: impl Future<Output = T> + Send + 'static) -> Task<T> {
+        Task { future: Box::pin(future), flag: Arc::new(Flag(AtomicBool::new(true))) }
+    }
+
+    fn run(&mut self) -> Option<T> {
+        let waker = Waker::from(self.flag.clone());
+        while self.flag.0.swap(false, Ordering::SeqCst) {
+            if let Poll::Ready(value) = self.future.as_mut().poll(&mut Context::from_waker(&waker)) {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    #[track_caller]
+    fn finish(&mut self) -> T {
+        self.run().expect("the task still waits")
+    }
+
+    #[track_caller]
+    fn waits(&mut self) {
+        assert!(self.run().is_none(), "the task completed");
+    }
+}
+
+/// Runs a future that must complete without waiting for anything outside it.
+#[track_caller]
+fn now<F: Future>(future: F) -> F::Output {
+    match Box::pin(future).as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => value,
+        Poll::Pending => panic!("the future waits"),
+    }
+}
 
 #[derive(Default)]
 struct Memory(Mutex<BTreeMap<u64, u32>>);

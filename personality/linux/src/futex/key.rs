@@ -1,11 +1,11 @@
 //! Which word a futex is, and access to words.
 
-use crate::Result;
 use core::future::Future;
+use unix::Result;
 
 /// The identity of a word that can be waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Key {
+pub(crate) enum Key {
     /// A word of one address space.
     Private {
         /// The address space.
@@ -24,7 +24,7 @@ pub enum Key {
 
 /// The words of one address space. Addresses are multiples of 4, or of 8 for `load_u64`; callers
 /// check.
-pub trait Words: Sync {
+pub(crate) trait Words: Sync {
     /// The identity of the word at `address`. `shared` words are looked up in the map; private ones
     /// need not be, and words that are not mapped shared have the private identity either way.
     /// `EFAULT`.

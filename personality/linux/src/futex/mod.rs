@@ -10,12 +10,13 @@ mod key;
 mod operation;
 mod queue;
 mod robust;
+mod words;
 
-pub use inheriting::{LOCK_OWNER_DIED, LOCK_TID, LOCK_WAITERS};
-pub use key::{Key, Words};
-pub use operation::{Comparison, WakeOperation};
-pub use queue::Futexes;
-pub use robust::RobustList;
+pub(crate) use key::{Key, Words};
+pub(crate) use operation::{Comparison, WakeOperation};
+pub(crate) use queue::Futexes;
+pub(crate) use robust::RobustList;
+pub(crate) use words::MemoryWords;
 
 #[cfg(test)]
 mod tests;

@@ -6,16 +6,16 @@
 //! of arrival, which is their priority order as long as all have the same.
 
 use super::{Futexes, Key, Words};
-use crate::{Error, Result};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use unix::{Error, Result};
 
 /// Bits of the word that hold the owner's thread id.
-pub const LOCK_TID: u32 = 0x3fff_ffff;
+pub(crate) const LOCK_TID: u32 = 0x3fff_ffff;
 /// In a futex word: the last owner ended without unlocking.
-pub const LOCK_OWNER_DIED: u32 = 0x4000_0000;
+pub(crate) const LOCK_OWNER_DIED: u32 = 0x4000_0000;
 /// At least one thread waits: unlocking needs a system call.
-pub const LOCK_WAITERS: u32 = 0x8000_0000;
+pub(crate) const LOCK_WAITERS: u32 = 0x8000_0000;
 
 /// Futex words with priority inheritance that threads wait for.
 #[derive(Default)]
@@ -52,7 +52,7 @@ impl Futexes {
     /// a thread exists. `EDEADLK` if it owns it already, `ESRCH` if the owner does not exist,
     /// `EINVAL`, `EFAULT`. There is no time limit: the caller races the future against a timer, and
     /// calls [`Futexes::give_up_lock`] if the timer is first.
-    pub async fn lock(
+    pub(crate) async fn lock(
         &self,
         words: &impl Words,
         address: u64,
@@ -83,7 +83,13 @@ impl Futexes {
     }
 
     /// FUTEX_TRYLOCK_PI. `EAGAIN` if another owns it, else as [`Futexes::lock`].
-    pub async fn try_lock(&self, words: &impl Words, address: u64, shared: bool, thread: u32) -> Result<()> {
+    pub(crate) async fn try_lock(
+        &self,
+        words: &impl Words,
+        address: u64,
+        shared: bool,
+        thread: u32,
+    ) -> Result<()> {
         let key = lock_key(words, address, shared).await?;
         let inheriting = self.inheriting.lock().await;
         match self.try_take(words, address, key, thread, &inheriting).await? {
@@ -119,7 +125,13 @@ impl Futexes {
 
     /// FUTEX_UNLOCK_PI by thread `thread`: hands the lock to the first waiter. `EPERM` if it is not
     /// the owner, `EINVAL`, `EFAULT`.
-    pub async fn unlock(&self, words: &impl Words, address: u64, shared: bool, thread: u32) -> Result<()> {
+    pub(crate) async fn unlock(
+        &self,
+        words: &impl Words,
+        address: u64,
+        shared: bool,
+        thread: u32,
+    ) -> Result<()> {
         let key = lock_key(words, address, shared).await?;
         let mut inheriting = self.inheriting.lock().await;
         let mut word = words.load(address).await?;
@@ -155,7 +167,7 @@ impl Futexes {
 
     /// Thread `thread` gives up waiting for locks (its request was dropped): its tickets are
     /// returned, and a lock that was just handed to it goes to the next.
-    pub async fn give_up_lock(&self, thread: u32) {
+    pub(crate) async fn give_up_lock(&self, thread: u32) {
         let mut inheriting = self.inheriting.lock().await;
         for lock in inheriting.locks.values_mut() {
             lock.waiters.retain(|(_, waiter)| *waiter != thread);
@@ -165,7 +177,7 @@ impl Futexes {
 
     /// Thread `thread` ends: locks that it owns and others wait for go to the first waiter, which
     /// finds them marked ([`LOCK_OWNER_DIED`]).
-    pub async fn owner_ended(&self, thread: u32) {
+    pub(crate) async fn owner_ended(&self, thread: u32) {
         self.give_up_lock(thread).await;
         let mut inheriting = self.inheriting.lock().await;
         let owned: Vec<Key> =

@@ -1,0 +1,65 @@
+//! [`Linux`]: what all threads of Linux programs share.
+
+use crate::futex::Futexes;
+use crate::kept::Threads;
+use crate::names::name;
+use mach::Machine;
+use unix::sync::SpinLock;
+use unix::thread::Thread;
+
+/// What programs are told of the processor.
+#[derive(Clone, Copy, Debug)]
+pub struct Processor {
+    /// CPUID leaf 1, EDX (AT_HWCAP).
+    pub features: u64,
+    /// Further features (AT_HWCAP2); bit 1: FSGSBASE.
+    pub more_features: u64,
+    /// Bytes of the extended state that signal frames hold, in XSAVE's standard format.
+    pub extended_size: usize,
+    /// Where every program finds a shared object of the system's (AT_SYSINFO_EHDR), if there is
+    /// one.
+    pub shared_object: Option<u64>,
+}
+
+/// The Linux personality of a system.
+pub struct Linux<M: Machine> {
+    pub(crate) processor: Processor,
+    /// Numbers of unknown calls that were logged, a bit each; the last bit stands for all beyond.
+    logged: SpinLock<[u64; 8]>,
+    /// The threads that wait for words of memory.
+    pub(crate) futexes: Futexes,
+    /// What others may ask of a thread.
+    pub(crate) threads: Threads,
+    machine: core::marker::PhantomData<fn(M)>,
+}
+
+impl<M: Machine> Linux<M> {
+    /// The personality, on a processor of this kind.
+    pub fn new(processor: Processor) -> Linux<M> {
+        Linux {
+            processor,
+            logged: SpinLock::new([0; 8]),
+            futexes: Futexes::new(),
+            threads: Threads::default(),
+            machine: core::marker::PhantomData,
+        }
+    }
+
+    /// Logs an unknown call, once for each number.
+    pub(crate) fn log_unknown(&self, thread: &Thread<M>, number: u64) {
+        let bit = number.min(511);
+        let first = {
+            let mut logged = self.logged.lock();
+            let word = &mut logged[(bit / 64) as usize];
+            let first = *word & (1 << (bit % 64)) == 0;
+            *word |= 1 << (bit % 64);
+            first
+        };
+        if first {
+            let name = name(number).unwrap_or("unknown");
+            let pid = thread.pid();
+            let host = &thread.system().host();
+            host.log(format_args!("process {pid}: system call {number} ({name}) is not available"));
+        }
+    }
+}
