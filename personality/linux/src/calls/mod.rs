@@ -331,7 +331,7 @@ table! { call, number:
     capset => boxed(system::capset(call)).await,
 }
 
-/// See [`Linux::try_call`](crate::Linux::try_call). The calls that only read a number are found
+/// See [`FrontEnd::try_call`](unix::front_end::FrontEnd::try_call). The calls that only read a number are found
 /// first: they need no room for what the others keep.
 #[inline]
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
