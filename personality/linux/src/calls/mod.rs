@@ -331,8 +331,8 @@ table! { call, number:
     capset => boxed(system::capset(call)).await,
 }
 
-/// See [`FrontEnd::try_call`](unix::front_end::FrontEnd::try_call). The calls that only read a number are found
-/// first: they need no room for what the others keep.
+/// See [`FrontEnd::try_call`](unix::front_end::FrontEnd::try_call). The calls that only read a
+/// number are found first: they need no room for what the others keep.
 #[inline]
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
 pub(crate) fn try_call<M: Machine>(call: &Call<'_, M>, number: u64) -> Option<Done> {

@@ -68,7 +68,9 @@ impl<M: Machine> Resources<M> {
     /// Replaces the program of this thread's process by one in a task of its own. Until the last
     /// step nothing has changed for the old program, which goes on if this fails or is dropped.
     /// `leaving` is what the old program's front end has to do in its memory before it is left, once
-    /// this thread is the only one. `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
+    /// this thread is the only one.
+    ///
+    /// `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
     /// `EAGAIN` if the process ends or another thread was first: then this thread will have to
     /// exit.
     pub async fn exec(

@@ -10,8 +10,8 @@ use mach::Machine;
 impl<M: Machine> Resources<M> {
     /// Ends the thread, which is in its server and will not return to its program: tells those that
     /// wait for its end, closes its files if no other thread shares them. `leaving` is what its
-    /// front end has to do before that, as long as the memory is there. This future must run to completion. The thread of the machine ends with the last reference
-    /// to it.
+    /// front end has to do before that, as long as the memory is there. This future must run to
+    /// completion. The thread of the machine ends with the last reference to it.
     pub async fn exit(&self, status: ExitStatus, leaving: impl Future<Output = ()>) {
         let system = self.system.clone();
         let tid = self.tid();
