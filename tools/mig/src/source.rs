@@ -56,8 +56,8 @@ pub struct Place {
 impl Source {
     /// Reads the output of a preprocessor. `file` names the lines before the first marker.
     ///
-    /// Markers (`# 12 "file"`, `#line 12 "file"`) say where the following lines came from. `#pragma`,
-    /// `#define` and `#undef`, which a preprocessor may leave, are ignored.
+    /// Markers (`# 12 "file"`, `#line 12 "file"`) say where the following lines came from.
+    /// `#pragma`, `#define` and `#undef`, which a preprocessor may leave, are ignored.
     ///
     /// # Errors
     /// Other lines that begin with `#` are errors: the text was not preprocessed.

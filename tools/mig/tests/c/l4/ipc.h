@@ -1,5 +1,5 @@
-/* The part of L4's interface that stubs use, with messages through the standard input and output, or
-   with L4_LOOPBACK to a server in the same program. */
+/* The part of L4's interface that stubs use, with messages through the standard input and output,
+   or with L4_LOOPBACK to a server in the same program. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
