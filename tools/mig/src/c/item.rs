@@ -158,6 +158,11 @@ fn either(
     });
 }
 
+/// Checks the descriptor of one integer of 32 bits.
+pub(super) fn check_integer(text: &mut Text, at: &str, failure: &str) {
+    text.check(&format!("mig_differs({at}, MACH_MSG_TYPE_INTEGER_32, 32, 1, MIG_INLINE)"), failure);
+}
+
 /// Writes one integer of 32 bits.
 pub(super) fn pack_integer(text: &mut Text, buffer: &str, item: &Item, address: &str) {
     let own = item.descriptor.map_or(0, |descriptor| descriptor.bytes);
@@ -177,7 +182,7 @@ pub(super) fn wrong_size(message: &Message, size: &str, simple: &str) -> String 
     }
 }
 
-/// Reads the descriptor at the cursor into `NAMEType_`, checks it and how large the data is, and
+/// Reads the descriptor at the cursor into `NAMEType_` if it may vary, checks it and how large the data is, and
 /// moves the cursor to the data. `NAMEBytes_` is the size of data that varies. `Extra_` counts the
 /// bytes of varying data that are left.
 pub(super) fn check(
@@ -191,9 +196,16 @@ pub(super) fn check(
     let Some(descriptor) = &item.descriptor else { return };
     let (name, of, target) = (&item.name, &argument.of, &interface.target);
     let own = descriptor.bytes;
-    let long = if descriptor.long { "MIG_LONG" } else { "0" };
-    text.line(format!("mig_descriptor_t {name}Type_ = mig_described({buffer} + At_, {long});"));
-    text.check(&mismatch(item, descriptor.received), failure);
+    let received = descriptor.received;
+    if descriptor.placement == Placement::Inline && !descriptor.variable && !received.is_polymorphic() {
+        let (name, bits, count) = (received.in_c(), descriptor.bits, descriptor.count);
+        let flags = if descriptor.long { "MIG_INLINE | MIG_LONG" } else { "MIG_INLINE" };
+        text.check(&format!("mig_differs({buffer} + At_, {name}, {bits}, {count}, {flags})"), failure);
+    } else {
+        let long = if descriptor.long { "MIG_LONG" } else { "0" };
+        text.line(format!("mig_descriptor_t {name}Type_ = mig_described({buffer} + At_, {long});"));
+        text.check(&mismatch(item, received), failure);
+    }
     text.line(format!("At_ += {own};"));
     if !item.varies {
         return;

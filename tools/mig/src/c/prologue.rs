@@ -31,8 +31,6 @@ typedef struct {
 	uint32_t Name, Bits, Number, Flags;
 } mig_descriptor_t;
 
-#define	mig_is(Type, OfName, OfBits, OfFlags) \\
-	((Type).Name == (uint32_t) (OfName) && (Type).Bits == (OfBits) && (Type).Flags == (OfFlags))
 ";
 
 /// Descriptors of two words: kind, number.
@@ -40,6 +38,7 @@ const WIDE: &str = "
 #define	MIG_INLINE	0x20000000U
 #define	MIG_LONG	0x40000000U
 #define	MIG_DEALLOCATE	0x80000000U
+#define	MIG_DESCRIPTOR(Flags)	8
 
 static inline __attribute__ ((unused)) void
 mig_describe(char *At, uint32_t Name, uint32_t Bits, uint32_t Number, uint32_t Flags)
@@ -64,6 +63,7 @@ const NARROW: &str = "
 #define	MIG_INLINE	0x10000000U
 #define	MIG_LONG	0x20000000U
 #define	MIG_DEALLOCATE	0x40000000U
+#define	MIG_DESCRIPTOR(Flags)	((Flags) & MIG_LONG ? 12 : 4)
 
 static inline __attribute__ ((unused)) void
 mig_describe(char *At, uint32_t Name, uint32_t Bits, uint32_t Number, uint32_t Flags)
@@ -88,6 +88,17 @@ mig_described(const char *At, uint32_t Long)
 		return (mig_descriptor_t) { Words[0] & 0xffff, Words[0] >> 16, Words[1], Word & 0xf0000000U };
 	}
 	return (mig_descriptor_t) { Word & 0xff, Word >> 8 & 0xff, Word >> 16 & 0xfff, Word & 0xf0000000U };
+}
+";
+
+/// Comparing a descriptor with the only one that it may be: as a whole.
+const COMPARING: &str = "
+static inline __attribute__ ((unused)) int
+mig_differs(const char *At, uint32_t Name, uint32_t Bits, uint32_t Number, uint32_t Flags)
+{
+	char Expected[12];
+	mig_describe(Expected, Name, Bits, Number, Flags);
+	return __builtin_memcmp(At, Expected, MIG_DESCRIPTOR(Flags)) != 0;
 }
 ";
 
@@ -152,6 +163,7 @@ pub(super) fn prologue(text: &mut Text, interface: &Interface, side: Side, heade
     text.raw("#include <mach/mig_errors.h>\n#include <mach/mig_support.h>\n#include <stdint.h>\n");
     text.raw(COMMON);
     text.raw(if interface.target.descriptor == 8 { WIDE } else { NARROW });
+    text.raw(COMPARING);
     text.raw(&copying(&interface.target));
     if let Some(id) = &interface.rcs_id {
         let (name, side) = (&interface.name, if side == Side::User { "user" } else { "server" });

@@ -109,9 +109,8 @@ fn request(text: &mut Text, interface: &Interface, routine: &Routine) {
             } else {
                 String::new()
             };
-            text.line(format!(
-                "{inline}mig_get_ports({name}P_, {name}P_, {name}Type_.Number, sizeof({one}));"
-            ));
+            let count = if of.variable { format!("{name}Type_.Number") } else { of.count.to_string() };
+            text.line(format!("{inline}mig_get_ports({name}P_, {name}P_, {count}, sizeof({one}));"));
         }
     }
     if !request.is_fixed() {
@@ -123,14 +122,7 @@ fn request(text: &mut Text, interface: &Interface, routine: &Routine) {
 fn count(text: &mut Text, interface: &Interface, item: &Item, argument: &Argument) {
     let (name, most) = (&argument.name, most(&argument.of));
     let own = item.descriptor.map_or(0, |descriptor| descriptor.bytes);
-    text.line(format!("mig_descriptor_t {name}CntType_ = mig_described(In_ + At_, 0);"));
-    text.check(
-        &format!(
-            "!mig_is({name}CntType_, MACH_MSG_TYPE_INTEGER_32, 32, MIG_INLINE) || {name}CntType_.Number != 1"
-        ),
-        FAILURE,
-    );
-    text.line(format!("(void) {name}CntType_;"));
+    item::check_integer(text, "In_ + At_", FAILURE);
     text.line(format!("mach_msg_type_number_t {name}Cnt = {most};"));
     text.line(format!("__builtin_memcpy(&{name}Cnt, In_ + At_ + {own}, 4);"));
     text.line(format!("if ({name}Cnt > {most})"));
@@ -241,7 +233,11 @@ fn output(text: &mut Text, interface: &Interface, argument: &Argument, place: Op
     let (c_type, place) = (type_of(of, Side::Server), place.unwrap_or_default());
     let both = argument.direction == Direction::InOut;
     if find(argument, Side::Server, Role::Type).is_some_and(|parameter| parameter.output) {
-        let value = if both { format!("{name}Type_.Name") } else { "0".to_owned() };
+        let value = match (both, of.received.is_polymorphic()) {
+            (true, true) => format!("{name}Type_.Name"),
+            (true, false) => of.received.in_c(),
+            (false, _) => "0".to_owned(),
+        };
         text.line(format!("mach_msg_type_name_t {name}Poly = {value};"));
     }
     if argument.deallocate == Deallocate::Variable {

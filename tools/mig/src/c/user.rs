@@ -202,11 +202,7 @@ fn reply(text: &mut Text, interface: &Interface, routine: &Routine, reply: &Mess
     text.line("\nboolean_t SimpleReply_ = !(Mess.Head.msgh_bits & MACH_MSGH_BITS_COMPLEX);");
     text.line("kern_return_t RetCode_ = KERN_SUCCESS;");
     text.check(&format!("Mess.Head.msgh_size < {error}"), failure);
-    text.line(format!("mig_descriptor_t RetCodeType_ = mig_described(Mess.Bytes + {header}, 0);"));
-    text.check(
-        "!mig_is(RetCodeType_, MACH_MSG_TYPE_INTEGER_32, 32, MIG_INLINE) || RetCodeType_.Number != 1",
-        failure,
-    );
+    item::check_integer(text, &format!("Mess.Bytes + {header}"), failure);
     text.line(format!("__builtin_memcpy(&RetCode_, Mess.Bytes + {}, 4);", header + own));
     let wrong = item::wrong_size(reply, "Mess.Head.msgh_size", "SimpleReply_");
     let is_error = format!("Mess.Head.msgh_size == {error} && SimpleReply_ && RetCode_ != KERN_SUCCESS");
