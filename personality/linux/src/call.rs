@@ -13,7 +13,7 @@ use mach::machine::ThreadState;
 use unix::account::Account;
 use unix::memory::UserRanges;
 use unix::process::{ExitStatus, Pid, Table};
-use unix::signal::Rule;
+use unix::signal::RestartKind;
 use unix::thread::{Shortage, System, Task, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
 use unix::{Error, Result, UserBuffer};
@@ -23,7 +23,7 @@ pub enum Outcome {
     /// The call returns with this value in RAX.
     Return(u64),
     /// It was interrupted; what becomes of it depends on the signal.
-    Interrupted(Rule),
+    Interrupted(RestartKind),
     /// The call returns with all registers replaced (rt_sigreturn).
     Registers(Box<ThreadState>),
     /// The program was replaced by one that starts with these registers, on the process's only
@@ -114,13 +114,17 @@ impl<M: Machine> Call<'_, M> {
         self.system().processes().with(work)
     }
 
-    /// Waits for `future` unless a signal comes first: then the call ends as `rule` says.
-    pub(crate) async fn wait<T>(&self, rule: Rule, future: impl Future<Output = T>) -> Result<T, Stop> {
+    /// Waits for `future` unless a signal comes first: then the call ends as `restart` says.
+    pub(crate) async fn wait<T>(
+        &self,
+        restart: RestartKind,
+        future: impl Future<Output = T>,
+    ) -> Result<T, Stop> {
         // The future is pinned here, so that futures that wait for it hold a pointer and no second
         // copy.
         let future = core::pin::pin!(future);
         let done = self.system().processes().interruptible(self.tid(), future).await;
-        done.ok_or(Stop::Outcome(Outcome::Interrupted(rule)))
+        done.ok_or(Stop::Outcome(Outcome::Interrupted(restart)))
     }
 
     /// Waits for a transfer through `buffer`. What was moved before a signal counts.
@@ -139,7 +143,7 @@ impl<M: Machine> Call<'_, M> {
                 Ok(result? as u64)
             }
             None if buffer.transferred() > 0 => Ok(buffer.transferred() as u64),
-            None => Err(Stop::Outcome(Outcome::Interrupted(Rule::IfAsked))),
+            None => Err(Stop::Outcome(Outcome::Interrupted(RestartKind::RestartSys))),
         }
     }
 

@@ -5,7 +5,7 @@ use unix::file::{FileObject, Io, OpenFile};
 use unix::poll::{PollQueue, Readiness};
 use unix::sync::SpinLock;
 use unix::vfs::OpenFlags;
-use unix::{Error, NotDone, UserBuffer, copy_in_all, copy_out_all};
+use unix::{AttemptError, Error, UserBuffer, copy_in_all, copy_out_all};
 
 /// A counter that can be waited for.
 pub(crate) struct EventCounter {
@@ -27,13 +27,13 @@ impl EventCounter {
 }
 
 impl FileObject for EventCounter {
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if to.remaining() < 8 {
             return Err(Error::EINVAL.into());
         }
         let mut count = self.count.lock();
         if *count == 0 {
-            return Err(NotDone::NotReady);
+            return Err(AttemptError::WouldBlock);
         }
         let taken = if self.semaphore { 1 } else { *count };
         copy_out_all(to, &taken.to_ne_bytes())?;
@@ -43,7 +43,7 @@ impl FileObject for EventCounter {
         Ok(8)
     }
 
-    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut bytes = [0; 8];
         copy_in_all(from, &mut bytes)?;
         let added = u64::from_ne_bytes(bytes);
@@ -54,7 +54,7 @@ impl FileObject for EventCounter {
         }
         if added > MAXIMUM - *count {
             from.retreat(8);
-            return Err(NotDone::NotReady);
+            return Err(AttemptError::WouldBlock);
         }
         *count += added;
         drop(count);

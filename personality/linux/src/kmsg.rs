@@ -9,7 +9,7 @@ use unix::log::{LINE_MAXIMUM, Log};
 use unix::poll::{PollQueue, Readiness};
 use unix::sync::SpinLock;
 use unix::vfs::{OpenContext, OpenFlags};
-use unix::{Environment, Error, NotDone, Privilege, Result, UserBuffer, copy_out_all};
+use unix::{AttemptError, Environment, Error, Privilege, Result, UserBuffer, copy_out_all};
 
 /// The text of all lines that are kept, as syslog(2) shows it.
 pub(crate) fn text(log: &Log) -> Vec<u8> {
@@ -56,9 +56,9 @@ struct LogFile {
 }
 
 impl FileObject for LogFile {
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut next = self.next.lock();
-        let (number, record) = record(&self.log, *next).ok_or(NotDone::NotReady)?;
+        let (number, record) = record(&self.log, *next).ok_or(AttemptError::WouldBlock)?;
         // Lines were lost before they could be read: say so once.
         if number != *next && *next != 0 {
             *next = number;
@@ -69,7 +69,7 @@ impl FileObject for LogFile {
         Ok(record.len())
     }
 
-    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut bytes = [0; LINE_MAXIMUM];
         let count = from.remaining().min(LINE_MAXIMUM);
         let copied = from.copy_in(&mut bytes[..count])?;

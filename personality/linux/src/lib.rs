@@ -16,7 +16,7 @@
 //! | `kept` | what is kept for each thread |
 //! | `futex` | waiting for words of memory |
 //! | `calls` | the calls, by subject, and the table that finds them |
-//! | `leave` | signals: frames, restarts, rt_sigreturn |
+//! | `return_to_user` | signals: frames, restarts, rt_sigreturn |
 //! | `linux` | what all threads of Linux programs share |
 //! | `auxiliary` | what a program is told at its start |
 //! | `version` | the version of Linux that programs are told |
@@ -41,11 +41,11 @@ mod inotify;
 mod kept;
 mod kmsg;
 pub mod layout;
-mod leave;
 mod linux;
 mod names;
 mod pidfd;
 mod procfs;
+mod return_to_user;
 mod signalfd;
 mod sysfs;
 mod system;
@@ -95,8 +95,8 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         kept.decoded.clear();
     }
 
-    async fn leave(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
-        self.return_to_user(thread, kept, registers, None).await
+    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
+        self.return_from_call(thread, kept, registers, None).await
     }
 
     fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {

@@ -10,7 +10,7 @@ use unix::signal::{SignalInformation, SignalSet};
 use unix::sync::SpinLock;
 use unix::thread::{System, Thread};
 use unix::vfs::OpenFlags;
-use unix::{Error, NotDone, UserBuffer, copy_out_all};
+use unix::{AttemptError, Error, UserBuffer, copy_out_all};
 
 /// Bytes of a record.
 const RECORD: usize = 128;
@@ -62,7 +62,7 @@ impl<M: Machine> Listener for SignalFile<M> {
 }
 
 impl<M: Machine> FileObject for SignalFile<M> {
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if to.remaining() < RECORD {
             return Err(Error::EINVAL.into());
         }
@@ -83,7 +83,7 @@ impl<M: Machine> FileObject for SignalFile<M> {
                 Err(error) => return Err(error),
             }
         }
-        if done == 0 { Err(NotDone::NotReady) } else { Ok(done) }
+        if done == 0 { Err(AttemptError::WouldBlock) } else { Ok(done) }
     }
 
     fn readiness(&self) -> Readiness {

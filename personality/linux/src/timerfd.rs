@@ -6,7 +6,7 @@ use unix::file::{FileObject, Io, OpenFile};
 use unix::poll::{PollQueue, Readiness};
 use unix::sync::SpinLock;
 use unix::vfs::OpenFlags;
-use unix::{Environment, Error, NotDone, UserBuffer, copy_out_all};
+use unix::{AttemptError, Environment, Error, UserBuffer, copy_out_all};
 
 /// A timer that can be read and waited for. It counts by looking at the clock, so nothing runs when
 /// it expires.
@@ -88,7 +88,7 @@ impl Armed {
 }
 
 impl FileObject for TimerFile {
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if to.remaining() < 8 {
             return Err(Error::EINVAL.into());
         }
@@ -96,7 +96,7 @@ impl FileObject for TimerFile {
         let mut armed = self.armed.lock();
         let (count, next) = armed.expired(now);
         if count == 0 {
-            return Err(NotDone::NotReady);
+            return Err(AttemptError::WouldBlock);
         }
         copy_out_all(to, &count.to_ne_bytes())?;
         armed.next = next;

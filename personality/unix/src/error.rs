@@ -106,30 +106,30 @@ errors! {
     EXDEV "Cross-device link",
 }
 
-/// Why an attempt, which never waits, was not done. [`NotDone::NotReady`] and
-/// [`NotDone::NotResident`] mean that nothing has changed.
+/// Why an attempt, which never waits, was not done. [`AttemptError::WouldBlock`] and
+/// [`AttemptError::NotResident`] mean that nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NotDone {
+pub enum AttemptError {
     /// It failed.
     Failed(Error),
     /// The object is not ready: wait on its queue, or tell the program `EAGAIN`.
-    NotReady,
+    WouldBlock,
     /// User memory is not resident: [`UserBuffer::resolve`](crate::UserBuffer::resolve), then try
     /// again.
     NotResident,
 }
 
-impl From<Error> for NotDone {
-    fn from(error: Error) -> NotDone {
-        NotDone::Failed(error)
+impl From<Error> for AttemptError {
+    fn from(error: Error) -> AttemptError {
+        AttemptError::Failed(error)
     }
 }
 
-impl From<CopyError> for NotDone {
-    fn from(error: CopyError) -> NotDone {
+impl From<CopyError> for AttemptError {
+    fn from(error: CopyError) -> AttemptError {
         match error {
-            CopyError::NotResident => NotDone::NotResident,
-            CopyError::Fault => NotDone::Failed(Error::EFAULT),
+            CopyError::NotResident => AttemptError::NotResident,
+            CopyError::Fault => AttemptError::Failed(Error::EFAULT),
         }
     }
 }

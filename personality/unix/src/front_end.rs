@@ -55,7 +55,7 @@ pub enum Next<M: Machine> {
     /// The thread runs its program with these registers.
     Run(Box<ThreadState>),
     /// The thread has ended, and its process has a new program, which this thread is to begin with
-    /// these registers: [`FrontEnd::leave`] of the new program's front end comes first.
+    /// these registers: [`FrontEnd::return_to_user`] of the new program's front end comes first.
     Executed(Arc<Thread<M>>, Box<ThreadState>),
     /// The thread has ended: nothing is to be done.
     Ended,
@@ -104,7 +104,7 @@ pub trait FrontEnd<M: Machine>: Send + Sync + 'static {
 
     /// Lets a thread return to its program after anything else than a call (its start, a fault, a
     /// recall): delivers signals, waits while it is stopped, ends it.
-    fn leave(
+    fn return_to_user(
         &self,
         thread: &Arc<Thread<M>>,
         kept: &Self::Kept,

@@ -18,10 +18,10 @@
 //!   caller's buffer ([`UserBuffer::transferred`]): the process layer returns that count if it is
 //!   not 0, otherwise `EINTR`.
 //! - **Attempts.** Streams (pipes, terminals, sockets) implement attempts that never wait
-//!   ([`NotDone`] says what is missing); one place (`file`) turns an attempt into waiting by the
-//!   object's [`poll::PollQueue`], which poll and select use, too.
-//! - **Answers.** Operations of trait objects that usually complete without blocking return
-//!   [`Answer`]: no allocation unless they really wait.
+//!   ([`AttemptError`] says what is missing); one place (`file`) turns an attempt into waiting by
+//!   the object's [`poll::PollQueue`], which poll and select use, too.
+//! - **Results.** Operations of trait objects that usually complete without blocking return
+//!   [`MaybeReady`]: no allocation unless they really wait.
 //! - **User memory** enters as byte slices or as [`UserBuffer`], never as pointers.
 //! - **Time and randomness** come through [`Environment`].
 //! - **Locks.** [`sync::SpinLock`] sections are short, contain no await and wake no task; a future
@@ -31,7 +31,7 @@
 //!
 //! # Module map
 //!
-//! Conventions: `error`, `account` (what is kept for each user), `answer`, `environment`,
+//! Conventions: `error`, `account` (what is kept for each user), `maybe_ready`, `environment`,
 //! `user_buffer`, `identity`, `sync`.
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
@@ -46,7 +46,6 @@
 extern crate alloc;
 
 pub mod account;
-mod answer;
 pub mod clock;
 pub mod credentials;
 pub mod descriptor;
@@ -60,6 +59,7 @@ mod identity;
 pub mod initramfs;
 pub mod load;
 pub mod log;
+mod maybe_ready;
 pub mod memory;
 pub mod personality;
 pub mod pipe;
@@ -77,10 +77,10 @@ pub mod tty;
 mod user_buffer;
 pub mod vfs;
 
-pub use answer::{Answer, BoxFuture};
 pub use environment::{Environment, Timestamp};
-pub use error::{Error, NotDone, Result};
+pub use error::{AttemptError, Error, Result};
 pub use identity::{Identity, Privilege};
+pub use maybe_ready::{BoxFuture, MaybeReady};
 pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all};
 
 #[cfg(any(test, feature = "testing"))]

@@ -1,6 +1,6 @@
 //! A byte queue of limited capacity.
 
-use crate::{CopyError, Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, CopyError, Error, Result, UserBuffer};
 use alloc::vec::Vec;
 
 /// A queue of bytes. Its storage grows with its contents, up to a capacity that may be changed.
@@ -122,7 +122,7 @@ impl Ring {
 
     /// Copies in up to `count` bytes, which fit. As a user buffer: fewer only where its memory
     /// ends.
-    pub(crate) fn fill(&mut self, count: usize, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    pub(crate) fn fill(&mut self, count: usize, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let count = count.min(from.remaining());
         self.reserve(count)?;
         let mut done = 0;
@@ -142,7 +142,11 @@ impl Ring {
     }
 
     /// Copies in exactly `count` bytes, which fit, or nothing.
-    pub(crate) fn fill_exactly(&mut self, count: usize, from: &mut dyn UserBuffer) -> Result<(), NotDone> {
+    pub(crate) fn fill_exactly(
+        &mut self,
+        count: usize,
+        from: &mut dyn UserBuffer,
+    ) -> Result<(), AttemptError> {
         self.reserve(count)?;
         let mut done = 0;
         while done < count {
@@ -163,7 +167,7 @@ impl Ring {
     }
 
     /// Copies out and removes up to `count` bytes.
-    pub(crate) fn drain(&mut self, count: usize, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    pub(crate) fn drain(&mut self, count: usize, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let count = count.min(to.remaining()).min(self.length);
         let mut done = 0;
         while done < count {

@@ -1,6 +1,6 @@
 //! User memory as one request sees it.
 
-use crate::{BoxFuture, Error, NotDone, Result};
+use crate::{AttemptError, BoxFuture, Error, Result};
 use alloc::vec::Vec;
 use mach::machine::Frame;
 
@@ -102,7 +102,7 @@ pub trait UserBuffer: Send {
 }
 
 /// Copies all of `bytes` out, or nothing. `EINVAL` if they do not fit.
-pub fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), NotDone> {
+pub fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), AttemptError> {
     if to.remaining() < bytes.len() {
         return Err(Error::EINVAL.into());
     }
@@ -120,7 +120,7 @@ pub fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), NotDone
 }
 
 /// Copies exactly `bytes.len()` bytes in, or nothing. `EINVAL` if there are not so many.
-pub fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result<(), NotDone> {
+pub fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result<(), AttemptError> {
     if from.remaining() < bytes.len() {
         return Err(Error::EINVAL.into());
     }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use mach::Machine;
 use unix::poll::{Readiness, until_ready};
 use unix::tty::{Terminal, WindowSize};
-use unix::{Environment, NotDone};
+use unix::{AttemptError, Environment};
 
 /// The most bytes sent to the driver in one step.
 const PIECE: usize = 480;
@@ -18,7 +18,7 @@ pub async fn show<M: Machine, D: Driver<M>>(terminal: Arc<Terminal>, driver: &D)
     loop {
         let count = until_ready(terminal.driver_queue(), Readiness::READ, || {
             match terminal.take_output(&mut bytes) {
-                0 => Err(NotDone::NotReady),
+                0 => Err(AttemptError::WouldBlock),
                 count => Ok(count),
             }
         });
@@ -76,7 +76,7 @@ async fn receive(terminal: &Terminal, bytes: &[u8], environment: &dyn Environmen
         done += terminal.receive(&bytes[done..], environment.monotonic());
         if done < bytes.len() {
             let room = until_ready(terminal.driver_queue(), Readiness::WRITE, || {
-                if terminal.can_receive() { Ok(()) } else { Err(NotDone::NotReady) }
+                if terminal.can_receive() { Ok(()) } else { Err(AttemptError::WouldBlock) }
             });
             // The attempt has no other error than that there is no room.
             let _ = room.await;

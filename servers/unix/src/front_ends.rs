@@ -64,9 +64,9 @@ impl<M: Machine> FrontEnd<M> for Personalities<M> {
         }
     }
 
-    async fn leave(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
+    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
         match kept {
-            Kept::Linux(kept) => self.linux.leave(thread, kept, registers).await,
+            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, registers).await,
         }
     }
 

@@ -8,7 +8,7 @@ use core::fmt::Write;
 use mach::machine::UserMessage;
 use mach_l4::{OtherMessage, Others};
 use rt::root::{Console, Status};
-use unix::NotDone;
+use unix::AttemptError;
 use unix::poll::{PollQueue, Readiness, until_ready};
 use unix::sync::SpinLock;
 
@@ -80,7 +80,7 @@ impl Port {
 
     async fn until<T>(&self, interest: Readiness, mut attempt: impl FnMut() -> Option<T> + Unpin) -> T {
         loop {
-            let ready = until_ready(&self.queue, interest, || attempt().ok_or(NotDone::NotReady));
+            let ready = until_ready(&self.queue, interest, || attempt().ok_or(AttemptError::WouldBlock));
             if let Ok(value) = ready.await {
                 return value;
             }

@@ -39,7 +39,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     /// ended, its process's later programs included.
     pub(crate) async fn run(self: Arc<Self>, mut thread: Arc<Thread<M>>, state: ThreadState) {
         let mut kept = Arc::new(self.front_ends.begin(&thread));
-        let mut next = self.front_ends.leave(&thread, &kept, Registers::All(state)).await;
+        let mut next = self.front_ends.return_to_user(&thread, &kept, Registers::All(state)).await;
         // A thread that was killed before it ran has no use for its machine thread.
         if !matches!(next, Next::Ended) {
             self.prepare_to_run(&thread, &kept);
@@ -52,7 +52,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
                 Next::Executed(new, state) => {
                     thread = new;
                     kept = Arc::new(self.front_ends.begin(&thread));
-                    next = self.front_ends.leave(&thread, &kept, Registers::All(*state)).await;
+                    next = self.front_ends.return_to_user(&thread, &kept, Registers::All(*state)).await;
                     if !matches!(next, Next::Ended) {
                         self.prepare_to_run(&thread, &kept);
                     }
@@ -111,6 +111,6 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         if self.trace {
             self.trace_event(thread, event);
         }
-        self.front_ends.leave(thread, kept, Registers::Unchanged).await
+        self.front_ends.return_to_user(thread, kept, Registers::Unchanged).await
     }
 }

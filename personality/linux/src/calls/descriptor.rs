@@ -7,9 +7,9 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
-use unix::signal::Rule;
+use unix::signal::RestartKind;
 use unix::vfs::{At, Mode, OpenFlags};
-use unix::{Error, NotDone, Result};
+use unix::{AttemptError, Error, Result};
 
 pub(crate) fn file<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Arc<OpenFile>> {
     call.thread.descriptors().get(call.int(index))
@@ -20,7 +20,8 @@ async fn open_at<M: Machine>(call: &Call<'_, M>, at: At, path: Vec<u8>, flags: u
     let caller = context.caller();
     let mode = Mode::new((mode & 0o7777) as u16);
     // Only the other end of a FIFO is waited for.
-    let opened = call.wait(Rule::IfAsked, caller.open(&at, &path, open_flags(flags), mode)).await??;
+    let opened =
+        call.wait(RestartKind::RestartSys, caller.open(&at, &path, open_flags(flags), mode)).await??;
     insert(call, opened, flags & CLOSE_ON_EXEC != 0)
 }
 
@@ -282,18 +283,18 @@ async fn record_lock<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, comma
     let (account, process) = (call.account(), call.pid().number());
     match (kind, command) {
         (Some(kind), SETLKW) => {
-            call.wait(Rule::IfAsked, table.set(&account, owner, process, kind, range)).await??
+            call.wait(RestartKind::RestartSys, table.set(&account, owner, process, kind, range)).await??
         }
         _ => table.try_set(&account, owner, process, kind, range).map_err(not_done)?,
     }
     Ok(0)
 }
 
-fn not_done(not_done: NotDone) -> Error {
+fn not_done(not_done: AttemptError) -> Error {
     match not_done {
-        NotDone::Failed(error) => error,
-        NotDone::NotReady => Error::EAGAIN,
-        NotDone::NotResident => Error::EFAULT,
+        AttemptError::Failed(error) => error,
+        AttemptError::WouldBlock => Error::EAGAIN,
+        AttemptError::NotResident => Error::EFAULT,
     }
 }
 
@@ -310,7 +311,7 @@ pub(crate) async fn flock<M: Machine>(call: &Call<'_, M>) -> Done {
     let owner = LockOwner::Description(file.id());
     match call.uint(1) & NONBLOCK != 0 || kind.is_none() {
         true => hooks.locks.try_lock_whole(owner, kind).map_err(not_done)?,
-        false => call.wait(Rule::IfAsked, hooks.locks.lock_whole(owner, kind)).await??,
+        false => call.wait(RestartKind::RestartSys, hooks.locks.lock_whole(owner, kind)).await??,
     }
     Ok(0)
 }

@@ -9,7 +9,7 @@ use core::time::Duration;
 use mach::Machine;
 use unix::clock::{Clock, When};
 use unix::process::Pid;
-use unix::signal::Rule;
+use unix::signal::RestartKind;
 use unix::{Error, Result};
 
 const WAIT: u32 = 0;
@@ -74,7 +74,7 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
             let locking = futexes.lock(&words, address, shared, thread, lives);
             // Boxed: only a command that waits pays for this memory.
             let locking = Box::pin(until(&**call.system().environment(), deadline, locking));
-            let done = call.wait(Rule::Always, locking).await;
+            let done = call.wait(RestartKind::RestartNoIntr, locking).await;
             match done {
                 Ok(Some(locked)) => locked.map(|()| 0).map_err(Into::into),
                 Ok(None) => {
@@ -125,9 +125,9 @@ pub(crate) async fn wait_until<M: Machine>(
     let (memory, system) = (call.memory(), call.system());
     let words = MemoryWords(&*memory);
     let waiting = call.linux.futexes.wait(&words, address, shared, expected, bits);
-    let rule = if deadline.is_some() { Rule::Continue } else { Rule::IfAsked };
+    let restart = if deadline.is_some() { RestartKind::RestartBlock } else { RestartKind::RestartSys };
     let waiting = Box::pin(until(&**system.environment(), deadline, waiting));
-    match call.wait(rule, waiting).await {
+    match call.wait(restart, waiting).await {
         Ok(Some(woken)) => woken.map(|()| 0).map_err(Into::into),
         Ok(None) => Err(Error::ETIMEDOUT.into()),
         Err(stop) => {

@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::OpenFile;
 use unix::process_context::FileSignal;
-use unix::signal::Rule;
+use unix::signal::RestartKind;
 use unix::tty::{Flow, Flush, PtyMaster, SetWhen, Terminal};
 use unix::vfs::{FileType, OpenFlags};
 use unix::{Error, Result};
@@ -117,10 +117,10 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
                 TCSETSW | TCSETSW2 => SetWhen::Drained,
                 _ => SetWhen::Flushed,
             };
-            call.wait(Rule::IfAsked, terminal.set_settings(&context, settings, when)).await??;
+            call.wait(RestartKind::RestartSys, terminal.set_settings(&context, settings, when)).await??;
         }
         // A break is not sent; with an argument it only waits for the output.
-        TCSBRK | TCSBRKP => call.wait(Rule::IfAsked, terminal.drain()).await??,
+        TCSBRK | TCSBRKP => call.wait(RestartKind::RestartSys, terminal.drain()).await??,
         TCXONC => {
             let flow = match call.uint(2) {
                 0 => Flow::StopOutput,
@@ -129,7 +129,7 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
                 3 => Flow::StartInput,
                 _ => return Err(Error::EINVAL.into()),
             };
-            call.wait(Rule::IfAsked, terminal.flow(&context, flow)).await??;
+            call.wait(RestartKind::RestartSys, terminal.flow(&context, flow)).await??;
         }
         TCFLSH => {
             let which = match call.uint(2) {
@@ -138,7 +138,7 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
                 2 => Flush::Both,
                 _ => return Err(Error::EINVAL.into()),
             };
-            call.wait(Rule::IfAsked, terminal.flush(&context, which)).await??;
+            call.wait(RestartKind::RestartSys, terminal.flush(&context, which)).await??;
         }
         // The usual line discipline (N_TTY) is the only one.
         TIOCGETD => call.write(call.arg(2), &0u32.to_le_bytes()).await?,
@@ -183,7 +183,7 @@ async fn session_request<M: Machine>(
         TIOCSPGRP => {
             let group = call.read::<4>(call.arg(2)).await?.i32_at(0)?;
             let group = u32::try_from(group).map_err(|_| Error::EINVAL)?;
-            call.wait(Rule::IfAsked, terminal.set_foreground(&context, group)).await??;
+            call.wait(RestartKind::RestartSys, terminal.set_foreground(&context, group)).await??;
         }
         TIOCGSID => {
             let session = terminal.session(&context, is_master)?;

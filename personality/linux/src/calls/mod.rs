@@ -22,7 +22,7 @@ mod transfer;
 use crate::call::{Call, Done};
 use crate::layout::file::EntryLayout;
 use crate::names::number::*;
-use crate::{errno, leave};
+use crate::{errno, return_to_user};
 use core::future::Future;
 use core::task::{Context, Poll, Waker};
 use mach::Machine;
@@ -213,8 +213,8 @@ table! { call, number:
     unshare => program::unshare(call),
     execve => boxed(program::execve(call)).await,
     execveat => boxed(program::execveat(call)).await,
-    exit => leave::exit(call),
-    exit_group => leave::exit_group(call),
+    exit => return_to_user::exit(call),
+    exit_group => return_to_user::exit_group(call),
     wait4 => boxed(process::wait4(call)).await,
     pidfd_open => pidfd::pidfd_open(call),
     pidfd_send_signal => boxed(pidfd::pidfd_send_signal(call)).await,
@@ -268,7 +268,7 @@ table! { call, number:
     // Signals.
     rt_sigaction => signal::rt_sigaction(call).await,
     rt_sigprocmask => signal::rt_sigprocmask(call).await,
-    rt_sigreturn => boxed(leave::rt_sigreturn(call)).await,
+    rt_sigreturn => boxed(return_to_user::rt_sigreturn(call)).await,
     rt_sigpending => boxed(signal::rt_sigpending(call)).await,
     rt_sigsuspend => boxed(signal::rt_sigsuspend(call)).await,
     rt_sigtimedwait => boxed(signal::rt_sigtimedwait(call)).await,

@@ -16,7 +16,7 @@ use core::time::Duration;
 use mach::Machine;
 use unix::poll::{Readiness, Watch, poll as poll_files};
 use unix::process::Resource;
-use unix::signal::{Rule, SignalSet};
+use unix::signal::{RestartKind, SignalSet};
 use unix::sync::Turns;
 use unix::timer::Setting;
 use unix::vfs::OpenFlags;
@@ -82,7 +82,7 @@ pub(crate) async fn poll_until<M: Machine>(
     count: u64,
     deadline: Option<Duration>,
 ) -> Done {
-    let done = poll_array(call, array, count, deadline, Rule::Continue).await;
+    let done = poll_array(call, array, count, deadline, RestartKind::RestartBlock).await;
     if matches!(done, Err(Stop::Outcome(_))) {
         call.kept.set_continuation(Continuation::Poll { array, count, deadline });
     }
@@ -94,7 +94,7 @@ async fn poll_array<M: Machine>(
     array: u64,
     count: u64,
     deadline: Option<Duration>,
-    rule: Rule,
+    restart: RestartKind,
 ) -> Done {
     if count > call.thread.soft_limit(Resource::Files) {
         return Err(Error::EINVAL.into());
@@ -125,7 +125,7 @@ async fn poll_array<M: Machine>(
     // A number that is no descriptor is reported as an event (POLLNVAL), so the call does not wait.
     let deadline = if invalid > 0 { Some(Duration::ZERO) } else { deadline };
     let environment = call.system().environment().clone();
-    let ready = call.wait(rule, poll_files(&*environment, &mut watches, deadline)).await?;
+    let ready = call.wait(restart, poll_files(&*environment, &mut watches, deadline)).await?;
     for (watch, (index, asked)) in watches.iter().zip(places) {
         let found = events(watch.ready, asked) as u16;
         entries[8 * index + 6..8 * index + 8].copy_from_slice(&found.to_le_bytes());
@@ -163,7 +163,7 @@ fn left<M: Machine>(call: &Call<'_, M>, deadline: Duration) -> Duration {
 pub(crate) async fn ppoll<M: Machine>(call: &Call<'_, M>) -> Done {
     let deadline = call.time(2).await?.map(|time| after(call, time));
     temporary_mask(call, call.arg(3), call.arg(4)).await?;
-    let done = poll_array(call, call.arg(0), call.uint(1).into(), deadline, Rule::WithoutHandler).await;
+    let done = poll_array(call, call.arg(0), call.uint(1).into(), deadline, RestartKind::RestartNoHand).await;
     restore_mask(call, &done);
     if let Some(deadline) = deadline {
         // If the time that is left cannot be written to the program's memory, the call succeeds all
@@ -237,7 +237,7 @@ async fn select_sets<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>)
         }
     }
     let environment = call.system().environment().clone();
-    call.wait(Rule::WithoutHandler, poll_files(&*environment, &mut watches, deadline)).await?;
+    call.wait(RestartKind::RestartNoHand, poll_files(&*environment, &mut watches, deadline)).await?;
     sets.iter_mut().for_each(|set| set.fill(0));
     let mut found = 0;
     for (watch, (number, asked)) in watches.iter().zip(numbers) {
@@ -301,7 +301,7 @@ pub(crate) async fn epoll_ctl<M: Machine>(call: &Call<'_, M>) -> Done {
 async fn epoll_wait_until<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>) -> Done {
     let limit = usize::try_from(call.int(2)).ok().filter(|limit| *limit > 0).ok_or(Error::EINVAL)?;
     let (epoll, environment) = (epoll(call)?, call.system().environment().clone());
-    let found = call.wait(Rule::Fail, epoll.wait(&*environment, limit.min(65536), deadline)).await?;
+    let found = call.wait(RestartKind::Never, epoll.wait(&*environment, limit.min(65536), deadline)).await?;
     let mut bytes = Vec::new();
     for event in &found {
         let ready = events(event.ready, IN | OUT | PRI | RDHUP);

@@ -12,7 +12,7 @@ use mach::Machine;
 use mach::machine::ThreadState;
 use unix::credentials::Credentials;
 use unix::process::{InspectAs, Limit, Pid, Resource, Usage, WaitFor, WaitOptions};
-use unix::signal::{Rule, Signal};
+use unix::signal::{RestartKind, Signal};
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
 
@@ -57,7 +57,9 @@ pub(crate) async fn wait4<M: Machine>(call: &Call<'_, M>) -> Done {
         number => WaitFor::Group(id(-number)?),
     };
     let (tid, options) = (call.tid(), wait_options(bits | WEXITED));
-    let found = call.wait(Rule::IfAsked, call.system().processes().wait_child(tid, which, options)).await??;
+    let found = call
+        .wait(RestartKind::RestartSys, call.system().processes().wait_child(tid, which, options))
+        .await??;
     let Some(report) = found else { return Ok(0) };
     call.write_optional(call.arg(1), &wait_status(report.event).to_le_bytes()).await?;
     call.write_optional(call.arg(3), &to_rusage(&report.usage)).await?;
@@ -92,7 +94,9 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
     let again = immediate && !options.no_hang;
     options.no_hang |= immediate;
     let tid = call.tid();
-    let found = call.wait(Rule::IfAsked, call.system().processes().wait_child(tid, which, options)).await??;
+    let found = call
+        .wait(RestartKind::RestartSys, call.system().processes().wait_child(tid, which, options))
+        .await??;
     if found.is_none() && again {
         return Err(Error::EAGAIN.into());
     }

@@ -9,7 +9,7 @@ use mach::Machine;
 use mach::machine::ThreadState;
 use unix::exec::Arguments;
 use unix::process::Resource;
-use unix::signal::{Rule, Signal};
+use unix::signal::{RestartKind, Signal};
 use unix::sync::Turns;
 use unix::thread::{CloneRequest, ExecRequest};
 use unix::vfs::At;
@@ -136,7 +136,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     // Signals that are pending are delivered before a child is made; the call is made again after
     // that.
     if call.table(|table| table.has_work(tid)) {
-        return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always)));
+        return Err(Stop::Outcome(Outcome::Interrupted(RestartKind::RestartNoIntr)));
     }
     if has(CLONE_SETTLS) && arguments.tls >= 1 << 47 {
         return Err(Error::EPERM.into());
@@ -164,7 +164,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     }
     let unstarted = match call.thread.clone_thread(&request).await {
         // A signal has come in between: as above, the call is made again after its delivery.
-        Err(Error::EINTR) => return Err(Stop::Outcome(Outcome::Interrupted(Rule::Always))),
+        Err(Error::EINTR) => return Err(Stop::Outcome(Outcome::Interrupted(RestartKind::RestartNoIntr))),
         made => made?,
     };
     let child = unstarted.tid();

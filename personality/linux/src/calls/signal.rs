@@ -7,7 +7,7 @@ use crate::layout::signal::{
 };
 use mach::Machine;
 use unix::process::{Pid, Target};
-use unix::signal::{Rule, SignalSet};
+use unix::signal::{RestartKind, SignalSet};
 use unix::{Error, Result};
 
 /// Sets of signals are 8 bytes.
@@ -112,11 +112,11 @@ pub(crate) async fn rt_sigsuspend<M: Machine>(call: &Call<'_, M>) -> Done {
     let mask = read_set(call, call.arg(0)).await?;
     let tid = call.tid();
     call.table(|table| table.set_temporary_mask(tid, mask))?;
-    call.wait(Rule::WithoutHandler, core::future::pending()).await
+    call.wait(RestartKind::RestartNoHand, core::future::pending()).await
 }
 
 pub(crate) async fn pause<M: Machine>(call: &Call<'_, M>) -> Done {
-    call.wait(Rule::WithoutHandler, core::future::pending()).await
+    call.wait(RestartKind::RestartNoHand, core::future::pending()).await
 }
 
 pub(crate) async fn rt_sigtimedwait<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -126,7 +126,8 @@ pub(crate) async fn rt_sigtimedwait<M: Machine>(call: &Call<'_, M>) -> Done {
     let (tid, system) = (call.tid(), call.system());
     let deadline = timeout.map(|time| system.environment().monotonic().saturating_add(time));
     let waiting = system.processes().wait_signal(tid, wanted);
-    let taken = call.wait(Rule::Fail, super::time::until(&**system.environment(), deadline, waiting)).await?;
+    let taken =
+        call.wait(RestartKind::Never, super::time::until(&**system.environment(), deadline, waiting)).await?;
     let taken = taken.ok_or(Error::EAGAIN)?;
     call.write_optional(call.arg(1), &to_information(&taken)).await?;
     Ok(taken.signal.number().into())

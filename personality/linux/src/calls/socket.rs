@@ -16,7 +16,7 @@ use core::time::Duration;
 use mach::Machine;
 use unix::file::OpenFile;
 use unix::memory::UserRanges;
-use unix::signal::Rule;
+use unix::signal::RestartKind;
 use unix::socket::{
     ReceiveHow, Received, SendHow, Shutdown, SocketOptions, SocketType, UnixAddress, UnixSocket,
 };
@@ -128,14 +128,14 @@ pub(crate) async fn connect<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let context = call.thread.context();
     let (caller, nonblock) = (context.caller(), file.flags().contains(OpenFlags::NONBLOCK));
-    let rule = rule(socket.options().send_timeout);
-    call.wait(rule, socket.connect(&caller, &name, nonblock)).await??;
+    let restart = restart_kind(socket.options().send_timeout);
+    call.wait(restart, socket.connect(&caller, &name, nonblock)).await??;
     Ok(0)
 }
 
 /// A wait that has a time-out of the socket's own is not started again.
-fn rule(timeout: Option<Duration>) -> Rule {
-    if timeout.is_some() { Rule::Fail } else { Rule::IfAsked }
+fn restart_kind(timeout: Option<Duration>) -> RestartKind {
+    if timeout.is_some() { RestartKind::Never } else { RestartKind::RestartSys }
 }
 
 pub(crate) async fn accept<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
@@ -146,8 +146,8 @@ pub(crate) async fn accept<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     let context = call.thread.context();
     let (caller, nonblock) = (context.caller(), file.flags().contains(OpenFlags::NONBLOCK));
     let status = open_flags(flags).intersection(OpenFlags::NONBLOCK);
-    let rule = rule(socket.options().receive_timeout);
-    let accepted = call.wait(rule, socket.accept(&caller, nonblock, status)).await??;
+    let restart = restart_kind(socket.options().receive_timeout);
+    let accepted = call.wait(restart, socket.accept(&caller, nonblock, status)).await??;
     if call.arg(1) != 0 {
         let connected: Arc<UnixSocket> = accepted.object_as().ok_or(Error::ECONNABORTED)?;
         let peer = connected.peer_address().map_err(|_| Error::ECONNABORTED)?;
@@ -211,7 +211,7 @@ async fn send<M: Machine>(
             Err(error.into())
         }
         None if buffer.transferred() > 0 => Ok(buffer.transferred() as u64),
-        None => Err(Stop::Outcome(Outcome::Interrupted(rule(socket.options().send_timeout)))),
+        None => Err(Stop::Outcome(Outcome::Interrupted(restart_kind(socket.options().send_timeout)))),
     }
 }
 
@@ -308,7 +308,7 @@ async fn receive<M: Machine>(
             let count = buffer.transferred();
             Ok(Received { count, length: count, ..Received::default() })
         }
-        None => Err(Stop::Outcome(Outcome::Interrupted(rule(socket.options().receive_timeout)))),
+        None => Err(Stop::Outcome(Outcome::Interrupted(restart_kind(socket.options().receive_timeout)))),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::call::{Call, Done};
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::{OpenFile, transfer};
-use unix::signal::Rule;
+use unix::signal::RestartKind;
 use unix::vfs::{FileType, OpenFlags};
 use unix::{Error, Result};
 
@@ -60,7 +60,7 @@ async fn move_bytes<M: Machine>(
     let (mut progress, count) = (0, count.min(MAXIMUM) as usize);
     let caller = context.caller();
     let work = transfer(&caller, &source, from.as_mut(), &target, to.as_mut(), count, &mut progress);
-    let done = call.wait(Rule::IfAsked, work).await;
+    let done = call.wait(RestartKind::RestartSys, work).await;
     finish(call, done, progress, [(from, offsets.0), (to, offsets.1.unwrap_or(0))]).await
 }
 
@@ -94,7 +94,7 @@ pub(crate) async fn splice<M: Machine>(call: &Call<'_, M>) -> Done {
     let nonblock = call.uint(5) & NONBLOCK != 0;
     let ends = ((&source, from.as_mut()), (&target, to.as_mut()));
     let work = unix::pipe::splice(&caller, ends.0, ends.1, count, nonblock, &mut progress);
-    let done = call.wait(Rule::IfAsked, work).await;
+    let done = call.wait(RestartKind::RestartSys, work).await;
     finish(call, done, progress, [(from, 1), (to, 3)]).await
 }
 
@@ -108,7 +108,8 @@ pub(crate) async fn tee<M: Machine>(call: &Call<'_, M>) -> Done {
     let (source, target) = (file(call, 0)?, file(call, 1)?);
     let count = call.arg(2).min(MAXIMUM) as usize;
     let work = unix::pipe::tee(&source, &target, count, call.uint(3) & NONBLOCK != 0);
-    let copied = call.wait(Rule::IfAsked, work).await?.inspect_err(|error| call.signal_for(*error))?;
+    let copied =
+        call.wait(RestartKind::RestartSys, work).await?.inspect_err(|error| call.signal_for(*error))?;
     Ok(copied as u64)
 }
 

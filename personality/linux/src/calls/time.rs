@@ -13,7 +13,7 @@ use core::time::Duration;
 use mach::Machine;
 use unix::clock::{Clock, When};
 use unix::process::Pid;
-use unix::signal::{Rule, Signal};
+use unix::signal::{RestartKind, Signal};
 use unix::timer::{Notification, TimerId};
 use unix::{Environment, Error, Result};
 
@@ -106,7 +106,7 @@ pub(crate) async fn sleep<M: Machine>(
     remaining: u64,
 ) -> Done {
     let environment = call.system().environment().clone();
-    match call.wait(Rule::Continue, environment.sleep_until(deadline)).await {
+    match call.wait(RestartKind::RestartBlock, environment.sleep_until(deadline)).await {
         Ok(()) => Ok(0),
         Err(stop) => {
             let left = deadline.saturating_sub(environment.monotonic());
@@ -140,7 +140,7 @@ pub(crate) async fn clock_nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
         return sleep(call, clock, deadline, call.arg(3)).await;
     }
     let deadline = clock.deadline(&**system.environment(), system.processes(), When::At(time))?;
-    call.wait(Rule::WithoutHandler, system.environment().sleep_until(deadline)).await?;
+    call.wait(RestartKind::RestartNoHand, system.environment().sleep_until(deadline)).await?;
     Ok(0)
 }
 
@@ -158,7 +158,7 @@ async fn processor_sleep<M: Machine>(call: &Call<'_, M>, clock: Clock, time: Dur
             system.environment().sleep_until(next).await;
         }
     };
-    call.wait(Rule::WithoutHandler, work).await??;
+    call.wait(RestartKind::RestartNoHand, work).await??;
     Ok(0)
 }
 

@@ -19,7 +19,7 @@ use unix::file::{CloseListener, FileObject, OpenFile};
 use unix::poll::{PollQueue, Readiness, Registration, until_ready_or_deadline};
 use unix::sync::{SpinLock, delay};
 use unix::vfs::OpenFlags;
-use unix::{Environment, Error, NotDone, Result};
+use unix::{AttemptError, Environment, Error, Result};
 
 /// Held while an instance is added to another one, or something to one that others watch.
 static NESTING: SpinLock<()> = SpinLock::new(());
@@ -221,7 +221,10 @@ impl Epoll {
             let waited = until_ready_or_deadline(&self.queue, Readiness::READ, environment, |_| {
                 let found = self.harvest(limit);
                 if found.is_empty() {
-                    return Err((NotDone::NotReady, self.next_change().into_iter().chain(deadline).min()));
+                    return Err((
+                        AttemptError::WouldBlock,
+                        self.next_change().into_iter().chain(deadline).min(),
+                    ));
                 }
                 Ok(found)
             })

@@ -11,7 +11,7 @@ use unix::file::{FileObject, Io, OpenFile};
 use unix::poll::{PollQueue, Readiness};
 use unix::sync::SpinLock;
 use unix::vfs::{Observer, OpenFlags, VnodeRef};
-use unix::{Error, NotDone, Result, UserBuffer, copy_out_all};
+use unix::{AttemptError, Error, Result, UserBuffer, copy_out_all};
 
 /// Bytes that a waiting event takes, without its name.
 const EVENT_BYTES: u64 = 128;
@@ -164,12 +164,12 @@ impl Notifier {
 }
 
 impl FileObject for Notifier {
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut done = 0;
         loop {
             let next = self.state.lock().events.front().map(|(event, _)| event.clone());
             let Some(event) = next else {
-                return if done > 0 { Ok(done) } else { Err(NotDone::NotReady) };
+                return if done > 0 { Ok(done) } else { Err(AttemptError::WouldBlock) };
             };
             let bytes = (self.encode)(&event);
             let copied = match to.remaining() < bytes.len() {

@@ -23,7 +23,7 @@ use unix::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode, OpenContext,
     Opened, Vnode, VnodeRef,
 };
-use unix::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
+use unix::{AttemptError, CopyError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 
 /// A /proc of a system.
 pub(crate) struct Proc<M: Machine> {
@@ -329,7 +329,7 @@ impl<M: Machine> Node<M> {
         reader: &dyn ProcessContext,
         offset: u64,
         to: &mut dyn UserBuffer,
-    ) -> Result<usize, NotDone> {
+    ) -> Result<usize, AttemptError> {
         let mut part = Part::new(offset, to.remaining());
         self.make_text(reader, &mut part).await?;
         to.copy_out(&part.text).map_err(|error: CopyError| error.into())
@@ -505,9 +505,9 @@ impl<M: Machine> Vnode for Node<M> {
         Some((self.parent()?, name))
     }
 
-    fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
+    fn lookup<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
         if self.kind.file_type() != FileType::Directory {
-            return Answer::now(Err(Error::ENOTDIR));
+            return MaybeReady::ready(Err(Error::ENOTDIR));
         }
         // As on Linux, which looks for the process to check the permission to search its directory,
         // and fails with `ESRCH` if it has gone.
@@ -515,16 +515,16 @@ impl<M: Machine> Vnode for Node<M> {
             Kind::Process(process) if self.is_gone(process) => Error::ESRCH,
             _ => Error::ENOENT,
         };
-        Answer::now(self.find(name).map(|kind| self.node(kind)).ok_or(missing))
+        MaybeReady::ready(self.find(name).map(|kind| self.node(kind)).ok_or(missing))
     }
 
     fn read_directory<'a>(
         &'a self,
         position: u64,
         accept: &'a mut (dyn FnMut(DirectoryEntry<'_>) -> bool + Send),
-    ) -> Answer<'a, Result<()>> {
+    ) -> MaybeReady<'a, Result<()>> {
         if self.kind.file_type() != FileType::Directory {
-            return Answer::now(Err(Error::ENOTDIR));
+            return MaybeReady::ready(Err(Error::ENOTDIR));
         }
         for (next, name, kind) in self.entries(position) {
             let entry =
@@ -533,26 +533,26 @@ impl<M: Machine> Vnode for Node<M> {
                 break;
             }
         }
-        Answer::now(Ok(()))
+        MaybeReady::ready(Ok(()))
     }
 
     /// `EACCES` without a caller: whether the links of a process can be followed depends on the
     /// process that asks.
-    fn follow(&self) -> Answer<'_, Result<Link>> {
-        Answer::now(Err(Error::EACCES))
+    fn follow(&self) -> MaybeReady<'_, Result<Link>> {
+        MaybeReady::ready(Err(Error::EACCES))
     }
 
-    fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Link>> {
-        Answer::now(match self.kind {
+    fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Link>> {
+        MaybeReady::ready(match self.kind {
             Kind::Own => Ok(Link::Path(format!("{}", process.process()).into_bytes())),
             _ => self.target_for(process),
         })
     }
 
-    fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Vec<u8>>> {
+    fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Vec<u8>>> {
         match self.kind {
-            Kind::Own => Answer::now(Ok(format!("{}", process.process()).into_bytes())),
-            _ => Answer::later(self.shown_target_for(process)),
+            Kind::Own => MaybeReady::ready(Ok(format!("{}", process.process()).into_bytes())),
+            _ => MaybeReady::pending(self.shown_target_for(process)),
         }
     }
 
@@ -561,8 +561,8 @@ impl<M: Machine> Vnode for Node<M> {
         process: &'a dyn ProcessContext,
         offset: u64,
         to: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>> {
-        Answer::later(self.read_text(process, offset, to))
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
+        MaybeReady::pending(self.read_text(process, offset, to))
     }
 
     /// A process may list and search its own descriptors even if they look like the superuser's.
@@ -575,8 +575,8 @@ impl<M: Machine> Vnode for Node<M> {
         }
     }
 
-    fn open(&self, context: &OpenContext) -> Answer<'_, Result<Opened>> {
-        Answer::now(match (self.open_number(), self.kind) {
+    fn open(&self, context: &OpenContext) -> MaybeReady<'_, Result<Opened>> {
+        MaybeReady::ready(match (self.open_number(), self.kind) {
             (Some(file), _) => Ok(Opened::Object(file)),
             (None, Kind::ProcessFile(process, index)) if MEMORY_FILES.contains(&PROCESS_FILES[index].0) => {
                 self.open_memory(process, context.process)
@@ -587,7 +587,7 @@ impl<M: Machine> Vnode for Node<M> {
     }
 
     /// Opening to be rewritten (O_TRUNC) changes nothing yet.
-    fn truncate(&self, _size: u64) -> Answer<'_, Result<()>> {
-        Answer::now(if self.open_number().is_some() { Ok(()) } else { Err(Error::EINVAL) })
+    fn truncate(&self, _size: u64) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(if self.open_number().is_some() { Ok(()) } else { Err(Error::EINVAL) })
     }
 }

@@ -8,7 +8,7 @@ use unix::account::{Setting, Settings};
 use unix::file::{FileObject, Io, Positions};
 use unix::process::ExactPid;
 use unix::thread::System;
-use unix::{Error, NotDone, Privilege, Result, UserBuffer};
+use unix::{AttemptError, Error, Privilege, Result, UserBuffer};
 
 /// A number that a file shows.
 pub(super) trait Number: Send + Sync + 'static {
@@ -26,14 +26,14 @@ pub(super) trait Number: Send + Sync + 'static {
 pub(super) struct NumberFile<N>(pub(super) N);
 
 impl<N: Number> FileObject for NumberFile<N> {
-    fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let text = self.0.get()?.to_string() + "\n";
         let from = usize::try_from(io.position).unwrap_or(usize::MAX).min(text.len());
         Ok(to.copy_out(&text.as_bytes()[from..])?)
     }
 
     /// Takes a decimal number in one piece. `EINVAL` for anything else.
-    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut bytes = [0; 32];
         let count = from.copy_in(&mut bytes)?;
         let number = core::str::from_utf8(&bytes[..count]).ok().and_then(|text| text.trim().parse().ok());

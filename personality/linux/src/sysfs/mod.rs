@@ -18,7 +18,7 @@ use unix::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
     NewAttributes, NewNode, OpenContext, OpenFlags, Opened, PAGE_SIZE, Vnode, VnodeRef,
 };
-use unix::{Answer, CopyError, Error, NotDone, Result, Timestamp, UserBuffer};
+use unix::{AttemptError, CopyError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 
 /// Most processors that there can be.
 const MOST_PROCESSORS: usize = 64;
@@ -200,7 +200,7 @@ impl Node {
         }
     }
 
-    fn read_text(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn read_text(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         match self.content() {
             Content::File(text) => {
                 let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
@@ -281,12 +281,12 @@ impl Vnode for Node {
         Some((self.parent()?, name))
     }
 
-    fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
+    fn lookup<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
         if self.file_type() != FileType::Directory {
-            return Answer::now(Err(Error::ENOTDIR));
+            return MaybeReady::ready(Err(Error::ENOTDIR));
         }
         let path = core::str::from_utf8(name).ok().map(|name| self.prefix() + name);
-        Answer::now(path.and_then(|path| self.at(path)).ok_or(Error::ENOENT))
+        MaybeReady::ready(path.and_then(|path| self.at(path)).ok_or(Error::ENOENT))
     }
 
     fn create<'a>(
@@ -294,17 +294,17 @@ impl Vnode for Node {
         _name: &'a [u8],
         what: NewNode<'a>,
         _attributes: NewAttributes,
-    ) -> Answer<'a, Result<VnodeRef>> {
-        Answer::now(Err(if matches!(what, NewNode::Regular) { Error::EACCES } else { Error::EPERM }))
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(Err(if matches!(what, NewNode::Regular) { Error::EACCES } else { Error::EPERM }))
     }
 
     fn read_directory<'a>(
         &'a self,
         position: u64,
         accept: &'a mut (dyn FnMut(DirectoryEntry<'_>) -> bool + Send),
-    ) -> Answer<'a, Result<()>> {
+    ) -> MaybeReady<'a, Result<()>> {
         if self.file_type() != FileType::Directory {
-            return Answer::now(Err(Error::ENOTDIR));
+            return MaybeReady::ready(Err(Error::ENOTDIR));
         }
         let prefix = self.prefix();
         for (name, number, content) in self.entries(&prefix).filter(|(_, number, _)| *number >= position) {
@@ -313,24 +313,28 @@ impl Vnode for Node {
                 break;
             }
         }
-        Answer::now(Ok(()))
+        MaybeReady::ready(Ok(()))
     }
 
     /// `EACCES` for writing, also for the superuser, which the mode would let through.
-    fn open(&self, context: &OpenContext) -> Answer<'_, Result<Opened>> {
+    fn open(&self, context: &OpenContext) -> MaybeReady<'_, Result<Opened>> {
         let writes = context.flags.contains(OpenFlags::WRITE);
-        Answer::now(if writes { Err(Error::EACCES) } else { Ok(Opened::Data) })
+        MaybeReady::ready(if writes { Err(Error::EACCES) } else { Ok(Opened::Data) })
     }
 
-    fn follow(&self) -> Answer<'_, Result<Link>> {
-        Answer::now(self.link().map(Link::Path))
+    fn follow(&self) -> MaybeReady<'_, Result<Link>> {
+        MaybeReady::ready(self.link().map(Link::Path))
     }
 
-    fn link_text(&self) -> Answer<'_, Result<Vec<u8>>> {
-        Answer::now(self.link())
+    fn link_text(&self) -> MaybeReady<'_, Result<Vec<u8>>> {
+        MaybeReady::ready(self.link())
     }
 
-    fn read<'a>(&'a self, offset: u64, to: &'a mut dyn UserBuffer) -> Answer<'a, Result<usize, NotDone>> {
-        Answer::now(self.read_text(offset, to))
+    fn read<'a>(
+        &'a self,
+        offset: u64,
+        to: &'a mut dyn UserBuffer,
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
+        MaybeReady::ready(self.read_text(offset, to))
     }
 }

@@ -207,7 +207,7 @@ impl World {
         let (a, b) = (linux(), linux());
         let request = SystemCall::from_registers(&ThreadState::default());
         (async move { a.serve_call(&first, &a.begin(&first), request).await }, async move {
-            b.leave(&second, &b.begin(&second), Registers::Unchanged).await
+            b.return_to_user(&second, &b.begin(&second), Registers::Unchanged).await
         })
     }
 
@@ -357,14 +357,14 @@ impl World {
     async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
         let kept = Arc::new(self.linux.begin(&thread));
         let mut program = Program { world: self.clone(), thread, kept, state };
-        let next = self.linux.leave(&program.thread, &program.kept, Registers::All(state)).await;
+        let next = self.linux.return_to_user(&program.thread, &program.kept, Registers::All(state)).await;
         let mut result = program.accept(next);
         loop {
             match result {
                 Err(Gone::Ended) => return,
                 Err(Gone::Replaced) => {
                     let registers = Registers::All(program.state);
-                    let next = self.linux.leave(&program.thread, &program.kept, registers).await;
+                    let next = self.linux.return_to_user(&program.thread, &program.kept, registers).await;
                     result = program.accept(next);
                     continue;
                 }
@@ -441,7 +441,7 @@ impl Program {
         self.world.system.processes().with(|table| table.enter(tid));
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
     }
@@ -454,7 +454,7 @@ impl Program {
         self.thread.force(Fault::IllegalInstruction, state);
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)
     }
 
@@ -541,7 +541,7 @@ impl Program {
         }
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.leave(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)?;
         self.settle(expected).await.map(|_| ())
     }

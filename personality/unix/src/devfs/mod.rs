@@ -11,7 +11,7 @@ use crate::vfs::{
     AttributeChange, DeviceNumber, FileType, MemoryProvider, Mode, NewAttributes, NewNode, OpenContext, Vfs,
     VnodeRef,
 };
-use crate::{Environment, Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Environment, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 
 /// The terminals that the system has, for /dev/console and /dev/ptmx.
@@ -134,7 +134,7 @@ impl FileObject for MemoryFile {
         true
     }
 
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         const ZEROS: &[u8; 4096] = &[0; 4096];
         if self.device == Memory::Null {
             return Ok(0);
@@ -159,7 +159,7 @@ impl FileObject for MemoryFile {
         Ok(done)
     }
 
-    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if self.device == Memory::Full {
             return Err(Error::ENOSPC.into());
         }

@@ -4,7 +4,7 @@ use crate::account::{Account, Charge, Kept};
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::process_context::ProcessId;
 use crate::sync::SpinLock;
-use crate::{Error, NotDone, Result};
+use crate::{AttemptError, Error, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -101,7 +101,7 @@ impl LockTable {
         process: ProcessId,
         kind: Option<LockKind>,
         range: LockRange,
-    ) -> Result<(), NotDone> {
+    ) -> Result<(), AttemptError> {
         let shrunk = set(&self.records, Some(account), owner, process, kind, range)?;
         if shrunk {
             self.released_by(owner);
@@ -133,7 +133,7 @@ impl LockTable {
         let done = until_ready(&self.released, Readiness::READ, || {
             loop {
                 match self.try_set(account, owner, process, Some(kind), range) {
-                    Err(NotDone::NotReady) => {}
+                    Err(AttemptError::WouldBlock) => {}
                     done => return done,
                 }
                 // If no lock conflicts any more, the loop tries to set the lock again.
@@ -142,7 +142,7 @@ impl LockTable {
                     // The holder may have given up its lock after the look above and before the
                     // wait was recorded. Then it has not removed the record, so look again.
                     if self.conflict(owner, kind, range).is_some_and(|now| now.owner == holder.owner) {
-                        return Err(NotDone::NotReady);
+                        return Err(AttemptError::WouldBlock);
                     }
                 }
             }
@@ -157,7 +157,7 @@ impl LockTable {
     }
 
     /// flock(2) without waiting; `None` unlocks. Changing the kind gives the old lock up first.
-    pub fn try_lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<(), NotDone> {
+    pub fn try_lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<(), AttemptError> {
         match set(&self.whole, None, owner, 0, kind, LockRange::ALL) {
             Ok(shrunk) => {
                 if shrunk {
@@ -165,11 +165,11 @@ impl LockTable {
                 }
                 Ok(())
             }
-            Err(NotDone::NotReady) => {
+            Err(AttemptError::WouldBlock) => {
                 if set(&self.whole, None, owner, 0, None, LockRange::ALL)? {
                     self.released.wake(Readiness::READ);
                 }
-                Err(NotDone::NotReady)
+                Err(AttemptError::WouldBlock)
             }
             failed => failed.map(drop),
         }
@@ -202,11 +202,11 @@ impl LockTable {
     }
 }
 
-fn finish(done: Result<(), NotDone>) -> Result<()> {
+fn finish(done: Result<(), AttemptError>) -> Result<()> {
     match done {
         Ok(()) => Ok(()),
-        Err(NotDone::Failed(error)) => Err(error),
-        Err(NotDone::NotReady | NotDone::NotResident) => Err(Error::EAGAIN),
+        Err(AttemptError::Failed(error)) => Err(error),
+        Err(AttemptError::WouldBlock | AttemptError::NotResident) => Err(Error::EAGAIN),
     }
 }
 
@@ -226,12 +226,12 @@ fn set(
     process: ProcessId,
     kind: Option<LockKind>,
     range: LockRange,
-) -> Result<bool, NotDone> {
+) -> Result<bool, AttemptError> {
     let mut list = list.lock();
     if let Some(kind) = kind
         && first_conflict(&list, owner, kind, range).is_some()
     {
-        return Err(NotDone::NotReady);
+        return Err(AttemptError::WouldBlock);
     }
     // A lock that is split in two around the range adds one or two elements; other unlocking adds
     // none, and is always possible.
@@ -357,7 +357,7 @@ mod tests {
         table.try_set(&account(), A, 1, Some(LockKind::Exclusive), range(0, 10)).unwrap();
         assert_eq!(
             table.try_set(&account(), B, 2, Some(LockKind::Shared), range(5, 6)),
-            Err(NotDone::NotReady)
+            Err(AttemptError::WouldBlock)
         );
         table.try_set(&account(), B, 2, Some(LockKind::Shared), range(10, 20)).unwrap();
         assert_eq!(table.conflict(B, LockKind::Shared, range(0, 30)).unwrap().process, 1);
@@ -414,7 +414,7 @@ mod tests {
         let table = LockTable::default();
         table.try_lock_whole(A, Some(LockKind::Shared)).unwrap();
         table.try_lock_whole(B, Some(LockKind::Shared)).unwrap();
-        assert_eq!(table.try_lock_whole(A, Some(LockKind::Exclusive)), Err(NotDone::NotReady));
+        assert_eq!(table.try_lock_whole(A, Some(LockKind::Exclusive)), Err(AttemptError::WouldBlock));
         table.try_lock_whole(B, Some(LockKind::Exclusive)).unwrap();
     }
 

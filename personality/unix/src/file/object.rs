@@ -5,7 +5,7 @@ use crate::poll::{PollQueue, Readiness};
 use crate::socket::UnixSocket;
 use crate::tty::Terminal;
 use crate::vfs::{Caller, FileType, OpenContext, OpenFlags};
-use crate::{Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::any::Any;
 use core::time::Duration;
@@ -20,7 +20,7 @@ pub struct Io<'a> {
     pub flags: OpenFlags,
     /// When the operation began ([`crate::Environment::monotonic`]).
     pub started: Duration,
-    /// The object's deadline has passed: the attempt must not say [`NotDone::NotReady`] again.
+    /// The object's deadline has passed: the attempt must not say [`AttemptError::WouldBlock`] again.
     pub expired: bool,
 }
 
@@ -39,13 +39,13 @@ pub enum Positions {
 /// The methods are attempts and never wait; `file` waits for [`FileObject::queue`] on their behalf.
 pub trait FileObject: Any + Send + Sync {
     /// Copies out what there is. Takes away only what it copied.
-    fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let _ = (io, to);
         Err(Error::EINVAL.into())
     }
 
     /// Takes as many bytes from the caller as there is room for.
-    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let _ = (io, from);
         Err(Error::EINVAL.into())
     }

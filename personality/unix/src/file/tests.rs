@@ -240,8 +240,8 @@ fn closing_a_description_gives_its_locks_up() {
 struct Patient(PollQueue);
 
 impl FileObject for Patient {
-    fn try_read(&self, io: &Io<'_>, _to: &mut dyn UserBuffer) -> Result<usize, crate::NotDone> {
-        if io.expired { Ok(0) } else { Err(crate::NotDone::NotReady) }
+    fn try_read(&self, io: &Io<'_>, _to: &mut dyn UserBuffer) -> Result<usize, crate::AttemptError> {
+        if io.expired { Ok(0) } else { Err(crate::AttemptError::WouldBlock) }
     }
     fn deadline(&self, io: &Io<'_>, _write: bool) -> Option<core::time::Duration> {
         Some(io.started + core::time::Duration::from_secs(2))

@@ -6,7 +6,7 @@ use crate::sync::give_turn;
 use crate::vfs::{
     Access, Caller, Changes, FileType, MountFlags, OFFSET_MAXIMUM, OpenFlags, VnodeRef, WriteAt,
 };
-use crate::{Bytes, Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Bytes, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 
 /// What an offset is relative to (lseek(2)).
@@ -132,9 +132,9 @@ impl OpenFile {
                     event.happened = true;
                     None
                 }
-                Err(NotDone::NotReady) => Some(Error::EIO),
-                Err(NotDone::NotResident) => to.resolve(true).await.err(),
-                Err(NotDone::Failed(error)) => Some(error),
+                Err(AttemptError::WouldBlock) => Some(Error::EIO),
+                Err(AttemptError::NotResident) => to.resolve(true).await.err(),
+                Err(AttemptError::Failed(error)) => Some(error),
             };
             if let Some(error) = stopped {
                 partial(to.transferred() - start, error)?;
@@ -175,9 +175,9 @@ impl OpenFile {
                     event.happened = true;
                     None
                 }
-                Err(NotDone::NotReady) => Some(Error::EIO),
-                Err(NotDone::NotResident) => from.resolve(false).await.err(),
-                Err(NotDone::Failed(error)) => Some(error),
+                Err(AttemptError::WouldBlock) => Some(Error::EIO),
+                Err(AttemptError::NotResident) => from.resolve(false).await.err(),
+                Err(AttemptError::Failed(error)) => Some(error),
             };
             if let Some(error) = stopped {
                 partial(from.transferred() - start, error)?;
@@ -210,9 +210,9 @@ impl OpenFile {
             match self.wait(object, caller, &mut io, false, attempt, |io| object.try_read(io, to)).await {
                 Ok(count) if count > 0 && to.remaining() > 0 && object.reads_all() => give_turn().await,
                 Ok(_) => return Ok(to.transferred() - start),
-                Err(NotDone::Failed(error)) => return partial(to.transferred() - start, error),
-                Err(NotDone::NotReady) => return Err(Error::EAGAIN),
-                Err(NotDone::NotResident) => to.resolve(true).await?,
+                Err(AttemptError::Failed(error)) => return partial(to.transferred() - start, error),
+                Err(AttemptError::WouldBlock) => return Err(Error::EAGAIN),
+                Err(AttemptError::NotResident) => to.resolve(true).await?,
             }
         }
     }
@@ -230,9 +230,9 @@ impl OpenFile {
             let attempt = object.try_write(&io, from);
             match self.wait(object, caller, &mut io, true, attempt, |io| object.try_write(io, from)).await {
                 Ok(count) => return Ok(count),
-                Err(NotDone::Failed(error)) => return Err(error),
-                Err(NotDone::NotReady) => return Err(Error::EAGAIN),
-                Err(NotDone::NotResident) => from.resolve(false).await?,
+                Err(AttemptError::Failed(error)) => return Err(error),
+                Err(AttemptError::WouldBlock) => return Err(Error::EAGAIN),
+                Err(AttemptError::NotResident) => from.resolve(false).await?,
             }
         }
     }
@@ -269,10 +269,10 @@ impl OpenFile {
         caller: &Caller<'_>,
         io: &mut Io<'_>,
         write: bool,
-        first: Result<usize, NotDone>,
-        mut attempt: impl FnMut(&Io<'_>) -> Result<usize, NotDone> + Send,
-    ) -> Result<usize, NotDone> {
-        let (Err(NotDone::NotReady), Some(queue)) = (first, object.queue()) else {
+        first: Result<usize, AttemptError>,
+        mut attempt: impl FnMut(&Io<'_>) -> Result<usize, AttemptError> + Send,
+    ) -> Result<usize, AttemptError> {
+        let (Err(AttemptError::WouldBlock), Some(queue)) = (first, object.queue()) else {
             return first;
         };
         if io.flags.contains(OpenFlags::NONBLOCK) {
@@ -439,7 +439,7 @@ async fn transfer_at(
         let mut piece = Bytes::empty(CHUNK.min(count - *progress));
         let read = match source.read(*from, &mut piece).await {
             Ok(read) => read,
-            Err(NotDone::Failed(error)) => return partial(*progress, error).map(drop),
+            Err(AttemptError::Failed(error)) => return partial(*progress, error).map(drop),
             Err(_) => return partial(*progress, Error::EIO).map(drop),
         };
         if read == 0 {

@@ -3,7 +3,7 @@
 use super::{PAGE, map_error};
 use crate::sync::{SpinLock, Turns};
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota};
-use crate::{Answer, Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use core::any::Any;
@@ -176,10 +176,10 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         offset: u64,
         length: usize,
         to: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>> {
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
         match self.read_pages(offset, length, to) {
-            Some(done) => Answer::now(done),
-            None => Answer::later(self.read_through_buffer(offset, length, to)),
+            Some(done) => MaybeReady::ready(done),
+            None => MaybeReady::pending(self.read_through_buffer(offset, length, to)),
         }
     }
 
@@ -188,15 +188,15 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         offset: u64,
         length: usize,
         from: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>> {
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
         match self.write_pages(offset, length, from) {
-            Some(done) => Answer::now(done),
-            None => Answer::later(self.write_through_buffer(offset, length, from)),
+            Some(done) => MaybeReady::ready(done),
+            None => MaybeReady::pending(self.write_through_buffer(offset, length, from)),
         }
     }
 
-    fn truncate(&self, size: u64) -> Answer<'_, ()> {
-        Answer::later(async move {
+    fn truncate(&self, size: u64) -> MaybeReady<'_, ()> {
+        MaybeReady::pending(async move {
             let _alone = self.resize.lock().await;
             // If the page at the new end cannot be read in to clear its tail, it keeps the tail.
             // The pages after it are freed either way.
@@ -210,8 +210,8 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         })
     }
 
-    fn allocate(&self, offset: u64, length: u64, punch: bool) -> Answer<'_, Result<()>> {
-        Answer::later(async move {
+    fn allocate(&self, offset: u64, length: u64, punch: bool) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::pending(async move {
             let end = offset.saturating_add(length);
             if !punch {
                 let mut turns = Turns::every(TURN);

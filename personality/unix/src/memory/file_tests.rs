@@ -7,7 +7,7 @@ use crate::front_end::FrontEndNumber;
 use crate::personality::Task;
 use crate::testing::account;
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota};
-use crate::{Bytes, CopyError, Error, NotDone, UserBuffer};
+use crate::{AttemptError, Bytes, CopyError, Error, UserBuffer};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::pin::pin;
@@ -147,10 +147,10 @@ impl Place {
                 "the buffer moves by the count"
             );
             match done {
-                Ok(0) | Err(NotDone::NotReady) => panic!("nothing is waited for"),
+                Ok(0) | Err(AttemptError::WouldBlock) => panic!("nothing is waited for"),
                 Ok(_) => {}
-                Err(NotDone::Failed(error)) => return (buffer.transferred(), Some(error)),
-                Err(NotDone::NotResident) => {
+                Err(AttemptError::Failed(error)) => return (buffer.transferred(), Some(error)),
+                Err(AttemptError::NotResident) => {
                     if let Err(error) = buffer.resolve(!write).await {
                         return (buffer.transferred(), Some(error));
                     }
@@ -269,7 +269,12 @@ proptest! {
 }
 
 /// What a transfer that does not go through a buffer has moved; `None`: it cannot.
-fn pages(place: &Place, write: bool, offset: u64, ranges: &[(u64, usize)]) -> Option<Result<usize, NotDone>> {
+fn pages(
+    place: &Place,
+    write: bool,
+    offset: u64,
+    ranges: &[(u64, usize)],
+) -> Option<Result<usize, AttemptError>> {
     let mut buffer = place.buffer(ranges);
     match write {
         true => place.file.write_pages(offset, usize::MAX, &mut buffer),

@@ -8,7 +8,7 @@
 use super::PAGE;
 use super::file_memory::{ObjectMemory, object_error};
 use super::user::poll_once;
-use crate::{Error, NotDone, Part, Result, UserBuffer};
+use crate::{AttemptError, Error, Part, Result, UserBuffer};
 use mach::Machine;
 use mach::machine::{Frame, Protection};
 
@@ -30,7 +30,7 @@ fn within_page(offset: u64, length: usize) -> usize {
 }
 
 /// What a step that moves nothing ends with: the count of those before it, or its error.
-fn ended(done: usize, error: NotDone) -> Result<usize, NotDone> {
+fn ended(done: usize, error: AttemptError) -> Result<usize, AttemptError> {
     if done > 0 { Ok(done) } else { Err(error) }
 }
 
@@ -46,7 +46,7 @@ impl<M: Machine> ObjectMemory<M> {
         offset: u64,
         length: usize,
         to: &mut dyn UserBuffer,
-    ) -> Option<Result<usize, NotDone>> {
+    ) -> Option<Result<usize, AttemptError>> {
         let length = length.min(MOST);
         let mut done = 0;
         while done < length {
@@ -97,7 +97,7 @@ impl<M: Machine> ObjectMemory<M> {
         offset: u64,
         length: usize,
         to: &mut dyn UserBuffer,
-    ) -> Result<usize, NotDone> {
+    ) -> Result<usize, AttemptError> {
         let mut page = [0; PAGE as usize];
         let bytes = &mut page[..within_page(offset, length.min(to.remaining()))];
         // What the object has no page for is zeros, and gets none: a program could take all memory
@@ -116,7 +116,7 @@ impl<M: Machine> ObjectMemory<M> {
         offset: u64,
         length: usize,
         from: &mut dyn UserBuffer,
-    ) -> Option<Result<usize, NotDone>> {
+    ) -> Option<Result<usize, AttemptError>> {
         let length = length.min(MOST);
         let mut done = 0;
         while done < length {
@@ -131,7 +131,7 @@ impl<M: Machine> ObjectMemory<M> {
     }
 
     /// Writes at most `length` bytes at `at`, which lie in one page of the buffer.
-    fn write_parts(&self, at: u64, length: usize, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn write_parts(&self, at: u64, length: usize, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         loop {
             let mut stopped = None;
             let written = from.with_part(length, false, &mut |part| {
@@ -203,7 +203,7 @@ impl<M: Machine> ObjectMemory<M> {
         offset: u64,
         length: usize,
         from: &mut dyn UserBuffer,
-    ) -> Result<usize, NotDone> {
+    ) -> Result<usize, AttemptError> {
         let mut page = [0; PAGE as usize];
         let bytes = &mut page[..within_page(offset, length.min(from.remaining()))];
         let copied = from.copy_in(bytes)?;

@@ -12,7 +12,7 @@ use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::ring::Ring;
 use crate::sync::SpinLock;
 use crate::vfs::{Attachment, Caller, FileType, OpenFlags, PAGE_SIZE, VnodeRef};
-use crate::{Error, Identity, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Error, Identity, Result, UserBuffer};
 use alloc::sync::Arc;
 use room::Room;
 
@@ -129,7 +129,7 @@ pub(crate) async fn open_fifo(
             true => state.writers > 0 || state.writer_openings != writer_openings,
             false => state.readers > 0 || state.reader_openings != reader_openings,
         };
-        if partner { Ok(()) } else { Err(NotDone::NotReady) }
+        if partner { Ok(()) } else { Err(AttemptError::WouldBlock) }
     });
     match arrived.await {
         Ok(()) => Ok(end),
@@ -205,13 +205,13 @@ impl PipeEnd {
 
 impl PipeEnd {
     /// Takes out what there is, as read(2) does if it need not wait.
-    pub fn read_now(&self, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    pub fn read_now(&self, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if to.remaining() == 0 {
             return Ok(0);
         }
         let mut state = self.pipe.state.lock();
         if state.bytes.is_empty() {
-            return if state.writers == 0 { Ok(0) } else { Err(NotDone::NotReady) };
+            return if state.writers == 0 { Ok(0) } else { Err(AttemptError::WouldBlock) };
         }
         let count = state.bytes.drain(usize::MAX, to)?;
         drop(state);
@@ -221,7 +221,7 @@ impl PipeEnd {
 
     /// Puts in what there is room for, as write(2) does if it need not wait: all of up to
     /// [`ATOMIC`] bytes, or nothing.
-    pub fn write_now(&self, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    pub fn write_now(&self, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let count = from.remaining();
         if count == 0 {
             return Ok(0);
@@ -233,13 +233,13 @@ impl PipeEnd {
         let space = state.bytes.space();
         let written = if count <= ATOMIC {
             if space < count {
-                return Err(NotDone::NotReady);
+                return Err(AttemptError::WouldBlock);
             }
             state.bytes.fill_exactly(count, from)?;
             count
         } else {
             if space == 0 {
-                return Err(NotDone::NotReady);
+                return Err(AttemptError::WouldBlock);
             }
             state.bytes.fill(space, from)?
         };
@@ -250,11 +250,11 @@ impl PipeEnd {
 }
 
 impl FileObject for PipeEnd {
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         self.read_now(to)
     }
 
-    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, _io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         self.write_now(from)
     }
 

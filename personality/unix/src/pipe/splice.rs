@@ -5,7 +5,7 @@ use crate::file::{OpenFile, transfer};
 use crate::poll::{Readiness, until_ready};
 use crate::sync::delay;
 use crate::vfs::{Access, Caller, FileType, OpenFlags};
-use crate::{Bytes, Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Bytes, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -19,7 +19,7 @@ impl Pipe {
         let look = || {
             let state = self.state.lock();
             let there = state.bytes.len();
-            if there > 0 || state.writers == 0 { Ok(there) } else { Err(NotDone::NotReady) }
+            if there > 0 || state.writers == 0 { Ok(there) } else { Err(AttemptError::WouldBlock) }
         };
         self.wait(nonblock, Readiness::READ, look).await
     }
@@ -30,7 +30,7 @@ impl Pipe {
             let state = self.state.lock();
             match state.bytes.space() {
                 _ if state.readers == 0 => Err(Error::EPIPE.into()),
-                0 => Err(NotDone::NotReady),
+                0 => Err(AttemptError::WouldBlock),
                 space => Ok(space),
             }
         };
@@ -41,11 +41,11 @@ impl Pipe {
         &self,
         nonblock: bool,
         interest: Readiness,
-        mut look: impl FnMut() -> Result<usize, NotDone> + Send + Unpin,
+        mut look: impl FnMut() -> Result<usize, AttemptError> + Send + Unpin,
     ) -> Result<usize> {
         let done = if nonblock { look() } else { until_ready(&self.queue, interest, look).await };
         done.map_err(|not_done| match not_done {
-            NotDone::Failed(error) => error,
+            AttemptError::Failed(error) => error,
             _ => Error::EAGAIN,
         })
     }

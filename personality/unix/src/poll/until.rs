@@ -2,17 +2,17 @@
 //! passed.
 
 use super::{PollQueue, Readiness, Registration};
-use crate::{BoxFuture, Environment, NotDone};
+use crate::{AttemptError, BoxFuture, Environment};
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-/// Repeats `attempt` until it is something else than [`NotDone::NotReady`], waiting on `queue` in
+/// Repeats `attempt` until it is something else than [`AttemptError::WouldBlock`], waiting on `queue` in
 /// between. Dropping the future leaves the queue as it was.
 pub fn until_ready<T, F>(queue: &PollQueue, interest: Readiness, attempt: F) -> UntilReady<'_, F>
 where
-    F: FnMut() -> Result<T, NotDone> + Unpin,
+    F: FnMut() -> Result<T, AttemptError> + Unpin,
 {
     UntilReady { queue, interest, attempt, registration: None }
 }
@@ -25,8 +25,8 @@ pub struct UntilReady<'a, F> {
     registration: Option<Registration>,
 }
 
-impl<T, F: FnMut() -> Result<T, NotDone> + Unpin> Future for UntilReady<'_, F> {
-    type Output = Result<T, NotDone>;
+impl<T, F: FnMut() -> Result<T, AttemptError> + Unpin> Future for UntilReady<'_, F> {
+    type Output = Result<T, AttemptError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -35,7 +35,7 @@ impl<T, F: FnMut() -> Result<T, NotDone> + Unpin> Future for UntilReady<'_, F> {
                 this.queue.update(registration, cx.waker());
             }
             None => match (this.attempt)() {
-                Err(NotDone::NotReady) => {
+                Err(AttemptError::WouldBlock) => {
                     this.registration = Some(this.queue.register(this.interest, cx.waker()));
                 }
                 done => return Poll::Ready(done),
@@ -43,7 +43,7 @@ impl<T, F: FnMut() -> Result<T, NotDone> + Unpin> Future for UntilReady<'_, F> {
         }
         // Registered: a change after this attempt wakes us, a change before it is seen by it.
         match (this.attempt)() {
-            Err(NotDone::NotReady) => Poll::Pending,
+            Err(AttemptError::WouldBlock) => Poll::Pending,
             done => Poll::Ready(done),
         }
     }
@@ -66,7 +66,7 @@ pub fn until_ready_or_deadline<'a, T, F>(
     attempt: F,
 ) -> UntilReadyOrDeadline<'a, F>
 where
-    F: FnMut(bool) -> Result<T, (NotDone, Option<Duration>)>,
+    F: FnMut(bool) -> Result<T, (AttemptError, Option<Duration>)>,
 {
     UntilReadyOrDeadline {
         queue,
@@ -124,9 +124,9 @@ impl<'a, F> UntilReadyOrDeadline<'a, F> {
 
 impl<T, F> Future for UntilReadyOrDeadline<'_, F>
 where
-    F: FnMut(bool) -> Result<T, (NotDone, Option<Duration>)>,
+    F: FnMut(bool) -> Result<T, (AttemptError, Option<Duration>)>,
 {
-    type Output = Result<T, NotDone>;
+    type Output = Result<T, AttemptError>;
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
@@ -134,7 +134,7 @@ where
         // Registered: a change after this attempt wakes us, a change before it is seen by it.
         let deadline = match (this.attempt)(false) {
             Ok(value) => return Poll::Ready(Ok(value)),
-            Err((NotDone::NotReady, deadline)) => deadline,
+            Err((AttemptError::WouldBlock, deadline)) => deadline,
             Err((not_done, _)) => return Poll::Ready(Err(not_done)),
         };
         this.hand_on(this.registration);
@@ -193,13 +193,13 @@ mod tests {
         }
 
         /// Waits as one of several for a number that is at least `least`.
-        async fn take(&self, environment: &dyn Environment, least: u32) -> Result<u32, NotDone> {
+        async fn take(&self, environment: &dyn Environment, least: u32) -> Result<u32, AttemptError> {
             let left = || !self.numbers.lock().unwrap().is_empty();
             until_ready_or_deadline(&self.queue, Readiness::READ, environment, |_| {
                 *self.attempts.lock().unwrap() += 1;
                 let mut numbers = self.numbers.lock().unwrap();
                 let found = numbers.iter().position(|number| *number >= least);
-                found.and_then(|at| numbers.remove(at)).ok_or((NotDone::NotReady, None))
+                found.and_then(|at| numbers.remove(at)).ok_or((AttemptError::WouldBlock, None))
             })
             .exclusive(Some(&left))
             .await
@@ -207,7 +207,7 @@ mod tests {
     }
 
     /// A source, and tasks that wait for numbers from these on.
-    fn waiting(least: &[u32]) -> (Arc<Source>, Vec<Task<Result<u32, NotDone>>>) {
+    fn waiting(least: &[u32]) -> (Arc<Source>, Vec<Task<Result<u32, AttemptError>>>) {
         let (source, environment) = (Arc::new(Source::default()), TestEnvironment::new());
         let mut tasks: Vec<_> = least
             .iter()
@@ -294,7 +294,7 @@ mod tests {
         let copy = shared.clone();
         let mut task = Task::new(async move {
             until_ready(&copy.0, Readiness::READ, || match copy.1.load(Ordering::SeqCst) {
-                0 => Err(NotDone::NotReady),
+                0 => Err(AttemptError::WouldBlock),
                 n => Ok(n),
             })
             .await
@@ -311,7 +311,8 @@ mod tests {
     #[test]
     fn dropping_a_waiter_unregisters_it() {
         let queue = PollQueue::new();
-        let mut future = Box::pin(until_ready(&queue, Readiness::READ, || Err::<(), _>(NotDone::NotReady)));
+        let mut future =
+            Box::pin(until_ready(&queue, Readiness::READ, || Err::<(), _>(AttemptError::WouldBlock)));
         let mut cx = Context::from_waker(Waker::noop());
         assert!(future.as_mut().poll(&mut cx).is_pending());
         assert_eq!(queue.len(), 1);

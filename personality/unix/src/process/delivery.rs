@@ -24,7 +24,7 @@ pub enum Delivery {
 impl Table {
     /// What thread `tid` has to do before it may return to its program. Takes at most one signal
     /// that has a handler.
-    pub fn leave(&mut self, tid: Pid) -> Delivery {
+    pub fn return_to_user(&mut self, tid: Pid) -> Delivery {
         loop {
             let Some(thread) = self.threads.get_mut(&tid) else {
                 return Delivery::Exit(ExitStatus::Exited(0));

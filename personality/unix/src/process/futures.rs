@@ -88,8 +88,8 @@ impl Processes {
     }
 
     /// What thread `tid` has to do before it may return to its program; waits while it is stopped.
-    pub async fn leave(&self, tid: Pid) -> Delivery {
-        self.until(tid, |table| match table.leave(tid) {
+    pub async fn return_to_user(&self, tid: Pid) -> Delivery {
+        self.until(tid, |table| match table.return_to_user(tid) {
             Delivery::Stopped => None,
             other => Some(other),
         })

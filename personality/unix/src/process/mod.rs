@@ -5,9 +5,9 @@
 //! futures; a thread's resources (memory, descriptors, directories) are not in it. [`Processes`]
 //! protects it by a lock and turns its states into futures.
 //!
-//! A thread is either in its program or in its server. [`Table::leave`] is the only way from the
-//! server to the program; whatever happens to a thread in its program calls [`Control::recall`],
-//! and to one in its server wakes the thread's request, which then finds out
+//! A thread is either in its program or in its server. [`Table::return_to_user`] is the only way
+//! from the server to the program; whatever happens to a thread in its program calls
+//! [`Control::recall`], and to one in its server wakes the thread's request, which then finds out
 //! ([`Processes::interrupted`]).
 
 mod accounting;

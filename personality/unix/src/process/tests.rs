@@ -13,8 +13,8 @@ use super::*;
 use crate::Error;
 use crate::credentials::{Credentials, Ids};
 use crate::signal::{
-    Action, ActionFlags, Cause, ChildEvent, Disposition, Fault, Resumption, Rule, Signal, SignalInformation,
-    SignalSet,
+    Action, ActionFlags, Cause, ChildEvent, Disposition, Fault, RestartKind, Resumption, Signal,
+    SignalInformation, SignalSet,
 };
 use crate::testing::{Task, capacity};
 use core::time::Duration;
@@ -94,7 +94,7 @@ fn kill(system: &Processes, sender: Pid, pid: Pid, signal: Signal) -> crate::Res
 fn go(system: &Processes, tid: Pid) -> String {
     let mut seen = String::new();
     loop {
-        let step = system.with(|t| t.leave(tid));
+        let step = system.with(|t| t.return_to_user(tid));
         match step {
             Delivery::Return => return seen + "return",
             Delivery::Stopped => return seen + "stopped",

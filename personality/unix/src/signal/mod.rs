@@ -17,7 +17,7 @@ mod stack;
 pub use action::{Action, ActionFlags, Actions, Disposition};
 pub use information::{Cause, ChildEvent, Fault, SignalInformation};
 pub use pending::PendingSignals;
-pub use restart::{Resumption, Rule};
+pub use restart::{RestartKind, Resumption};
 pub use set::SignalSet;
 pub use stack::AlternateStack;
 

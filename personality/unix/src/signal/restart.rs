@@ -5,20 +5,20 @@ use super::Action;
 /// What a call asks for when it is interrupted (signal(7), "Interruption of system calls and
 /// library functions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rule {
+pub enum RestartKind {
     /// It fails with `EINTR`, even if no handler runs (a stop and continue suffices):
     /// sigtimedwait.
-    Fail,
+    Never,
     /// It is restarted if no handler runs, or if the handler's action says so (SA_RESTART): read,
-    /// wait4.
-    IfAsked,
-    /// It is restarted only if no handler runs: pause, sigsuspend, poll.
-    WithoutHandler,
+    /// wait4 (`ERESTARTSYS`).
+    RestartSys,
+    /// It is restarted only if no handler runs: pause, sigsuspend, poll (`ERESTARTNOHAND`).
+    RestartNoHand,
     /// It is continued with what remains of it if no handler runs, in its front end's way:
-    /// nanosleep.
-    Continue,
-    /// The call is always restarted; the program sees nothing of the signal.
-    Always,
+    /// nanosleep (`ERESTART_RESTARTBLOCK`).
+    RestartBlock,
+    /// The call is always restarted; the program sees nothing of the signal (`ERESTARTNOINTR`).
+    RestartNoIntr,
 }
 
 /// How a thread goes on after an interrupted call.
@@ -32,17 +32,19 @@ pub enum Resumption {
     Continue,
 }
 
-impl Rule {
+impl RestartKind {
     /// The decision, when the first signal delivered runs the handler of `action` (`None`: no
     /// handler runs).
     pub fn decide(self, action: Option<&Action>) -> Resumption {
         match (self, action) {
-            (Rule::Fail, _) => Resumption::Interrupted,
-            (Rule::Always, _) => Resumption::Restart,
-            (Rule::IfAsked | Rule::WithoutHandler, None) => Resumption::Restart,
-            (Rule::IfAsked, Some(action)) if action.flags.restart => Resumption::Restart,
-            (Rule::Continue, None) => Resumption::Continue,
-            (Rule::IfAsked | Rule::WithoutHandler | Rule::Continue, Some(_)) => Resumption::Interrupted,
+            (RestartKind::Never, _) => Resumption::Interrupted,
+            (RestartKind::RestartNoIntr, _) => Resumption::Restart,
+            (RestartKind::RestartSys | RestartKind::RestartNoHand, None) => Resumption::Restart,
+            (RestartKind::RestartSys, Some(action)) if action.flags.restart => Resumption::Restart,
+            (RestartKind::RestartBlock, None) => Resumption::Continue,
+            (RestartKind::RestartSys | RestartKind::RestartNoHand | RestartKind::RestartBlock, Some(_)) => {
+                Resumption::Interrupted
+            }
         }
     }
 }
@@ -58,15 +60,15 @@ mod tests {
         let restart = Action { flags: ActionFlags { restart: true, ..ActionFlags::default() }, ..plain };
         use Resumption::{Continue, Interrupted, Restart};
         let cases = [
-            (Rule::Fail, [Interrupted, Interrupted, Interrupted]),
-            (Rule::IfAsked, [Restart, Interrupted, Restart]),
-            (Rule::WithoutHandler, [Restart, Interrupted, Interrupted]),
-            (Rule::Continue, [Continue, Interrupted, Interrupted]),
-            (Rule::Always, [Restart, Restart, Restart]),
+            (RestartKind::Never, [Interrupted, Interrupted, Interrupted]),
+            (RestartKind::RestartSys, [Restart, Interrupted, Restart]),
+            (RestartKind::RestartNoHand, [Restart, Interrupted, Interrupted]),
+            (RestartKind::RestartBlock, [Continue, Interrupted, Interrupted]),
+            (RestartKind::RestartNoIntr, [Restart, Restart, Restart]),
         ];
-        for (rule, expected) in cases {
-            let got = [rule.decide(None), rule.decide(Some(&plain)), rule.decide(Some(&restart))];
-            assert_eq!(got, expected, "{rule:?}");
+        for (kind, expected) in cases {
+            let got = [kind.decide(None), kind.decide(Some(&plain)), kind.decide(Some(&restart))];
+            assert_eq!(got, expected, "{kind:?}");
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::file::OpenFile;
 use crate::poll::{Readiness, until_ready_or_deadline};
 use crate::sync::delay;
 use crate::vfs::{Access, At, Attachment, Caller, DeviceNumber, FileType, Mode, OpenFlags, permitted_at};
-use crate::{Error, NotDone, Result};
+use crate::{AttemptError, Error, Result};
 use alloc::format;
 use alloc::sync::Arc;
 
@@ -131,8 +131,8 @@ impl UnixSocket {
                 return Err(Error::EPROTOTYPE);
             }
             match self.try_connect(caller, &listener) {
-                Err(NotDone::NotReady) if !nonblock => {}
-                Err(NotDone::Failed(error)) => return Err(error),
+                Err(AttemptError::WouldBlock) if !nonblock => {}
+                Err(AttemptError::Failed(error)) => return Err(error),
                 Err(_) => return Err(Error::EAGAIN),
                 Ok(()) => return Ok(()),
             }
@@ -144,7 +144,7 @@ impl UnixSocket {
             let room = until_ready_or_deadline(&self.queue, Readiness::WRITE, environment, |_| {
                 match waiting_for.upgrade().is_none_or(|listener| listener.has_room(self)) {
                     true => Ok(()),
-                    false => Err((NotDone::NotReady, deadline)),
+                    false => Err((AttemptError::WouldBlock, deadline)),
                 }
             });
             if room.await.is_err() {
@@ -173,7 +173,7 @@ impl UnixSocket {
         }
     }
 
-    fn try_connect(&self, caller: &Caller<'_>, listener: &Arc<UnixSocket>) -> Result<(), NotDone> {
+    fn try_connect(&self, caller: &Caller<'_>, listener: &Arc<UnixSocket>) -> Result<(), AttemptError> {
         let credentials = PeerCredentials::of(caller);
         let accepted = UnixSocket::new(caller, self.kind)?;
         let own_address = self.address();
@@ -206,7 +206,7 @@ impl UnixSocket {
                 Role::Listening { backlog, pending } if !read_ended => {
                     if pending.len() > *backlog {
                         state.note_waiting(self);
-                        Some(NotDone::NotReady)
+                        Some(AttemptError::WouldBlock)
                     } else {
                         pending.push_back(file.clone());
                         None
@@ -270,14 +270,14 @@ impl UnixSocket {
         });
         let file = match taken.exclusive(Some(&left)).await {
             Ok(file) => file,
-            Err(NotDone::Failed(error)) => return Err(error),
+            Err(AttemptError::Failed(error)) => return Err(error),
             Err(_) => return Err(Error::EAGAIN),
         };
         file.set_flag(flags.intersection(OpenFlags::CHANGEABLE), true);
         Ok(file)
     }
 
-    fn try_accept(&self) -> Result<Arc<OpenFile>, NotDone> {
+    fn try_accept(&self) -> Result<Arc<OpenFile>, AttemptError> {
         let mut state = self.state.lock();
         let read_ended = state.read_ended;
         let Role::Listening { pending, .. } = &mut state.role else {
@@ -285,7 +285,7 @@ impl UnixSocket {
             return Err(if unsupported { Error::EOPNOTSUPP } else { Error::EINVAL }.into());
         };
         let Some(file) = pending.pop_front() else {
-            return Err(if read_ended { Error::EINVAL.into() } else { NotDone::NotReady });
+            return Err(if read_ended { Error::EINVAL.into() } else { AttemptError::WouldBlock });
         };
         let waiting = core::mem::take(&mut state.waiting);
         drop(state);

@@ -8,7 +8,7 @@ use crate::poll::{Readiness, until_ready_or_deadline};
 use crate::sync::delay;
 use crate::user_buffer::{copy_in_all, copy_out_all};
 use crate::vfs::Caller;
-use crate::{Error, NotDone, Privilege, Result, UserBuffer};
+use crate::{AttemptError, Error, Privilege, Result, UserBuffer};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::time::Duration;
@@ -107,12 +107,12 @@ impl UnixSocket {
                     return Ok(from.transferred() - start);
                 }
                 Ok(_) => continue,
-                Err(NotDone::NotResident) => match from.resolve(false).await {
+                Err(AttemptError::NotResident) => match from.resolve(false).await {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
-                Err(NotDone::NotReady) => Error::EAGAIN,
-                Err(NotDone::Failed(error)) => error,
+                Err(AttemptError::WouldBlock) => Error::EAGAIN,
+                Err(AttemptError::Failed(error)) => error,
             };
             let sent = from.transferred() - start;
             return if sent > 0 && self.kind == SocketType::Stream { Ok(sent) } else { Err(error) };
@@ -141,7 +141,7 @@ impl UnixSocket {
         from: &mut dyn UserBuffer,
         rights: &mut Rights,
         destination: Option<&Weak<UnixSocket>>,
-    ) -> Result<usize, NotDone> {
+    ) -> Result<usize, AttemptError> {
         let (source, limit, connected) = {
             let mut state = self.state.lock();
             if let Some(error) = state.error.take() {
@@ -188,7 +188,7 @@ impl UnixSocket {
         credentials: PeerCredentials,
         from: &mut dyn UserBuffer,
         rights: &mut Rights,
-    ) -> Result<usize, NotDone> {
+    ) -> Result<usize, AttemptError> {
         if from.remaining() == 0 {
             return Ok(0);
         }
@@ -201,7 +201,7 @@ impl UnixSocket {
         let room = state.room().saturating_sub(OVERHEAD);
         if room == 0 {
             state.note_waiting(sender);
-            return Err(NotDone::NotReady);
+            return Err(AttemptError::WouldBlock);
         }
         let count = from.remaining().min(room).min(PIECE);
         let joined = state.inbox.back_mut().filter(|last| {
@@ -239,7 +239,7 @@ impl UnixSocket {
         source: UnixAddress,
         from: &mut dyn UserBuffer,
         rights: &mut Rights,
-    ) -> Result<usize, NotDone> {
+    ) -> Result<usize, AttemptError> {
         let mut state = self.state.lock();
         if state.read_ended {
             return Err(Error::EPIPE.into());
@@ -248,7 +248,7 @@ impl UnixSocket {
         // A message that is larger than the inbox fits an empty one.
         if !state.inbox.is_empty() && state.room() < length + OVERHEAD {
             state.note_waiting(sender);
-            return Err(NotDone::NotReady);
+            return Err(AttemptError::WouldBlock);
         }
         let charge = sender.account.charge_memory((length + OVERHEAD) as u64).ok_or(Error::ENOBUFS)?;
         let mut bytes = Vec::new();
@@ -319,19 +319,19 @@ impl UnixSocket {
                     all = Some(total);
                     continue;
                 }
-                Err(NotDone::NotResident) => match to.resolve(true).await {
+                Err(AttemptError::NotResident) => match to.resolve(true).await {
                     Ok(()) => continue,
                     Err(error) => error,
                 },
-                Err(NotDone::NotReady) => Error::EAGAIN,
-                Err(NotDone::Failed(error)) => error,
+                Err(AttemptError::WouldBlock) => Error::EAGAIN,
+                Err(AttemptError::Failed(error)) => error,
             };
             return all.ok_or(error);
         }
     }
 
     /// One attempt to receive.
-    pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, NotDone> {
+    pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, AttemptError> {
         let mut state = self.state.lock();
         if self.kind != SocketType::Datagram && !matches!(state.role, Role::Connected(_)) {
             // A listening socket answers so, too.
@@ -343,7 +343,7 @@ impl UnixSocket {
             if let Some(error) = state.error.take() {
                 return Err(error.into());
             }
-            return if state.read_ended { Ok(Received::default()) } else { Err(NotDone::NotReady) };
+            return if state.read_ended { Ok(Received::default()) } else { Err(AttemptError::WouldBlock) };
         }
         if self.kind == SocketType::Stream && to.remaining() == 0 {
             return Ok(Received::default());
@@ -366,8 +366,8 @@ impl State {
         &mut self,
         to: &mut dyn UserBuffer,
         peek: bool,
-    ) -> Result<(Received, Vec<Message>), NotDone> {
-        let message = self.inbox.front().ok_or(NotDone::NotReady)?;
+    ) -> Result<(Received, Vec<Message>), AttemptError> {
+        let message = self.inbox.front().ok_or(AttemptError::WouldBlock)?;
         let length = message.bytes.len();
         let count = length.min(to.remaining());
         copy_out_all(to, &message.bytes[..count])?;
@@ -382,7 +382,7 @@ impl State {
             received.files = message.rights.copy();
             return Ok((received, Vec::new()));
         }
-        let mut message = self.inbox.pop_front().ok_or(NotDone::NotReady)?;
+        let mut message = self.inbox.pop_front().ok_or(AttemptError::WouldBlock)?;
         self.queued -= length + OVERHEAD;
         received.files = core::mem::take(&mut message.rights).take();
         Ok((received, alloc::vec![message]))
@@ -394,7 +394,7 @@ impl State {
         &mut self,
         to: &mut dyn UserBuffer,
         peek: bool,
-    ) -> Result<(Received, Vec<Message>), NotDone> {
+    ) -> Result<(Received, Vec<Message>), AttemptError> {
         let mut received = Received::default();
         let mut gone = Vec::new();
         let mut index = 0;
@@ -438,7 +438,7 @@ impl State {
 }
 
 /// Copies up to `count` bytes in, after those that are there.
-fn append(bytes: &mut Vec<u8>, count: usize, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+fn append(bytes: &mut Vec<u8>, count: usize, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
     let start = bytes.len();
     bytes.try_reserve(count).map_err(|_| Error::ENOBUFS)?;
     bytes.resize(start + count, 0);

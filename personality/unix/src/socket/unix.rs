@@ -7,7 +7,7 @@ use crate::file::{FileObject, Io, OpenFile};
 use crate::poll::{PollQueue, Readiness};
 use crate::sync::{Mutex, SpinLock};
 use crate::vfs::{Caller, FileType, OpenFlags};
-use crate::{Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Error, Result, UserBuffer};
 use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -272,11 +272,11 @@ impl FileObject for UnixSocket {
         Some(self)
     }
 
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         Ok(self.try_receive(to, false)?.count)
     }
 
-    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         self.try_send(PeerCredentials::of(io.caller), from, &mut Rights::default(), None)
     }
 

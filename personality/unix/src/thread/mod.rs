@@ -100,7 +100,8 @@ pub trait Host<M: Machine>: Send + Sync {
     }
 
     /// Serves `thread` from now on, as if its first request had just been answered:
-    /// [`Processes::leave`](crate::process::Processes::leave), then its program with these registers.
+    /// [`Processes::return_to_user`](crate::process::Processes::return_to_user), then its program
+    /// with these registers.
     fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState);
 
     /// Whose program a file is that starts with these bytes (the first

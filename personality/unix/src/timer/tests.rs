@@ -50,7 +50,7 @@ impl World {
 
     /// The signal that arrives next: its number, and a timer's overrun.
     fn arrived(&self) -> Option<(Signal, Option<u32>)> {
-        self.processes.with(|table| match table.leave(PID) {
+        self.processes.with(|table| match table.return_to_user(PID) {
             Delivery::Handler(frame) => {
                 let _ = table.set_mask(PID, Default::default());
                 let overrun = match frame.information.cause {

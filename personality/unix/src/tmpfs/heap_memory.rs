@@ -3,7 +3,7 @@
 
 use crate::sync::SpinLock;
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota};
-use crate::{Answer, CopyError, Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, CopyError, Error, MaybeReady, Result, UserBuffer};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -71,7 +71,12 @@ fn piece(offset: u64, length: usize) -> (u64, usize, usize) {
 }
 
 impl HeapFile {
-    fn read_now(&self, mut offset: u64, length: usize, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn read_now(
+        &self,
+        mut offset: u64,
+        length: usize,
+        to: &mut dyn UserBuffer,
+    ) -> Result<usize, AttemptError> {
         const ZEROS: &[u8; PAGE_SIZE] = &[0; PAGE_SIZE];
         let length = length.min(to.remaining()).min(PAGES_AT_ONCE * PAGE_SIZE);
         let pages = self.pages.lock();
@@ -98,7 +103,12 @@ impl HeapFile {
         Ok(done)
     }
 
-    fn write_now(&self, mut offset: u64, length: usize, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn write_now(
+        &self,
+        mut offset: u64,
+        length: usize,
+        from: &mut dyn UserBuffer,
+    ) -> Result<usize, AttemptError> {
         let length = length.min(from.remaining()).min(PAGES_AT_ONCE * PAGE_SIZE);
         let mut pages = self.pages.lock();
         let mut done = 0;
@@ -124,7 +134,7 @@ impl HeapFile {
     }
 }
 
-fn stopped(done: usize, error: CopyError) -> Result<usize, NotDone> {
+fn stopped(done: usize, error: CopyError) -> Result<usize, AttemptError> {
     if done > 0 { Ok(done) } else { Err(error.into()) }
 }
 
@@ -134,8 +144,8 @@ impl FileMemory for HeapFile {
         offset: u64,
         length: usize,
         to: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>> {
-        Answer::now(self.read_now(offset, length, to))
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
+        MaybeReady::ready(self.read_now(offset, length, to))
     }
 
     fn write<'a>(
@@ -143,11 +153,11 @@ impl FileMemory for HeapFile {
         offset: u64,
         length: usize,
         from: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>> {
-        Answer::now(self.write_now(offset, length, from))
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
+        MaybeReady::ready(self.write_now(offset, length, from))
     }
 
-    fn truncate(&self, size: u64) -> Answer<'_, ()> {
+    fn truncate(&self, size: u64) -> MaybeReady<'_, ()> {
         let (last, within, _) = piece(size, 0);
         let mut pages = self.pages.lock();
         if let Some(initial) = &mut pages.initial {
@@ -159,18 +169,18 @@ impl FileMemory for HeapFile {
         }
         drop(pages);
         self.quota.release(freed.len() as u64);
-        Answer::now(())
+        MaybeReady::ready(())
     }
 
-    fn allocate(&self, offset: u64, length: u64, punch: bool) -> Answer<'_, Result<()>> {
+    fn allocate(&self, offset: u64, length: u64, punch: bool) -> MaybeReady<'_, Result<()>> {
         let end = offset + length;
         if !punch {
             for page in offset / PAGE_SIZE as u64..end.div_ceil(PAGE_SIZE as u64) {
                 if let Err(error) = self.pages.lock().page(page, &*self.quota) {
-                    return Answer::now(Err(error));
+                    return MaybeReady::ready(Err(error));
                 }
             }
-            return Answer::now(Ok(()));
+            return MaybeReady::ready(Ok(()));
         }
         let mut freed = 0;
         let mut pages = self.pages.lock();
@@ -186,13 +196,13 @@ impl FileMemory for HeapFile {
             } else if page < initial_pages || pages.resident.contains_key(&page) {
                 match pages.page(page, &*self.quota) {
                     Ok(bytes) => bytes[within..][..count].fill(0),
-                    Err(error) => return Answer::now(Err(error)),
+                    Err(error) => return MaybeReady::ready(Err(error)),
                 }
             }
         }
         drop(pages);
         self.quota.release(freed);
-        Answer::now(Ok(()))
+        MaybeReady::ready(Ok(()))
     }
 
     fn seek(&self, offset: u64, size: u64, hole: bool) -> Option<u64> {

@@ -8,7 +8,7 @@ use crate::vfs::{
     AttributeChange, AttributeCondition, DirectoryEntry, FileMemory, FileSystem, FileType, Hooks, Link,
     Metadata, NewAttributes, NewNode, RenameEnd, Vnode, VnodeRef, WriteAt,
 };
-use crate::{Answer, Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
@@ -237,8 +237,8 @@ impl Vnode for Node {
         Some((parent, name.to_vec()))
     }
 
-    fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
-        Answer::now(self.entries().and_then(|entries| {
+    fn lookup<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(self.entries().and_then(|entries| {
             let found = entries.lock().get(name).cloned();
             found.map(|node| node as VnodeRef).ok_or(Error::ENOENT)
         }))
@@ -249,20 +249,20 @@ impl Vnode for Node {
         name: &'a [u8],
         node: NewNode<'a>,
         attributes: NewAttributes,
-    ) -> Answer<'a, Result<VnodeRef>> {
-        Answer::now(self.make(name, node, attributes).map(|node| node as VnodeRef))
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(self.make(name, node, attributes).map(|node| node as VnodeRef))
     }
 
-    fn create_unnamed(&self, attributes: NewAttributes) -> Answer<'_, Result<VnodeRef>> {
-        Answer::now(self.entries().and_then(|_| {
+    fn create_unnamed(&self, attributes: NewAttributes) -> MaybeReady<'_, Result<VnodeRef>> {
+        MaybeReady::ready(self.entries().and_then(|_| {
             let file = self.make_file(attributes)?;
             file.begin_unnamed(0);
             Ok(file as VnodeRef)
         }))
     }
 
-    fn link<'a>(&'a self, name: &'a [u8], target: &'a VnodeRef) -> Answer<'a, Result<()>> {
-        Answer::now(node_of(target).and_then(|target| {
+    fn link<'a>(&'a self, name: &'a [u8], target: &'a VnodeRef) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::ready(node_of(target).and_then(|target| {
             let first = {
                 let mut attributes = target.attributes.lock();
                 match attributes.links {
@@ -285,17 +285,17 @@ impl Vnode for Node {
         }))
     }
 
-    fn remove<'a>(&'a self, name: &'a [u8], expected: &'a VnodeRef) -> Answer<'a, Result<()>> {
+    fn remove<'a>(&'a self, name: &'a [u8], expected: &'a VnodeRef) -> MaybeReady<'a, Result<()>> {
         let victim = match node_of(expected) {
             Ok(victim) => victim,
-            Err(error) => return Answer::now(Err(error)),
+            Err(error) => return MaybeReady::ready(Err(error)),
         };
         if victim.file_type != FileType::Directory {
-            return Answer::now(self.remove_file(name, &victim));
+            return MaybeReady::ready(self.remove_file(name, &victim));
         }
         match self.file_system.tree.try_lock() {
-            Some(_tree) => Answer::now(self.remove_directory(name, &victim)),
-            None => Answer::later(async move {
+            Some(_tree) => MaybeReady::ready(self.remove_directory(name, &victim)),
+            None => MaybeReady::pending(async move {
                 let _tree = self.file_system.tree.lock().await;
                 self.remove_directory(name, &victim)
             }),
@@ -307,10 +307,10 @@ impl Vnode for Node {
         from: RenameEnd<'a>,
         to: RenameEnd<'a>,
         exchange: bool,
-    ) -> Answer<'a, Result<()>> {
+    ) -> MaybeReady<'a, Result<()>> {
         match self.file_system.tree.try_lock() {
-            Some(_tree) => Answer::now(rename_in_tree(from, to, exchange)),
-            None => Answer::later(async move {
+            Some(_tree) => MaybeReady::ready(rename_in_tree(from, to, exchange)),
+            None => MaybeReady::pending(async move {
                 let _tree = self.file_system.tree.lock().await;
                 rename_in_tree(from, to, exchange)
             }),
@@ -321,8 +321,8 @@ impl Vnode for Node {
         &'a self,
         position: u64,
         accept: &'a mut (dyn FnMut(DirectoryEntry<'_>) -> bool + Send),
-    ) -> Answer<'a, Result<()>> {
-        Answer::now(self.entries().map(|entries| {
+    ) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::ready(self.entries().map(|entries| {
             let mut position = position;
             loop {
                 // One entry at a time: `accept` runs without the lock.
@@ -341,21 +341,25 @@ impl Vnode for Node {
         self.entries().map_or(0, |entries| entries.lock().end())
     }
 
-    fn follow(&self) -> Answer<'_, Result<Link>> {
-        Answer::now(match &self.content {
+    fn follow(&self) -> MaybeReady<'_, Result<Link>> {
+        MaybeReady::ready(match &self.content {
             Content::Link(target) => Ok(Link::Path(target.to_vec())),
             _ => Err(Error::EINVAL),
         })
     }
 
-    fn link_text(&self) -> Answer<'_, Result<Vec<u8>>> {
-        Answer::now(match &self.content {
+    fn link_text(&self) -> MaybeReady<'_, Result<Vec<u8>>> {
+        MaybeReady::ready(match &self.content {
             Content::Link(target) => Ok(target.to_vec()),
             _ => Err(Error::EINVAL),
         })
     }
 
-    fn read<'a>(&'a self, offset: u64, to: &'a mut dyn UserBuffer) -> Answer<'a, Result<usize, NotDone>> {
+    fn read<'a>(
+        &'a self,
+        offset: u64,
+        to: &'a mut dyn UserBuffer,
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
         self.read_data(offset, to)
     }
 
@@ -364,25 +368,25 @@ impl Vnode for Node {
         at: WriteAt,
         limit: u64,
         from: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<(usize, u64), NotDone>> {
-        Answer::later(self.write_data(at, limit, from))
+    ) -> MaybeReady<'a, Result<(usize, u64), AttemptError>> {
+        MaybeReady::pending(self.write_data(at, limit, from))
     }
 
-    fn truncate(&self, size: u64) -> Answer<'_, Result<()>> {
-        Answer::later(self.resize(size))
+    fn truncate(&self, size: u64) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::pending(self.resize(size))
     }
 
-    fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> Answer<'_, Result<()>> {
-        Answer::later(self.allocate_range(offset, length, keep_size, punch))
+    fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::pending(self.allocate_range(offset, length, keep_size, punch))
     }
 
-    fn seek_data(&self, offset: u64, hole: bool) -> Answer<'_, Result<u64>> {
-        Answer::now(self.seek(offset, hole))
+    fn seek_data(&self, offset: u64, hole: bool) -> MaybeReady<'_, Result<u64>> {
+        MaybeReady::ready(self.seek(offset, hole))
     }
 
-    fn change(&self, change: AttributeChange) -> Answer<'_, Result<()>> {
+    fn change(&self, change: AttributeChange) -> MaybeReady<'_, Result<()>> {
         self.change_attributes(&change);
-        Answer::now(Ok(()))
+        MaybeReady::ready(Ok(()))
     }
 
     fn touch(&self, age: i64) {
@@ -393,8 +397,8 @@ impl Vnode for Node {
         self.file_memory().cloned().map_err(|_| Error::ENODEV)
     }
 
-    fn attribute<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<Vec<u8>>> {
-        Answer::now(self.extended(name))
+    fn attribute<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<Vec<u8>>> {
+        MaybeReady::ready(self.extended(name))
     }
 
     fn set_attribute<'a>(
@@ -402,12 +406,12 @@ impl Vnode for Node {
         name: &'a [u8],
         value: Option<&'a [u8]>,
         condition: AttributeCondition,
-    ) -> Answer<'a, Result<()>> {
-        Answer::now(self.set_extended(name, value, condition))
+    ) -> MaybeReady<'a, Result<()>> {
+        MaybeReady::ready(self.set_extended(name, value, condition))
     }
 
-    fn attributes(&self) -> Answer<'_, Result<Vec<u8>>> {
-        Answer::now(Ok(self.extended_names()))
+    fn attributes(&self) -> MaybeReady<'_, Result<Vec<u8>>> {
+        MaybeReady::ready(Ok(self.extended_names()))
     }
 }
 

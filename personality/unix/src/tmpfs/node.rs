@@ -9,7 +9,7 @@ use crate::vfs::{
     AttributeChange, AttributeCondition, DeviceNumber, FileMemory, FileType, Hooks, Metadata, Mode,
     NewAttributes, PAGE_SIZE, SetTime, WriteAt,
 };
-use crate::{Answer, Error, NotDone, Result, Timestamp, UserBuffer};
+use crate::{AttemptError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -232,14 +232,14 @@ impl Node {
         &'a self,
         offset: u64,
         to: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>> {
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
         let memory = match self.file_memory() {
             Ok(memory) => memory,
-            Err(error) => return Answer::now(Err(error.into())),
+            Err(error) => return MaybeReady::ready(Err(error.into())),
         };
         let rest = self.attributes.lock().size.saturating_sub(offset);
         if rest == 0 {
-            return Answer::now(Ok(0));
+            return MaybeReady::ready(Ok(0));
         }
         memory.read(offset, usize::try_from(rest).unwrap_or(usize::MAX), to)
     }
@@ -249,7 +249,7 @@ impl Node {
         at: WriteAt,
         limit: u64,
         from: &mut dyn UserBuffer,
-    ) -> Result<(usize, u64), NotDone> {
+    ) -> Result<(usize, u64), AttemptError> {
         let memory = self.file_memory()?;
         let _resizing = self.resizing.lock().await;
         let offset = match at {

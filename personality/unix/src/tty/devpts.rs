@@ -8,7 +8,7 @@ use crate::vfs::{
     AttributeChange, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Hooks, Metadata, Mode,
     OpenContext, Opened, SetTime, Vnode, VnodeRef,
 };
-use crate::{Answer, Error, Identity, Result, Timestamp};
+use crate::{Error, Identity, MaybeReady, Result, Timestamp};
 use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -148,20 +148,20 @@ impl Vnode for Ptys {
         ROOT
     }
 
-    fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
+    fn lookup<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
         let number = core::str::from_utf8(name).ok().and_then(|name| {
             let number: u32 = name.parse().ok()?;
             (format!("{number}") == name).then_some(number)
         });
         let node = number.and_then(|number| self.list.lock().get(&number).cloned());
-        Answer::now(node.map(|node| node as VnodeRef).ok_or(Error::ENOENT))
+        MaybeReady::ready(node.map(|node| node as VnodeRef).ok_or(Error::ENOENT))
     }
 
     fn read_directory<'a>(
         &'a self,
         position: u64,
         accept: &'a mut (dyn FnMut(DirectoryEntry<'_>) -> bool + Send),
-    ) -> Answer<'a, Result<()>> {
+    ) -> MaybeReady<'a, Result<()>> {
         let from = u32::try_from(position).unwrap_or(u32::MAX);
         let numbers: Vec<u32> = self.list.lock().range(from..).map(|(number, _)| *number).collect();
         for number in numbers {
@@ -176,7 +176,7 @@ impl Vnode for Ptys {
                 break;
             }
         }
-        Answer::now(Ok(()))
+        MaybeReady::ready(Ok(()))
     }
 }
 
@@ -224,7 +224,7 @@ impl Vnode for PtsNode {
         Some((ptys.root(), format!("{}", self.index).into_bytes()))
     }
 
-    fn change(&self, change: AttributeChange) -> Answer<'_, Result<()>> {
+    fn change(&self, change: AttributeChange) -> MaybeReady<'_, Result<()>> {
         let now = self.ptys.environment.realtime();
         let time = |set: SetTime| match set {
             SetTime::Now => now,
@@ -237,14 +237,14 @@ impl Vnode for PtsNode {
         a.accessed = change.accessed.map_or(a.accessed, time);
         a.modified = change.modified.map_or(a.modified, time);
         a.changed = now;
-        Answer::now(Ok(()))
+        MaybeReady::ready(Ok(()))
     }
 
-    fn open(&self, context: &OpenContext<'_>) -> Answer<'_, Result<Opened>> {
+    fn open(&self, context: &OpenContext<'_>) -> MaybeReady<'_, Result<Opened>> {
         if self.is_locked() {
-            return Answer::now(Err(Error::EIO));
+            return MaybeReady::ready(Err(Error::EIO));
         }
         let file = TerminalFile::open(&self.terminal, context.process, Some(context.identity), context.flags);
-        Answer::now(file.map(|file| Opened::Object(file)))
+        MaybeReady::ready(file.map(|file| Opened::Object(file)))
     }
 }

@@ -6,7 +6,7 @@ use super::output::{Output, is_continuation, width};
 use super::settings::{InputModes, LocalModes, Settings};
 use crate::process_context::FileSignal;
 use crate::ring::Ring;
-use crate::{NotDone, UserBuffer};
+use crate::{AttemptError, UserBuffer};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -398,9 +398,9 @@ impl Discipline {
 
     /// Copies out what one read gets: at most one line in canonical mode. A line may be read in
     /// pieces.
-    pub(super) fn read(&mut self, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    pub(super) fn read(&mut self, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let limit = match self.local(LocalModes::CANONICAL) {
-            true => *self.lines.front().ok_or(NotDone::NotReady)?,
+            true => *self.lines.front().ok_or(AttemptError::WouldBlock)?,
             false => usize::MAX,
         };
         let count = self.ready.drain(limit, to)?;

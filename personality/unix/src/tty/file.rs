@@ -5,7 +5,7 @@ use crate::file::{FileObject, Io};
 use crate::poll::{PollQueue, Readiness};
 use crate::process_context::ProcessContext;
 use crate::vfs::OpenFlags;
-use crate::{Error, Identity, NotDone, Privilege, Result, UserBuffer};
+use crate::{AttemptError, Error, Identity, Privilege, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::time::Duration;
 
@@ -48,7 +48,7 @@ impl TerminalFile {
 }
 
 impl FileObject for TerminalFile {
-    fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if self.is_dead() || to.remaining() == 0 {
             return Ok(0);
         }
@@ -56,7 +56,7 @@ impl FileObject for TerminalFile {
         self.terminal.read(to, io.expired)
     }
 
-    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if self.is_dead() {
             return Err(Error::EIO.into());
         }

@@ -5,7 +5,7 @@ use super::settings::{LocalModes, Settings};
 use super::terminal::Terminal;
 use crate::poll::{Readiness, until_ready};
 use crate::process_context::{FileSignal, ProcessContext, ProcessId};
-use crate::{Error, Identity, NotDone, Privilege, Result};
+use crate::{AttemptError, Error, Identity, Privilege, Result};
 use alloc::sync::Arc;
 
 impl Terminal {
@@ -22,9 +22,9 @@ impl Terminal {
             && state.foreground.is_some_and(|foreground| foreground != process.group())
     }
 
-    /// A background process that reads is stopped: [`NotDone::NotReady`], the signal is on its way.
+    /// A background process that reads is stopped: [`AttemptError::WouldBlock`], the signal is on its way.
     /// `EIO` if it cannot be stopped.
-    pub(super) fn check_read(&self, process: &dyn ProcessContext) -> Result<(), NotDone> {
+    pub(super) fn check_read(&self, process: &dyn ProcessContext) -> Result<(), AttemptError> {
         if !self.in_background(process) {
             return Ok(());
         }
@@ -32,19 +32,19 @@ impl Terminal {
             return Err(Error::EIO.into());
         }
         process.signal_group(process.group(), FileSignal::BackgroundRead);
-        Err(NotDone::NotReady)
+        Err(AttemptError::WouldBlock)
     }
 
     /// A background process that writes is stopped in the same way as in [`Terminal::check_read`],
     /// if the settings say that background output stops (TOSTOP).
-    pub(super) fn check_write(&self, process: &dyn ProcessContext) -> Result<(), NotDone> {
+    pub(super) fn check_write(&self, process: &dyn ProcessContext) -> Result<(), AttemptError> {
         if !self.settings().local.contains(LocalModes::STOP_BACKGROUND) {
             return Ok(());
         }
         self.check_change(process)
     }
 
-    fn check_change(&self, process: &dyn ProcessContext) -> Result<(), NotDone> {
+    fn check_change(&self, process: &dyn ProcessContext) -> Result<(), AttemptError> {
         if !self.in_background(process) || process.disregards(FileSignal::BackgroundWrite) {
             return Ok(());
         }
@@ -52,7 +52,7 @@ impl Terminal {
             return Err(Error::EIO.into());
         }
         process.signal_group(process.group(), FileSignal::BackgroundWrite);
-        Err(NotDone::NotReady)
+        Err(AttemptError::WouldBlock)
     }
 
     /// Waits until the process is in the foreground, unless it need not be: a change of the
@@ -61,7 +61,7 @@ impl Terminal {
         let ready = until_ready(&self.programs, Readiness::ALL, || self.check_change(process));
         match ready.await {
             Ok(()) => Ok(()),
-            Err(NotDone::Failed(error)) => Err(error),
+            Err(AttemptError::Failed(error)) => Err(error),
             Err(_) => Err(Error::EIO),
         }
     }

@@ -8,7 +8,7 @@ use crate::poll::{PollQueue, Readiness};
 use crate::process_context::{FileSignal, ProcessContext, SessionHost};
 use crate::sync::{SpinLock, delay};
 use crate::vfs::{DeviceNumber, Location, Mount, MountTree, OpenFlags};
-use crate::{Environment, Error, Identity, NotDone, Result, Timestamp, UserBuffer};
+use crate::{AttemptError, Environment, Error, Identity, Result, Timestamp, UserBuffer};
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 
@@ -132,7 +132,7 @@ impl PtyMaster {
 }
 
 impl FileObject for PtyMaster {
-    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if to.remaining() == 0 {
             return Ok(0);
         }
@@ -141,17 +141,17 @@ impl FileObject for PtyMaster {
         let abandoned = self.is_abandoned();
         delay("master reads");
         match self.node.terminal().copy_output(to) {
-            Err(NotDone::NotReady) if abandoned => Err(Error::EIO.into()),
+            Err(AttemptError::WouldBlock) if abandoned => Err(Error::EIO.into()),
             done => done,
         }
     }
 
-    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let terminal = self.node.terminal();
         let mut written = 0;
         while from.remaining() > 0 {
             if !terminal.can_receive() {
-                return if written > 0 { Ok(written) } else { Err(NotDone::NotReady) };
+                return if written > 0 { Ok(written) } else { Err(AttemptError::WouldBlock) };
             }
             let mut piece = [0; 256];
             let count = piece.len().min(from.remaining());

@@ -7,7 +7,7 @@ use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost}
 use crate::sync::SpinLock;
 use crate::user_buffer::copy_out_all;
 use crate::vfs::DeviceNumber;
-use crate::{Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 use bitflags::bitflags;
 use core::time::Duration;
@@ -209,7 +209,7 @@ impl Terminal {
     }
 
     /// Copies output to a program that has the master open.
-    pub(super) fn copy_output(&self, to: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    pub(super) fn copy_output(&self, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut state = self.state.lock();
         if let Some(packets) = state.packets.filter(|packets| !packets.is_empty()) {
             copy_out_all(to, &[packets.bits()])?;
@@ -217,7 +217,7 @@ impl Terminal {
             return Ok(1);
         }
         if state.discipline.stopped || state.discipline.output.bytes.is_empty() {
-            return Err(NotDone::NotReady);
+            return Err(AttemptError::WouldBlock);
         }
         let mut head = 0;
         if state.packets.is_some() {
@@ -270,7 +270,7 @@ impl Terminal {
 
     /// Copies input to a program. `waited` is when a read of it began; `expired` whether its
     /// deadline has passed.
-    pub(super) fn read(&self, to: &mut dyn UserBuffer, expired: bool) -> Result<usize, NotDone> {
+    pub(super) fn read(&self, to: &mut dyn UserBuffer, expired: bool) -> Result<usize, AttemptError> {
         let mut state = self.state.lock();
         let settings = state.discipline.settings;
         if !settings.local.contains(LocalModes::CANONICAL) {
@@ -281,7 +281,7 @@ impl Terminal {
                 if minimum == 0 && time == 0 {
                     return Ok(0);
                 }
-                return Err(NotDone::NotReady);
+                return Err(AttemptError::WouldBlock);
             }
         }
         let count = state.discipline.read(to)?;
@@ -309,7 +309,7 @@ impl Terminal {
     }
 
     /// Copies output of a program in.
-    pub(super) fn write(&self, from: &mut dyn UserBuffer) -> Result<usize, NotDone> {
+    pub(super) fn write(&self, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut piece = [0; 256];
         let mut written = 0;
         let mut state = self.state.lock();
@@ -318,7 +318,7 @@ impl Terminal {
             let room = discipline.output.room(&discipline.settings);
             let count = from.remaining().min(room).min(piece.len());
             if count == 0 {
-                break if from.remaining() > 0 { Err(NotDone::NotReady) } else { Ok(()) };
+                break if from.remaining() > 0 { Err(AttemptError::WouldBlock) } else { Ok(()) };
             }
             let copied = match from.copy_in(&mut piece[..count]) {
                 Ok(copied) => copied,
@@ -406,12 +406,12 @@ impl Terminal {
             match state.discipline.output.bytes.is_empty() {
                 _ if state.hangups != hangups => Err(Error::EIO.into()),
                 true => Ok(()),
-                false => Err(NotDone::NotReady),
+                false => Err(AttemptError::WouldBlock),
             }
         });
         match drained.await {
             Ok(()) => Ok(()),
-            Err(NotDone::Failed(error)) => Err(error),
+            Err(AttemptError::Failed(error)) => Err(error),
             Err(_) => Err(Error::EIO),
         }
     }

@@ -5,7 +5,7 @@ use super::mount::Location;
 use super::{FileSystem, FileType, Metadata, OpenContext, Opened, Vfs, Vnode};
 use crate::file::{FileObject, OpenFile};
 use crate::tty::TerminalFile;
-use crate::{Answer, Error, Result};
+use crate::{Error, MaybeReady, Result};
 use alloc::sync::Arc;
 
 impl Vfs {
@@ -43,15 +43,15 @@ impl Vnode for Anonymous {
         self.file.metadata().number
     }
 
-    fn open(&self, context: &OpenContext<'_>) -> Answer<'_, Result<Opened>> {
+    fn open(&self, context: &OpenContext<'_>) -> MaybeReady<'_, Result<Opened>> {
         if let Some(end) = self.file.pipe_end() {
-            return Answer::now(Ok(Opened::Object(end.open_again(context.flags))));
+            return MaybeReady::ready(Ok(Opened::Object(end.open_again(context.flags))));
         }
         // A console that was opened for the first process has no name either.
         let terminal = self.file.object_as::<TerminalFile>().and_then(|file| file.terminal().cloned());
         let opened = terminal.ok_or(Error::ENXIO).and_then(|terminal| {
             TerminalFile::open(&terminal, context.process, Some(context.identity), context.flags)
         });
-        Answer::now(opened.map(|file| Opened::Object(file)))
+        MaybeReady::ready(opened.map(|file| Opened::Object(file)))
     }
 }

@@ -1,6 +1,6 @@
 //! [`FileMemory`]: the pages of a file, one copy for read, write and mappings.
 
-use crate::{Answer, NotDone, Result, UserBuffer};
+use crate::{AttemptError, MaybeReady, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::any::Any;
 
@@ -16,7 +16,7 @@ pub trait FileMemory: Any + Send + Sync {
         offset: u64,
         length: usize,
         to: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>>;
+    ) -> MaybeReady<'a, Result<usize, AttemptError>>;
 
     /// Copies in at `offset`, at most `length` bytes, making pages as needed (`ENOSPC`, `ENOMEM` if
     /// none could).
@@ -25,14 +25,14 @@ pub trait FileMemory: Any + Send + Sync {
         offset: u64,
         length: usize,
         from: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>>;
+    ) -> MaybeReady<'a, Result<usize, AttemptError>>;
 
     /// The file now ends at `size`: frees pages beyond, in mappings too, and zeroes the rest of the
     /// last page.
-    fn truncate(&self, size: u64) -> Answer<'_, ()>;
+    fn truncate(&self, size: u64) -> MaybeReady<'_, ()>;
 
     /// Makes pages (`punch` false) or frees and zeroes (`punch` true) a range.
-    fn allocate(&self, offset: u64, length: u64, punch: bool) -> Answer<'_, Result<()>>;
+    fn allocate(&self, offset: u64, length: u64, punch: bool) -> MaybeReady<'_, Result<()>>;
 
     /// The next offset from `offset` below `size` that is in an allocated page (or, with `hole`, is
     /// not).

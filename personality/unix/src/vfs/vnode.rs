@@ -7,7 +7,7 @@ use crate::account::Account;
 use crate::file::{FileObject, LockTable};
 use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
-use crate::{Answer, Error, NotDone, Result, UserBuffer};
+use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::any::Any;
@@ -32,8 +32,8 @@ pub trait FileSystem: Send + Sync {
     }
 
     /// Writes everything back.
-    fn synchronize(&self) -> Answer<'_, Result<()>> {
-        Answer::now(Ok(()))
+    fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
     }
 }
 
@@ -204,9 +204,9 @@ pub trait Vnode: Any + Send + Sync {
     }
 
     /// Finds a name in a directory.
-    fn lookup<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<VnodeRef>> {
+    fn lookup<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
         let _ = name;
-        Answer::now(Err(Error::ENOTDIR))
+        MaybeReady::ready(Err(Error::ENOTDIR))
     }
 
     /// Adds a new file to a directory. `EEXIST` if the name is there.
@@ -215,27 +215,27 @@ pub trait Vnode: Any + Send + Sync {
         name: &'a [u8],
         node: NewNode<'a>,
         attributes: NewAttributes,
-    ) -> Answer<'a, Result<VnodeRef>> {
+    ) -> MaybeReady<'a, Result<VnodeRef>> {
         let _ = (name, node, attributes);
-        Answer::now(Err(Error::EPERM))
+        MaybeReady::ready(Err(Error::EPERM))
     }
 
     /// Makes a file without a name, in this directory's file system (O_TMPFILE).
-    fn create_unnamed(&self, attributes: NewAttributes) -> Answer<'_, Result<VnodeRef>> {
+    fn create_unnamed(&self, attributes: NewAttributes) -> MaybeReady<'_, Result<VnodeRef>> {
         let _ = attributes;
-        Answer::now(Err(Error::EOPNOTSUPP))
+        MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
     /// Adds another name of `target`, a vnode of the same file system and not a directory.
-    fn link<'a>(&'a self, name: &'a [u8], target: &'a VnodeRef) -> Answer<'a, Result<()>> {
+    fn link<'a>(&'a self, name: &'a [u8], target: &'a VnodeRef) -> MaybeReady<'a, Result<()>> {
         let _ = (name, target);
-        Answer::now(Err(Error::EPERM))
+        MaybeReady::ready(Err(Error::EPERM))
     }
 
     /// Removes the name of `expected` from this directory. A directory must be empty (`ENOTEMPTY`).
-    fn remove<'a>(&'a self, name: &'a [u8], expected: &'a VnodeRef) -> Answer<'a, Result<()>> {
+    fn remove<'a>(&'a self, name: &'a [u8], expected: &'a VnodeRef) -> MaybeReady<'a, Result<()>> {
         let _ = (name, expected);
-        Answer::now(Err(Error::EPERM))
+        MaybeReady::ready(Err(Error::EPERM))
     }
 
     /// Renames within this file system (whose vnode this is), atomically. With `exchange` both ends
@@ -246,9 +246,9 @@ pub trait Vnode: Any + Send + Sync {
         from: RenameEnd<'a>,
         to: RenameEnd<'a>,
         exchange: bool,
-    ) -> Answer<'a, Result<()>> {
+    ) -> MaybeReady<'a, Result<()>> {
         let _ = (from, to, exchange);
-        Answer::now(Err(Error::EPERM))
+        MaybeReady::ready(Err(Error::EPERM))
     }
 
     /// Calls `accept` with each entry from `position` on, without `.` and `..`, until it returns
@@ -258,9 +258,9 @@ pub trait Vnode: Any + Send + Sync {
         &'a self,
         position: u64,
         accept: &'a mut (dyn FnMut(DirectoryEntry<'_>) -> bool + Send),
-    ) -> Answer<'a, Result<()>> {
+    ) -> MaybeReady<'a, Result<()>> {
         let _ = (position, accept);
-        Answer::now(Err(Error::ENOTDIR))
+        MaybeReady::ready(Err(Error::ENOTDIR))
     }
 
     /// The position after the last entry that there is now. A reader that stops there comes to an
@@ -270,25 +270,25 @@ pub trait Vnode: Any + Send + Sync {
     }
 
     /// Where a symbolic link leads.
-    fn follow(&self) -> Answer<'_, Result<Link>> {
-        Answer::now(Err(Error::EINVAL))
+    fn follow(&self) -> MaybeReady<'_, Result<Link>> {
+        MaybeReady::ready(Err(Error::EINVAL))
     }
 
     /// As [`Vnode::follow`], for links that lead each process elsewhere.
-    fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Link>> {
+    fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Link>> {
         let _ = process;
         self.follow()
     }
 
     /// As [`Vnode::link_text`], for links that lead each process elsewhere.
-    fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> Answer<'a, Result<Vec<u8>>> {
+    fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Vec<u8>>> {
         let _ = process;
         self.link_text()
     }
 
     /// What readlink(2) shows, where that differs from [`Vnode::follow`].
-    fn link_text(&self) -> Answer<'_, Result<Vec<u8>>> {
-        Answer::later(async move {
+    fn link_text(&self) -> MaybeReady<'_, Result<Vec<u8>>> {
+        MaybeReady::pending(async move {
             match self.follow().await? {
                 Link::Path(path) => Ok(path),
                 Link::Place(place) => Ok(place.path_from_root().await),
@@ -297,9 +297,13 @@ pub trait Vnode: Any + Send + Sync {
     }
 
     /// Copies data from `offset` out, as much as there is now; 0 at the end.
-    fn read<'a>(&'a self, offset: u64, to: &'a mut dyn UserBuffer) -> Answer<'a, Result<usize, NotDone>> {
+    fn read<'a>(
+        &'a self,
+        offset: u64,
+        to: &'a mut dyn UserBuffer,
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
         let _ = (offset, to);
-        Answer::now(Err(Error::EINVAL.into()))
+        MaybeReady::ready(Err(Error::EINVAL.into()))
     }
 
     /// As [`Vnode::read`], where what is read depends on the reader.
@@ -308,7 +312,7 @@ pub trait Vnode: Any + Send + Sync {
         process: &'a dyn ProcessContext,
         offset: u64,
         to: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<usize, NotDone>> {
+    ) -> MaybeReady<'a, Result<usize, AttemptError>> {
         let _ = process;
         self.read(offset, to)
     }
@@ -326,29 +330,29 @@ pub trait Vnode: Any + Send + Sync {
         at: WriteAt,
         limit: u64,
         from: &'a mut dyn UserBuffer,
-    ) -> Answer<'a, Result<(usize, u64), NotDone>> {
+    ) -> MaybeReady<'a, Result<(usize, u64), AttemptError>> {
         let _ = (at, limit, from);
-        Answer::now(Err(Error::EINVAL.into()))
+        MaybeReady::ready(Err(Error::EINVAL.into()))
     }
 
     /// Sets the size of a regular file.
-    fn truncate(&self, size: u64) -> Answer<'_, Result<()>> {
+    fn truncate(&self, size: u64) -> MaybeReady<'_, Result<()>> {
         let _ = size;
-        Answer::now(Err(Error::EINVAL))
+        MaybeReady::ready(Err(Error::EINVAL))
     }
 
     /// Allocates space for a range of a regular file, or with `punch` frees it, reading as zeros.
     /// Without `keep_size` the file grows to hold the range.
-    fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> Answer<'_, Result<()>> {
+    fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> MaybeReady<'_, Result<()>> {
         let _ = (offset, length, keep_size, punch);
-        Answer::now(Err(Error::EOPNOTSUPP))
+        MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
     /// The next offset at or after `offset` that is data (or, with `hole`, is not); `ENXIO` if
     /// there is none.
-    fn seek_data(&self, offset: u64, hole: bool) -> Answer<'_, Result<u64>> {
+    fn seek_data(&self, offset: u64, hole: bool) -> MaybeReady<'_, Result<u64>> {
         let size = self.metadata().size;
-        Answer::now(match () {
+        MaybeReady::ready(match () {
             () if offset >= size => Err(Error::ENXIO),
             () if hole => Ok(size),
             () => Ok(offset),
@@ -356,14 +360,14 @@ pub trait Vnode: Any + Send + Sync {
     }
 
     /// Waits until everything written is on stable storage.
-    fn synchronize(&self) -> Answer<'_, Result<()>> {
-        Answer::now(Ok(()))
+    fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
     }
 
     /// Changes attributes.
-    fn change(&self, change: AttributeChange) -> Answer<'_, Result<()>> {
+    fn change(&self, change: AttributeChange) -> MaybeReady<'_, Result<()>> {
         let _ = change;
-        Answer::now(Err(Error::EPERM))
+        MaybeReady::ready(Err(Error::EPERM))
     }
 
     /// The file was read: its time of last access becomes now, if that was `age` seconds ago or
@@ -378,9 +382,9 @@ pub trait Vnode: Any + Send + Sync {
     }
 
     /// The value of an extended attribute; `ENODATA` if there is none.
-    fn attribute<'a>(&'a self, name: &'a [u8]) -> Answer<'a, Result<Vec<u8>>> {
+    fn attribute<'a>(&'a self, name: &'a [u8]) -> MaybeReady<'a, Result<Vec<u8>>> {
         let _ = name;
-        Answer::now(Err(Error::EOPNOTSUPP))
+        MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
     /// Sets (`Some`) or removes an extended attribute, subject to `condition`.
@@ -389,21 +393,21 @@ pub trait Vnode: Any + Send + Sync {
         name: &'a [u8],
         value: Option<&'a [u8]>,
         condition: AttributeCondition,
-    ) -> Answer<'a, Result<()>> {
+    ) -> MaybeReady<'a, Result<()>> {
         let _ = (name, value, condition);
-        Answer::now(Err(Error::EOPNOTSUPP))
+        MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
     /// The names of the extended attributes, each followed by a NUL.
-    fn attributes(&self) -> Answer<'_, Result<Vec<u8>>> {
-        Answer::now(Err(Error::EOPNOTSUPP))
+    fn attributes(&self) -> MaybeReady<'_, Result<Vec<u8>>> {
+        MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
     /// Opens the file: what reads and writes will go to. `read` and `write` are the access asked
     /// for.
-    fn open(&self, context: &super::OpenContext) -> Answer<'_, Result<Opened>> {
+    fn open(&self, context: &super::OpenContext) -> MaybeReady<'_, Result<Opened>> {
         let _ = context;
-        Answer::now(match self.file_type() {
+        MaybeReady::ready(match self.file_type() {
             FileType::Regular | FileType::Directory => Ok(Opened::Data),
             FileType::CharacterDevice | FileType::BlockDevice => Ok(Opened::Device),
             _ => Err(Error::ENXIO),

@@ -90,26 +90,26 @@ impl FrontEnd<Simulated> for Other {
         let before = kept.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         thread.system().processes().with(|table| table.enter(tid));
         match (self.try_call(thread, kept, &call), call.number) {
-            (Some(value), _) => self.leave(thread, kept, Registers::Result(value)).await,
+            (Some(value), _) => self.return_to_user(thread, kept, Registers::Result(value)).await,
             (None, END) => {
                 let status = ExitStatus::Exited((call.arguments[0] + before) as u8);
                 thread.system().processes().with(|table| table.begin_exit(pid, status));
-                self.leave(thread, kept, Registers::Unchanged).await
+                self.return_to_user(thread, kept, Registers::Unchanged).await
             }
-            _ => self.leave(thread, kept, Registers::Result(u64::MAX)).await,
+            _ => self.return_to_user(thread, kept, Registers::Result(u64::MAX)).await,
         }
     }
 
     fn no_call(&self, _: &Calls) {}
 
-    async fn leave(
+    async fn return_to_user(
         &self,
         thread: &Arc<Thread<Simulated>>,
         _: &Calls,
         registers: Registers,
     ) -> Next<Simulated> {
         loop {
-            match thread.system().processes().leave(thread.tid()).await {
+            match thread.system().processes().return_to_user(thread.tid()).await {
                 Delivery::Return => {
                     return match registers {
                         Registers::Unchanged => Next::Resume,
@@ -182,15 +182,15 @@ impl FrontEnd<Simulated> for Both {
         }
     }
 
-    async fn leave(
+    async fn return_to_user(
         &self,
         thread: &Arc<Thread<Simulated>>,
         kept: &Kept,
         registers: Registers,
     ) -> Next<Simulated> {
         match kept {
-            Kept::Linux(kept) => self.linux.leave(thread, kept, registers).await,
-            Kept::Other(kept) => self.other.leave(thread, kept, registers).await,
+            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, registers).await,
+            Kept::Other(kept) => self.other.return_to_user(thread, kept, registers).await,
         }
     }
 

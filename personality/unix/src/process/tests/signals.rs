@@ -131,7 +131,7 @@ fn a_frame_that_cannot_be_written() {
     let child = fork(&system, init);
     catch(&system, child, Signal::USR1);
     kill(&system, init, child, Signal::USR1).unwrap();
-    let Delivery::Handler(frame) = system.with(|t| t.leave(child)) else { panic!() };
+    let Delivery::Handler(frame) = system.with(|t| t.return_to_user(child)) else { panic!() };
     system.with(|t| t.frame_failed(child, &frame));
     assert_eq!(go(&system, child), "Killed(SIGSEGV)");
 }
@@ -169,8 +169,8 @@ fn requests_are_interrupted() {
     request.waits();
     kill(&system, init, child, Signal::USR1).unwrap();
     assert_eq!(request.finish(), None);
-    let Delivery::Handler(frame) = system.with(|t| t.leave(child)) else { panic!() };
-    assert_eq!(Rule::IfAsked.decide(Some(&frame.action)), Resumption::Interrupted);
+    let Delivery::Handler(frame) = system.with(|t| t.return_to_user(child)) else { panic!() };
+    assert_eq!(RestartKind::RestartSys.decide(Some(&frame.action)), Resumption::Interrupted);
     assert!(matches!(frame.information.cause, Cause::Kill { process: 1, user: 0 }));
 }
 
@@ -183,7 +183,7 @@ fn sigsuspend_delivers_under_its_mask_and_restores_the_old_one() {
     system.with(|t| t.set_mask(child, usr1)).unwrap();
     kill(&system, init, child, Signal::USR1).unwrap();
     system.with(|t| t.set_temporary_mask(child, SignalSet::EMPTY)).unwrap();
-    let Delivery::Handler(frame) = system.with(|t| t.leave(child)) else { panic!() };
+    let Delivery::Handler(frame) = system.with(|t| t.return_to_user(child)) else { panic!() };
     assert_eq!(frame.saved_mask, usr1);
     // Without a handler the mask returns by itself.
     let other = fork(&system, init);

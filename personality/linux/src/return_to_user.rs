@@ -13,7 +13,7 @@ use mach::machine::ThreadState;
 use unix::Error;
 use unix::front_end::{Next, Registers};
 use unix::process::{Delivery, ExitStatus};
-use unix::signal::{Action, Frame, Resumption, Rule, Signal, SignalInformation};
+use unix::signal::{Action, Frame, RestartKind, Resumption, Signal, SignalInformation};
 use unix::thread::Thread;
 
 /// All registers of the thread, which are fetched at most once.
@@ -50,8 +50,8 @@ impl<M: Machine> Linux<M> {
         let mut interrupted = None;
         let registers = match outcome {
             Outcome::Return(value) => Registers::Result(value),
-            Outcome::Interrupted(rule) => {
-                interrupted = Some((rule, number));
+            Outcome::Interrupted(restart) => {
+                interrupted = Some((restart, number));
                 Registers::Unchanged
             }
             Outcome::Registers(state) => Registers::All(*state),
@@ -66,22 +66,22 @@ impl<M: Machine> Linux<M> {
                 return Next::Ended;
             }
         };
-        self.return_to_user(thread, kept, registers, interrupted).await
+        self.return_from_call(thread, kept, registers, interrupted).await
     }
 
-    /// Lets `thread` return to its program after anything else than a call (a fault, a recall):
-    /// delivers signals, waits while it is stopped, ends it. `interrupted` is a call that was cut
-    /// short, with its number.
-    pub async fn return_to_user(
+    /// Lets `thread` return to its program: delivers signals, waits while it is stopped, ends it.
+    /// `interrupted` is a call that was cut short, with its number; none after anything else than a
+    /// call (a fault, a recall).
+    pub(crate) async fn return_from_call(
         &self,
         thread: &Arc<Thread<M>>,
         kept: &Kept<M>,
         mut registers: Registers,
-        mut interrupted: Option<(Rule, u64)>,
+        mut interrupted: Option<(RestartKind, u64)>,
     ) -> Next<M> {
         let system = thread.system().clone();
         loop {
-            let done = match system.processes().leave(thread.tid()).await {
+            let done = match system.processes().return_to_user(thread.tid()).await {
                 Delivery::Return => match self.go_on(thread, &mut registers, interrupted.take()) {
                     Ok(Some(next)) => return next,
                     Ok(None) => Ok(()),
@@ -100,7 +100,7 @@ impl<M: Machine> Linux<M> {
                         }
                     })
                 }
-                // `Processes::leave` waits while the thread is stopped.
+                // `Processes::return_to_user` waits while the thread is stopped.
                 Delivery::Stopped => Ok(()),
                 Delivery::Exit(status) => {
                     Box::pin(self.exit(thread, kept, status)).await;
@@ -125,7 +125,7 @@ impl<M: Machine> Linux<M> {
         &self,
         thread: &Arc<Thread<M>>,
         registers: &mut Registers,
-        interrupted: Option<(Rule, u64)>,
+        interrupted: Option<(RestartKind, u64)>,
     ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
             resume(all(registers, thread)?, interrupted, None);
@@ -142,7 +142,7 @@ impl<M: Machine> Linux<M> {
         &self,
         thread: &Arc<Thread<M>>,
         registers: &mut Registers,
-        interrupted: Option<(Rule, u64)>,
+        interrupted: Option<(RestartKind, u64)>,
         frame: &Frame,
     ) -> unix::Result<bool> {
         let state = all(registers, thread)?;
@@ -189,9 +189,9 @@ impl<M: Machine> Linux<M> {
 }
 
 /// Decides what becomes of an interrupted call, now that it is known which handler runs, if any.
-fn resume(state: &mut ThreadState, interrupted: Option<(Rule, u64)>, action: Option<&Action>) {
-    let Some((rule, number)) = interrupted else { return };
-    match rule.decide(action) {
+fn resume(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
+    let Some((restart, number)) = interrupted else { return };
+    match restart.decide(action) {
         Resumption::Interrupted => state.rax = errno::result(Err(Error::EINTR)),
         Resumption::Restart => {
             state.rax = number;

@@ -1,0 +1,46 @@
+//! [`MaybeReady`]: the result of an operation that usually completes without blocking.
+
+use alloc::boxed::Box;
+use core::future::Future;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+/// A boxed future that can move between processors.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a trait object's operation returns: the result itself, or a future where it has to wait.
+/// Await it either way.
+///
+/// The operation has begun when the method returns; dropping a `Pending` cancels it.
+#[must_use = "it may be a future that has to be awaited"]
+pub enum MaybeReady<'a, T> {
+    /// The result is known already. (`None` after the result was taken.)
+    Ready(Option<T>),
+    /// The future has to be awaited.
+    Pending(BoxFuture<'a, T>),
+}
+
+impl<'a, T> MaybeReady<'a, T> {
+    /// A result that is known already.
+    pub fn ready(value: T) -> Self {
+        MaybeReady::Ready(Some(value))
+    }
+
+    /// A result that has to be awaited.
+    pub fn pending(future: impl Future<Output = T> + Send + 'a) -> Self {
+        MaybeReady::Pending(Box::pin(future))
+    }
+}
+
+impl<T> Unpin for MaybeReady<'_, T> {}
+
+impl<T> Future for MaybeReady<'_, T> {
+    type Output = T;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<T> {
+        match self.get_mut() {
+            MaybeReady::Ready(value) => Poll::Ready(value.take().expect("a result is taken once")),
+            MaybeReady::Pending(future) => future.as_mut().poll(cx),
+        }
+    }
+}
