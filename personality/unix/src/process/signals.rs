@@ -265,8 +265,8 @@ impl Table {
             let listeners = process.listeners.iter().filter_map(|listener| listener.upgrade());
             self.wakes.extend(listeners.map(Wake::Notify));
         }
-        if signal == Signal::KILL {
-            self.begin_exit(pid, ExitStatus::Killed(Signal::KILL));
+        if signal == Signal::KILL || self.is_fatal(recipient, pid, signal) {
+            self.begin_exit(pid, ExitStatus::Killed(signal));
             return Ok(());
         }
         match recipient {
@@ -275,6 +275,27 @@ impl Table {
             Recipient::Process(pid) => self.wake_taker(pid, signal),
         }
         Ok(())
+    }
+
+    /// Whether `signal` ends its recipient's process and a thread would take it now. The process
+    /// then ends by this signal, whatever else its threads cause before they notice: of a pipeline
+    /// that Ctrl-C ends, a writer whose reader ended first ends by SIGINT and not by SIGPIPE. A
+    /// signal that asks for a core image is left to the thread that takes it; so is one to init,
+    /// which only its own fault ends.
+    fn is_fatal(&self, recipient: Recipient, pid: Pid, signal: Signal) -> bool {
+        if pid == Pid::INIT || signal.default_action() != DefaultAction::Terminate {
+            return false;
+        }
+        let Some(process) = self.processes.get(&pid) else { return false };
+        let takes = |tid: &Pid| {
+            self.threads.get(tid).is_some_and(|thread| !thread.must_exit && !thread.blocked.contains(signal))
+        };
+        process.state.stop == Stop::Running
+            && process.actions.lock().get(signal).disposition == Disposition::Default
+            && match recipient {
+                Recipient::Thread(tid) => takes(&tid),
+                Recipient::Process(_) => process.threads.iter().any(takes),
+            }
     }
 
     /// Whether `signal` has no effect on its recipient and is not even kept. A blocked signal is

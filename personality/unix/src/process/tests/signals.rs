@@ -126,6 +126,24 @@ fn faults_come_before_other_signals() {
 }
 
 #[test]
+fn a_process_ends_by_the_first_signal_that_ends_it() {
+    let (system, init) = system();
+    let child = fork(&system, init);
+    // Its reader ends by the same SIGINT before the child has noticed its own.
+    kill(&system, init, child, Signal::INT).unwrap();
+    system.with(|t| t.generate_for_thread(child, SignalInformation::system(Signal::PIPE)));
+    assert_eq!(go(&system, child), "Killed(SIGINT)");
+    // A stopped process ends when it is continued.
+    let stopped = fork(&system, init);
+    kill(&system, init, stopped, Signal::STOP).unwrap();
+    assert_eq!(go(&system, stopped), "stopped");
+    kill(&system, init, stopped, Signal::INT).unwrap();
+    assert_eq!(go(&system, stopped), "stopped");
+    kill(&system, init, stopped, Signal::CONT).unwrap();
+    assert_eq!(go(&system, stopped), "Killed(SIGINT)");
+}
+
+#[test]
 fn a_frame_that_cannot_be_written() {
     let (system, init) = system();
     let child = fork(&system, init);
