@@ -5,6 +5,7 @@ use crate::decoded::Decoded;
 use crate::futex::{Futexes, MemoryWords, RobustList};
 use crate::linux::Linux;
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::Entry;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
@@ -95,10 +96,12 @@ impl<M: Machine> Kept<M> {
         let tid = thread.tid();
         let addresses = {
             let mut all = threads.0.lock();
-            let announced = all.get(&tid).filter(|announced| Arc::strong_count(announced) == 1);
-            let addresses = announced.cloned().unwrap_or_default();
-            all.insert(tid, addresses.clone());
-            addresses
+            let addresses = all.entry(tid).or_default();
+            // What only the map holds was announced.
+            if Arc::strong_count(addresses) > 1 {
+                *addresses = Arc::default();
+            }
+            addresses.clone()
         };
         Kept {
             tid,
@@ -134,8 +137,10 @@ impl<M: Machine> Drop for Kept<M> {
     fn drop(&mut self) {
         let mut all = self.threads.0.lock();
         // A thread of a later program may have the number.
-        if all.get(&self.tid).is_some_and(|found| Arc::ptr_eq(found, &self.addresses)) {
-            let _old = all.remove(&self.tid);
+        if let Entry::Occupied(found) = all.entry(self.tid)
+            && Arc::ptr_eq(found.get(), &self.addresses)
+        {
+            found.remove();
         }
     }
 }
