@@ -1,4 +1,5 @@
-//! This thread's IPC for stubs of interfaces.
+//! The transport of direct IPC for the stubs of interfaces: the calling thread's message registers
+//! and IPC.
 
 use crate::ipc::{self, Message, Received};
 use crate::utcb;
@@ -6,8 +7,8 @@ use direct::{Registers, Transport};
 use x2::message::BUFFER_REGISTERS;
 use x2::{Acceptor, Fpage, IpcError, IpcErrorKind, IpcPhase, MessageTag, StringDescriptor, ThreadId};
 
-/// The calling thread's message registers and IPC. A request is in the registers from its first
-/// word until the call: nothing else may use them in between.
+/// The calling thread's message registers and IPC. From the first word of a request until the call,
+/// no other code may use the message registers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Direct;
 
@@ -45,7 +46,7 @@ impl Transport for Direct {
     }
 }
 
-/// The message in the registers with string items after it.
+/// The message in the registers, with these string items appended.
 fn with_strings(tag: MessageTag, strings: &[&[u8]]) -> Message {
     strings.iter().fold(Message::in_registers(tag), |message, string| {
         let descriptor = StringDescriptor::new(string.len() as u64, 1, false);
@@ -53,7 +54,7 @@ fn with_strings(tag: MessageTag, strings: &[&[u8]]) -> Message {
     })
 }
 
-/// Receives strings into `rooms`, and nothing else but words.
+/// Calls `receive` so that strings are received into `rooms`, and mappings are not accepted.
 fn receive_into(
     rooms: &mut [&mut [u8]],
     receive: impl FnOnce() -> ipc::Result<Received>,
@@ -64,14 +65,15 @@ fn receive_into(
     let last = rooms.len() - 1;
     for (index, room) in rooms.iter_mut().enumerate() {
         let descriptor = StringDescriptor::new(room.len() as u64, 1, false).with_continues(index < last);
-        // SAFETY: the buffer is a slice that is borrowed until the end of this function, which
-        // takes the permission to receive strings back.
+        // SAFETY: the buffers are borrowed until the end of this function, which ends the
+        // permission to receive strings.
         unsafe {
             utcb::set_buffer_register(1 + 2 * index, descriptor.raw());
             utcb::set_buffer_register(2 + 2 * index, room.as_mut_ptr() as u64);
         }
     }
-    // SAFETY: as above; the window for pages is empty.
+    // SAFETY: the buffers are borrowed until the end of this function; the window for pages is
+    // empty.
     unsafe { utcb::accept(Acceptor::new(Fpage::NIL, true)) };
     let received = receive();
     utcb::accept_untyped_words();
