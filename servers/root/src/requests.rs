@@ -1,4 +1,4 @@
-//! The requests of `interfaces/root.defs`: words in, words out.
+//! Decodes and serves the requests of `interfaces/root.defs`.
 
 use crate::end::End;
 use crate::executable::PAGE;
@@ -20,24 +20,24 @@ use x2::message::MESSAGE_REGISTERS;
 use x2::protocol::{self, exception};
 use x2::{MessageTag, ThreadId};
 
-/// How root answers a message.
+/// The outcome of a message to root: whether and when its sender gets an answer.
 pub enum Outcome {
-    /// The sender gets this answer without delay.
+    /// The sender gets this answer immediately.
     Answer(Answer),
-    /// The sender waits: it is answered when something else happens, or never.
+    /// The sender gets no answer now: it is answered after another event, or never.
     Wait,
-    /// The sender waits until this work item is done.
+    /// The sender is answered when this work item is done.
     Work(WorkItem),
-    /// The sender's text is printed on the log.
+    /// The message is text of the sender's, which is printed on the log.
     Print,
 }
 
-/// A request as it was received: the message registers are free for kernel calls and other
+/// A request, copied from the message registers: these are free for kernel calls and other
 /// messages.
 pub struct Request {
-    /// The sender.
+    /// The thread that sent the request.
     pub from: ThreadId,
-    /// The tag of the message.
+    /// The message tag of the request.
     pub tag: MessageTag,
     words: [u64; MESSAGE_REGISTERS],
     count: usize,
@@ -59,12 +59,12 @@ impl Request {
         self.words[..self.count].get(index).copied()
     }
 
-    /// The words of the request, if the message has exactly so many.
+    /// The words of the request, if the message has exactly `COUNT` of them.
     fn arguments<const COUNT: usize>(&self) -> Result<[u64; COUNT], Status> {
         self.words[..self.count].try_into().map_err(|_| Status::InvalidArgument)
     }
 
-    /// The text whose length is word `at` and whose bytes follow.
+    /// The text in the request: word `at` is its length, and its bytes follow.
     fn text(&self, at: usize) -> Result<Vec<u8>, Status> {
         let words = self.words[..self.count].get(at..).unwrap_or_default();
         let (&length, words) = words.split_first().ok_or(Status::InvalidArgument)?;
@@ -73,11 +73,11 @@ impl Request {
         Ok(words.iter().flat_map(|word| word.to_le_bytes()).take(length).collect())
     }
 
-    /// The text of a request to print, as it may be shown: control characters would let a server
-    /// rewrite what others have printed.
+    /// The text of a request to print, without control characters, by which a server could
+    /// overwrite what others have printed.
     ///
     /// # Errors
-    /// It is no such request.
+    /// The message is not a request to print.
     pub fn printable(&self) -> Result<impl Iterator<Item = char> + use<>, Status> {
         let shown = |byte| if byte == b'\n' || (b' '..=b'~').contains(&byte) { byte } else { b'?' };
         Ok(self.text(0)?.into_iter().map(move |byte| char::from(shown(byte))))
@@ -89,22 +89,22 @@ impl Request {
     }
 }
 
-/// What a request leads to, for the sender.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It cannot be carried out, for this reason.
+    /// The request cannot be carried out, for this reason.
     Refused(Status),
-    /// It was carried out.
+    /// The request was carried out.
     Done,
-    /// It was carried out; a word follows the status.
+    /// The request was carried out; the answer has one word after the status.
     One(u64),
-    /// It was carried out; two words follow the status.
+    /// The request was carried out; the answer has two words after the status.
     Two(u64, u64),
-    /// It was carried out; three words follow the status.
+    /// The request was carried out; the answer has three words after the status.
     Three(u64, u64, u64),
-    /// What a server is and has (`root_server`), and its name.
+    /// The answer to `root_server`: ten words that describe a server, and its name.
     Server([u64; 10], String),
-    /// A thread that has used ports without having them gets all of these.
+    /// The answer to a port fault: the thread gets all ports of this range.
     Ports(RangeInclusive<u16>),
 }
 
@@ -126,7 +126,7 @@ impl<M: Machine> System<M> {
             let (number, ip) = (word(exception::NUMBER), word(exception::RIP));
             return self.ended(index, End::Exception { number, ip });
         }
-        // Whatever a server asks for, root must be able to note it.
+        // Without memory to record the result root carries out no request but that to exit.
         if !self.resources.machine.has_headroom() && tag.label() != request::EXIT {
             return Outcome::Answer(Answer::Refused(Status::NoMemory));
         }
@@ -160,17 +160,18 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// Server `index` has ended: begins the work that takes back what it had.
+    /// Begins the work that takes back what server `index` had, which has ended for the reason
+    /// `end`.
     fn ended(&mut self, index: usize, end: End) -> Outcome {
         Outcome::Work(self.end(index, end))
     }
 
-    /// What the server at this place of the configuration is and has.
+    /// Describes the server at index `place` of the configuration.
     fn describe(&mut self, place: u64) -> Answer {
         let server = usize::try_from(place).ok().and_then(|place| self.servers.get(place));
         let Some(server) = server else { return Answer::Refused(Status::NotFound) };
         let (runs, memory) = (server.first.is_some(), &server.memory);
-        // A server that does not run has no kernel memory.
+        // Only a server that runs has kernel memory.
         let machine = &mut self.resources.machine;
         let kernel = server.first.and_then(|first| {
             machine.space_options(first, SpaceOption::Information, [0; 2]).ok().map(|[used, _]| used)
@@ -191,7 +192,7 @@ impl<M: Machine> System<M> {
         Answer::Server(words, server.configuration.name.clone())
     }
 
-    /// Begins the work of a request that may take long.
+    /// Begins the work of a request that the background worker carries out.
     fn begin_work(&mut self, index: usize, request: &Request) -> Result<WorkItem, Status> {
         let (server, resources, from) = (&mut self.servers[index], &mut self.resources, request.from);
         let first = server.first.ok_or(Status::InvalidArgument)?;
@@ -234,7 +235,7 @@ impl<M: Machine> System<M> {
         Ok(WorkItem { index, work })
     }
 
-    /// Carries out a request that is answered immediately, without the background worker.
+    /// Carries out a request immediately, without the background worker.
     fn perform(&mut self, index: usize, request: &Request) -> Result<Answer, Status> {
         let label = request.tag.label();
         if label == request::NAME_REGISTER {
@@ -332,7 +333,7 @@ fn map_module(
     Ok(Answer::Two(server.memory.map_module(machine, first, room, module)?, module.size()))
 }
 
-/// The type by which the tables of resources name server `index`.
+/// Converts the index of a server to the type that the tables of resources use.
 pub(crate) fn server_index(index: usize) -> ServerIndex {
     index as ServerIndex
 }
