@@ -112,14 +112,10 @@ fn messages(options: &Options, interface: &Interface, files: &mut Files) -> Resu
     let server_header = options.path(Output::ServerHeader, None);
     let user = options.path(Output::User, named("User.c"));
     let server = options.path(Output::Server, named("Server.c"));
-    let outputs = [&header, &server_header, &user, &server];
-    if interface.target.dialect == Dialect::Untyped {
-        if outputs.iter().any(|path| path.is_some()) {
-            bail!(
-                "there are no stubs of the untyped dialect yet: -n with -list, -layout, -page, -l4-rust or -l4-c"
-            );
-        }
-        return Ok(());
+    let (internal, definitions) =
+        (options.path(Output::InternalHeader, None), options.path(Output::DefinitionsHeader, None));
+    if interface.target.dialect == Dialect::Typed && (internal.is_some() || definitions.is_some()) {
+        bail!("-iheader and -dheader: the typed dialect has no such headers; -dialect untyped has them");
     }
     let style = CStyle {
         prefix: options.prefix.clone(),
@@ -131,6 +127,12 @@ fn messages(options: &Options, interface: &Interface, files: &mut Files) -> Resu
     }
     if let Some(path) = server_header {
         files.add(path, c::server_header(interface));
+    }
+    if let Some(path) = internal {
+        files.add(path, c::internal_header(interface, &style));
+    }
+    if let Some(path) = definitions {
+        files.add(path, c::definitions_header(interface));
     }
     match &options.separate {
         Some(prefix) => {

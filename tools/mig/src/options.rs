@@ -15,6 +15,10 @@ pub enum Output {
     Header,
     /// The header of the server's functions.
     ServerHeader,
+    /// The header of the client's functions for the program's own files.
+    InternalHeader,
+    /// A header of ids.
+    DefinitionsHeader,
     /// Names and ids.
     List,
     /// The layouts of all messages.
@@ -28,11 +32,13 @@ pub enum Output {
 }
 
 /// The options for outputs. Those of the last kind suppress the files that are written otherwise.
-const OUTPUTS: [(&str, Output); 9] = [
+const OUTPUTS: [(&str, Output); 11] = [
     ("-user", Output::User),
     ("-server", Output::Server),
     ("-header", Output::Header),
     ("-sheader", Output::ServerHeader),
+    ("-iheader", Output::InternalHeader),
+    ("-dheader", Output::DefinitionsHeader),
     ("-list", Output::List),
     ("-layout", Output::Layout),
     ("-page", Output::Page),
@@ -94,6 +100,8 @@ messages, in C (default: NAMEUser.c, NAMEServer.c, NAME.h)
   -server FILE     the server's side
   -header FILE     the header of the client's functions
   -sheader FILE    the header of the server's functions
+  -iheader FILE    the header of the client's functions, with the files of iimport (untyped)
+  -dheader FILE    a header of ids, with the files of dimport (untyped)
   -i PREFIX        a file PREFIXroutine.c for each of the client's functions instead of -user
   -n               write only the files that are named
   -prefix P        what the client's names begin with, before userprefix; also -subrprefix
