@@ -8,7 +8,7 @@ use crate::options::{Options, Output};
 use crate::output::Files;
 use crate::preprocess::{self, Preprocessed};
 use crate::target::Dialect;
-use crate::{Compiled, compile, list, page};
+use crate::{Compiled, compile, list, message, page};
 use anyhow::{Context, Result, bail};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -75,20 +75,22 @@ fn checked<'a>(options: &Options, file: &Path, compiled: &'a Compiled) -> Result
     }
 }
 
-/// Writes stubs over direct IPC.
+/// Writes stubs that not every interface can have.
 type Module = fn(&Interface) -> std::result::Result<String, Diagnostic>;
 
 fn write(options: &Options, compiled: &Compiled, interface: &Interface, files: &mut Files) -> Result<()> {
     messages(options, interface, files)?;
-    for (output, module) in
-        [(Output::DirectRust, direct::module as Module), (Output::DirectC, direct::header)]
-    {
+    for (output, way, module) in [
+        (Output::Rust, "have stubs in Rust", message::module as Module),
+        (Output::DirectRust, "go by direct IPC", direct::module),
+        (Output::DirectC, "go by direct IPC", direct::header),
+    ] {
         if let Some(path) = options.path(output, None) {
             match module(interface) {
                 Ok(text) => files.add(path, text),
                 Err(found) => {
                     eprintln!("{}", found.render(&compiled.source));
-                    bail!("{} cannot go by direct IPC", interface.name);
+                    bail!("{} cannot {way}", interface.name);
                 }
             }
         }

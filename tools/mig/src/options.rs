@@ -25,6 +25,8 @@ pub enum Output {
     Layout,
     /// A page for people.
     Page,
+    /// Both sides over messages, in Rust.
+    Rust,
     /// Both sides over direct L4 IPC, in Rust.
     DirectRust,
     /// Both sides over direct L4 IPC, in C.
@@ -32,7 +34,7 @@ pub enum Output {
 }
 
 /// The options for outputs. Those of the last kind suppress the files that are written otherwise.
-const OUTPUTS: [(&str, Output); 11] = [
+const OUTPUTS: [(&str, Output); 12] = [
     ("-user", Output::User),
     ("-server", Output::Server),
     ("-header", Output::Header),
@@ -42,6 +44,7 @@ const OUTPUTS: [(&str, Output); 11] = [
     ("-list", Output::List),
     ("-layout", Output::Layout),
     ("-page", Output::Page),
+    ("-rust", Output::Rust),
     ("-l4-rust", Output::DirectRust),
     ("-l4-c", Output::DirectC),
 ];
@@ -106,6 +109,8 @@ messages, in C (default: NAMEUser.c, NAMEServer.c, NAME.h)
   -n               write only the files that are named
   -prefix P        what the client's names begin with, before userprefix; also -subrprefix
   -s, -S           with (without) a table of names in the server
+messages, in Rust; implies -n
+  -rust FILE       clients and server
 direct L4 IPC; these imply -n
   -l4-rust FILE    clients and server, in Rust
   -l4-c FILE       clients and server, in C (one header)
@@ -165,7 +170,7 @@ impl Options {
             None => bail!("{argument} needs a value"),
         };
         if let Some(&(_, output)) = OUTPUTS.iter().find(|(name, _)| *name == argument) {
-            let ours = [Output::Layout, Output::Page, Output::DirectRust, Output::DirectC];
+            let ours = [Output::Layout, Output::Page, Output::Rust, Output::DirectRust, Output::DirectC];
             self.only_named |= ours.contains(&output);
             let path = PathBuf::from(value()?);
             self.outputs.retain(|(other, _)| *other != output);
