@@ -374,7 +374,7 @@ fn two_read_use() {
             for round in 0..ROUNDS {
                 page.write(0, round);
                 let mut use_of = [page.fpage(Rights::NONE)];
-                // SAFETY: nothing is taken away.
+                // SAFETY: no right is taken away.
                 unsafe { space::flush(&mut use_of) };
                 assert!(use_of[0].rights().contains(Rights::WRITE), "it has just been written");
             }
@@ -385,7 +385,7 @@ fn two_read_use() {
     workers.into_iter().for_each(|worker| expect_report(worker, ROUNDS));
 }
 
-/// Calls that were answered, and those that were aborted.
+/// How many calls were answered, and how many were aborted.
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
 fn aborts() {
@@ -562,7 +562,7 @@ fn timeout_among_requests() {
     });
     place(sleeper, 1);
     ipc::receive(sleeper).expect("it is about to sleep");
-    // A thread that asks about another with Schedule goes to that one's processor.
+    // A thread that reads the state of another by Schedule goes to that thread's processor.
     let has_ended = || {
         thread::schedule(server, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).expect("it lives");
         ENDED.load(Ordering::Relaxed) != 0
@@ -571,7 +571,7 @@ fn timeout_among_requests() {
 }
 
 fn forwarding() {
-    // Client calls the dispatcher, which passes the request on in the client's name; the worker
+    // The client calls the dispatcher, which passes the request on in the client's name. The worker
     // answers the client.
     let worker = spawn(serve);
     let dispatcher = spawn(move || {
@@ -636,8 +636,8 @@ fn halting() {
     }
 }
 
-/// A thread waits, and its processor has nothing else to do: that still has the thread's extended
-/// state then.
+/// A thread waits, and its processor is idle: the thread's extended state is then still in that
+/// processor's registers.
 fn held_elsewhere() {
     const SET: u64 = 1;
     const TELL: u64 = 2;
@@ -647,12 +647,12 @@ fn held_elsewhere() {
             loop {
                 let request = ipc::receive(me).expect("the test sends");
                 if request.tag.label() == SET {
-                    // SAFETY: uses the vector registers, which this program's Rust code does not.
+                    // SAFETY: Rust code of this program does not use the vector registers.
                     unsafe { asm!("movq xmm3, {}", in(reg) request.word(0)) };
                     continue;
                 }
                 let value: u64;
-                // SAFETY: as above.
+                // SAFETY: Rust code of this program does not use the vector registers.
                 unsafe { asm!("movq {}, xmm3", out(reg) value) };
                 ipc::send(me, Message::with_words(TELL, &[value])).expect("the owner is in reach");
             }
