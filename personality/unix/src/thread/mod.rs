@@ -127,8 +127,8 @@ pub trait Host<M: Machine>: Send + Sync {
         0
     }
 
-    /// Gives back memory for programs and files that the server has taken and does not need. Called about
-    /// once a second.
+    /// Gives back memory for programs and files that the server has taken and does not need. Called
+    /// about once a second.
     fn give_memory_back(&self) {}
 
     /// Ends the system (reboot(2)), or begins to; `ENOSYS` if that is not possible.
