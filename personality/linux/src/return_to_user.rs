@@ -83,11 +83,13 @@ impl<M: Machine> Linux<M> {
         let system = thread.system().clone();
         loop {
             let done = match system.processes().return_to_user(thread.tid()).await {
-                Delivery::Return => match self.go_on(thread, &mut registers, interrupted.take()) {
-                    Ok(Some(next)) => return next,
-                    Ok(None) => Ok(()),
-                    Err(gone) => Err(gone),
-                },
+                Delivery::Return => {
+                    match self.next_without_signal(thread, &mut registers, interrupted.take()) {
+                        Ok(Some(next)) => return next,
+                        Ok(None) => Ok(()),
+                        Err(gone) => Err(gone),
+                    }
+                }
                 Delivery::Handler(frame) => {
                     // Boxed, because most calls end without a signal, and the thread's future stays
                     // small.
@@ -122,14 +124,14 @@ impl<M: Machine> Linux<M> {
 
     /// How the program goes on if no signal is to be delivered. `None` if its registers are not
     /// valid; it has then got a signal for that.
-    fn go_on(
+    fn next_without_signal(
         &self,
         thread: &Arc<Thread<M>>,
         registers: &mut Registers,
         interrupted: Option<(RestartKind, u64)>,
     ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
-            resume(all(registers, thread)?, interrupted, None);
+            apply_restart(all(registers, thread)?, interrupted, None);
         }
         Ok(match *registers {
             Registers::Unchanged => Some(Next::Resume),
@@ -147,7 +149,7 @@ impl<M: Machine> Linux<M> {
         frame: &Frame,
     ) -> unix::Result<bool> {
         let state = all(registers, thread)?;
-        resume(state, interrupted, Some(&frame.action));
+        apply_restart(state, interrupted, Some(&frame.action));
         let entered = self.push_frame(thread, frame, state).await;
         if let Some(entered) = entered {
             *state = entered;
@@ -191,7 +193,7 @@ impl<M: Machine> Linux<M> {
 
 /// Decides whether an interrupted call is restarted, now that it is known which handler runs, if
 /// any.
-fn resume(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
+fn apply_restart(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
     let Some((restart, number)) = interrupted else { return };
     match restart.decide(action) {
         Resumption::Interrupted => state.rax = errno::result(Err(Error::EINTR)),

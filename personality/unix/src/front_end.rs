@@ -117,7 +117,7 @@ pub trait FrontEnd<M: Machine>: Send + Sync + 'static {
     fn describe(&self, kept: &Self::Kept, call: &SystemCall) -> CallDescription;
 }
 
-/// All front ends of a server.
+/// All front ends of a server together.
 pub trait FrontEnds<M: Machine>: FrontEnd<M> {
     /// The front end of the program file that begins with `start` (the first
     /// [`START_SIZE`](crate::exec::image::START_SIZE) bytes, or all), and how its programs are

@@ -54,7 +54,7 @@ impl<const N: usize> Writer<N> {
         self.bytes(at, &value.to_le_bytes())
     }
 
-    /// The bytes of the structure.
+    /// The bytes of the finished structure.
     pub fn done(self) -> [u8; N] {
         self.0
     }

@@ -348,7 +348,7 @@ fn append_extended(bytes: &mut Vec<u8>, extended: &[u8]) {
 /// What rt_sigreturn reads from a signal frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedContext {
-    /// The registers with which the program goes on; segment bases are the thread's own.
+    /// The registers with which the program goes on; the bases of FS and GS stay the thread's.
     pub state: ThreadState,
     /// The signal mask to be restored.
     pub mask: SignalSet,

@@ -182,7 +182,7 @@ impl World {
         })
     }
 
-    /// Gives `code` an address.
+    /// Gives the function `code` an address, at which programs can execute it.
     pub(crate) fn code(&self, code: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) -> u64 {
         let address = self.next_address.get() + 16;
         self.next_address.set(address);
@@ -274,7 +274,7 @@ impl World {
         });
     }
 
-    /// Mounts /dev.
+    /// Makes the file system of /dev and mounts it.
     pub(crate) fn install_devices(&self) {
         self.make_directory("/dev", 0o755);
         self.machine.block_on(async {
@@ -343,7 +343,7 @@ impl World {
         terminal
     }
 
-    /// Mounts /proc.
+    /// Mounts procfs at /proc.
     pub(crate) fn install_proc(&self) {
         self.machine.block_on(async {
             let context = self.init().await.context();
@@ -408,7 +408,7 @@ impl Program {
 
     /// Runs signal handlers until the program is at `expected` again. True if the call there has to
     /// be made again.
-    fn settle(&mut self, expected: u64) -> Pin<Box<dyn Future<Output = Result<bool, Gone>> + '_>> {
+    fn run_handlers(&mut self, expected: u64) -> Pin<Box<dyn Future<Output = Result<bool, Gone>> + '_>> {
         Box::pin(async move {
             loop {
                 match self.state.rip {
@@ -443,7 +443,7 @@ impl Program {
         self.show_registers();
         let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)?;
-        self.settle(expected).await.map(|_| ())
+        self.run_handlers(expected).await.map(|_| ())
     }
 
     /// Executes an address without code, which is an illegal instruction.
@@ -474,7 +474,7 @@ impl Program {
         loop {
             let next = self.world.clone().linux_call(self).await;
             self.accept(next)?;
-            if !self.settle(expected).await? {
+            if !self.run_handlers(expected).await? {
                 return Ok(self.state.rax as i64);
             }
             self.state.rip = expected;
@@ -543,7 +543,7 @@ impl Program {
         self.show_registers();
         let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
         self.accept(next)?;
-        self.settle(expected).await.map(|_| ())
+        self.run_handlers(expected).await.map(|_| ())
     }
 
     /// Makes a child with the call `number` (fork, vfork, clone) and these arguments; the child

@@ -10,8 +10,8 @@ const ADDITIONS: Additions = Additions {
     links: &[("link", "nothing")],
 };
 
-struct Nobody;
-impl SessionHost for Nobody {
+struct NoProcesses;
+impl SessionHost for NoProcesses {
     fn signal_group(&self, _group: ProcessId, _signal: FileSignal) {}
     fn signal_process(&self, _process: ProcessId, _signal: FileSignal) {}
     fn lose_terminal(&self, _session: ProcessId) {}
@@ -19,7 +19,7 @@ impl SessionHost for Nobody {
 
 fn world() -> World {
     let w = World::new();
-    let host = Arc::new(Nobody);
+    let host = Arc::new(NoProcesses);
     let ptys = Ptys::new(w.environment.clone(), host.clone(), PtsOptions::default());
     let console = Terminal::new(DeviceNumber { major: 5, minor: 1 }, host);
     let terminals = Terminals { console: Some(console), ptys: ptys.clone() };

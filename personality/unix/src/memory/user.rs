@@ -139,7 +139,7 @@ impl<M: Machine> UserRanges<M> {
         UserRanges { memory: memory.clone(), ranges, index: 0, within: 0, transferred: 0, total }
     }
 
-    /// A buffer over one range.
+    /// Makes a buffer that is one range of the program's memory.
     pub fn one(memory: &Arc<Task<M>>, address: u64, length: usize) -> UserRanges<M> {
         UserRanges::new(memory, Ranges::One((address, length)))
     }

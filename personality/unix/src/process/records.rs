@@ -102,7 +102,7 @@ pub trait Listener: Send + Sync {
     fn notify(&self);
 }
 
-/// How a process ended.
+/// How a process or thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
     /// The process called exit with this status.
@@ -124,7 +124,7 @@ impl ExitStatus {
 /// How far a process has come between its start and its removal by wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The process runs.
+    /// The process runs, or is stopped.
     Running,
     /// The process is ending: each of its threads exits as soon as it notices.
     Ending(ExitStatus),

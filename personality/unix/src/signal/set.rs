@@ -3,7 +3,7 @@
 use super::{DefaultAction, Signal};
 use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 
-/// A set of signals: bit n - 1 stands for signal n.
+/// A set of signals: bit n - 1 is signal n.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SignalSet(u64);
 
@@ -44,7 +44,7 @@ impl SignalSet {
         self.0 & (1 << (signal.0 - 1)) != 0
     }
 
-    /// Adds `signal`.
+    /// Adds `signal` to the set.
     pub fn insert(&mut self, signal: Signal) {
         self.0 |= 1 << (signal.0 - 1);
     }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 pub struct World {
     /// The environment, whose clock the test moves.
     pub environment: Arc<TestEnvironment>,
-    /// The file systems.
+    /// The file systems that the process sees.
     pub vfs: Arc<Vfs>,
     /// The root directory, working directory and umask of the process.
     pub directories: Directories,
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// Reads up to `count` bytes.
+    /// Reads up to `count` bytes from a file.
     pub fn read(&self, file: &OpenFile, count: usize) -> Result<Vec<u8>> {
         let mut to = Bytes::empty(count);
         let caller = self.caller();

@@ -77,8 +77,9 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
 }
 
 impl<M: Machine> Resources<M> {
-    /// Makes a thread or a process, which the caller starts. It does not wait for the child of a
-    /// vfork: that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
+    /// Makes a thread or a process, which the caller starts. This does not wait for the child of a
+    /// vfork; the caller does that with [`crate::process::Processes::wait_vfork`]. `EAGAIN`,
+    /// `ENOMEM`.
     pub async fn clone_thread(&self, request: &CloneRequest) -> Result<Unstarted<'_, M>> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
@@ -133,7 +134,8 @@ impl<M: Machine> Resources<M> {
         }
         {
             // The lock orders this with exec: either exec sees that this thread shares its
-            // directories, or exec has sealed them before, and this call fails.
+            // directories, or exec has sealed the directories before
+            //, and this call fails.
             let mut threads = system.life.threads.lock();
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);

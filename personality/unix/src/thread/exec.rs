@@ -18,11 +18,11 @@ use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::ExceptionState;
 
-/// What execve(2) asks for.
+/// The arguments of execve(2).
 pub struct ExecRequest {
     /// The directory at which relative paths begin.
     pub at: At,
-    /// The program's path.
+    /// The path of the program.
     pub path: Vec<u8>,
     /// Whether a symbolic link at the end of the path is followed.
     pub follow: bool,
@@ -46,7 +46,7 @@ pub struct ProgramInformation<'a> {
     pub pointers: &'a stack::Pointers,
 }
 
-/// A program that was just loaded, in place of the one that called exec.
+/// A program that exec has just loaded, in place of the old one.
 pub struct Executed<M: Machine> {
     /// The thread that runs the new program; the old thread has ended.
     pub thread: Arc<Thread<M>>,

@@ -44,7 +44,7 @@ use mach::vm::{OomKiller, Vm, VmStatistics};
 use mach::{KernError, Machine};
 use parts::{Files, Life, Platform};
 
-/// How a system ends.
+/// How the machine is stopped by reboot(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The machine stops.
@@ -127,8 +127,8 @@ pub trait Host<M: Machine>: Send + Sync {
         0
     }
 
-    /// Returns memory for programs and files that the server uses and does not need. Called about
-    /// once a second.
+    /// Gives back memory for programs and files that the server has taken and does not need. Called
+    /// about once a second.
     fn give_memory_back(&self) {}
 
     /// Ends the system (reboot(2)), or begins to; `ENOSYS` if that is not possible.
@@ -214,7 +214,7 @@ impl<M: Machine> System<M> {
 
     /// Compares the processor time of processes with their limits, and counts the threads that run
     /// for the load average. To be called every second.
-    pub fn look_around(&self) {
+    pub fn check_periodically(&self) {
         let running = self.processes().with(|table| {
             table.check_time_limits();
             table.thread_counts().1

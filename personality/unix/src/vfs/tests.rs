@@ -274,7 +274,7 @@ fn rename_follows_rename_2() {
     w.mv("/c/b", "/full/b/").unwrap();
     assert_eq!((w.stat("/c").unwrap().links, w.stat("/full").unwrap().links), (2, 4));
     assert_eq!(w.stat("/full/b/..").unwrap().number, w.stat("/full").unwrap().number);
-    // Both are names of one file, so rename does nothing.
+    // Both names are of one file, so rename does nothing.
     w.ln("/g", "/h").unwrap();
     w.mv("/g", "/h").unwrap();
     assert!(w.stat("/g").is_ok() && w.stat("/h").is_ok());
