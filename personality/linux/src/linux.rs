@@ -1,7 +1,6 @@
 //! [`Linux`]: what all threads of Linux programs share.
 
 use crate::futex::Futexes;
-use crate::kept::Threads;
 use crate::names::name;
 use mach::Machine;
 use unix::sync::SpinLock;
@@ -28,8 +27,6 @@ pub struct Linux<M: Machine> {
     logged: SpinLock<[u64; 8]>,
     /// The threads that wait for words of memory.
     pub(crate) futexes: Futexes,
-    /// What others may ask of a thread.
-    pub(crate) threads: Threads,
     machine: core::marker::PhantomData<fn(M)>,
 }
 
@@ -40,7 +37,6 @@ impl<M: Machine> Linux<M> {
             processor,
             logged: SpinLock::new([0; 8]),
             futexes: Futexes::new(),
-            threads: Threads::default(),
             machine: core::marker::PhantomData,
         }
     }

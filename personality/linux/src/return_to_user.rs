@@ -1,7 +1,6 @@
 //! From a call's end to the program: signal frames, restarts, and the return from handlers.
 
 use crate::call::{Call, Done, Outcome, Stop};
-use crate::kept::Kept;
 use crate::layout::signal::{self as layout, SavedContext};
 use crate::linux::Linux;
 use crate::{errno, names};
@@ -23,9 +22,9 @@ fn all<'a, M: Machine>(
 ) -> unix::Result<&'a mut ThreadState> {
     match *registers {
         Registers::All(_) => {}
-        Registers::Unchanged => *registers = Registers::All(thread.registers()?),
+        Registers::Unchanged => *registers = Registers::All(Box::new(thread.registers()?)),
         Registers::Result(rax) => {
-            *registers = Registers::All(ThreadState { rax, ..thread.registers()? });
+            *registers = Registers::All(Box::new(ThreadState { rax, ..thread.registers()? }));
         }
     }
     match registers {
@@ -43,7 +42,6 @@ impl<M: Machine> Linux<M> {
     pub async fn finish(
         &self,
         thread: &Arc<Thread<M>>,
-        kept: &Kept<M>,
         number: u64,
         outcome: Outcome,
     ) -> Next<M> {
@@ -54,7 +52,7 @@ impl<M: Machine> Linux<M> {
                 interrupted = Some((restart, number));
                 Registers::Unchanged
             }
-            Outcome::Registers(state) => Registers::All(*state),
+            Outcome::Registers(state) => Registers::All(state),
             Outcome::Executed(state) => {
                 return match thread.system().thread(thread.pid()) {
                     Some(new) => Next::Executed(new, state),
@@ -62,11 +60,11 @@ impl<M: Machine> Linux<M> {
                 };
             }
             Outcome::Exit(status) => {
-                Box::pin(self.exit(thread, kept, status)).await;
+                Box::pin(self.exit(thread, status)).await;
                 return Next::Ended;
             }
         };
-        self.return_from_call(thread, kept, registers, interrupted).await
+        self.return_from_call(thread, registers, interrupted).await
     }
 
     /// Lets `thread` return to its program: delivers signals, waits while it is stopped, ends it.
@@ -75,7 +73,6 @@ impl<M: Machine> Linux<M> {
     pub(crate) async fn return_from_call(
         &self,
         thread: &Arc<Thread<M>>,
-        kept: &Kept<M>,
         mut registers: Registers,
         mut interrupted: Option<(RestartKind, u64)>,
     ) -> Next<M> {
@@ -103,7 +100,7 @@ impl<M: Machine> Linux<M> {
                 // `Processes::return_to_user` waits while the thread is stopped.
                 Delivery::Stopped => Ok(()),
                 Delivery::Exit(status) => {
-                    Box::pin(self.exit(thread, kept, status)).await;
+                    Box::pin(self.exit(thread, status)).await;
                     return Next::Ended;
                 }
             };
@@ -112,7 +109,7 @@ impl<M: Machine> Linux<M> {
                 let pid = thread.pid();
                 let killed = ExitStatus::Killed(Signal::KILL);
                 system.processes().with(|table| table.begin_exit(pid, killed));
-                Box::pin(self.exit(thread, kept, killed)).await;
+                Box::pin(self.exit(thread, killed)).await;
                 return Next::Ended;
             }
             system.log_reports();
@@ -130,11 +127,11 @@ impl<M: Machine> Linux<M> {
         if interrupted.is_some() {
             resume(all(registers, thread)?, interrupted, None);
         }
-        Ok(match *registers {
-            Registers::Unchanged => Some(Next::Resume),
-            Registers::Result(value) => Some(Next::Return(value)),
-            Registers::All(state) => self.check_state(thread, &state).then(|| Next::Run(Box::new(state))),
-        })
+        let valid = match registers {
+            Registers::All(state) => self.check_state(thread, state),
+            Registers::Unchanged | Registers::Result(_) => true,
+        };
+        Ok(valid.then(|| core::mem::replace(registers, Registers::Unchanged).into()))
     }
 
     /// Makes the thread enter a handler; false if its frame cannot be written.

@@ -13,6 +13,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
+use core::sync::atomic::AtomicU64;
 use mach::Machine;
 use mach::machine::{SystemCall, ThreadState};
 
@@ -20,6 +21,11 @@ use mach::machine::{SystemCall, ThreadState};
 /// processes that have no program yet, in addition to what else it stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontEndNumber(pub u8);
+
+/// Words that a front end keeps in each thread's own record, where other threads find them. Only the
+/// front end knows what they mean; they are 0 in a new thread, and in one that begins a program by
+/// exec.
+pub type FrontEndWords = [AtomicU64; 2];
 
 /// The programs of a front end, as exec loads them.
 pub trait Programs: Send + Sync {
@@ -34,14 +40,14 @@ pub trait Programs: Send + Sync {
 }
 
 /// The registers with which a thread is about to go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registers {
     /// The thread keeps the registers that it has.
     Unchanged,
     /// The registers that it has, but this result of its call.
     Result(u64),
     /// These registers.
-    All(ThreadState),
+    All(Box<ThreadState>),
 }
 
 /// What a server has to do with a thread now.
@@ -59,6 +65,16 @@ pub enum Next<M: Machine> {
     Executed(Arc<Thread<M>>, Box<ThreadState>),
     /// The thread has ended: nothing is to be done.
     Ended,
+}
+
+impl<M: Machine> From<Registers> for Next<M> {
+    fn from(registers: Registers) -> Next<M> {
+        match registers {
+            Registers::Unchanged => Next::Resume,
+            Registers::Result(value) => Next::Return(value),
+            Registers::All(state) => Next::Run(state),
+        }
+    }
 }
 
 /// A call in words, for those that read what a program does.

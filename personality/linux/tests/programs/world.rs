@@ -73,7 +73,7 @@ impl DeviceDriver for TerminalDriver {
     }
 }
 
-type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, ThreadState)>>;
+type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, Box<ThreadState>)>>;
 
 /// Collects threads to be started, and the log.
 struct TestHost {
@@ -84,7 +84,7 @@ struct TestHost {
 }
 
 impl Host<Simulated> for TestHost {
-    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         self.starts.lock().unwrap().push((thread, state));
     }
 
@@ -354,16 +354,16 @@ impl World {
         });
     }
 
-    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         let kept = Arc::new(self.linux.begin(&thread));
-        let mut program = Program { world: self.clone(), thread, kept, state };
+        let mut program = Program { world: self.clone(), thread, kept, state: *state };
         let next = self.linux.return_to_user(&program.thread, &program.kept, Registers::All(state)).await;
         let mut result = program.accept(next);
         loop {
             match result {
                 Err(Gone::Ended) => return,
                 Err(Gone::Replaced) => {
-                    let registers = Registers::All(program.state);
+                    let registers = Registers::All(Box::new(program.state));
                     let next = self.linux.return_to_user(&program.thread, &program.kept, registers).await;
                     result = program.accept(next);
                     continue;

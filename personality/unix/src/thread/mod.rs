@@ -24,7 +24,7 @@ use crate::account::Capacity;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
-use crate::front_end::{FrontEndNumber, Programs};
+use crate::front_end::{FrontEndNumber, FrontEndWords, Programs};
 use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
 use crate::process::{ExactPid, Limit, Limits, Pid, Resource};
@@ -33,6 +33,7 @@ use crate::sync::SpinLock;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::vfs::{Directories, MemoryProvider, Vfs};
 use crate::{Environment, Error, Result};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -102,7 +103,7 @@ pub trait Host<M: Machine>: Send + Sync {
     /// Serves `thread` from now on, as if its first request had just been answered:
     /// [`Processes::return_to_user`](crate::process::Processes::return_to_user), then its program
     /// with these registers.
-    fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState);
+    fn start_thread(&self, thread: Arc<Thread<M>>, state: Box<ThreadState>);
 
     /// Whose program a file is that starts with these bytes (the first
     /// [`START_SIZE`](crate::exec::image::START_SIZE), or all), and how it is loaded.
@@ -168,6 +169,7 @@ pub struct Resources<M: Machine> {
     context: M::Thread,
     /// The thread's address space.
     memory: Arc<Task<M>>,
+    front_end_words: FrontEndWords,
     inner: SpinLock<Inner>,
 }
 
@@ -276,6 +278,7 @@ impl<M: Machine> System<M> {
             system: self.clone(),
             context: context.clone(),
             memory: task.clone(),
+            front_end_words: FrontEndWords::default(),
             inner: SpinLock::new(inner),
         };
         task.create_thread_of(0, resources).await.map_err(|error| match error {
@@ -363,6 +366,11 @@ impl<M: Machine> Resources<M> {
     /// The thread's address space.
     pub fn memory(&self) -> &Arc<Task<M>> {
         &self.memory
+    }
+
+    /// What the front end keeps in it for others to find.
+    pub fn front_end_words(&self) -> &FrontEndWords {
+        &self.front_end_words
     }
 
     /// Its descriptors.
