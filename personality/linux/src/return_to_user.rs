@@ -39,12 +39,7 @@ const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {
     /// Brings a thread whose call ended so back to its program.
-    pub async fn finish(
-        &self,
-        thread: &Arc<Thread<M>>,
-        number: u64,
-        outcome: Outcome,
-    ) -> Next<M> {
+    pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
         let mut interrupted = None;
         let registers = match outcome {
             Outcome::Return(value) => Registers::Result(value),
