@@ -26,8 +26,6 @@ pub enum FileSignal {
     Continue,
     /// The window has another size (SIGWINCH).
     WindowChange,
-    /// Input or output is possible (SIGIO).
-    Io,
 }
 
 /// The calling process, as terminals and sockets need it. Implemented by the process layer; every

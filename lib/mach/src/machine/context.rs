@@ -42,14 +42,6 @@ pub struct SystemCall {
     pub arguments: [u64; 6],
 }
 
-impl SystemCall {
-    /// The call that a program made with these registers.
-    pub fn from_registers(state: &ThreadState) -> Self {
-        let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
-        Self { number: state.rax, arguments }
-    }
-}
-
 /// A page fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFault {
@@ -78,8 +70,6 @@ pub enum Resume {
     /// Returns from its system call with this result; no other register changes but RCX and R11.
     /// After any other event the same as `Continue`.
     Return(u64),
-    /// The thread makes its system call again. After any other event the same as `Continue`.
-    Restart,
     /// Goes on with all these registers. Starts a context that has never run.
     ///
     /// A state that no program may have (addresses outside the user area) is not taken; the context

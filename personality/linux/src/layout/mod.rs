@@ -24,11 +24,6 @@ impl<const N: usize> Writer<N> {
         self
     }
 
-    /// A byte.
-    pub fn u8(self, at: usize, value: u8) -> Self {
-        self.bytes(at, &[value])
-    }
-
     /// A half word.
     pub fn u16(self, at: usize, value: u16) -> Self {
         self.bytes(at, &value.to_le_bytes())

@@ -73,6 +73,12 @@ impl DeviceDriver for TerminalDriver {
     }
 }
 
+/// The call that a program makes with these registers.
+fn call_of(state: &ThreadState) -> SystemCall {
+    let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
+    SystemCall { number: state.rax, arguments }
+}
+
 type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, Box<ThreadState>)>>;
 
 /// Collects threads to be started, and the log.
@@ -205,7 +211,7 @@ impl World {
             })
         };
         let (a, b) = (linux(), linux());
-        let request = SystemCall::from_registers(&ThreadState::default());
+        let request = call_of(&ThreadState::default());
         (async move { a.serve_call(&first, &a.begin(&first), request).await }, async move {
             b.return_to_user(&second, &b.begin(&second), Registers::Unchanged).await
         })
@@ -635,7 +641,7 @@ impl World {
     async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next<Simulated> {
         let thread = program.thread.clone();
         program.show_registers();
-        let request = SystemCall::from_registers(&program.state);
+        let request = call_of(&program.state);
         // As the server does: what needs no task is served without one.
         match self.linux.try_call(&thread, &program.kept, &request) {
             Some(value) => Next::Return(value),

@@ -152,12 +152,6 @@ impl OpenFile {
         self.object.as_ref()?.socket()
     }
 
-    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and
-    /// leave no trace.
-    pub fn is_memory_device(&self) -> bool {
-        self.object.as_ref().is_some_and(|object| object.is_memory_device())
-    }
-
     /// The flags it was opened with and the status flags of now.
     pub fn flags(&self) -> OpenFlags {
         OpenFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))

@@ -93,6 +93,7 @@ pub(super) struct Children {
 
 impl Children {
     /// Their ids.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = Pid> + '_ {
         self.all.keys().copied()
     }

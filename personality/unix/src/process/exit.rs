@@ -7,6 +7,7 @@ use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
 use crate::{Error, Result};
 use alloc::sync::Weak;
 use alloc::vec::Vec;
+#[cfg(any(test, feature = "testing"))]
 use core::time::Duration;
 
 /// The memory adjustment of a process counts parts of all memory. This many parts are all memory.
@@ -235,7 +236,9 @@ impl Table {
     }
 
     /// Adds to what thread `tid` has used: time in its program and in its server. A process that
-    /// uses more than its limit is told each second, and ends at its hard limit.
+    /// uses more than its limit is told each second, and ends at its hard limit. For tests whose
+    /// threads have no machine that counts.
+    #[cfg(any(test, feature = "testing"))]
     pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.usage.user_time += user_time;

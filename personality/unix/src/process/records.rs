@@ -152,8 +152,6 @@ pub enum RunState {
     Sleeping,
     /// The thread is stopped by job control.
     Stopped,
-    /// The process has ended, and its parent has not waited for it yet.
-    Zombie,
 }
 
 /// A process.
@@ -241,7 +239,8 @@ impl Process {
     }
 
     /// Its children.
-    pub fn children(&self) -> impl Iterator<Item = Pid> + '_ {
+    #[cfg(test)]
+    pub(super) fn children(&self) -> impl Iterator<Item = Pid> + '_ {
         self.children.iter()
     }
 
@@ -276,7 +275,8 @@ impl Process {
     }
 
     /// Whether the process is stopped.
-    pub fn stop(&self) -> Stop {
+    #[cfg(test)]
+    pub(super) fn stop(&self) -> Stop {
         self.state.stop
     }
 
@@ -348,11 +348,6 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// Its id.
-    pub fn tid(&self) -> Pid {
-        self.tid
-    }
-
     /// Its process.
     pub fn pid(&self) -> Pid {
         self.pid

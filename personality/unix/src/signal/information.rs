@@ -73,13 +73,6 @@ pub enum Cause {
         /// The address that the fault concerns.
         address: u64,
     },
-    /// Input or output became possible (SIGIO).
-    Poll {
-        /// Ready events, in the bits that the caller of the library uses.
-        band: i64,
-        /// The descriptor.
-        descriptor: i32,
-    },
 }
 
 /// How a child changed.
@@ -112,20 +105,10 @@ pub enum Fault {
     NoObject,
     /// Illegal opcode (ILL_ILLOPN).
     IllegalInstruction,
-    /// Privileged opcode (SIGSEGV with SI_KERNEL where the processor reports it so).
-    Privileged,
     /// Integer division by zero (FPE_INTDIV).
     IntegerDivide,
     /// Integer overflow (FPE_INTOVF).
     IntegerOverflow,
-    /// Floating-point division by zero (FPE_FLTDIV).
-    FloatDivide,
-    /// Floating-point overflow (FPE_FLTOVF).
-    FloatOverflow,
-    /// Floating-point underflow (FPE_FLTUND).
-    FloatUnderflow,
-    /// Inexact floating-point result (FPE_FLTRES).
-    FloatInexact,
     /// Invalid floating-point operation (FPE_FLTINV).
     FloatInvalid,
     /// Breakpoint (TRAP_BRKPT).
@@ -138,16 +121,10 @@ impl Fault {
     /// The signal that the fault raises.
     pub fn signal(self) -> Signal {
         match self {
-            Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical | Fault::Privileged => Signal::SEGV,
+            Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical => Signal::SEGV,
             Fault::Alignment | Fault::NoObject => Signal::BUS,
             Fault::IllegalInstruction => Signal::ILL,
-            Fault::IntegerDivide
-            | Fault::IntegerOverflow
-            | Fault::FloatDivide
-            | Fault::FloatOverflow
-            | Fault::FloatUnderflow
-            | Fault::FloatInexact
-            | Fault::FloatInvalid => Signal::FPE,
+            Fault::IntegerDivide | Fault::IntegerOverflow | Fault::FloatInvalid => Signal::FPE,
             Fault::Breakpoint | Fault::Step => Signal::TRAP,
         }
     }

@@ -72,9 +72,6 @@ bitflags! {
 }
 
 impl Mode {
-    /// Every bit.
-    pub const ALL: Mode = Mode::from_bits_retain(0o7777);
-
     /// The mode of the low 12 bits.
     pub const fn new(bits: u16) -> Mode {
         Mode::from_bits_retain(bits & 0o7777)
