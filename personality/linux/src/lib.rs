@@ -69,8 +69,8 @@ use unix::thread::Thread;
 impl<M: Machine> FrontEnd<M> for Linux<M> {
     type Kept = Kept<M>;
 
-    fn begin(&self, thread: &Arc<Thread<M>>) -> Kept<M> {
-        Kept::new(&self.threads, thread)
+    fn begin(&self, _: &Arc<Thread<M>>) -> Kept<M> {
+        Kept::default()
     }
 
     /// The calls that only return a value, or move a few bytes to or from a pipe or memory device,
@@ -89,15 +89,15 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         let tid = thread.tid();
         thread.system().processes().with(|table| table.enter(tid));
         let outcome = self.perform(thread, kept, request).await;
-        self.finish(thread, kept, request.number, outcome).await
+        self.finish(thread, request.number, outcome).await
     }
 
     fn no_call(&self, kept: &Kept<M>) {
         kept.decoded.clear();
     }
 
-    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
-        self.return_from_call(thread, kept, registers, None).await
+    async fn return_to_user(&self, thread: &Arc<Thread<M>>, _: &Kept<M>, registers: Registers) -> Next<M> {
+        self.return_from_call(thread, registers, None).await
     }
 
     fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {

@@ -73,7 +73,13 @@ impl DeviceDriver for TerminalDriver {
     }
 }
 
-type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, ThreadState)>>;
+/// The call that a program makes with these registers.
+fn call_of(state: &ThreadState) -> SystemCall {
+    let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
+    SystemCall { number: state.rax, arguments }
+}
+
+type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, Box<ThreadState>)>>;
 
 /// Collects threads that have to be started, and the lines of the log.
 struct TestHost {
@@ -84,7 +90,7 @@ struct TestHost {
 }
 
 impl Host<Simulated> for TestHost {
-    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         self.starts.lock().unwrap().push((thread, state));
     }
 
@@ -205,7 +211,7 @@ impl World {
             })
         };
         let (a, b) = (linux(), linux());
-        let request = SystemCall::from_registers(&ThreadState::default());
+        let request = call_of(&ThreadState::default());
         (async move { a.serve_call(&first, &a.begin(&first), request).await }, async move {
             b.return_to_user(&second, &b.begin(&second), Registers::Unchanged).await
         })
@@ -354,16 +360,16 @@ impl World {
         });
     }
 
-    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         let kept = Arc::new(self.linux.begin(&thread));
-        let mut program = Program { world: self.clone(), thread, kept, state };
+        let mut program = Program { world: self.clone(), thread, kept, state: *state };
         let next = self.linux.return_to_user(&program.thread, &program.kept, Registers::All(state)).await;
         let mut result = program.accept(next);
         loop {
             match result {
                 Err(Gone::Ended) => return,
                 Err(Gone::Replaced) => {
-                    let registers = Registers::All(program.state);
+                    let registers = Registers::All(Box::new(program.state));
                     let next = self.linux.return_to_user(&program.thread, &program.kept, registers).await;
                     result = program.accept(next);
                     continue;
@@ -637,7 +643,7 @@ impl World {
     async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next<Simulated> {
         let thread = program.thread.clone();
         program.show_registers();
-        let request = SystemCall::from_registers(&program.state);
+        let request = call_of(&program.state);
         // Calls are tried without a task first, as by the server.
         match self.linux.try_call(&thread, &program.kept, &request) {
             Some(value) => Next::Return(value),

@@ -1,7 +1,6 @@
 use super::*;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
-use crate::testing::{World, now};
-use crate::tmpfs::HeapMemory;
+use crate::testing::{World, memory, now};
 use crate::tty::{PtsOptions, PtyMaster};
 use crate::vfs::{MountFlags, OpenFlags};
 
@@ -23,7 +22,7 @@ fn world() -> World {
     let ptys = Ptys::new(w.environment.clone(), host.clone(), PtsOptions::default());
     let console = Terminal::new(DeviceNumber { major: 5, minor: 1 }, host);
     let terminals = Terminals { console: Some(console), ptys: ptys.clone() };
-    let dev = now(make(&w.vfs, terminals, Arc::new(HeapMemory), 1000, ADDITIONS)).unwrap();
+    let dev = now(make(&w.vfs, terminals, memory(), 1000, ADDITIONS)).unwrap();
     w.mkdir("/dev");
     now(w.caller().mount(b"/dev", dev, "devtmpfs", MountFlags::empty())).unwrap();
     now(w.caller().mount(b"/dev/pts", ptys.root(), "devpts", MountFlags::empty())).unwrap();

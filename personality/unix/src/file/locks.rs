@@ -200,7 +200,8 @@ impl LockTable {
     }
 
     /// All locks of the file.
-    pub fn list(&self) -> Vec<RecordLock> {
+    #[cfg(test)]
+    pub(crate) fn list(&self) -> Vec<RecordLock> {
         let mut all: Vec<RecordLock> = self.records.lock().iter().map(|held| held.lock).collect();
         all.extend(self.whole.lock().iter().map(|held| held.lock));
         all

@@ -161,11 +161,6 @@ impl<M: Machine> Memory<M> {
         self.front_end
     }
 
-    /// The address range that mappings may use.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
     /// The addresses of the program's text, arguments, environment and stack.
     pub fn details(&self) -> Details {
         self.details.lock().clone()

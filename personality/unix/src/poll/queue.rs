@@ -207,12 +207,14 @@ impl PollQueue {
     }
 
     /// How many waiters are registered (tests look for leaks).
+    #[cfg(any(test, feature = "testing"))]
     pub fn len(&self) -> usize {
         let waiters = self.waiters.lock();
         waiters.list.len() - waiters.left
     }
 
     /// Whether no waiter is registered.
+    #[cfg(any(test, feature = "testing"))]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -94,6 +94,7 @@ pub(super) struct Children {
 
 impl Children {
     /// The ids of the process's children.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = Pid> + '_ {
         self.all.keys().copied()
     }

@@ -7,6 +7,7 @@ use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
 use crate::{Error, Result};
 use alloc::sync::Weak;
 use alloc::vec::Vec;
+#[cfg(any(test, feature = "testing"))]
 use core::time::Duration;
 
 /// The unit of a process's memory adjustment (oom_score_adj): 1000 of them are all memory.
@@ -236,6 +237,7 @@ impl Table {
 
     /// Adds user and system time to the usage of thread `tid`. A process above its soft limit of
     /// processor time gets SIGXCPU each second, and is killed at its hard limit.
+    #[cfg(any(test, feature = "testing"))]
     pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.usage.user_time += user_time;

@@ -74,13 +74,6 @@ pub enum Cause {
         /// The address that the fault concerns.
         address: u64,
     },
-    /// Input or output became possible (SIGIO).
-    Poll {
-        /// The ready events, in the bits of the front end.
-        band: i64,
-        /// The descriptor that became ready.
-        descriptor: i32,
-    },
 }
 
 /// How the state of a child process changed.
@@ -113,20 +106,10 @@ pub enum Fault {
     NoObject,
     /// Illegal opcode (ILL_ILLOPN).
     IllegalInstruction,
-    /// Privileged opcode (SIGSEGV with SI_KERNEL where the processor reports it so).
-    Privileged,
     /// Integer division by zero (FPE_INTDIV).
     IntegerDivide,
     /// Integer overflow (FPE_INTOVF).
     IntegerOverflow,
-    /// Floating-point division by zero (FPE_FLTDIV).
-    FloatDivide,
-    /// Floating-point overflow (FPE_FLTOVF).
-    FloatOverflow,
-    /// Floating-point underflow (FPE_FLTUND).
-    FloatUnderflow,
-    /// Inexact floating-point result (FPE_FLTRES).
-    FloatInexact,
     /// Invalid floating-point operation (FPE_FLTINV).
     FloatInvalid,
     /// A breakpoint was reached (TRAP_BRKPT).
@@ -139,16 +122,10 @@ impl Fault {
     /// The signal that the fault raises.
     pub fn signal(self) -> Signal {
         match self {
-            Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical | Fault::Privileged => Signal::SEGV,
+            Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical => Signal::SEGV,
             Fault::Alignment | Fault::NoObject => Signal::BUS,
             Fault::IllegalInstruction => Signal::ILL,
-            Fault::IntegerDivide
-            | Fault::IntegerOverflow
-            | Fault::FloatDivide
-            | Fault::FloatOverflow
-            | Fault::FloatUnderflow
-            | Fault::FloatInexact
-            | Fault::FloatInvalid => Signal::FPE,
+            Fault::IntegerDivide | Fault::IntegerOverflow | Fault::FloatInvalid => Signal::FPE,
             Fault::Breakpoint | Fault::Step => Signal::TRAP,
         }
     }

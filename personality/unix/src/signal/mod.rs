@@ -50,7 +50,8 @@ macro_rules! signals {
 
         impl Signal {
             /// Every standard signal.
-            pub const STANDARD: &[Signal] = &[$(Signal::$name,)*];
+            #[cfg(test)]
+            const STANDARD: &[Signal] = &[$(Signal::$name,)*];
 
             /// What the signal does by default; real-time signals terminate the process.
             pub fn default_action(self) -> DefaultAction {

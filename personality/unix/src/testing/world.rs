@@ -1,10 +1,10 @@
 //! A file system and a process, for tests.
 
-use super::{TestEnvironment, now};
+use super::{TestEnvironment, memory, now};
 use crate::account::{Account, Settings};
 use crate::file::OpenFile;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId};
-use crate::tmpfs::{HeapMemory, Tmpfs, TmpfsOptions};
+use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::Terminal;
 use crate::vfs::{At, Caller, Directories, Mode, OpenFlags, Vfs};
 use crate::{Bytes, Identity, Result};
@@ -114,7 +114,7 @@ impl World {
     /// A world whose root tmpfs has these options.
     pub fn with(options: &TmpfsOptions) -> World {
         let environment = TestEnvironment::new();
-        let root = Tmpfs::new(options, Arc::new(HeapMemory), environment.clone()).unwrap();
+        let root = Tmpfs::new(options, memory(), environment.clone()).unwrap();
         World::on(root, environment)
     }
 

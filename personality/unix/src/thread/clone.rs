@@ -6,6 +6,7 @@ use crate::personality::Thread;
 use crate::process::{NewThread, Pid};
 use crate::signal::Signal;
 use crate::{Error, Result};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
@@ -53,8 +54,13 @@ impl<M: Machine> Unstarted<'_, M> {
         self.tid
     }
 
+    /// The thread, to be prepared before it runs.
+    pub fn thread(&self) -> &Thread<M> {
+        &self.thread
+    }
+
     /// Starts the new thread with registers `state`.
-    pub fn start(self, state: ThreadState) {
+    pub fn start(self, state: Box<ThreadState>) {
         let system = self.system;
         system.host().start_thread(self.keep(), state);
     }

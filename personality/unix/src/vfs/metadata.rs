@@ -73,9 +73,6 @@ bitflags! {
 }
 
 impl Mode {
-    /// All 12 bits of a mode.
-    pub const ALL: Mode = Mode::from_bits_retain(0o7777);
-
     /// The mode with these bits; all but the low 12 are ignored.
     pub const fn new(bits: u16) -> Mode {
         Mode::from_bits_retain(bits & 0o7777)

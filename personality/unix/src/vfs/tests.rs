@@ -1,8 +1,8 @@
 //! Tests of the rules of path_resolution(7), open(2) and the calls on names and attributes.
 
 use super::*;
-use crate::testing::{World, now};
-use crate::tmpfs::{HeapMemory, Tmpfs, TmpfsOptions};
+use crate::testing::{World, memory, now};
+use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use proptest::prelude::*;
 
 const RW: OpenFlags = OpenFlags::READ_WRITE;
@@ -50,7 +50,7 @@ impl World {
     }
     fn mount_tmpfs(&self, path: &str, flags: MountFlags) {
         let options = TmpfsOptions::for_memory(100);
-        let root = Tmpfs::new(&options, Arc::new(HeapMemory), self.environment.clone()).unwrap();
+        let root = Tmpfs::new(&options, memory(), self.environment.clone()).unwrap();
         now(self.caller().mount(path.as_bytes(), root, "tmpfs", flags)).unwrap();
     }
 }
