@@ -79,7 +79,8 @@ impl<'a> Writer<'a> {
             self.number(u64::from(name & 0xffff) | u64::from(bits) << 16, 4);
             self.number(u64::from(number), 4);
         } else {
-            let short = u64::from(name & 0xff) | u64::from(bits & 0xff) << 8 | u64::from(number & 0xfff) << 16;
+            let short =
+                u64::from(name & 0xff) | u64::from(bits & 0xff) << 8 | u64::from(number & 0xfff) << 16;
             self.number(short | common, 4);
         }
     }
