@@ -25,10 +25,16 @@ fn libraries() -> &'static Path {
 
 /// Compiles a program in Rust, or a library for C, that uses stubs.
 pub(crate) fn rustc(directory: &Path, kind: &str, source: &str) -> PathBuf {
-    let product = directory.join(if kind == "bin" { "rust-program" } else { "librust.a" });
+    let product = directory.join(match kind {
+        "bin" => "rust-program",
+        "staticlib" => "librust.a",
+        _ => "librust.rlib",
+    });
     let mut command = Command::new("rustc");
     command.current_dir(directory).args(["--edition", "2024", "--crate-type", kind, "-C", "panic=abort"]);
-    command.args(["-C", "debug-assertions", "-O", "-A", "warnings", "-L"]).arg(libraries());
+    command.args(["-C", "debug-assertions", "-O", "-L"]).arg(libraries());
+    // A library is of stubs alone.
+    command.args([if kind == "rlib" { "-D" } else { "-A" }, "warnings"]);
     for name in ["direct", "message"] {
         command.args(["--extern", name]);
     }
