@@ -23,18 +23,12 @@ fn libraries() -> &'static Path {
     })
 }
 
-/// Compiles a program in Rust, or a library for C, that uses stubs.
-pub(crate) fn rustc(directory: &Path, kind: &str, source: &str) -> PathBuf {
-    let product = directory.join(match kind {
-        "bin" => "rust-program",
-        "staticlib" => "librust.a",
-        _ => "librust.rlib",
-    });
+/// Compiles a program in Rust, or a library for C, that uses stubs. Returns the product.
+pub(crate) fn rustc(directory: &Path, options: &[&str], product: &str, source: &str) -> PathBuf {
+    let product = directory.join(product);
     let mut command = Command::new("rustc");
-    command.current_dir(directory).args(["--edition", "2024", "--crate-type", kind, "-C", "panic=abort"]);
-    command.args(["-C", "debug-assertions", "-O", "-L"]).arg(libraries());
-    // A library is of stubs alone.
-    command.args([if kind == "rlib" { "-D" } else { "-A" }, "warnings"]);
+    command.current_dir(directory).args(["--edition", "2024", "-C", "panic=abort", "-O"]).args(options);
+    command.arg("-L").arg(libraries());
     for name in ["direct", "message"] {
         command.args(["--extern", name]);
     }

@@ -1,73 +1,10 @@
 //! The calls of Mach and of Darwin, as tables have them: a definition made of each subsystem has
 //! their ids, and messages whose sizes this test computes by rules of its own.
 
+mod table;
+
 use mig::target::{Dialect, Target};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
-
-struct Subsystem {
-    name: String,
-    base: u64,
-    /// Ids, whether they are simple, names, arguments.
-    calls: Vec<(u64, bool, String, String)>,
-}
-
-struct Table {
-    subsystems: Vec<Subsystem>,
-    types: BTreeMap<String, String>,
-}
-
-impl Table {
-    fn read(text: &str) -> Table {
-        let mut table = Table { subsystems: Vec::new(), types: BTreeMap::new() };
-        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            if let Some(subsystem) = line.strip_prefix("subsystem ") {
-                let (name, base) = subsystem.split_once(' ').unwrap();
-                let (name, base) = (name.to_owned(), base.parse().unwrap());
-                table.subsystems.push(Subsystem { name, base, calls: Vec::new() });
-            } else if let Some((name, of)) = line.split_once(" = ").filter(|(name, _)| !name.contains('(')) {
-                table.types.insert(name.to_owned(), of.to_owned());
-            } else if line != "types" {
-                let (id, call) = line.split_once(' ').unwrap();
-                let (simple, call) = match call.strip_prefix("simple ") {
-                    Some(call) => (true, call),
-                    None => (false, call),
-                };
-                let (name, arguments) = call.split_once('(').unwrap();
-                let arguments = arguments.strip_suffix(')').unwrap().to_owned();
-                let calls = &mut table.subsystems.last_mut().unwrap().calls;
-                calls.push((id.parse().unwrap(), simple, name.to_owned(), arguments));
-            }
-        }
-        table
-    }
-
-    /// Defines a type after those that it consists of.
-    fn define(&self, name: &str, done: &mut BTreeSet<String>, text: &mut String) {
-        let Some(of) = self.types.get(name) else { return };
-        if !done.insert(name.to_owned()) {
-            return;
-        }
-        for word in of.split(|letter: char| !letter.is_alphanumeric() && letter != '_') {
-            self.define(word, done, text);
-        }
-        writeln!(text, "type {name} = {of};").unwrap();
-    }
-
-    fn definition(&self, subsystem: &Subsystem) -> String {
-        let mut text = format!("subsystem {} {};\n", subsystem.name, subsystem.base);
-        let mut done = BTreeSet::new();
-        self.types.keys().for_each(|name| self.define(name, &mut done, &mut text));
-        let mut next = subsystem.base;
-        for (id, simple, name, arguments) in &subsystem.calls {
-            (next..*id).for_each(|_| text += "skip;\n");
-            next = id + 1;
-            let kind = if *simple { "simpleroutine" } else { "routine" };
-            writeln!(text, "{kind} {name}({arguments});").unwrap();
-        }
-        text
-    }
-}
+use table::Table;
 
 /// What a type is, as far as sizes depend on it.
 #[derive(Clone, Copy)]
@@ -251,10 +188,10 @@ fn check(text: &str, dialect: Dialect, number: usize) {
 
 #[test]
 fn calls_of_mach_have_the_ids_and_sizes_of_the_tables() {
-    check(include_str!("tables/typed.txt"), Dialect::Typed, 195);
+    check(include_str!("typed.txt"), Dialect::Typed, 195);
 }
 
 #[test]
 fn calls_of_darwin_have_the_ids_and_sizes_of_the_tables() {
-    check(include_str!("tables/untyped.txt"), Dialect::Untyped, 287);
+    check(include_str!("untyped.txt"), Dialect::Untyped, 287);
 }
