@@ -11,7 +11,6 @@ mod documentation;
 mod front_door;
 mod host_tests;
 mod ids;
-mod layers;
 mod mutations;
 mod rules;
 mod run;
