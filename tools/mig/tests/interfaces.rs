@@ -1,7 +1,27 @@
-//! The definitions in `interfaces/` are valid.
+//! The stubs in `lib/interfaces` are those of the definitions in `interfaces/`.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+#[test]
+fn the_stubs_of_the_servers_are_those_of_their_definitions() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interface.rs");
+    for name in ["console"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
+        command.current_dir(&root).args(["-I", "interfaces", "-l4-rust"]).arg(&written);
+        let output = command.arg(format!("interfaces/{name}.defs")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let module = root.join(format!("lib/interfaces/src/{name}.rs"));
+        let text = fs::read_to_string(&written).unwrap();
+        if std::env::var_os("MIG_BLESS").is_some() {
+            fs::write(&module, &text).unwrap();
+        }
+        let present = fs::read_to_string(&module).unwrap_or_default();
+        assert!(present == text, "MIG_BLESS=1 writes {}", module.display());
+    }
+}
 
 #[test]
 fn every_definition_in_the_tree_is_valid() {
