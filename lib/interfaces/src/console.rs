@@ -50,12 +50,28 @@ pub fn decode_console_attach<R: Registers>(
     tag_: MessageTag,
 ) -> Result<(), Error> {
     #[allow(unused_mut, reason = "there may be no results")]
-    let mut decoder_ = direct::reply(registers_, tag_, id::CONSOLE_ATTACH)?;
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::CONSOLE_ATTACH, 1, 0)?;
     let read = move || {
         decoder_.finish()?;
         Some(())
     };
     read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`console_attach`](Server::console_attach).
+#[inline]
+pub fn reply_console_attach<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(), Status>,
+) -> Reply<'a> {
+    let () = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::CONSOLE_ATTACH, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::CONSOLE_ATTACH + REPLY));
+    reply_
 }
 /// Calls of a server; each blocks until the server has answered.
 #[derive(Debug)]
@@ -140,6 +156,7 @@ pub trait Server {
 }
 /// Has a request carried out. `strings` is what was received of its string items; data that
 /// is answered in string items is written into `room`. There is no reply to some requests.
+#[inline]
 pub fn serve<'a, S: Server, R: Registers>(
     server_: &mut S,
     caller_: ThreadId,
@@ -167,7 +184,7 @@ fn serve_console_attach<'a, S: Server, R: Registers>(
 ) -> Option<Reply<'a>> {
     let read_ = |registers_: &R| {
         #[allow(unused_mut, reason = "there may be no arguments")]
-        let mut decoder_ = Decoder::new(registers_, tag_);
+        let mut decoder_ = Decoder::exact(registers_, tag_, 3, 0)?;
         let share = decoder_.word()?;
         let thread = decoder_.word()?;
         let notification = decoder_.word()?;
@@ -179,15 +196,9 @@ fn serve_console_attach<'a, S: Server, R: Registers>(
             Reply::refusal(registers_, id::CONSOLE_ATTACH, Status::BAD_ARGUMENTS),
         )
     };
-    let () = match server_.console_attach(caller_, share, thread, notification) {
-        Ok(result_) => result_,
-        Err(status_) => {
-            return Some(Reply::refusal(registers_, id::CONSOLE_ATTACH, status_));
-        }
-    };
-    let mut encoder_ = Encoder::new(registers_);
-    encoder_.word(0);
-    #[allow(unused_mut, reason = "there may be no strings")]
-    let mut reply_ = Reply::new(encoder_.finish(id::CONSOLE_ATTACH + REPLY));
-    Some(reply_)
+    let result_ = server_.console_attach(caller_, share, thread, notification);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_console_attach(registers_, result_))
 }

@@ -8,3 +8,8 @@
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod console;
+
+/// Requests to root.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod root;

@@ -88,7 +88,7 @@ pub trait Machine {
 
     /// Answers a thread in the name of `asked`, a thread of root's. A receiver that no longer waits
     /// gets no answer.
-    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: &Answer);
+    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: Answer);
 
     /// Does a step of a work item.
     ///

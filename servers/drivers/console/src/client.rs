@@ -36,9 +36,9 @@ pub struct Input {
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<(Output, Input), Status> {
     let driver = names::lookup_wait(name)?;
     let share = share::create(address, SIZE, driver)?;
-    let mut console = Client { transport: &mut Direct, to: driver };
+    let mut console = Client { transport: &mut Direct::default(), to: driver };
     console.console_attach(share.word(), thread.raw(), bits).map_err(|error| match error {
-        Error::Status(refused) => Status::from_word(refused.0 as u64).unwrap_or(Status::NotFound),
+        Error::Status(refused) => refused.into(),
         Error::Ipc(_) | Error::Malformed => Status::NotFound,
     })?;
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]

@@ -7,6 +7,7 @@ extern crate alloc;
 use console::area::{self, Area, INPUT, OUTPUT, WORK};
 use console::uart::{Line, Registers, Uart};
 use core::sync::atomic::Ordering;
+use direct::Registers as _;
 use interfaces::console::{Server, serve};
 use l4::direct::Direct;
 use l4::ipc::{self, Message};
@@ -127,27 +128,27 @@ fn run() -> ! {
     unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
     let mut driver = Driver { uart, client: None };
     driver.serve();
-    let mut answer = None;
+    let (mut registers, mut answer) = (Direct::default(), None);
     loop {
         let received = match answer.take() {
-            Some((to, tag)) => ipc::reply_wait(to, Message::in_registers(tag)),
-            None => ipc::wait(),
+            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
+            None => registers.wait(&mut []),
         };
         // An error leaves nothing to do: the receiver of the answer is gone.
-        let Ok(message) = received else { continue };
-        if message.from == interrupt {
+        let Ok((from, tag)) = received else { continue };
+        if from == interrupt {
             driver.serve();
             // The interrupt belongs to this thread and its message was delivered: the reply cannot
             // fail.
             let _ = ipc::reply(interrupt, Message::new(0));
             driver.serve();
-        } else if message.from.is_nil() && message.tag.label() == NOTIFICATION_LABEL {
-            if message.word(0) & WORK != 0 {
+        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
+            if registers.register(1) & WORK != 0 {
                 driver.serve();
             }
         } else {
-            let reply = serve(&mut driver, message.from, message.tag, &mut Direct, &[], &mut []);
-            answer = reply.map(|reply| (message.from, reply.tag));
+            let reply = serve(&mut driver, from, tag, &mut registers, &[], &mut []);
+            answer = reply.map(|reply| (from, reply));
         }
     }
 }
@@ -176,7 +177,7 @@ impl Server for Driver {
         thread: u64,
         bits: u64,
     ) -> Result<(), direct::Status> {
-        self.attach(share, thread, bits).map_err(|status| direct::Status(status as i32))
+        Ok(self.attach(share, thread, bits)?)
     }
 }
 
