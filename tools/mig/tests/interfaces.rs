@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::Command;
 
 /// A definition, the option of its stubs, and the file with them.
-const STUBS: [(&str, &str, &str); 2] = [
+const STUBS: [(&str, &str, &str); 4] = [
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
+    ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
+    ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];
 
 #[test]
