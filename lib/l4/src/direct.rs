@@ -101,9 +101,11 @@ impl Direct {
     ) -> ipc::Result<(ThreadId, MessageTag)> {
         let [_, a, b, c, d, e, f, g] = self.words;
         let message: RegisterMessage = (tag, [a, b, c, d, e, f, g]);
-        let (from, (tag, [a, b, c, d, e, f, g])) = registers::ipc(to, from_specifier, timeouts, message)?;
+        let (from, (tag, words)) = registers::exchange(to, from_specifier, timeouts, message);
+        // Also after an error: to have the words from before again, they would have to be kept.
+        let [a, b, c, d, e, f, g] = words;
         self.words = [tag.raw(), a, b, c, d, e, f, g];
-        Ok((from, tag))
+        if tag.is_error() { Err(ipc::last_error()) } else { Ok((from, tag)) }
     }
 
     /// The tag of the message in the registers with string items after it.
