@@ -134,6 +134,16 @@ impl<T: Element, const N: usize> Array<T, N> {
         array.elements.get_mut(..slice.len())?.copy_from_slice(slice);
         Some(array)
     }
+
+    /// So many elements, each made of its index; none if there are more than `N`.
+    #[inline]
+    pub fn from_fn(count: usize, element: impl Fn(usize) -> T) -> Option<Self> {
+        let mut array = Self { elements: [T::default(); N], count };
+        for (at, room) in array.elements.get_mut(..count)?.iter_mut().enumerate() {
+            *room = element(at);
+        }
+        Some(array)
+    }
 }
 
 impl<T, const N: usize> Deref for Array<T, N> {

@@ -1,4 +1,4 @@
-//! How servers find each other: by the names in the configuration.
+//! The registry of servers' names: how servers find each other by the names in the configuration.
 
 use crate::machine::Machine;
 use crate::requests::{Answer, LongRequest};
@@ -9,19 +9,19 @@ use rt::root::Status;
 use x2::extension::SpaceOption;
 use x2::{ErrorCode, ThreadId};
 
-/// A thread that waits until a server registers.
+/// A thread that waits until a server has registered its name.
 #[derive(Clone, Copy)]
 pub(crate) struct Waiter {
     thread: ThreadId,
-    /// The thread of root's that it has asked, and whose answer it waits for.
+    /// The thread of root's that received the lookup: the answer is sent in its name.
     asked: ThreadId,
-    /// The server.
+    /// The server whose name the thread has looked up.
     index: usize,
 }
 
 impl<M: Machine> System<M> {
-    /// Request: from now on `thread` answers to the name of server `index`; the threads that wait
-    /// for this name are told.
+    /// Carries out the request to register `thread` under the name of server `index`. Threads that
+    /// wait for the name get their answers.
     pub(crate) fn register(&mut self, index: usize, thread: ThreadId) -> Result<(), Status> {
         if !self.resources.is_own(self.servers[index].index, thread) {
             return Err(Status::InvalidArgument);
@@ -34,8 +34,8 @@ impl<M: Machine> System<M> {
         Ok(())
     }
 
-    /// Request: the thread that answers to `wanted`, for `from`, a thread of server `index`. None:
-    /// `from` waits for it.
+    /// Carries out a lookup: finds the thread that is registered as `wanted`, for `from`, a thread
+    /// of server `index`. None: `from` waits until a thread is registered.
     pub(crate) fn lookup(
         &mut self,
         index: usize,
@@ -59,7 +59,8 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// Server `index` will not run again: all threads that wait for its name are refused.
+    /// Answers all threads that wait for the name of server `index` with an error, since the server
+    /// will not run again.
     pub(crate) fn refuse_waiters(&mut self, index: usize) {
         for waiter in self.take_waiters(index) {
             self.answer(waiter, Err(Status::NotFound));
@@ -71,7 +72,7 @@ impl<M: Machine> System<M> {
         self.resources.machine.reply(waiter.thread, waiter.asked, answer);
     }
 
-    /// A server's threads have ended: removes those of them that have waited.
+    /// Removes the waiting threads that no longer exist, after a server's threads have ended.
     pub(crate) fn forget_waiters(&mut self) {
         self.waiters.retain(|waiter| self.resources.numbers.owner(name(waiter.thread)).is_some());
     }

@@ -1,4 +1,4 @@
-//! The requests of `interfaces/root.defs`, which the stubs take out of messages.
+//! Serves the requests of `interfaces/root.defs`, which generated stubs take out of messages.
 
 use crate::devices::port_fpages;
 use crate::end::End;
@@ -20,26 +20,26 @@ use x2::extension::SpaceOption;
 use x2::protocol::{self, exception};
 use x2::{MapItem, MessageTag, ThreadId};
 
-/// A text that a server prints.
+/// The text of a request to print.
 pub type Text = Array<u8, 488>;
 
-/// The result of a request as the stubs take it.
+/// The result of a request, from which the stubs write its answer.
 type Result<T> = core::result::Result<T, direct::Status>;
 
-/// What a message leads to.
+/// The outcome of a message to root: whether and when its sender gets an answer.
 #[allow(clippy::large_enum_variant, reason = "it is taken apart as soon as it is made")]
 pub enum Outcome {
-    /// The sender gets the message that is in the registers, with this tag.
+    /// The sender immediately gets the message that is in the registers, with this tag.
     Answer(MessageTag),
-    /// The sender waits: it is answered when something else happens, or never.
+    /// The sender gets no answer now: it is answered after another event, or never.
     Wait,
-    /// The sender waits until this work item is done.
+    /// The sender is answered when this work item is done.
     Work(WorkItem),
-    /// The sender's text is printed on the log, and then the sender is [answered](printed).
+    /// This text of the sender's is printed on the log, then the sender is [answered](printed).
     Print(Text),
 }
 
-/// A text as it may be shown: control characters would let a server rewrite what others have
+/// A text to print, without control characters, by which a server could overwrite what others have
 /// printed.
 pub fn printable(text: &[u8]) -> impl Iterator<Item = char> {
     let shown = |&byte| if byte == b'\n' || (b' '..=b'~').contains(&byte) { byte } else { b'?' };
@@ -51,7 +51,7 @@ pub fn printed(registers: &mut impl Registers) -> MessageTag {
     root::reply_root_print(registers, Ok(())).tag
 }
 
-/// A request that may be answered long after it was made.
+/// A request whose answer may wait for a work item or another event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LongRequest {
     MemoryAllocate,
@@ -63,7 +63,7 @@ pub(crate) enum LongRequest {
     MemoryDma,
 }
 
-/// The answer to such a request.
+/// The answer to a long request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub(crate) request: LongRequest,
@@ -72,7 +72,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// Writes the message.
+    /// Writes the answer as a message into `registers`. Returns its tag.
     pub fn write(self, registers: &mut impl Registers) -> MessageTag {
         let word = self.result.map_err(direct::Status::from);
         let done = word.map(drop);
@@ -116,7 +116,7 @@ impl<M: Machine> System<M> {
             let (number, ip) = (word(exception::NUMBER), word(exception::RIP));
             return self.ended(index, End::Exception { number, ip });
         }
-        // Whatever a server asks for, root must be able to note it.
+        // Without memory to record the result root carries out no request but that to exit.
         if !self.resources.machine.has_headroom() && tag.label() != id::ROOT_EXIT {
             return Outcome::Answer(Reply::refusal(registers, tag.label(), Status::NoMemory.into()).tag);
         }
@@ -127,22 +127,23 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// Server `index` has ended: begins the work that takes back what it had.
+    /// Begins the work that takes back what server `index` had, which has ended for the reason
+    /// `end`.
     fn ended(&mut self, index: usize, end: End) -> Outcome {
         Outcome::Work(self.end(index, end))
     }
 }
 
-/// A request of a server.
+/// A request of a server, as the stubs call root for it.
 struct Call<'a, M> {
     system: &'a mut System<M>,
     index: usize,
-    /// What it leads to if it is not answered without delay.
+    /// The outcome of a request that is not answered immediately.
     instead: Outcome,
 }
 
 impl<M: Machine> Call<'_, M> {
-    /// The server, and what all servers share.
+    /// The server, and the resources of all servers.
     fn parts(&mut self) -> (&mut Server, &mut Resources<M>) {
         (&mut self.system.servers[self.index], &mut self.system.resources)
     }
@@ -154,13 +155,13 @@ impl<M: Machine> Call<'_, M> {
         Ok((server, resources, first))
     }
 
-    /// The request leads to `outcome` now, and is answered later.
+    /// Sets the outcome of the request, which is not answered immediately.
     fn instead<T>(&mut self, outcome: Outcome) -> Result<T> {
         self.instead = outcome;
         Err(direct::Status::NO_REPLY)
     }
 
-    /// Begins the work of a request that may take long.
+    /// Begins the work of a request that the background worker carries out.
     fn begin<T>(&mut self, work: Work) -> Result<T> {
         let (server, _) = self.parts();
         server.work_items += 1;
@@ -168,7 +169,7 @@ impl<M: Machine> Call<'_, M> {
         self.instead(Outcome::Work(WorkItem { index, work }))
     }
 
-    /// Begins to map memory for `from`.
+    /// Begins to map memory for `from`; `word` is the word of the answer.
     fn fill<T>(
         &mut self,
         from: ThreadId,
@@ -181,7 +182,7 @@ impl<M: Machine> Call<'_, M> {
         self.begin(Work::Allocate(Allocate { from, fill, address, pages: size / PAGE, answer }))
     }
 
-    /// Memory as it is `initially`, which counts against the server's quota.
+    /// Begins to allocate memory that counts against the server's quota.
     fn allocate(
         &mut self,
         from: ThreadId,
@@ -337,7 +338,7 @@ impl<M: Machine> root::Server for Call<'_, M> {
         let server = usize::try_from(index).ok().and_then(|index| system.servers.get(index));
         let server = server.ok_or(Status::NotFound)?;
         let memory = &server.memory;
-        // A server that does not run has no kernel memory.
+        // Only a server that runs has kernel memory.
         let machine = &mut system.resources.machine;
         let kernel = server.first.and_then(|first| {
             machine.space_options(first, SpaceOption::Information, [0; 2]).ok().map(|[used, _]| used)
@@ -373,7 +374,7 @@ impl<M: Machine> root::Server for Call<'_, M> {
     }
 }
 
-/// The type by which the tables of resources name server `index`.
+/// Converts the index of a server to the type that the tables of resources use.
 pub(crate) fn server_index(index: usize) -> ServerIndex {
     index as ServerIndex
 }

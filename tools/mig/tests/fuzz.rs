@@ -4,7 +4,7 @@
 //! By hand: `MIG_FUZZ=1000000 MIG_SEED=1 cargo test --release -p mig --test fuzz -- --nocapture`.
 
 use mig::c::{self, CStyle};
-use mig::target::{Dialect, Target};
+use mig::target::Target;
 use mig::{direct, list, page};
 use std::fs;
 use std::path::Path;
@@ -216,12 +216,11 @@ fn try_one(random: &mut Random, text: &str) -> bool {
     list::names(interface);
     list::layouts(interface);
     page::page(interface);
-    if target.dialect == Dialect::Typed {
-        c::header(interface, &style);
-        c::server_header(interface);
-        c::user(interface, &style);
-        c::server(interface, &style);
-    }
+    c::internal_header(interface, &style);
+    c::definitions_header(interface);
+    c::server_header(interface);
+    c::user(interface, &style);
+    c::server(interface, &style);
     // Layouts of any size; the time of Rust's formatter for large ones is not of interest.
     if interface.present().count() < 4 && random.below(8) == 0 {
         let _ = direct::module(interface).map_err(|error| error.render(&compiled.source));

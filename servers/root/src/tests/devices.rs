@@ -1,4 +1,4 @@
-//! Interrupts, ports, device memory and PCI functions.
+//! Tests of interrupts, ports, device memory and PCI functions.
 
 use super::*;
 use simulation::{Device, MESSAGES};
@@ -128,7 +128,7 @@ fn a_function_tells_its_messages_to_its_servers_threads_only() {
     for (function, region) in [(0, 1), (0, 6), (0, u64::MAX), (1, 0), (u64::MAX, 0)] {
         assert_eq!(root.request(0, request::ROOT_PCI_REGION, &[function, region]), refused(Status::NotFound));
     }
-    // Its table of messages is root's.
+    // Root keeps the page with the MSI-X table of the function: no server may map it.
     let map = |root: &mut Root, at, size| root.request(0, request::ROOT_DEVICE_MAP, &[at, size, ROOM]);
     assert_eq!(map(&mut root, 0x2000_1000, PAGE), refused(Status::NotFound));
     assert_eq!(map(&mut root, 0x2000_0000, 2 * PAGE), refused(Status::NotFound));

@@ -1,4 +1,4 @@
-//! Starts and ends of servers.
+//! Tests of starts and ends of servers.
 
 use super::*;
 use crate::machine::MachineEnd;
@@ -89,7 +89,7 @@ fn a_server_that_ends_in_the_middle_of_its_work_is_taken_down_after_it() {
     assert_eq!(root.send(first, ALLOCATE, &[ROOM, 1024 * PAGE]), None);
     root.step(0);
     assert_eq!(root.send(first, request::ROOT_EXIT, &[0]), None);
-    // The step that was under way has ended; until then the memory stays the server's.
+    // The memory stays the server's until the step that was under way has ended.
     root.step(1);
     assert!(root.system.resources.frames.free() < free);
     assert!(root.machine().thread(first).is_some());
@@ -108,7 +108,7 @@ fn a_server_is_started_again_five_times_with_another_thread_each_time() {
         let first = root.first(0);
         assert!(seen.insert(first.raw()));
         assert_eq!(root.request(0, request::ROOT_EXIT, &[1]), None);
-        // A name of the last life is nothing any more.
+        // Requests of the thread that the server had before it was started again get no answer.
         assert_eq!(root.ask(first, ALLOCATE, &[ROOM, PAGE]), None);
         assert_eq!(root.ask(first, request::ROOT_EXIT, &[1]), None);
     }
@@ -142,7 +142,7 @@ fn without_memory_of_its_own_root_refuses_but_lets_servers_end() {
         }
     }
     assert_eq!(root.request(0, request::ROOT_EXIT, &[0]), None);
-    // It could not be started again.
+    // Root has no memory to start the server again.
     assert_eq!(root.running().collect::<Vec<_>>(), [1]);
 }
 

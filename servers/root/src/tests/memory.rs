@@ -1,4 +1,4 @@
-//! Memory, modules and shares.
+//! Tests of memory, modules and shares.
 
 use super::*;
 use x2::Rights;
@@ -40,7 +40,7 @@ fn memory_is_taken_back_as_it_was_given_and_once() {
     }
     let first = root.first(0);
     assert_eq!(root.send(first, request::ROOT_MEMORY_FREE, &[ROOM, 4 * PAGE]), None);
-    // A second thread asks while the first request is being carried out.
+    // A second request to free the memory is refused while the first is being carried out.
     let again = root.send(first, request::ROOT_MEMORY_FREE, &[ROOM, 4 * PAGE]);
     assert_eq!(again, refused(Status::InvalidArgument));
     assert_eq!(root.send(first, ALLOCATE, &[room(3), PAGE]), refused(Status::InvalidArgument));
@@ -64,7 +64,7 @@ fn memory_that_is_being_cleared_cannot_be_given_back_yet() {
 
 #[test]
 fn the_dead_servers_memory_is_cleared_before_another_server_has_it() {
-    // The simulated machine refuses to map what was not cleared.
+    // The simulated machine fails the test if root maps memory that was not cleared.
     let mut root = Root::start(&two(512, "restart yes\n"));
     for (index, label) in
         [(0, request::ROOT_MEMORY_POOL), (1, ALLOCATE), (0, ALLOCATE), (1, request::ROOT_MEMORY_POOL)]
@@ -92,7 +92,7 @@ fn shared_memory_lives_until_both_servers_have_ended() {
         root.request(0, request::ROOT_SHARE_CREATE, &[ROOM, 32 * PAGE, b.raw()]),
         refused(Status::QuotaExceeded)
     );
-    // Until it has been cleared the partner cannot have it.
+    // The partner cannot map the share until it has been cleared.
     assert_eq!(root.send(a, request::ROOT_SHARE_CREATE, &[ROOM, 4 * PAGE, b.raw()]), None);
     assert_eq!(root.send(b, request::ROOT_SHARE_MAP, &[1, ROOM]), refused(Status::NotFound));
     root.finish();
@@ -101,7 +101,8 @@ fn shared_memory_lives_until_both_servers_have_ended() {
     assert_eq!(root.request(1, request::ROOT_SHARE_MAP, &[2, ROOM]), refused(Status::NotFound));
     assert_eq!(root.request(1, request::ROOT_SHARE_MAP, &[1, ROOM]), Some(Answer::One(4 * PAGE)));
     assert_eq!(root.request(1, request::ROOT_SHARE_MAP, &[1, room(3)]), refused(Status::InvalidArgument));
-    // The maker ends and comes again: the partner still has the memory, and the new one does not.
+    // The creator of the share ends and is started again. The partner still has the memory; the new
+    // incarnation of the creator does not.
     root.request(0, request::ROOT_EXIT, &[0]);
     assert_eq!(root.system.resources.frames.free(), free - 4 * PAGE);
     assert_eq!(root.request(0, request::ROOT_SHARE_MAP, &[1, ROOM]), refused(Status::NotFound));

@@ -1,4 +1,4 @@
-//! Random requests, steps, ends and failing calls, in any order.
+//! Property tests: random requests, steps, ends of servers and failing calls, in any order.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,31 +8,31 @@ server a\nprogram p\nmemory 256K\nthreads 5\nspaces 3\ninterrupt 3\nmodule m\ndm
 server b\nprogram p\nmemory 256K\nthreads 3\nspaces 2\nkernel-memory 1M\nrestart yes
 server c\nprogram p\nmemory 128K\n";
 
-/// A word of a request.
+/// How a word of a random request is made.
 #[derive(Clone, Debug)]
 enum Word {
-    /// Any word, small ones and those near a power of two more often.
+    /// Any number. Small ones and those near a power of two are more frequent.
     Number(u64),
     /// The first thread of a server.
     First(usize),
-    /// A word that root has answered before: a thread, a space or a share.
+    /// A word from one of root's earlier answers: a thread, a space or a share.
     Answered(usize),
     /// A space that a server owns or owned, and a thread that root has made.
     Space(usize),
     Thread(usize),
-    /// A page of the server's room.
+    /// The address of a page of [`ROOM`].
     Address(u64),
 }
 
 #[derive(Clone, Debug)]
 enum Action {
-    /// A request of a thread: the first one of a server, or one that root has made.
+    /// A request from a thread: the first one of a server, or one that root has made.
     Request { server: usize, made: Option<usize>, label: u64, words: Vec<Word> },
-    /// A step of a work item.
+    /// A step of a work item in the queue.
     Step(usize),
-    /// From now on the kernel refuses calls, after so many.
+    /// After this number of calls the kernel refuses all; `None`: it refuses none.
     Refuse(Option<u32>),
-    /// Root has no memory for itself, or has it again.
+    /// Whether root has no memory for itself.
     OutOfMemory(bool),
 }
 
@@ -55,7 +55,7 @@ fn a_word() -> impl Strategy<Value = Word> {
     ]
 }
 
-/// The words that fit a request, as far as a server knows.
+/// Words that fit the request `label`, as a server would send them.
 fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
     let address = (0u64..12).prop_map(Word::Address);
     let pages =
@@ -109,7 +109,7 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
 }
 
 fn a_request() -> impl Strategy<Value = Action> {
-    // Ends are rare, or nothing else would happen.
+    // Ends of servers are rare, or most requests would come from servers that have ended.
     let label = prop_oneof![
         60 => request::ROOT_MEMORY_ALLOCATE..=request::ROOT_MESSAGE_DETACH + 1,
         1 => Just(request::ROOT_EXIT),
@@ -134,7 +134,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// What the servers have been answered: all words, and those that name spaces and threads.
+/// The words of root's answers so far: all of them, and those that name spaces and threads.
 #[derive(Default)]
 struct Known {
     words: Vec<u64>,
@@ -194,8 +194,8 @@ fn act(root: &mut Root, known: &mut Known, action: &Action) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Whatever servers ask for, in whatever order work is done and calls fail: root's tables, the
-    /// kernel's and the quotas agree when no work is left, and no server has another one's memory.
+    /// For any requests, order of steps and failing calls: when no work is left, root's tables, the
+    /// kernel's and the quotas agree, and no server has the memory of another.
     #[test]
     fn no_sequence_of_requests_makes_roots_tables_untrue(
         actions in proptest::collection::vec(action(), 1..150),
@@ -208,7 +208,7 @@ proptest! {
         root.finish();
     }
 
-    /// After everything has ended all memory is free, but what devices may still write.
+    /// After all servers have ended, all memory is free, except that which devices may still write.
     #[test]
     fn what_servers_leave_is_nothing(actions in proptest::collection::vec(action(), 1..80)) {
         let mut root = Root::start(SERVERS);

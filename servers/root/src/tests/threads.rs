@@ -1,4 +1,4 @@
-//! Threads, spaces and names.
+//! Tests of threads, spaces and names.
 
 use super::*;
 use crate::requests::printable;
@@ -12,7 +12,7 @@ fn threads_are_the_servers_own_within_its_quota() {
     let thread = root.machine().thread(ThreadId::from_raw(made[0])).unwrap().clone();
     assert_eq!(thread.start, Some((0x100_0000, 0x5000)));
     assert_eq!(root.space(0).used_utcbs.len(), 4);
-    // Threads of the server may ask, too.
+    // Other threads of a server may send requests, in addition to its first.
     assert!(word(root.ask(ThreadId::from_raw(made[0]), request::ROOT_MEMORY_AVAILABLE, &[])) > 0);
     let foreign = root.first(1).raw();
     for thread in [root.first(0).raw(), foreign, root_thread(0).raw(), made[0] + 1, 0, u64::MAX] {
@@ -20,11 +20,11 @@ fn threads_are_the_servers_own_within_its_quota() {
     }
     assert_eq!(root.request(0, request::ROOT_THREAD_DELETE, &[made[1]]), Some(Answer::Done));
     assert_eq!(root.request(0, request::ROOT_THREAD_DELETE, &[made[1]]), refused(Status::InvalidArgument));
-    // The place of its UTCB is free again.
+    // The UTCB of the deleted thread can be used again.
     word(root.request(0, request::ROOT_THREAD_CREATE, &[0, 0]));
 }
 
-/// The words of a request for a space.
+/// The arguments of a request for a new space.
 fn space_words(root: &Root, index: usize) -> [u64; 7] {
     [0x7000_0000, 0x6000_0000, 16, 1, 0, u64::MAX, root.first(index).raw()]
 }
@@ -48,13 +48,14 @@ fn spaces_are_their_owners_only() {
         let answer = root.request(0, request::ROOT_SPACE_THREAD_CREATE, &[space, 1, handler]);
         assert_eq!(answer, refused(Status::InvalidArgument));
     }
-    // A UTCB that is in use, or outside the area.
+    // Places whose UTCB is in use, or lies outside the UTCB area, are refused.
     for place in [0, 1000, u64::MAX, u64::MAX / x2::utcb::SIZE] {
         let answer = root.request(0, request::ROOT_SPACE_THREAD_CREATE, &[space, place, own]);
         assert_eq!(answer, refused(Status::InvalidArgument), "{place}");
     }
     let second = word(root.request(0, request::ROOT_SPACE_THREAD_CREATE, &[space, 1, own]));
-    // A thread of such a space is none of the server's own: it cannot ask.
+    // A thread in a space that the server owns cannot send requests: it does not live in the
+    // server's own space.
     assert_eq!(root.ask(ThreadId::from_raw(second), request::ROOT_EXIT, &[0]), None);
     assert_eq!(root.request(0, request::ROOT_THREAD_DELETE, &[second]), refused(Status::InvalidArgument));
     assert_eq!(root.request(0, request::ROOT_SPACE_THREAD_DELETE, &[second]), Some(Answer::Done));
@@ -131,7 +132,7 @@ fn a_name_leads_to_its_server_and_opens_the_two_spaces() {
     assert_eq!(word(lookup(&mut root, "a")), a.raw());
     assert!(root.machine().spaces[&space_a].opened.contains(&space_b));
     assert!(root.machine().spaces[&space_b].opened.contains(&space_a));
-    // With its server the name ends.
+    // The name of a server that has ended is not found.
     root.request(0, request::ROOT_EXIT, &[0]);
     assert_eq!(lookup(&mut root, "a"), refused(Status::NotFound));
 }
@@ -142,7 +143,7 @@ fn a_thread_that_waits_for_a_name_is_answered_in_the_name_of_the_thread_that_it_
     root.machine().processor = 1;
     assert_eq!(root.request_text(1, request::ROOT_NAME_LOOKUP, 1, "a"), None);
     root.machine().processor = 0;
-    // Also when the server ends and is started again meanwhile.
+    // The server whose name is looked up ends and is started again while the thread waits.
     root.request(0, request::ROOT_EXIT, &[0]);
     assert_eq!(root.machine().replies, []);
     let (a, b) = (root.first(0), root.first(1));

@@ -4,7 +4,8 @@
 use super::{Form, Part, Parts, Plan, fixed_words, plan};
 use crate::diagnostic::Diagnostic;
 use crate::interface::{Argument, Interface};
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use crate::rust::{constant, document, ident, literal, number};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
 /// The module of an interface.
@@ -87,39 +88,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
 
         #(#serving)*
     };
-    let header = format!("// Written by mig from the definition of `{name}`. Do not edit.\n\n");
-    match syn::parse2(file) {
-        Ok(file) => Ok(header + &prettyplease::unparse(&file)),
-        Err(error) => {
-            Err(Diagnostic::error(Default::default(), format!("the Rust code of `{name}`: {error}")))
-        }
-    }
-}
-
-fn document(comment: &str) -> TokenStream {
-    let lines = comment.lines().map(|line| format!(" {line}"));
-    if comment.is_empty() { quote!() } else { quote!(#(#[doc = #lines])*) }
-}
-
-/// An identifier of Rust. Names that Rust keeps for itself get an underscore.
-fn ident(name: &str) -> Ident {
-    match syn::parse_str::<Ident>(name) {
-        Ok(ident) => ident,
-        Err(_) => Ident::new(&format!("{name}_"), Span::call_site()),
-    }
-}
-
-fn constant(name: &str) -> Ident {
-    ident(&name.to_ascii_uppercase())
-}
-
-/// The number type of so many bytes.
-fn number(bytes: u64) -> Ident {
-    format_ident!("u{}", bytes * 8)
-}
-
-fn literal(value: u64) -> Literal {
-    Literal::u64_unsuffixed(value)
+    crate::rust::file(name, file)
 }
 
 /// A parameter of a value that is passed.
