@@ -86,7 +86,10 @@ pub fn kernel_and_programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
     named(&FlagSet::kernel(), &toolchain, &["kernel"], RELEASE)?;
     named(&FlagSet::user()?, &toolchain, names, profile()?)?;
-    configurations()?.iter().try_for_each(|configuration| install(configuration).map(drop))
+    programs_c::build_named(names)?
+        .iter()
+        .chain(&configurations()?)
+        .try_for_each(|file| install(file).map(drop))
 }
 
 /// The feature of the kernel without what only several processors need.
