@@ -1,6 +1,6 @@
 //! Mach's return codes.
 
-/// What can go wrong, by Mach's names and with Mach's numbers (`KERN_SUCCESS`, 0, is `Ok`).
+/// The errors of the library, with Mach's names and numbers (`KERN_SUCCESS`, 0, is `Ok`).
 ///
 /// The code says which side is to blame: for a bad argument or address it is the caller, for
 /// `Memory*` the pager, for [`ResourceShortage`](Self::ResourceShortage) the system.

@@ -10,7 +10,8 @@
 //! | [`host`], [`processor_set`] | all tasks of a machine; processors in groups |
 //! | [`error`] | Mach's return codes |
 //!
-//! There is no L4 here and no `unsafe`: pages are touched through the machine only.
+//! The library does not know L4 and has no `unsafe` code: it accesses pages only through the
+//! machine.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

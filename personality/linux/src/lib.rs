@@ -1,10 +1,10 @@
-//! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
+//! The x86-64 Linux system-call interface over the Unix library, which does not know about Linux.
 //!
-//! [`serve_call`](unix::front_end::FrontEnd::serve_call) is one system call of one thread, from its
-//! number and arguments to how its program goes on: the call itself ([`Linux::perform`]), then
-//! whatever signals have to be delivered ([`Linux::return_to_user`]). The thread's other registers
-//! are fetched only where they matter. How the call came (as an exception message, or from the
-//! emulation library) is the server's matter.
+//! [`serve_call`](unix::front_end::FrontEnd::serve_call) serves one system call of one thread, from
+//! its number and arguments to the return to its program: first the call itself
+//! ([`Linux::perform`]), then the delivery of signals ([`Linux::return_to_user`]). The thread's
+//! other registers are fetched only if they are needed. Only the server knows whether the call came
+//! as an exception message or from the emulation library.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -73,7 +73,8 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         Kept::new(&self.threads, thread)
     }
 
-    /// Calls that only ask for something, or move a few bytes to or from a device that never waits.
+    /// The calls that only return a value, or move a few bytes to or from a pipe or memory device,
+    /// are done here if they do not block.
     #[inline]
     fn try_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: &SystemCall) -> Option<u64> {
         let call = Call { linux: self, thread, arguments: request.arguments, kept };
@@ -105,7 +106,8 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
 }
 
 impl<M: Machine> Linux<M> {
-    /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
+    /// Performs a call. A call that signals do not interrupt is still cut short when the thread has
+    /// to end.
     pub async fn perform(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Outcome {
         let call = Call { linux: self, thread, arguments: request.arguments, kept };
         if !calls::needs_little(request.number) && call.is_short_of_memory() {
@@ -113,13 +115,14 @@ impl<M: Machine> Linux<M> {
             return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
         }
         let tid = thread.tid();
-        // Pinned here, so that what waits for it holds a pointer and not the future once more.
+        // The future is pinned here, so that futures that wait for it contain a pointer and no
+        // second copy.
         let performing = core::pin::pin!(calls::dispatch(&call, request.number));
         match thread.system().processes().killable(tid, performing).await {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
             Some(Err(Stop::Outcome(outcome))) => outcome,
-            // The thread has to end. [`Linux::return_to_user`] sees that before the program goes
+            // The thread has to end. [`Linux::return_to_user`] finds that before the program goes
             // on, so this result is not used.
             None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
         }

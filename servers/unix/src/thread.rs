@@ -1,4 +1,5 @@
-//! The life of one thread of a program: run, come back, be served, run again.
+//! The task of one thread of a program: it resumes the thread, waits until it stops, serves the
+//! event, and resumes it again.
 
 use crate::Driver;
 use crate::server::Server;
@@ -13,8 +14,9 @@ use mach::vm::VmMap;
 use unix::front_end::{FrontEnds, Next, Registers};
 use unix::thread::Thread;
 
-/// Serves, without the thread's task, page faults for which the memory system has all that it
-/// needs, and system calls that need not wait. It keeps the thread; the thread's end drops it.
+/// A handler of a thread's events that never waits and does not need the thread's task: it serves
+/// page faults for which the memory system has all that it needs, and system calls that cannot
+/// block. It holds a reference to the thread, which is dropped when the thread ends.
 struct Quick<M: Machine, D: Driver<M>, F: FrontEnds<M>> {
     map: Arc<VmMap<M>>,
     server: Arc<Server<M, D, F>>,
@@ -36,11 +38,11 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> NonblockingHandler for Quick<M, 
 
 impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     /// Begins the program of `thread` with these registers, and serves the thread until it has
-    /// ended, its process's later programs included.
+    /// ended. Programs that the process executes later are included.
     pub(crate) async fn run(self: Arc<Self>, mut thread: Arc<Thread<M>>, state: ThreadState) {
         let mut kept = Arc::new(self.front_ends.begin(&thread));
         let mut next = self.front_ends.return_to_user(&thread, &kept, Registers::All(state)).await;
-        // A thread that was killed before it ran has no use for its machine thread.
+        // A thread that was killed before it ran is not started.
         if !matches!(next, Next::Ended) {
             self.prepare_to_run(&thread, &kept);
         }
@@ -63,7 +65,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
             let event = thread.machine_thread().run(resume).await;
             next = self.serve(&thread, event, &kept).await;
         }
-        // Its handler, which holds the thread, goes with it.
+        // Ending the machine thread also drops its handler, which holds a reference to the thread.
         thread.machine_thread().end();
     }
 
@@ -72,7 +74,8 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         let machine_thread = thread.machine_thread();
         self.driver.identify(machine_thread, thread.pid(), thread.tid());
         let map = thread.task().map().clone();
-        // With the option `trace` each call goes to the log, from the thread's task.
+        // With the option `trace` each call goes to the log, which only the thread's task does. So
+        // there is no handler without the task.
         if self.trace {
             machine_thread.set_handler(map);
             return;
@@ -81,7 +84,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         machine_thread.set_handler(Arc::new(Quick { map, server, thread, kept }));
     }
 
-    /// Handles an event of the thread, and returns how the thread goes on.
+    /// Handles an event of the thread, and returns how the thread continues.
     async fn serve(&self, thread: &Arc<Thread<M>>, event: Event, kept: &F::Kept) -> Next<M> {
         let tid = thread.tid();
         if let Event::SystemCall(request) = event {
@@ -93,17 +96,17 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         self.front_ends.no_call(kept);
         thread.system().processes().with(|table| table.enter(tid));
         match event {
-            // No message that a program sends itself means anything here.
+            // These events need no service: no messages of programs have a meaning to the server.
             Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
             Event::PageFault(fault) => {
                 if thread.begin_fault() {
-                    // A thread that has to end does not wait for memory.
+                    // A thread that is being killed does not wait for memory.
                     let serving = Box::pin(thread.fault(&fault));
                     let _ = thread.system().processes().killable(tid, serving).await;
                 }
             }
             Event::Exception(exception) => {
-                // Every exception becomes a signal, so that there is always an answer.
+                // Every exception becomes a signal, so that the thread always gets an answer.
                 let _ = Box::pin(thread.raise(&Exception::of_processor(&exception))).await;
             }
             Event::Ended => thread.lost(),

@@ -46,13 +46,11 @@ pub fn everything(options: &Options) -> Result<Vec<PathBuf>> {
     }
     let c_programs = programs_c::build(options.verbose)?.into_iter().chain(guests::build(options.verbose)?);
     for program in c_programs {
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push(install(&program, &name)?);
+        files.push(install_as_named(&program)?);
     }
     files.push(install(&kickstart::build(options.verbose)?, "kickstart")?);
     for configuration in configurations()? {
-        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push(install(&configuration, &name)?);
+        files.push(install_as_named(&configuration)?);
     }
     remove_others(&files)?;
     Ok(files)
@@ -91,9 +89,8 @@ pub fn kernel_and_programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
     named(&FlagSet::kernel(), &toolchain, &["kernel"], RELEASE)?;
     named(&FlagSet::user()?, &toolchain, names, profile()?)?;
-    for configuration in configurations()? {
-        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        install(&configuration, &name)?;
+    for file in programs_c::build_named(names)?.into_iter().chain(configurations()?) {
+        install_as_named(&file)?;
     }
     Ok(())
 }
@@ -275,6 +272,11 @@ const PROGRAM_SCRIPT: &str = include_str!("program.ld");
 /// trust time stamps.
 fn install(built: &Path, name: &str) -> Result<PathBuf> {
     copy(built, &tree::boot().join(name))
+}
+
+/// As [`install`], under the file's own name.
+fn install_as_named(built: &Path) -> Result<PathBuf> {
+    install(built, &built.file_name().unwrap_or_default().to_string_lossy())
 }
 
 /// Copies a finished file, only if it differs.

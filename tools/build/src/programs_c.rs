@@ -37,12 +37,21 @@ const CXX_FLAGS: [&str; 3] = ["-fno-exceptions", "-fno-rtti", "-fno-threadsafe-s
 
 /// Builds every program whose inputs have changed; returns all of them.
 pub fn build(verbose: bool) -> Result<Vec<PathBuf>> {
+    build_chosen(|_| true, verbose)
+}
+
+/// Builds those of the programs that are named; returns them. Other names are left alone.
+pub(crate) fn build_named(names: &[&str]) -> Result<Vec<PathBuf>> {
+    build_chosen(|name| names.contains(&name), false)
+}
+
+fn build_chosen(is_chosen: impl Fn(&str) -> bool, verbose: bool) -> Result<Vec<PathBuf>> {
     let Ok(entries) = fs::read_dir(tree::root().join(SOURCES)) else { return Ok(Vec::new()) };
     let mut names: Vec<String> = entries
         .flatten()
         .filter(|entry| entry.path().is_dir())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name != "common" && name != "include")
+        .filter(|name| name != "common" && name != "include" && is_chosen(name))
         .collect();
     names.sort();
     let script = build::program_script()?;

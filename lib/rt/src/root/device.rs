@@ -4,9 +4,8 @@
 //! I/O ports need no request: a server uses those of its configuration ([`l4::port`]); root gives
 //! them at the first use.
 
-use super::{Status, ask, order, request, word_in};
+use super::{Status, ask};
 use core::ops::RangeInclusive;
-use l4::ipc::Message;
 use l4::x2::ThreadId;
 
 /// The `index`th interrupt line that the configuration gives this server.
@@ -27,8 +26,7 @@ pub fn device_memory(index: usize) -> Option<(u64, u64)> {
 }
 
 fn resource(kind: u64, index: usize) -> Option<(u64, u64)> {
-    let answer = ask(Message::with_words(request::RESOURCE, &[kind, index as u64])).ok()?;
-    word_in(answer, 1).ok().zip(word_in(answer, 2).ok())
+    ask(|root| root.root_resource(kind, index as u64)).ok()
 }
 
 /// From now on interrupts of `line` are messages to `thread`, one of this server's, from thread
@@ -39,7 +37,7 @@ fn resource(kind: u64, index: usize) -> Option<(u64, u64)> {
 /// `NotFound`: the line is not this server's, or the machine has none. `InUse`: it is attached
 /// already. `InvalidArgument`: the thread is not this server's.
 pub fn attach_interrupt(line: u32, thread: ThreadId) -> Result<(), Status> {
-    order(request::INTERRUPT_ATTACH, &[line.into(), thread.raw()])
+    ask(|root| root.root_interrupt_attach(line.into(), thread.raw()))
 }
 
 /// Ends the association of a line that this server has attached.
@@ -47,7 +45,7 @@ pub fn attach_interrupt(line: u32, thread: ThreadId) -> Result<(), Status> {
 /// # Errors
 /// `InvalidArgument`: it has not.
 pub fn detach_interrupt(line: u32) -> Result<(), Status> {
-    order(request::INTERRUPT_DETACH, &[line.into()])
+    ask(|root| root.root_interrupt_detach(line.into()))
 }
 
 /// Maps `size` bytes of device memory from `physical` on at `address`, all whole pages, readable
@@ -57,5 +55,5 @@ pub fn detach_interrupt(line: u32) -> Result<(), Status> {
 /// `NotFound`: not this server's. `Unsupported`: there is no such device memory. `InvalidArgument`:
 /// not whole pages, or something is at `address`. `NoMemory`.
 pub fn map_device(physical: u64, size: u64, address: u64) -> Result<(), Status> {
-    order(request::DEVICE_MAP, &[physical, size, address])
+    ask(|root| root.root_device_map(physical, size, address))
 }

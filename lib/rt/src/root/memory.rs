@@ -1,7 +1,6 @@
 //! Memory at addresses that the server chooses, and the boot modules.
 
-use super::{Status, ask, order, request, with_text, word_in};
-use l4::ipc::Message;
+use super::{LONGEST_NAME, Status, ask};
 
 /// Bytes in a large page. Memory at a multiple of it is mapped by large pages as far as possible.
 pub const LARGE_PAGE: u64 = 2 << 20;
@@ -12,7 +11,7 @@ pub const LARGE_PAGE: u64 = 2 << 20;
 /// # Errors
 /// A working root gives none.
 pub fn available() -> Result<u64, Status> {
-    word_in(ask(Message::new(request::MEMORY_AVAILABLE))?, 1)
+    ask(|root| root.root_memory_available())
 }
 
 /// Zeroed memory at `address`, where nothing is; both in whole 4 KiB pages, below 0x7000_0000_0000.
@@ -20,7 +19,7 @@ pub fn available() -> Result<u64, Status> {
 /// # Errors
 /// `InvalidArgument`, `QuotaExceeded`, `NoMemory`.
 pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_ALLOCATE, &[address, size])
+    ask(|root| root.root_memory_allocate(address, size))
 }
 
 /// [`allocate`], but with whatever the memory holds (never another server's data), and executable:
@@ -30,7 +29,7 @@ pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
 /// # Errors
 /// Those of [`allocate`].
 pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_POOL, &[address, size])
+    ask(|root| root.root_memory_pool(address, size))
 }
 
 /// Zeroed memory of `size` bytes, a power of two, at `address`, for devices that read and write it
@@ -44,7 +43,7 @@ pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
 /// `NotFound`: the configuration gives this server none. `InvalidArgument`: size, address or bits.
 /// `QuotaExceeded`, `NoMemory`.
 pub fn allocate_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
-    word_in(ask(Message::with_words(request::MEMORY_DMA, &[address, size, bits.into()]))?, 1)
+    ask(|root| root.root_memory_dma(address, size, bits.into()))
 }
 
 /// Gives memory back, all that was allocated together.
@@ -56,7 +55,7 @@ pub fn allocate_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
 /// Nothing uses the memory any more.
 #[allow(unsafe_code, reason = "that nothing uses the memory is the caller's promise")]
 pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_FREE, &[address, size])
+    ask(|root| root.root_memory_free(address, size))
 }
 
 /// Maps the boot module `name` (one that the configuration gives this server), not to be written,
@@ -69,11 +68,10 @@ pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
 /// `NotFound`: no such module, or not this server's. `InvalidArgument`: no room there. `NoMemory`.
 #[allow(unsafe_code, reason = "the module's memory is root's, not a Rust object")]
 pub fn module(name: &str, room: u64) -> Result<&'static [u8], Status> {
-    if name.len() > 256 {
+    if name.len() > LONGEST_NAME {
         return Err(Status::NotFound);
     }
-    let answer = ask(with_text(Message::new(request::MODULE_MAP).word(room), name.as_bytes()))?;
-    let (address, size) = (word_in(answer, 1)?, word_in(answer, 2)?);
+    let (address, size) = ask(|root| root.root_module_map(room, name.as_bytes()))?;
     // SAFETY: root has mapped the module there, never changes it, and lets it be as long as the
     // server lives.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })

@@ -7,8 +7,7 @@
 //! (MSI-X): they are not mapped. The function writes memory, and with it messages, from the first
 //! [`Function::attach`] on until the server ends.
 
-use super::{Status, ask, order, request, word_in};
-use l4::ipc::Message;
+use super::{Status, ask};
 use l4::x2::ThreadId;
 
 /// A function.
@@ -46,8 +45,9 @@ pub enum Region {
 /// # Errors
 /// `NotFound`: the server has no function of that number, or the machine has no such function.
 pub fn function(index: usize) -> Result<Function, Status> {
-    let answer = ask(Message::with_words(request::RESOURCE, &[3, index as u64]))?;
-    Ok(Function { index: index as u64, place: word_in(answer, 1)?, messages: word_in(answer, 2)? })
+    let index = index as u64;
+    let (place, messages) = ask(|root| root.root_resource(3, index))?;
+    Ok(Function { index, place, messages })
 }
 
 impl Function {
@@ -56,8 +56,7 @@ impl Function {
     /// # Errors
     /// `NotFound`: it has none there.
     pub fn region(self, number: u64) -> Result<Region, Status> {
-        let answer = ask(Message::with_words(request::PCI_REGION, &[self.index, number]))?;
-        let (kind, first, size) = (word_in(answer, 1)?, word_in(answer, 2)?, word_in(answer, 3)?);
+        let (kind, first, size) = ask(|root| root.root_pci_region(self.index, number))?;
         Ok(match kind {
             0 => Region::Memory { base: first, size },
             _ => Region::Ports { first: first as u16, count: size as u32 },
@@ -74,8 +73,7 @@ impl Function {
     /// thread is not this server's. `NoMemory`: the kernel has no interrupt left (boot option
     /// `msi`).
     pub fn attach(self, entry: u64, thread: ThreadId) -> Result<ThreadId, Status> {
-        let words = [self.index, entry, thread.raw()];
-        let number = word_in(ask(Message::with_words(request::MESSAGE_ATTACH, &words))?, 1)?;
+        let number = ask(|root| root.root_message_attach(self.index, entry, thread.raw()))?;
         u32::try_from(number).map(ThreadId::interrupt).map_err(|_| Status::UnknownRequest)
     }
 }
@@ -85,5 +83,5 @@ impl Function {
 /// # Errors
 /// `InvalidArgument`: it is no interrupt that this server has attached so.
 pub fn detach(interrupt: ThreadId) -> Result<(), Status> {
-    order(request::MESSAGE_DETACH, &[interrupt.number().into()])
+    ask(|root| root.root_message_detach(interrupt.number().into()))
 }

@@ -1,9 +1,10 @@
-//! Epoll instances that watch other instances: how deep they may be nested, by how many ways a
-//! change may reach an instance, and one look at all of them together.
+//! Epoll instances that watch other instances: the limits on how deep they may be nested and by how
+//! many ways a change may reach an instance, and a look at all of them together.
 //!
-//! A change of a file goes up by every way to an instance that no other instance watches. So that
-//! one change never takes long, there are at most [`WAYS_MAXIMUM`] such ways, as on Linux. A look
-//! goes down, and looks at each instance only once ([`Look`]).
+//! A way is a chain of instances from one that watches a file up to one that no other instance
+//! watches. A change of the file is reported along every way. So that this never takes long, there
+//! are at most [`WAYS_MAXIMUM`] ways, as on Linux. A look at an instance goes down to the instances
+//! that it watches, and looks at each only once ([`Look`]).
 
 use super::{Epoll, EpollItem};
 use alloc::collections::BTreeMap;
@@ -13,21 +14,21 @@ use unix::file::OpenFile;
 use unix::poll::Readiness;
 use unix::{Error, Result};
 
-/// The longest chain of epoll instances, each watching the next one.
+/// The longest chain of epoll instances in which each watches the next one.
 const CHAIN_MAXIMUM: usize = 6;
-/// Ways at most by which a file is watched that is no instance itself, by the number of instances
-/// on them, from one on.
+/// How many ways may lead up from a file, by the number of instances on the way, from one on.
 const WAYS_MAXIMUM: [u32; CHAIN_MAXIMUM] = [u32::MAX, 500, 100, 50, 10, 0];
 
-/// Ways upwards, by the number of instances on them, from one on.
+/// How many ways lead up from a file or instance, by the number of instances on the way, from one
+/// on.
 type Ways = [u32; CHAIN_MAXIMUM];
 
-/// Whether `outer` may watch `file`. `ELOOP`: `file` is an instance that watches `outer`. `EINVAL`:
-/// too many instances would watch each other in a chain, or a file be watched by too many ways.
+/// Checks that `outer` may watch `file`. `ELOOP` if `file` is an instance that watches `outer`;
+/// `EINVAL` if the chain of instances would be too long, or too many ways would lead to a file.
 pub(super) fn check(outer: &Epoll, file: &OpenFile) -> Result<()> {
     let Some(inner) = file.object_as::<Epoll>() else {
-        // If no other instance watches `outer`, each way has one instance only, and of those there
-        // may be any number.
+        // If no other instance watches `outer`, each new way has one instance only, and of such
+        // ways there may be any number.
         return if outer.is_watched() { check_file(outer, file) } else { Ok(()) };
     };
     let mut below = Below { outer, heights: BTreeMap::new(), files: BTreeMap::new() };
@@ -55,7 +56,7 @@ fn are_few(ways: &Ways) -> bool {
     ways.iter().zip(WAYS_MAXIMUM).all(|(count, maximum)| *count <= maximum)
 }
 
-/// How many epoll instances are on the longest chain.
+/// The number of instances on the longest way.
 fn length(ways: &Ways) -> usize {
     ways.iter().rposition(|count| *count > 0).map_or(0, |index| index + 1)
 }
@@ -65,16 +66,16 @@ fn key(instance: &Epoll) -> usize {
     core::ptr::from_ref(instance) as usize
 }
 
-/// What lies below an instance that `outer` is to watch.
+/// The instances and files that an instance watches, directly or through other instances.
 struct Below<'a> {
     outer: &'a Epoll,
     heights: BTreeMap<usize, usize>,
-    /// The files that are no instances, by their numbers.
+    /// The watched files that are no instances, by the numbers of their descriptions.
     files: BTreeMap<u64, Arc<OpenFile>>,
 }
 
 impl Below<'_> {
-    /// Instances in the longest chain from this one downwards, itself included.
+    /// The number of instances on the longest chain from this one down, itself included.
     fn height(&mut self, instance: &Epoll) -> Result<usize> {
         if core::ptr::eq(instance, self.outer) {
             return Err(Error::ELOOP);
@@ -107,7 +108,7 @@ impl<'a> Upwards<'a> {
         Upwards { more, known: BTreeMap::new() }
     }
 
-    /// The ways from an instance on, itself included.
+    /// The ways up from an instance, itself included.
     fn ways(&mut self, instance: &Epoll) -> Ways {
         if let Some(ways) = self.known.get(&key(instance)) {
             return *ways;
@@ -130,7 +131,7 @@ impl<'a> Upwards<'a> {
         ways
     }
 
-    /// The ways from a file that is no instance.
+    /// The ways up from a file that is no instance.
     fn ways_of_file(&mut self, file: &OpenFile) -> Ways {
         let mut ways = Ways::default();
         for watching in EpollItem::all_of(file).iter().filter_map(|item| item.instance()) {
@@ -140,7 +141,8 @@ impl<'a> Upwards<'a> {
     }
 }
 
-/// What one look finds out about instances: each is asked once, by however many ways it is watched.
+/// The results of one look at instances: each is looked at once, by however many ways it is
+/// watched.
 #[derive(Default)]
 pub(super) struct Look {
     ready: BTreeMap<usize, Readiness>,
@@ -148,7 +150,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// What a watched file is ready for.
+    /// For which events a watched file is ready.
     pub(super) fn readiness(&mut self, item: &EpollItem, file: &OpenFile) -> Readiness {
         match item.watched_instance(file) {
             Some(inner) => self.readiness_of(&inner),
@@ -165,7 +167,7 @@ impl Look {
         ready
     }
 
-    /// When the readiness of what an instance watches changes by itself.
+    /// When the readiness of a file that `instance` watches next changes because of the time.
     pub(super) fn next_change(&mut self, instance: &Epoll) -> Option<Duration> {
         if let Some(change) = self.changes.get(&key(instance)) {
             return *change;

@@ -8,7 +8,8 @@ use core::time::Duration;
 pub struct SignalInformation {
     /// The signal.
     pub signal: Signal,
-    /// An error number that belongs to it, as the front end counts them; nearly always 0.
+    /// An error number that belongs to the signal, in the numbering of the front end; nearly always
+    /// 0.
     pub error: i32,
     /// Why the signal was sent.
     pub cause: Cause,
@@ -19,43 +20,43 @@ pub struct SignalInformation {
 pub enum Cause {
     /// The system sent it, for no more specific reason (SI_KERNEL).
     System,
-    /// kill(2).
+    /// A program sent it with kill(2).
     Kill {
         /// Sender's process id.
         process: u32,
         /// Sender's real user id.
         user: u32,
     },
-    /// tgkill(2).
+    /// A program sent it with tgkill(2).
     ThreadKill {
         /// Sender's process id.
         process: u32,
         /// Sender's real user id.
         user: u32,
     },
-    /// sigqueue(3); programs may state any negative code.
+    /// A program sent it with sigqueue(3); it may state any negative code.
     Queue {
-        /// The code that the sender stated, as the front end counts them.
+        /// The code that the sender stated, in the numbering of the front end.
         code: i32,
         /// The process id that the sender stated.
         process: u32,
         /// The user id that the sender stated.
         user: u32,
-        /// The value sent along.
+        /// The value that the sender stated.
         value: u64,
     },
-    /// A POSIX timer expired.
+    /// A POSIX timer expired (SI_TIMER).
     Timer {
         /// The timer's id.
         timer: u32,
-        /// Expirations not signalled since the last one delivered; filled in at delivery.
+        /// Expirations since the last delivered signal that had none; filled in at delivery.
         overrun: u32,
-        /// The value given at timer_create.
+        /// The value given at timer_create(2).
         value: u64,
     },
     /// A child changed its state.
     Child {
-        /// The child.
+        /// The child's process id.
         process: u32,
         /// The child's real user id.
         user: u32,
@@ -68,21 +69,21 @@ pub enum Cause {
     },
     /// An instruction of the thread itself failed.
     Fault {
-        /// How.
+        /// How the instruction failed.
         fault: Fault,
         /// The address that the fault concerns.
         address: u64,
     },
     /// Input or output became possible (SIGIO).
     Poll {
-        /// Ready events, in the bits that the caller of the library uses.
+        /// The ready events, in the bits of the front end.
         band: i64,
-        /// The descriptor.
+        /// The descriptor that became ready.
         descriptor: i32,
     },
 }
 
-/// How a child changed.
+/// How the state of a child process changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildEvent {
     /// The child ended with this status, 0..=255.
@@ -104,11 +105,11 @@ pub enum Fault {
     NotMapped,
     /// The mapping forbids this access (SEGV_ACCERR).
     NotPermitted,
-    /// The address is not one (general protection); reported without an address.
+    /// The address is not canonical (general protection); reported without an address.
     NotCanonical,
-    /// Alignment (BUS_ADRALN).
+    /// The address is not aligned (BUS_ADRALN).
     Alignment,
-    /// Past the end of the mapped object, or its data could not be had (BUS_ADRERR).
+    /// The address is past the end of the mapped object, or its data could not be had (BUS_ADRERR).
     NoObject,
     /// Illegal opcode (ILL_ILLOPN).
     IllegalInstruction,
@@ -152,24 +153,25 @@ impl Fault {
         }
     }
 
-    /// The signal instance for this fault at `address`.
+    /// The signal that this fault at `address` raises.
     pub fn at(self, address: u64) -> SignalInformation {
         SignalInformation { signal: self.signal(), error: 0, cause: Cause::Fault { fault: self, address } }
     }
 }
 
 impl SignalInformation {
-    /// An instance sent by the system.
+    /// A signal sent by the system.
     pub fn system(signal: Signal) -> SignalInformation {
         SignalInformation { signal, error: 0, cause: Cause::System }
     }
 
-    /// An instance of which nothing is remembered, because memory for the record was short.
+    /// A signal without information, because memory for its record was short.
     pub fn forgotten(signal: Signal) -> SignalInformation {
         SignalInformation { signal, error: 0, cause: Cause::Kill { process: 0, user: 0 } }
     }
 
-    /// Whether the thread's own failing instruction caused it, rather than a program or an event.
+    /// Whether the thread's own failing instruction caused the signal, rather than a program or an
+    /// event.
     pub fn is_forced(&self) -> bool {
         match self.cause {
             Cause::Fault { .. } => true,
@@ -178,7 +180,7 @@ impl SignalInformation {
         }
     }
 
-    /// Whether a program sent it, rather than the system: then the sender needs permission.
+    /// Whether a program sent the signal, rather than the system: the sender then needs permission.
     pub fn is_from_program(&self) -> bool {
         matches!(self.cause, Cause::Kill { .. } | Cause::ThreadKill { .. } | Cause::Queue { .. })
     }

@@ -1,4 +1,4 @@
-//! Job control: stops, continuations and orphaned groups.
+//! Tests of job control: stops, continuations and orphaned groups.
 
 use super::*;
 
@@ -20,7 +20,7 @@ fn a_job_stops_and_continues() {
     assert_eq!(wait(&system, shell, any()), Ok(None));
     assert_eq!(wait(&system, shell, stopped), Ok(Some((job, ChildEvent::Stopped(Signal::TSTP)))));
     assert_eq!(wait(&system, shell, stopped), Ok(None), "each stop is reported once");
-    // Signals wait while it is stopped, but SIGCONT and SIGKILL act.
+    // Signals stay pending while the job is stopped, but SIGCONT and SIGKILL act.
     catch(&system, job, Signal::USR1);
     kill(&system, shell, job, Signal::USR1).unwrap();
     assert_eq!(go(&system, job), "stopped");
@@ -34,7 +34,7 @@ fn a_job_stops_and_continues() {
 }
 
 #[test]
-fn stop_and_continue_cancel_each_other() {
+fn stop_and_continue_signals_cancel_each_other() {
     let (system, init) = system();
     let child = fork(&system, init);
     let mask = SignalSet::of(&[Signal::TSTP, Signal::CONT]);
@@ -49,7 +49,7 @@ fn stop_and_continue_cancel_each_other() {
 }
 
 #[test]
-fn terminal_stops_do_nothing_to_an_orphaned_group_and_sigstop_does() {
+fn an_orphaned_group_is_stopped_by_sigstop_but_not_by_the_terminal() {
     let (system, init) = system();
     let orphan = fork(&system, init);
     system.with(|t| t.set_session(orphan)).unwrap();

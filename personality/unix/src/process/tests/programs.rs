@@ -1,9 +1,9 @@
-//! execve(2) and vfork(2).
+//! Tests of execve(2) and vfork(2).
 
 use super::*;
 
 #[test]
-fn exec_takes_the_process_over() {
+fn exec_makes_its_thread_the_only_one_with_the_process_id() {
     let (system, init) = system();
     let child = fork(&system, init);
     let threads: Vec<Pid> = (0..10).map(|_| spawn_thread(&system, child)).collect();
