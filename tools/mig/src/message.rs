@@ -419,7 +419,7 @@ fn method(routine: &Routine) -> TokenStream {
         #comment
         ///
         /// # Errors
-        /// What the caller gets instead of results; [`message::NO_REPLY`] if it gets nothing.
+        /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
         #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "the interface says how many")]
         fn #name(&mut self, #(#parameters),*) -> Result<#result, Status>;
     }

@@ -89,7 +89,11 @@ static int serve(void)
 	L4_ThreadId_t caller = { 2 };
 	for (int i = 0; i < 8; i++)
 		strings[i] = buffers[i];
-	return random_serve(&functions, 0, caller, l4_tag(message_registers[0]), strings, room, sizeof room);
+	struct mig_l4_message message;
+	memcpy(message.MR, message_registers, sizeof message.MR);
+	int replies = random_serve(&functions, 0, caller, &message, strings, room, sizeof room);
+	memcpy(message_registers, message.MR, sizeof message.MR);
+	return replies;
 }
 
 int main(void)
