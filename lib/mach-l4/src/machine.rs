@@ -598,6 +598,10 @@ impl Machine for L4Machine {
     fn processors(&self) -> usize {
         self.0.placement.as_ref().map_or(1, |placement| placement.lock().processors())
     }
+
+    fn current_processor(&self) -> usize {
+        self.current_worker()
+    }
 }
 
 /// Queries pages one by one, in batches, and clears the bits of each that it reads.

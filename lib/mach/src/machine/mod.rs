@@ -243,4 +243,7 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     /// How many processors there are, numbered from 0.
     fn processors(&self) -> usize;
+
+    /// The processor that executes this call.
+    fn current_processor(&self) -> usize;
 }

@@ -579,6 +579,10 @@ impl Machine for Simulated {
     fn processors(&self) -> usize {
         2
     }
+
+    fn current_processor(&self) -> usize {
+        0
+    }
 }
 
 #[cfg(test)]
