@@ -19,19 +19,30 @@ pub fn ipc(
     to: ThreadId,
     from_specifier: ThreadId,
     timeouts: Timeouts,
-    (tag, words): RegisterMessage,
+    message: RegisterMessage,
 ) -> ipc::Result<(ThreadId, RegisterMessage)> {
+    let (from, (tag, words)) = exchange(to, from_specifier, timeouts, message);
+    if tag.is_error() {
+        return Err(ipc::last_error());
+    }
+    Ok((from, (tag, words)))
+}
+
+/// As [`ipc`]; whether it has failed, the tag says.
+#[inline(always)]
+pub(crate) fn exchange(
+    to: ThreadId,
+    from_specifier: ThreadId,
+    timeouts: Timeouts,
+    (tag, words): RegisterMessage,
+) -> (ThreadId, RegisterMessage) {
     let [a, b, c, d, e, f, g] = words;
     let registers = [tag.raw(), a, b, c, d, e, f, g];
     // SAFETY: the UTCB pointer is this thread's. The code that has set the buffer registers is
     // responsible for the receive window.
     let (from, [tag, a, b, c, d, e, f, g]) =
         unsafe { syscall::ipc(to.raw(), from_specifier.raw(), timeouts.raw(), registers, utcb::pointer()) };
-    let tag = MessageTag::from_raw(tag);
-    if tag.is_error() {
-        return Err(ipc::last_error());
-    }
-    Ok((ThreadId::from_raw(from), (tag, [a, b, c, d, e, f, g])))
+    (ThreadId::from_raw(from), (MessageTag::from_raw(tag), [a, b, c, d, e, f, g]))
 }
 
 /// Sends a message to `to` and receives the answer. Blocks without a timeout.

@@ -237,11 +237,6 @@ impl L4Machine {
         &self.0
     }
 
-    /// The executor whose workers [`serve`](Self::serve) drives.
-    pub fn executor(&self) -> &Executor<L4Platform> {
-        &self.0.executor
-    }
-
     /// The worker that the calling thread drives; 0 if it drives none.
     pub fn current_worker(&self) -> usize {
         self.0.executor.platform().current()
@@ -602,10 +597,6 @@ impl Machine for L4Machine {
 
     fn processors(&self) -> usize {
         self.0.placement.as_ref().map_or(1, |placement| placement.lock().processors())
-    }
-
-    fn current_processor(&self) -> usize {
-        self.0.executor.platform().current()
     }
 }
 

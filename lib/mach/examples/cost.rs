@@ -85,9 +85,6 @@ impl Machine for Nothing {
     fn processors(&self) -> usize {
         1
     }
-    fn current_processor(&self) -> usize {
-        0
-    }
 }
 
 /// A thread of the machine that never runs.

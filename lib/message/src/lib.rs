@@ -28,9 +28,6 @@ pub const MAKE_SEND_ONCE: u32 = 21;
 /// The id of the message that arrives when a right to a reply port was destroyed.
 const SEND_ONCE_NOTIFICATION: u32 = 71;
 
-/// The result of a server's routine that has a reply sent later, or never.
-pub const NO_REPLY: Status = Status(-305);
-
 /// Why a call has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -214,7 +211,7 @@ pub fn answer(
 ) -> Option<usize> {
     match result {
         Ok(size) => size,
-        Err(NO_REPLY) => None,
+        Err(Status::NO_REPLY) => None,
         Err(_) if request.remote == 0 => None,
         Err(status) => Some(Writer::refusal(format, reply, request, status)),
     }

@@ -124,7 +124,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Typed: the type descriptor.
-    #[inline]
     pub fn described(&mut self, expected: Expected) -> Option<Descriptor> {
         let word = self.number_of(4)? as u32;
         let flag = |bit: u32, flag: u32| if word >> bit & 1 != 0 { flag } else { 0 };
@@ -162,7 +161,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Typed: memory after its descriptor, which counts `multiplier` elements for each of its own.
-    #[inline]
     pub fn pointer(&mut self, descriptor: Descriptor, multiplier: u32) -> Option<Memory> {
         let address = self.number_of(self.format.pointer)?;
         self.at = self.at.next_multiple_of(self.format.word);
@@ -194,7 +192,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Untyped: rights, and their type.
-    #[inline]
     pub fn rights<const N: usize>(&mut self, disposition: Option<u32>) -> Option<([u32; N], u32)> {
         let (mut names, mut found) = ([0; N], disposition);
         for name in &mut names {
@@ -205,7 +202,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Untyped: memory, or with a disposition rights in memory; any type if that is none.
-    #[inline]
     pub fn memory(&mut self, rights: Option<Option<u32>>) -> Option<Described> {
         let address = self.number_of(self.format.pointer)?;
         let (first, second) = (self.number_of(4)? as u32, self.number_of(4)? as u32);

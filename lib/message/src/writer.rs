@@ -50,7 +50,6 @@ impl<'a> Writer<'a> {
     }
 
     /// Adds a string in room for `size` bytes, and padding.
-    #[inline]
     pub fn text(&mut self, text: &[u8], size: usize) {
         let rest = self.bytes.get_mut(self.at..self.at + size);
         if let Some((room, rest)) = rest.and_then(|room| room.split_at_mut_checked(text.len())) {
@@ -62,7 +61,6 @@ impl<'a> Writer<'a> {
     }
 
     /// Typed: adds a type descriptor.
-    #[inline]
     pub fn describe(&mut self, descriptor: Descriptor) {
         let Descriptor { name, bits, number, flags } = descriptor;
         self.complex |= is_right(name) || flags & INLINE == 0;
@@ -79,7 +77,8 @@ impl<'a> Writer<'a> {
             self.number(u64::from(name & 0xffff) | u64::from(bits) << 16, 4);
             self.number(u64::from(number), 4);
         } else {
-            let short = u64::from(name & 0xff) | u64::from(bits & 0xff) << 8 | u64::from(number & 0xfff) << 16;
+            let short =
+                u64::from(name & 0xff) | u64::from(bits & 0xff) << 8 | u64::from(number & 0xfff) << 16;
             self.number(short | common, 4);
         }
     }
@@ -113,7 +112,6 @@ impl<'a> Writer<'a> {
     }
 
     /// Untyped: adds descriptors of rights; those that are not there are null.
-    #[inline]
     pub fn rights(&mut self, names: &[u32], most: usize, disposition: u32) {
         for at in 0..most {
             self.right(names.get(at).copied().unwrap_or(0), disposition);
@@ -122,7 +120,6 @@ impl<'a> Writer<'a> {
 
     /// Untyped: adds a descriptor of memory of `size` bytes, or of so many rights with a
     /// disposition.
-    #[inline]
     pub fn memory(&mut self, memory: Memory, size: u32, disposition: Option<u32>, physical: bool) {
         let kind = u64::from(disposition.is_some()) + 1;
         let word = u64::from(memory.deallocate) | u64::from(!physical) << 8 | kind << 24;
@@ -145,7 +142,6 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes the header: its size and whether it is complex are known now. Returns the size.
-    #[inline]
     pub fn finish(self, header: Header) -> usize {
         let bits = header.bits | if self.complex { COMPLEX } else { 0 };
         Header { bits, size: self.at, ..header }.write(self.format, self.bytes);

@@ -1,5 +1,5 @@
-//! Every call that the programs of the milestones make is served. The lists of calls were made by
-//! tracing the programs.
+//! Tests that every call of some kinds of programs is served. The lists of calls were made by
+//! tracing such programs.
 
 const MILESTONES: [(&str, &str); 7] = [
     (

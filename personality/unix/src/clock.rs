@@ -4,7 +4,7 @@ use crate::process::{Pid, Processes};
 use crate::{Environment, Error, Result};
 use core::time::Duration;
 
-/// A clock.
+/// A clock of clock_gettime(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// Wall-clock time since 1970 (CLOCK_REALTIME).
@@ -20,9 +20,9 @@ pub enum Clock {
 /// A time to wait for, relative or absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// The time when so much time has passed.
+    /// A time relative to the present: when this duration has passed.
     After(Duration),
-    /// The time when the clock has this value.
+    /// An absolute time: when the clock has this value.
     At(Duration),
 }
 

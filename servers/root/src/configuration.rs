@@ -32,6 +32,9 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use x2::extension::Quota;
 
+/// Bytes of the longest name of a server that a message can have (`interfaces/root.defs`).
+const LONGEST_NAME: usize = 256;
+
 /// How much memory a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryLimit {
@@ -168,6 +171,9 @@ pub fn parse(text: &[u8]) -> Result<Vec<Server>, Error> {
             }
             if value.contains(char::is_whitespace) {
                 return Err(fail(alloc::format!("a server's name is one word, not `{value}`")));
+            }
+            if value.len() > LONGEST_NAME {
+                return Err(fail(alloc::format!("a server's name has at most {LONGEST_NAME} bytes")));
             }
             if servers.iter().any(|server| server.name == value) {
                 return Err(fail(alloc::format!("there is a server `{value}` already")));
@@ -369,6 +375,7 @@ mod tests {
         assert_eq!(reason("server a\n"), (3, "server `a` has no `program`".to_string()));
         assert_eq!(reason("server a\nprogram a\nserver a").1, "there is a server `a` already");
         assert!(reason("server a b").1.contains("one word"));
+        assert!(reason(&alloc::format!("server {}", "a".repeat(257))).1.contains("at most 256"));
         assert!(reason("server a\nprogram a\nspaces 9\nthreads 2").1.contains("each space"));
         let twice = "server a\nprogram a\nmemory rest\nserver b\nprogram b\nmemory rest";
         assert_eq!(reason(twice), (6, "only one server can have the rest of memory".to_string()));

@@ -4,14 +4,13 @@ use crate::boot_modules;
 use crate::console;
 use core::fmt;
 use core::ops::Range;
+use l4::direct::Direct;
 use l4::ipc::{self, Message};
 use l4::thread::{self, Result, ThreadControl};
 use l4::{extension, kip, port, sigma0, space, utcb};
-use root::devices::port_fpages;
 use root::machine::{Machine, MachineEnd};
 use root::requests::Answer;
 use root::step::{self, Step};
-use rt::root::{Status, request, with_text};
 use x2::control::UNCHANGED;
 use x2::extension::{MapItem, MapOperation, SpaceOption};
 use x2::{Fpage, IpcError, Rights, ThreadId, Time};
@@ -99,10 +98,14 @@ impl Machine for L4 {
         ipc::send_timeout(thread, Message::with_words(0, &[ip, sp]), timeout)
     }
 
-    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: &Answer) {
-        let answer = message(answer);
-        let answer = if asked == self.caller() { answer } else { answer.propagated_for(asked) };
-        let _ = ipc::reply(to, answer);
+    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: Answer) {
+        let mut registers = Direct::default();
+        let mut tag = answer.write(&mut registers);
+        if asked != self.caller() {
+            utcb::set_virtual_sender(asked);
+            tag = tag.with_propagated(true);
+        }
+        let _ = registers.reply(to, tag);
     }
 
     fn perform(&mut self, step: &Step) -> step::Result {
@@ -188,23 +191,4 @@ impl Machine for L4 {
 
 fn map_control(thread: ThreadId, item: MapItem) -> step::Result {
     extension::map_control(thread, &mut [item]).map_err(|(_, error)| error)
-}
-
-/// Writes an answer as a message into the message registers of the calling thread.
-pub(crate) fn message(answer: &Answer) -> Message {
-    let words = |words: &[u64]| {
-        words.iter().fold(Message::with_words(request::ANSWER, &[Status::Done as u64]), |message, &word| {
-            message.word(word)
-        })
-    };
-    match answer {
-        Answer::Refused(status) => Message::with_words(request::ANSWER, &[*status as u64]),
-        Answer::Done => words(&[]),
-        Answer::One(word) => words(&[*word]),
-        Answer::Two(first, second) => words(&[*first, *second]),
-        Answer::Three(first, second, third) => words(&[*first, *second, *third]),
-        Answer::Server(all, name) => with_text(words(all), name.as_bytes()),
-        Answer::Ports(ports) => port_fpages(ports)
-            .fold(Message::new(0), |message, fpage| message.map_item(x2::MapItem::map(fpage, 0))),
-    }
 }

@@ -88,7 +88,7 @@ pub trait Machine {
 
     /// Sends an answer to `to` in the name of `asked`, the thread of root's that received the
     /// request. A receiver that no longer waits gets no answer.
-    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: &Answer);
+    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: Answer);
 
     /// Does a step of a work item.
     ///

@@ -8,7 +8,7 @@ use crate::functions;
 use crate::machine::Machine;
 use crate::modules::Module;
 use crate::names::Waiter;
-use crate::requests::{Outcome, Request, server_index};
+use crate::requests::{Outcome, server_index};
 use crate::resources::Resources;
 use crate::server::{self, Server, State};
 use crate::shares::Shares;
@@ -17,7 +17,8 @@ use crate::thread_numbers::ThreadNumbers;
 use crate::work_item::{Start, TakeDown, Work, WorkItem};
 use alloc::string::String;
 use alloc::vec::Vec;
-use x2::ThreadId;
+use direct::Registers;
+use x2::{MessageTag, ThreadId};
 
 /// How many thread numbers root gives to servers.
 const THREAD_NUMBERS: u32 = 1 << 16;
@@ -110,17 +111,17 @@ impl<M: Machine> System<M> {
         Ok(())
     }
 
-    /// Handles a message. A sender that does not live in the own space of a server that runs gets
-    /// no answer.
-    pub fn handle(&mut self, request: &Request) -> Outcome {
-        if !request.from.is_global() {
+    /// Handles the message in `registers`. A sender that does not live in the own space of a server
+    /// that runs gets no answer.
+    pub fn handle(&mut self, from: ThreadId, tag: MessageTag, registers: &mut impl Registers) -> Outcome {
+        if !from.is_global() {
             return Outcome::Wait;
         }
-        let name = server::name(request.from);
+        let name = server::name(from);
         let owner = self.resources.numbers.owner(name);
         match owner.filter(|&index| self.resources.numbers.is_own(index, name)) {
             Some(index) if self.servers[usize::from(index)].state == State::Up => {
-                self.serve(index.into(), request)
+                self.serve(index.into(), from, tag, registers)
             }
             _ => Outcome::Wait,
         }

@@ -9,7 +9,7 @@ use crate::end::End;
 use crate::executable::PAGE;
 use crate::fill::{Fill, next_run};
 use crate::machine::Machine;
-use crate::requests::Answer;
+use crate::requests::{Answer, LongRequest};
 use crate::server::{State, id};
 use crate::step::{self, Step, THREADS};
 use crate::system::System;
@@ -51,9 +51,16 @@ pub(crate) struct Allocate {
     /// Where the new memory begins in the server's space.
     pub(crate) address: u64,
     pub(crate) pages: u64,
-    /// The word in the answer, if it has one; for shared memory, the number of the share.
-    pub(crate) answer: Option<u64>,
-    pub(crate) share: Option<u64>,
+    /// The answer if nothing fails. The one to a request for shared memory has the number of the
+    /// share.
+    pub(crate) answer: Answer,
+}
+
+impl Allocate {
+    /// The number of the share, if the memory is to be shared.
+    fn share(&self) -> Option<u64> {
+        self.answer.result.ok().filter(|_| self.answer.request == LongRequest::ShareCreate)
+    }
 }
 
 /// Work: unmaps a region of a server's space and frees its memory.
@@ -116,10 +123,11 @@ impl<M: Machine> System<M> {
     }
 
     fn advance_allocate(&mut self, index: usize, item: &mut Allocate, last: step::Result) -> Next {
-        let Allocate { from, address, share, .. } = *item;
+        let (Allocate { from, address, answer, .. }, share) = (&*item, item.share());
+        let (from, address, answer) = (*from, *address, *answer);
         if last.is_err() {
             let (thread, size) = (item.fill.thread, item.pages * PAGE);
-            let answer = Answer::Refused(Status::NoMemory);
+            let answer = Answer { result: Err(Status::NoMemory), ..answer };
             let work = Work::Release(Release { from, thread, address, done: 0, size, answer, share });
             return Next::Become(WorkItem { index, work });
         }
@@ -130,7 +138,7 @@ impl<M: Machine> System<M> {
         if let Some(share) = share {
             self.resources.shares.publish(share);
         }
-        Next::Answer(from, item.answer.map_or(Answer::Done, Answer::One))
+        Next::Answer(from, answer)
     }
 
     fn advance_release(&mut self, index: usize, item: &mut Release) -> Next {
@@ -145,7 +153,7 @@ impl<M: Machine> System<M> {
             server.memory.give_back(item.size);
             self.resources.shares.withdraw(&mut self.resources.frames, share);
         }
-        Next::Answer(item.from, item.answer.clone())
+        Next::Answer(item.from, item.answer)
     }
 
     fn advance_end_threads(&mut self, index: usize, item: &mut EndThreads) -> Next {
@@ -156,7 +164,7 @@ impl<M: Machine> System<M> {
         }
         if item.threads.is_empty() {
             server.spaces.give_back(1);
-            return Next::Answer(item.from, Answer::Done);
+            return Next::Answer(item.from, Answer { request: LongRequest::SpaceDelete, result: Ok(0) });
         }
         item.ending = core::array::from_fn(|_| item.threads.pop());
         Next::Step(Step::End(item.ending.map(|name| name.map(id))))

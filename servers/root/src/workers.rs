@@ -11,20 +11,22 @@
 //! answers with the next step.
 
 use crate::console;
-use crate::l4_machine::{L4, message};
+use crate::l4_machine::L4;
 use alloc::vec::Vec;
-use l4::ipc::{self, Message, Received};
+use direct::Reply;
+use l4::direct::Direct;
+use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
 use l4::{kip, utcb};
 use macadamia_sync::{SpinGuard, SpinLock};
 use root::machine::Machine;
-use root::requests::{Answer, Outcome, Request};
+use root::requests::{self, Outcome};
 use root::step::{self, Step};
 use root::system::System;
 use root::work_item::{Next, WorkItem};
 use root::work_queue::{Advance, WorkQueue};
 use x2::control::{MAX_PRIORITY, UNCHANGED};
-use x2::{ErrorCode, ThreadId};
+use x2::{MessageTag, ThreadId};
 
 /// The most processors that root serves.
 const PROCESSORS: usize = 64;
@@ -39,9 +41,10 @@ const PATIENCE: u32 = 1000;
 
 /// Root's tables of servers and resources.
 static SYSTEM: SpinLock<Option<System<L4>>> = SpinLock::new(None);
-/// The step that each background worker does. The request thread writes it while the worker waits
-/// for it, so the lock is always free.
-static STEPS: [SpinLock<Step>; PROCESSORS] = [const { SpinLock::new(Step::Pause) }; PROCESSORS];
+/// The step that each background worker does, and how its last one went. The request thread looks
+/// there while the worker waits for its answer, so the lock is always free.
+static STEPS: [SpinLock<(Step, step::Result)>; PROCESSORS] =
+    [const { SpinLock::new((Step::Pause, Ok(()))) }; PROCESSORS];
 
 fn lock() -> SpinGuard<'static, Option<System<L4>>> {
     loop {
@@ -143,14 +146,15 @@ fn create(processor: usize, id: ThreadId, stack: usize, main: fn() -> !) {
 /// The main function of the request threads.
 fn serve() -> ! {
     let mut requests = RequestThread::new(utcb::processor_number() as usize);
-    let mut received = ipc::wait();
+    let mut registers = Direct::default();
+    let mut received = registers.wait(&mut []);
     loop {
         // After an error there is no request to answer: the receiver of the last answer did not
         // exist or did not wait.
-        let answer = received.ok().and_then(|message| requests.handle(message));
+        let answer = received.ok().and_then(|(from, tag)| requests.handle(from, tag, &mut registers));
         received = match answer {
-            Some((to, message)) => ipc::reply_wait(to, message),
-            None => ipc::wait(),
+            Some((to, tag)) => registers.reply_wait(to, &Reply::new(tag), &mut []),
+            None => registers.wait(&mut []),
         };
     }
 }
@@ -159,26 +163,12 @@ fn serve() -> ! {
 fn work() -> ! {
     let processor = utcb::processor_number() as usize;
     let request_thread = request_thread_of(processor);
-    let mut message = Message::new(0);
     loop {
-        ipc::call(request_thread, message).expect("the request thread always answers its worker");
-        let step = *STEPS[processor].lock();
-        message = Message::with_words(0, &[encode(L4.perform(&step))]);
+        ipc::call(request_thread, Message::new(0)).expect("the request thread always answers its worker");
+        let (step, _) = *STEPS[processor].lock();
+        let result = L4.perform(&step);
+        STEPS[processor].lock().1 = result;
     }
-}
-
-/// The result of a step, packed into a message word.
-fn encode(result: step::Result) -> u64 {
-    match result {
-        Ok(()) => DONE,
-        Err(error) => error.map_or(0, |error| error as u64),
-    }
-}
-
-const DONE: u64 = u64::MAX;
-
-fn decode(word: u64) -> step::Result {
-    if word == DONE { Ok(()) } else { Err(ErrorCode::from_raw(word)) }
 }
 
 struct RequestThread {
@@ -206,31 +196,38 @@ impl RequestThread {
         RequestThread { processor, worker: worker_of(processor), work: WorkQueue::default() }
     }
 
-    fn handle(&mut self, received: Received) -> Option<(ThreadId, Message)> {
-        let request = Request::new(received.from, received.tag, received.words());
-        let reply = if request.from.is_local() {
+    /// Serves the message in `registers`. Returns the thread that is answered, and the tag of the
+    /// answer, which is in `registers`.
+    fn handle(
+        &mut self,
+        from: ThreadId,
+        tag: MessageTag,
+        registers: &mut Direct,
+    ) -> Option<(ThreadId, MessageTag)> {
+        let reply = if from.is_local() {
             // A sender with a local id is the background worker, since no other thread of root's
             // space calls the request thread.
-            let result = request.word(0).map_or(Ok(()), decode);
-            if let Some((to, answer)) = self.work.step_done(&mut Unlocked, result) {
-                let _ = ipc::reply(to, message(&answer));
+            let (_, last) = *STEPS[self.processor].lock();
+            if let Some((to, answer)) = self.work.step_done(&mut Unlocked, last) {
+                let tag = answer.write(registers);
+                let _ = registers.reply(to, tag);
             }
             None
         } else {
-            match with(|system| system.handle(&request)) {
-                Outcome::Answer(answer) => Some((request.from, answer)),
-                Outcome::Print => {
-                    let printed = request.printable().map(console::print_text);
-                    Some((request.from, printed.map_or_else(Answer::Refused, |()| Answer::Done)))
+            match with(|system| system.handle(from, tag, registers)) {
+                Outcome::Answer(tag) => Some((from, tag)),
+                Outcome::Print(text) => {
+                    console::print_text(requests::printable(&text));
+                    Some((from, requests::printed(registers)))
                 }
-                Outcome::Work(item) => self.work.begin(&mut Unlocked, item),
+                Outcome::Work(item) => {
+                    let done = self.work.begin(&mut Unlocked, item);
+                    done.map(|(to, answer)| (to, answer.write(registers)))
+                }
                 Outcome::Wait => None,
             }
         };
-        match reply {
-            Some((to, answer)) => Some((to, message(&answer))),
-            None => self.next_step().map(|worker| (worker, Message::new(0))),
-        }
+        reply.or_else(|| self.next_step().map(|worker| (worker, MessageTag::EMPTY)))
     }
 
     /// Writes the next step of the background worker to its place, if it is waiting and there is
@@ -239,7 +236,7 @@ impl RequestThread {
         let (step, item) = self.work.next_step()?;
         let priority = with(|system| system.priority_of(item));
         thread::set_priority(self.worker, priority).expect("root may set the priority of its threads");
-        *STEPS[self.processor].lock() = step;
+        STEPS[self.processor].lock().0 = step;
         Some(self.worker)
     }
 }

@@ -7,7 +7,7 @@ use console::uart::{Line, Registers, Uart};
 use l4::ipc::{self, Message};
 use l4::x2::{IpcErrorKind, ThreadId};
 use l4::{port, utcb};
-use rt::root::{Status, device, memory, names, request, servers, share};
+use rt::root::{Status, device, memory, names, servers, share};
 
 /// Request: sends a byte through the port; the answer is what came back.
 const ECHO: u64 = 1;
@@ -196,7 +196,7 @@ pub(crate) fn test() -> ! {
         "DRIV0002",
         "a device writes to memory from root, where root says that it is",
     );
-    let none = rt::root::call(request::MEMORY_DMA, &[AREA, 4096, 32]) == Status::NotFound;
+    let none = memory::allocate_dma(AREA, 4096, 32) == Err(Status::NotFound);
     report.test(
         none && ask(first, REFUSALS, 0) == Ok([1; 3]),
         "DRIV0003",

@@ -1,11 +1,13 @@
 //! Tests of large memory, boot modules, a heap that grows, and the names of servers.
 
 use crate::names;
+use crate::raw;
 use crate::report::Report;
 use alloc::vec::Vec;
+use interfaces::root::id as request;
 use l4::utcb;
+use rt::root::Status;
 use rt::root::memory::{self, LARGE_PAGE};
-use rt::root::{Status, request};
 
 /// The address at which the pool is mapped.
 const POOL: u64 = 0x1_0000_0000;
@@ -95,8 +97,8 @@ fn modules(report: &mut Report) {
     let again = memory::module("x2-tests", ROOM + (1 << 30)).map(|again| again.as_ptr());
     report.test(again == Ok(module.as_ptr()), "ROOT0321", "asked for again, it is where it was");
     let others = ["root", "", "x2", "x2-tests "].map(|name| memory::module(name, ROOM + (1 << 30)).map(drop));
-    let taken = rt::root::call(request::MEMORY_ALLOCATE, &[address & !4095, 4096]) == Status::InvalidArgument;
-    let long = rt::root::call(request::MODULE_MAP, &[ROOM, 9, 0]) == Status::InvalidArgument;
+    let taken = memory::allocate(address & !4095, 4096) == Err(Status::InvalidArgument);
+    let long = raw::call(request::ROOT_MODULE_MAP, &[ROOM, 9, 0]) == Err(direct::Status::BAD_ARGUMENTS);
     report.test(
         others == [Err(Status::NotFound); 4] && taken && long,
         "ROOT0322",

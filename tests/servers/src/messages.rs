@@ -2,7 +2,9 @@
 //! teaching (`edu`, one message). The other is a network card (`e1000e`, a table of five messages),
 //! which is only made to interrupt.
 
+use crate::raw::{self, is_refused};
 use crate::report::Report;
+use interfaces::root::id as request;
 use l4::ipc::{self, Message};
 use l4::utcb;
 use l4::x2::{IpcErrorKind, ThreadId, Time};
@@ -249,10 +251,10 @@ pub(crate) fn test() -> ! {
         "MESS0004",
         "wrong requests are refused, and more than the kernel has",
     );
+    let me = utcb::my_global_id().raw();
     let none = pci::function(0) == Err(Status::NotFound)
-        && rt::root::call(rt::root::request::MESSAGE_ATTACH, &[0, 0, utcb::my_global_id().raw()])
-            == Status::NotFound
-        && rt::root::call(rt::root::request::PCI_REGION, &[0, 0]) == Status::NotFound;
+        && is_refused(raw::call(request::ROOT_MESSAGE_ATTACH, &[0, 0, me]), Status::NotFound)
+        && is_refused(raw::call(request::ROOT_PCI_REGION, &[0, 0]), Status::NotFound);
     report.test(none, "MESS0005", "who has no function gets nothing");
     report.test(
         ask(first, AGAIN, 0) == Ok(1),

@@ -4,12 +4,15 @@
 use crate::report::Report;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use direct::Transport;
+use interfaces::root::{encode_root_memory_allocate, encode_root_memory_available};
+use l4::direct::Direct;
 use l4::ipc::{self, Message};
 use l4::x2::Time;
 use l4::x2::extension::SystemCallMode;
 use l4::{kip, utcb};
 use rt::root::space::{self, Description};
-use rt::root::{Status, memory, names, request, servers};
+use rt::root::{Status, memory, names, servers};
 use rt::start_page;
 use rt::thread::{self, JoinHandle};
 
@@ -256,12 +259,13 @@ fn deleted_while_served(processor: u64) -> bool {
 
 /// Sends requests without reading the answers.
 fn deaf(number: u64) -> bool {
-    let root = start_page::root();
+    let (mut registers, root) = (Direct::default(), start_page::root());
     let here = AREA + number * PART;
     (0..10).all(|_| {
-        let words = [here, 512 << 10];
-        let sent = ipc::send(root, Message::with_words(request::MEMORY_ALLOCATE, &words)).is_ok()
-            && ipc::send(root, Message::new(request::MEMORY_AVAILABLE)).is_ok();
+        let allocate = encode_root_memory_allocate(&mut registers, here, 512 << 10);
+        let sent = allocate.is_ok_and(|tag| registers.send(root, tag, &[]).is_ok());
+        let available = encode_root_memory_available(&mut registers);
+        let sent = sent && available.is_ok_and(|tag| registers.send(root, tag, &[]).is_ok());
         sent && wait_until(|| free(here, 512 << 10))
     })
 }

@@ -3,11 +3,12 @@
 //! exceeded, and that the resources of the first are freed after its end.
 
 use crate::report::Report;
+use interfaces::root::id as request;
 use l4::ipc;
 use l4::x2::MessageTag;
 use l4::x2::{Fpage, Rights, ThreadId, Time, Timeouts};
 use l4::{kip, utcb};
-use rt::root::{self, memory, names, request, servers};
+use rt::root::{self, memory, names, servers};
 use rt::start_page;
 
 /// The attacker's index in the configuration, and how often root starts it again.
@@ -103,11 +104,11 @@ pub(crate) fn attack() -> ! {
     for _ in 0..REQUESTS {
         let label = match random.below(16) {
             0 => random.word() & 0xffff_ffff_ffff,
-            _ => request::PRINT + random.below(28),
+            _ => request::ROOT_PRINT + random.below(28),
         };
-        // Two requests are left out: the program must not end yet, and must not print on the
-        // console, whose output is the tests' report.
-        if label == request::EXIT || label == request::PRINT {
+        // The program does not end yet, and shows nothing on the console, whose output is read as
+        // the tests' report.
+        if label == request::ROOT_EXIT || label == request::ROOT_PRINT {
             continue;
         }
         let to = targets[random.below(targets.len() as u64) as usize];
@@ -116,20 +117,20 @@ pub(crate) fn attack() -> ! {
         for index in 1..=untyped {
             let word = match (label, index) {
                 // A thread that faulted would end the server.
-                (request::THREAD_CREATE, 1) => idle as extern "C" fn() -> ! as usize as u64,
-                (request::THREAD_CREATE, 2) => STACKS[made % STACKS.len()].top() - 8,
+                (request::ROOT_THREAD_CREATE, 1) => idle as extern "C" fn() -> ! as usize as u64,
+                (request::ROOT_THREAD_CREATE, 2) => STACKS[made % STACKS.len()].top() - 8,
                 (
-                    request::MEMORY_ALLOCATE
-                    | request::MEMORY_FREE
-                    | request::MEMORY_POOL
-                    | request::MEMORY_DMA,
+                    request::ROOT_MEMORY_ALLOCATE
+                    | request::ROOT_MEMORY_FREE
+                    | request::ROOT_MEMORY_POOL
+                    | request::ROOT_MEMORY_DMA,
                     1,
                 ) => random.address(),
                 (
-                    request::MEMORY_ALLOCATE
-                    | request::MEMORY_FREE
-                    | request::MEMORY_POOL
-                    | request::MEMORY_DMA,
+                    request::ROOT_MEMORY_ALLOCATE
+                    | request::ROOT_MEMORY_FREE
+                    | request::ROOT_MEMORY_POOL
+                    | request::ROOT_MEMORY_DMA,
                     2,
                 ) => random.size(),
                 _ => random.word_of_a_request(last),
@@ -155,7 +156,7 @@ pub(crate) fn attack() -> ! {
             && answer.tag.untyped() > 1
         {
             last = answer.word(1);
-            made += usize::from(label == request::THREAD_CREATE);
+            made += usize::from(label == request::ROOT_THREAD_CREATE);
         }
     }
     root::exit(STATUS)

@@ -45,14 +45,9 @@ pub fn everything(options: &Options) -> Result<Vec<PathBuf>> {
         files.extend(set.build(&toolchain, &chosen, profile, options.verbose)?);
     }
     let c_programs = programs_c::build(options.verbose)?.into_iter().chain(guests::build(options.verbose)?);
-    for program in c_programs {
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push(install(&program, &name)?);
-    }
-    files.push(install(&kickstart::build(options.verbose)?, "kickstart")?);
-    for configuration in configurations()? {
-        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push(install(&configuration, &name)?);
+    let others = c_programs.chain([kickstart::build(options.verbose)?]).chain(configurations()?);
+    for file in others {
+        files.push(install(&file)?);
     }
     remove_others(&files)?;
     Ok(files)
@@ -91,11 +86,10 @@ pub fn kernel_and_programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
     named(&FlagSet::kernel(), &toolchain, &["kernel"], RELEASE)?;
     named(&FlagSet::user()?, &toolchain, names, profile()?)?;
-    for configuration in configurations()? {
-        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        install(&configuration, &name)?;
-    }
-    Ok(())
+    programs_c::build_named(names)?
+        .iter()
+        .chain(&configurations()?)
+        .try_for_each(|file| install(file).map(drop))
 }
 
 /// The feature of the kernel without what only several processors need.
@@ -123,8 +117,15 @@ fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) ->
 
 /// Builds what runs guests, the kernel and its servers, and nothing else.
 pub fn guest_system() -> Result<()> {
-    kernel_and_programs(&["sigma0", "root", "console", "unix"])
+    kernel_and_programs(&GUEST_SYSTEM)
 }
+
+/// The boot files that run guests, the kernel first.
+pub fn guest_files() -> impl Iterator<Item = PathBuf> {
+    ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
+}
+
+const GUEST_SYSTEM: [&str; 4] = ["sigma0", "root", "console", "unix"];
 
 /// The profile of the kernel, and of the programs that published figures are of.
 pub const RELEASE: &str = "release";
@@ -154,10 +155,7 @@ pub fn only_release() -> Result<()> {
 
 /// The boot configurations that tests boot root with.
 fn configurations() -> Result<Vec<PathBuf>> {
-    let directory = tree::root().join("tests/servers");
-    let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "conf")).collect())
+    tree::files(&tree::root().join("tests/servers"), &[".conf"])
 }
 
 /// Removes boot files of programs that no longer exist, so that nothing boots a stale one.
@@ -171,7 +169,8 @@ fn remove_others(built: &[PathBuf]) -> Result<()> {
 
 /// A set of compiler flags and the packages that are built with it.
 pub struct FlagSet {
-    kind: Kind,
+    /// The kind of these packages.
+    pub kind: Kind,
     what: &'static str,
     flags: Vec<String>,
 }
@@ -245,7 +244,7 @@ impl FlagSet {
         command::run(&mut cargo, &format!("building {}", self.what))?;
         let binaries = packages.iter().flat_map(|package| &package.binaries);
         let results = self.directory().join(TARGET).join(profile);
-        binaries.map(|binary| install(&results.join(binary), binary)).collect()
+        binaries.map(|binary| install(&results.join(binary))).collect()
     }
 
     fn directory(&self) -> PathBuf {
@@ -271,10 +270,10 @@ pub(crate) fn program_script() -> Result<PathBuf> {
 /// Segments with one set of rights each, page-aligned, physical = virtual.
 const PROGRAM_SCRIPT: &str = include_str!("program.ld");
 
-/// Puts a finished file into `target/boot` under that name, only if it differs: what boots it can
-/// trust time stamps.
-fn install(built: &Path, name: &str) -> Result<PathBuf> {
-    copy(built, &tree::boot().join(name))
+/// Puts a finished file into `target/boot`, only if it differs: what boots it can trust time
+/// stamps.
+fn install(built: &Path) -> Result<PathBuf> {
+    copy(built, &tree::boot().join(built.file_name().unwrap_or_default()))
 }
 
 /// Copies a finished file, only if it differs.

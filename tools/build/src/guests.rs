@@ -1,10 +1,9 @@
 //! Linux programs that are built here: for Linux, statically, by the machine's own compilers, with
 //! nothing of ours linked in. Some are booted as modules, all others are part of guest images.
 
-use crate::programs_c::{execute, newer_than};
+use crate::programs_c::make;
 use crate::{command, tree};
-use anyhow::{Context, Result};
-use std::fs;
+use anyhow::Result;
 use std::path::{Path, PathBuf};
 
 /// One program.
@@ -88,24 +87,19 @@ pub fn stopwatch() -> Result<PathBuf> {
 
 impl Program {
     fn build(&self, verbose: bool) -> Result<PathBuf> {
-        let out = tree::target().join("guests");
-        fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-        let program = out.join(self.name);
-        if !newer_than(&program, &inputs(&tree::root().join(self.source))?) {
+        let program = tree::target().join("guests").join(self.name);
+        make(&program, &inputs(&tree::root().join(self.source))?, verbose, || {
             let mut compile = command::clean(self.compiler);
             compile.args(["-static", "-no-pie", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"]);
             compile.arg(&program).arg(self.source);
-            execute(compile, verbose, &format!("building the Linux program {}", self.name))?;
-        }
+            compile
+        })?;
         Ok(program)
     }
 }
 
-/// The source and the headers in the same directory.
+/// The source and the headers near it.
 fn inputs(source: &Path) -> Result<Vec<PathBuf>> {
-    let directory = source.parent().unwrap_or(Path::new("."));
-    let near = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
-    let headers =
-        near.flatten().map(|entry| entry.path()).filter(|path| path.extension() == Some("h".as_ref()));
-    Ok(headers.chain([source.to_path_buf()]).collect())
+    let headers = tree::files(source.parent().unwrap_or(Path::new(".")), &[".h"])?;
+    Ok(headers.into_iter().chain([source.to_path_buf()]).collect())
 }

@@ -27,6 +27,11 @@ pub fn boot() -> PathBuf {
     target().join("boot")
 }
 
+/// A file's path from the root of the tree, for messages; of a file elsewhere all of it.
+pub fn name(file: &Path) -> String {
+    file.strip_prefix(root()).unwrap_or(file).display().to_string()
+}
+
 /// The text of a file. The error names it.
 pub fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))

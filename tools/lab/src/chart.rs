@@ -223,13 +223,8 @@ pub(crate) fn rows(rows: &[Row], parts: &[&str], longest: f64) -> Result<String>
                 area.block((place(at), y), wide, LANE - 2, colour(part))?;
                 let label = format!("{length}");
                 if row.lanes.len() > 1 && width([label.as_str()].into_iter()) + 4 < wide {
-                    area.text(
-                        place(at) + wide / 2,
-                        y + LANE / 2,
-                        HPos::Center,
-                        ink_on(colour(part)),
-                        &label,
-                    )?;
+                    let (middle, ink) = (place(at) + wide / 2, ink_on(colour(part)));
+                    area.text(middle, y + LANE / 2, HPos::Center, ink, &label)?;
                 }
                 at += length;
             }
@@ -244,11 +239,6 @@ pub(crate) fn rows(rows: &[Row], parts: &[&str], longest: f64) -> Result<String>
 fn ink_on(RGBColor(red, green, blue): RGBColor) -> RGBColor {
     let light = 3 * u32::from(red) + 6 * u32::from(green) + u32::from(blue);
     if light > 1280 { BLACK } else { WHITE }
-}
-
-/// Text for HTML.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

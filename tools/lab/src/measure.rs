@@ -2,7 +2,7 @@
 //! own kernel.
 
 use crate::bench::{self, Measurement};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use mac_build::{build, guests, tree};
 use mac_guest::{Kernel, Request, Start, linux, make};
 use mac_machine::suites::Mode;
@@ -30,22 +30,16 @@ const RESULTS: &str = "shell";
 
 /// Boots both systems, prints the table, and publishes it if that is wanted.
 pub fn run(options: &Options) -> Result<()> {
-    let profile = build::profile()?;
-    if options.publish && profile != build::RELEASE {
-        bail!("MAC_PROFILE is {profile}: only the release profile is published");
+    if options.publish {
+        build::only_release()?;
     }
     build::guest_system()?;
     let image = image()?;
     let mut measurements = Vec::new();
     for kernel in [Kernel::Macadamia, Kernel::Linux] {
         for (index, (name, value)) in measure(kernel, &image)?.into_iter().enumerate() {
-            let counter = bench::column(kernel).to_string();
-            measurements.push(Measurement {
-                test: format!("{index:02} {name}"),
-                parameter: 0.0,
-                counter,
-                value,
-            });
+            let test = format!("{index:02} {name}");
+            measurements.push(Measurement::single(test, bench::column(kernel), value));
         }
     }
     print!("{}", bench::session(RESULTS, &measurements, options.publish)?);
@@ -90,10 +84,8 @@ fn measure(kernel: Kernel, image: &Path) -> Result<Figures> {
 
 /// What is loaded in addition to the image.
 fn system_files(kernel: Kernel) -> Result<Vec<PathBuf>> {
-    let ours =
-        || ["kernel", "sigma0", "root", "console", "unix"].map(|name| tree::boot().join(name)).to_vec();
     Ok(match kernel {
-        Kernel::Macadamia => ours(),
+        Kernel::Macadamia => build::guest_files().collect(),
         Kernel::Linux => vec![linux::kernel()?.0],
     })
 }

@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `./mac trace`.
 #[derive(Args)]
@@ -48,13 +49,10 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let mut text = Vec::new();
     match &options.log {
-        Some(path) => {
-            text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        }
-        None => {
-            std::io::stdin().read_to_end(&mut text).context("cannot read standard input")?;
-        }
+        Some(path) => File::open(path).and_then(|mut file| file.read_to_end(&mut text)),
+        None => std::io::stdin().read_to_end(&mut text),
     }
+    .with_context(|| format!("cannot read {}", options.log.as_deref().unwrap_or(Path::new("-")).display()))?;
     let wanted = match EventSet::parse(options.events.as_deref().unwrap_or("all")) {
         Ok(set) => set,
         Err(name) => {

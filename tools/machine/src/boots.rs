@@ -5,6 +5,7 @@ use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
 use crate::{image, monitor};
+use anstream::adapter::strip_str;
 use anyhow::{Context, Result};
 use mac_build::scratch::{Guard, Scratch, file_name, pass_on};
 use mac_build::tree;
@@ -274,20 +275,7 @@ fn split(bytes: &[u8], partial: &mut Vec<u8>, lines: &mut Vec<String>) {
 
 /// The line without cursor movements, colours and what else steers a terminal.
 pub(crate) fn without_control_sequences(line: &str) -> String {
-    let mut plain = String::new();
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\x1b' if characters.next_if_eq(&'[').is_some() => {
-                while characters.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
-                characters.next();
-            }
-            '\t' => plain.push(' '),
-            _ if character.is_control() => {}
-            _ => plain.push(character),
-        }
-    }
-    plain
+    strip_str(&line.replace('\t', " ")).to_string()
 }
 
 /// Keeps the score of one run.

@@ -75,19 +75,16 @@ fn assemble(machine: &Machine, configuration: &str, scratch: &Path) -> Result<Pa
 
 /// What grub-mkrescue needs, by the Debian package that has it.
 fn check_tools() -> Result<()> {
-    let needed = [("grub-mkrescue", "grub-common"), ("xorriso", "xorriso"), ("mformat", "mtools")];
-    let mut missing: Vec<&str> = needed
-        .iter()
-        .filter(|(tool, _)| command::find(tool).is_none())
-        .map(|(_, package)| *package)
-        .collect();
-    for (directory, package) in
-        [("/usr/lib/grub/i386-pc", "grub-pc-bin"), ("/usr/lib/grub/x86_64-efi", "grub-efi-amd64-bin")]
-    {
-        if !Path::new(directory).is_dir() {
-            missing.push(package);
-        }
-    }
+    let needed = [
+        ("grub-mkrescue", "grub-common"),
+        ("/usr/lib/grub/i386-pc", "grub-pc-bin"),
+        ("/usr/lib/grub/x86_64-efi", "grub-efi-amd64-bin"),
+        ("xorriso", "xorriso"),
+        ("mformat", "mtools"),
+    ];
+    let is_there = |tool: &str| Path::new(tool).is_dir() || command::find(tool).is_some();
+    let missing = needed.into_iter().filter(|(tool, _)| !is_there(tool));
+    let missing: Vec<&str> = missing.map(|(_, package)| package).collect();
     if !missing.is_empty() {
         bail!("making an image needs {0} (Debian: apt-get install {0})", missing.join(" "));
     }

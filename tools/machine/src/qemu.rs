@@ -3,7 +3,6 @@
 use anyhow::{Context, Result, bail};
 use mac_build::{command, kickstart, tree};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -18,30 +17,30 @@ const OLDEST: (u32, u32) = (7, 2);
 const PROCESSOR: &str =
     "Haswell,+fsgsbase,+xsave,+pdpe1gb,-erms,-fsrm,-pcid,-invpcid,-x2apic,-tsc-deadline,-hle,-rtm,-spec-ctrl";
 
+/// A variant's name, as the command line and the tables have it.
+pub(crate) fn name_of(variant: &impl clap::ValueEnum) -> String {
+    variant.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+}
+
 /// What executes the guest's instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Accelerator {
     /// QEMU's own translator: runs everywhere and repeats
+    #[default]
     Tcg,
     /// The host's processor: fast, needs a working /dev/kvm
     Kvm,
 }
 
-impl fmt::Display for Accelerator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Accelerator::Tcg => "tcg",
-            Accelerator::Kvm => "kvm",
-        })
-    }
-}
-
 /// How the kernel gets into the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boot {
     /// QEMU's `-kernel` and `-initrd`: Multiboot 1
+    #[default]
     Direct,
     /// QEMU's `-kernel` with the loader of `tests/kickstart`, which loads the kernel as Pistachio's
     /// does
@@ -72,21 +71,8 @@ impl Boot {
     }
 }
 
-impl fmt::Display for Boot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Boot::Direct => "direct",
-            Boot::Kickstart => "kickstart",
-            Boot::BiosCd => "bios-cd",
-            Boot::BiosUsb => "bios-usb",
-            Boot::UefiCd => "uefi-cd",
-            Boot::UefiUsb => "uefi-usb",
-        })
-    }
-}
-
 /// One emulated machine and what boots on it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// QEMU's machine type: `pc` or `q35`.
     pub model: String,
@@ -154,14 +140,14 @@ impl Machine {
             (Some((kernel, root)), _) => {
                 qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(root).args(["-append", &self.arguments]);
             }
-            (None, None) => self.direct(&mut qemu)?,
+            (None, None) => self.direct(&mut qemu, scratch)?,
             (None, Some(image)) => self.disk(&mut qemu, image, scratch)?,
         }
         qemu.args(&self.extra);
         Ok(qemu)
     }
 
-    fn direct(&self, qemu: &mut Command) -> Result<()> {
+    fn direct(&self, qemu: &mut Command, scratch: &Path) -> Result<()> {
         let (first, arguments, mut modules) = match self.boot {
             Boot::Kickstart => ("kickstart", "", vec![format!("kernel {}", self.arguments)]),
             _ => ("kernel", self.arguments.as_str(), Vec::new()),
@@ -177,7 +163,7 @@ impl Machine {
             let name = module_name(module);
             let mut path = present(self.file(name))?;
             if self.boot == Boot::Kickstart {
-                path = kickstart::stripped(&path)?;
+                path = kickstart::stripped(&path, scratch)?;
             }
             list.push(module_option(&path, &module[name.len()..])?);
         }
@@ -243,11 +229,8 @@ fn binary() -> Result<&'static Path> {
     use std::sync::OnceLock;
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let name = std::env::var_os("MAC_QEMU").unwrap_or_else(|| "qemu-system-x86_64".into());
-        let path = PathBuf::from(name);
-        let path = if path.is_absolute() { Some(path) } else { command::find(&path.to_string_lossy()) };
-        let path =
-            path.ok_or("qemu-system-x86_64 is not installed (Debian: apt-get install qemu-system-x86)")?;
+        let path = command::find("qemu-system-x86_64")
+            .ok_or("qemu-system-x86_64 is not installed (Debian: apt-get install qemu-system-x86)")?;
         let said =
             command::output(Command::new(&path).arg("--version")).map_err(|error| format!("{error:#}"))?;
         match version(&said) {
@@ -276,21 +259,13 @@ fn version(said: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether KVM can be opened; the reason if not.
+/// An error if KVM cannot be used.
 fn check_kvm() -> Result<()> {
-    let device = "/dev/kvm";
-    match std::fs::OpenOptions::new().read(true).write(true).open(device) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            bail!(
-                "--accel kvm: there is no {device} (no virtualisation here, or the kvm module is not loaded)"
-            )
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            bail!("--accel kvm: no right to open {device}: add yourself to its group (usually kvm)")
-        }
-        Err(error) => bail!("--accel kvm: cannot open {device}: {error}"),
-    }
+    let device = std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm");
+    device.map(drop).context(
+        "--accel kvm: /dev/kvm cannot be opened; it is there if the host has virtualisation and the module \
+         kvm is loaded, and for the members of its group (usually kvm)",
+    )
 }
 
 /// The UEFI firmware: code and empty variables.

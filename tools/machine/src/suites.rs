@@ -54,23 +54,21 @@ pub struct Suite {
     #[serde(default)]
     pub work: bool,
     /// Of a benchmark: the feature with which the kernel is built for it, instead of the usual one.
-    #[serde(default)]
     pub kernel: Option<String>,
     /// Of a benchmark with guests: count what each processor does.
     #[serde(default)]
     pub speedup: bool,
     /// How many times each machine is booted, for suites about races.
-    #[serde(default = "one")]
-    repeat: u32,
+    #[serde(default = "number::<1>")]
+    repeat: u64,
     /// Seconds without any console output after which the machine counts as hung.
-    #[serde(default = "default_quiet")]
+    #[serde(default = "number::<60>")]
     quiet: u64,
     /// Seconds after which the machine is stopped even if it goes on printing.
-    #[serde(default = "default_limit")]
+    #[serde(default = "number::<600>")]
     limit: u64,
     /// The number of tests that the suite has at least; a run that announces fewer has failed.
     /// Absent: the suite prints no TAP and is judged by `expect` alone.
-    #[serde(default)]
     pub tests: Option<usize>,
     /// What must appear on the console, in this order.
     #[serde(default)]
@@ -80,7 +78,6 @@ pub struct Suite {
     pub never: Vec<String>,
     /// The image of guest programs that the suite boots with; then it consists of the scripts in
     /// `guest` or `interactive`.
-    #[serde(default)]
     pub image: Option<String>,
     /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under
     /// Debian's own kernel.
@@ -95,17 +92,15 @@ pub struct Suite {
     modes: Vec<Mode>,
     /// Of a suite with guests: processor counts with which it runs in bounce mode, if not all of
     /// `cpus`.
-    #[serde(default)]
     bounce_cpus: Option<Vec<u32>>,
     /// Why the suite is not run yet, though it is recorded: said, and counted as skipped.
-    #[serde(default)]
     pub pending: Option<String>,
     /// Whether it is a campaign in full, which only `./mac test --all` runs.
     #[serde(default)]
     pub campaign: bool,
     /// Accelerators that cannot run the suite, each with the reason.
     #[serde(default)]
-    not_under: BTreeMap<String, String>,
+    not_under: BTreeMap<Accelerator, String>,
 }
 
 /// A text that must appear on the console; a test of its own when it has an id.
@@ -119,10 +114,8 @@ pub struct Expectation {
     /// A part of one console line.
     pub text: String,
     /// What is typed into the console once the text has appeared.
-    #[serde(default)]
     pub send: Option<String>,
     /// What QEMU's monitor is told then.
-    #[serde(default)]
     pub monitor: Option<String>,
 }
 
@@ -146,16 +139,8 @@ fn default_memory() -> String {
     "256M".into()
 }
 
-fn default_quiet() -> u64 {
-    60
-}
-
-fn default_limit() -> u64 {
-    600
-}
-
-fn one() -> u32 {
-    1
+fn number<const NUMBER: u64>() -> u64 {
+    NUMBER
 }
 
 /// How Macadamia delivers system calls.
@@ -179,15 +164,19 @@ impl Mode {
 }
 
 /// What the command line changes about every suite.
-#[derive(Clone, Debug, Default)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct Overrides {
-    /// How many processors each machine has.
+    /// Boot every suite with this many processors instead of its own choices
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: Option<u32>,
-    /// How much memory, as QEMU writes it.
+    /// Memory of every machine, as QEMU writes it (128M, 2G)
+    #[arg(long, value_name = "M")]
     pub memory: Option<String>,
-    /// What executes the instructions.
-    pub accelerator: Option<Accelerator>,
-    /// Whether each boots through UEFI.
+    /// What executes the guest's instructions
+    #[arg(long, value_enum, default_value = "tcg")]
+    pub accel: Accelerator,
+    /// Boot every suite through UEFI
+    #[arg(long)]
     pub uefi: bool,
 }
 
@@ -217,13 +206,21 @@ pub struct Excluded {
     pub reason: String,
 }
 
+impl std::fmt::Display for Excluded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is not run: {}", self.name, self.reason)
+    }
+}
+
+impl std::error::Error for Excluded {}
+
 /// What distinguishes the runs of a suite.
 struct Variant<'a> {
     model: &'a str,
     boot: Boot,
     cpus: u32,
     mode: Mode,
-    round: u32,
+    round: u64,
 }
 
 #[derive(Deserialize)]
@@ -298,9 +295,6 @@ impl Suite {
         if let Some(bad) = self.expect.iter().find(|expectation| !tap::is_id(&expectation.id)) {
             bail!("{:?} is not a test id like BOOT0001", bad.id);
         }
-        if let Some(bad) = self.not_under.keys().find(|name| !["tcg", "kvm"].contains(&name.as_str())) {
-            bail!("not-under: there is no accelerator {bad:?}");
-        }
         Ok(())
     }
 
@@ -324,9 +318,9 @@ impl Suite {
 
     /// The machines that the suite is to be booted on, or why it cannot be.
     pub fn runs(&self, overrides: &Overrides) -> Result<Vec<Run>, Excluded> {
-        let accelerator = overrides.accelerator.unwrap_or(Accelerator::Tcg);
+        let accelerator = overrides.accel;
         let excluded = |reason: String| Err(Excluded { name: self.name.clone(), reason });
-        if let Some(reason) = self.not_under.get(&accelerator.to_string()) {
+        if let Some(reason) = self.not_under.get(&accelerator) {
             return excluded(reason.clone());
         }
         if self.icount && accelerator == Accelerator::Kvm {
@@ -343,7 +337,7 @@ impl Suite {
                     for cpus in cpus {
                         for round in 1..=self.repeat {
                             let variant = Variant { model, boot, cpus, mode, round };
-                            runs.push(self.run(&variant, accelerator, overrides));
+                            runs.push(self.run(&variant, overrides));
                         }
                     }
                 }
@@ -357,14 +351,14 @@ impl Suite {
         self.bounce_cpus.as_ref().filter(|_| mode == Mode::Bounce).unwrap_or(&self.cpus)
     }
 
-    fn run(&self, variant: &Variant<'_>, accelerator: Accelerator, overrides: &Overrides) -> Run {
+    fn run(&self, variant: &Variant<'_>, overrides: &Overrides) -> Run {
         let &Variant { model, boot, cpus, mode, round } = variant;
         let mut marks = Vec::new();
         if self.machines.len() > 1 {
             marks.push(model.to_string());
         }
         if self.boots.len() > 1 || overrides.uefi {
-            marks.push(boot.to_string());
+            marks.push(qemu::name_of(&boot));
         }
         if self.cpus.len() > 1 || cpus != 1 {
             marks.push(if cpus == 1 { "1 cpu".into() } else { format!("{cpus} cpus") });
@@ -383,17 +377,15 @@ impl Suite {
                 model: model.into(),
                 cpus,
                 memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
-                accelerator,
+                accelerator: overrides.accel,
                 boot,
                 // A panic ends the machine immediately instead of being noticed by the silence
                 // after it.
                 arguments: format!("{} exit", self.arguments).trim_start().to_string(),
                 modules: self.modules.clone(),
-                elsewhere: BTreeMap::new(),
-                foreign: None,
-                image: None,
                 icount: self.icount,
                 extra: self.qemu.clone(),
+                ..Machine::default()
             },
             mode,
             quiet: Duration::from_secs(self.quiet),
@@ -479,7 +471,7 @@ mod tests {
     fn what_an_accelerator_cannot_run_is_named_with_the_reason() {
         let suites = suites("tests = 1\nnot-under = { tcg = \"TCG has no PCID\" }").unwrap();
         assert_eq!(suites[0].runs(&Overrides::default()).unwrap_err().reason, "TCG has no PCID");
-        let kvm = Overrides { accelerator: Some(Accelerator::Kvm), ..Overrides::default() };
+        let kvm = Overrides { accel: Accelerator::Kvm, ..Overrides::default() };
         assert_eq!(suites[0].runs(&kvm).unwrap().len(), 1);
     }
 }

@@ -32,6 +32,26 @@ impl Image {
         self.code.iter().any(|segment| segment.addresses.contains(&address))
     }
 
+    /// The function and the `file:line` of each frame there, the innermost inlined one first.
+    fn frames(&self, address: u64) -> Vec<(Option<String>, Option<String>)> {
+        let mut found = Vec::new();
+        let Ok(mut frames) = self.loader.find_frames(address) else { return found };
+        while let Ok(Some(frame)) = frames.next() {
+            let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
+            let place = frame.location.map(|location| {
+                format!("{}:{}", shorten(location.file.unwrap_or("?")), location.line.unwrap_or(0))
+            });
+            found.push((function.map(Into::into), place));
+        }
+        found
+    }
+
+    /// The symbol there.
+    fn symbol(&self, address: u64) -> Option<String> {
+        let symbol = self.loader.find_symbol(address)?;
+        Some(addr2line::demangle_auto(symbol.into(), None).into_owned())
+    }
+
     /// Whether the file has this instruction there.
     fn has_instruction(&self, address: u64, instruction: &[u8]) -> bool {
         self.code.iter().any(|segment| {
@@ -70,23 +90,16 @@ impl Symboliser {
         let mut found = Vec::new();
         for image in &images {
             let prefix = if images.len() > 1 { format!("{}: ", image.name) } else { String::new() };
-            let Ok(mut frames) = image.loader.find_frames(address) else { continue };
-            let mut any = false;
-            while let Ok(Some(frame)) = frames.next() {
-                any = true;
-                let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
-                let place = frame.location.map(|location| {
-                    let file = location.file.unwrap_or("?");
-                    format!("{}:{}", shorten(file), location.line.unwrap_or(0))
-                });
-                found.push(format!(
-                    "{prefix}{} at {}",
-                    function.as_deref().unwrap_or("?"),
-                    place.as_deref().unwrap_or("?")
-                ));
-            }
-            if !any && let Some(symbol) = image.loader.find_symbol(address) {
-                found.push(format!("{prefix}{}", addr2line::demangle_auto(symbol.into(), None)));
+            let frames = image.frames(address);
+            let places = frames.iter().map(|(function, place)| {
+                let (function, place) = (function.as_deref().unwrap_or("?"), place.as_deref().unwrap_or("?"));
+                format!("{prefix}{function} at {place}")
+            });
+            found.extend(places);
+            if frames.is_empty()
+                && let Some(symbol) = image.symbol(address)
+            {
+                found.push(format!("{prefix}{symbol}"));
             }
         }
         found
@@ -95,17 +108,13 @@ impl Symboliser {
     /// Where the instruction with these bytes lies; `None`: in none of the images.
     pub fn place(&self, address: u64, instruction: &[u8]) -> Option<Place> {
         let image = self.images.iter().find(|image| image.has_instruction(address, instruction))?;
-        let mut functions = Vec::new();
-        if let Ok(mut frames) = image.loader.find_frames(address) {
-            while let Ok(Some(frame)) = frames.next() {
-                let name = frame.function.as_ref().and_then(|name| name.demangle().ok());
-                functions.extend(name.map(|name| without_hash(&name).to_string()));
-            }
-        }
+        let mut functions: Vec<String> =
+            image.frames(address).into_iter().filter_map(|(function, _)| function).collect();
         if functions.is_empty() {
-            let symbol = image.loader.find_symbol(address).unwrap_or("?");
-            let name = addr2line::demangle_auto(symbol.into(), None);
-            functions.push(without_hash(&name).to_string());
+            functions.push(image.symbol(address).unwrap_or_else(|| "?".into()));
+        }
+        for function in &mut functions {
+            *function = without_hash(function).to_string();
         }
         functions.reverse();
         Some(Place { image: image.name.clone(), functions })

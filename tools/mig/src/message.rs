@@ -45,7 +45,13 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     let largest = routines.iter().filter_map(|routine| routine.reply.as_ref()).map(|reply| reply.maximum);
     let error = interface.target.padded(interface.target.header + interface.target.descriptor + 4);
     let reply_bytes = literal(largest.max().unwrap_or(0).max(error));
-    let names = if routines.iter().any(|routine| needs_names(routine)) { quote!(use super::*;) } else { quote!() };
+    let names = if routines.iter().any(|routine| needs_names(routine)) {
+        quote!(
+            use super::*;
+        )
+    } else {
+        quote!()
+    };
     let file = quote! {
         #comment
         #[allow(unused_imports, reason = "not every interface needs everything")]
@@ -142,7 +148,9 @@ fn client_parameters(routine: &Routine) -> Vec<TokenStream> {
                 all.push(quote!(#name: #of));
             }
             Direction::ReplyPort | Direction::UserReplyPort => all.push(quote!(#name: u64)),
-            Direction::WaitTime | Direction::SendTime | Direction::MessageOption => all.push(quote!(#name: u32)),
+            Direction::WaitTime | Direction::SendTime | Direction::MessageOption => {
+                all.push(quote!(#name: u32))
+            }
             Direction::RequestPort => {}
             _ => is_sent = false,
         }
@@ -281,7 +289,8 @@ fn expression(routine: &Routine, text: &str) -> Result<TokenStream, Diagnostic> 
         (Ok(_), Ok(expression)) => Ok(expression),
         _ => {
             let message = format!("an option or a time of `{}` is `{text}`", routine.name);
-            Err(Diagnostic::error(routine.span, message).labelled("expected an expression that Rust has, too"))
+            Err(Diagnostic::error(routine.span, message)
+                .labelled("expected an expression that Rust has, too"))
         }
     }
 }
@@ -410,7 +419,7 @@ fn method(routine: &Routine) -> TokenStream {
         #comment
         ///
         /// # Errors
-        /// What the caller gets instead of results; [`message::NO_REPLY`] if it gets nothing.
+        /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
         #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "the interface says how many")]
         fn #name(&mut self, #(#parameters),*) -> Result<#result, Status>;
     }
@@ -437,8 +446,7 @@ fn serve(interface: &Interface, routine: &Routine) -> TokenStream {
     let complex = complexity(&routine.request);
     let read = reading::items(interface, routine, &routine.request, true);
     let found = values(&reading::found(routine));
-    let (header, tokens) =
-        (from_header(routine), tokens(interface, routine, true, &quote!(Status(-309))));
+    let (header, tokens) = (from_header(routine), tokens(interface, routine, true, &quote!(Status(-309))));
     let passed = server_parameters(routine).into_iter().map(|(name, _)| name);
     let results = server_results(routine);
     let values = values(&results);

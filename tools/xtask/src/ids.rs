@@ -11,7 +11,7 @@ use mac_machine::suites::Suite;
 use std::path::{Path, PathBuf};
 
 /// The program whose command line names chapters or tests, and the directory of its chapters.
-const CHOOSES: &str = "x2-tests";
+pub(crate) const CHOOSES: &str = "x2-tests";
 const CHAPTERS: &str = "tests/x2/src/chapters";
 /// Which of the modules is the root task.
 const ROOT_TASK: usize = 1;
@@ -33,10 +33,8 @@ impl Sources {
         if suite.expect.iter().any(|expectation| expectation.id == id) {
             return Ok(true);
         }
-        for script in mac_guest::ids(suite)? {
-            if script == id {
-                return Ok(true);
-            }
+        if mac_guest::ids(suite)?.iter().any(|script| script == id) {
+            return Ok(true);
         }
         if suite.tests.is_none() {
             return Ok(false);

@@ -12,7 +12,6 @@ mod documentation;
 mod front_door;
 mod host_tests;
 mod ids;
-mod layers;
 mod mutations;
 mod rules;
 mod run;

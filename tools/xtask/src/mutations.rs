@@ -11,6 +11,7 @@ mod patch;
 mod record;
 mod trial;
 
+use crate::host_tests::Counts;
 use anyhow::{Result, bail};
 use copy::Copy;
 use mac_build::{scratch, tree};
@@ -46,17 +47,10 @@ pub(crate) struct Options {
 /// about whether the tests notice anything at all.
 const SAMPLE: [&str; 4] = ["confined-send", "fast-version", "map-control-owner", "quota"];
 
-/// How many patches were noticed, and how many were not.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) noticed: usize,
-    pub(crate) failed: usize,
-}
-
 /// Tries the patches, and prints the result of each.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let counts = attempt(options)?;
-    println!("{} noticed, {} failed", counts.noticed, counts.failed);
+    println!("{} noticed, {} failed", counts.passed, counts.failed);
     if counts.failed > 0 { bail!("{} mutations are not noticed", counts.failed) } else { Ok(()) }
 }
 
@@ -65,6 +59,7 @@ pub(crate) fn sample() -> Result<Counts> {
     attempt(&Options { names: SAMPLE.map(String::from).to_vec(), ..Options::default() })
 }
 
+/// Tries patches. Those that were noticed have passed, the others have failed.
 fn attempt(options: &Options) -> Result<Counts> {
     let all = read_all()?;
     let patches = choose(&all, options)?;
@@ -111,7 +106,7 @@ fn attempt(options: &Options) -> Result<Counts> {
                 let (noticed, what) = verdict(patch, &before[&test], went);
                 let not = if noticed { "" } else { "not " };
                 println!("{not}ok - {}: {what}, without {}", patch.name, patch.removes);
-                *if noticed { &mut counts.noticed } else { &mut counts.failed } += 1;
+                *if noticed { &mut counts.passed } else { &mut counts.failed } += 1;
                 if options.record {
                     record::note(&patch.name, noticed, &commit, &what, &names)?;
                 }

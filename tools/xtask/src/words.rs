@@ -23,6 +23,8 @@ struct List {
     long_lines: usize,
     /// Each word or phrase, and how often it may stand in comments and prose.
     words: BTreeMap<String, usize>,
+    /// Of a layer's directory, parts of names, in lower case, that belong to a layer above it.
+    foreign: BTreeMap<String, Vec<String>>,
 }
 
 /// Where in the tree there is what the list counts, as `FILE:LINE`.
@@ -67,12 +69,46 @@ pub(crate) fn lower() -> Result<()> {
     fs::write(&path, text).with_context(|| format!("cannot write {LIST}"))
 }
 
+fn list() -> Result<List> {
+    toml::from_str(&read(&tree::root().join(LIST))?).with_context(|| LIST.to_string())
+}
+
+/// Checks that no layer names what belongs to one above it, neither in code nor in comments: the
+/// Unix core explains what it has in POSIX' terms or its own.
+pub(crate) fn check_layers() -> Result<()> {
+    let mut found = Vec::new();
+    for (layer, foreign) in list()?.foreign {
+        let files = tree::files(&tree::root().join(&layer), &[".rs"])?;
+        if files.is_empty() {
+            bail!("{layer} has no files");
+        }
+        for file in files {
+            let name = tree::name(&file);
+            let lines = foreign_lines(&read(&file)?, &foreign);
+            found.extend(lines.into_iter().map(|(line, what)| format!("    {name}:{line}: {what:?}")));
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    bail!("a layer names what belongs above it (docs/src/architecture.md, U4):\n{}", found.join("\n"))
+}
+
+/// The lines, from 1 on, in which one of the names stands, and the name.
+fn foreign_lines<'n>(text: &str, foreign: &'n [String]) -> Vec<(usize, &'n str)> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.to_lowercase()));
+    let names = |(number, line): (usize, String)| {
+        foreign.iter().filter(move |name| line.contains(*name)).map(move |name| (number, name.as_str()))
+    };
+    lines.flat_map(names).collect()
+}
+
 /// What the list allows, and what there is.
 fn limits() -> Result<Vec<Limit>> {
-    let list: List = toml::from_str(&read(&tree::root().join(LIST))?).with_context(|| LIST.to_string())?;
+    let list = list()?;
     let mut found = Found::default();
     for file in tree::files(tree::root(), &[""])? {
-        let name = file.strip_prefix(tree::root()).unwrap_or(&file).display().to_string();
+        let name = tree::name(&file);
         let is_text = name.ends_with(".md") || comments_of(&name).is_some();
         // The list itself names the words.
         if is_text && name != LIST {
@@ -180,5 +216,17 @@ mod tests {
         found.add("a.rs", &format!("// {long}\n//{long}\n{long}xxx\n"), [].iter());
         found.add("a.md", &format!("| {long}\n{long}xxx\n"), [].iter());
         assert_eq!(found.long_lines, ["a.rs:1", "a.md:2"]);
+    }
+
+    #[test]
+    fn foreign_names_are_found_in_code_and_comments_however_they_are_written() {
+        let text = "struct Poll;\n// as Linux does\nuse a::EPOLL_IN;\nlet path = \"/process\";\n";
+        let foreign = ["linux", "epoll", "/sys/"].map(String::from);
+        assert_eq!(foreign_lines(text, &foreign), [(2, "linux"), (3, "epoll")]);
+    }
+
+    #[test]
+    fn the_core_of_unix_is_free_of_its_front_ends() {
+        check_layers().unwrap();
     }
 }

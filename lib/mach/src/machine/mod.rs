@@ -243,7 +243,4 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     /// How many processors there are, numbered from 0.
     fn processors(&self) -> usize;
-
-    /// The processor that executes this call.
-    fn current_processor(&self) -> usize;
 }

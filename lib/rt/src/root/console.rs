@@ -1,8 +1,7 @@
 //! Printing through root, and the report of a server's panic.
 
-use super::{ask, exit, request, with_text};
+use super::{ask, exit};
 use core::fmt::{self, Write};
-use l4::ipc::Message;
 
 /// How many bytes of text fit into one request.
 const TEXT: usize = 61 * 8;
@@ -15,7 +14,7 @@ pub struct Console;
 impl Write for Console {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for piece in text.as_bytes().chunks(TEXT) {
-            ask(with_text(Message::new(request::PRINT), piece)).map_err(|_| fmt::Error)?;
+            ask(|root| root.root_print(piece)).map_err(|_| fmt::Error)?;
         }
         Ok(())
     }

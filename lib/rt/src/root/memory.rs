@@ -1,7 +1,6 @@
 //! Requests for memory, at addresses that the server chooses, and for boot modules.
 
-use super::{Status, ask, order, request, with_text, word_in};
-use l4::ipc::Message;
+use super::{LONGEST_NAME, Status, ask};
 
 /// The size of a large page in bytes. Memory at a multiple of it is mapped by large pages as far as
 /// possible.
@@ -13,7 +12,7 @@ pub const LARGE_PAGE: u64 = 2 << 20;
 /// # Errors
 /// A working root gives none.
 pub fn available() -> Result<u64, Status> {
-    word_in(ask(Message::new(request::MEMORY_AVAILABLE))?, 1)
+    ask(|root| root.root_memory_available())
 }
 
 /// Allocates zeroed memory at `address`, where nothing may be mapped. Address and size must be
@@ -23,7 +22,7 @@ pub fn available() -> Result<u64, Status> {
 /// `InvalidArgument`: address or size. `QuotaExceeded`: the server may not have so much.
 /// `NoMemory`: the machine does not have so much.
 pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_ALLOCATE, &[address, size])
+    ask(|root| root.root_memory_allocate(address, size))
 }
 
 /// Allocates memory like [`allocate`], but with any content (never another server's data), and
@@ -33,7 +32,7 @@ pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
 /// # Errors
 /// Those of [`allocate`].
 pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_POOL, &[address, size])
+    ask(|root| root.root_memory_pool(address, size))
 }
 
 /// Allocates zeroed memory for devices that read and write it themselves: `size` bytes, a power of
@@ -47,7 +46,7 @@ pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
 /// `NotFound`: the configuration gives this server none. `InvalidArgument`: size, address or bits.
 /// `QuotaExceeded`: the quota `dma` is used up. `NoMemory`: there is no such block.
 pub fn allocate_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
-    word_in(ask(Message::with_words(request::MEMORY_DMA, &[address, size, bits.into()]))?, 1)
+    ask(|root| root.root_memory_dma(address, size, bits.into()))
 }
 
 /// Frees memory: a whole region, as it was allocated.
@@ -59,7 +58,7 @@ pub fn allocate_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
 /// No code may use the memory any more.
 #[allow(unsafe_code, reason = "that nothing uses the memory is the caller's promise")]
 pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_FREE, &[address, size])
+    ask(|root| root.root_memory_free(address, size))
 }
 
 /// Maps the boot module `name`, which the configuration must give this server, read-only at or
@@ -73,11 +72,10 @@ pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
 /// memory is short.
 #[allow(unsafe_code, reason = "the module's memory is root's, not a Rust object")]
 pub fn module(name: &str, room: u64) -> Result<&'static [u8], Status> {
-    if name.len() > 256 {
+    if name.len() > LONGEST_NAME {
         return Err(Status::NotFound);
     }
-    let answer = ask(with_text(Message::new(request::MODULE_MAP).word(room), name.as_bytes()))?;
-    let (address, size) = (word_in(answer, 1)?, word_in(answer, 2)?);
+    let (address, size) = ask(|root| root.root_module_map(room, name.as_bytes()))?;
     // SAFETY: root has mapped the module there, never changes it, and never unmaps it while the
     // server exists.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })

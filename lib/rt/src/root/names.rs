@@ -1,8 +1,7 @@
 //! Requests that find other servers. The name of a server is that in the configuration; no server
 //! can take the name of another.
 
-use super::{Status, ask, order, request, thread_in, with_text};
-use l4::ipc::Message;
+use super::{LONGEST_NAME, Status, ask};
 use l4::x2::ThreadId;
 
 /// Registers `thread`, a thread of this server, under the server's name. Servers that wait for the
@@ -11,7 +10,7 @@ use l4::x2::ThreadId;
 /// # Errors
 /// `InvalidArgument`: it is not a thread of this server.
 pub fn register(thread: ThreadId) -> Result<(), Status> {
-    order(request::NAME_REGISTER, &[thread.raw()])
+    ask(|root| root.root_name_register(thread.raw()))
 }
 
 /// Finds the thread that the server `name` has registered. From then on the two servers can send to
@@ -33,9 +32,8 @@ pub fn lookup_wait(name: &str) -> Result<ThreadId, Status> {
 }
 
 fn find(name: &str, wait: bool) -> Result<ThreadId, Status> {
-    if name.len() > 256 {
+    if name.len() > LONGEST_NAME {
         return Err(Status::NotFound);
     }
-    let message = Message::new(request::NAME_LOOKUP).word(wait.into());
-    thread_in(ask(with_text(message, name.as_bytes()))?, 1)
+    ask(|root| root.root_name_lookup(wait.into(), name.as_bytes())).map(ThreadId::from_raw)
 }

@@ -6,8 +6,7 @@
 //! hold the table of messages (MSI-X). The function can write memory, and so send messages, from
 //! the first [`Function::attach`] until the server ends.
 
-use super::{Status, ask, order, request, word_in};
-use l4::ipc::Message;
+use super::{Status, ask};
 use l4::x2::ThreadId;
 
 /// A PCI function of this server.
@@ -45,8 +44,9 @@ pub enum Region {
 /// # Errors
 /// `NotFound`: the configuration has no such line, or the machine no such function.
 pub fn function(index: usize) -> Result<Function, Status> {
-    let answer = ask(Message::with_words(request::RESOURCE, &[3, index as u64]))?;
-    Ok(Function { index: index as u64, place: word_in(answer, 1)?, messages: word_in(answer, 2)? })
+    let index = index as u64;
+    let (place, messages) = ask(|root| root.root_resource(3, index))?;
+    Ok(Function { index, place, messages })
 }
 
 impl Function {
@@ -55,8 +55,7 @@ impl Function {
     /// # Errors
     /// `NotFound`: the function has no registers there.
     pub fn region(self, number: u64) -> Result<Region, Status> {
-        let answer = ask(Message::with_words(request::PCI_REGION, &[self.index, number]))?;
-        let (kind, first, size) = (word_in(answer, 1)?, word_in(answer, 2)?, word_in(answer, 3)?);
+        let (kind, first, size) = ask(|root| root.root_pci_region(self.index, number))?;
         Ok(match kind {
             0 => Region::Memory { base: first, size },
             _ => Region::Ports { first: first as u16, count: size as u32 },
@@ -73,8 +72,7 @@ impl Function {
     /// `InvalidArgument`: the thread is not this server's. `NoMemory`: the kernel has no interrupt
     /// left (boot option `msi`).
     pub fn attach(self, entry: u64, thread: ThreadId) -> Result<ThreadId, Status> {
-        let words = [self.index, entry, thread.raw()];
-        let number = word_in(ask(Message::with_words(request::MESSAGE_ATTACH, &words))?, 1)?;
+        let number = ask(|root| root.root_message_attach(self.index, entry, thread.raw()))?;
         u32::try_from(number).map(ThreadId::interrupt).map_err(|_| Status::UnknownRequest)
     }
 }
@@ -84,5 +82,5 @@ impl Function {
 /// # Errors
 /// `InvalidArgument`: this server has not attached such an interrupt.
 pub fn detach(interrupt: ThreadId) -> Result<(), Status> {
-    order(request::MESSAGE_DETACH, &[interrupt.number().into()])
+    ask(|root| root.root_message_detach(interrupt.number().into()))
 }

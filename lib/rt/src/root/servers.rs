@@ -1,8 +1,7 @@
 //! The list of servers, with their states and what they use.
 
-use super::{Status, ask, request};
+use super::{Status, ask};
 use alloc::vec::Vec;
-use l4::ipc::Message;
 
 /// A server of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,28 +74,8 @@ impl End {
 /// # Errors
 /// `NotFound`: there is no such server.
 pub fn describe(index: u64) -> Result<Server, Status> {
-    let answer = ask(Message::with_words(request::SERVER, &[index]))?;
-    let count = answer.tag.untyped();
-    let words: Vec<u64> = (0..count).map(|word| answer.word(word)).collect();
-    let [
-        _,
-        used,
-        limit,
-        runs,
-        restarts,
-        kernel_memory,
-        threads,
-        spaces,
-        kind,
-        what,
-        ip,
-        length,
-        ref text @ ..,
-    ] = words[..]
-    else {
-        return Err(Status::UnknownRequest);
-    };
-    let name = text.iter().flat_map(|word| word.to_le_bytes()).take(length as usize).collect();
-    let end = End::from_words(kind, what, ip);
+    let (used, limit, runs, restarts, kernel_memory, threads, spaces, kind, what, ip, name) =
+        ask(|root| root.root_server(index))?;
+    let (name, end) = (name.to_vec(), End::from_words(kind, what, ip));
     Ok(Server { name, used, limit, runs: runs != 0, restarts, kernel_memory, threads, spaces, end })
 }

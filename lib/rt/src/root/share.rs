@@ -1,8 +1,7 @@
 //! Requests for memory that two servers share. It exists until both have ended, so that neither can
 //! free it while the other uses it.
 
-use super::{Status, ask, request, word_in};
-use l4::ipc::Message;
+use super::{Status, ask};
 use l4::x2::ThreadId;
 
 /// The maximum number of bytes that can be shared in one request.
@@ -32,8 +31,7 @@ impl Share {
 /// `InvalidArgument`: size or address are wrong, or `partner` is no thread of another server.
 /// `QuotaExceeded`: of memory, or more than 16 shares. `NoMemory`: memory is short.
 pub fn create(address: u64, size: u64, partner: ThreadId) -> Result<Share, Status> {
-    let message = Message::with_words(request::SHARE_CREATE, &[address, size, partner.raw()]);
-    word_in(ask(message)?, 1).map(Share)
+    ask(|root| root.root_share_create(address, size, partner.raw())).map(Share)
 }
 
 /// Maps memory that another server shares with this one at `address`. Returns its size in bytes.
@@ -42,5 +40,5 @@ pub fn create(address: u64, size: u64, partner: ThreadId) -> Result<Share, Statu
 /// `NotFound`: there is no such share for this server. `InvalidArgument`: something is mapped at
 /// `address`. `NoMemory`: memory is short.
 pub fn map(share: Share, address: u64) -> Result<u64, Status> {
-    word_in(ask(Message::with_words(request::SHARE_MAP, &[share.0, address]))?, 1)
+    ask(|root| root.root_share_map(share.0, address))
 }

@@ -5,9 +5,8 @@
 //! MapControl, ThreadState and SpaceOptions ([`l4::extension`]). When the server ends, its spaces
 //! end, too.
 
-use super::{Status, ask, order, request, thread_in, word_in};
+use super::{Status, ask};
 use l4::extension;
-use l4::ipc::Message;
 use l4::x2::ThreadId;
 use l4::x2::extension::SystemCallMode;
 
@@ -44,17 +43,18 @@ pub struct Description {
 /// configuration allows. `NoMemory`: kernel memory is short.
 pub fn create(description: &Description, handler: ThreadId) -> Result<(Space, ThreadId), Status> {
     let Description { kernel_interface, utcb_area, utcb_area_log2, emulation_entry, .. } = *description;
-    let words = [
-        kernel_interface,
-        utcb_area,
-        utcb_area_log2.into(),
-        description.system_calls as u64,
-        emulation_entry,
-        description.kernel_memory,
-        handler.raw(),
-    ];
-    let answer = ask(Message::with_words(request::SPACE_CREATE, &words))?;
-    let (space, thread) = (Space(word_in(answer, 1)?), thread_in(answer, 2)?);
+    let (space, thread) = ask(|root| {
+        root.root_space_create(
+            kernel_interface,
+            utcb_area,
+            utcb_area_log2.into(),
+            description.system_calls as u64,
+            emulation_entry,
+            description.kernel_memory,
+            handler.raw(),
+        )
+    })?;
+    let (space, thread) = (Space(space), ThreadId::from_raw(thread));
     match handle_exceptions(thread, handler) {
         Ok(()) => Ok((space, thread)),
         Err(error) => delete(space).and(Err(error)),
@@ -68,8 +68,8 @@ pub fn create(description: &Description, handler: ThreadId) -> Result<(Space, Th
 /// `InvalidArgument`: this server has no such space or handler, or the place is taken.
 /// `QuotaExceeded`: the server would have too many threads. `NoMemory`: kernel memory is short.
 pub fn create_thread(space: Space, place: u32, handler: ThreadId) -> Result<ThreadId, Status> {
-    let words = [space.0, place.into(), handler.raw()];
-    let thread = thread_in(ask(Message::with_words(request::SPACE_THREAD_CREATE, &words))?, 1)?;
+    let created = ask(|root| root.root_space_thread_create(space.0, place.into(), handler.raw()));
+    let thread = ThreadId::from_raw(created?);
     match handle_exceptions(thread, handler) {
         Ok(()) => Ok(thread),
         Err(error) => delete_thread(thread).and(Err(error)),
@@ -82,7 +82,7 @@ pub fn create_thread(space: Space, place: u32, handler: ThreadId) -> Result<Thre
 /// # Errors
 /// `InvalidArgument`: there is no such thread in a space of this server, or it is the last one.
 pub fn delete_thread(thread: ThreadId) -> Result<(), Status> {
-    order(request::SPACE_THREAD_DELETE, &[thread.raw()])
+    ask(|root| root.root_space_thread_delete(thread.raw()))
 }
 
 /// Ends a space with all its threads and mappings.
@@ -90,7 +90,7 @@ pub fn delete_thread(thread: ThreadId) -> Result<(), Status> {
 /// # Errors
 /// `InvalidArgument`: this server has no such space.
 pub fn delete(space: Space) -> Result<(), Status> {
-    order(request::SPACE_DELETE, &[space.0])
+    ask(|root| root.root_space_delete(space.0))
 }
 
 /// Sets the exception handler of a thread, which only the owner of its space can do (section K13 of

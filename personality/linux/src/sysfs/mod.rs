@@ -32,7 +32,8 @@ enum Content {
     Link(String),
 }
 
-/// The /sys of a system. An inode number is the place of the node's path in the order of all paths.
+/// The /sys of a system. The inode number of a node is its position among all paths in sorted
+/// order.
 pub(crate) struct Sysfs {
     /// The nodes by path, without a slash at the beginning or the end; the root's path is empty.
     nodes: BTreeMap<String, (u64, Content)>,

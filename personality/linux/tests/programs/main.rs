@@ -374,7 +374,7 @@ fn poll_select_epoll_and_timerfd_wait_for_files() {
         assert_eq!(p.load_u64(DATA).await?, 5);
         assert_eq!(p.call(0, &[counter, DATA, 8]).await?, EAGAIN);
         p.wait(0).await?;
-        // A timerfd expires.
+        // A timerfd becomes readable when it expires.
         let timer = p.call(283, &[1, 0]).await? as u64;
         p.store(DATA, &bytes(&[0, 0, 2, 0])).await?;
         assert_eq!(p.call(286, &[timer, 0, DATA, 0]).await?, 0);

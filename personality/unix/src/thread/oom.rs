@@ -26,7 +26,8 @@ const PATIENCE: u64 = 20_000_000;
 struct Ending<M: Machine> {
     memory: u64,
     end: MapEnd<M>,
-    /// Until when threads wait for its end, in the time of the machine (microseconds).
+    /// Until when threads wait for the end of the address space, in the time of the machine
+    /// (microseconds).
     deadline: u64,
 }
 

@@ -4,6 +4,7 @@
 mod devices;
 mod ends;
 mod memory;
+mod messages;
 mod random;
 mod simulation;
 mod threads;
@@ -14,13 +15,15 @@ use crate::executable::{PAGE, tests::program};
 use crate::frames::Frames;
 use crate::machine::Machine as _;
 use crate::modules::Module;
-use crate::requests::{Answer, Outcome, Request};
+use crate::requests::Outcome;
 use crate::server::State;
 use crate::step;
 use crate::system::System;
 use crate::thread_numbers::ServerIndex;
 use crate::work_item::{Next, WorkItem};
-use rt::root::{Status, request};
+use interfaces::root::id as request;
+use messages::{Answer, answered, handle};
+use rt::root::Status;
 use simulation::{MEMORY, Simulation, Space, root_thread};
 use std::collections::BTreeSet;
 use x2::{MessageTag, ThreadId};
@@ -78,14 +81,11 @@ impl Root {
     /// Sends a request. Returns the immediate answer; `None` if the request made a work item, which
     /// stays in the queue.
     fn send(&mut self, from: ThreadId, label: u64, words: &[u64]) -> Option<Answer> {
-        let request = Request::new(from, MessageTag::new(label, words.len(), 0), words.iter().copied());
-        match self.system.handle(&request) {
-            Outcome::Answer(answer) => return Some(answer),
-            Outcome::Print => {
-                return Some(request.printable().map_or_else(Answer::Refused, |_| Answer::Done));
-            }
-            Outcome::Work(item) => self.queue.push((item, Ok(()))),
-            Outcome::Wait => {}
+        let tag = MessageTag::new(label, words.len(), 0);
+        match answered(handle(&mut self.system, from, tag, words), label) {
+            Ok(answer) => return Some(answer),
+            Err(Outcome::Work(item)) => self.queue.push((item, Ok(()))),
+            Err(_) => {}
         }
         None
     }
@@ -117,7 +117,7 @@ impl Root {
                 let result = self.machine().perform(&step);
                 self.queue.push((item, result));
             }
-            Next::Answer(to, answer) => self.answers.push((to, answer)),
+            Next::Answer(to, answer) => self.answers.push((to, Answer::of(answer))),
             Next::Become(next) => self.queue.push((next, Ok(()))),
             Next::Over => {}
         }
@@ -225,7 +225,7 @@ fn room(page: u64) -> u64 {
     ROOM + page * PAGE
 }
 
-const ALLOCATE: u64 = request::MEMORY_ALLOCATE;
+const ALLOCATE: u64 = request::ROOT_MEMORY_ALLOCATE;
 
 /// The configuration of two servers, of which the first has threads and spaces.
 const TWO: &str =

@@ -67,41 +67,43 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
     let space = any::<usize>().prop_map(Word::Space);
     let answered = any::<usize>().prop_map(Word::Answered);
     match label {
-        request::MEMORY_ALLOCATE | request::MEMORY_POOL | request::MEMORY_FREE => {
+        request::ROOT_MEMORY_ALLOCATE | request::ROOT_MEMORY_POOL | request::ROOT_MEMORY_FREE => {
             (address, pages).prop_map(|(address, size)| vec![address, size]).boxed()
         }
-        request::MEMORY_DMA => {
+        request::ROOT_MEMORY_DMA => {
             (address, pages, number(&[24, 32, 64])).prop_map(|(at, size, bits)| vec![at, size, bits]).boxed()
         }
-        request::SHARE_CREATE => {
+        request::ROOT_SHARE_CREATE => {
             (address, pages, thread).prop_map(|(at, size, partner)| vec![at, size, partner]).boxed()
         }
-        request::SHARE_MAP => {
+        request::ROOT_SHARE_MAP => {
             (number(&[1, 2, 3, 4]), address).prop_map(|(share, at)| vec![share, at]).boxed()
         }
-        request::SPACE_CREATE => thread
+        request::ROOT_SPACE_CREATE => thread
             .prop_map(|handler| {
                 let numbers = [0x7000_0000, 0x6000_0000, 16, 1, 0, 4096].map(Word::Number);
                 numbers.into_iter().chain([handler]).collect()
             })
             .boxed(),
-        request::SPACE_THREAD_CREATE => {
+        request::ROOT_SPACE_THREAD_CREATE => {
             (space, number(&[1, 2, 3]), thread).prop_map(|(a, b, c)| vec![a, b, c]).boxed()
         }
-        request::SPACE_DELETE => space.prop_map(|space| vec![space]).boxed(),
-        request::THREAD_DELETE | request::SPACE_THREAD_DELETE => made.prop_map(|thread| vec![thread]).boxed(),
-        request::NAME_REGISTER => thread.prop_map(|thread| vec![thread]).boxed(),
-        request::INTERRUPT_ATTACH => thread.prop_map(|thread| vec![Word::Number(3), thread]).boxed(),
-        request::INTERRUPT_DETACH => Just(vec![Word::Number(3)]).boxed(),
-        request::MODULE_MAP => {
+        request::ROOT_SPACE_DELETE => space.prop_map(|space| vec![space]).boxed(),
+        request::ROOT_THREAD_DELETE | request::ROOT_SPACE_THREAD_DELETE => {
+            made.prop_map(|thread| vec![thread]).boxed()
+        }
+        request::ROOT_NAME_REGISTER => thread.prop_map(|thread| vec![thread]).boxed(),
+        request::ROOT_INTERRUPT_ATTACH => thread.prop_map(|thread| vec![Word::Number(3), thread]).boxed(),
+        request::ROOT_INTERRUPT_DETACH => Just(vec![Word::Number(3)]).boxed(),
+        request::ROOT_MODULE_MAP => {
             Just(words_of(0x6000_0000, "m").into_iter().map(Word::Number).collect::<Vec<_>>()).boxed()
         }
-        request::NAME_LOOKUP => (0u64..2, proptest::sample::select(vec!["a", "b", "c", "d"]))
+        request::ROOT_NAME_LOOKUP => (0u64..2, proptest::sample::select(vec!["a", "b", "c", "d"]))
             .prop_map(|(wait, name)| words_of(wait, name).into_iter().map(Word::Number).collect())
             .boxed(),
-        request::THREAD_CREATE => Just(vec![Word::Number(0x100_0000), Word::Number(0x5000)]).boxed(),
-        request::MEMORY_AVAILABLE => Just(Vec::new()).boxed(),
-        request::EXIT | request::SERVER => number(&[0, 1, 2]).prop_map(|word| vec![word]).boxed(),
+        request::ROOT_THREAD_CREATE => Just(vec![Word::Number(0x100_0000), Word::Number(0x5000)]).boxed(),
+        request::ROOT_MEMORY_AVAILABLE => Just(Vec::new()).boxed(),
+        request::ROOT_EXIT | request::ROOT_SERVER => number(&[0, 1, 2]).prop_map(|word| vec![word]).boxed(),
         _ => answered.prop_map(|word| vec![word]).boxed(),
     }
 }
@@ -109,8 +111,8 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
 fn a_request() -> impl Strategy<Value = Action> {
     // Ends of servers are rare, or most requests would come from servers that have ended.
     let label = prop_oneof![
-        60 => request::MEMORY_ALLOCATE..=request::MESSAGE_DETACH + 1,
-        1 => Just(request::EXIT),
+        60 => request::ROOT_MEMORY_ALLOCATE..=request::ROOT_MESSAGE_DETACH + 1,
+        1 => Just(request::ROOT_EXIT),
         1 => any::<u64>().prop_map(|label| label >> 16),
     ];
     label.prop_flat_map(|label| {
@@ -217,7 +219,7 @@ proptest! {
         root.finish();
         loop {
             let Some(index) = root.running().next() else { break };
-            root.request(index, request::EXIT, &[0]);
+            root.request(index, request::ROOT_EXIT, &[0]);
         }
         let frames = &root.system.resources.frames;
         prop_assert_eq!(frames.free() + frames.size_of(ServerIndex::MAX - 1), MEMORY.end - MEMORY.start);

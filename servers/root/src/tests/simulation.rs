@@ -3,8 +3,9 @@
 
 use crate::executable::PAGE;
 use crate::machine::{Machine, MachineEnd};
-use crate::requests::Answer;
+use crate::requests;
 use crate::step::{self, Step};
+use crate::tests::messages::Answer;
 use core::cell::Cell;
 use core::fmt;
 use core::ops::Range;
@@ -307,8 +308,8 @@ impl Machine for Simulation {
         Ok(())
     }
 
-    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: &Answer) {
-        self.replies.push((to, asked, answer.clone()));
+    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: requests::Answer) {
+        self.replies.push((to, asked, Answer::of(answer)));
     }
 
     fn perform(&mut self, step: &Step) -> step::Result {

@@ -27,7 +27,7 @@ fn begin(root: &mut Root, work: &mut WorkQueue, index: usize, words: [u64; 2]) -
     let (item, _) = root.queue.pop().unwrap();
     let mut by = Noting { root, steps: 0 };
     let answer = work.begin(&mut by, item);
-    (answer.map(|(_, answer)| answer), by.steps)
+    (answer.map(|(_, answer)| Answer::of(answer)), by.steps)
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn short_work_is_done_by_the_request_thread_and_long_work_by_the_worker_in_turn(
     let mut last = Ok(());
     loop {
         let answer = work.step_done(&mut Noting { root: &mut root, steps: 0 }, last);
-        answers.extend(answer);
+        answers.extend(answer.map(|(to, answer)| (to, Answer::of(answer))));
         let Some((step, item)) = work.next_step() else { break };
         turns.push(item.index);
         last = root.machine().perform(&step);
@@ -70,6 +70,7 @@ fn a_step_that_fails_at_the_worker_is_undone() {
         let is_map = matches!(step, Step::Map { .. });
         last = if is_map { Err(None) } else { root.machine().perform(&step) };
     };
+    let answer = answer.map(|(to, answer)| (to, Answer::of(answer)));
     assert_eq!(answer, Some((root.first(0), Answer::Refused(Status::NoMemory))));
     root.check();
 }

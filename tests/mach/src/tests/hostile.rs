@@ -173,7 +173,7 @@ async fn confined(system: &System) -> TestResult {
     let (servant, other) = (system.servant().await?, system.servant().await?);
     let zero = Timeouts::new(Time::ZERO, Time::ZERO);
     for to in [utcb::pager().raw(), kip().sigma0().raw(), other.user.id().raw()] {
-        let tag = MessageTag::new(rt::root::request::EXIT, 1, 0);
+        let tag = MessageTag::new(interfaces::root::id::ROOT_EXIT, 1, 0);
         let set = |state: &mut ThreadState| ipc(state, tag, to, to, zero, [1, 2]);
         let Outcome::Done(tag) = servant.command(command::CALL, set).await else {
             return Err("no result".into());

@@ -3,7 +3,7 @@
 //! (`bench/references.toml`).
 
 use super::references::References;
-use super::report::{Report, number};
+use super::report::{Report, number, tenths};
 use anyhow::{Result, bail};
 
 /// The slack of each budget: for rounding, and for a tick of a timer in many operations.
@@ -33,11 +33,8 @@ pub(super) fn exceeded(report: &Report, references: &References) -> Vec<String> 
             for (counter, most) in &budget.at_most {
                 let count = region.of(&region.kernel, counter) + region.of(&region.user, counter);
                 if count > most + SLACK {
-                    let (name, count) = (&region.name, (count * 10.0).round() / 10.0);
-                    wrong.push(format!(
-                        "{name}: {counter} {} times an operation, at most {most}",
-                        number(count)
-                    ));
+                    let (name, count) = (&region.name, number(tenths(count)));
+                    wrong.push(format!("{name}: {counter} {count} times an operation, at most {most}"));
                 }
             }
         }
@@ -52,12 +49,8 @@ pub(super) fn above_target(report: &Report, references: &References) -> Vec<Stri
         let Some(target) = operation.target else { continue };
         for value in operation.values(&report.series).into_iter().flatten() {
             if value > target + SLACK {
-                above.push(format!(
-                    "{}: {} {}, to reach {target}",
-                    operation.name,
-                    number(value),
-                    operation.unit()
-                ));
+                let (name, value, unit) = (&operation.name, number(value), operation.unit());
+                above.push(format!("{name}: {value} {unit}, to reach {target}"));
             }
         }
     }

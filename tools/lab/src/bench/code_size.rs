@@ -29,7 +29,7 @@ fn size(program: &object::File<'_>, name: &str) -> Result<Measurement> {
         bail!("the program has not one function {name}, whose size is to be measured");
     };
     let test = format!("code-of-{}", name.replace('_', "-"));
-    Ok(Measurement { test, parameter: 0.0, counter: COUNTER.into(), value: symbol.size() as f64 })
+    Ok(Measurement::single(test, COUNTER, symbol.size() as f64))
 }
 
 #[cfg(test)]

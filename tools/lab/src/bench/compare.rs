@@ -95,20 +95,13 @@ pub(crate) fn compare(
         let is_region = name.ends_with("(region)");
         let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
         for key in keys {
-            let name = || format!("{} ({})", key.0, key.1);
-            let ((was, slack), (is, _)) = match (old.get(key), new.get(key)) {
-                (Some(was), Some(is)) => (*was, *is),
-                (Some(was), None) if is_region => (*was, (0.0, was.1)),
-                (None, Some(is)) if is_region => ((0.0, is.1), *is),
-                // Another range of parameters.
-                (Some(_), None) => {
-                    result.missing.push(name());
-                    continue;
-                }
-                (None, _) => {
-                    result.new.push(name());
-                    continue;
-                }
+            let (was, is) = (old.get(key), new.get(key));
+            // A test may have another range of parameters.
+            let zero = was.or(is).filter(|_| is_region).map(|(_, slack)| (0.0, *slack));
+            let (Some((was, slack)), Some((is, _))) = (was.copied().or(zero), is.copied().or(zero)) else {
+                let other = if is.is_none() { &mut result.missing } else { &mut result.new };
+                other.push(format!("{} ({})", key.0, key.1));
+                continue;
             };
             result.points += 1;
             let (what, counter) = key.clone();

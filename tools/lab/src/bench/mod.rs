@@ -35,7 +35,7 @@ mod session;
 mod speedup;
 
 use self::report::Report;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use mac_build::{build, command, toolchain, tree};
 use mac_machine::boots::show;
 use mac_machine::parallel::in_parallel;
@@ -164,9 +164,7 @@ fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
         return guests::measure(benchmark);
     }
     let mut report = empty_report()?;
-    let runs = benchmark
-        .runs(&Overrides::default())
-        .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
+    let runs = benchmark.runs(&Overrides::default())?;
     only_counted(&runs)?;
     let plugin = plugin()?;
     let scratch = tree::target().join("bench/counts");

@@ -8,7 +8,7 @@
 
 use super::series::Measurement;
 use super::{guests, parts, plugin, regions};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use mac_build::{build, tree};
 use mac_machine::suites::{Overrides, Run, Suite};
 use mac_machine::symbolise::{Place, Symboliser};
@@ -40,9 +40,7 @@ pub(super) type Profiled = (regions::Name, Profile);
 
 /// Boots a benchmark once and shows its profile.
 pub(super) fn run(benchmark: &Suite, publish: bool) -> Result<()> {
-    let mut runs = benchmark
-        .runs(&Overrides::default())
-        .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
+    let mut runs = benchmark.runs(&Overrides::default())?;
     if !benchmark.speedup {
         runs.truncate(1);
     }
@@ -115,8 +113,7 @@ fn boot_guests(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     let name = |made: Measurement| regions::Name { region: made.test, operations: made.value as u64 };
     let names = guests::parse(&printed, "calls")?.into_iter().map(name).collect();
     let programs = request.files.iter().map(|(_, file)| file.clone());
-    let servers = ["kernel", "sigma0", "root", "console", "unix"].map(|name| tree::boot().join(name));
-    Ok((names, servers.into_iter().chain(programs).collect()))
+    Ok((names, build::guest_files().chain(programs).collect()))
 }
 
 /// All stacks of inlined functions, as tools for flame graphs read them.

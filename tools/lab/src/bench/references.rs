@@ -13,6 +13,9 @@ const FILE: &str = "bench/references.toml";
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct References {
+    /// The counters of the regions, in the order of the table's columns, with their headings.
+    #[serde(default)]
+    pub counters: Vec<(String, String)>,
     #[serde(default, rename = "operation")]
     pub(crate) operations: Vec<Operation>,
     #[serde(default, rename = "chart")]
@@ -23,6 +26,23 @@ pub(crate) struct References {
     pub fits: Vec<UnitCost>,
     #[serde(default, rename = "paper")]
     pub(crate) papers: Vec<Paper>,
+    #[serde(default)]
+    pub summary: Vec<Summary>,
+}
+
+/// A row of the README's table: words for a reader without the book, and where its figures stand.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Summary {
+    pub words: String,
+    /// Name and kind of a table of the results.
+    pub table: String,
+    /// The row's first cell.
+    pub row: String,
+    /// The columns of our figure and of the other system's.
+    pub columns: [usize; 2],
+    /// The other system.
+    pub other: String,
 }
 
 /// A row of the table of operations.

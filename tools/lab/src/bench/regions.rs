@@ -19,6 +19,14 @@ pub(crate) struct Name {
     pub(super) operations: u64,
 }
 
+/// A line of the plugin: a region on one processor. Some counters are no numbers.
+#[derive(Deserialize)]
+struct Counts {
+    processor: u64,
+    user: Map<String, Value>,
+    kernel: Map<String, Value>,
+}
+
 /// The counts of one region.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub(crate) struct Region {
@@ -64,10 +72,8 @@ pub(crate) fn join(names: &[Name], output: &str) -> Result<Vec<Region>> {
     let mut index: Option<usize> = None;
     let mut last = None;
     for line in output.lines().filter(|line| !line.is_empty()) {
-        let counts: Map<String, Value> =
+        let Counts { processor, user, kernel } =
             serde_json::from_str(line).context("a line of the counting plugin")?;
-        let number = |key: &str| counts.get(key).and_then(Value::as_u64).with_context(|| format!("no {key}"));
-        let processor = number("processor")?;
         if last.is_none_or(|last| processor <= last) {
             index = Some(index.map_or(0, |index| index + 1));
         }
@@ -76,16 +82,15 @@ pub(crate) fn join(names: &[Name], output: &str) -> Result<Vec<Region>> {
         let Some(name) = names.get(at) else {
             bail!("the plugin counted more regions than the {} that the benchmark names", names.len());
         };
-        let mode = |key: &str| -> Result<BTreeMap<String, u64>> {
-            let map = counts.get(key).and_then(Value::as_object).with_context(|| format!("no {key}"))?;
-            Ok(map.iter().filter_map(|(name, count)| Some((name.clone(), count.as_u64()?))).collect())
+        let numbers = |counts: Map<String, Value>| {
+            counts.into_iter().filter_map(|(name, count)| Some((name, count.as_u64()?))).collect()
         };
         regions.push(Region {
             name: name.region.clone(),
             processor,
             operations: name.operations.max(1),
-            user: mode("user")?,
-            kernel: mode("kernel")?,
+            user: numbers(user),
+            kernel: numbers(kernel),
         });
     }
     let counted = index.map_or(0, |index| index + 1);

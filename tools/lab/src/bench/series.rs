@@ -18,6 +18,13 @@ pub struct Measurement {
     pub value: f64,
 }
 
+impl Measurement {
+    /// A measurement for which nothing was varied.
+    pub(crate) fn single(test: String, counter: &str, value: f64) -> Measurement {
+        Measurement { test, parameter: 0.0, counter: counter.into(), value }
+    }
+}
+
 /// All measurements of one test by one counter.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub(crate) struct Series {

@@ -68,14 +68,12 @@ pub fn publish() -> Result<()> {
     if verdict.failed() > 0 {
         bail!("nothing is published");
     }
-    let text = String::from_utf8_lossy(&fs::read(&verdict.log)?).into_owned();
-    let (records, calls) = parse(&text);
+    let (records, calls) = parse(&String::from_utf8_lossy(&fs::read(&verdict.log)?));
     let messages = messages(&records, &calls)?;
     let call = lanes::svg(&one_call(&records, &calls)?)?;
     build::write_if_changed(&picture_of_a_call(), call.as_bytes())?;
     println!("{}", picture_of_a_call().display());
-    let mut text = serde_json::to_string_pretty(&messages)?;
-    text.push('\n');
+    let text = serde_json::to_string_pretty(&messages)? + "\n";
     build::write_if_changed(&results(), text.as_bytes())?;
     println!("{}", results().display());
     crate::bench::update_tables()

@@ -47,7 +47,9 @@ pub(super) fn items(
     let read = message.items.iter().map(|item| {
         let argument = item.argument.map(|index| &routine.arguments[index]);
         match (item.kind, argument, &item.descriptor) {
-            (ItemKind::Value, Some(argument), Some(descriptor)) if typed => described(argument, item, descriptor),
+            (ItemKind::Value, Some(argument), Some(descriptor)) if typed => {
+                described(argument, item, descriptor)
+            }
             (ItemKind::Value, Some(argument), Some(descriptor)) => descriptors(argument, descriptor),
             (ItemKind::Value, Some(argument), None) => data(routine, argument, item),
             (ItemKind::Count, Some(argument), _) if is_request && !argument.in_request() => {

@@ -77,7 +77,9 @@ pub(super) fn items(
             (ItemKind::Value, Some(argument), Some(descriptor)) if typed => {
                 described(argument, item, descriptor, is_request)
             }
-            (ItemKind::Value, Some(argument), Some(descriptor)) => descriptors(argument, descriptor, is_request),
+            (ItemKind::Value, Some(argument), Some(descriptor)) => {
+                descriptors(argument, descriptor, is_request)
+            }
             (ItemKind::Value, Some(argument), None) => data(argument, item, is_request),
             (ItemKind::Count, Some(argument), _) if is_request && !argument.in_request() => {
                 let most = literal(argument.of.count / argument.of.multiplier().max(1));
@@ -129,8 +131,10 @@ fn sent(argument: &Argument, descriptor: &Descriptor) -> TokenStream {
 
 /// Typed: a descriptor and its value.
 fn described(argument: &Argument, item: &Item, descriptor: &Descriptor, is_request: bool) -> TokenStream {
-    let (name, kind, bits) = (ident(&argument.name), sent(argument, descriptor), literal(descriptor.bits.into()));
-    let constant = if descriptor.long { 2 } else { 0 } | if argument.deallocate == Deallocate::Yes { 4 } else { 0 };
+    let (name, kind, bits) =
+        (ident(&argument.name), sent(argument, descriptor), literal(descriptor.bits.into()));
+    let constant =
+        if descriptor.long { 2 } else { 0 } | if argument.deallocate == Deallocate::Yes { 4 } else { 0 };
     let describe = |number: TokenStream, inline: bool| {
         let flags = literal(constant | u64::from(inline));
         let flags = match (argument.deallocate, has_deallocate(argument)) {
@@ -138,7 +142,9 @@ fn described(argument: &Argument, item: &Item, descriptor: &Descriptor, is_reque
                 let name = deallocate_name(argument);
                 quote!(#flags | if #name { message::DEALLOCATE } else { 0 })
             }
-            (Deallocate::Variable, false) => quote!(#flags | if #name.deallocate { message::DEALLOCATE } else { 0 }),
+            (Deallocate::Variable, false) => {
+                quote!(#flags | if #name.deallocate { message::DEALLOCATE } else { 0 })
+            }
             _ => quote!(#flags),
         };
         quote!(writer_.describe(Descriptor { name: #kind, bits: #bits, number: #number, flags: #flags });)
@@ -148,7 +154,8 @@ fn described(argument: &Argument, item: &Item, descriptor: &Descriptor, is_reque
     let data = data(argument, item, is_request);
     match value(argument) {
         Value::Memory => {
-            let number = if argument.of.variable { quote!(#name.count * #multiplier) } else { quote!(#fixed) };
+            let number =
+                if argument.of.variable { quote!(#name.count * #multiplier) } else { quote!(#fixed) };
             let describe = describe(number, false);
             quote!(#describe writer_.pointer(#name.address);)
         }

@@ -1,6 +1,7 @@
 //! What programs understand must be in the chapter that explains it: verbs of `./mac`, boot
 //! options, commands of the debugger, keys of the boot configuration.
 
+use super::Code;
 use anyhow::{Result, bail};
 use clap::CommandFactory;
 use mac_build::tree::{self, read};
@@ -55,7 +56,7 @@ fn understood(source: &str) -> BTreeSet<String> {
 /// The words in a chapter's code, each alone and with its value: of `a=b` both `a` and `a=b`.
 fn explained(chapter: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
-    for code in chapter.split('`').skip(1).step_by(2) {
+    for code in Code::of(chapter).lines() {
         let belongs = |it: char| it.is_ascii_alphanumeric() || "=-_".contains(it);
         for word in code.split(|it| !belongs(it)) {
             words.insert(word.to_string());

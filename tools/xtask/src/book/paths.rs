@@ -1,6 +1,6 @@
 //! The files and directories of the tree, and the suites, that prose names in code must exist.
 
-use super::{prose, unfenced};
+use super::{Code, prose};
 use anyhow::{Result, bail};
 use mac_build::tree::{self, read};
 use mac_machine::suites;
@@ -25,8 +25,7 @@ pub(crate) fn check() -> Result<()> {
     for file in prose()? {
         for path in named(&read(&file)?, &tops) {
             if !names.contains(&path) && !tree::root().join(&path).exists() {
-                let file = file.strip_prefix(tree::root()).unwrap_or(&file);
-                wrong.push(format!("{}: there is no {path}", file.display()));
+                wrong.push(format!("{}: there is no {path}", tree::name(&file)));
             }
         }
     }
@@ -36,18 +35,13 @@ pub(crate) fn check() -> Result<()> {
 /// The paths between back quotes that begin with one of these names. `{a,b}` stands for both; words
 /// in capitals and `*` stand for others, of which nothing is known.
 fn named(text: &str, tops: &BTreeSet<String>) -> Vec<String> {
-    let mut found = Vec::new();
-    for line in unfenced(text) {
-        for code in line.split('`').skip(1).step_by(2) {
-            let begins = tops.iter().any(|top| code.strip_prefix(top).is_some_and(|it| it.starts_with('/')));
-            let stands_for_others = code.contains(['*', ' '])
-                || code.split(['/', '.']).any(|part| part.len() > 1 && part.chars().all(char::is_uppercase));
-            if begins && !stands_for_others {
-                found.extend(alternatives(code));
-            }
-        }
-    }
-    found
+    let is_named = |code: &String| {
+        let begins = tops.iter().any(|top| code.strip_prefix(top).is_some_and(|it| it.starts_with('/')));
+        let stands_for_others = code.contains(['*', ' '])
+            || code.split(['/', '.']).any(|part| part.len() > 1 && part.chars().all(char::is_uppercase));
+        begins && !stands_for_others
+    };
+    Code::of(text).spans.iter().filter(|code| is_named(code)).flat_map(|code| alternatives(code)).collect()
 }
 
 /// A path for each word within its braces.

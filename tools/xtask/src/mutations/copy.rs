@@ -13,9 +13,6 @@ pub(super) struct Copy {
     _lock: File,
 }
 
-/// What is no source: results, and the history.
-const LEFT_OUT: [&str; 2] = ["target", ".git"];
-
 impl Copy {
     /// Makes the copy like the tree as it is now. Files that have the right content already keep
     /// their time stamps, so that little is built again. There can be several copies, with
@@ -65,29 +62,19 @@ fn directory() -> PathBuf {
     tree::target().join("mutations")
 }
 
-/// Makes `to` have the files of `from`, and no others.
+/// Makes `to` have the files of `from`, and no others, but for results and the history.
 fn mirror(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    let mut names = HashSet::new();
-    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if LEFT_OUT.iter().any(|left_out| name == *left_out) {
-            continue;
-        }
-        let target = to.join(&name);
-        if entry.path().is_dir() {
-            mirror(&entry.path(), &target)?;
-        } else {
-            let contents = fs::read(entry.path());
-            let contents = contents.with_context(|| format!("reading {}", entry.path().display()))?;
-            build::write_if_changed(&target, &contents)?;
-        }
-        names.insert(name);
+    let mut old: HashSet<PathBuf> = tree::files(to, &[""])?.into_iter().collect();
+    for file in tree::files(from, &[""])? {
+        let copy = to.join(file.strip_prefix(from)?);
+        let contents = fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+        build::write_if_changed(&copy, &contents)?;
+        old.remove(&copy);
     }
-    for entry in fs::read_dir(to)?.flatten().filter(|entry| !names.contains(&entry.file_name())) {
-        let path = entry.path();
-        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }?;
+    for file in old {
+        fs::remove_file(&file)?;
+        // Directories that are empty now go, too; one that is not cannot be removed.
+        file.ancestors().skip(1).take_while(|directory| fs::remove_dir(directory).is_ok()).for_each(drop);
     }
     Ok(())
 }

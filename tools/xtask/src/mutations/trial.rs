@@ -3,6 +3,7 @@
 use super::copy::Copy;
 use super::patch::Witness;
 use crate::host_tests;
+use crate::ids::CHOOSES;
 use anyhow::{Context, Result, bail};
 use mac_build::build::FlagSet;
 use mac_build::toolchain::{TARGET, Toolchain};
@@ -124,9 +125,7 @@ const PROFILE: &str = "mutation";
 
 /// One boot of the suite on its first machine, with these tests alone where its program can choose.
 fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run> {
-    let runs = suite.runs(&Overrides::default());
-    let runs = runs.map_err(|excluded| anyhow::anyhow!("{} is not run: {}", suite.name, excluded.reason))?;
-    let mut run = runs.into_iter().next().context("a suite is booted")?;
+    let mut run = suite.runs(&Overrides::default())?.into_iter().next().context("a suite is booted")?;
     if !run.machine.boot.imageless() {
         bail!("{} is booted from an image", suite.name);
     }
@@ -142,9 +141,6 @@ fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run>
     run.name = format!("mutation {name}");
     Ok(run)
 }
-
-/// The program whose command line may name single tests.
-const CHOOSES: &str = "x2-tests";
 
 /// Tests of a package on the host, or models of it.
 fn on_host(copy: &Copy, package: &str, models: bool, tests: &[&str], name: &str) -> Result<Vec<Went>> {

@@ -61,7 +61,7 @@ fn kept(log: &Path) -> Result<String> {
     }
     let kept = log.with_extension("failed.log");
     fs::rename(log, &kept).with_context(|| format!("keeping {}", log.display()))?;
-    Ok(kept.strip_prefix(tree::root()).unwrap_or(&kept).display().to_string())
+    Ok(tree::name(&kept))
 }
 
 /// Says what is flaky, and whether that is known.

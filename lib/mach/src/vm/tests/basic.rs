@@ -93,9 +93,6 @@ fn copies_stop_at_the_exact_byte() {
         let fault = map.copyin(u64::MAX, &mut bytes).await.unwrap_err();
         assert_eq!((fault.copied, fault.error), (0, KernError::InvalidAddress));
         map.copyout(BASE + PAGE_SIZE - 2, b"").await.unwrap();
-        let mut string = [9; 16];
-        assert_eq!(map.copyin_string(BASE + PAGE_SIZE - 3, &mut string).await, Ok(4));
-        assert_eq!(&string[..4], b"abc\0");
     });
 }
 
