@@ -107,7 +107,7 @@ impl Direct {
         if tag.is_error() { Err(ipc::last_error()) } else { Ok((from, tag)) }
     }
 
-/// The message in the registers, with these string items appended.
+    /// The message in the registers, with these string items appended.
     #[inline(always)]
     fn with_strings(&mut self, tag: MessageTag, strings: &[&[u8]]) -> MessageTag {
         strings.iter().fold(tag, |tag, string| {

@@ -46,7 +46,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         let mut registers = Registers::All(state);
         'program: loop {
             let mut next = self.front_ends.return_to_user(&begun.thread, &begun.kept, registers).await;
-        // A thread that was killed before it ran is not started.
+            // A thread that was killed before it ran is not started.
             if !matches!(next, Next::Ended) {
                 self.prepare_to_run(&begun);
             }
