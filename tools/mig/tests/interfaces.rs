@@ -5,8 +5,9 @@ use std::path::Path;
 use std::process::Command;
 
 /// A definition, the option of its stubs, and the file with them.
-const STUBS: [(&str, &str, &str); 4] = [
+const STUBS: [(&str, &str, &str); 5] = [
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
+    ("interfaces/entropy.defs", "-l4-rust", "lib/interfaces/src/entropy.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
     ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
