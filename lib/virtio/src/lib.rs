@@ -35,8 +35,8 @@ use rt::root::Status;
 /// The reason why an operation on a device has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The PCI function lacks a part of the registers of a modern device, or has it at a place where
-    /// no registers are.
+    /// The PCI function lacks a part of the registers of a modern device, or has it at a place
+    /// where no registers are.
     NotModern,
     /// The device does not offer version 1, or refuses the features that were chosen among those
     /// that it offers.

@@ -1,6 +1,8 @@
 //! The interface to what the Unix core needs from the server: time and randomness.
 
-use crate::BoxFuture;
+use crate::poll::{PollQueue, Readiness, until_ready};
+use crate::{AttemptError, BoxFuture};
+use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 
 /// A time of the wall clock: seconds since 1970-01-01 00:00:00 UTC and nanoseconds (below
@@ -25,7 +27,45 @@ pub trait Environment: Send + Sync {
     /// Fills `bytes` from the system's random source; never blocks.
     fn fill_random(&self, bytes: &mut [u8]);
 
+    /// The seeding of the random source, if it may not have ended yet. Until then the bytes of
+    /// [`fill_random`](Environment::fill_random) might be guessed.
+    fn seeding(&self) -> Option<&Seeding> {
+        None
+    }
+
     /// Completes when [`Environment::monotonic`] has reached `deadline`. Dropping the future
     /// cancels the timer.
     fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()>;
+}
+
+/// Whether the random source has been seeded, and the tasks that wait for that.
+#[derive(Default)]
+pub struct Seeding {
+    is_seeded: AtomicBool,
+    queue: PollQueue,
+}
+
+impl Seeding {
+    /// Whether the random source has been seeded.
+    pub fn is_seeded(&self) -> bool {
+        self.is_seeded.load(Ordering::Acquire)
+    }
+
+    /// Says that the random source has been seeded, and wakes the tasks that wait for that.
+    pub fn finish(&self) {
+        self.is_seeded.store(true, Ordering::Release);
+        self.queue.wake(Readiness::READ);
+    }
+
+    /// Waits until the random source has been seeded.
+    pub async fn finished(&self) {
+        let attempt = || self.is_seeded().then_some(()).ok_or(AttemptError::WouldBlock);
+        // The attempt has no error but that it would block, after which it is repeated.
+        let _ = until_ready(&self.queue, Readiness::READ, attempt).await;
+    }
+
+    /// The tasks that wait.
+    pub fn queue(&self) -> &PollQueue {
+        &self.queue
+    }
 }

@@ -77,7 +77,7 @@ pub mod tty;
 mod user_buffer;
 pub mod vfs;
 
-pub use environment::{Environment, Timestamp};
+pub use environment::{Environment, Seeding, Timestamp};
 pub use error::{AttemptError, Error, Result};
 pub use identity::{Identity, Privilege};
 pub use maybe_ready::{BoxFuture, MaybeReady};

@@ -6,8 +6,11 @@ use core::time::Duration;
 use mach::Machine;
 use mach_l4::L4Machine;
 use unix::sync::SpinLock;
-use unix::{BoxFuture, Environment, Timestamp};
+use unix::{BoxFuture, Environment, Seeding, Timestamp};
 use unix_server::random::Random;
+
+/// How many unpredictable bytes seed the random source: as many as its key has.
+pub(crate) const SEED: usize = 32;
 
 /// The Unix library's source of time and randomness on L4.
 pub(crate) struct L4Environment {
@@ -15,16 +18,43 @@ pub(crate) struct L4Environment {
     /// The time at which the machine's clock was 0, in seconds since 1970.
     started: u64,
     random: SpinLock<Random>,
+    seeding: Seeding,
 }
 
 impl L4Environment {
-    pub(crate) fn new(machine: L4Machine, started: u64) -> L4Environment {
+    /// The environment of a machine whose clock was 0 at `started`. The random source begins with
+    /// what the processor has of entropy; with `is_seeded` that is enough.
+    pub(crate) fn new(machine: L4Machine, started: u64, is_seeded: bool) -> L4Environment {
         let mut random = Random::new();
         random.stir([started, machine.now(), 0]);
         for _ in 0..4 {
             random.stir(processor::entropy());
         }
-        L4Environment { machine, started, random: SpinLock::new(random) }
+        let seeding = Seeding::default();
+        if is_seeded {
+            seeding.finish();
+        }
+        L4Environment { machine, started, random: SpinLock::new(random), seeding }
+    }
+
+    /// Mixes unpredictable bytes into the random source.
+    pub(crate) fn stir(&self, bytes: &[u8; SEED]) {
+        let mut random = self.random.lock();
+        for half in bytes.as_chunks::<{ SEED / 2 }>().0 {
+            let words = half.as_chunks().0;
+            random.stir([
+                u64::from_le_bytes(words[0]),
+                u64::from_le_bytes(words[1]),
+                processor::time_stamp(),
+            ]);
+        }
+    }
+
+    /// Says that the random source has been seeded. Returns whether it had not been before.
+    pub(crate) fn finish_seeding(&self) -> bool {
+        let is_first = !self.seeding.is_seeded();
+        self.seeding.finish();
+        is_first
     }
 }
 
@@ -44,6 +74,10 @@ impl Environment for L4Environment {
         // The time of the request is mixed in, since no program knows it exactly.
         random.stir([processor::time_stamp(), bytes.len() as u64, 0]);
         random.fill(bytes);
+    }
+
+    fn seeding(&self) -> Option<&Seeding> {
+        Some(&self.seeding)
     }
 
     fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()> {

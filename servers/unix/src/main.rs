@@ -8,6 +8,7 @@ extern crate alloc;
 mod about;
 mod bounce;
 mod driver;
+mod entropy;
 mod environment;
 mod port;
 mod processor;
@@ -19,6 +20,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::time::Duration;
 use driver::L4Driver;
+use entropy::Source;
 use environment::L4Environment;
 use l4::thread::system_clock;
 use mach::vm::Vm;
@@ -30,6 +32,7 @@ use rt::start_page;
 use unix::Environment;
 use unix::account::Capacity;
 use unix::exec::Layout;
+use unix::thread::Host;
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
@@ -80,9 +83,10 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let (_, arguments) = start_page::read().ok_or(Failure::NoStartPage)?;
     let options = Options::parse(arguments).map_err(|unknown| Failure::Argument(unknown.0))?;
     let begun = system_clock();
-    // The port is opened first: the memory that it shares with the console's driver counts against
-    // this server's quota, of which the allocations below may leave nothing.
+    // The drivers are opened first: the memory that this server shares with them counts against its
+    // quota, of which the allocations below may leave nothing.
     let port = Port::open();
+    let source = Source::open();
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
@@ -107,7 +111,8 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     own_heap.borrow_from(lender, borrowed as usize);
     let server = Server::new(driver, Personalities::new(processor), options.trace);
     let layout = configuration.layout;
-    let environment: Arc<dyn Environment> = Arc::new(L4Environment::new(machine.clone(), options.time));
+    let random = Arc::new(L4Environment::new(machine.clone(), options.time, source.is_none()));
+    let environment: Arc<dyn Environment> = random.clone();
     let parts = Parts {
         vm: vm.clone(),
         environment: environment.clone(),
@@ -115,6 +120,11 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
         capacity: Capacity { threads: heap as usize / HEAP_PER_THREAD, server_memory: heap + borrowed },
     };
+    if let Some(source) = source {
+        let logging = server.clone();
+        let seeding = source.seed(random, move |line| logging.log(line));
+        server.driver().spawn_system_task(seeding).map_err(|_| Failure::NoMemory)?;
+    }
     let moments = Moments { begun, console, files: console };
     let life = live(server, parts, options, port.clone(), moments);
     let started = machine.spawn(0, async move {

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod boots;
+pub mod devices;
 pub mod image;
 pub mod monitor;
 pub mod parallel;

@@ -1,5 +1,6 @@
 //! Describes an emulated machine, and makes the QEMU command line for it.
 
+use crate::devices::{self, Device};
 use anyhow::{Context, Result, bail};
 use mac_build::{command, kickstart, tree};
 use std::collections::BTreeMap;
@@ -96,6 +97,9 @@ pub struct Machine {
     pub image: Option<PathBuf>,
     /// Whether an instruction takes one virtual nanosecond, independently of the wall clock.
     pub icount: bool,
+    /// Devices that the machine has in addition, whose drivers are started where the system has
+    /// root and is loaded without an image.
+    pub devices: Vec<Device>,
     /// Further QEMU arguments.
     pub extra: Vec<String>,
 }
@@ -139,6 +143,7 @@ impl Machine {
         match (&self.foreign, &self.image) {
             (Some((kernel, root)), _) => {
                 qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(root).args(["-append", &self.arguments]);
+                qemu.args(devices::arguments(&self.devices));
             }
             (None, None) => self.direct(&mut qemu, scratch)?,
             (None, Some(image)) => self.disk(&mut qemu, image, scratch)?,
@@ -153,20 +158,27 @@ impl Machine {
             _ => ("kernel", self.arguments.as_str(), Vec::new()),
         };
         modules.extend(self.modules.iter().cloned());
+        modules.extend(self.devices.iter().map(|device| device.program.to_string()));
         qemu.arg("-kernel").arg(present(self.file(first))?);
         qemu.args(["-append", arguments]);
         if modules.is_empty() {
             return Ok(());
         }
-        let mut list = Vec::new();
+        let mut files = Vec::new();
         for module in &modules {
             let name = module_name(module);
             let mut path = present(self.file(name))?;
             if self.boot == Boot::Kickstart {
                 path = kickstart::stripped(&path, scratch)?;
             }
-            list.push(module_option(&path, &module[name.len()..])?);
+            files.push((path, module[name.len()..].to_string()));
         }
+        if !self.devices.is_empty() {
+            devices::with_drivers(&self.devices, &mut files, scratch)?;
+            qemu.args(devices::arguments(&self.devices));
+        }
+        let list = files.iter().map(|(path, arguments)| module_option(path, arguments));
+        let list = list.collect::<Result<Vec<_>>>()?;
         qemu.args(["-initrd", &list.join(",")]);
         Ok(())
     }
@@ -316,6 +328,42 @@ mod tests {
         let options: Vec<_> = qemu.get_args().map(|option| option.to_string_lossy().into_owned()).collect();
         assert!(options.iter().any(|option| option.ends_with(",file=/x,, y/image.iso")), "{options:?}");
         assert!(options.iter().any(|option| option.ends_with("/a,, b/uefi-variables.fd")), "{options:?}");
+    }
+
+    #[test]
+    fn a_device_comes_with_its_driver() {
+        let scratch = mac_build::scratch::Scratch::new("devices").unwrap();
+        let file = |name: &str, text: &str| {
+            let path = scratch.0.join(name);
+            std::fs::write(&path, text).unwrap();
+            (name.to_string(), path)
+        };
+        let mut machine = crate::systems::Hardware::plain().machine();
+        machine.boot = Boot::Direct;
+        machine.modules = vec!["root".into(), "boot.conf".into()];
+        let conf = "server unix\n    program unix\n";
+        let files = [("kernel", ""), ("root", ""), ("boot.conf", conf), (devices::ENTROPY.program, "")];
+        machine.elsewhere = files.map(|(name, text)| file(name, text)).into();
+        let options = |machine: &Machine| {
+            let mut qemu = Command::new("qemu");
+            machine.direct(&mut qemu, &scratch.0).unwrap();
+            let options = qemu.get_args().map(|option| option.to_string_lossy().into_owned());
+            options.collect::<Vec<_>>()
+        };
+        assert!(!options(&machine).iter().any(|option| option == "-device"));
+        machine.devices = vec![devices::ENTROPY];
+        // A machine can be started more than once.
+        for options in [options(&machine), options(&machine)] {
+            assert!(options.windows(2).any(|pair| pair == ["-device", devices::ENTROPY.qemu]));
+            let modules: Vec<&str> = options.last().unwrap().split(',').collect();
+            let [root, written, driver] = modules[..] else { panic!("{modules:?}") };
+            assert!(root.ends_with("/root") && driver.ends_with("/virtio-rng"));
+            let text = std::fs::read_to_string(written).unwrap();
+            assert_eq!(text, devices::ENTROPY.server.to_string() + conf);
+        }
+        machine.modules.pop();
+        let error = machine.direct(&mut Command::new("qemu"), &scratch.0).unwrap_err();
+        assert!(error.to_string().contains("without root"), "{error}");
     }
 
     #[test]

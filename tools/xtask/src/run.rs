@@ -4,6 +4,7 @@
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, show};
 use mac_build::{build, tree};
+use mac_machine::devices;
 use mac_machine::image;
 use mac_machine::qemu::{Accelerator, Machine, module_name};
 use mac_machine::symbolise::Symboliser;
@@ -72,6 +73,7 @@ impl RunOptions {
         let mut machine = self.hardware.machine();
         let words = std::iter::once(self.choice.arguments.as_str()).chain(words.iter().copied());
         machine.arguments = words.collect::<Vec<_>>().join(" ").trim_start().to_string();
+        machine.devices = vec![devices::ENTROPY];
         machine
     }
 

@@ -8,6 +8,7 @@ use mach::Machine;
 use mach::machine::ExecutionContext;
 use unix::Error;
 use unix::process_context::ProcessContext;
+use unix::signal::RestartKind;
 use unix::sync::Turns;
 use unix::thread::End;
 
@@ -68,6 +69,14 @@ pub(crate) async fn getrandom<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let mut buffer = call.buffer(call.arg(0), call.arg(1))?;
     let environment = call.system().environment().clone();
+    if let Some(seeding) =
+        environment.seeding().filter(|seeding| !seeding.is_seeded() && flags & INSECURE == 0)
+    {
+        if flags & NONBLOCK != 0 {
+            return Err(Error::EAGAIN.into());
+        }
+        call.wait(RestartKind::RestartSys, seeding.finished()).await?;
+    }
     call.transfer(&mut buffer, async |buffer| {
         use unix::{CopyError, UserBuffer};
         let mut bytes = [0; 256];

@@ -3,6 +3,7 @@
 mod costs;
 mod files;
 mod hammer;
+mod random;
 mod shortage;
 mod signals;
 mod sockets;

@@ -29,7 +29,7 @@ use unix::thread::{ExecRequest, Host, Shortage, System, Thread};
 use unix::tmpfs::{Tmpfs, TmpfsOptions};
 use unix::tty::{Terminal, TerminalFile};
 use unix::vfs::{At, DeviceNumber, FileType, Mode, MountFlags, OpenContext, OpenFlags, Vfs};
-use unix::{BoxFuture, Bytes, Environment, Timestamp};
+use unix::{BoxFuture, Bytes, Environment, Seeding, Timestamp};
 
 /// Why a program's function has to stop.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Gone>> + 'a>>
 pub(crate) type Code = Rc<dyn for<'a> Fn(&'a mut Program) -> Steps<'a>>;
 
 /// The time and randomness of the simulated machine.
-struct MachineEnvironment(Simulated);
+struct MachineEnvironment(Simulated, Arc<Seeding>);
 
 impl Environment for MachineEnvironment {
     fn realtime(&self) -> Timestamp {
@@ -55,6 +55,9 @@ impl Environment for MachineEnvironment {
     }
     fn fill_random(&self, bytes: &mut [u8]) {
         bytes.fill(0x5a);
+    }
+    fn seeding(&self) -> Option<&Seeding> {
+        Some(&self.1)
     }
     fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()> {
         let machine = self.0.clone();
@@ -154,9 +157,16 @@ impl World {
     }
 
     pub(crate) fn with_frames(frames: u32) -> Rc<World> {
+        let seeding = Arc::new(Seeding::default());
+        seeding.finish();
+        World::with_seeding(frames, seeding)
+    }
+
+    /// A world whose random source is seeded when `seeding` has finished.
+    pub(crate) fn with_seeding(frames: u32, seeding: Arc<Seeding>) -> Rc<World> {
         let machine = Simulated::new(frames);
         let vm = Vm::new(machine.clone()).unwrap();
-        let environment: Arc<dyn Environment> = Arc::new(MachineEnvironment(machine.clone()));
+        let environment: Arc<dyn Environment> = Arc::new(MachineEnvironment(machine.clone(), seeding));
         let memory = Arc::new(ObjectProvider(vm.clone()));
         let options = TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(u64::from(frames)) };
         let root = Tmpfs::new(&options, memory, environment.clone()).unwrap();

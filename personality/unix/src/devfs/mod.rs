@@ -4,13 +4,14 @@
 mod tests;
 
 use crate::file::{DeviceDriver, FileObject, Io, Positions};
+use crate::poll::{PollQueue, Readiness};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::{Ptys, Terminal, TerminalFile};
 use crate::vfs::{
     AttributeChange, DeviceNumber, FileType, MemoryProvider, Mode, NewAttributes, NewNode, OpenContext, Vfs,
     VnodeRef,
 };
-use crate::{AttemptError, Environment, Error, Result, UserBuffer};
+use crate::{AttemptError, Environment, Error, Result, Seeding, UserBuffer};
 use alloc::sync::Arc;
 
 /// The terminals that /dev/console and /dev/ptmx open.
@@ -30,8 +31,11 @@ enum Memory {
     Zero,
     /// /dev/full: a read gives zeros, a write fails with `ENOSPC`.
     Full,
-    /// /dev/random: a read gives random bytes, written bytes are discarded.
+    /// /dev/random: a read gives random bytes, after the random source has been seeded; written
+    /// bytes are discarded.
     Random,
+    /// /dev/urandom: the same without waiting for the seed.
+    Urandom,
 }
 
 /// What a front end has in /dev in addition to the devices of every Unix.
@@ -66,7 +70,7 @@ pub async fn make(
 ) -> Result<VnodeRef> {
     let environment = vfs.environment.clone();
     for (minor, device) in
-        [(3, Memory::Null), (5, Memory::Zero), (7, Memory::Full), (8, Memory::Random), (9, Memory::Random)]
+        [(3, Memory::Null), (5, Memory::Zero), (7, Memory::Full), (8, Memory::Random), (9, Memory::Urandom)]
     {
         let driver = Arc::new(MemoryDriver { device, environment: environment.clone() });
         vfs.register_device(false, DeviceNumber { major: 1, minor }, driver);
@@ -128,7 +132,29 @@ pub(crate) struct MemoryFile {
 /// How many bytes one attempt to read or write copies at most.
 const PIECE: usize = 65536;
 
+impl MemoryFile {
+    /// The seeding for which a read has to wait.
+    fn unseeded(&self) -> Option<&Seeding> {
+        let waits = self.device == Memory::Random;
+        self.environment.seeding().filter(|seeding| waits && !seeding.is_seeded())
+    }
+}
+
 impl FileObject for MemoryFile {
+    fn readiness(&self) -> Readiness {
+        match self.unseeded() {
+            Some(_) => Readiness::WRITE,
+            None => Readiness::READ | Readiness::WRITE,
+        }
+    }
+
+    fn queue(&self) -> Option<&PollQueue> {
+        match self.device {
+            Memory::Random => self.environment.seeding().map(Seeding::queue),
+            _ => None,
+        }
+    }
+
     fn is_memory_device(&self) -> bool {
         true
     }
@@ -138,11 +164,14 @@ impl FileObject for MemoryFile {
         if self.device == Memory::Null {
             return Ok(0);
         }
+        if self.unseeded().is_some() {
+            return Err(AttemptError::WouldBlock);
+        }
         let mut bytes = [0; 256];
         let mut done = 0;
         while done < PIECE && to.remaining() > 0 {
             let piece = match self.device {
-                Memory::Random => {
+                Memory::Random | Memory::Urandom => {
                     self.environment.fill_random(&mut bytes);
                     &bytes[..]
                 }
