@@ -8,27 +8,24 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use mach::machine::ThreadState;
+use mach::machine::{Resume, ThreadState};
 use unix::Error;
-use unix::front_end::{Next, Registers};
+use unix::front_end::Next;
 use unix::process::{Delivery, ExitStatus};
 use unix::signal::{Action, Frame, RestartKind, Resumption, Signal, SignalInformation};
 use unix::thread::Thread;
 
 /// All registers of the thread, which are fetched at most once.
-fn all<'a, M: Machine>(
-    registers: &'a mut Registers,
-    thread: &Thread<M>,
-) -> unix::Result<&'a mut ThreadState> {
-    match *registers {
-        Registers::All(_) => {}
-        Registers::Unchanged => *registers = Registers::All(Box::new(thread.registers()?)),
-        Registers::Result(rax) => {
-            *registers = Registers::All(Box::new(ThreadState { rax, ..thread.registers()? }));
+fn all<'a, M: Machine>(resume: &'a mut Resume, thread: &Thread<M>) -> unix::Result<&'a mut ThreadState> {
+    match *resume {
+        Resume::Registers(_) => {}
+        Resume::Return(rax) => {
+            *resume = Resume::Registers(Box::new(ThreadState { rax, ..thread.registers()? }));
         }
+        Resume::Continue | Resume::Reply(_) => *resume = Resume::Registers(Box::new(thread.registers()?)),
     }
-    match registers {
-        Registers::All(state) => Ok(state),
+    match resume {
+        Resume::Registers(state) => Ok(state),
         // Not reached: the registers have just been fetched.
         _ => Err(Error::ESRCH),
     }
@@ -41,13 +38,13 @@ impl<M: Machine> Linux<M> {
     /// Brings a thread whose call ended so back to its program.
     pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
         let mut interrupted = None;
-        let registers = match outcome {
-            Outcome::Return(value) => Registers::Result(value),
+        let resume = match outcome {
+            Outcome::Return(value) => Resume::Return(value),
             Outcome::Interrupted(restart) => {
                 interrupted = Some((restart, number));
-                Registers::Unchanged
+                Resume::Continue
             }
-            Outcome::Registers(state) => Registers::All(state),
+            Outcome::Registers(state) => Resume::Registers(state),
             Outcome::Executed(state) => {
                 return match thread.system().thread(thread.pid()) {
                     Some(new) => Next::Executed(new, state),
@@ -59,7 +56,7 @@ impl<M: Machine> Linux<M> {
                 return Next::Ended;
             }
         };
-        self.return_from_call(thread, registers, interrupted).await
+        self.return_from_call(thread, resume, interrupted).await
     }
 
     /// Lets `thread` return to its program: delivers signals, waits while it is stopped, ends it.
@@ -68,13 +65,13 @@ impl<M: Machine> Linux<M> {
     pub(crate) async fn return_from_call(
         &self,
         thread: &Arc<Thread<M>>,
-        mut registers: Registers,
+        mut resume: Resume,
         mut interrupted: Option<(RestartKind, u64)>,
     ) -> Next<M> {
         let system = thread.system().clone();
         loop {
             let done = match system.processes().return_to_user(thread.tid()).await {
-                Delivery::Return => match self.go_on(thread, &mut registers, interrupted.take()) {
+                Delivery::Return => match self.go_on(thread, &mut resume, interrupted.take()) {
                     Ok(Some(next)) => return next,
                     Ok(None) => Ok(()),
                     Err(gone) => Err(gone),
@@ -82,7 +79,7 @@ impl<M: Machine> Linux<M> {
                 Delivery::Handler(frame) => {
                     // Boxed, because most calls end without a signal, and the thread's future stays
                     // small.
-                    let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
+                    let delivering = self.deliver(thread, &mut resume, interrupted.take(), &frame);
                     let delivering = system.processes().killable(thread.tid(), Box::pin(delivering));
                     // A thread that has to end needs no frame.
                     delivering.await.unwrap_or(Ok(true)).map(|entered| {
@@ -116,29 +113,29 @@ impl<M: Machine> Linux<M> {
     fn go_on(
         &self,
         thread: &Arc<Thread<M>>,
-        registers: &mut Registers,
+        resume: &mut Resume,
         interrupted: Option<(RestartKind, u64)>,
     ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
-            resume(all(registers, thread)?, interrupted, None);
+            finish_interrupted(all(resume, thread)?, interrupted, None);
         }
-        let valid = match registers {
-            Registers::All(state) => self.check_state(thread, state),
-            Registers::Unchanged | Registers::Result(_) => true,
+        let valid = match resume {
+            Resume::Registers(state) => self.check_state(thread, state),
+            _ => true,
         };
-        Ok(valid.then(|| core::mem::replace(registers, Registers::Unchanged).into()))
+        Ok(valid.then(|| Next::Resume(core::mem::replace(resume, Resume::Continue))))
     }
 
     /// Makes the thread enter a handler; false if its frame cannot be written.
     async fn deliver(
         &self,
         thread: &Arc<Thread<M>>,
-        registers: &mut Registers,
+        resume: &mut Resume,
         interrupted: Option<(RestartKind, u64)>,
         frame: &Frame,
     ) -> unix::Result<bool> {
-        let state = all(registers, thread)?;
-        resume(state, interrupted, Some(&frame.action));
+        let state = all(resume, thread)?;
+        finish_interrupted(state, interrupted, Some(&frame.action));
         let entered = self.push_frame(thread, frame, state).await;
         if let Some(entered) = entered {
             *state = entered;
@@ -181,7 +178,11 @@ impl<M: Machine> Linux<M> {
 }
 
 /// Decides what becomes of an interrupted call, now that it is known which handler runs, if any.
-fn resume(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
+fn finish_interrupted(
+    state: &mut ThreadState,
+    interrupted: Option<(RestartKind, u64)>,
+    action: Option<&Action>,
+) {
     let Some((restart, number)) = interrupted else { return };
     match restart.decide(action) {
         Resumption::Interrupted => state.rax = errno::result(Err(Error::EINTR)),

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use core::future::Future;
 use core::sync::atomic::AtomicU64;
 use mach::Machine;
-use mach::machine::{SystemCall, ThreadState};
+use mach::machine::{Resume, SystemCall, ThreadState};
 
 /// Which of its server's front ends serves a program. The server gives the numbers; 0 is that of
 /// processes that have no program yet, in addition to what else it stands for.
@@ -39,42 +39,16 @@ pub trait Programs: Send + Sync {
     fn auxiliary(&self, program: &ProgramInformation<'_>) -> Vec<(u64, u64)>;
 }
 
-/// The registers with which a thread is about to go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Registers {
-    /// The thread keeps the registers that it has.
-    Unchanged,
-    /// The registers that it has, but this result of its call.
-    Result(u64),
-    /// These registers.
-    All(Box<ThreadState>),
-}
-
 /// What a server has to do with a thread now.
 pub enum Next<M: Machine> {
-    /// Let its program go on after its call, with this result. From now on the thread can be
-    /// reached only by [`Control::recall`](crate::process::Control::recall). That holds for
-    /// `Resume` and `Run`, too.
-    Return(u64),
-    /// Let its program go on where it was: try again what faulted, or go on where it was recalled.
-    Resume,
-    /// The thread runs its program with these registers.
-    Run(Box<ThreadState>),
+    /// Let its program go on so. From now on the thread can be reached only by
+    /// [`Control::recall`](crate::process::Control::recall).
+    Resume(Resume),
     /// The thread has ended, and its process has a new program, which this thread is to begin with
     /// these registers: [`FrontEnd::return_to_user`] of the new program's front end comes first.
     Executed(Arc<Thread<M>>, Box<ThreadState>),
     /// The thread has ended: nothing is to be done.
     Ended,
-}
-
-impl<M: Machine> From<Registers> for Next<M> {
-    fn from(registers: Registers) -> Next<M> {
-        match registers {
-            Registers::Unchanged => Next::Resume,
-            Registers::Result(value) => Next::Return(value),
-            Registers::All(state) => Next::Run(state),
-        }
-    }
 }
 
 /// A call in words, for those that read what a program does.
@@ -119,12 +93,13 @@ pub trait FrontEnd<M: Machine>: Send + Sync + 'static {
     fn no_call(&self, kept: &Self::Kept);
 
     /// Lets a thread return to its program after anything else than a call (its start, a fault, a
-    /// recall): delivers signals, waits while it is stopped, ends it.
+    /// recall): delivers signals, waits while it is stopped, ends it. If nothing of that changes how
+    /// it goes on, it does so by `resume`.
     fn return_to_user(
         &self,
         thread: &Arc<Thread<M>>,
         kept: &Self::Kept,
-        registers: Registers,
+        resume: Resume,
     ) -> impl Future<Output = Next<M>> + Send;
 
     /// A call in words.

@@ -81,7 +81,7 @@ pub enum Resume {
     /// has never run.
     Continue,
     /// The thread's message is answered. After any other event the same as `Continue`.
-    Reply(UserMessage),
+    Reply(Box<UserMessage>),
 }
 
 /// Processor time of a context, in microseconds.
