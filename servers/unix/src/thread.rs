@@ -1,4 +1,5 @@
-//! The life of one thread of a program: run, come back, be served, run again.
+//! The task of one thread of a program: it resumes the thread, waits until it stops, serves the
+//! event, and resumes it again.
 
 use crate::Driver;
 use crate::server::Server;
@@ -39,13 +40,13 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> NonblockingHandler for Begun<M, 
 
 impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     /// Begins the program of `thread` with these registers, and serves the thread until it has
-    /// ended, its process's later programs included.
+    /// ended. Programs that the process executes later are included.
     pub(crate) async fn run(self: Arc<Self>, thread: Arc<Thread<M>>, state: Box<ThreadState>) {
         let mut begun = self.begin(thread);
         let mut first = Resume::Registers(state);
         'program: loop {
             let mut next = self.front_ends.return_to_user(&begun.thread, &begun.kept, first).await;
-            // A thread that was killed before it ran has no use for its machine thread.
+            // A thread that was killed before it ran is not started.
             if !matches!(next, Next::Ended) {
                 self.prepare_to_run(&begun);
             }
@@ -83,7 +84,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         });
     }
 
-    /// Handles an event of the thread, and returns how the thread goes on.
+    /// Handles an event of the thread, and returns how the thread continues.
     async fn serve(&self, thread: &Arc<Thread<M>>, event: Event, kept: &F::Kept) -> Next<M> {
         let tid = thread.tid();
         if let Event::SystemCall(request) = event {
@@ -95,17 +96,17 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         self.front_ends.no_call(kept);
         thread.system().processes().with(|table| table.enter(tid));
         match event {
-            // No message that a program sends itself means anything here.
+            // These events need no service: no messages of programs have a meaning to the server.
             Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
             Event::PageFault(fault) => {
                 if thread.begin_fault() {
-                    // A thread that has to end does not wait for memory.
+                    // A thread that is being killed does not wait for memory.
                     let serving = Box::pin(thread.fault(&fault));
                     let _ = thread.system().processes().killable(tid, serving).await;
                 }
             }
             Event::Exception(exception) => {
-                // Every exception becomes a signal, so that there is always an answer.
+                // Every exception becomes a signal, so that the thread always gets an answer.
                 let _ = Box::pin(thread.raise(&Exception::of_processor(&exception))).await;
             }
             Event::Ended => thread.lost(),

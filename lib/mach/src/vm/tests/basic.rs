@@ -1,4 +1,4 @@
-//! One test for each thing that the calls promise.
+//! Tests of the calls of maps, one for each property that they guarantee.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -539,7 +539,7 @@ fn what_an_object_costs() {
     assert_eq!(VmObject::<Simulated>::BYTES, 264);
 }
 
-/// Ends one address space after the other.
+/// An OOM killer that ends one address space after the other.
 struct Ender(std::sync::Mutex<alloc::vec::Vec<Arc<VmMap<Simulated>>>>);
 
 impl OomKiller for Ender {
