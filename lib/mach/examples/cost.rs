@@ -1,8 +1,9 @@
-//! What the library itself costs: each operation many times over a machine that does nothing.
+//! Measures the cost of the library alone: runs each operation many times over a machine that does
+//! nothing.
 //!
 //! `cargo run --release -p mach --example cost` prints nanoseconds on the host. With the name of
-//! one operation and a count as arguments only that is done; under `valgrind --tool=callgrind`, the
-//! difference between two counts is instructions.
+//! one operation and a count as arguments only that operation is run; under `valgrind
+//! --tool=callgrind`, the difference between two counts is instructions.
 
 use std::future::Future;
 use std::pin::pin;
@@ -19,7 +20,7 @@ use mach::thread::PriorityRange;
 use mach::vm::{Placement, Vm, VmMap};
 use mach::{Host, KernResult};
 
-/// Frames without contents, translations that are not kept.
+/// A machine whose frames have no contents, and whose translations are not kept.
 struct Nothing {
     buddy: Mutex<Buddy>,
 }
@@ -84,12 +85,13 @@ impl Machine for Nothing {
     fn processors(&self) -> usize {
         1
     }
+
     fn current_processor(&self) -> usize {
         0
     }
 }
 
-/// A thread that never runs.
+/// A thread of the machine that never runs.
 #[derive(Clone)]
 struct NoContext;
 
@@ -138,7 +140,7 @@ impl ExecutionContext for NoContext {
     }
 }
 
-/// The result of a future that does not wait.
+/// The result of a future that is ready when it is first polled.
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         std::task::Poll::Ready(value) => value,

@@ -1,5 +1,5 @@
-//! Every call that programs of the milestones make is served: the lists are what tracing them
-//! showed.
+//! Tests that every call of some kinds of programs is served. The lists of calls were made by
+//! tracing such programs.
 
 const MILESTONES: [(&str, &str); 7] = [
     (
@@ -62,7 +62,7 @@ fn every_call_of_the_milestones_is_served() {
 }
 
 #[test]
-fn what_is_unknown_is_not_served() {
+fn unknown_calls_are_not_served() {
     assert!(!linux::is_served(335));
     assert!(!linux::is_served(1 << 40));
     assert_eq!(linux::name(335), None);

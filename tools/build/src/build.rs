@@ -53,7 +53,7 @@ pub fn everything(options: &Options) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Builds a package outside the tree, with the flags of the tree's programs.
+/// Builds a package that is outside the tree, with the flags of the tree's own programs.
 fn outside(directory: &Path, verbose: bool) -> Result<Vec<PathBuf>> {
     let results = tree::target().join("outside");
     let toolchain = toolchain::find()?;
@@ -74,26 +74,29 @@ fn outside(directory: &Path, verbose: bool) -> Result<Vec<PathBuf>> {
     binaries.map(|binary| copy(&built.join(binary), &results.join(binary))).collect()
 }
 
-/// Builds those programs that the named boot files are of, and nothing else.
+/// Builds the programs to which the named boot files belong, and no others.
 pub fn programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
     named(&FlagSet::user()?, &toolchain, names, profile()?).map(drop)
 }
 
-/// Builds the kernel and those programs of ours that the named boot files are of; other names are
-/// left alone.
+/// Builds the kernel and those programs of the tree to which the named boot files belong. Other
+/// names are ignored.
 pub fn kernel_and_programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
     named(&FlagSet::kernel(), &toolchain, &["kernel"], RELEASE)?;
     named(&FlagSet::user()?, &toolchain, names, profile()?)?;
-    configurations()?.iter().try_for_each(|configuration| install(configuration).map(drop))
+    programs_c::build_named(names)?
+        .iter()
+        .chain(&configurations()?)
+        .try_for_each(|file| install(file).map(drop))
 }
 
 /// The feature of the kernel without what only several processors need.
 pub const UNIPROCESSOR: &str = "uniprocessor";
 
-/// Builds the kernel with a feature that only a benchmark has. Returns its file, which is not among
-/// those that are booted otherwise.
+/// Builds the kernel with a feature that only a benchmark uses. Returns the file, which does not
+/// replace the usual kernel.
 pub fn kernel_with(feature: &str) -> Result<PathBuf> {
     let results = tree::target().join(format!("kernel-{feature}"));
     let mut cargo = FlagSet::kernel().cargo_into(&toolchain::find()?, "build", &results);
@@ -102,7 +105,7 @@ pub fn kernel_with(feature: &str) -> Result<PathBuf> {
     Ok(results.join(TARGET).join(RELEASE).join("kernel"))
 }
 
-/// Builds the packages of a set that the named boot files are of.
+/// Builds the packages of a set to which the named boot files belong.
 fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) -> Result<Vec<PathBuf>> {
     let packages = packages::all(&toolchain.cargo)?;
     let is_named = |package: &&Package| {
@@ -127,10 +130,10 @@ const GUEST_SYSTEM: [&str; 4] = ["sigma0", "root", "console", "unix"];
 /// The profile of the kernel, and of the programs that published figures are of.
 pub const RELEASE: &str = "release";
 
-/// The profile that the programs are built with: `MAC_PROFILE`, else [`RELEASE`].
+/// The profile with which programs are built: `MAC_PROFILE`, else [`RELEASE`].
 ///
 /// # Errors
-/// It names no profile of ours.
+/// The variable names no profile of this tree.
 pub fn profile() -> Result<&'static str> {
     match std::env::var("MAC_PROFILE").as_deref() {
         Err(_) | Ok("" | RELEASE) => Ok(RELEASE),
@@ -139,7 +142,7 @@ pub fn profile() -> Result<&'static str> {
     }
 }
 
-/// Refuses to measure what another profile builds.
+/// Refuses to measure programs that were built with another profile.
 ///
 /// # Errors
 /// The profile is not [`RELEASE`].
@@ -173,18 +176,18 @@ pub struct FlagSet {
 }
 
 impl FlagSet {
-    /// The kernel runs in the top 2 GiB, at a fixed address; its own build script passes its linker
-    /// script.
+    /// The set of the kernel, which runs in the top 2 GiB, at a fixed address. Its build script
+    /// passes its linker script.
     pub fn kernel() -> FlagSet {
         let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"];
         FlagSet { kind: Kind::Kernel, what: "the kernel", flags: flags.map(String::from).to_vec() }
     }
 
-    /// Programs run at a fixed low address, where the boot loader put them. Without `norelro` .data
-    /// and .bss would share a page across two segments, and pages must have one set of rights. The
-    /// code model is the target's own (kernel), as in the library that they are linked with: it
-    /// reaches the lowest 2 GiB as well as the highest, and link-time optimisation refuses to mix
-    /// models.
+    /// The set of programs, which run at a fixed low address, where the boot loader puts them.
+    /// Without `norelro` .data and .bss would share a page across two segments, and pages must have
+    /// one set of rights. The code model is the target's default (kernel), as in the libraries that
+    /// programs are linked with, because link-time optimisation refuses to mix models. It reaches
+    /// the lowest 2 GiB as well as the highest.
     pub fn user() -> Result<FlagSet> {
         let flags = [
             "-Crelocation-model=static",
@@ -197,12 +200,12 @@ impl FlagSet {
         Ok(FlagSet { kind: Kind::Program, what: "the native programs", flags })
     }
 
-    /// A cargo call with these flags and this set's own target directory.
+    /// A call of cargo with the flags and the target directory of this set.
     pub fn cargo(&self, toolchain: &Toolchain, verb: &str) -> std::process::Command {
         self.cargo_into(toolchain, verb, &self.directory())
     }
 
-    /// A cargo call with these flags, whose results go to that directory.
+    /// A call of cargo with the flags of this set, whose results go to the directory `results`.
     pub fn cargo_into(&self, toolchain: &Toolchain, verb: &str, results: &Path) -> std::process::Command {
         let mut cargo = self.unlocked(toolchain, verb, results);
         cargo.arg("--locked");
@@ -219,7 +222,7 @@ impl FlagSet {
         cargo
     }
 
-    /// Builds these packages of the set; returns their boot files.
+    /// Builds these packages of the set. Returns their boot files.
     fn build(
         &self,
         toolchain: &Toolchain,

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// One program.
 struct Program {
     name: &'static str,
-    /// Below the root of the tree.
+    /// The path of the source from the root of the tree.
     source: &'static str,
     compiler: &'static str,
 }
@@ -18,14 +18,14 @@ const fn program(name: &'static str, source: &'static str, compiler: &'static st
     Program { name, source, compiler }
 }
 
-/// What tests boot as modules.
+/// The programs that tests boot as modules.
 const MODULES: [Program; 3] = [
     program("hello-musl", "tests/guests/hello.c", "musl-gcc"),
     program("hello-glibc", "tests/guests/hello.c", "gcc"),
     program("attack", "tests/guests/attack.c", "musl-gcc"),
 ];
 
-/// What is in the images of guest tests, below /tests/bin.
+/// The programs in the images of guest tests, below /tests/bin.
 const TESTS: [Program; 16] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
@@ -45,7 +45,7 @@ const TESTS: [Program; 16] = [
     program("users", "tests/guests/users.c", "musl-gcc"),
 ];
 
-/// What is measured, in the images of benchmarks.
+/// The programs that measure, in the images of benchmarks.
 const BENCHMARKS: [Program; 5] = [
     program("calls", "bench/guests/calls.c", "musl-gcc"),
     program("file-calls", "bench/guests/file-calls.c", "musl-gcc"),
@@ -54,33 +54,33 @@ const BENCHMARKS: [Program; 5] = [
     program("speedup", "bench/guests/speedup.c", "musl-gcc"),
 ];
 
-/// The first process of every image.
+/// The program that is the first process of every image.
 const INIT: Program = program("init", "guests/programs/init.c", "musl-gcc");
 
-/// Builds the modules whose sources have changed; returns all of them.
+/// Builds the modules whose sources have changed. Returns all modules.
 pub fn build(verbose: bool) -> Result<Vec<PathBuf>> {
     MODULES.iter().map(|program| program.build(verbose)).collect()
 }
 
-/// Builds what guest tests run; returns name and file of each.
+/// Builds the programs of guest tests. Returns the name and the file of each.
 pub fn tests() -> Result<Vec<(String, PathBuf)>> {
     TESTS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
 }
 
-/// Builds what benchmarks of guests run; returns name and file of each, and of the script that they
-/// run.
+/// Builds the programs of guest benchmarks. Returns the name and the file of each, and of the
+/// script that they run.
 pub fn benchmarks() -> Result<Vec<(String, PathBuf)>> {
     let script = ("work.sh".to_string(), tree::root().join("bench/guests/work.sh"));
     let programs = BENCHMARKS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?)));
     programs.chain([Ok(script)]).collect()
 }
 
-/// Builds the first process of guests.
+/// Builds the program that is the first process of guests.
 pub fn init() -> Result<PathBuf> {
     INIT.build(false)
 }
 
-/// Builds what measures guests.
+/// Builds the program that measures interactive sessions.
 pub fn stopwatch() -> Result<PathBuf> {
     program("stopwatch", "bench/guests/stopwatch.c", "musl-gcc").build(false)
 }

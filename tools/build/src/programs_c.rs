@@ -1,9 +1,9 @@
 //! Programs in C, C++ and assembly: each directory below `tests/c` is one program of that name.
 //!
-//! All its `*.c`, `*.cc` and `*.S` files are compiled freestanding with gcc and linked by the
-//! script that the native programs use. Headers come from the program's own directory,
+//! All `*.c`, `*.cc` and `*.S` files of the directory are compiled freestanding with gcc and linked
+//! by the script that the native programs use. Headers come from the program's own directory,
 //! `tests/c/include` and `lib/l4/include`; sources in `tests/c/common` are linked into every
-//! program. A file `link-address` in the directory moves the program.
+//! program. A file `link-address` in the directory sets the address at which the program is linked.
 
 use crate::{build, command, tree};
 use anyhow::{Context, Result};
@@ -29,12 +29,21 @@ const CXX_FLAGS: &str = "-fno-exceptions -fno-rtti -fno-threadsafe-statics";
 
 /// Builds every program whose inputs have changed; returns all of them.
 pub fn build(verbose: bool) -> Result<Vec<PathBuf>> {
+    build_chosen(|_| true, verbose)
+}
+
+/// Builds those of the programs that are named; returns them. Other names are left alone.
+pub(crate) fn build_named(names: &[&str]) -> Result<Vec<PathBuf>> {
+    build_chosen(|name| names.contains(&name), false)
+}
+
+fn build_chosen(is_chosen: impl Fn(&str) -> bool, verbose: bool) -> Result<Vec<PathBuf>> {
     let Ok(entries) = fs::read_dir(tree::root().join(SOURCES)) else { return Ok(Vec::new()) };
     let mut names: Vec<String> = entries
         .flatten()
         .filter(|entry| entry.path().is_dir())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name != "common" && name != "include")
+        .filter(|name| name != "common" && name != "include" && is_chosen(name))
         .collect();
     names.sort();
     let script = build::program_script()?;
@@ -117,8 +126,8 @@ pub(crate) fn make(
 
 /// The files on the right of a make rule as gcc writes it.
 fn prerequisites(rule: &str) -> Vec<PathBuf> {
-    // On the left is the object, whose path may have colons and blanks; the first source is the
-    // first word after `.o: `.
+    // The target of the rule is an object file, whose path may have colons and blanks. The
+    // prerequisites follow the first `.o: `.
     let right = rule.split_once(".o: ").map_or("", |(_, right)| right);
     let files = right.split_whitespace().filter(|word| *word != "\\");
     files.map(|file| tree::root().join(file)).collect()

@@ -1,5 +1,5 @@
-//! `./mac trace`: the kernel's trace buffer, dumped by the debugger onto the console, as a table,
-//! or as a picture.
+//! `./mac trace`: shows the kernel's trace buffer, as the debugger has dumped it on the console, as
+//! a table or a picture.
 
 mod lanes;
 mod phases;
@@ -39,7 +39,7 @@ pub struct Options {
 pub(crate) use self::phases::picture as picture_of_phases;
 pub use self::phases::publish as publish_phases;
 
-/// The largest number of events in a picture: more could not be distinguished.
+/// The largest number of events in a picture: more of them could not be distinguished.
 const MOST_SHOWN: usize = 200;
 
 /// Prints the table, or writes the picture.
@@ -82,8 +82,8 @@ pub fn run(options: &Options) -> Result<()> {
     std::fs::write(picture, lanes::svg(&records)?).with_context(|| format!("writing {}", picture.display()))
 }
 
-/// The records of all processors on one time line, from `start` on; `since` is the time since the
-/// same processor's previous event.
+/// A table of the records of all processors on one time line, from `start` on; `since` is the time
+/// since the previous event of the same processor.
 fn table(mut records: Vec<Record>, start: u64) -> String {
     records.sort_by_key(|record| (record.time, record.processor));
     let mut table = String::from("      time    since  cpu  thread  event           words\n");

@@ -1,4 +1,4 @@
-//! One emulated machine: what it consists of, and the QEMU command line that makes it.
+//! Describes an emulated machine, and makes the QEMU command line for it.
 
 use anyhow::{Context, Result, bail};
 use mac_build::{command, kickstart, tree};
@@ -56,7 +56,7 @@ pub enum Boot {
 }
 
 impl Boot {
-    /// Whether QEMU loads the files itself, without an image.
+    /// Whether QEMU loads the files directly, without an image.
     pub fn imageless(self) -> bool {
         matches!(self, Boot::Direct | Boot::Kickstart)
     }
@@ -76,32 +76,32 @@ impl Boot {
 pub struct Machine {
     /// QEMU's machine type: `pc` or `q35`.
     pub model: String,
-    /// How many processors it has.
+    /// How many processors the machine has.
     pub cpus: u32,
-    /// As QEMU writes it: `128M`, `2G`.
+    /// The size of memory as QEMU writes it: `128M`, `2G`.
     pub memory: String,
-    /// What executes its instructions.
+    /// How instructions are executed.
     pub accelerator: Accelerator,
-    /// How the kernel gets into it.
+    /// How the kernel is loaded.
     pub boot: Boot,
     /// The kernel's command line.
     pub arguments: String,
     /// Module names (files in `target/boot`), each with its arguments after a space.
     pub modules: Vec<String>,
-    /// Modules (or `kernel`) whose files are not in `target/boot`: name and file.
+    /// Modules (or `kernel`) whose files are not in `target/boot`, by name.
     pub elsewhere: BTreeMap<String, PathBuf>,
-    /// Another system's kernel and initial root file system, which boot instead of ours.
+    /// The kernel and initial root file system of another system, which boot instead of Macadamia.
     pub foreign: Option<(PathBuf, PathBuf)>,
     /// The ISO image, unless the boot is direct.
     pub image: Option<PathBuf>,
-    /// One virtual nanosecond per instruction, without any relation to the wall clock.
+    /// Whether an instruction takes one virtual nanosecond, independently of the wall clock.
     pub icount: bool,
     /// Further QEMU arguments.
     pub extra: Vec<String>,
 }
 
 impl Machine {
-    /// The files that run in the machine: the kernel and its modules.
+    /// The files that are loaded into the machine: the kernel and its modules.
     pub fn files(&self) -> Vec<PathBuf> {
         let names = self.modules.iter().map(|module| module_name(module));
         std::iter::once("kernel").chain(names).map(|name| self.file(name)).collect()
@@ -116,7 +116,7 @@ impl Machine {
     /// this run.
     pub fn command(&self, scratch: &Path) -> Result<Command> {
         let mut qemu = command::clean(binary()?);
-        // No default devices: their option ROMs have prompts, which only cost time.
+        // Default devices are left out, because their option ROMs show prompts, which take time.
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-net", "none"]);
         qemu.args(["-machine", &self.model, "-m", &self.memory, "-smp", &self.cpus.to_string()]);
         match self.accelerator {
@@ -205,8 +205,9 @@ pub fn value(path: &Path) -> Result<String> {
 }
 
 /// A module in QEMU's list: its file, and its arguments, which begin with a blank. QEMU takes
-/// everything after the first blank for arguments, so that the path must have none. It is started
-/// in the root of the tree: a file of the tree goes by its path there, which never has one.
+/// everything after the first blank for arguments, so the path must have no blank. QEMU is started
+/// in the root of the tree, and files of the tree are named relative to it, since their paths there
+/// have no blanks.
 fn module_option(file: &Path, arguments: &str) -> Result<String> {
     let file = value(file.strip_prefix(tree::root()).unwrap_or(file))?;
     if file.contains(' ') {
@@ -223,7 +224,7 @@ fn present(file: PathBuf) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// The emulator, if it is there and new enough. Asked once per process.
+/// The emulator, if it exists and is new enough. The check is made once in each process.
 fn binary() -> Result<&'static Path> {
     use std::sync::OnceLock;
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
@@ -246,7 +247,7 @@ fn binary() -> Result<&'static Path> {
     found.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
 }
 
-/// What the emulator calls itself, in one line.
+/// The version that the emulator prints, in one line.
 pub fn version_line() -> Result<String> {
     let said = command::output(Command::new(binary()?).arg("--version"))?;
     Ok(said.lines().next().unwrap_or_default().to_string())

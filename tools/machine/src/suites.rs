@@ -13,11 +13,11 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// One entry of the table.
+/// An entry of a table of suites.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Suite {
-    /// Unique; what the filter of `./mac test` and the reports name.
+    /// The unique name of the suite; the filter of `./mac test` and reports use it.
     pub name: String,
     /// What the suite shows, in a sentence.
     pub about: String,
@@ -38,18 +38,19 @@ pub struct Suite {
     /// Further QEMU arguments.
     #[serde(default)]
     qemu: Vec<String>,
-    /// Count instructions instead of following the clock. Never for races: processors take turns.
+    /// Whether instructions are counted instead of time. Not for suites about races, since
+    /// processors take turns then.
     #[serde(default)]
     icount: bool,
-    /// Of a benchmark: functions of its program whose size is measured, too.
+    /// For a benchmark: the functions of its program whose sizes are measured, too.
     #[serde(default)]
     pub code: Vec<String>,
-    /// Of a benchmark: measure for how long the kernel does not look for interrupts, instead of
-    /// counting.
+    /// For a benchmark: whether it measures for how long the kernel does not look for interrupts,
+    /// instead of costs.
     #[serde(default)]
     pub latency: bool,
-    /// Of a benchmark: add up what all processors do, polling apart, and the interrupts that they
-    /// take.
+    /// For a benchmark: whether it adds up the work of all processors, without polling, and the
+    /// interrupts that they take.
     #[serde(default)]
     pub work: bool,
     /// Of a benchmark: the feature with which the kernel is built for it, instead of the usual one.
@@ -72,7 +73,7 @@ pub struct Suite {
     /// What must appear on the console, in this order.
     #[serde(default)]
     pub expect: Vec<Expectation>,
-    /// What must not appear on the console.
+    /// Texts that must not appear on the console.
     #[serde(default)]
     pub never: Vec<String>,
     /// The image of guest programs that the suite boots with; then it consists of the scripts in
@@ -86,7 +87,7 @@ pub struct Suite {
     /// interactive session at the shell.
     #[serde(default)]
     pub interactive: Vec<String>,
-    /// The ways of delivering system calls in which guests run.
+    /// The modes of the Unix server in which guests run.
     #[serde(default = "default_modes")]
     modes: Vec<Mode>,
     /// Of a suite with guests: processor counts with which it runs in bounce mode, if not all of
@@ -108,7 +109,7 @@ pub struct Suite {
 pub struct Expectation {
     /// The stable id of the test.
     pub id: String,
-    /// What it shows.
+    /// The sentence of the test.
     pub sentence: String,
     /// A part of one console line.
     pub text: String,
@@ -153,7 +154,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As the command line and the tables have it.
+    /// The name of the mode on the command line and in the tables.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Exception => "exception",
@@ -179,24 +180,24 @@ pub struct Overrides {
     pub uefi: bool,
 }
 
-/// One boot of a suite on one machine.
+/// A boot of a suite on one machine.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What is booted.
+    /// The suite that is booted.
     pub suite: Suite,
-    /// The suite's name and what distinguishes this run: `ipc[pc,2 cpus]`.
+    /// The name of the suite, with what distinguishes this run: `ipc[pc,2 cpus]`.
     pub name: String,
-    /// Where.
+    /// The machine on which the suite is booted.
     pub machine: Machine,
     /// How system calls of guests are delivered.
     pub mode: Mode,
-    /// How long the console may be silent.
+    /// How long the console may be silent before the machine counts as hung.
     pub quiet: Duration,
     /// How long the whole run may take.
     pub limit: Duration,
 }
 
-/// A suite that is not run, with the reason.
+/// A suite that is not run, and the reason.
 #[derive(Clone, Debug)]
 pub struct Excluded {
     /// The suite's name.
@@ -229,20 +230,20 @@ struct Table {
     suite: Vec<Suite>,
 }
 
-/// The tests of `./mac test`.
+/// The path of the table of booted tests.
 pub const TESTS: &str = "tests/suites.toml";
-/// The tests that are unmodified Linux programs.
+/// The path of the table of tests that are unmodified Linux programs.
 pub const GUESTS: &str = "tests/guests/suites.toml";
-/// The benchmarks of `./mac bench`.
+/// The path of the table of benchmarks.
 pub const BENCHMARKS: &str = "bench/benchmarks.toml";
 
-/// Reads a table of the tree.
+/// Reads a table of suites.
 pub fn read(table: &str) -> Result<Vec<Suite>> {
     let path = tree::root().join(table);
     parse(&tree::read(&path)?).with_context(|| path.display().to_string())
 }
 
-/// Builds what these suites boot: everything, unless all of them run guests.
+/// Builds the files that these suites boot: all, unless all suites run guests.
 pub fn build(suites: &[Suite]) -> Result<()> {
     match suites.iter().all(|suite| suite.image.is_some()) && !suites.is_empty() {
         true => build::guest_system(),
@@ -297,7 +298,7 @@ impl Suite {
         Ok(())
     }
 
-    /// Whether the filter of the command line means this suite.
+    /// Whether the filter of the command line selects this suite.
     pub fn matches(&self, filter: &str) -> bool {
         self.name.contains(filter)
             || self.expect.iter().any(|expectation| expectation.id.contains(filter))
@@ -305,12 +306,12 @@ impl Suite {
             || self.modules.iter().any(|module| module.contains(filter))
     }
 
-    /// Its modules with their arguments.
+    /// The modules of the suite, with their arguments.
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.modules.iter().map(String::as_str)
     }
 
-    /// The names of its modules.
+    /// The names of the suite's modules.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.modules.iter().map(|module| qemu::module_name(module))
     }
@@ -327,7 +328,7 @@ impl Suite {
         }
         let boots = if overrides.uefi { vec![Boot::UefiCd] } else { self.boots.clone() };
         let mut runs = Vec::new();
-        // The mode matters to guests only.
+        // Only suites with guests run in several modes.
         let modes = if self.image.is_none() { &self.modes[..1] } else { &self.modes };
         for model in &self.machines {
             for &boot in &boots {
@@ -345,7 +346,7 @@ impl Suite {
         Ok(runs)
     }
 
-    /// The processor counts with which it runs in a mode.
+    /// The processor counts with which the suite runs in a mode.
     fn cpus_in(&self, mode: Mode) -> &[u32] {
         self.bounce_cpus.as_ref().filter(|_| mode == Mode::Bounce).unwrap_or(&self.cpus)
     }

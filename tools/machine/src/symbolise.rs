@@ -8,10 +8,10 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::path::Path;
 
-/// Symbol information of what runs in one machine.
+/// The symbols of the programs that run in a machine.
 pub struct Symboliser {
     images: Vec<Image>,
-    /// Whether the line before was one of a backtrace.
+    /// Whether the last line was a part of a backtrace.
     in_backtrace: Cell<bool>,
 }
 
@@ -21,7 +21,7 @@ struct Image {
     code: Vec<Segment>,
 }
 
-/// An executable segment, as far as it lies in the file.
+/// The part of an executable segment that is in the file.
 struct Segment {
     addresses: Range<u64>,
     bytes: Vec<u8>,
@@ -61,17 +61,18 @@ impl Image {
     }
 }
 
-/// Where an instruction lies.
+/// The place of an instruction in the programs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The file's name.
+    /// The name of the program's file.
     pub image: String,
-    /// The function whose code it is, then those that are inlined there, the innermost last.
+    /// The function that contains the instruction, then the functions inlined there, the innermost
+    /// last.
     pub functions: Vec<String>,
 }
 
 impl Symboliser {
-    /// Reads the symbols of these ELF files; one that has none is passed over.
+    /// Reads the symbols of these ELF files. Files without symbols are ignored.
     pub fn new<'a>(files: impl IntoIterator<Item = &'a Path>) -> Symboliser {
         let open = |path: &Path| {
             let code = executable_segments(&std::fs::read(path).ok()?);
@@ -82,8 +83,8 @@ impl Symboliser {
         Symboliser { images: files.into_iter().filter_map(open).collect(), in_backtrace: Cell::new(false) }
     }
 
-    /// `function at file:line`, innermost inlined function first, for every image that has code at
-    /// that address.
+    /// `function at file:line`, innermost inlined function first, for every program that has code
+    /// at that address.
     fn locations(&self, address: u64) -> Vec<String> {
         let images: Vec<&Image> = self.images.iter().filter(|image| image.has_code_at(address)).collect();
         let mut found = Vec::new();
@@ -119,15 +120,16 @@ impl Symboliser {
         Some(Place { image: image.name.clone(), functions })
     }
 
-    /// Explanations of the code addresses in a console line that says where something is executed:
-    /// a line of a backtrace or one with an instruction pointer; each is one line or, if functions
-    /// were inlined, several. Empty for other lines: not every number is an address. Lines must be
-    /// given in their order.
+    /// Explains the code addresses in a line of the console that is a part of a backtrace or has an
+    /// instruction pointer. Each address is explained by one line or, if functions were inlined,
+    /// several. The result is empty for other lines, since not every number is an address. Lines
+    /// must be passed in order.
     pub fn explain(&self, line: &str) -> Vec<String> {
         let lower = line.to_ascii_lowercase();
         let is_frame = is_frame(&lower);
         // All frames of a backtrace but the first are return addresses, which may already belong to
-        // the next line or even to the next function: the call is just before.
+        // the next line or even to the next function. So the address of the call is looked up,
+        // which is just before.
         let before = u64::from(self.in_backtrace.replace(is_frame) && is_frame);
         let is_pointer = ["rip", "ip ", "ip="].iter().any(|mark| lower.contains(mark));
         if !is_pointer && !lower.contains("at 0x") {
@@ -135,14 +137,14 @@ impl Symboliser {
         }
         let mut explained = Vec::new();
         for address in addresses(line) {
-            // Of addresses in the lower half, which are those of programs, explain only those that
-            // are certainly of code: the one in "sigma0 at 0xf00000" is not.
+            // Addresses in the lower half belong to programs. They are explained only where they
+            // certainly are addresses of code: that in "sigma0 at 0xf00000" is not.
             if !is_frame && !is_pointer && address < 1 << 63 {
                 continue;
             }
             let mut lead = format!("{address:#x} =");
             let mut locations = self.locations(address.wrapping_sub(before));
-            // A function whose inlined part has no name of its own appears twice.
+            // A function is listed twice if code inlined in it has no name of its own.
             locations.dedup();
             for location in locations {
                 explained.push(format!("{lead} {location}"));
@@ -179,7 +181,7 @@ fn addresses(line: &str) -> Vec<u64> {
     found
 }
 
-/// A function's name without the compiler's own mark.
+/// The name of a function without the hash that the compiler has added.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
         Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
@@ -187,8 +189,8 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// A path within the tree, if the tree has that file: also one that was compiled before the tree
-/// was moved.
+/// A path relative to the tree, if the tree has that file. The tree may have been moved since the
+/// file was compiled.
 fn shorten(file: &str) -> String {
     let mut rest = Path::new(file).components();
     while rest.next().is_some() {
@@ -199,7 +201,7 @@ fn shorten(file: &str) -> String {
     file.into()
 }
 
-/// The executable segments of a file; none if it is no ELF file.
+/// The executable segments of an ELF file; none for other files.
 fn executable_segments(elf: &[u8]) -> Vec<Segment> {
     let Ok(file) = object::File::parse(elf) else { return Vec::new() };
     let code = file.segments().filter(|segment| segment.permissions().executable());
@@ -225,8 +227,8 @@ mod tests {
 
     #[test]
     fn our_own_function_is_found_by_address() {
-        // The test program is position-independent, so its symbols' addresses are offsets from
-        // where it was loaded: take one from its symbol table instead of from a pointer.
+        // The test program is position-independent, so its symbols' addresses are offsets from its
+        // load address. The test takes one from the symbol table, not from a pointer.
         let own = std::env::current_exe().unwrap();
         let symboliser = Symboliser::new([own.as_path()]);
         let image = &symboliser.images[0];

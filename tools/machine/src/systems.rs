@@ -1,4 +1,5 @@
-//! The table of systems that can be booted by name, `systems.toml`; a test suite's name works too.
+//! Reads `systems.toml`, the table of systems that can be booted by name. The name of a test suite
+//! is accepted as well.
 
 use crate::qemu::{Accelerator, Boot, Machine};
 use crate::suites::{self, Overrides};
@@ -12,7 +13,7 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 struct System {
     name: String,
-    /// What it is, in a sentence.
+    /// A sentence about the system.
     about: String,
     /// The kernel's command line.
     #[serde(default)]
@@ -62,14 +63,14 @@ pub struct Hardware {
 }
 
 impl Choice {
-    /// The chosen system on that hardware.
+    /// The chosen system on this machine.
     pub fn machine(&self, hardware: &Hardware) -> Result<Machine> {
         let (arguments, modules) = self.contents()?;
         let words = [arguments, self.arguments.clone()];
         Ok(Machine { arguments: words.join(" ").trim().to_string(), modules, ..hardware.machine() })
     }
 
-    /// Kernel command line and modules.
+    /// The kernel's command line and the modules of the chosen system.
     fn contents(&self) -> Result<(String, Vec<String>)> {
         let name = self.system.as_deref().unwrap_or("default");
         let path = tree::root().join("systems.toml");
@@ -86,7 +87,8 @@ impl Choice {
         }
         let systems = table.system.iter().map(|system| format!("  {:24} {}\n", system.name, system.about));
         let suites = suites.iter().map(|suite| format!("  {:24} {}\n", suite.name, suite.about));
-        // The list is long: what it is about stands where the reader is then.
+        // The message ends with the reason, because the list before it may be long and scroll it
+        // away.
         bail!(
             "the systems are\n{}and the suites\n{}no system or suite is called {name:?}; \
              a command of the guest's is run with: ./mac run -- {name}",
@@ -97,7 +99,7 @@ impl Choice {
 }
 
 impl Hardware {
-    /// The machine, with nothing to boot.
+    /// The machine that the options describe, without a system.
     pub fn machine(&self) -> Machine {
         Machine {
             model: self.machine.clone(),

@@ -1,16 +1,44 @@
-//! The definitions in `interfaces/` are valid.
+//! The stubs in the tree are those of their definitions.
 
+use std::fs;
 use std::path::Path;
 use std::process::Command;
+
+/// A definition, the option of its stubs, and the file with them.
+const STUBS: [(&str, &str, &str); 4] = [
+    ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
+    ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
+    ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
+    ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
+];
+
+#[test]
+fn the_stubs_of_the_servers_are_those_of_their_definitions() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interface.rs");
+    for (definition, option, stubs) in STUBS {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
+        command.current_dir(&root).args(["-I", "interfaces", option]).arg(&written);
+        let output = command.arg(definition).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let module = root.join(stubs);
+        let text = fs::read_to_string(&written).unwrap();
+        if std::env::var_os("MIG_BLESS").is_some() {
+            fs::write(&module, &text).unwrap();
+        }
+        let present = fs::read_to_string(&module).unwrap_or_default();
+        assert!(present == text, "MIG_BLESS=1 writes {}", module.display());
+    }
+}
 
 #[test]
 fn every_definition_in_the_tree_is_valid() {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
     let root = Path::new(&package).join("../..");
-    for name in ["console", "root"] {
+    for (definition, ..) in STUBS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&root).args(["-I", "interfaces", "-check"]);
-        let output = command.arg(format!("interfaces/{name}.defs")).output().unwrap();
+        let output = command.arg(definition).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }

@@ -1,7 +1,7 @@
-//! The book in `docs/`: rendering it, and what `./mac check` asks of it. Every chapter is in the
-//! summary, every link leads to a file of the book and to a heading that exists there, and what it
-//! names is there: commands ([`commands`]) and files of the tree ([`paths`]). What programs
-//! understand is explained ([`mentioned`]).
+//! The book in `docs/`: rendering it, and its checks in `./mac check`. Every chapter must be in the
+//! summary; every link must lead to a file of the book and a heading in it. The commands
+//! ([`commands`]) and the files of the tree ([`paths`]) that the book names must exist. Words that
+//! programs understand must be explained ([`mentioned`]).
 
 mod commands;
 mod mentioned;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 const MDBOOK: &str = "0.5.4";
 /// Where the chapters are, from the root of the tree.
 const CHAPTERS: &str = "docs/src";
-/// Prose outside the book that is checked as its chapters are.
+/// Files outside the book that are checked like its chapters.
 const OTHERS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
 /// Options of `./mac book`.
@@ -36,7 +36,7 @@ pub(crate) struct Options {
     pictures: bool,
 }
 
-/// What plays the sessions of which the book has pictures.
+/// The session that is played for the book's pictures of screens.
 const SESSIONS: &str = "shell/programs";
 
 /// Renders the book into `target/book`. The first call builds mdBook, from crates.io and with the
@@ -44,7 +44,7 @@ const SESSIONS: &str = "shell/programs";
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.pictures {
         mac_guest::pictures(SESSIONS, &tree::root().join(CHAPTERS).join("pictures"))?;
-        // Writes the pictures of results, too.
+        // This also draws the pictures of results.
         return mac_lab::trace::publish_phases();
     }
     check_links()?;
@@ -74,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Checks the book, and the prose in the root of the tree.
+/// Checks the links of the book, and of the prose in the root of the tree.
 pub(crate) fn check_links() -> Result<()> {
     let root = tree::root();
     let chapters = chapters()?;
@@ -97,7 +97,7 @@ pub(crate) fn check_links() -> Result<()> {
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
 }
 
-/// The chapters and the prose in the root of the tree.
+/// The files with prose: the chapters, and those in the root of the tree.
 fn prose() -> Result<Vec<PathBuf>> {
     let mut files = chapters()?;
     files.extend(OTHERS.map(|name| tree::root().join(name)));

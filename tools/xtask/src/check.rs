@@ -8,7 +8,7 @@ use mac_build::{command, packages, toolchain};
 use mac_lab::bench;
 use std::path::Path;
 
-/// Runs every check; all of them, even if one fails, so that one run shows everything.
+/// Runs every check, even if one has failed, so that one run shows all errors.
 pub(crate) fn run() -> Result<()> {
     let toolchain = toolchain::find()?;
     let packages = packages::all(&toolchain.cargo)?;

@@ -1,8 +1,7 @@
-//! Which booted suites report a test, by its id: for `./mac test FST0006`.
+//! Finds the booted suites that report a test with a given id, for `./mac test FST0006`.
 //!
-//! The ids of texts that must appear, of scripts of guests and of scripts for a terminal stand in
-//! the tables and scripts themselves. Those of programs that report in TAP are found in the
-//! programs' sources.
+//! Ids of expected texts, of scripts of guests and of interactive scripts are in the tables and
+//! scripts. Ids of programs that report in TAP are found in the programs' sources.
 
 use anyhow::Result;
 use mac_build::packages::{self, Package};
@@ -16,10 +15,10 @@ pub(crate) const CHOOSES: &str = "x2-tests";
 const CHAPTERS: &str = "tests/x2/src/chapters";
 /// Which of the modules is the root task.
 const ROOT_TASK: usize = 1;
-/// The words of its command line that are neither.
+/// The words of its command line that select nothing.
 const OPTIONS: [&str; 2] = ["leak-check", "regions"];
 
-/// Where the sources of native programs are.
+/// The directories of the sources of native programs.
 pub(crate) struct Sources {
     packages: Vec<Package>,
 }
@@ -42,7 +41,7 @@ impl Sources {
         }
         for (place, module) in suite.modules().enumerate() {
             let program = qemu::module_name(module);
-            // It runs as the root task only; elsewhere it is a file like any other.
+            // The program reports tests only as the root task; as another module it is just a file.
             let reports = match program {
                 CHOOSES if place == ROOT_TASK => chapter_of(id)?.is_some_and(|it| chooses(module, &it, id)),
                 CHOOSES => false,
@@ -55,7 +54,7 @@ impl Sources {
         Ok(false)
     }
 
-    /// Whether the sources of a program have the test.
+    /// Whether the sources of a program contain the test.
     fn has(&self, program: &str, id: &str) -> Result<bool> {
         let Some(directory) = self.directory(program) else { return Ok(false) };
         Ok(find(&directory, id)?.is_some())
@@ -69,13 +68,13 @@ impl Sources {
     }
 }
 
-/// Whether a command line names the test or its chapter, or nothing in particular.
+/// Whether a command line selects the test or its chapter, or selects nothing.
 fn chooses(module: &str, chapter: &str, id: &str) -> bool {
     let mut words = module.split(' ').skip(1).filter(|word| !OPTIONS.contains(word)).peekable();
     words.peek().is_none() || words.any(|word| word == chapter || word == id)
 }
 
-/// The chapter that has the test.
+/// The chapter that contains the test.
 fn chapter_of(id: &str) -> Result<Option<String>> {
     let root = tree::root().join(CHAPTERS);
     let Some(file) = find(&root, id)? else { return Ok(None) };
@@ -93,7 +92,7 @@ fn find(directory: &Path, id: &str) -> Result<Option<PathBuf>> {
     Ok(None)
 }
 
-/// The sources below a directory, and those that they include from another program's.
+/// The sources below a directory, and sources of other programs that they include.
 fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = tree::files(directory, &[".rs", ".c", ".cc"])?;
     for path in found.clone() {

@@ -1,4 +1,5 @@
-//! `./mac test`: builds, lints, tests on the host and in booted machines, and one closing line.
+//! `./mac test`: builds, lints, runs tests on the host and in booted machines, and prints one
+//! closing line.
 
 mod again;
 mod selection;
@@ -55,8 +56,8 @@ struct Score {
     flaky: Vec<Flaky>,
 }
 
-/// Runs the tests. Prints what failed, why, and one closing line; an error if anything failed, or
-/// if nothing was to be run.
+/// Runs the tests. Prints what failed, why, and one closing line. Returns an error if a test
+/// failed, or if there was none to run.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let everything = !options.booted && !options.host && options.filter.is_none();
     let filter = options.filter.as_deref().map(Filter::of);

@@ -1,5 +1,5 @@
-//! File memory from the server's own heap: for a Unix that shares no memory with its programs, and
-//! for tests.
+//! File memory from the server's own heap: for a system that shares no memory with its programs,
+//! and for tests.
 
 use crate::sync::SpinLock;
 use crate::vfs::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota};
@@ -8,7 +8,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Gives files memory from the heap.
+/// Makes the memory of files from the heap.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HeapMemory;
 
@@ -22,7 +22,7 @@ impl MemoryProvider for HeapMemory {
     }
 }
 
-/// Pages that one call copies at most, so that the lock is held for a bounded time.
+/// The most pages that one call copies, so that the lock is held for a bounded time.
 const PAGES_AT_ONCE: usize = 16;
 
 struct HeapFile {
@@ -32,7 +32,7 @@ struct HeapFile {
 
 struct Pages {
     resident: BTreeMap<u64, Vec<u8>>,
-    /// What absent pages contain; cut by truncation.
+    /// The contents of absent pages; truncation cuts them.
     initial: Option<InitialContents>,
 }
 
@@ -48,7 +48,7 @@ impl Pages {
         self.initial.as_ref().map_or(0, |initial| initial.length.div_ceil(PAGE_SIZE) as u64)
     }
 
-    /// The page, made if it is absent.
+    /// A page of the file, made if it is absent.
     fn page(&mut self, page: u64, quota: &dyn Quota) -> Result<&mut Vec<u8>> {
         if !self.resident.contains_key(&page) {
             let mut bytes = Vec::new();
@@ -64,7 +64,7 @@ impl Pages {
     }
 }
 
-/// Splits a range into the page, the offset in it and the length of its first piece.
+/// The first part of a range that lies in one page: the page, the offset in it, and the length.
 fn piece(offset: u64, length: usize) -> (u64, usize, usize) {
     let within = (offset % PAGE_SIZE as u64) as usize;
     (offset / PAGE_SIZE as u64, within, length.min(PAGE_SIZE - within))
@@ -220,7 +220,7 @@ impl FileMemory for HeapFile {
             }
             page = match hole {
                 true => page + 1,
-                // The next page that is held.
+                // The next page at or after `page` that the file has in memory.
                 false => pages.resident.range(page..).next().map_or(end, |(page, _)| *page),
             };
         }

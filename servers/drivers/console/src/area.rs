@@ -25,11 +25,6 @@ pub const SIZE: u64 = 16 << 10;
 
 const _: () = assert!(size_of::<Area>() <= SIZE as usize);
 
-/// Label of the request to attach: share, client's thread, notification bits.
-pub const ATTACH: u64 = 4200;
-/// Label of the driver's answer to a client, which has a status as root's answers do.
-pub const ANSWER: u64 = 4300;
-
 /// Notification to the driver: there is output, or room for input.
 pub const WORK: u64 = 1;
 

@@ -1,9 +1,11 @@
 //! How a server uses the console. Nothing here waits for the driver, except [`open`].
 
-use crate::area::{ANSWER, ATTACH, Area, INPUT, OUTPUT, SIZE, WORK, at};
+use crate::area::{Area, INPUT, OUTPUT, SIZE, WORK, at};
 use core::sync::atomic::Ordering;
+use direct::Error;
+use interfaces::console::Client;
+use l4::direct::Direct;
 use l4::extension;
-use l4::ipc::{self, Message};
 use l4::x2::ThreadId;
 use ring::{Reader, Writer};
 use rt::root::{Status, names, share};
@@ -34,15 +36,11 @@ pub struct Input {
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<(Output, Input), Status> {
     let driver = names::lookup_wait(name)?;
     let share = share::create(address, SIZE, driver)?;
-    let request = Message::with_words(ATTACH, &[share.word(), thread.raw(), bits]);
-    let answer = ipc::call(driver, request).map_err(|_| Status::NotFound)?;
-    if answer.tag.label() != ANSWER || answer.tag.untyped() != 1 {
-        return Err(Status::NotFound);
-    }
-    match Status::from_word(answer.word(0)) {
-        Some(Status::Done) => {}
-        refused => return Err(refused.unwrap_or(Status::NotFound)),
-    }
+    let mut console = Client { transport: &mut Direct::default(), to: driver };
+    console.console_attach(share.word(), thread.raw(), bits).map_err(|error| match error {
+        Error::Status(refused) => refused.into(),
+        Error::Ipc(_) | Error::Malformed => Status::NotFound,
+    })?;
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { at(address) };

@@ -4,10 +4,13 @@
 
 extern crate alloc;
 
-use console::area::{self, ANSWER, ATTACH, Area, INPUT, OUTPUT, WORK};
+use console::area::{self, Area, INPUT, OUTPUT, WORK};
 use console::uart::{Line, Registers, Uart};
 use core::sync::atomic::Ordering;
-use l4::ipc::{self, Message, Received};
+use direct::Registers as _;
+use interfaces::console::{Server, serve};
+use l4::direct::Direct;
+use l4::ipc::{self, Message};
 use l4::x2::ThreadId;
 use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use l4::{extension, port, utcb};
@@ -125,26 +128,27 @@ fn run() -> ! {
     unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
     let mut driver = Driver { uart, client: None };
     driver.serve();
-    let mut answer = None;
+    let (mut registers, mut answer) = (Direct::default(), None);
     loop {
         let received = match answer.take() {
-            Some((to, status)) => ipc::reply_wait(to, Message::with_words(ANSWER, &[status as u64])),
-            None => ipc::wait(),
+            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
+            None => registers.wait(&mut []),
         };
         // An error leaves nothing to do: the receiver of the answer is gone.
-        let Ok(message) = received else { continue };
-        if message.from == interrupt {
+        let Ok((from, tag)) = received else { continue };
+        if from == interrupt {
             driver.serve();
             // The interrupt belongs to this thread and its message was delivered: the reply cannot
             // fail.
             let _ = ipc::reply(interrupt, Message::new(0));
             driver.serve();
-        } else if message.from.is_nil() && message.tag.label() == NOTIFICATION_LABEL {
-            if message.word(0) & WORK != 0 {
+        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
+            if registers.register(1) & WORK != 0 {
                 driver.serve();
             }
         } else {
-            answer = Some((message.from, driver.request(message)));
+            let reply = serve(&mut driver, from, tag, &mut registers, &[], &mut []);
+            answer = reply.map(|reply| (from, reply));
         }
     }
 }
@@ -163,32 +167,35 @@ impl Driver {
             None => self.uart.serve(&mut Nobody),
         }
     }
+}
 
-    /// A request from another server.
-    fn request(&mut self, message: Received) -> Status {
-        if message.tag.label() != ATTACH {
-            return Status::UnknownRequest;
-        }
-        if message.tag.untyped() != 3 {
-            return Status::InvalidArgument;
-        }
-        let words = [message.word(0), message.word(1), message.word(2)];
-        let [share, thread, bits] = words;
+impl Server for Driver {
+    fn console_attach(
+        &mut self,
+        _: ThreadId,
+        share: u64,
+        thread: u64,
+        bits: u64,
+    ) -> Result<(), direct::Status> {
+        Ok(self.attach(share, thread, bits)?)
+    }
+}
+
+impl Driver {
+    /// From now on the server whose thread this is has the console.
+    fn attach(&mut self, share: u64, thread: u64, bits: u64) -> Result<(), Status> {
         // A client that cannot be notified has ended: a new one may take its place.
         if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
-            return Status::InUse;
+            return Err(Status::InUse);
         }
         self.client = None;
         // SAFETY: the client before is gone, and with it everything that refers to its area.
         let _ = unsafe { memory::free(AREA, area::SIZE) };
-        match share::map(share::Share::from_word(share), AREA) {
-            Ok(area::SIZE) => {}
-            Ok(other) => {
-                // SAFETY: the share was mapped just now, and nothing refers to it.
-                let _ = unsafe { memory::free(AREA, other) };
-                return Status::InvalidArgument;
-            }
-            Err(status) => return status,
+        let size = share::map(share::Share::from_word(share), AREA)?;
+        if size != area::SIZE {
+            // SAFETY: the share was mapped just now, and nothing refers to it.
+            let _ = unsafe { memory::free(AREA, size) };
+            return Err(Status::InvalidArgument);
         }
         // SAFETY: root has mapped the memory there; it stays until `free` above, when no client is
         // left.
@@ -196,6 +203,6 @@ impl Driver {
         let thread = ThreadId::from_raw(thread);
         let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));
         self.client = Some(Client { thread, bits, area, output, input, news: false });
-        Status::Done
+        Ok(())
     }
 }

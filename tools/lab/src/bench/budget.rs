@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 /// The slack of each budget: for rounding, and for a tick of a timer in many operations.
 const SLACK: f64 = 0.05;
 
-/// An error if `report`, of that benchmark, exceeds a budget or lacks a region that has one.
+/// Returns an error if the report of `benchmark` exceeds a budget, or lacks a region that has one.
 pub(super) fn keep(benchmark: &str, report: &Report, references: &References) -> Result<()> {
     let mut wrong = exceeded(report, references);
     let budgets = references.budgets.iter().filter(|budget| budget.benchmark == benchmark);
@@ -25,7 +25,7 @@ pub(super) fn keep(benchmark: &str, report: &Report, references: &References) ->
     Ok(())
 }
 
-/// What executes more than its budget, in sentences.
+/// The regions that execute more than their budget, each as a sentence.
 pub(super) fn exceeded(report: &Report, references: &References) -> Vec<String> {
     let mut wrong = Vec::new();
     for budget in &references.budgets {
@@ -42,7 +42,7 @@ pub(super) fn exceeded(report: &Report, references: &References) -> Vec<String> 
     wrong
 }
 
-/// What costs more than its target, and is not known to, in sentences.
+/// The operations that cost more than their target and are not known to, each as a sentence.
 pub(super) fn above_target(report: &Report, references: &References) -> Vec<String> {
     let mut above = Vec::new();
     for operation in references.operations.iter().filter(|operation| !operation.missed) {

@@ -1,5 +1,5 @@
-//! How many bytes of code functions of a benchmark's program have: the sizes of their symbols, next
-//! to what the program measures.
+//! Measures how many bytes of code functions of a benchmark's program have, by the sizes of their
+//! symbols.
 
 use super::Measurement;
 use anyhow::{Context, Result, bail};
@@ -7,7 +7,7 @@ use mac_build::tree;
 use object::{Object, ObjectSymbol};
 use std::fs;
 
-/// The unit of these measurements.
+/// The unit of code sizes.
 pub(super) const COUNTER: &str = "bytes of code";
 
 /// The sizes of the functions `names` of the program `program`. Each has the name `code-of-NAME`,

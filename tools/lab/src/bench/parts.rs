@@ -15,15 +15,15 @@ use std::collections::BTreeMap;
 const LEAST: f64 = 0.02;
 const REST: &str = "everything else";
 
-/// Which part of the system an instruction belongs to: of the kernel what it works on, of the
-/// others the library.
+/// The part of the system to which an instruction belongs: for the kernel, a subject; for other
+/// programs, a library.
 fn part(place: &Place) -> String {
     let outer = place.functions.first().map_or("?", String::as_str);
     let path = outer.trim_start_matches(['<', '&']);
     let crate_name = path.split([':', ' ']).next().unwrap_or(path);
     match place.image.as_str() {
         "kernel" => match path {
-            // What entry code calls has a plain name, too.
+            // Rust functions that entry code calls have names without a path.
             "short_map_control" | "short_unmap" => "kernel: mappings and memory".into(),
             "read_registers" | "read_schedule" => "kernel: the rest".into(),
             _ if !path.contains("::") && !["memcpy", "memset", "memmove", "memcmp"].contains(&path) => {
@@ -50,7 +50,7 @@ fn part(place: &Place) -> String {
     }
 }
 
-/// The parts of each operation, in instructions an operation.
+/// The number of instructions in each part, per operation.
 fn report(profiles: &[Profiled]) -> Result<Report> {
     let mut sums: Vec<BTreeMap<String, f64>> = Vec::new();
     for (name, profile) in profiles {
@@ -79,7 +79,7 @@ fn report(profiles: &[Profiled]) -> Result<Report> {
     Ok(Report { series: series::collect(&measurements), ..empty_report()? })
 }
 
-/// The operations in their order, each with its parts.
+/// The operations in order, each with its parts.
 fn operations(report: &Report) -> Vec<(&str, BTreeMap<&str, f64>)> {
     let mut operations: Vec<(&str, BTreeMap<&str, f64>)> = Vec::new();
     for series in &report.series {
@@ -94,7 +94,7 @@ fn operations(report: &Report) -> Vec<(&str, BTreeMap<&str, f64>)> {
     operations
 }
 
-/// The parts' names, those of the kernel first.
+/// The names of the parts, those of the kernel first.
 fn names<'a>(operations: &[(&str, BTreeMap<&'a str, f64>)]) -> Vec<&'a str> {
     let mut names: Vec<&str> = operations.iter().flat_map(|(_, parts)| parts.keys().copied()).collect();
     names.sort_unstable_by_key(|name| (*name == REST, *name));
@@ -133,7 +133,7 @@ pub(super) fn svg(report: &Report) -> Result<String> {
     chart::rows(&operations.iter().map(row).collect::<Vec<_>>(), &names, 1.0)
 }
 
-/// Writes the parts of a profile to `target/bench`, or into the book.
+/// Writes the parts of a profile to `target/bench` or, with `publish`, into the book.
 pub(super) fn write(name: &str, profiles: &[Profiled], publish: bool) -> Result<()> {
     let (report, name) = (report(profiles)?, format!("{name}-parts"));
     println!("\n{}", table(&report));

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 /// Per cent by which a published figure may differ from one measured again with the same compiler.
 const TOLERANCE: f64 = 2.0;
-/// The benchmark that a table of `overhead` compares with.
+/// The benchmark with which a table of `overhead` compares.
 const SEVERAL: &str = "kernel";
-/// At the beginning of a line.
+/// The beginning of the mark before a table, which must begin a line.
 const BEGIN: &str = "\n<!-- results: ";
 const END: &str = "<!-- end -->";
 
@@ -32,7 +32,7 @@ pub(super) fn read(name: &str) -> Result<Report> {
     serde_json::from_str(&tree::read(&path)?).with_context(|| format!("{} is no report", path.display()))
 }
 
-/// All results of the tree, in the order of the table of benchmarks.
+/// The results of all benchmarks, in the order of the table of benchmarks.
 fn all() -> Result<Report> {
     let mut all = Report::default();
     for benchmark in
@@ -59,7 +59,7 @@ pub fn update_tables() -> Result<()> {
     })
 }
 
-/// An error if a table or a picture of the book is not what the results in the tree say.
+/// Returns an error if a table or a picture of the book differs from the results in the tree.
 pub fn check_tables() -> Result<()> {
     for_each_part(|path, text, renewed| {
         if text != renewed {
@@ -69,7 +69,7 @@ pub fn check_tables() -> Result<()> {
     })
 }
 
-/// The book's pictures of results: file and content.
+/// The book's pictures of results, as (file, content).
 fn pictures(references: &References) -> Result<Vec<(String, String)>> {
     let mut pictures = vec![
         ("guests-parts.svg".to_string(), parts::svg(&read("guests-parts")?)?),
@@ -85,8 +85,8 @@ fn pictures(references: &References) -> Result<Vec<(String, String)>> {
     Ok(pictures)
 }
 
-/// An error if a published figure is above its target, and `bench/references.toml` does not say so,
-/// or if a region is above its budget.
+/// Returns an error if a published figure is above its target and `bench/references.toml` does not
+/// say so, or if a region is above its budget.
 pub fn check_budgets() -> Result<()> {
     let (all, references) = (all()?, references::read()?);
     let above = [budget::above_target(&all, &references), budget::exceeded(&all, &references)].concat();
@@ -96,7 +96,8 @@ pub fn check_budgets() -> Result<()> {
     Ok(())
 }
 
-/// Calls `action` for each chapter and picture: its file, what that has, and what results say.
+/// Calls `action` for each chapter and picture with its file, its present content, and the content
+/// by the results.
 fn for_each_part(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
     let references = references::read()?;
     for (name, picture) in pictures(&references)? {
@@ -168,16 +169,16 @@ fn renew(text: &str, table: impl Fn(&str) -> Result<String>) -> Result<String> {
     Ok(renewed)
 }
 
-/// What re-measuring the published benchmarks has found.
+/// The result of measuring the published benchmarks again.
 pub enum Verified {
-    /// They are true: how many points were compared.
+    /// The published figures are true; so many points were compared.
     True(usize),
-    /// Nothing can be said, and why.
+    /// No comparison is possible, for this reason.
     Unknown(String),
 }
 
-/// Measures the published benchmarks that the table of benchmarks marks for it again, and compares.
-/// Figures of another compiler are not compared.
+/// Measures those published benchmarks again for which the table of benchmarks asks it, and
+/// compares. Figures of another compiler are not compared.
 pub fn verify() -> Result<Verified> {
     if build::profile()? != build::RELEASE {
         return Ok(Verified::Unknown(format!("the profile is {}", build::profile()?)));

@@ -1,4 +1,4 @@
-//! The published result of a run: as JSON, as Markdown, and as a page with charts.
+//! The report of a run: as JSON, as Markdown, and as a page with charts.
 
 use super::references::{Operation, References};
 use super::regions::Region;
@@ -12,15 +12,15 @@ use std::fmt::Write;
 /// How the values were counted.
 pub(crate) const METHOD: &str = "QEMU TCG, -icount shift=0: instructions from user level to user level";
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Report {
     pub(crate) method: String,
-    /// What built and what executed the programs: figures change with the compiler.
+    /// The compiler and the emulator that were used: figures change with the compiler.
     pub compiler: String,
     pub emulator: String,
-    /// Of which caches and TLBs misses are counted, if any are.
+    /// The model of caches whose misses are counted, if any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
     pub(crate) series: Vec<Series>,
@@ -28,8 +28,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Takes what the benchmark `name` measured. What another measured under the same name keeps
-    /// the benchmark's name with its own.
+    /// Adds the results of the benchmark `name`. A test whose name another benchmark has, too, gets
+    /// the benchmark's name added to its own.
     pub(crate) fn add(&mut self, name: &str, other: Report) {
         let same = |ours: &[Series], theirs: &Series| {
             ours.iter().any(|series| series.test == theirs.test && series.counter == theirs.counter)
@@ -165,7 +165,7 @@ pub(super) fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// Points of a series that a row shows: all, or as many of more, evenly spread.
+/// How many points of a series a row shows: if it has more, as many, evenly spread.
 const SHOWN: usize = 8;
 
 fn shown(points: &[Point]) -> Vec<Point> {

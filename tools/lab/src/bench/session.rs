@@ -14,8 +14,8 @@ pub fn column(kernel: Kernel) -> &'static str {
     }
 }
 
-/// The table of these measurements; with `publish` they become the results `name` and the table
-/// goes into the book.
+/// The table of these measurements. With `publish` they become the results `name`, and the table is
+/// put into the book.
 pub fn session(name: &str, measurements: &[Measurement], publish: bool) -> Result<String> {
     let report = Report { series: series::collect(measurements), ..empty_report()? };
     if publish {

@@ -1,10 +1,11 @@
-//! What several processors are good for: the same work on machines with one, two and four, under
-//! the Unix server and under Debian's own kernel, counted on each processor by the plugin.
+//! Measures how much several processors speed work up: the same work on machines with one, two and
+//! four, under the Unix server and under Debian's own kernel, counted on each processor by the
+//! plugin.
 //!
-//! These boots do not run under QEMU's instruction counting. There several processors take turns,
-//! and so do not share work as real ones would (docs/src/measuring.md). Without it times mean
-//! nothing, so instructions are compared: those of the busiest of several processors, with those of
-//! a single processor that does all the work.
+//! These boots do not run under QEMU's instruction counting. Under instruction counting several
+//! processors take turns, and so do not share work as real ones do (docs/src/measuring.md). Without
+//! it times mean nothing, so instructions are compared: those of the busiest of several processors,
+//! with those of a single processor that does all the work.
 
 use super::guests::{self, parse};
 use super::regions::{self, Region};
@@ -46,13 +47,13 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
             }
         }
     }
-    // Order of the pieces of work, which the names begin with.
+    // The names begin with a number for the order of the pieces of work.
     report.regions.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(report)
 }
 
-/// What the plugin counted of each piece of work; a region's name is that of the work, the kernel
-/// and the number of processors.
+/// The plugin's counts for each piece of work. A region's name consists of the work, the kernel and
+/// the number of processors.
 fn named(printed: &str, counted: &str, kernel: Kernel, cpus: u32) -> Result<Vec<Region>> {
     let names: Vec<regions::Name> = parse(printed, "parts")?
         .into_iter()
@@ -65,7 +66,7 @@ fn named(printed: &str, counted: &str, kernel: Kernel, cpus: u32) -> Result<Vec<
     regions::join(&names, counted)
 }
 
-/// One piece of work on one machine: what its processors did.
+/// A piece of work on one machine, and what each processor did.
 struct Run<'a> {
     work: &'a str,
     cpus: &'a str,
@@ -79,7 +80,7 @@ impl Run<'_> {
     }
 }
 
-/// A count of kernel and user together.
+/// The sum of a count over kernel and user.
 fn sum(region: &Region, counter: &str) -> u64 {
     let of = |mode: &BTreeMap<String, u64>| mode.get(counter).copied().unwrap_or(0);
     of(&region.user) + of(&region.kernel)

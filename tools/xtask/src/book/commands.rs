@@ -10,7 +10,7 @@ use mac_build::tree::read;
 use mac_build::{packages, toolchain, tree};
 use std::process::Command;
 
-/// How long a block may take: it boots a machine at most.
+/// How many seconds a block of commands may take: it boots one machine at most.
 const LIMIT: &str = "600";
 
 /// Checks that every `./mac ...` in code of the book is a command line that the tool understands,
@@ -40,7 +40,7 @@ pub(crate) fn check() -> Result<()> {
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
 }
 
-/// Runs the blocks that say so, one after the other; returns how many there are.
+/// Runs the blocks that are marked to be run, one after the other. Returns how many there are.
 pub(crate) fn run() -> Result<usize> {
     let mut count = 0;
     for file in prose()? {
@@ -84,8 +84,8 @@ fn command(code: &str, begin: &str) -> Option<String> {
     Some(command[..end].to_string())
 }
 
-/// Why the tool does not understand a command line, if it does not. Words in capitals stand for
-/// others.
+/// Returns why the tool does not accept a command line, if it does not. Words in capitals are
+/// placeholders.
 fn misunderstood(line: &str) -> Option<String> {
     if line.contains("VERB") || line.contains("...") {
         return None;
@@ -96,14 +96,14 @@ fn misunderstood(line: &str) -> Option<String> {
         value.to_string().chars().all(|it| it.is_ascii_uppercase() || it.is_ascii_punctuation())
     });
     match error.kind() {
-        // In prose a verb stands for itself, without its arguments.
+        // Prose may name a verb without its arguments.
         ErrorKind::DisplayHelp | ErrorKind::MissingRequiredArgument => None,
         ErrorKind::ValueValidation | ErrorKind::InvalidValue if is_placeholder => None,
         _ => Some(error.to_string().lines().next().unwrap_or_default().into()),
     }
 }
 
-/// The words of a command line; what stands between quotation marks is one.
+/// The words of a command line. Text between quotation marks is one word.
 fn words(line: &str) -> Vec<&str> {
     let pieces = line.split(['"', '\'']).enumerate();
     let words = pieces.flat_map(|(place, piece)| match place % 2 {

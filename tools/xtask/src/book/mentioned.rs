@@ -7,7 +7,7 @@ use clap::CommandFactory;
 use mac_build::tree::{self, read};
 use std::collections::BTreeSet;
 
-/// The sources that compare with words, each in arms of a `match`, and their chapters.
+/// The sources that compare words in arms of a `match`, and the chapter for each.
 const SOURCES: [(&str, &str); 4] = [
     ("kernel/src/config.rs", "docs/src/booting.md"),
     ("kernel/src/kdb/command.rs", "docs/src/debugger.md"),
@@ -37,8 +37,8 @@ fn missing(chapter: &str, words: impl IntoIterator<Item = String>) -> Result<Vec
     Ok(missing.map(|word| format!("{chapter}: {word} is not explained")).collect())
 }
 
-/// The words that the arms of a source compare with, up to its tests: `"a" | "b" =>`, and
-/// `("a", "b") =>` for `a=b`.
+/// The words in the arms of a source, up to its tests: `"a" | "b" =>`, and `("a", "b") =>` for
+/// `a=b`.
 fn understood(source: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for line in source.lines().take_while(|line| *line != "#[cfg(test)]") {

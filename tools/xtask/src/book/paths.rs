@@ -19,7 +19,7 @@ pub(crate) fn check() -> Result<()> {
     for entry in fs::read_dir(tree::root())? {
         tops.insert(entry?.file_name().to_string_lossy().into_owned());
     }
-    // What builds leave there may be missing.
+    // Files in `target` may be missing.
     tops.remove("target");
     let mut wrong = Vec::new();
     for file in prose()? {
@@ -71,7 +71,7 @@ mod tests {
         check().unwrap();
     }
 
-    /// Pictures that are not made by a program: they show directories of the tree.
+    /// The picture of that name, which is drawn by hand and shows directories of the tree.
     fn drawn(name: &str) -> String {
         read(&tree::root().join("docs/src/pictures").join(name)).unwrap()
     }
@@ -110,7 +110,7 @@ mod tests {
             for element in all("text ").filter(|it| it.contains("text-anchor=\"middle\"")) {
                 let [x, y] = ["x", "y"].map(|name| attribute(element, name).unwrap());
                 let text = element.split('>').nth(1).unwrap();
-                // Letters of DejaVu Sans are so wide on average, bold ones a tenth more.
+                // The average width of letters of DejaVu Sans; bold ones are a tenth wider.
                 let size = attribute(element, "font-size").unwrap_or(13.0);
                 let bold = if element.contains("bold") { 1.1 } else { 1.0 };
                 let width = text.chars().count() as f64 * size * 0.55 * bold;

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The copy, as the tree was when it was made. No other process has it as long as this lives.
+/// A copy of the tree as it was when the copy was made. No other process uses it while this value
+/// exists.
 pub(super) struct Copy {
     root: PathBuf,
     _lock: File,
@@ -27,17 +28,17 @@ impl Copy {
         Ok(Copy { root, _lock: lock })
     }
 
-    /// Its root.
+    /// The root directory of the copy.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where what is built of it goes.
+    /// The directory for build results of the copy, for the purpose `of`.
     pub(super) fn results(&self, of: &str) -> PathBuf {
         directory().join(of)
     }
 
-    /// Does `work` while those files have other contents.
+    /// Calls `work` while these files have other contents.
     pub(super) fn with<R>(
         &self,
         changed: &BTreeMap<PathBuf, String>,

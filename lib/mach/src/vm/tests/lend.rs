@@ -1,4 +1,4 @@
-//! Frames lent without waiting, and copies from page to page.
+//! Tests of frames that are lent without waiting, and of copies from page to page.
 
 use alloc::sync::Arc;
 
