@@ -150,7 +150,8 @@ pub(crate) fn last_error() -> IpcError {
     error.unwrap_or(IpcError::new(IpcPhase::Receive, IpcErrorKind::Aborted))
 }
 
-/// Not inlined: else its callers would keep the UTCB's address during the IPC.
+/// Reads the error code. The function is not inlined, since its callers would otherwise keep the
+/// UTCB's address during the IPC.
 #[cold]
 #[inline(never)]
 fn error_word() -> u64 {

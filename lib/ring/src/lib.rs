@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_notified_once() {
+    fn a_waiting_writer_is_notified_once() {
         let ring = Ring::<8>::default();
         let (writer, reader) = (Writer::new(&ring), Reader::new(&ring));
         assert!(!reader.take_waiting());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_cannot_be_true_are_not_believed() {
+    fn impossible_counts_are_ignored() {
         let ring = Ring::<8>::default();
         let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
         ring.written.store(9, Ordering::SeqCst);

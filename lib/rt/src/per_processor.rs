@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_apart() {
+    fn parts_of_processors_share_no_cache_line() {
         let parts = PerProcessor::for_processors(3, |number| number * 10).unwrap();
         assert_eq!(parts.iter().copied().collect::<Vec<_>>(), [0, 10, 20]);
         let address = |number| core::ptr::from_ref(parts.of(number)) as usize;

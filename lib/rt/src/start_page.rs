@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_and_arguments_arrive() {
+    fn name_and_arguments_are_read_from_the_page_as_they_were_written() {
         let page = encode("console", "speed=115200 ü", &[]).unwrap();
         assert_eq!(decode(&page), Some(("console", "speed=115200 ü")));
         assert_eq!(encode("", "", &[]).as_deref().and_then(decode), Some(("", "")));
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn a_text_that_does_not_fit_and_a_damaged_page_are_refused() {
         let long = "x".repeat(SIZE - HEADER);
         assert!(encode(&long, "", &[]).is_some() && encode(&long, "y", &[]).is_none());
         assert!(encode(&long, "", &[ThreadId::NIL]).is_none());

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_ready_does_not_join() {
+    fn a_wait_that_is_ready_does_not_join_the_queue() {
         let (queue, flag) = (WaitQueue::new(), AtomicBool::new(true));
         assert!(Task::new(when(&queue, &flag)).poll().is_ready());
         assert!(!queue.has_waiters());

@@ -18,9 +18,9 @@ pub enum Kept {
     DescriptorsInFlight,
     /// Files whose readiness is watched for longer than one call.
     PolledFiles,
-    /// Queues of changes of files (inotify instances).
+    /// Queues of changes of files.
     ChangeQueues,
-    /// Files whose changes such a queue reports (inotify watches).
+    /// Files whose changes such a queue reports.
     ObservedFiles,
     /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets,
     /// files of tmpfs, regions of memory, record locks, queued changes of files.

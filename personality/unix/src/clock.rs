@@ -90,7 +90,11 @@ mod tests {
         assert_eq!(deadline(Clock::Monotonic, When::After(seconds(5))), Ok(seconds(6)));
         assert_eq!(deadline(Clock::Monotonic, When::At(seconds(5))), Ok(seconds(5)));
         assert_eq!(deadline(Clock::Realtime, When::At(seconds(1_000_000_011))), Ok(seconds(11)));
-        assert_eq!(deadline(Clock::Realtime, When::At(seconds(3))), Ok(seconds(1)), "long past: at once");
+        assert_eq!(
+            deadline(Clock::Realtime, When::At(seconds(3))),
+            Ok(seconds(1)),
+            "in the past: the deadline has passed"
+        );
         assert_eq!(deadline(Clock::Realtime, When::After(Duration::MAX)), Ok(Duration::MAX));
         let init = Clock::ProcessTime(Pid::INIT);
         assert_eq!(init.now(&*environment, &processes), Err(Error::EINVAL));

@@ -14,11 +14,11 @@ use mach::vm::VmMap;
 use unix::front_end::{FrontEnds, Next, Registers};
 use unix::thread::Thread;
 
-/// A thread that has begun its program, with what the front end keeps for it.
+/// A thread that has begun its program, with the state that the front end keeps for it.
 ///
-/// As the handler of its events it serves, without the thread's task, page faults for which the
-/// memory system has all that it needs, and system calls that need not wait. It keeps the thread;
-/// the thread's end drops it.
+/// As the handler of the thread's events it serves, without the thread's task, page faults for
+/// which the memory system has all that it needs, and system calls that cannot block. It holds a
+/// reference to the thread, which is dropped when the thread ends.
 struct Begun<M: Machine, D: Driver<M>, F: FrontEnds<M>> {
     map: Arc<VmMap<M>>,
     server: Arc<Server<M, D, F>>,
@@ -46,7 +46,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         let mut registers = Registers::All(state);
         'program: loop {
             let mut next = self.front_ends.return_to_user(&begun.thread, &begun.kept, registers).await;
-        // A thread that was killed before it ran is not started.
+            // A thread that was killed before it ran is not started.
             if !matches!(next, Next::Ended) {
                 self.prepare_to_run(&begun);
             }
@@ -65,11 +65,11 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
                 next = self.serve(&begun.thread, event, &begun.kept).await;
             }
         }
-        // Its handler, which holds the thread, goes with it.
+        // Ending the machine thread also drops its handler, which holds a reference to the thread.
         begun.thread.machine_thread().end();
     }
 
-    /// Has the front end make what it keeps for a thread that is about to begin its program.
+    /// Makes the front end's state for a thread that is about to begin its program.
     fn begin(self: &Arc<Self>, thread: Arc<Thread<M>>) -> Arc<Begun<M, D, F>> {
         let (map, kept) = (thread.task().map().clone(), self.front_ends.begin(&thread));
         Arc::new(Begun { map, server: self.clone(), thread, kept })
@@ -79,7 +79,8 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     fn prepare_to_run(&self, begun: &Arc<Begun<M, D, F>>) {
         let thread = &begun.thread;
         self.driver.identify(thread.machine_thread(), thread.pid(), thread.tid());
-        // With the option `trace` each call goes to the log, from the thread's task.
+        // With the option `trace` each call goes to the log, which only the thread's task does. So
+        // the handler serves page faults only.
         thread.machine_thread().set_handler(match self.trace {
             true => begun.map.clone(),
             false => begun.clone(),

@@ -92,7 +92,7 @@ pub fn kernel_and_programs(names: &[&str]) -> Result<()> {
         .try_for_each(|file| install(file).map(drop))
 }
 
-/// The feature of the kernel without what only several processors need.
+/// The feature that builds the kernel for one processor, without the code that only several need.
 pub const UNIPROCESSOR: &str = "uniprocessor";
 
 /// Builds the kernel with a feature that only a benchmark uses. Returns the file, which does not
@@ -115,7 +115,7 @@ fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) ->
     set.build(toolchain, &chosen, profile, false)
 }
 
-/// Builds what runs guests, the kernel and its servers, and nothing else.
+/// Builds the kernel and the servers that guests need, and nothing else.
 pub fn guest_system() -> Result<()> {
     kernel_and_programs(&GUEST_SYSTEM)
 }
@@ -127,7 +127,7 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
 
 const GUEST_SYSTEM: [&str; 4] = ["sigma0", "root", "console", "unix"];
 
-/// The profile of the kernel, and of the programs that published figures are of.
+/// The profile with which the kernel, and the programs of published figures, are built.
 pub const RELEASE: &str = "release";
 
 /// The profile with which programs are built: `MAC_PROFILE`, else [`RELEASE`].
@@ -153,12 +153,12 @@ pub fn only_release() -> Result<()> {
     }
 }
 
-/// The boot configurations that tests boot root with.
+/// The boot configurations of the tests that boot root.
 fn configurations() -> Result<Vec<PathBuf>> {
     tree::files(&tree::root().join("tests/servers"), &[".conf"])
 }
 
-/// Removes boot files of programs that no longer exist, so that nothing boots a stale one.
+/// Removes boot files of programs that no longer exist, so that no stale one is booted.
 fn remove_others(built: &[PathBuf]) -> Result<()> {
     let Ok(present) = fs::read_dir(tree::boot()) else { return Ok(()) };
     for path in present.flatten().map(|entry| entry.path()).filter(|path| !built.contains(path)) {
@@ -267,7 +267,8 @@ pub(crate) fn program_script() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Segments with one set of rights each, page-aligned, physical = virtual.
+/// The linker script: page-aligned segments, each with one set of rights, at equal physical and
+/// virtual addresses.
 const PROGRAM_SCRIPT: &str = include_str!("program.ld");
 
 /// Puts a finished file into `target/boot`, only if it differs: what boots it can trust time
@@ -276,7 +277,7 @@ fn install(built: &Path) -> Result<PathBuf> {
     copy(built, &tree::boot().join(built.file_name().unwrap_or_default()))
 }
 
-/// Copies a finished file, only if it differs.
+/// Copies a finished file. A copy that does not differ keeps its time stamp.
 fn copy(built: &Path, path: &Path) -> Result<PathBuf> {
     let content = fs::read(built).with_context(|| format!("reading {}", built.display()))?;
     write_if_changed(path, &content)?;

@@ -1,12 +1,12 @@
-//! Linux programs that are built here: for Linux, statically, by the machine's own compilers, with
-//! nothing of ours linked in. Some are booted as modules, all others are part of guest images.
+//! Builds Linux programs from the tree's sources: statically, by the host's compilers, without code
+//! of Macadamia. Some are booted as modules, the others are part of guest images.
 
 use crate::programs_c::make;
 use crate::{command, tree};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// One program.
+/// A Linux program that is built from one source file.
 struct Program {
     name: &'static str,
     /// The path of the source from the root of the tree.

@@ -1,4 +1,4 @@
-//! The 32-bit boot loader of `tests/kickstart`, which stands for Pistachio's.
+//! Builds the 32-bit boot loader of `tests/kickstart`, which takes the place of Pistachio's.
 
 use crate::programs_c::{FREESTANDING, make};
 use crate::{command, tree};

@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::SystemTime;
 
-/// Where the programs are. Compilers get paths from the root of the tree, in which they are
-/// started: what they keep of them, in lists of dependencies, holds wherever the tree is moved.
+/// The directory of the programs, relative to the root of the tree, in which compilers are started.
+/// Compilers write such paths into lists of dependencies, which stay right when the tree is moved.
 const SOURCES: &str = "tests/c";
 
 /// What keeps a compiler from everything of the host, for code that runs without an operating
@@ -27,7 +27,7 @@ const FLAGS: &str = "-fno-omit-frame-pointer -mno-red-zone";
 /// Further flags of C++ sources.
 const CXX_FLAGS: &str = "-fno-exceptions -fno-rtti -fno-threadsafe-statics";
 
-/// Builds every program whose inputs have changed; returns all of them.
+/// Builds every program whose inputs have changed. Returns all programs.
 pub fn build(verbose: bool) -> Result<Vec<PathBuf>> {
     build_chosen(|_| true, verbose)
 }
@@ -78,7 +78,7 @@ fn program(name: &str, script: &Path, verbose: bool) -> Result<PathBuf> {
     Ok(elf)
 }
 
-/// The compilable files of a directory, in a fixed order and from the root of the tree.
+/// The source files of a directory, in a fixed order, relative to the root of the tree.
 fn source_files(directory: &Path) -> Result<Vec<PathBuf>> {
     let files = tree::files(&tree::root().join(directory), &[".c", ".cc", ".S"])?;
     files.iter().map(|file| Ok(file.strip_prefix(tree::root())?.to_path_buf())).collect()
@@ -124,7 +124,7 @@ pub(crate) fn make(
     command::run(&mut command, &format!("making {}", output.display()))
 }
 
-/// The files on the right of a make rule as gcc writes it.
+/// The prerequisites in a make rule that gcc has written.
 fn prerequisites(rule: &str) -> Vec<PathBuf> {
     // The target of the rule is an object file, whose path may have colons and blanks. The
     // prerequisites follow the first `.o: `.

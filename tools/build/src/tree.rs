@@ -32,7 +32,7 @@ pub fn name(file: &Path) -> String {
     file.strip_prefix(root()).unwrap_or(file).display().to_string()
 }
 
-/// The text of a file. The error names it.
+/// Reads a text file. The error names it.
 pub fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }

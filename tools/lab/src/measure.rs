@@ -1,5 +1,5 @@
-//! `./mac measure`: what an interactive session at the shell costs on Macadamia and under Debian's
-//! own kernel.
+//! `./mac measure`: compares the cost of an interactive session at the shell on Macadamia and under
+//! Debian's kernel.
 
 use crate::bench::{self, Measurement};
 use anyhow::{Context, Result};
@@ -28,7 +28,7 @@ const AT_THE_PROMPT: &str = "PROMPT_COMMAND='/bench/stopwatch now \"power-on to 
 /// The name of the results.
 const RESULTS: &str = "shell";
 
-/// Boots both systems, prints the table, and publishes it if that is wanted.
+/// Boots both systems and prints the table. Publishes it if the options say so.
 pub fn run(options: &Options) -> Result<()> {
     if options.publish {
         build::only_release()?;
@@ -82,7 +82,7 @@ fn measure(kernel: Kernel, image: &Path) -> Result<Figures> {
     Ok(figures)
 }
 
-/// What is loaded in addition to the image.
+/// The files that are loaded in addition to the image.
 fn system_files(kernel: Kernel) -> Result<Vec<PathBuf>> {
     Ok(match kernel {
         Kernel::Macadamia => build::guest_files().collect(),

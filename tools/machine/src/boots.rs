@@ -273,12 +273,12 @@ fn split(bytes: &[u8], partial: &mut Vec<u8>, lines: &mut Vec<String>) {
     }
 }
 
-/// The line without cursor movements, colours and what else steers a terminal.
+/// The line without cursor movements, colours and other control sequences.
 pub(crate) fn without_control_sequences(line: &str) -> String {
     strip_str(&line.replace('\t', " ")).to_string()
 }
 
-/// Keeps the score of one run.
+/// The state of judging a run.
 struct Judge<'a> {
     tap: Option<Report>,
     expected: &'a [Expectation],

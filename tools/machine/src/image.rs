@@ -73,7 +73,8 @@ fn assemble(machine: &Machine, configuration: &str, scratch: &Path) -> Result<Pa
     Ok(made)
 }
 
-/// What grub-mkrescue needs, by the Debian package that has it.
+/// Checks that the programs which grub-mkrescue needs exist. The error names the Debian packages
+/// that have them.
 fn check_tools() -> Result<()> {
     let needed = [
         ("grub-mkrescue", "grub-common"),

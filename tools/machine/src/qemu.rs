@@ -9,11 +9,11 @@ use std::process::Command;
 /// The oldest QEMU that the tree is tested with.
 const OLDEST: (u32, u32) = (7, 2);
 
-/// The processor of emulated machines, feature by feature: the same under every QEMU, and without
-/// what TCG lacks (it would warn about each). Without ERMS and FSRM: where instructions are
-/// counted, a string instruction counts each of its elements, and a kernel that copies by bytes
-/// because the processor says that this is fast would seem eight times as expensive as one that
-/// copies by words. With KVM the processor is the host's own.
+/// The processor of emulated machines, feature by feature, so that it is the same under every QEMU.
+/// Features that TCG lacks are left out, since QEMU would warn about each. ERMS and FSRM are left
+/// out, too: where instructions are counted, a string instruction counts each of its elements, and
+/// a kernel that copies by bytes because the processor says that this is fast would seem eight
+/// times as expensive as one that copies by words. With KVM the machine has the host's processor.
 const PROCESSOR: &str =
     "Haswell,+fsgsbase,+xsave,+pdpe1gb,-erms,-fsrm,-pcid,-invpcid,-x2apic,-tsc-deadline,-hle,-rtm,-spec-ctrl";
 
@@ -22,7 +22,7 @@ pub(crate) fn name_of(variant: &impl clap::ValueEnum) -> String {
     variant.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
 }
 
-/// What executes the guest's instructions.
+/// How the guest's instructions are executed.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Deserialize,
 )]
@@ -35,7 +35,7 @@ pub enum Accelerator {
     Kvm,
 }
 
-/// How the kernel gets into the machine.
+/// How the kernel is loaded into the machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boot {
@@ -71,7 +71,7 @@ impl Boot {
     }
 }
 
-/// One emulated machine and what boots on it.
+/// An emulated machine and the system that boots on it.
 #[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// QEMU's machine type: `pc` or `q35`.

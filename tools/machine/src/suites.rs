@@ -53,31 +53,32 @@ pub struct Suite {
     /// interrupts that they take.
     #[serde(default)]
     pub work: bool,
-    /// Of a benchmark: the feature with which the kernel is built for it, instead of the usual one.
+    /// For a benchmark: the feature with which a kernel is built for it, instead of the usual
+    /// kernel.
     pub kernel: Option<String>,
-    /// Of a benchmark with guests: count what each processor does.
+    /// For a benchmark with guests: whether the work of each processor is counted.
     #[serde(default)]
     pub speedup: bool,
-    /// How many times each machine is booted, for suites about races.
+    /// How many times each machine is booted; more than once for suites about races.
     #[serde(default = "number::<1>")]
     repeat: u64,
     /// Seconds without any console output after which the machine counts as hung.
     #[serde(default = "number::<60>")]
     quiet: u64,
-    /// Seconds after which the machine is stopped even if it goes on printing.
+    /// Seconds after which the machine is stopped even if it is still printing.
     #[serde(default = "number::<600>")]
     limit: u64,
     /// The number of tests that the suite has at least; a run that announces fewer has failed.
-    /// Absent: the suite prints no TAP and is judged by `expect` alone.
+    /// `None`: the suite prints no TAP and is judged by `expect` alone.
     pub tests: Option<usize>,
-    /// What must appear on the console, in this order.
+    /// Texts that must appear on the console, in this order.
     #[serde(default)]
     pub expect: Vec<Expectation>,
     /// Texts that must not appear on the console.
     #[serde(default)]
     pub never: Vec<String>,
-    /// The image of guest programs that the suite boots with; then it consists of the scripts in
-    /// `guest` or `interactive`.
+    /// The image of guest programs with which the suite boots. The suite then consists of the
+    /// scripts in `guest` or `interactive`.
     pub image: Option<String>,
     /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under
     /// Debian's own kernel.
@@ -90,12 +91,13 @@ pub struct Suite {
     /// The modes of the Unix server in which guests run.
     #[serde(default = "default_modes")]
     modes: Vec<Mode>,
-    /// Of a suite with guests: processor counts with which it runs in bounce mode, if not all of
-    /// `cpus`.
+    /// For a suite with guests: the processor counts with which it runs in bounce mode, if not all
+    /// of `cpus`.
     bounce_cpus: Option<Vec<u32>>,
-    /// Why the suite is not run yet, though it is recorded: said, and counted as skipped.
+    /// Why the suite is recorded but not run yet. The reason is printed, and the suite counts as
+    /// skipped.
     pub pending: Option<String>,
-    /// Whether it is a campaign in full, which only `./mac test --all` runs.
+    /// Whether it is a complete campaign, which only `./mac test --all` runs.
     #[serde(default)]
     pub campaign: bool,
     /// Accelerators that cannot run the suite, each with the reason.
@@ -103,7 +105,7 @@ pub struct Suite {
     not_under: BTreeMap<Accelerator, String>,
 }
 
-/// A text that must appear on the console; a test of its own when it has an id.
+/// A text that must appear on the console. If it has an id it is a test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Expectation {
@@ -113,9 +115,9 @@ pub struct Expectation {
     pub sentence: String,
     /// A part of one console line.
     pub text: String,
-    /// What is typed into the console once the text has appeared.
+    /// What is typed into the console after the text has appeared.
     pub send: Option<String>,
-    /// What QEMU's monitor is told then.
+    /// The commands that QEMU's monitor gets after the text has appeared.
     pub monitor: Option<String>,
 }
 
@@ -143,7 +145,7 @@ fn number<const NUMBER: u64>() -> u64 {
     NUMBER
 }
 
-/// How Macadamia delivers system calls.
+/// How system calls of guests are delivered to the Unix server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -163,7 +165,7 @@ impl Mode {
     }
 }
 
-/// What the command line changes about every suite.
+/// The settings of the command line that override those of every suite.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Overrides {
     /// Boot every suite with this many processors instead of its own choices
@@ -214,7 +216,7 @@ impl std::fmt::Display for Excluded {
 
 impl std::error::Error for Excluded {}
 
-/// What distinguishes the runs of a suite.
+/// The choices that distinguish the runs of a suite.
 struct Variant<'a> {
     model: &'a str,
     boot: Boot,
@@ -316,7 +318,7 @@ impl Suite {
         self.modules.iter().map(|module| qemu::module_name(module))
     }
 
-    /// The machines that the suite is to be booted on, or why it cannot be.
+    /// The runs of the suite, one for each machine; or why it cannot be run.
     pub fn runs(&self, overrides: &Overrides) -> Result<Vec<Run>, Excluded> {
         let accelerator = overrides.accel;
         let excluded = |reason: String| Err(Excluded { name: self.name.clone(), reason });
@@ -379,8 +381,8 @@ impl Suite {
                 memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
                 accelerator: overrides.accel,
                 boot,
-                // A panic ends the machine immediately instead of being noticed by the silence
-                // after it.
+                // With `exit`, a panic ends the machine immediately, so that the silence after it
+                // need not be waited for.
                 arguments: format!("{} exit", self.arguments).trim_start().to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,

@@ -52,7 +52,7 @@ impl Image {
         Some(addr2line::demangle_auto(symbol.into(), None).into_owned())
     }
 
-    /// Whether the file has this instruction there.
+    /// Whether the segment has this instruction at this address.
     fn has_instruction(&self, address: u64, instruction: &[u8]) -> bool {
         self.code.iter().any(|segment| {
             let offset = address.checked_sub(segment.addresses.start).and_then(|at| usize::try_from(at).ok());
@@ -105,7 +105,7 @@ impl Symboliser {
         found
     }
 
-    /// Where the instruction with these bytes lies; `None`: in none of the images.
+    /// The place of the instruction with these bytes; `None` if no program has it.
     pub fn place(&self, address: u64, instruction: &[u8]) -> Option<Place> {
         let image = self.images.iter().find(|image| image.has_instruction(address, instruction))?;
         let mut functions: Vec<String> =

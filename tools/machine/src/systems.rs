@@ -8,7 +8,7 @@ use clap::{Args, FromArgMatches};
 use mac_build::tree;
 use serde::Deserialize;
 
-/// One entry of the table.
+/// An entry of the table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct System {

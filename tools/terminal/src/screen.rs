@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_answered() {
+    fn queries_of_programs_are_answered() {
         assert_eq!(shown("ab\x1b[6n").answers, b"\x1b[1;3R");
     }
 
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_written_breaks_it() {
+    fn no_output_of_a_program_makes_the_screen_panic() {
         let mut random = 1u32;
         let mut screen = Screen::new(3, 7);
         for round in 0..200_000u32 {

@@ -164,7 +164,7 @@ fn links(text: &str) -> Vec<String> {
     Parser::new_ext(text, MARKDOWN).filter_map(target).collect()
 }
 
-/// Says why a link leads nowhere, if it does. Other sites are not asked.
+/// Returns why a link leads nowhere, if it does. Links to other sites are not checked.
 fn follow(chapters: &Path, from: &Path, link: &str) -> Result<()> {
     if link.contains("://") {
         return Ok(());
@@ -184,7 +184,7 @@ fn follow(chapters: &Path, from: &Path, link: &str) -> Result<()> {
     bail!("there is no such heading")
 }
 
-/// The names by which a chapter's headings are linked to, as mdBook makes them.
+/// The anchors of a chapter's headings, as mdBook makes them.
 fn anchors(text: &str) -> Vec<String> {
     let (mut found, mut slugs) = (Vec::new(), Vec::new());
     let mut title: Option<String> = None;

@@ -1,4 +1,4 @@
-//! `./mac check`: formatting and lints, for host code and for code of the bare machine.
+//! `./mac check`: formatting, lints and the other checks that need no tests.
 
 use crate::{book, documentation, mutations, rules, words};
 use anyhow::Result;

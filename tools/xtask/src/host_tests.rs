@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How many tests ran.
+/// The numbers of tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
-    /// Left out by their own marks.
+    /// Tests that are marked as ignored.
     pub(crate) skipped: usize,
 }
 
@@ -33,7 +33,7 @@ impl AddAssign for Counts {
     }
 }
 
-/// The variable by which tests are told that campaigns are to be run in full.
+/// The variable that tells tests to run campaigns in full.
 const ALL: &str = "MAC_TEST_ALL";
 
 /// Runs the tests of all packages, programs included, whose names contain the filter (all without

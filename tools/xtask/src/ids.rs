@@ -10,10 +10,10 @@ use mac_machine::qemu;
 use mac_machine::suites::Suite;
 use std::path::{Path, PathBuf};
 
-/// The program whose command line names chapters or tests, and the directory of its chapters.
+/// The program whose command line selects chapters or tests, and the directory of its chapters.
 pub(crate) const CHOOSES: &str = "x2-tests";
 const CHAPTERS: &str = "tests/x2/src/chapters";
-/// Which of the modules is the root task.
+/// The index of the module that is the root task.
 const ROOT_TASK: usize = 1;
 /// The words of its command line that select nothing.
 const OPTIONS: [&str; 2] = ["leak-check", "regions"];

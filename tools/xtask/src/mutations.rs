@@ -44,8 +44,8 @@ pub(crate) struct Options {
     record: bool,
 }
 
-/// The patches that `./mac test` tries: some of each kind, which take seconds, and which say most
-/// about whether the tests notice anything at all.
+/// The patches that `./mac test` tries: some of each kind that take only seconds, and that show
+/// best whether the tests notice anything at all.
 const SAMPLE: [&str; 4] = ["confined-send", "fast-version", "map-control-owner", "quota"];
 
 /// Tries the patches, and prints the result of each.

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_column_is_made_anew() {
+    fn the_last_column_is_written_again() {
         let index = "# Rules\n\n| rule | what holds | tests |\n|---|---|---|\n| 1.1 | a |  |\n| ABI 5 | b | OLD0001 |\n";
         let citations = Citations::from([("1.1".into(), ["A0001".to_string(), "B0001".into()].into())]);
         let renewed = renew(index, &citations).unwrap();

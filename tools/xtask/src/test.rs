@@ -42,17 +42,17 @@ pub(crate) struct Options {
     strict: bool,
 }
 
-/// The score of everything that ran.
+/// The counts of everything that ran.
 #[derive(Default)]
 struct Score {
     counts: Counts,
-    /// What each part took.
+    /// The duration of each part.
     times: Vec<(&'static str, Duration)>,
-    /// What each booted suite took.
+    /// The duration of each booted suite.
     suites: Times,
     /// The ids of the tests that suites have reported.
     reported: HashSet<String>,
-    /// What failed, and passed when it was run again.
+    /// Runs that failed, and passed when they were repeated.
     flaky: Vec<Flaky>,
 }
 
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if everything {
         score.part("lints", || check::run().map(|()| Counts::of_passed(1)));
     }
-    // Tests on the host have names and no ids.
+    // Only booted tests have ids.
     if !options.booted && !matches!(filter, Some(Filter::Id(_))) {
         score.part("host tests", || host_tests::run(options.filter.as_deref(), options.all));
     }
@@ -120,7 +120,7 @@ impl Score {
         self.counts += counts;
     }
 
-    /// A part without which nothing else makes sense: its failure is the verdict.
+    /// Runs a part without which the others make no sense: its error is the result.
     fn step(&mut self, what: &'static str, part: impl FnOnce() -> Result<()>) -> Result<()> {
         let result = self.timed(what, part);
         if result.is_err() {
@@ -140,7 +140,7 @@ impl Score {
         self.closing(options)
     }
 
-    /// The closing line.
+    /// Prints the closing line.
     fn closing(&self, options: &Options) -> Result<()> {
         let Counts { passed, failed, skipped } = self.counts;
         let also = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
@@ -151,8 +151,8 @@ impl Score {
         if failed > 0 { bail!("{failed} failed") } else { Ok(()) }
     }
 
-    /// Boots what was selected, several machines at a time, then what has failed once more, each
-    /// alone.
+    /// Boots the selected suites, several machines at a time; then those that have failed again,
+    /// each alone.
     fn booted(
         &mut self,
         options: &Options,

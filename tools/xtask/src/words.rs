@@ -21,13 +21,13 @@ const COLUMNS: usize = 100;
 struct List {
     /// How many lines of comments and prose may have more than [`COLUMNS`] columns.
     long_lines: usize,
-    /// Each word or phrase, and how often it may stand in comments and prose.
+    /// For each word or phrase, how often it may be in comments and prose.
     words: BTreeMap<String, usize>,
     /// Of a layer's directory, parts of names, in lower case, that belong to a layer above it.
     foreign: BTreeMap<String, Vec<String>>,
 }
 
-/// Where in the tree there is what the list counts, as `FILE:LINE`.
+/// The places in the tree of what the list counts, as `FILE:LINE`.
 #[derive(Default)]
 struct Found {
     long_lines: Vec<String>,
@@ -94,7 +94,7 @@ pub(crate) fn check_layers() -> Result<()> {
     bail!("a layer names what belongs above it (docs/src/architecture.md, U4):\n{}", found.join("\n"))
 }
 
-/// The lines, from 1 on, in which one of the names stands, and the name.
+/// The lines, counted from 1, that contain one of the names, with the name.
 fn foreign_lines<'n>(text: &str, foreign: &'n [String]) -> Vec<(usize, &'n str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.to_lowercase()));
     let names = |(number, line): (usize, String)| {
@@ -103,14 +103,14 @@ fn foreign_lines<'n>(text: &str, foreign: &'n [String]) -> Vec<(usize, &'n str)>
     lines.flat_map(names).collect()
 }
 
-/// What the list allows, and what there is.
+/// The limits of the list, with the places that were found in the tree.
 fn limits() -> Result<Vec<Limit>> {
     let list = list()?;
     let mut found = Found::default();
     for file in tree::files(tree::root(), &[""])? {
         let name = tree::name(&file);
         let is_text = name.ends_with(".md") || comments_of(&name).is_some();
-        // The list itself names the words.
+        // The list itself contains the words.
         if is_text && name != LIST {
             found.add(&name, &read(&file)?, list.words.keys());
         }

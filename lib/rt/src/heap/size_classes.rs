@@ -298,7 +298,7 @@ mod tests {
     proptest! {
         /// Blocks never overlap, and keep their content wherever they move.
         #[test]
-        fn blocks_are_their_owners_alone(steps in proptest::collection::vec((0..24usize, 1..6000usize, 0..3u32), 1..400)) {
+        fn blocks_do_not_overlap_and_keep_their_content(steps in proptest::collection::vec((0..24usize, 1..6000usize, 0..3u32), 1..400)) {
             let heap = heap(64 << 10);
             let mut owned: Vec<(*mut u8, Layout, u8)> = Vec::new();
             let filled = |&(block, layout, byte): &(*mut u8, Layout, u8), bytes: usize| {

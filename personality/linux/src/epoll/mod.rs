@@ -244,7 +244,7 @@ impl Epoll {
         self.state.lock().items.get(&item.key).is_some_and(|known| core::ptr::eq(&**known, item))
     }
 
-    /// Reports the events of files that are ready. Each item of the ready list is looked at once.
+    /// Reports the events of files that are ready. Each item of the ready list is checked once.
     /// Other callers may do so at the same time. A level-triggered item stays at the end of the
     /// list until its file is found not to be ready, so that every caller finds it there.
     fn harvest(&self, limit: usize) -> Vec<EpollEvent> {

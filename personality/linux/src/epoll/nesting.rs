@@ -4,7 +4,7 @@
 //! A wakeup path is a chain of instances from one that watches a file up to one that no other
 //! instance watches. A change of the file is reported along every path. So that this never takes
 //! long, there are at most [`PATHS_MAXIMUM`] wakeup paths of a file, as on Linux. A look at an
-//! instance goes down to the instances that it watches, and looks at each only once ([`Look`]).
+//! instance goes down to the instances that it watches, and checks each only once ([`Look`]).
 
 use super::{Epoll, EpollItem};
 use alloc::collections::BTreeMap;
@@ -142,7 +142,7 @@ impl<'a> Upwards<'a> {
     }
 }
 
-/// The results of one look at instances. Each instance is looked at once, on however many wakeup
+/// The results of one look at instances. Each instance is checked once, on however many wakeup
 /// paths it is.
 #[derive(Default)]
 pub(super) struct Look {

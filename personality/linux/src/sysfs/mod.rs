@@ -316,7 +316,7 @@ impl Vnode for Node {
         MaybeReady::ready(Ok(()))
     }
 
-    /// `EACCES` for opening to write, even for the superuser, whom the mode does not restrict.
+    /// `EACCES` for opening to write, even for the superuser, which the mode does not restrict.
     fn open(&self, context: &OpenContext) -> MaybeReady<'_, Result<Opened>> {
         let writes = context.flags.contains(OpenFlags::WRITE);
         MaybeReady::ready(if writes { Err(Error::EACCES) } else { Ok(Opened::Data) })

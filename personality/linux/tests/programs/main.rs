@@ -507,7 +507,7 @@ fn programs_get_nothing_new_but_go_on_when_the_server_is_short_of_memory() {
                     assert_eq!(file, 0);
                     p.world.set_shortage(Shortage::Low);
                     let file = p.call(2, &[null, 2]).await?;
-                    assert_eq!(file, 1, "a user who has little gets something");
+                    assert_eq!(file, 1, "a user that has little gets something");
                     assert_eq!(p.call(3, &[1]).await?, 0);
                     let account = p.world.system.processes().with(|table| table.account_of(1000));
                     let _much = account.charge_memory(1 << 28).unwrap();
@@ -534,7 +534,7 @@ fn programs_get_nothing_new_but_go_on_when_the_server_is_short_of_memory() {
                 })
             })
             .await?;
-        assert_eq!(p.wait(0).await?, (child, 9), "who needs memory to go on ends");
+        assert_eq!(p.wait(0).await?, (child, 9), "a process that needs memory to go on ends");
         p.world.set_shortage(Shortage::None);
         assert_eq!(p.call(2, &[null, 2]).await?, 1);
         Ok(())

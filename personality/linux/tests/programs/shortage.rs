@@ -104,7 +104,7 @@ fn the_largest_process_ends_when_another_needs_memory() {
         let ended = wait_for(p, 4).await?;
         let killed: Vec<_> = ended.into_iter().filter(|(_, status)| *status != 0).collect();
         assert_eq!(killed, [(holder, KILLED)]);
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     let lines = choices(&world);
@@ -145,7 +145,7 @@ fn a_process_that_takes_all_memory_ends_in_any_call() {
                 assert_eq!(p.call(number, &arguments).await?, 0);
             }
         }
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     assert_eq!(choices(&world).len(), 6);
@@ -264,7 +264,7 @@ fn processes_that_share_memory_are_ended_together() {
         let mut ended = wait_for(p, 2).await?;
         ended.sort_unstable();
         assert_eq!(ended, [(parent, KILLED), (parent + 1, KILLED)]);
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     assert_eq!(choices(&world).len(), 2);

@@ -71,7 +71,7 @@ pub struct NewMapping<'a> {
     pub locked: bool,
 }
 
-/// The addresses of a program's parts, as procfs shows them.
+/// The addresses of a program's parts, for front ends that show them.
 #[derive(Clone, Default)]
 pub struct Details {
     /// Addresses of the program's text.

@@ -140,7 +140,7 @@ impl Region {
     }
 }
 
-/// Bytes that are mapped, in the sums that limits and procfs need.
+/// Bytes that are mapped, in the sums that limits and front ends need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes of all mappings.
@@ -409,7 +409,7 @@ impl Regions {
         }
     }
 
-    /// Bytes that are mapped, in the sums that limits and procfs need.
+    /// Bytes that are mapped, in the sums that limits and front ends need.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }

@@ -192,7 +192,7 @@ impl PipeEnd {
         Arc::new(PipeEnd { pipe: pipe.clone(), reads, writes, first_writer })
     }
 
-    /// Another end of the same pipe, as an open of `/proc/PID/fd/N` makes it.
+    /// Another end of the same pipe, as an open through a link to an open file makes it.
     pub(crate) fn open_again(&self, flags: OpenFlags) -> Arc<PipeEnd> {
         let (reads, writes) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
         PipeEnd::open(&self.pipe, reads, writes, 0)

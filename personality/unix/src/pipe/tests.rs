@@ -248,7 +248,7 @@ fn opening_a_fifo_nonblocking_or_for_both_does_not_wait() {
     w.write(&both, b"x").unwrap();
     assert_eq!(w.read(&both, 9), Ok(b"x".to_vec()));
     drop((read, both));
-    // An open that is interrupted leaves nothing behind.
+    // No end remains of an open that is interrupted.
     let mut writer = opening(w, OpenFlags::WRITE);
     writer.waits();
     drop(writer);

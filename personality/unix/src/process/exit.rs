@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 #[cfg(any(test, feature = "testing"))]
 use core::time::Duration;
 
-/// The unit of a process's memory adjustment (oom_score_adj): 1000 of them are all memory.
+/// The unit of a process's memory adjustment: 1000 of them are all memory.
 pub const ADJUSTMENT_UNIT: i64 = 1000;
 
 /// What the end of a thread means for its process and session.
@@ -46,9 +46,9 @@ impl Table {
         self.wake_all_threads(pid);
     }
 
-    /// Sets the process's memory adjustment (oom_score_adj in proc(5)): the higher, the sooner the
-    /// OOM killer chooses it. A value below the one that a privileged process has set needs
-    /// privilege. `EACCES`, `EINVAL`, `ESRCH`.
+    /// Sets the process's memory adjustment: the higher it is, the sooner the OOM killer chooses
+    /// the process. A value below the one that a privileged process has set needs privilege.
+    /// `EACCES`, `EINVAL`, `ESRCH`.
     pub fn set_memory_adjustment(&mut self, pid: Pid, adjustment: i16, privileged: bool) -> Result<()> {
         if !(-ADJUSTMENT_UNIT..=ADJUSTMENT_UNIT).contains(&i64::from(adjustment)) {
             return Err(Error::EINVAL);

@@ -1,4 +1,4 @@
-//! Reports of changes of files to observers (inotify(7)).
+//! Reports of changes of files to observers.
 //!
 //! An [`Observer`] belongs to a front end; the observed vnode's [`Hooks`](super::Hooks) have a weak
 //! reference to it. Code that changes or uses a file calls [`happened`], [`created`], [`removed`]

@@ -164,7 +164,7 @@ pub struct FileSystemStatus {
 }
 
 impl FileSystemStatus {
-    /// The status of a file system that stores nothing (such as procfs).
+    /// The status of a file system that stores nothing.
     pub fn without_store(kind: &'static str, identifier: u64) -> Self {
         Self {
             kind,

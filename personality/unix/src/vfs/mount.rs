@@ -232,8 +232,8 @@ impl Location {
 /// The tree of mounts that processes see.
 pub struct MountTree {
     root: Arc<Mount>,
-    /// The mount of files that are in no file system, such as pipes that are opened through
-    /// /proc/PID/fd.
+    /// The mount of files that are in no file system, such as pipes that are opened through a link
+    /// to an open file.
     anonymous: Arc<Mount>,
     /// The mounts in the order in which they were made. Every change of the tree locks this.
     mounts: SpinLock<Vec<Arc<Mount>>>,

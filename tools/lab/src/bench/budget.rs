@@ -1,12 +1,12 @@
-//! What operations may cost at most: the targets of the table of operations, and budgets of
-//! serialising instructions, locked operations and whatever else an instruction count hides
-//! (`bench/references.toml`).
+//! Upper bounds of the cost of operations (`bench/references.toml`): the targets of the table of
+//! operations, and budgets of events that an instruction count hides, such as serialising
+//! instructions and locked operations.
 
 use super::references::References;
 use super::report::{Report, number, tenths};
 use anyhow::{Result, bail};
 
-/// The slack of each budget: for rounding, and for a tick of a timer in many operations.
+/// The tolerance of each budget: for rounding, and for a timer tick in many operations.
 const SLACK: f64 = 0.05;
 
 /// Returns an error if the report of `benchmark` exceeds a budget, or lacks a region that has one.

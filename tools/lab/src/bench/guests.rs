@@ -1,5 +1,5 @@
-//! What system calls cost programs of Linux: the same program and image under the Unix server, in
-//! each mode, and under Debian's own kernel.
+//! Measures the cost of system calls of Linux programs: the same program and image under the Unix
+//! server, in each mode, and under Debian's kernel.
 
 use super::report::{self, number_or, without_place};
 use super::series::{self, Measurement};
@@ -9,7 +9,7 @@ use mac_build::guests;
 use mac_guest::Kernel;
 use mac_machine::suites::{Mode, Overrides, Suite};
 
-/// The counters: a mode's name, or this for Debian's kernel.
+/// The counter of Debian's kernel. Those of the Unix server have the names of its modes.
 const LINUX: &str = "linux";
 
 /// Boots the programs of `benchmark.guest` on each kernel and collects what they print.
@@ -79,7 +79,7 @@ pub(super) fn parse(printed: &str, counter: &str) -> Result<Vec<Measurement>> {
     Ok(found)
 }
 
-/// The table in Markdown.
+/// The table of the costs of system calls, in Markdown.
 pub(super) fn table(report: &Report) -> String {
     let rows = report.tests().into_iter().map(|test| {
         let value = |counter| report.value(test, counter);

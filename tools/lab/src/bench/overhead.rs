@@ -1,12 +1,12 @@
-//! What support for several processors costs on one: the operations of the usual kernel, which is
-//! for several processors, and of the same kernel built for one. The latter is built for this table
-//! only.
+//! The cost of support for several processors on a machine with one: operations of the usual
+//! kernel, compared with the same kernel built for one processor. The latter is built only for this
+//! table.
 
 use super::references::References;
 use super::report::{self, Report, number_or, numbers, tenths};
 
-/// In Markdown: what each operation that both kernels were measured with costs on `several`, on
-/// `one`, and the difference.
+/// The table in Markdown: for each operation that was measured with both kernels, its cost on
+/// `several`, its cost on `one`, and the difference.
 pub(super) fn table(several: &Report, one: &Report, references: &References) -> String {
     let counted = references.operations.iter().filter(|operation| operation.counter() == "instructions");
     let rows = counted.filter_map(|operation| {

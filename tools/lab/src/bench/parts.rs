@@ -1,5 +1,5 @@
-//! In which parts of the system a profile's instructions are: for each operation a bar, stacked of
-//! the parts.
+//! The parts of the system in which a profile's instructions were executed: a stacked bar for each
+//! operation.
 
 use super::profile::Profiled;
 use super::report::{self, number_or, tenths, without_place};
@@ -11,7 +11,7 @@ use mac_build::{build, tree};
 use mac_machine::symbolise::Place;
 use std::collections::BTreeMap;
 
-/// Parts with less than this share of every operation are one, called [`REST`].
+/// Parts with less than this share of every operation are joined as [`REST`].
 const LEAST: f64 = 0.02;
 const REST: &str = "everything else";
 
@@ -102,7 +102,7 @@ fn names<'a>(operations: &[(&str, BTreeMap<&'a str, f64>)]) -> Vec<&'a str> {
     names
 }
 
-/// A row for each part, a column for each operation.
+/// The table in Markdown: a row for each part, a column for each operation.
 pub(super) fn table(report: &Report) -> String {
     let operations = operations(report);
     let headings = ["part"].into_iter().chain(operations.iter().map(|(name, _)| *name));
@@ -116,7 +116,7 @@ pub(super) fn table(report: &Report) -> String {
     report::table(&headings.collect::<Vec<_>>(), rows)
 }
 
-/// The picture: all rows of one length, as shares.
+/// The picture of the parts: each operation is a bar of the same length, divided by shares.
 pub(super) fn svg(report: &Report) -> Result<String> {
     let operations = operations(report);
     let names = names(&operations);

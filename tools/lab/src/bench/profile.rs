@@ -116,7 +116,7 @@ fn boot_guests(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     Ok((names, build::guest_files().chain(programs).collect()))
 }
 
-/// All stacks of inlined functions, as tools for flame graphs read them.
+/// All stacks of inlined functions, in the format of tools for flame graphs.
 fn folded(profiles: &[Profiled]) -> String {
     let mut folded = String::new();
     for (name, profile) in profiles {

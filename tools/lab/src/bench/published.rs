@@ -1,10 +1,11 @@
-//! The results in the tree: `docs/results/NAME.json`, the tables of the book that come from them,
+//! The published results, `docs/results/NAME.json`, the tables of the book that are made from them,
 //! and the test that they are still true.
 //!
 //! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`,
-//! `parts`, `growth`, `stretches`, `session`, `speedup`, `overhead`, `fits`) and `<!-- end -->`;
-//! between `<!-- results: all papers -->` and that what comes from all results; between `<!--
-//! results: all summary -->` and that, in the README, a few rows of the other tables.
+//! `parts`, `growth`, `stretches`, `session`, `speedup`, `overhead`, `fits`) and `<!-- end -->`; a
+//! table of all results stands between `<!-- results: all papers -->` and the end mark. In the
+//! README a few rows of the other tables stand between `<!-- results: all summary -->` and the end
+//! mark.
 
 use super::references::{self, References, Summary};
 use super::report::{self, Report};
@@ -43,12 +44,12 @@ fn all() -> Result<Report> {
     Ok(all)
 }
 
-/// Puts the results of a benchmark into the tree.
+/// Writes the results of a benchmark into the tree.
 pub(super) fn write(name: &str, report: &Report) -> Result<()> {
     build::write_if_changed(&file(name), (serde_json::to_string_pretty(report)? + "\n").as_bytes())
 }
 
-/// Writes the tables of the book and its pictures of results again.
+/// Writes the book's tables and pictures of results again.
 pub fn update_tables() -> Result<()> {
     for_each_part(|path, text, renewed| {
         if text != renewed {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 const FILE: &str = "bench/references.toml";
 
-/// The whole file.
+/// The content of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct References {
@@ -30,7 +30,7 @@ pub(crate) struct References {
     pub summary: Vec<Summary>,
 }
 
-/// A row of the README's table: words for a reader without the book, and where its figures stand.
+/// A row of the README's table: its text, and where the figures come from.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Summary {

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Name {
     pub(super) region: String,
-    /// How many operations ran in it.
+    /// How many operations ran in the region.
     pub(super) operations: u64,
 }
 

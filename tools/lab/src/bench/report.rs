@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How the values were counted.
+/// How the values were counted, as reports say it.
 pub(crate) const METHOD: &str = "QEMU TCG, -icount shift=0: instructions from user level to user level";
 
 /// The results of a run.
@@ -82,7 +82,7 @@ pub(super) fn without_place(name: &str) -> &str {
     name.split_once(' ').map_or(name, |(_, name)| name)
 }
 
-/// A number as it is printed: without decimals from 100 on.
+/// Formats a number: without decimals from 100 on.
 pub(crate) fn number(value: f64) -> String {
     if value.fract() != 0.0 && value < 100.0 {
         return format!("{value:.1}");
@@ -147,7 +147,8 @@ pub(crate) fn regions_table(report: &Report, references: &References) -> String 
     table(&headings, rows)
 }
 
-/// For how long the kernel did not look for interrupts in each region, the longest first.
+/// The longest stretches without a look for interrupts in each region, in Markdown, the longest
+/// first.
 pub(crate) fn stretches_table(report: &Report) -> String {
     let count = |region: &Region, counter: &str| region.kernel.get(counter).copied().unwrap_or(0);
     let mut regions: Vec<_> = report.regions.iter().filter(|region| region.processor == 0).collect();
@@ -232,7 +233,7 @@ pub(crate) fn papers_table(report: &Report, references: &References) -> String {
     table(&["figure", "value", "hardware", "where", "ours"], rows)
 }
 
-/// What the counters of the region table mean.
+/// A note on the meaning of the counters in the region table.
 const REGIONS_NOTE: &str = "Per operation, but cache lines (of 64 bytes), which operations share: those are of the whole \
     region. Counted by the plugin for kernel and user apart; misses are those of its model.";
 /// What the lines of the papers are.

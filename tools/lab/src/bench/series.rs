@@ -14,7 +14,7 @@ pub struct Measurement {
     pub(crate) parameter: f64,
     /// The unit of the value.
     pub(crate) counter: String,
-    /// The whole cost at that parameter.
+    /// The cost of all operations at that parameter.
     pub value: f64,
 }
 
@@ -25,7 +25,7 @@ impl Measurement {
     }
 }
 
-/// All measurements of one test by one counter.
+/// All measurements of one test with one counter.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub(crate) struct Series {
     pub test: String,

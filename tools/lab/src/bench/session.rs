@@ -1,5 +1,5 @@
-//! What an interactive session at the shell costs, on Macadamia and under Debian's own kernel:
-//! results and table of `./mac measure`.
+//! The cost of an interactive session at the shell, on Macadamia and under Debian's kernel: results
+//! and table of `./mac measure`.
 
 use super::report::{self, number_or, without_place};
 use super::{Measurement, Report, empty_report, published, series};
@@ -30,7 +30,8 @@ pub fn session(name: &str, measurements: &[Measurement], publish: bool) -> Resul
 /// tables.
 const UNLIKE: [&str; 2] = ["power-on to the prompt", "kernel and servers, as they are loaded"];
 
-/// The table in Markdown. A test's name is its place, what was measured, a comma and the unit.
+/// The table in Markdown. A test's name is its place in the table, what was measured, a comma and
+/// the unit.
 pub(super) fn table(report: &Report) -> String {
     let rows = report.tests().into_iter().map(|test| {
         let (what, unit) = without_place(test).rsplit_once(", ").unwrap_or((without_place(test), ""));

@@ -20,7 +20,7 @@ use mac_machine::suites::{Overrides, Suite};
 use std::collections::BTreeMap;
 use std::fs;
 
-/// How the values were counted.
+/// How the values were counted, as reports say it.
 const METHOD: &str =
     "QEMU TCG, no instruction counting: instructions that the plugin sees each processor execute";
 

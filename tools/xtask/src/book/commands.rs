@@ -1,6 +1,6 @@
-//! The commands that the book names. Each `./mac ...` in code must be understood by the tool's own
-//! command line; blocks that begin with ```` ```sh,run ```` are run, from the root of the tree, and
-//! must end with status 0.
+//! Checks the commands that the book names. Each `./mac ...` in code must be a command line that
+//! the tool accepts; blocks that begin with ```` ```sh,run ```` are run, from the root of the tree,
+//! and must end with status 0.
 
 use super::{Code, prose};
 use anyhow::{Result, bail};
@@ -59,7 +59,7 @@ pub(crate) fn run() -> Result<usize> {
     Ok(count)
 }
 
-/// The blocks to be run.
+/// The blocks that are to be run.
 fn blocks(text: &str) -> Vec<String> {
     let blocks = Code::of(text).blocks.into_iter();
     blocks.filter(|(words, _)| words == "sh,run").map(|(_, content)| content).collect()
@@ -70,7 +70,8 @@ fn named(code: &Code, begin: &str) -> Vec<String> {
     code.lines().filter_map(|line| command(line, begin)).collect()
 }
 
-/// The command that begins so, up to where the shell or an explanation goes on.
+/// The command in a line of code that begins with `begin`, up to a shell operator or an
+/// explanation.
 fn command(code: &str, begin: &str) -> Option<String> {
     let at = code.find(begin)?;
     let before = code[..at].trim();

@@ -1,5 +1,5 @@
-//! What programs understand must be in the chapter that explains it: verbs of `./mac`, boot
-//! options, commands of the debugger, keys of the boot configuration.
+//! Checks that the words which programs understand are in the chapters that explain them: verbs of
+//! `./mac`, boot options, commands of the debugger, keys of the boot configuration.
 
 use super::Code;
 use anyhow::{Result, bail};
@@ -53,7 +53,7 @@ fn understood(source: &str) -> BTreeSet<String> {
     words
 }
 
-/// The words in a chapter's code, each alone and with its value: of `a=b` both `a` and `a=b`.
+/// The words in a chapter's code. For `a=b` these are `a` and `a=b`.
 fn explained(chapter: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for code in Code::of(chapter).lines() {

@@ -1,4 +1,4 @@
-//! The files and directories of the tree, and the suites, that prose names in code must exist.
+//! Checks that the files, directories and suites which prose names in code exist.
 
 use super::{Code, prose};
 use anyhow::{Result, bail};
@@ -32,8 +32,8 @@ pub(crate) fn check() -> Result<()> {
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
 }
 
-/// The paths between back quotes that begin with one of these names. `{a,b}` stands for both; words
-/// in capitals and `*` stand for others, of which nothing is known.
+/// The paths between back quotes that begin with one of these names. `{a,b}` stands for both; paths
+/// with words in capitals or `*` are patterns and are not checked.
 fn named(text: &str, tops: &BTreeSet<String>) -> Vec<String> {
     let is_named = |code: &String| {
         let begins = tops.iter().any(|top| code.strip_prefix(top).is_some_and(|it| it.starts_with('/')));
@@ -44,7 +44,7 @@ fn named(text: &str, tops: &BTreeSet<String>) -> Vec<String> {
     Code::of(text).spans.iter().filter(|code| is_named(code)).flat_map(|code| alternatives(code)).collect()
 }
 
-/// A path for each word within its braces.
+/// Expands braces: a path for each word within them.
 fn alternatives(path: &str) -> Vec<String> {
     match path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
         Some((before, (words, after))) => {

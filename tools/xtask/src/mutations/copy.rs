@@ -14,7 +14,7 @@ pub(super) struct Copy {
 }
 
 impl Copy {
-    /// Makes the copy like the tree as it is now. Files that have the right content already keep
+    /// Brings the copy up to date with the tree. Files that have the right content already keep
     /// their time stamps, so that little is built again. There can be several copies, with
     /// different names.
     pub(super) fn make(name: &str) -> Result<Copy> {

@@ -123,7 +123,7 @@ impl Trials {
 /// The profile of kernels that are built for one test.
 const PROFILE: &str = "mutation";
 
-/// One boot of the suite on its first machine, with these tests alone where its program can choose.
+/// A boot of the suite on its first machine, with only these tests if its program can select them.
 fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run> {
     let mut run = suite.runs(&Overrides::default())?.into_iter().next().context("a suite is booted")?;
     if !run.machine.boot.imageless() {
@@ -142,7 +142,7 @@ fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run>
     Ok(run)
 }
 
-/// Tests of a package on the host, or models of it.
+/// Runs tests of a package on the host, or models of it.
 fn on_host(copy: &Copy, package: &str, models: bool, tests: &[&str], name: &str) -> Result<Vec<Went>> {
     let mut cargo = command::clean(toolchain::host_cargo());
     cargo.args(["test", "--locked", "--tests", "--package", package, "--target-dir"]);

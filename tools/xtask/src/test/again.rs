@@ -64,7 +64,7 @@ fn kept(log: &Path) -> Result<String> {
     Ok(tree::name(&kept))
 }
 
-/// Says what is flaky, and whether that is known.
+/// Prints which runs are flaky, and whether that is known.
 pub(super) fn report(all: &[Flaky]) -> Result<()> {
     let page = tree::read(&page())?;
     for flaky in all {
