@@ -129,7 +129,6 @@ const fn is_right(name: u32) -> bool {
 ///
 /// # Errors
 /// The server's status, or the message is no reply with this id.
-#[inline]
 pub fn reply<'a>(
     format: &'static Format,
     bytes: &'a [u8],

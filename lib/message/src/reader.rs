@@ -60,7 +60,6 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// A message whose header has been read. `complex` is whether it must hold rights or memory,
     /// if that does not depend on its items.
-    #[inline]
     pub fn new(
         format: &'static Format,
         header: &Header,
@@ -123,8 +122,15 @@ impl<'a> Reader<'a> {
         Array::new(&data[..length])
     }
 
-    /// Typed: the type descriptor.
-    pub fn described(&mut self, expected: Expected) -> Option<Descriptor> {
+    /// Typed: the type descriptor that is expected.
+    #[inline(always)]
+    pub fn expect(&mut self, expected: &Expected) -> Option<()> {
+        self.described(expected).map(|_| ())
+    }
+
+    /// Typed: the type descriptor. A stub has one call for each item: it is not inlined.
+    #[inline(never)]
+    pub fn described(&mut self, expected: &Expected) -> Option<Descriptor> {
         let word = self.number_of(4)? as u32;
         let flag = |bit: u32, flag: u32| if word >> bit & 1 != 0 { flag } else { 0 };
         let found = if self.format.descriptor == 8 {
@@ -169,10 +175,9 @@ impl<'a> Reader<'a> {
     }
 
     /// Typed: an integer and its descriptor.
-    #[inline]
     pub fn integer(&mut self) -> Option<u32> {
         let number = Number::Exactly(1);
-        self.described(Expected { name: Some(2), bits: 32, number, inline: Some(true), long: false })?;
+        self.expect(&Expected { name: Some(2), bits: 32, number, inline: Some(true), long: false })?;
         self.number()
     }
 

@@ -403,7 +403,7 @@ fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagn
             #[allow(unused_mut, reason = "there may be no arguments")]
             let mut writer_ = Writer::new(&FORMAT, &mut message_);
             #write
-            let length_ = writer_.finish(#header);
+            let length_ = writer_.finish(&#header);
             let call_ = #call;
             #end
         }
@@ -459,7 +459,7 @@ fn serve(interface: &Interface, routine: &Routine) -> TokenStream {
                 #checks
                 let mut writer_ = Writer::new(&FORMAT, reply_);
                 #write
-                Ok(Some(writer_.finish(header_.of_reply())))
+                Ok(Some(writer_.finish(&header_.of_reply())))
             }
         }
     };

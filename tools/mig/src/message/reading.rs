@@ -187,12 +187,14 @@ fn described(argument: &Argument, item: &Item, descriptor: &Descriptor) -> Token
         quote!(let #name = descriptor_.name;)
     });
     let describe = quote! {
-        reader_.described(Expected {
-            name: #kind, bits: #bits, number: #number, inline: #inline, long: #long,
-        })?
+        &Expected { name: #kind, bits: #bits, number: #number, inline: #inline, long: #long }
     };
     let uses = any.is_some() || read.to_string().contains("descriptor_");
-    if uses { quote!(let descriptor_ = #describe; #any #read) } else { quote!(#describe; #read) }
+    if uses {
+        quote!(let descriptor_ = reader_.described(#describe)?; #any #read)
+    } else {
+        quote!(reader_.expect(#describe)?; #read)
+    }
 }
 
 /// Untyped: the descriptors of a value. How much there is is known when its number has been read.

@@ -147,7 +147,7 @@ fn described(argument: &Argument, item: &Item, descriptor: &Descriptor, is_reque
             }
             _ => quote!(#flags),
         };
-        quote!(writer_.describe(Descriptor { name: #kind, bits: #bits, number: #number, flags: #flags });)
+        quote!(writer_.describe(&Descriptor { name: #kind, bits: #bits, number: #number, flags: #flags });)
     };
     let fixed = literal(descriptor.count);
     let multiplier = literal(argument.of.multiplier());
