@@ -1,7 +1,7 @@
 //! Reading a message, one item after the other. None: it is not as the interface says.
 
 use crate::format::{COMPLEX, get};
-use crate::{DEALLOCATE, Descriptor, Format, Header, INLINE, LONG, Memory, is_right};
+use crate::{DEALLOCATE, Descriptor, Format, Header, INLINE, LONG, Memory, Trailer, is_right};
 use direct::{Array, Element};
 
 /// How many elements a type descriptor may count.
@@ -52,8 +52,10 @@ impl Described {
 #[derive(Debug)]
 pub struct Reader<'a> {
     format: &'static Format,
+    /// The message, and its trailer.
     bytes: &'a [u8],
     at: usize,
+    end: usize,
     complex: bool,
 }
 
@@ -70,14 +72,20 @@ impl<'a> Reader<'a> {
         if complex.is_some_and(|complex| complex != is_complex) {
             return None;
         }
-        Some(Self { format, bytes: bytes.get(..header.size)?, at: format.header, complex: is_complex })
+        (header.size <= bytes.len()).then_some(Self {
+            format,
+            bytes,
+            at: format.header,
+            end: header.size,
+            complex: is_complex,
+        })
     }
 
     #[inline]
     fn number_of(&mut self, size: usize) -> Option<u64> {
-        let number = get(self.bytes, self.at, size)?;
+        let at = self.at;
         self.at += size;
-        Some(number)
+        if self.at > self.end { None } else { get(self.bytes, at, size) }
     }
 
     /// So many bytes of data, and padding after them.
@@ -85,13 +93,23 @@ impl<'a> Reader<'a> {
     fn take(&mut self, size: usize) -> Option<&'a [u8]> {
         let data = self.bytes.get(self.at..self.at.checked_add(size)?)?;
         self.at = (self.at + size).next_multiple_of(self.format.word);
-        (self.at <= self.bytes.len()).then_some(data)
+        (self.at <= self.end).then_some(data)
     }
 
-    /// A number.
-    #[inline]
-    pub fn number<T: Element>(&mut self) -> Option<T> {
-        Some(T::from_word(get(self.take(T::SIZE)?, 0, T::SIZE)?))
+    /// A number of so many bytes.
+    pub fn number(&mut self, size: usize) -> Option<u64> {
+        get(self.take(size)?, 0, size)
+    }
+
+    /// Typed: the type descriptor that is expected, and a number of so many bytes.
+    pub fn value(&mut self, expected: &Expected, size: usize) -> Option<u64> {
+        self.described(expected)?;
+        self.number(size)
+    }
+
+    /// What the kernel has appended to the message.
+    pub fn trailer(&self) -> Option<Trailer<'a>> {
+        Trailer::of(self.bytes.get(self.end.next_multiple_of(4)..)?)
     }
 
     /// So many elements.
@@ -177,8 +195,8 @@ impl<'a> Reader<'a> {
     /// Typed: an integer and its descriptor.
     pub fn integer(&mut self) -> Option<u32> {
         let number = Number::Exactly(1);
-        self.expect(&Expected { name: Some(2), bits: 32, number, inline: Some(true), long: false })?;
-        self.number()
+        let expected = Expected { name: Some(2), bits: 32, number, inline: Some(true), long: false };
+        self.value(&expected, 4).map(|integer| integer as u32)
     }
 
     /// Untyped: so many descriptors follow.
@@ -233,6 +251,6 @@ impl<'a> Reader<'a> {
     /// Nothing is left.
     #[inline]
     pub fn finish(self) -> Option<()> {
-        (self.at == self.bytes.len()).then_some(())
+        (self.at == self.end).then_some(())
     }
 }
