@@ -48,6 +48,12 @@ impl Described {
     }
 }
 
+/// How many bytes there are before a zero.
+#[inline(never)]
+fn length(text: &[u8]) -> usize {
+    text.iter().position(|&byte| byte == 0).unwrap_or(text.len())
+}
+
 /// Reads a message.
 #[derive(Debug)]
 pub struct Reader<'a> {
@@ -136,8 +142,7 @@ impl<'a> Reader<'a> {
     pub fn text<const N: usize>(&mut self, size: u32) -> Option<Array<u8, N>> {
         let size = usize::try_from(size).ok().filter(|&size| size <= N)?;
         let data = self.take(size)?;
-        let length = data.iter().position(|&byte| byte == 0).unwrap_or(size);
-        Array::new(&data[..length])
+        Array::new(data.get(..length(data))?)
     }
 
     /// Typed: the type descriptor that is expected.

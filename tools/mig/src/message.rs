@@ -327,7 +327,9 @@ fn call(routine: &Routine) -> Result<TokenStream, Diagnostic> {
         }
         option => expression(routine, option)?,
     };
-    let (wait, send) = (time(&routine.settings.wait)?, time(&routine.settings.send)?);
+    // Nothing is awaited after a simple routine.
+    let wait = if routine.simple { &Wait::Forever } else { &routine.settings.wait };
+    let (wait, send) = (time(wait)?, time(&routine.settings.send)?);
     let members = routine.arguments.iter().filter_map(|argument| token(argument, false));
     let trailer = members.map(|(member, _)| if member == "audit" { 52 } else { 20 }).max().unwrap_or(0);
     let trailer = literal(trailer);
