@@ -106,9 +106,6 @@ pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation<'_>, Messa
             let (tag, words) = returned(*value);
             (Preparation::None, tag, words)
         }
-        (Origin::SystemCall, Resume::Restart) => {
-            (Preparation::None, answer_to_call(SystemCallAnswer::Restart, 0), none)
-        }
         (Origin::SystemCall, Resume::Registers(state)) => {
             (Preparation::Write(state), answer_to_call(SystemCallAnswer::Resume, 0), none)
         }
@@ -211,7 +208,6 @@ mod tests {
             })
         };
         assert_eq!(tags(Resume::Return(1)), [(0, 1), (0, 0), (0, 18), (0, 0)]);
-        assert_eq!(tags(Resume::Restart), [(1, 0), (0, 0), (0, 18), (0, 0)]);
         assert_eq!(tags(Resume::Continue), [(3, 0), (0, 0), (0, 18), (0, 0)]);
         assert_eq!(tags(Resume::Registers(Box::new(state))), [(3, 0), (0, 0), (0, 18), (0, 0)]);
         let message = UserMessage { label: 8, count: 3, words: [1, 2, 3, 0, 0, 0, 0] };

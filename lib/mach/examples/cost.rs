@@ -85,6 +85,7 @@ impl Machine for Nothing {
     fn processors(&self) -> usize {
         1
     }
+
     fn current_processor(&self) -> usize {
         0
     }

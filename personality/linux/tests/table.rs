@@ -1,5 +1,5 @@
-//! Every call that the programs of the milestones make is served. The lists of calls were made by
-//! tracing the programs.
+//! Tests that every call of some kinds of programs is served. The lists of calls were made by
+//! tracing such programs.
 
 const MILESTONES: [(&str, &str); 7] = [
     (
@@ -30,7 +30,7 @@ const MILESTONES: [(&str, &str); 7] = [
          sendmsg open eventfd2 sendmmsg getresgid flock getresuid mount umount2 sync_file_range msync lchown",
     ),
     (
-        "what programs of these kinds may call besides",
+        "other calls that programs of these kinds may make",
         "lstat fstat readv preadv pwritev preadv2 pwritev2 select pselect6 ppoll epoll_pwait epoll_pwait2 eventfd \
          signalfd timerfd_create timerfd_settime timerfd_gettime recvmmsg inotify_init inotify_init1 \
          inotify_add_watch inotify_rm_watch splice tee vmsplice memfd_create pidfd_open pidfd_send_signal \

@@ -12,6 +12,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
+use core::sync::atomic::AtomicU64;
 use mach::Machine;
 use mach::machine::{SystemCall, ThreadState};
 
@@ -19,6 +20,11 @@ use mach::machine::{SystemCall, ThreadState};
 /// that have no program yet have number 0, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontEndNumber(pub u8);
+
+/// Words that a front end keeps in each thread's own record, where other threads find them. Only the
+/// front end knows what they mean; they are 0 in a new thread, and in one that begins a program by
+/// exec.
+pub type FrontEndWords = [AtomicU64; 2];
 
 /// How the programs of a front end are loaded by exec.
 pub trait Programs: Send + Sync {
@@ -33,14 +39,14 @@ pub trait Programs: Send + Sync {
 }
 
 /// The registers with which a thread continues its program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Registers {
     /// The registers are those that the thread has.
     Unchanged,
     /// The registers are those that the thread has, but with this result of its call.
     Result(u64),
     /// The registers are replaced by these.
-    All(ThreadState),
+    All(Box<ThreadState>),
 }
 
 /// What a server has to do next with a thread.
@@ -60,6 +66,16 @@ pub enum Next<M: Machine> {
     Executed(Arc<Thread<M>>, Box<ThreadState>),
     /// The thread has ended: there is nothing to do.
     Ended,
+}
+
+impl<M: Machine> From<Registers> for Next<M> {
+    fn from(registers: Registers) -> Next<M> {
+        match registers {
+            Registers::Unchanged => Next::Resume,
+            Registers::Result(value) => Next::Return(value),
+            Registers::All(state) => Next::Run(state),
+        }
+    }
 }
 
 /// The description of a system call, for tools that show what a program does.
@@ -117,7 +133,7 @@ pub trait FrontEnd<M: Machine>: Send + Sync + 'static {
     fn describe(&self, kept: &Self::Kept, call: &SystemCall) -> CallDescription;
 }
 
-/// All front ends of a server.
+/// All front ends of a server together.
 pub trait FrontEnds<M: Machine>: FrontEnd<M> {
     /// The front end of the program file that begins with `start` (the first
     /// [`START_SIZE`](crate::exec::image::START_SIZE) bytes, or all), and how its programs are

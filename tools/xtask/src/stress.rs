@@ -31,18 +31,19 @@ pub(crate) struct Options {
     keep: bool,
 }
 
-/// What came of the boots of one suite.
+/// The results of the boots of a suite.
 #[derive(Default)]
 struct Sum {
     boots: usize,
     passed: usize,
     skipped: usize,
-    /// The seeds with which something failed.
+    /// The seeds with which a test failed.
     failed: Vec<u64>,
 }
 
-/// Builds, boots for each seed each suite once, one machine at a time, and says what failed and how
-/// much passed. What is booted is copied first, so that builds during the run do not disturb it.
+/// Builds; then boots each suite once for each seed, one machine at a time, and prints what failed
+/// and how many tests passed. The booted files are copied first, so that builds during the run do
+/// not disturb it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut suites = suites::read(suites::TESTS)?;
     if let Some(name) = options.suites.iter().find(|&name| suites.iter().all(|suite| suite.name != *name)) {
@@ -107,7 +108,7 @@ fn choose(suites: &[Suite], cpus: Option<u32>) -> Result<Vec<Run>> {
     suites.iter().map(machine).collect()
 }
 
-/// The same run, but with copies of its files.
+/// A run that uses copies of the files of `run`.
 fn copied(mut run: Run, images: &Scratch) -> Result<Run> {
     let modules = run.machine.modules.iter().map(|module| module_name(module).to_string());
     for name in std::iter::once("kernel".to_string()).chain(modules) {
@@ -121,7 +122,7 @@ fn copied(mut run: Run, images: &Scratch) -> Result<Run> {
     Ok(run)
 }
 
-/// The same run with delays from this seed, which programs that take a seed get, too.
+/// A run with delays from this seed, which programs that take a seed get as an argument, too.
 fn seeded(run: &Run, seed: u64) -> Run {
     let mut run = run.clone();
     for module in &mut run.machine.modules {
@@ -163,7 +164,7 @@ impl Sum {
     }
 }
 
-/// Which source this is.
+/// The commit of the sources.
 fn commit() -> Result<String> {
     command::output(command::clean("git").args(["describe", "--always", "--dirty"]))
 }

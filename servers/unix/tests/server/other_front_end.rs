@@ -111,13 +111,7 @@ impl FrontEnd<Simulated> for Other {
     ) -> Next<Simulated> {
         loop {
             match thread.system().processes().return_to_user(thread.tid()).await {
-                Delivery::Return => {
-                    return match registers {
-                        Registers::Unchanged => Next::Resume,
-                        Registers::Result(value) => Next::Return(value),
-                        Registers::All(state) => Next::Run(Box::new(state)),
-                    };
-                }
+                Delivery::Return => return registers.into(),
                 Delivery::Stopped => {}
                 Delivery::Handler(_) => panic!("it has no handlers"),
                 Delivery::Exit(status) => {
