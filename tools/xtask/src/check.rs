@@ -1,6 +1,6 @@
 //! `./mac check`: formatting and lints, for host code and for code of the bare machine.
 
-use crate::{book, documentation, layers, mutations, rules, words};
+use crate::{book, documentation, layers, mutations, requests, rules, words};
 use anyhow::Result;
 use mac_build::build::{FlagSet, UNIPROCESSOR};
 use mac_build::packages::{Kind, Package};
@@ -38,6 +38,7 @@ pub(crate) fn run() -> Result<()> {
         ("words that the book explains", book::check_mentioned()),
         ("words", words::check()),
         ("names foreign to a layer", layers::check()),
+        ("requests encoded by hand", requests::check()),
         ("tables and charts of the book", bench::check_tables()),
         ("budgets and targets", bench::check_budgets()),
         ("index of rules", rules::check()),

@@ -68,7 +68,7 @@ fn foreign_lines<'n>(text: &str, foreign: &[&'n str]) -> Vec<(usize, &'n str)> {
         .collect()
 }
 
-fn sources(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
+pub(crate) fn sources(directory: &Path, found: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(directory).with_context(|| format!("reading {}", directory.display()))? {
         let path = entry?.path();
         if path.is_dir() {

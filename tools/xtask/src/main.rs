@@ -13,6 +13,7 @@ mod host_tests;
 mod ids;
 mod layers;
 mod mutations;
+mod requests;
 mod rules;
 mod run;
 mod stress;
