@@ -13,6 +13,7 @@ mod front_door;
 mod host_tests;
 mod ids;
 mod mutations;
+mod requests;
 mod rules;
 mod run;
 mod stress;
