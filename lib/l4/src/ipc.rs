@@ -143,17 +143,8 @@ fn through(
 
 /// The error of the failed IPC. A word that is no IPC error would be the kernel's mistake: it is
 /// reported as an abort.
-#[inline(always)]
 pub(crate) fn last_error() -> IpcError {
-    let error = IpcError::from_raw(error_word());
-    error.unwrap_or(IpcError::new(IpcPhase::Receive, IpcErrorKind::Aborted))
-}
-
-/// Not inlined: else its callers would keep the UTCB's address during the IPC.
-#[cold]
-#[inline(never)]
-fn error_word() -> u64 {
-    utcb::error_word()
+    utcb::ipc_error().unwrap_or(IpcError::new(IpcPhase::Receive, IpcErrorKind::Aborted))
 }
 
 /// Sends, waiting for the receiver as long as it takes.
