@@ -1,4 +1,5 @@
-//! This thread's IPC for stubs of interfaces.
+//! The transport of direct IPC for the stubs of interfaces: the calling thread's message registers
+//! and IPC.
 
 use crate::ipc;
 use crate::registers::{self, RegisterMessage};
@@ -9,13 +10,11 @@ use x2::{
     Acceptor, Fpage, IpcError, IpcErrorKind, IpcPhase, MessageTag, StringDescriptor, ThreadId, Time, Timeouts,
 };
 
-/// How many message registers, MR0 ..= MR7, are in this value.
+/// How many message registers a register message has: MR0 ..= MR7.
 const HERE: usize = registers::WORDS + 1;
 
-/// The message registers and the IPC of the calling thread. MR1 ..= MR7 are in this value, for which
-/// the compiler takes registers of the processor where it can; the others are in the UTCB. Their
-/// content is lost by the thread's next IPC and, from MR8 on, by every call of the kernel's that
-/// uses message registers.
+/// The calling thread's message registers and IPC. From the first word of a request until the call,
+/// no other code may use the message registers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Direct {
     words: [u64; HERE],
@@ -55,7 +54,8 @@ impl Transport for Direct {
 }
 
 impl Direct {
-    /// Receives a request from any thread, as long as it takes. Its strings go into `rooms`.
+    /// Receives a request from any thread, and blocks until there is one. String items are received
+    /// into `rooms`.
     ///
     /// # Errors
     /// The IPC has failed.
@@ -65,11 +65,11 @@ impl Direct {
         self.accepting(rooms, |this| this.ipc(ThreadId::NIL, ThreadId::ANY, timeouts, MessageTag::EMPTY))
     }
 
-    /// Sends the message in the registers to `to` if that waits for it, then receives the next
-    /// request as [`wait`](Self::wait) does.
+    /// Sends the message in the registers to `to` without blocking, then receives the next request
+    /// as [`wait`](Self::wait) does.
     ///
     /// # Errors
-    /// The IPC has failed; if sending has, nothing was received.
+    /// The IPC has failed. If the send phase has failed, nothing was received.
     #[inline(always)]
     pub fn reply_wait(
         &mut self,
@@ -82,10 +82,10 @@ impl Direct {
         self.accepting(rooms, |this| this.ipc(to, ThreadId::ANY, timeouts, tag))
     }
 
-    /// Sends the message in the registers to `to` if that waits for it.
+    /// Sends the message in the registers to `to` without blocking.
     ///
     /// # Errors
-    /// The IPC has failed.
+    /// The IPC has failed; it fails if `to` is not waiting for the message.
     #[inline]
     pub fn reply(&mut self, to: ThreadId, tag: MessageTag) -> ipc::Result<()> {
         self.ipc(to, ThreadId::NIL, Timeouts::new(Time::ZERO, Time::NEVER), tag).map(drop)
@@ -102,13 +102,14 @@ impl Direct {
         let [_, a, b, c, d, e, f, g] = self.words;
         let message: RegisterMessage = (tag, [a, b, c, d, e, f, g]);
         let (from, (tag, words)) = registers::exchange(to, from_specifier, timeouts, message);
-        // Also after an error: to have the words from before again, they would have to be kept.
+        // The received words replace the earlier ones after an error, too: to restore these, they
+        // would have to be saved.
         let [a, b, c, d, e, f, g] = words;
         self.words = [tag.raw(), a, b, c, d, e, f, g];
         if tag.is_error() { Err(ipc::last_error()) } else { Ok((from, tag)) }
     }
 
-    /// The tag of the message in the registers with string items after it.
+    /// The message in the registers, with these string items appended.
     #[inline(always)]
     fn with_strings(&mut self, tag: MessageTag, strings: &[&[u8]]) -> MessageTag {
         strings.iter().fold(tag, |tag, string| {
@@ -119,7 +120,7 @@ impl Direct {
         })
     }
 
-    /// Receives strings into `rooms`, and nothing else but words.
+    /// Receives words, and strings into `rooms`; mappings are not accepted.
     #[inline(always)]
     fn accepting<T>(
         &mut self,
@@ -135,14 +136,15 @@ impl Direct {
         let last = rooms.len() - 1;
         for (index, room) in rooms.iter_mut().enumerate() {
             let descriptor = StringDescriptor::new(room.len() as u64, 1, false).with_continues(index < last);
-            // SAFETY: the buffer is a slice that is borrowed until the end of this function, which
-            // takes the permission to receive strings back.
+            // SAFETY: the buffers are borrowed until the end of this function, which ends the
+            // permission to receive strings.
             unsafe {
                 utcb::set_buffer_register(1 + 2 * index, descriptor.raw());
                 utcb::set_buffer_register(2 + 2 * index, room.as_mut_ptr() as u64);
             }
         }
-        // SAFETY: as above; the window for pages is empty.
+        // SAFETY: the buffers are borrowed until the end of this function; the window for pages is
+        // empty.
         unsafe { utcb::accept(Acceptor::new(Fpage::NIL, true)) };
         let received = receive(self);
         utcb::accept_untyped_words();

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_memory() {
+    fn bytes_that_were_written_to_a_frame_are_read_back() {
         let (_memory, pool) = pool(4);
         let (one, other) = (pool.allocate(0).unwrap(), pool.allocate(0).unwrap());
         assert_eq!(pool.free(), 2);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_follow_numbers() {
+    fn the_address_of_a_frame_follows_from_its_number() {
         let (_memory, pool) = pool(4);
         let run = pool.allocate(1).unwrap();
         assert_eq!(pool.address(Frame(run.0 + 1)) - pool.address(run), PAGE_SIZE);

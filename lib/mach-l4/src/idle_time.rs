@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_add_up_and_the_present_one_counts() {
+    fn idle_time_is_the_sum_of_all_waits_with_the_present_one() {
         for start in [0, 1000, TIME - 50, u64::MAX - 50] {
             let at = |time: u64| start.wrapping_add(time);
             let idle = IdleTime::default();

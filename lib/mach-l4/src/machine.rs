@@ -237,11 +237,6 @@ impl L4Machine {
         &self.0
     }
 
-    /// The executor whose workers [`serve`](Self::serve) drives.
-    pub fn executor(&self) -> &Executor<L4Platform> {
-        &self.0.executor
-    }
-
     /// The worker that the calling thread drives; 0 if it drives none.
     pub fn current_worker(&self) -> usize {
         self.0.executor.platform().current()
@@ -605,7 +600,7 @@ impl Machine for L4Machine {
     }
 
     fn current_processor(&self) -> usize {
-        self.0.executor.platform().current()
+        self.current_worker()
     }
 }
 

@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn each_gets_a_processor_of_its_own_and_stays_there() {
+    fn each_thread_gets_a_processor_of_its_own_and_stays_there() {
         let mut placement = Placement::new(4, 1, 100);
         let mut assignments = threads::<6>(&mut placement);
         let chosen = assignments.each_mut().map(|assignment| go(assignment, &mut placement, at(REST)));
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn three_take_turns_on_two() {
+    fn three_threads_on_two_processors_take_turns() {
         let mut placement = Placement::new(2, 1, 100);
         let mut assignments = threads::<3>(&mut placement);
         for assignment in &mut assignments {
@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_is_kept() {
+    fn a_thread_runs_only_on_processors_of_its_mask() {
         let mut placement = Placement::new(4, 1, 100);
         assert_eq!(placement.all(), 0b1111);
         let [mut assignment, mut other] = threads::<2>(&mut placement);
@@ -542,7 +542,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_told_of_the_first_home_and_of_each_other() {
+    fn the_kernel_is_told_of_the_first_processor_and_of_each_new_one() {
         let mut placement = Placement::new(2, 2, 100);
         let id = |version| ThreadId::global(100, version).unwrap();
         let mut assignment = placement.enter(id(1), false, 1).unwrap();
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_worker_on_each_processor_one_that_calls_stays() {
+    fn with_a_worker_on_each_processor_a_thread_that_makes_calls_stays() {
         let mut placement = Placement::new(3, 3, 100);
         assert!(!placement.has_distant() && (0..3).all(|processor| worker_of(processor, 3) == processor));
         let mut assignment = placement.enter(ThreadId::global(100, 1).unwrap(), false, 2).unwrap();
@@ -571,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_run_side_by_side_share_the_time() {
+    fn threads_that_run_at_the_same_time_share_the_processors_time() {
         let mut placement = Placement::new(2, 1, 100);
         let [mut a, mut b, mut c] = threads::<3>(&mut placement);
         a.begin(&mut placement, at(0));
@@ -596,7 +596,7 @@ mod tests {
     }
 
     #[test]
-    fn a_busy_worker_counts() {
+    fn a_busy_worker_counts_as_a_thread_of_its_processor() {
         let mut placement = Placement::new(2, 1, 100);
         let [mut a, mut b] = threads::<2>(&mut placement);
         assert!(b.allow(&mut placement, 0b10));

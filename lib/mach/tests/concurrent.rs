@@ -182,7 +182,7 @@ impl Pager<Simulated> for Silent {
 }
 
 #[test]
-fn a_silent_pager_holds_up_only_those_who_need_it() {
+fn a_pager_that_never_answers_delays_only_programs_that_need_it() {
     let machine = Simulated::new(16);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
     let mut executor = Executor::new(machine.clone());

@@ -68,7 +68,8 @@ impl Header {
     /// The header of a message. None: the bytes are not a message.
     pub fn read(format: &Format, bytes: &[u8]) -> Option<Header> {
         let (header, slot) = (format.header, format.slot());
-        let port = |at| Some(get(bytes, at, slot)? & (u64::MAX >> (64 - 8 * format.port)));
+        // Names have 32 bits: what fills a wider slot in the header may be anything.
+        let port = |at| get(bytes, at, 4);
         let size = get(bytes, 4, 4)? as usize;
         if size < header || size > bytes.len() {
             return None;

@@ -178,6 +178,16 @@ impl<M: Machine> Call<'_, M> {
         Ok(UserRanges::many(&self.memory(), layout::file::ranges(&bytes)?))
     }
 
+    /// Reads a structure, if nothing has to be waited for.
+    pub(crate) fn try_read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        self.thread.memory().try_read(address)
+    }
+
+    /// Writes a structure unless the address is 0, if nothing has to be waited for.
+    pub(crate) fn try_write_optional<const N: usize>(&self, address: u64, bytes: &[u8; N]) -> Option<()> {
+        if address == 0 { Some(()) } else { self.thread.memory().try_write(address, bytes) }
+    }
+
     /// Reads `N` bytes at `address` in the program's memory. `EFAULT`.
     pub(crate) async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
         self.thread.memory().read(address).await

@@ -18,7 +18,8 @@ pub(crate) struct Transfer<M: Machine> {
 /// Decoded arguments of one thread's call: a read or write that was tried without blocking, and
 /// would block, leaves them here. The same call takes them when it is served. Each attempt that
 /// does not complete its call replaces them (with nothing, if the call is no read or write), and
-/// any other event of the thread clears them. So they are never of an earlier call.
+/// any other event of the thread clears them. So no call ever finds the arguments of an earlier
+/// one.
 pub(crate) struct Decoded<M: Machine>(SpinLock<Option<Box<Transfer<M>>>>);
 
 impl<M: Machine> Default for Decoded<M> {

@@ -11,18 +11,18 @@
 //! | [`errno`], [`layout`] | numbers of errors, structures |
 //! | `names` | numbers and names of calls |
 //! | `call` | arguments, results, access to the program's memory |
-//! | `decoded` | what a call that was tried without blocking leaves for the time it is served |
-//! | `describe` | calls in words |
-//! | `kept` | what is kept for each thread |
-//! | `futex` | waiting for words of memory |
+//! | `decoded` | decoded arguments that an attempt without blocking leaves for the same call |
+//! | `describe` | descriptions of calls, for the trace |
+//! | `kept` | the state that is kept for each thread |
+//! | `futex` | futexes |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `return_to_user` | signals: frames, restarts, rt_sigreturn |
-//! | `linux` | what all threads of Linux programs share |
-//! | `auxiliary` | what a program is told at its start |
-//! | `version` | the version of Linux that programs are told |
+//! | `linux` | the state that all threads of Linux programs share |
+//! | `auxiliary` | the auxiliary vector |
+//! | `version` | the version of Linux that programs see |
 //! | `epoll`, `eventfd`, `inotify`, `pidfd`, `signalfd`, `timerfd` | files that only Linux has |
 //! | `procfs`, `sysfs`, `kmsg` | file systems and a device that only Linux has |
-//! | `system` | how a system gets to know them |
+//! | `system` | registers them in a system |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -53,7 +53,6 @@ mod timerfd;
 mod version;
 
 pub use call::Outcome;
-pub use calls::is_served;
 pub use kept::Kept;
 pub use linux::{Linux, Processor};
 pub use names::name;
@@ -62,15 +61,15 @@ pub use system::{DEVICES, register};
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
-use mach::machine::SystemCall;
-use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
+use mach::machine::{Resume, SystemCall};
+use unix::front_end::{CallDescription, FrontEnd, Next};
 use unix::thread::Thread;
 
 impl<M: Machine> FrontEnd<M> for Linux<M> {
     type Kept = Kept<M>;
 
-    fn begin(&self, thread: &Arc<Thread<M>>) -> Kept<M> {
-        Kept::new(&self.threads, thread)
+    fn begin(&self, _: &Arc<Thread<M>>) -> Kept<M> {
+        Kept::default()
     }
 
     /// The calls that only return a value, or move a few bytes to or from a pipe or memory device,
@@ -89,15 +88,15 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         let tid = thread.tid();
         thread.system().processes().with(|table| table.enter(tid));
         let outcome = self.perform(thread, kept, request).await;
-        self.finish(thread, kept, request.number, outcome).await
+        self.finish(thread, request.number, outcome).await
     }
 
     fn no_call(&self, kept: &Kept<M>) {
         kept.decoded.clear();
     }
 
-    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
-        self.return_from_call(thread, kept, registers, None).await
+    async fn return_to_user(&self, thread: &Arc<Thread<M>>, _: &Kept<M>, resume: Resume) -> Next<M> {
+        self.return_from_call(thread, resume, None).await
     }
 
     fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {

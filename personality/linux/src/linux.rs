@@ -1,7 +1,6 @@
 //! [`Linux`]: the state that all threads of Linux programs share.
 
 use crate::futex::Futexes;
-use crate::kept::Threads;
 use crate::names::name;
 use mach::Machine;
 use unix::sync::SpinLock;
@@ -29,8 +28,6 @@ pub struct Linux<M: Machine> {
     logged: SpinLock<[u64; 8]>,
     /// The threads that wait for futexes.
     pub(crate) futexes: Futexes,
-    /// The state of each thread that calls of other threads may ask for.
-    pub(crate) threads: Threads,
     machine: core::marker::PhantomData<fn(M)>,
 }
 
@@ -41,7 +38,6 @@ impl<M: Machine> Linux<M> {
             processor,
             logged: SpinLock::new([0; 8]),
             futexes: Futexes::new(),
-            threads: Threads::default(),
             machine: core::marker::PhantomData,
         }
     }

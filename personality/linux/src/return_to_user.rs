@@ -2,7 +2,6 @@
 //! handlers.
 
 use crate::call::{Call, Done, Outcome, Stop};
-use crate::kept::Kept;
 use crate::layout::signal::{self as layout, SavedContext};
 use crate::linux::Linux;
 use crate::{errno, names};
@@ -10,27 +9,24 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use mach::machine::ThreadState;
+use mach::machine::{Resume, ThreadState};
 use unix::Error;
-use unix::front_end::{Next, Registers};
+use unix::front_end::Next;
 use unix::process::{Delivery, ExitStatus};
 use unix::signal::{Action, Frame, RestartKind, Resumption, Signal, SignalInformation};
 use unix::thread::Thread;
 
 /// All registers of the thread, which are fetched at most once.
-fn all<'a, M: Machine>(
-    registers: &'a mut Registers,
-    thread: &Thread<M>,
-) -> unix::Result<&'a mut ThreadState> {
-    match *registers {
-        Registers::All(_) => {}
-        Registers::Unchanged => *registers = Registers::All(thread.registers()?),
-        Registers::Result(rax) => {
-            *registers = Registers::All(ThreadState { rax, ..thread.registers()? });
+fn all<'a, M: Machine>(resume: &'a mut Resume, thread: &Thread<M>) -> unix::Result<&'a mut ThreadState> {
+    match *resume {
+        Resume::Registers(_) => {}
+        Resume::Return(rax) => {
+            *resume = Resume::Registers(Box::new(ThreadState { rax, ..thread.registers()? }));
         }
+        Resume::Continue | Resume::Reply(_) => *resume = Resume::Registers(Box::new(thread.registers()?)),
     }
-    match registers {
-        Registers::All(state) => Ok(state),
+    match resume {
+        Resume::Registers(state) => Ok(state),
         // This case cannot occur: the registers have just been fetched.
         _ => Err(Error::ESRCH),
     }
@@ -41,21 +37,15 @@ const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {
     /// Returns a thread to its program after a call that ended with `outcome`.
-    pub async fn finish(
-        &self,
-        thread: &Arc<Thread<M>>,
-        kept: &Kept<M>,
-        number: u64,
-        outcome: Outcome,
-    ) -> Next<M> {
+    pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
         let mut interrupted = None;
-        let registers = match outcome {
-            Outcome::Return(value) => Registers::Result(value),
+        let resume = match outcome {
+            Outcome::Return(value) => Resume::Return(value),
             Outcome::Interrupted(restart) => {
                 interrupted = Some((restart, number));
-                Registers::Unchanged
+                Resume::Continue
             }
-            Outcome::Registers(state) => Registers::All(*state),
+            Outcome::Registers(state) => Resume::Registers(state),
             Outcome::Executed(state) => {
                 return match thread.system().thread(thread.pid()) {
                     Some(new) => Next::Executed(new, state),
@@ -63,11 +53,11 @@ impl<M: Machine> Linux<M> {
                 };
             }
             Outcome::Exit(status) => {
-                Box::pin(self.exit(thread, kept, status)).await;
+                Box::pin(self.exit(thread, status)).await;
                 return Next::Ended;
             }
         };
-        self.return_from_call(thread, kept, registers, interrupted).await
+        self.return_from_call(thread, resume, interrupted).await
     }
 
     /// Returns `thread` to its program: delivers signals, waits while it is stopped, ends it.
@@ -76,14 +66,13 @@ impl<M: Machine> Linux<M> {
     pub(crate) async fn return_from_call(
         &self,
         thread: &Arc<Thread<M>>,
-        kept: &Kept<M>,
-        mut registers: Registers,
+        mut resume: Resume,
         mut interrupted: Option<(RestartKind, u64)>,
     ) -> Next<M> {
         let system = thread.system().clone();
         loop {
             let done = match system.processes().return_to_user(thread.tid()).await {
-                Delivery::Return => match self.go_on(thread, &mut registers, interrupted.take()) {
+                Delivery::Return => match self.next_without_signal(thread, &mut resume, interrupted.take()) {
                     Ok(Some(next)) => return next,
                     Ok(None) => Ok(()),
                     Err(gone) => Err(gone),
@@ -91,7 +80,7 @@ impl<M: Machine> Linux<M> {
                 Delivery::Handler(frame) => {
                     // Boxed, because most calls end without a signal, and the thread's future stays
                     // small.
-                    let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
+                    let delivering = self.deliver(thread, &mut resume, interrupted.take(), &frame);
                     let delivering = system.processes().killable(thread.tid(), Box::pin(delivering));
                     // A thread that has to end needs no frame.
                     delivering.await.unwrap_or(Ok(true)).map(|entered| {
@@ -104,7 +93,7 @@ impl<M: Machine> Linux<M> {
                 // `Processes::return_to_user` waits while the thread is stopped.
                 Delivery::Stopped => Ok(()),
                 Delivery::Exit(status) => {
-                    Box::pin(self.exit(thread, kept, status)).await;
+                    Box::pin(self.exit(thread, status)).await;
                     return Next::Ended;
                 }
             };
@@ -113,7 +102,7 @@ impl<M: Machine> Linux<M> {
                 let pid = thread.pid();
                 let killed = ExitStatus::Killed(Signal::KILL);
                 system.processes().with(|table| table.begin_exit(pid, killed));
-                Box::pin(self.exit(thread, kept, killed)).await;
+                Box::pin(self.exit(thread, killed)).await;
                 return Next::Ended;
             }
             system.log_reports();
@@ -122,32 +111,32 @@ impl<M: Machine> Linux<M> {
 
     /// How the program goes on if no signal is to be delivered. `None` if its registers are not
     /// valid; it has then got a signal for that.
-    fn go_on(
+    fn next_without_signal(
         &self,
         thread: &Arc<Thread<M>>,
-        registers: &mut Registers,
+        resume: &mut Resume,
         interrupted: Option<(RestartKind, u64)>,
     ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
-            resume(all(registers, thread)?, interrupted, None);
+            apply_restart(all(resume, thread)?, interrupted, None);
         }
-        Ok(match *registers {
-            Registers::Unchanged => Some(Next::Resume),
-            Registers::Result(value) => Some(Next::Return(value)),
-            Registers::All(state) => self.check_state(thread, &state).then(|| Next::Run(Box::new(state))),
-        })
+        let valid = match resume {
+            Resume::Registers(state) => self.check_state(thread, state),
+            _ => true,
+        };
+        Ok(valid.then(|| Next::Resume(core::mem::replace(resume, Resume::Continue))))
     }
 
     /// Prepares the thread to enter a handler; false if the signal frame cannot be written.
     async fn deliver(
         &self,
         thread: &Arc<Thread<M>>,
-        registers: &mut Registers,
+        resume: &mut Resume,
         interrupted: Option<(RestartKind, u64)>,
         frame: &Frame,
     ) -> unix::Result<bool> {
-        let state = all(registers, thread)?;
-        resume(state, interrupted, Some(&frame.action));
+        let state = all(resume, thread)?;
+        apply_restart(state, interrupted, Some(&frame.action));
         let entered = self.push_frame(thread, frame, state).await;
         if let Some(entered) = entered {
             *state = entered;
@@ -191,7 +180,7 @@ impl<M: Machine> Linux<M> {
 
 /// Decides whether an interrupted call is restarted, now that it is known which handler runs, if
 /// any.
-fn resume(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
+fn apply_restart(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
     let Some((restart, number)) = interrupted else { return };
     match restart.decide(action) {
         Resumption::Interrupted => state.rax = errno::result(Err(Error::EINTR)),

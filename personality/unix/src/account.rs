@@ -12,15 +12,15 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Kinds of objects whose number is limited for each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Pages that pipes may fill.
+    /// Pages of memory that the contents of pipes may fill.
     PipePages,
     /// Descriptors in messages that have not been received.
     DescriptorsInFlight,
     /// Files whose readiness is watched for longer than one call.
     PolledFiles,
-    /// Queues of changes of files (inotify instances).
+    /// Queues of changes of files.
     ChangeQueues,
-    /// Files whose changes such a queue reports (inotify watches).
+    /// Files whose changes such a queue reports.
     ObservedFiles,
     /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets,
     /// files of tmpfs, regions of memory, record locks, queued changes of files.
@@ -56,11 +56,10 @@ pub const FILE_BYTES: u64 = 1024;
 /// Bytes that are charged for a polled file, and for an observed one.
 const POLLED_FILE_BYTES: u64 = 512;
 const OBSERVED_FILE_BYTES: u64 = 256;
-/// All polled files of a user, or all observed ones, may take one part in this many of the server's
-/// memory.
+/// The memory for all polled files of a user, and that for all observed ones, may be up to 1/16 of
+/// the server's memory.
 const WATCHES_PART: u64 = 16;
-/// A user has little of the server's memory if it has at most one part in this many of what a user
-/// may have.
+/// A user has little of the server's memory if it has at most 1/64 of what a user may have.
 const LITTLE_PART: u64 = 64;
 /// The least and the greatest default for the number of files that a user may observe.
 const OBSERVED_FILES: core::ops::RangeInclusive<u64> = 8192..=1_048_576;
@@ -196,7 +195,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// How many objects this charge counts.
+    /// The amount of the charge.
     pub fn amount(&self) -> u64 {
         self.amount
     }

@@ -4,7 +4,7 @@ use crate::process::{Pid, Processes};
 use crate::{Environment, Error, Result};
 use core::time::Duration;
 
-/// A clock.
+/// A clock of clock_gettime(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
     /// Wall-clock time since 1970 (CLOCK_REALTIME).
@@ -20,9 +20,9 @@ pub enum Clock {
 /// A time to wait for, relative or absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// The time when so much time has passed.
+    /// A time relative to the present: when this duration has passed.
     After(Duration),
-    /// The time when the clock has this value.
+    /// An absolute time: when the clock has this value.
     At(Duration),
 }
 
@@ -90,7 +90,11 @@ mod tests {
         assert_eq!(deadline(Clock::Monotonic, When::After(seconds(5))), Ok(seconds(6)));
         assert_eq!(deadline(Clock::Monotonic, When::At(seconds(5))), Ok(seconds(5)));
         assert_eq!(deadline(Clock::Realtime, When::At(seconds(1_000_000_011))), Ok(seconds(11)));
-        assert_eq!(deadline(Clock::Realtime, When::At(seconds(3))), Ok(seconds(1)), "long past: at once");
+        assert_eq!(
+            deadline(Clock::Realtime, When::At(seconds(3))),
+            Ok(seconds(1)),
+            "in the past: the deadline has passed"
+        );
         assert_eq!(deadline(Clock::Realtime, When::After(Duration::MAX)), Ok(Duration::MAX));
         let init = Clock::ProcessTime(Pid::INIT);
         assert_eq!(init.now(&*environment, &processes), Err(Error::EINVAL));

@@ -87,11 +87,11 @@ impl Ids {
 /// The user and group ids with whose rights a thread acts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// The user ids.
+    /// The user ids of the thread.
     pub user: Ids,
-    /// The group ids.
+    /// The group ids of the thread.
     pub group: Ids,
-    /// The supplementary groups.
+    /// The supplementary groups of the thread.
     pub groups: Arc<[u32]>,
     /// Whether exec gives no privileges any more (PR_SET_NO_NEW_PRIVS); never cleared.
     pub no_new_privileges: bool,

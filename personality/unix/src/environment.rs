@@ -7,7 +7,7 @@ use core::time::Duration;
 /// 1,000,000,000) after them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
-    /// Seconds since the epoch.
+    /// Seconds since 1970-01-01 00:00:00 UTC.
     pub seconds: i64,
     /// Nanoseconds after the second, 0..1,000,000,000.
     pub nanoseconds: u32,

@@ -1,7 +1,7 @@
 //! Unix as a library: processes, signals, files and terminals over the Mach library
 //! (docs/src/architecture.md, U4).
 //!
-//! The interface of one Unix system, such as Linux, is a front end over this core. A front end has
+//! The interface of one Unix system is a front end over this core. A front end has
 //! the system calls, and the files and file systems that only its system has: it makes them with
 //! traits and types of the core ([`file::FileObject`], [`vfs::Vnode`], [`poll::PollQueue`],
 //! [`vfs::Observer`]). Numbers and layouts of an interface (error numbers, flag bits, structures)

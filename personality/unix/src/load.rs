@@ -18,7 +18,7 @@ const MOST: u64 = 1 << 24;
 /// many threads ran in the gap is not known anyway.
 const FORGOTTEN: u64 = 1000;
 
-/// The load averages.
+/// The load averages of a system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     averages: [u64; 3],

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::time::Duration;
 
-/// How many bytes of the newest lines are kept.
+/// How many bytes of the newest lines the log keeps.
 const KEPT: usize = 64 << 10;
 /// How many bytes of one line are kept.
 pub const LINE_MAXIMUM: usize = 1024;
@@ -19,7 +19,7 @@ const WARNING: u8 = 4;
 /// Facility and level of lines that programs write.
 const USER_NOTICE: u8 = 1 << 3 | 5;
 
-/// A line of the log.
+/// A line of the system's log.
 #[derive(Debug)]
 pub struct Line {
     /// Facility and level, in the numbers of syslog(3).
@@ -74,7 +74,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Makes an empty log.
+    /// Makes a log without lines.
     pub fn new() -> Arc<Log> {
         Arc::new(Log { lines: SpinLock::default(), readers: PollQueue::new() })
     }

@@ -27,8 +27,6 @@ pub enum FileSignal {
     Continue,
     /// The size of the window has changed (SIGWINCH).
     WindowChange,
-    /// Input or output is possible (SIGIO).
-    Io,
 }
 
 /// The calling process, as terminals and sockets see it. The process layer implements this; no

@@ -119,7 +119,7 @@ pub fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), Attempt
     Ok(())
 }
 
-/// Copies exactly `bytes.len()` bytes from the user, or none. `EINVAL` if there are not so many.
+/// Copies exactly `bytes.len()` bytes from the user, or none. `EINVAL` if the buffer has fewer.
 pub fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result<(), AttemptError> {
     if from.remaining() < bytes.len() {
         return Err(Error::EINVAL.into());

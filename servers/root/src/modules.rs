@@ -1,4 +1,4 @@
-//! A boot module, as servers' programs and files come in it.
+//! The type of boot modules, which contain the programs and files of servers.
 
 /// A boot module. Root has it mapped at its physical addresses.
 #[derive(Clone, Copy, Debug)]

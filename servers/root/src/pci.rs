@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_and_one_message() {
+    fn registers_and_a_single_message_are_found() {
         let mut space = function(5 | MSI_WIDE, 9);
         let found = Function::find(&mut space).unwrap();
         let memory = Region::Memory { base: 2 << 32, size: 0x1_0000 };
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_there_or_nothing_to_be_told() {
+    fn absent_functions_and_damaged_capabilities_are_not_used() {
         assert_eq!(Function::find(&mut model(&[(0, u32::MAX, 0)])), None);
         let found = Function::find(&mut model(&[(0, 0x1234, 0)])).unwrap();
         assert_eq!((found.regions, found.message_count()), ([None; 6], 0));

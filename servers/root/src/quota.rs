@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "more given back")]
-    fn losing_count_is_a_bug() {
+    fn giving_back_more_than_was_taken_panics() {
         Quota::new(1).give_back(1);
     }
 }

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_number_line_is_no_trap() {
+    fn ranges_up_to_the_largest_number_do_not_overflow() {
         let mut ranges = Ranges::new();
         ranges.add(0xffff_ffff_ffff_d800, u64::MAX).unwrap();
         assert_eq!(ranges.allocate(1, 0x1000), Ok(0xffff_ffff_ffff_e000));

@@ -63,11 +63,11 @@ pub(crate) enum LongRequest {
     MemoryDma,
 }
 
-/// The answer to a long request.
+/// The answer to a request that was carried out as a work item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Answer {
     pub(crate) request: LongRequest,
-    /// The word that the request is answered with, 0 if there is none.
+    /// The word of the answer, 0 if it has none.
     pub(crate) result: core::result::Result<u64, Status>,
 }
 
@@ -134,7 +134,7 @@ impl<M: Machine> System<M> {
     }
 }
 
-/// A request of a server, as the stubs call root for it.
+/// A request of a server, on which the generated stubs call the functions of root's interface.
 struct Call<'a, M> {
     system: &'a mut System<M>,
     index: usize,
@@ -143,12 +143,12 @@ struct Call<'a, M> {
 }
 
 impl<M: Machine> Call<'_, M> {
-    /// The server, and the resources of all servers.
+    /// The server that has sent the request, and the resources of all servers.
     fn parts(&mut self) -> (&mut Server, &mut Resources<M>) {
         (&mut self.system.servers[self.index], &mut self.system.resources)
     }
 
-    /// As [`parts`](Self::parts), with the server's first thread.
+    /// The server that has sent the request, its first thread, and the resources of all servers.
     fn parts_and_first(&mut self) -> Result<(&mut Server, &mut Resources<M>, ThreadId)> {
         let (server, resources) = self.parts();
         let first = server.first.ok_or(Status::InvalidArgument)?;

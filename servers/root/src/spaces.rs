@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_thread_stays() {
+    fn the_last_thread_of_a_space_cannot_be_removed() {
         let mut spaces = Spaces::new();
         let name = spaces.add(1, 0, thread(10)).unwrap();
         spaces.add_thread(1, name, thread(11)).unwrap();

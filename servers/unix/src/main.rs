@@ -164,7 +164,7 @@ async fn live(
     driver.spawn_system_task(async move {
         loop {
             clock.sleep_until(clock.monotonic() + TIME_CHECK).await;
-            system.look_around();
+            system.check_periodically();
         }
     })?;
     let status = if options.command.is_empty() {

@@ -1,5 +1,6 @@
 //! The server as the Unix library sees it: its [`Host`], which makes and runs threads.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use core::fmt::Arguments;
@@ -132,7 +133,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Host<M> for Server<M, D, F> {
         self.driver.prepare(task)
     }
 
-    fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState) {
+    fn start_thread(&self, thread: Arc<Thread<M>>, state: Box<ThreadState>) {
         let Some(server) = self.me.upgrade() else { return };
         let running = thread.clone();
         self.start(&thread, server.run(running, state));

@@ -50,7 +50,7 @@ fn run() -> ! {
         "message-client" => messages::test(),
         "power" => power(),
         "port" => {
-            // SAFETY: the port is not this server's, so nothing is read.
+            // SAFETY: this server does not have the port, so nothing is read.
             unsafe { l4::port::read8(0x80) };
             root::exit(1)
         }
@@ -152,7 +152,7 @@ extern "C" fn answer_once() -> ! {
 fn threads(report: &mut impl FnMut(bool, &str, &str)) {
     let create = |which: usize| {
         let sp = &raw const STACKS[which] as u64 + l4::start::STACK_SIZE as u64 - 8;
-        // SAFETY: the function needs nothing but a stack, which no running thread has.
+        // SAFETY: the function needs only a stack, and no running thread uses this one.
         unsafe { root::create_thread(answer_once as extern "C" fn() -> ! as usize as u64, sp) }
     };
     let made = [create(0), create(1), create(2)];
@@ -186,16 +186,16 @@ fn power() -> ! {
     l4::start::halt()
 }
 
-/// Reads where nothing is.
+/// Reads an address at which nothing is mapped.
 fn fault() -> ! {
-    // SAFETY: a plain load as machine code, from where no Rust object lies; it faults.
+    // SAFETY: the load is assembler code at an address where there is no Rust object; it faults.
     unsafe {
         core::arch::asm!("mov rax, [rax]", inout("rax") 0x1234_5000u64 => _, options(nostack, readonly));
     }
     root::exit(1)
 }
 
-/// What only a privileged program may do.
+/// Executes an instruction that only a privileged program may use.
 fn print_through_the_kernel() {
     l4::console::print_byte(b'!');
 }

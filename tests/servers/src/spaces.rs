@@ -1,4 +1,4 @@
-//! Spaces that a server owns.
+//! Tests of spaces that a server owns.
 
 use crate::raw::{self, is_refused};
 use crate::report::Report;
@@ -19,12 +19,12 @@ const DESCRIPTION: Description = Description {
     emulation_entry: 0,
     kernel_memory: 128 << 10,
 };
-/// Where the spaces have their code.
+/// The address of the code in the spaces.
 const CODE: u64 = 0x40_0000;
 
 /// `mov eax, 42; syscall; jmp` back to the `syscall`.
 const FOREIGN: [u8; 9] = [0xb8, 42, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfc];
-/// Where the server has the page with that code, for all spaces.
+/// The address at which the server has the page with that code, for all spaces.
 const POOL: u64 = 0x4000_0000;
 
 fn me() -> ThreadId {
@@ -44,7 +44,7 @@ fn map_code(thread: ThreadId) -> bool {
     extension::map_control(thread, &mut [MapItem::new(MapOperation::Map, target, 1, POOL)]).is_ok()
 }
 
-/// Starts a thread of an owned space; whether its system call arrives here.
+/// Starts a thread of an owned space. Returns whether its system call arrives here.
 fn runs(thread: ThreadId) -> bool {
     let is_call = |message: Received| {
         message.from == thread && message.tag.label() == SYSTEM_CALL_LABEL && message.word(0) == 42

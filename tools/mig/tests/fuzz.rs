@@ -5,7 +5,7 @@
 
 use mig::c::{self, CStyle};
 use mig::target::Target;
-use mig::{direct, list, page};
+use mig::{direct, list, message, page};
 use std::fs;
 use std::path::Path;
 
@@ -151,13 +151,15 @@ fn soup(random: &mut Random) -> String {
 
 /// Routines whose types and flags are drawn at random: most are valid.
 fn plausible(random: &mut Random) -> String {
-    let mut text =
-        "subsystem s 1; type p = MACH_MSG_TYPE_COPY_SEND; type q = polymorphic ctype: p;\n".to_owned();
+    let mut text = "subsystem s 1; type p = MACH_MSG_TYPE_COPY_SEND; type q = polymorphic ctype: p; \
+         type char = MACH_MSG_TYPE_CHAR; type short = MACH_MSG_TYPE_INTEGER_16; \
+         type int = MACH_MSG_TYPE_INTEGER_32;\n"
+        .to_owned();
     let bases = [
         "char",
         "short",
         "int",
-        "uintptr_t",
+        "MACH_MSG_TYPE_INTEGER_64",
         "p",
         "q",
         "MACH_MSG_TYPE_PORT_SEND",
@@ -192,7 +194,7 @@ fn plausible(random: &mut Random) -> String {
         let arguments: Vec<String> = (0..random.below(6))
             .map(|at| {
                 let direction = ["", "in", "out", "inout"][random.below(4)];
-                let flags = ["", "", ", dealloc", ", dealloc[]", ", countinout", ", islong", ", servercopy"];
+                let flags = ["", "", ", dealloc", ", dealloc[]", ", countinout", ", islong", ", samecount"];
                 let flags = flags[random.below(flags.len())];
                 format!("; {direction} a{at} : {}{flags}", names[random.below(names.len())])
             })
@@ -224,6 +226,7 @@ fn try_one(random: &mut Random, text: &str) -> bool {
     // Layouts of any size; the time of Rust's formatter for large ones is not of interest.
     if interface.present().count() < 4 && random.below(8) == 0 {
         let _ = direct::module(interface).map_err(|error| error.render(&compiled.source));
+        let _ = message::module(interface).map_err(|error| error.render(&compiled.source));
     }
     let _ = direct::header(interface).map_err(|error| error.render(&compiled.source));
     true

@@ -1,13 +1,15 @@
-//! The stubs in the tree are those of their definitions.
+//! The stubs and the pages in the tree are those of their definitions.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// A definition, the option of its stubs, and the file with them.
-const STUBS: [(&str, &str, &str); 4] = [
+/// A definition, the option of its stubs or its page, and the file with them.
+const STUBS: [(&str, &str, &str); 6] = [
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
+    ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
+    ("interfaces/root.defs", "-page", "docs/src/interfaces/root.md"),
     ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];

@@ -2,7 +2,6 @@
 //! encodes them. Only the kernel's own protocols are encoded by hand: thread starts, page faults,
 //! exceptions, interrupts, those of sigma0.
 
-use crate::layers::sources;
 use anyhow::{Context, Result, bail};
 use mac_build::tree;
 use std::fs;
@@ -28,9 +27,7 @@ const MAKERS: [&str; 3] = ["Message::with_words(", "Message::new(", "MessageTag:
 pub(crate) fn check() -> Result<()> {
     let mut found = Vec::new();
     for directory in DIRECTORIES {
-        let mut files = Vec::new();
-        sources(&tree::root().join(directory), &mut files)?;
-        for file in files {
+        for file in tree::files(&tree::root().join(directory), &[".rs"])? {
             let name = file.strip_prefix(tree::root()).unwrap_or(&file).display().to_string();
             if BELOW.iter().chain(&KERNEL_PROTOCOLS).any(|prefix| name.starts_with(prefix)) {
                 continue;

@@ -43,14 +43,6 @@ pub struct SystemCall {
     pub arguments: [u64; 6],
 }
 
-impl SystemCall {
-    /// The call that a program has made if its registers are these.
-    pub fn from_registers(state: &ThreadState) -> Self {
-        let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
-        Self { number: state.rax, arguments }
-    }
-}
-
 /// A page fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFault {
@@ -79,8 +71,6 @@ pub enum Resume {
     /// Returns from the system call with this result; no other register changes but RCX and R11.
     /// After any other event it is [`Continue`](Self::Continue).
     Return(u64),
-    /// Makes the system call again. After any other event it is [`Continue`](Self::Continue).
-    Restart,
     /// Continues with all these registers. Starts a context that has never run.
     ///
     /// If a program cannot have such registers (addresses outside the user area), the context ends.
@@ -91,7 +81,7 @@ pub enum Resume {
     /// Starts a context that has never run.
     Continue,
     /// Answers the thread's message. After any other event it is [`Continue`](Self::Continue).
-    Reply(UserMessage),
+    Reply(Box<UserMessage>),
 }
 
 /// The processor time of a context, in microseconds.

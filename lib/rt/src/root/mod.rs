@@ -31,7 +31,7 @@ use interfaces::root::Client;
 use l4::direct::Direct;
 use l4::x2::ThreadId;
 
-/// Why root has not carried out a request.
+/// The status of a request: the first word of its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum Status {
@@ -39,9 +39,10 @@ pub enum Status {
     InvalidArgument = 1,
     /// The server would have more than its configuration allows.
     QuotaExceeded = 3,
-    /// Memory, of the machine or of the kernel, or thread numbers do not suffice.
+    /// There is not enough memory, of the machine or of the kernel, or there are not enough thread
+    /// numbers.
     NoMemory = 4,
-    /// There is nothing of that name, or it is not for this server.
+    /// There is no object of that name, or it is not for this server.
     NotFound = 5,
     /// The resource is in use already.
     InUse = 6,
@@ -94,13 +95,13 @@ fn ask<T>(request: impl FnOnce(&mut Client<'_, Direct>) -> Result<T, Error>) -> 
     request(&mut client).map_err(Status::from)
 }
 
-/// Starts a thread of this server's space at `ip` with `sp`. Returns its id.
+/// Starts a thread in this server's space at `ip` with `sp`. Returns its id.
 ///
 /// # Errors
-/// Root's status; `UnknownRequest` if it did not answer as it should.
+/// Root's status; `UnknownRequest` if the answer is malformed.
 ///
 /// # Safety
-/// `ip` is code that can run with that stack and nothing else.
+/// `ip` must be code that can run with that stack and no other registers.
 #[allow(unsafe_code, reason = "what the thread does is the caller's promise")]
 pub unsafe fn create_thread(ip: u64, sp: u64) -> Result<ThreadId, Status> {
     ask(|root| root.root_thread_create(ip, sp)).map(ThreadId::from_raw)
@@ -109,7 +110,7 @@ pub unsafe fn create_thread(ip: u64, sp: u64) -> Result<ThreadId, Status> {
 /// Ends a thread of this server's space, not its first.
 ///
 /// # Errors
-/// `InvalidArgument`: it is no such thread.
+/// `InvalidArgument`: there is no such thread.
 pub fn delete_thread(thread: ThreadId) -> Result<(), Status> {
     ask(|root| root.root_thread_delete(thread.raw()))
 }
@@ -121,21 +122,21 @@ pub fn exit(status: u64) -> ! {
     l4::start::halt()
 }
 
-/// How the whole system ends.
+/// The way in which the whole system ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The machine is switched off. Under an emulator with the debug-exit device, this status
     /// (0..=127) becomes the emulator's exit status 2 * status + 1.
     PowerOff(u8),
-    /// The machine restarts.
+    /// The machine is reset, so that it boots again.
     Reboot,
 }
 
 /// Ends the system; for servers whose configuration says `power yes`.
 ///
 /// # Errors
-/// Does not return if it works. `NotFound`: the server may not; `Unsupported`: the machine did not
-/// do it.
+/// The function returns only if the system does not end. `NotFound`: the server has no permission;
+/// `Unsupported`: the machine did not do it.
 pub fn end_system(end: End) -> Status {
     let (how, status) = match end {
         End::PowerOff(status) => (0, status.into()),

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 /// A server of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its name.
+    /// The name of the server.
     pub name: Vec<u8>,
     /// Memory that the server has, in bytes.
     pub used: u64,
@@ -22,7 +22,7 @@ pub struct Server {
     pub threads: u64,
     /// How many spaces the server has: its own and those that it owns.
     pub spaces: u64,
-    /// Why the server has ended the last time, if it has.
+    /// Why the server ended the last time, if it has ended.
     pub end: Option<End>,
 }
 
@@ -31,25 +31,25 @@ pub struct Server {
 pub enum End {
     /// The server has [exited](super::exit) with this status.
     Exit(u64),
-    /// An access to an address at which nothing is mapped.
+    /// The server accessed an address at which nothing is mapped.
     Fault {
-        /// The address.
+        /// The address that was accessed.
         address: u64,
-        /// The instruction.
+        /// The address of the instruction.
         ip: u64,
     },
-    /// An exception.
+    /// The server raised an exception.
     Exception {
-        /// Its number.
+        /// The number of the exception.
         number: u64,
-        /// The instruction.
+        /// The address of the instruction.
         ip: u64,
     },
-    /// An access to I/O ports that the server does not have.
+    /// The server accessed I/O ports that it does not have.
     Ports {
         /// The first of the ports.
         first: u64,
-        /// The instruction.
+        /// The address of the instruction.
         ip: u64,
     },
     /// The server's program could not be loaded or started.
@@ -69,10 +69,10 @@ impl End {
     }
 }
 
-/// The server that comes at this place in the configuration.
+/// Describes the server at index `index` of the configuration.
 ///
 /// # Errors
-/// `NotFound`: there is no server of that number.
+/// `NotFound`: there is no such server.
 pub fn describe(index: u64) -> Result<Server, Status> {
     let (used, limit, runs, restarts, kernel_memory, threads, spaces, kind, what, ip, name) =
         ask(|root| root.root_server(index))?;

@@ -115,11 +115,11 @@ pub(crate) async fn pipe<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     }
     let status = open_flags(flags).intersection(OpenFlags::NONBLOCK | OpenFlags::DIRECT);
     let pair = unix::pipe::pipe(&call.thread.context().caller(), status)?;
-    give_pair(call, pair, flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
+    install_pair(call, pair, flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
 }
 
 /// Makes descriptors for two files and stores their numbers at `address` in the program's memory.
-pub(crate) async fn give_pair<M: Machine>(
+pub(crate) async fn install_pair<M: Machine>(
     call: &Call<'_, M>,
     pair: (Arc<OpenFile>, Arc<OpenFile>),
     close_on_exec: bool,

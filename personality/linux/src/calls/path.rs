@@ -418,7 +418,7 @@ async fn attribute_name<M: Machine>(call: &Call<'_, M>) -> Result<Vec<u8>> {
 
 /// Copies bytes to the program and returns their size; if the program's size is 0, only returns the
 /// size.
-async fn give<M: Machine>(call: &Call<'_, M>, bytes: &[u8], address: usize) -> Done {
+async fn return_bytes<M: Machine>(call: &Call<'_, M>, bytes: &[u8], address: usize) -> Done {
     let size = call.arg(address + 1);
     if size != 0 {
         if (bytes.len() as u64) > size {
@@ -480,13 +480,13 @@ pub(crate) async fn getxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Do
         return Err(Error::ENODATA.into());
     }
     let value = call.thread.context().caller().attribute(&place, &name).await?;
-    give(call, &value, 2).await
+    return_bytes(call, &value, 2).await
 }
 
 pub(crate) async fn listxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Done {
     let place = attribute_place(call, named).await?;
     let names = call.thread.context().caller().attributes(&place).await?;
-    give(call, &names, 1).await
+    return_bytes(call, &names, 1).await
 }
 
 pub(crate) async fn setxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Done {

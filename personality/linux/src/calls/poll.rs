@@ -76,7 +76,8 @@ pub(crate) async fn poll<M: Machine>(call: &Call<'_, M>) -> Done {
     poll_until(call, call.arg(0), call.uint(1).into(), deadline).await
 }
 
-/// poll(2) with its time-out as a deadline; it is continued after a signal without a handler.
+/// poll(2) with its time-out as a deadline. After a signal without a handler, the call is
+/// continued.
 pub(crate) async fn poll_until<M: Machine>(
     call: &Call<'_, M>,
     array: u64,
@@ -333,8 +334,8 @@ pub(crate) async fn epoll_pwait2<M: Machine>(call: &Call<'_, M>) -> Done {
 
 const NONBLOCK: u32 = 0o4000;
 
-/// The status flags of a new file from the flags of its call; `EINVAL` for flags that are not in
-/// `others` either.
+/// The status flags of a new file, from the flags of its call. `others` are flags of the call that
+/// are not status flags; any further flag is `EINVAL`.
 fn status_flags(flags: u32, others: u32) -> Result<OpenFlags> {
     match flags & !(CLOSE_ON_EXEC | NONBLOCK | others) {
         0 => Ok(open_flags(flags).intersection(OpenFlags::NONBLOCK)),

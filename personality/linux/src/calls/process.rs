@@ -1,6 +1,7 @@
 //! Calls on processes and threads: wait, ids, groups, credentials, limits, usage, priorities.
 
 use crate::call::{Call, Done, Outcome, Stop};
+use crate::kept::Addresses;
 use crate::layout::Fields;
 use crate::layout::process::{limit, resource, to_limit, to_rusage, to_tms};
 use crate::layout::signal::{child_code, optional_signal, wait_status};
@@ -8,6 +9,7 @@ use crate::layout::time::ticks;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::credentials::Credentials;
@@ -433,7 +435,7 @@ pub(crate) async fn arch_prctl<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn set_tid_address<M: Machine>(call: &Call<'_, M>) -> Done {
     let (tid, address) = (call.tid(), call.arg(0));
-    call.kept.set_clear_child_tid(address);
+    Addresses::of(call.thread).clear_child_tid.store(address, Ordering::Relaxed);
     Ok(tid.number().into())
 }
 
@@ -441,7 +443,7 @@ pub(crate) fn set_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.arg(1) != 24 {
         return Err(Error::EINVAL.into());
     }
-    call.kept.set_robust_list(call.arg(0));
+    Addresses::of(call.thread).robust_list.store(call.arg(0), Ordering::Relaxed);
     Ok(0)
 }
 
@@ -451,7 +453,8 @@ pub(crate) async fn get_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
         let pid = table.thread(tid)?.pid();
         table.may_inspect(call.tid(), pid, InspectAs::RealUser)
     })?;
-    let head = call.linux.threads.robust_list(tid);
+    let thread = call.system().thread(tid).ok_or(Error::ESRCH)?;
+    let head = Addresses::of(&thread).robust_list.load(Ordering::Relaxed);
     call.write(call.arg(2), &24u64.to_le_bytes()).await?;
     call.write(call.arg(1), &head.to_le_bytes()).await?;
     Ok(0)

@@ -1,10 +1,12 @@
 //! Calls that make threads, processes and programs: clone, fork, vfork, unshare, execve.
 
 use crate::call::{Call, Done, Outcome, Stop};
+use crate::kept::Addresses;
 use crate::layout::Fields;
 use crate::layout::signal::optional_signal;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::exec::Arguments;
@@ -155,7 +157,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         store_in_parent: chosen(CLONE_PARENT_SETTID, arguments.parent_tid),
         store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
     };
-    let mut state = ThreadState { rax: 0, ..call.registers()? };
+    let mut state = Box::new(ThreadState { rax: 0, ..call.registers()? });
     if arguments.stack != 0 {
         state.rsp = arguments.stack;
     }
@@ -172,7 +174,9 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     if has(CLONE_PIDFD) && arguments.pid_file != 0 {
         super::pidfd::store_for_child(call, child, arguments.pid_file).await?;
     }
-    call.linux.threads.announce(child, chosen(CLONE_CHILD_CLEARTID, arguments.child_tid));
+    Addresses::of(unstarted.thread())
+        .clear_child_tid
+        .store(chosen(CLONE_CHILD_CLEARTID, arguments.child_tid), Ordering::Relaxed);
     unstarted.start(state);
     if request.vfork {
         call.system().processes().wait_vfork(tid, child).await;
@@ -255,6 +259,6 @@ async fn exec<M: Machine>(
     }
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
-    let executed = call.thread.exec(request, call.linux.leave_memory(call.thread, call.kept)).await?;
-    Err(Stop::Outcome(Outcome::Executed(Box::new(executed.state))))
+    let executed = call.thread.exec(request, call.linux.leave_memory(call.thread)).await?;
+    Err(Stop::Outcome(Outcome::Executed(executed.state)))
 }

@@ -87,7 +87,7 @@ pub(crate) fn sched_priority_bound<M: Machine>(call: &Call<'_, M>, real_time: u6
     }
 }
 
-/// sched_yield(2): lets other threads run. They could run already while the thread came to the
+/// sched_yield(2): lets other threads run, once more than they could while this one came to the
 /// server.
 pub(crate) async fn sched_yield() -> Done {
     let mut yielded = false;

@@ -1,6 +1,5 @@
 //! Calls on signals: actions, masks, sending, waiting.
 
-use super::poll_once;
 use crate::call::{Call, Done, Outcome, Stop};
 use crate::layout::signal::{
     MINIMUM_STACK, action, information, optional_signal, signal, stack, to_action, to_information, to_stack,
@@ -37,10 +36,10 @@ pub(crate) fn try_rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     let new = match call.arg(1) {
         0 => None,
         _ if SignalSet::UNMASKABLE.contains(signal) => return None,
-        address => Some(action(&poll_once(call.read(address))?.ok()?).ok()?),
+        address => Some(action(&call.try_read(address)?).ok()?),
     };
     let old = call.table(|table| Some(table.process(pid).ok()?.actions().lock().get(signal)))?;
-    poll_once(call.write_optional(call.arg(2), &to_action(&old)))?.ok()?;
+    call.try_write_optional(call.arg(2), &to_action(&old))?;
     if let Some(new) = new {
         call.table(|table| table.set_action(pid, signal, new)).ok()?;
     }
@@ -48,7 +47,12 @@ pub(crate) fn try_rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
 }
 
 async fn read_set<M: Machine>(call: &Call<'_, M>, address: u64) -> Result<SignalSet> {
-    Ok(SignalSet::from_bits(u64::from_le_bytes(call.read(address).await?)))
+    Ok(set_of(call.read(address).await?))
+}
+
+/// The set that these bytes of a program's memory are.
+fn set_of(bytes: [u8; 8]) -> SignalSet {
+    SignalSet::from_bits(u64::from_le_bytes(bytes))
 }
 
 /// The signal mask that `how` (SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK) makes of `old` and `set`.
@@ -86,9 +90,9 @@ pub(crate) fn try_rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Option<Done>
     })?;
     let new = match call.arg(1) {
         0 => None,
-        address => Some(changed_mask(call.uint(0), old, poll_once(read_set(call, address))?.ok()?).ok()?),
+        address => Some(changed_mask(call.uint(0), old, set_of(call.try_read(address)?)).ok()?),
     };
-    poll_once(call.write_optional(call.arg(2), &old.bits().to_le_bytes()))?.ok()?;
+    call.try_write_optional(call.arg(2), &old.bits().to_le_bytes())?;
     if let Some(new) = new {
         call.table(|table| table.set_mask(tid, new)).ok()?;
     }

@@ -74,7 +74,7 @@ pub(crate) async fn socketpair<M: Machine>(call: &Call<'_, M>) -> Done {
     let (kind, flags) = new_socket(call)?;
     let context = call.thread.context();
     let pair = unix::socket::socket_pair(&context.caller(), kind, flags)?;
-    super::descriptor::give_pair(call, pair, call.uint(1) & CLOSE_ON_EXEC != 0, call.arg(3)).await
+    super::descriptor::install_pair(call, pair, call.uint(1) & CLOSE_ON_EXEC != 0, call.arg(3)).await
 }
 
 /// A socket address in the program's memory: `length` bytes at `at`.
@@ -88,7 +88,7 @@ async fn read_address<M: Machine>(call: &Call<'_, M>, at: u64, length: u32) -> R
 
 /// Copies a socket address (an empty one for `None`) to the buffer at `at`, whose size is at
 /// `length_at`.
-async fn give_address<M: Machine>(
+async fn return_address<M: Machine>(
     call: &Call<'_, M>,
     address: Option<&UnixAddress>,
     at: u64,
@@ -151,7 +151,7 @@ pub(crate) async fn accept<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     if call.arg(1) != 0 {
         let connected: Arc<UnixSocket> = accepted.object_as().ok_or(Error::ECONNABORTED)?;
         let peer = connected.peer_address().map_err(|_| Error::ECONNABORTED)?;
-        give_address(call, Some(&peer), call.arg(1), call.arg(2)).await?;
+        return_address(call, Some(&peer), call.arg(1), call.arg(2)).await?;
     }
     insert(call, accepted, flags & CLOSE_ON_EXEC != 0)
 }
@@ -170,7 +170,7 @@ async fn required_address<M: Machine>(call: &Call<'_, M>, address: &UnixAddress)
     if call.arg(1) == 0 {
         return Err(Error::EFAULT.into());
     }
-    give_address(call, Some(address), call.arg(1), call.arg(2)).await?;
+    return_address(call, Some(address), call.arg(1), call.arg(2)).await?;
     Ok(0)
 }
 
@@ -333,7 +333,7 @@ pub(crate) async fn recvfrom<M: Machine>(call: &Call<'_, M>) -> Done {
     let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
     let received = receive(call, &target, &mut buffer, call.uint(3)).await?;
     let source = source(&target.1, &received);
-    give_address(call, source.as_ref(), call.arg(4), call.arg(5)).await?;
+    return_address(call, source.as_ref(), call.arg(4), call.arg(5)).await?;
     Ok(received_count(&target.1, &received, call.uint(3)))
 }
 
@@ -375,7 +375,7 @@ async fn receive_message<M: Machine>(
     }
     if header.name != 0 {
         let length_at = at + MessageHeader::NAME_LENGTH_AT;
-        give_address(call, source(socket, &received).as_ref(), header.name, length_at).await?;
+        return_address(call, source(socket, &received).as_ref(), header.name, length_at).await?;
     }
     call.write(header.control, control.bytes()).await?;
     let mut end = (control.bytes().len() as u64).to_le_bytes().to_vec();

@@ -108,8 +108,8 @@ impl Epoll {
 
     /// Adds a file to the watched ones (EPOLL_CTL_ADD). `EEXIST` if it is watched already, `EPERM`
     /// if it is always ready, `EINVAL` and `ELOOP` for instances that would watch themselves, be
-    /// nested too deeply, or be reached by too many ways, `ENOSPC` for more files than the user may
-    /// watch.
+    /// nested too deeply, or make too many wakeup paths of a file, `ENOSPC` for more files than the
+    /// user may watch.
     pub(crate) fn add(
         &self,
         descriptor: Descriptor,
@@ -239,12 +239,12 @@ impl Epoll {
         }
     }
 
-    /// Whether this item is still one of the instance's.
+    /// Whether the instance still has this item.
     fn has(&self, item: &EpollItem) -> bool {
         self.state.lock().items.get(&item.key).is_some_and(|known| core::ptr::eq(&**known, item))
     }
 
-    /// Reports the events of files that are ready. Each item of the ready list is looked at once.
+    /// Reports the events of files that are ready. Each item of the ready list is checked once.
     /// Other callers may do so at the same time. A level-triggered item stays at the end of the
     /// list until its file is found not to be ready, so that every caller finds it there.
     fn harvest(&self, limit: usize) -> Vec<EpollEvent> {
@@ -338,12 +338,12 @@ impl Epoll {
         self.state.lock().items.values().cloned().collect()
     }
 
-    /// Whether another instance watches this one.
+    /// Whether another epoll instance watches this one.
     fn is_watched(&self) -> bool {
         !self.watchers().is_empty()
     }
 
-    /// The instances that watch this one.
+    /// The epoll instances that watch this one.
     fn watchers(&self) -> Vec<Arc<Epoll>> {
         let items: Vec<_> = self.state.lock().watchers.iter().filter_map(Weak::upgrade).collect();
         items.iter().filter_map(|item| item.instance()).collect()

@@ -166,7 +166,7 @@ fn a_chain_that_grows_at_its_lower_end_is_limited_too() {
 }
 
 #[test]
-fn the_number_of_ways_to_a_file_is_limited() {
+fn the_number_of_wakeup_paths_of_a_file_is_limited() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     // Any number of instances may watch a file directly.
@@ -174,7 +174,7 @@ fn the_number_of_ways_to_a_file_is_limited() {
     w.write(&write, b"x").unwrap();
     assert!(many.iter().all(|instance| instance.readiness() == Readiness::READ));
     drop(many);
-    // There are 22 times 22 ways over two instances, and 16 more: 500.
+    // There are 22 times 22 wakeup paths over two instances, and 16 more: 500.
     let first = layer(std::slice::from_ref(&read), 22);
     let mut second = layer(&first, 22);
     second.extend(layer(&first[..8], 2));
@@ -195,10 +195,10 @@ fn the_number_of_ways_to_a_file_is_limited() {
 }
 
 #[test]
-fn each_instance_is_looked_at_once_by_however_many_ways_it_is_watched() {
+fn a_look_visits_each_instance_once_on_however_many_wakeup_paths_it_is() {
     let w = world();
     let timer = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
-    // There are 20 to the fifth ways down.
+    // There are 20 to the fifth wakeup paths.
     let mut fan = layer(&[], 20);
     for _ in 0..4 {
         fan = layer(&fan, 20);
@@ -214,7 +214,7 @@ fn each_instance_is_looked_at_once_by_however_many_ways_it_is_watched() {
     assert_eq!(
         epoll(&fan[0]).add(99, &timer, settings(Readiness::READ, 1)),
         Ok(()),
-        "few ways lead through the upper layer"
+        "few wakeup paths lead through the upper layer"
     );
     timer.object_as::<TimerFile>().unwrap().set(SECOND / 2, Duration::ZERO, false);
     waiting.waits();

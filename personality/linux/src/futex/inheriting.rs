@@ -39,7 +39,8 @@ fn ticket_key(ticket: u64) -> Key {
     Key::Shared { object: u64::MAX, offset: ticket }
 }
 
-/// The place of a waiter in the order of arrival; given up when this is dropped.
+/// The place of a waiter in the order of arrival. The waiter gives the place up when this is
+/// dropped.
 struct Ticket<'a> {
     futexes: &'a Futexes,
     key: Key,

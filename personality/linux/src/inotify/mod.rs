@@ -44,9 +44,9 @@ bitflags! {
         const DELETE_SELF = 0x400;
         /// The watched file itself was moved.
         const MOVE_SELF = 0x800;
-        /// Events were lost.
+        /// Events were lost because the queue was full (IN_Q_OVERFLOW).
         const OVERFLOW = 0x4000;
-        /// The watch was removed.
+        /// The watch was removed (IN_IGNORED).
         const IGNORED = 0x8000;
         /// The event concerns a directory.
         const DIRECTORY = 0x4000_0000;
@@ -116,7 +116,7 @@ impl Observer for Watch {
         }
     }
 
-    fn gone(&self) {
+    fn deleted(&self) {
         if let Some(notifier) = self.notifier.upgrade() {
             notifier.forget(self.id);
         }

@@ -48,7 +48,7 @@ pub(crate) struct Notifier {
     queue: PollQueue,
     /// Converts an event to the format that the program reads.
     encode: fn(&Event) -> Vec<u8>,
-    /// The most unread events.
+    /// The most events that can be unread at a time.
     most_events: usize,
     /// The charge for the instance, to the account of the user that made it.
     charge: Charge,

@@ -24,11 +24,6 @@ impl<const N: usize> Writer<N> {
         self
     }
 
-    /// Sets a byte at offset `at`.
-    pub fn u8(self, at: usize, value: u8) -> Self {
-        self.bytes(at, &[value])
-    }
-
     /// Sets a field of 16 bits at offset `at`.
     pub fn u16(self, at: usize, value: u16) -> Self {
         self.bytes(at, &value.to_le_bytes())
@@ -54,7 +49,7 @@ impl<const N: usize> Writer<N> {
         self.bytes(at, &value.to_le_bytes())
     }
 
-    /// The bytes of the structure.
+    /// The bytes of the finished structure.
     pub fn done(self) -> [u8; N] {
         self.0
     }

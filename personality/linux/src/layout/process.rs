@@ -81,9 +81,9 @@ pub struct SystemInformation {
     pub loads: [u64; 3],
     /// Bytes of memory in all.
     pub total: u64,
-    /// Bytes of unused memory.
+    /// Bytes of memory that is not used.
     pub free: u64,
-    /// Number of processes.
+    /// How many processes there are.
     pub processes: u16,
 }
 

@@ -134,17 +134,12 @@ fn fault_code(fault: Fault) -> i32 {
         | Fault::IntegerOverflow
         | Fault::Step
         | Fault::IllegalInstruction => 2,
-        Fault::FloatDivide => 3,
-        Fault::FloatOverflow => 4,
-        Fault::FloatUnderflow => 5,
-        Fault::FloatInexact => 6,
         Fault::FloatInvalid => 7,
-        Fault::NotCanonical | Fault::Privileged => SI_KERNEL,
+        Fault::NotCanonical => SI_KERNEL,
     }
 }
 
 const SI_KERNEL: i32 = 0x80;
-const SI_QUEUE: i32 = -1;
 const SI_TIMER: i32 = -2;
 const SI_TKILL: i32 = -6;
 
@@ -168,10 +163,9 @@ pub fn to_information(information: &SignalInformation) -> [u8; 128] {
             writer.u64(32, user_ticks).u64(40, system_ticks)
         }
         Cause::Fault { fault, address } => {
-            let address = if matches!(fault, Fault::NotCanonical | Fault::Privileged) { 0 } else { address };
+            let address = if fault == Fault::NotCanonical { 0 } else { address };
             writer.i32(8, fault_code(fault)).u64(16, address)
         }
-        Cause::Poll { band, descriptor } => writer.i32(8, 1).i64(16, band).i32(24, descriptor),
     }
     .done()
 }
@@ -196,7 +190,6 @@ pub fn to_descriptor_information(information: &SignalInformation) -> [u8; 128] {
             writer.u64(56, double(32)).u64(64, double(40))
         }
         Cause::Fault { .. } => writer.u64(72, double(16)),
-        Cause::Poll { band, descriptor } => writer.i32(20, descriptor).u32(28, band as u32),
     }
     .done()
 }
@@ -212,9 +205,6 @@ pub fn information(signal: Signal, bytes: &[u8; 128], to_self: bool) -> Result<S
         Cause::Queue { code, process: bytes.u32_at(16)?, user: bytes.u32_at(20)?, value: bytes.u64_at(24)? };
     Ok(SignalInformation { signal, error: bytes.i32_at(4)?, cause })
 }
-
-/// The si_code of a signal of sigqueue(3).
-pub const QUEUE_CODE: i32 = SI_QUEUE;
 
 const UCONTEXT_SIZE: usize = 304;
 /// Bytes of the frame without extended state: return address, ucontext, siginfo.
@@ -348,7 +338,7 @@ fn append_extended(bytes: &mut Vec<u8>, extended: &[u8]) {
 /// What rt_sigreturn reads from a signal frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedContext {
-    /// The registers with which the program goes on; segment bases are the thread's own.
+    /// The registers with which the program goes on; the bases of FS and GS stay the thread's.
     pub state: ThreadState,
     /// The signal mask to be restored.
     pub mask: SignalSet,
@@ -508,7 +498,9 @@ mod tests {
 
     #[test]
     fn a_program_cannot_forge_information_of_the_system() {
-        let bytes = Writer::<128>::new().i32(8, QUEUE_CODE).u32(16, 5).u64(24, 77).done();
+        // The code of sigqueue(3).
+        const SI_QUEUE: i32 = -1;
+        let bytes = Writer::<128>::new().i32(8, SI_QUEUE).u32(16, 5).u64(24, 77).done();
         let read = information(Signal::USR1, &bytes, false).unwrap();
         assert_eq!(to_information(&read)[8..32], bytes[8..32]);
         let forged = Writer::<128>::new().i32(8, 0).done();

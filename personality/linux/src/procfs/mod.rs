@@ -566,8 +566,8 @@ impl<M: Machine> Vnode for Node<M> {
         MaybeReady::pending(self.read_text(process, offset, to))
     }
 
-    /// A process may list and search the directory of its own descriptors even if it belongs to the
-    /// superuser.
+    /// A process may list and search the directory of its own descriptors even if that directory
+    /// belongs to the superuser.
     fn is_open_to(&self, caller: &dyn ProcessContext) -> bool {
         match self.kind {
             Kind::Descriptors(process) => {

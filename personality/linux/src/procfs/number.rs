@@ -12,10 +12,10 @@ use unix::{AttemptError, Error, Privilege, Result, UserBuffer};
 
 /// A number that a file shows and sets.
 pub(super) trait Number: Send + Sync + 'static {
-    /// The type of the number.
+    /// The type of the number in the file.
     type Value: FromStr + ToString;
 
-    /// The value of the number.
+    /// The present value of the number in the file.
     fn get(&self) -> Result<Self::Value>;
 
     /// Sets the number, for a caller that has the file open for writing.

@@ -32,7 +32,8 @@ enum Content {
     Link(String),
 }
 
-/// The /sys of a system. An inode number is the place of the node's path in the order of all paths.
+/// The /sys of a system. The inode number of a node is its position among all paths in sorted
+/// order.
 pub(crate) struct Sysfs {
     /// The nodes by path, without a slash at the beginning or the end; the root's path is empty.
     nodes: BTreeMap<String, (u64, Content)>,
@@ -315,7 +316,7 @@ impl Vnode for Node {
         MaybeReady::ready(Ok(()))
     }
 
-    /// `EACCES` for opening to write, even for the superuser, whom the mode does not restrict.
+    /// `EACCES` for opening to write, even for the superuser, which the mode does not restrict.
     fn open(&self, context: &OpenContext) -> MaybeReady<'_, Result<Opened>> {
         let writes = context.flags.contains(OpenFlags::WRITE);
         MaybeReady::ready(if writes { Err(Error::EACCES) } else { Ok(Opened::Data) })

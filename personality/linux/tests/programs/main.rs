@@ -374,7 +374,7 @@ fn poll_select_epoll_and_timerfd_wait_for_files() {
         assert_eq!(p.load_u64(DATA).await?, 5);
         assert_eq!(p.call(0, &[counter, DATA, 8]).await?, EAGAIN);
         p.wait(0).await?;
-        // A timerfd expires.
+        // A timerfd becomes readable when it expires.
         let timer = p.call(283, &[1, 0]).await? as u64;
         p.store(DATA, &bytes(&[0, 0, 2, 0])).await?;
         assert_eq!(p.call(286, &[timer, 0, DATA, 0]).await?, 0);
@@ -507,7 +507,7 @@ fn programs_get_nothing_new_but_go_on_when_the_server_is_short_of_memory() {
                     assert_eq!(file, 0);
                     p.world.set_shortage(Shortage::Low);
                     let file = p.call(2, &[null, 2]).await?;
-                    assert_eq!(file, 1, "a user who has little gets something");
+                    assert_eq!(file, 1, "a user that has little gets something");
                     assert_eq!(p.call(3, &[1]).await?, 0);
                     let account = p.world.system.processes().with(|table| table.account_of(1000));
                     let _much = account.charge_memory(1 << 28).unwrap();
@@ -534,7 +534,7 @@ fn programs_get_nothing_new_but_go_on_when_the_server_is_short_of_memory() {
                 })
             })
             .await?;
-        assert_eq!(p.wait(0).await?, (child, 9), "who needs memory to go on ends");
+        assert_eq!(p.wait(0).await?, (child, 9), "a process that needs memory to go on ends");
         p.world.set_shortage(Shortage::None);
         assert_eq!(p.call(2, &[null, 2]).await?, 1);
         Ok(())

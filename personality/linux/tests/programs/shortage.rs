@@ -28,7 +28,7 @@ async fn take_most(p: &mut Program) -> Result<(), Gone> {
 }
 
 /// Blocks until a signal ends the process.
-async fn stay(p: &mut Program) -> Result<(), Gone> {
+async fn block(p: &mut Program) -> Result<(), Gone> {
     p.call(PAUSE, &[]).await?;
     unreachable!("it was killed");
 }
@@ -39,7 +39,7 @@ async fn hold_most(p: &mut Program) -> Result<i64, Gone> {
         .fork(|p| {
             Box::pin(async move {
                 take_most(p).await?;
-                stay(p).await
+                block(p).await
             })
         })
         .await?;
@@ -59,7 +59,7 @@ async fn take_more(p: &mut Program) -> Result<i64, Gone> {
 }
 
 /// Writes `text` to /proc/self/oom_score_adj; returns the result of the call.
-async fn wish(p: &mut Program, text: &str) -> Result<i64, Gone> {
+async fn set_adjustment(p: &mut Program, text: &str) -> Result<i64, Gone> {
     let path = p.string(DATA + 0x100, "/proc/self/oom_score_adj").await?;
     let file = p.call(2, &[path, 1]).await?;
     assert!(file >= 0, "{file}");
@@ -104,7 +104,7 @@ fn the_largest_process_ends_when_another_needs_memory() {
         let ended = wait_for(p, 4).await?;
         let killed: Vec<_> = ended.into_iter().filter(|(_, status)| *status != 0).collect();
         assert_eq!(killed, [(holder, KILLED)]);
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     let lines = choices(&world);
@@ -145,7 +145,7 @@ fn a_process_that_takes_all_memory_ends_in_any_call() {
                 assert_eq!(p.call(number, &arguments).await?, 0);
             }
         }
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     assert_eq!(choices(&world).len(), 6);
@@ -159,15 +159,15 @@ fn the_adjustment_changes_the_choice_and_minus_1000_prevents_it() {
             .fork(|p| {
                 Box::pin(async move {
                     p.take(4 * LEFT).await?;
-                    assert_eq!(wish(p, "1000\n").await?, 5);
-                    stay(p).await
+                    assert_eq!(set_adjustment(p, "1000\n").await?, 5);
+                    block(p).await
                 })
             })
             .await?;
         let big = p
             .fork(|p| {
                 Box::pin(async move {
-                    assert_eq!(wish(p, "-1000").await?, 5);
+                    assert_eq!(set_adjustment(p, "-1000").await?, 5);
                     p.pass(SECOND).await?;
                     take_most(p).await?;
                     p.take(2 * LEFT).await?;
@@ -198,8 +198,8 @@ fn another_process_is_chosen_if_the_first_frees_no_memory() {
             .fork(|p| {
                 Box::pin(async move {
                     take_most(p).await?;
-                    p.fork(|p| Box::pin(stay(p))).await?;
-                    stay(p).await
+                    p.fork(|p| Box::pin(block(p))).await?;
+                    block(p).await
                 })
             })
             .await?;
@@ -254,7 +254,7 @@ fn processes_that_share_memory_are_ended_together() {
                 Box::pin(async move {
                     take_most(p).await?;
                     // The child shares its parent's memory until it executes a program.
-                    p.spawn(58, &[], |p| Box::pin(stay(p))).await?;
+                    p.spawn(58, &[], |p| Box::pin(block(p))).await?;
                     unreachable!("it was killed");
                 })
             })
@@ -264,7 +264,7 @@ fn processes_that_share_memory_are_ended_together() {
         let mut ended = wait_for(p, 2).await?;
         ended.sort_unstable();
         assert_eq!(ended, [(parent, KILLED), (parent + 1, KILLED)]);
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     assert_eq!(choices(&world).len(), 2);
@@ -287,11 +287,11 @@ fn the_oom_score_depends_on_size_and_adjustment() {
                 for (text, result) in
                     [("1001", EINVAL), ("-1001", EINVAL), ("much", EINVAL), ("-500", 4), ("100", 3)]
                 {
-                    assert_eq!(wish(p, text).await?, result, "{text}");
+                    assert_eq!(set_adjustment(p, text).await?, result, "{text}");
                 }
-                assert_eq!(wish(p, "-1000").await?, 5);
+                assert_eq!(set_adjustment(p, "-1000").await?, 5);
                 assert_eq!(score(p, "self").await?, 0);
-                assert_eq!(wish(p, " 500\n").await?, 5);
+                assert_eq!(set_adjustment(p, " 500\n").await?, 5);
                 assert!(score(p, "self").await? > 1300);
                 // A process that has lost the privilege to lower the value can raise it, and lower
                 // it again to its value at that time.
@@ -302,7 +302,7 @@ fn the_oom_score_depends_on_size_and_adjustment() {
                 assert_eq!(p.call(2, &[path, 1]).await?, EACCES);
                 assert_eq!(p.call(PRCTL, &[SET_DUMPABLE, 1]).await?, 0);
                 for (text, result) in [("499", EACCES), ("900", 3), ("500", 3), ("0", EACCES)] {
-                    assert_eq!(wish(p, text).await?, result, "{text}");
+                    assert_eq!(set_adjustment(p, text).await?, result, "{text}");
                 }
                 p.exit(0).await
             })

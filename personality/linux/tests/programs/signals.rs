@@ -39,7 +39,7 @@ fn a_handler_restarts_or_interrupts_the_call_as_its_flags_say() {
             assert_eq!(p.wait(0).await?.1, 0);
         }
         assert_eq!(*count.borrow(), 2);
-        assert_eq!(p.call(0, &[0, DATA + 8, 1]).await?, 1, "the byte that nobody read");
+        assert_eq!(p.call(0, &[0, DATA + 8, 1]).await?, 1, "the byte that was not read");
         Ok(())
     });
 }

@@ -52,7 +52,7 @@ fn a_server_and_a_client_exchange_bytes_and_credentials() {
     run(async |p| {
         let length = name(p, DATA, b"/socket\0").await?;
         assert_eq!(p.call(41, &[1, STREAM, 0]).await?, 0);
-        assert_eq!(p.call(42, &[0, DATA, length]).await?, -2, "nobody is there");
+        assert_eq!(p.call(42, &[0, DATA, length]).await?, -2, "no socket has the name");
         assert_eq!(p.call(50, &[0, 5]).await?, -22, "not bound");
         assert_eq!(p.call(49, &[0, DATA, length]).await?, 0);
         assert_eq!(p.call(49, &[0, DATA, length]).await?, -22, "bound already");
@@ -156,7 +156,7 @@ fn datagrams_keep_their_bounds_and_show_their_senders() {
         let there = name(p, DATA + 0x80, b"\0there").await?;
         assert_eq!(p.call(49, &[1, DATA + 0x80, there]).await?, 0);
         p.store(DATA + 0x200, b"twelve bytes").await?;
-        assert_eq!(p.call(44, &[1, DATA + 0x200, 12, 0, 0, 0]).await?, -107, "to nobody");
+        assert_eq!(p.call(44, &[1, DATA + 0x200, 12, 0, 0, 0]).await?, -107, "no receiver is set");
         assert_eq!(p.call(44, &[1, DATA + 0x200, 12, 0, DATA, here]).await?, 12);
         assert_eq!(p.call(44, &[1, DATA + 0x200, 0, 0, DATA, here]).await?, 0);
         p.store(DATA + 0x300, &64u32.to_le_bytes()).await?;

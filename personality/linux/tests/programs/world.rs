@@ -7,7 +7,7 @@
 
 use linux::{Kept, Linux, Processor};
 use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated};
-use mach::machine::{Machine, PageFault, Protection, SystemCall, ThreadState};
+use mach::machine::{Machine, PageFault, Protection, Resume, SystemCall, ThreadState};
 use mach::thread::ExceptionState;
 use mach::vm::Vm;
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
-use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs, Registers};
+use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs};
 use unix::memory::ObjectProvider;
 use unix::signal::Fault;
 use unix::thread::{ExecRequest, Host, Shortage, System, Thread};
@@ -73,7 +73,13 @@ impl DeviceDriver for TerminalDriver {
     }
 }
 
-type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, ThreadState)>>;
+/// The call that a program makes with these registers.
+fn call_of(state: &ThreadState) -> SystemCall {
+    let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
+    SystemCall { number: state.rax, arguments }
+}
+
+type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, Box<ThreadState>)>>;
 
 /// Collects threads that have to be started, and the lines of the log.
 struct TestHost {
@@ -84,7 +90,7 @@ struct TestHost {
 }
 
 impl Host<Simulated> for TestHost {
-    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         self.starts.lock().unwrap().push((thread, state));
     }
 
@@ -182,7 +188,7 @@ impl World {
         })
     }
 
-    /// Gives `code` an address.
+    /// Gives the function `code` an address, at which programs can execute it.
     pub(crate) fn code(&self, code: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) -> u64 {
         let address = self.next_address.get() + 16;
         self.next_address.set(address);
@@ -205,9 +211,9 @@ impl World {
             })
         };
         let (a, b) = (linux(), linux());
-        let request = SystemCall::from_registers(&ThreadState::default());
+        let request = call_of(&ThreadState::default());
         (async move { a.serve_call(&first, &a.begin(&first), request).await }, async move {
-            b.return_to_user(&second, &b.begin(&second), Registers::Unchanged).await
+            b.return_to_user(&second, &b.begin(&second), Resume::Continue).await
         })
     }
 
@@ -274,7 +280,7 @@ impl World {
         });
     }
 
-    /// Mounts /dev.
+    /// Makes the file system of /dev and mounts it.
     pub(crate) fn install_devices(&self) {
         self.make_directory("/dev", 0o755);
         self.machine.block_on(async {
@@ -343,7 +349,7 @@ impl World {
         terminal
     }
 
-    /// Mounts /proc.
+    /// Mounts procfs at /proc.
     pub(crate) fn install_proc(&self) {
         self.machine.block_on(async {
             let context = self.init().await.context();
@@ -354,16 +360,16 @@ impl World {
         });
     }
 
-    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         let kept = Arc::new(self.linux.begin(&thread));
-        let mut program = Program { world: self.clone(), thread, kept, state };
-        let next = self.linux.return_to_user(&program.thread, &program.kept, Registers::All(state)).await;
+        let mut program = Program { world: self.clone(), thread, kept, state: *state };
+        let next = self.linux.return_to_user(&program.thread, &program.kept, Resume::Registers(state)).await;
         let mut result = program.accept(next);
         loop {
             match result {
                 Err(Gone::Ended) => return,
                 Err(Gone::Replaced) => {
-                    let registers = Registers::All(program.state);
+                    let registers = Resume::Registers(Box::new(program.state));
                     let next = self.linux.return_to_user(&program.thread, &program.kept, registers).await;
                     result = program.accept(next);
                     continue;
@@ -392,9 +398,9 @@ pub(crate) struct Program {
 impl Program {
     fn accept(&mut self, next: Next<Simulated>) -> Result<(), Gone> {
         match next {
-            Next::Return(value) => self.state.rax = value,
-            Next::Resume => {}
-            Next::Run(state) => self.state = *state,
+            Next::Resume(Resume::Return(value)) => self.state.rax = value,
+            Next::Resume(Resume::Continue | Resume::Reply(_)) => {}
+            Next::Resume(Resume::Registers(state)) => self.state = *state,
             Next::Executed(thread, state) => {
                 self.kept = Arc::new(self.world.linux.begin(&thread));
                 self.thread = thread;
@@ -408,7 +414,7 @@ impl Program {
 
     /// Runs signal handlers until the program is at `expected` again. True if the call there has to
     /// be made again.
-    fn settle(&mut self, expected: u64) -> Pin<Box<dyn Future<Output = Result<bool, Gone>> + '_>> {
+    fn run_handlers(&mut self, expected: u64) -> Pin<Box<dyn Future<Output = Result<bool, Gone>> + '_>> {
         Box::pin(async move {
             loop {
                 match self.state.rip {
@@ -441,9 +447,9 @@ impl Program {
         self.world.system.processes().with(|table| table.enter(tid));
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)?;
-        self.settle(expected).await.map(|_| ())
+        self.run_handlers(expected).await.map(|_| ())
     }
 
     /// Executes an address without code, which is an illegal instruction.
@@ -454,7 +460,7 @@ impl Program {
         self.thread.force(Fault::IllegalInstruction, state);
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)
     }
 
@@ -474,7 +480,7 @@ impl Program {
         loop {
             let next = self.world.clone().linux_call(self).await;
             self.accept(next)?;
-            if !self.settle(expected).await? {
+            if !self.run_handlers(expected).await? {
                 return Ok(self.state.rax as i64);
             }
             self.state.rip = expected;
@@ -541,9 +547,9 @@ impl Program {
         }
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)?;
-        self.settle(expected).await.map(|_| ())
+        self.run_handlers(expected).await.map(|_| ())
     }
 
     /// Makes a child with the call `number` (fork, vfork, clone) and these arguments; the child
@@ -637,10 +643,10 @@ impl World {
     async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next<Simulated> {
         let thread = program.thread.clone();
         program.show_registers();
-        let request = SystemCall::from_registers(&program.state);
+        let request = call_of(&program.state);
         // Calls are tried without a task first, as by the server.
         match self.linux.try_call(&thread, &program.kept, &request) {
-            Some(value) => Next::Return(value),
+            Some(value) => Next::Resume(Resume::Return(value)),
             None => self.linux.serve_call(&thread, &program.kept, request).await,
         }
     }

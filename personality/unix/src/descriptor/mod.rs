@@ -87,7 +87,7 @@ impl Default for DescriptorTable {
 }
 
 impl DescriptorTable {
-    /// An empty table.
+    /// Makes a descriptor table without descriptors.
     pub fn new() -> DescriptorTable {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         // Relaxed ordering: the ids have to be unique, and order nothing else.

@@ -3,8 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::file::{DeviceDriver, FileObject, Io, OpenFile, Positions};
-use crate::sync::SpinLock;
+use crate::file::{DeviceDriver, FileObject, Io, Positions};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::{Ptys, Terminal, TerminalFile};
 use crate::vfs::{
@@ -205,36 +204,18 @@ impl DeviceDriver for TerminalDriver {
 
 /// The driver that makes a terminal available as a device of its own (a serial line).
 pub struct LineDriver {
-    terminal: SpinLock<Option<Arc<Terminal>>>,
+    terminal: Arc<Terminal>,
 }
 
 impl LineDriver {
     /// Makes a driver for `terminal`.
     pub fn new(terminal: Arc<Terminal>) -> LineDriver {
-        LineDriver { terminal: SpinLock::new(Some(terminal)) }
-    }
-
-    /// Removes the terminal from the driver: further opens fail with `ENXIO`.
-    pub fn remove(&self) {
-        let gone = self.terminal.lock().take();
-        if let Some(terminal) = gone {
-            terminal.hang_up();
-        }
+        LineDriver { terminal }
     }
 }
 
 impl DeviceDriver for LineDriver {
     fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
-        let terminal = self.terminal.lock().clone().ok_or(Error::ENXIO)?;
-        Ok(TerminalFile::open(&terminal, context.process, Some(context.identity), context.flags)?)
+        Ok(TerminalFile::open(&self.terminal, context.process, Some(context.identity), context.flags)?)
     }
-}
-
-/// Opens the console as an open file, for the descriptors of the first process.
-pub fn open_console(
-    terminal: &Arc<Terminal>,
-    context: &dyn crate::process_context::ProcessContext,
-) -> Result<Arc<OpenFile>> {
-    let flags = crate::vfs::OpenFlags::READ_WRITE | crate::vfs::OpenFlags::NO_CONTROLLING_TERMINAL;
-    Ok(OpenFile::of_object(TerminalFile::open(terminal, context, None, flags)?, flags))
 }

@@ -1,7 +1,6 @@
 use super::*;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
-use crate::testing::{World, now};
-use crate::tmpfs::HeapMemory;
+use crate::testing::{World, memory, now};
 use crate::tty::{PtsOptions, PtyMaster};
 use crate::vfs::{MountFlags, OpenFlags};
 
@@ -10,8 +9,8 @@ const ADDITIONS: Additions = Additions {
     links: &[("link", "nothing")],
 };
 
-struct Nobody;
-impl SessionHost for Nobody {
+struct NoProcesses;
+impl SessionHost for NoProcesses {
     fn signal_group(&self, _group: ProcessId, _signal: FileSignal) {}
     fn signal_process(&self, _process: ProcessId, _signal: FileSignal) {}
     fn lose_terminal(&self, _session: ProcessId) {}
@@ -19,11 +18,11 @@ impl SessionHost for Nobody {
 
 fn world() -> World {
     let w = World::new();
-    let host = Arc::new(Nobody);
+    let host = Arc::new(NoProcesses);
     let ptys = Ptys::new(w.environment.clone(), host.clone(), PtsOptions::default());
     let console = Terminal::new(DeviceNumber { major: 5, minor: 1 }, host);
     let terminals = Terminals { console: Some(console), ptys: ptys.clone() };
-    let dev = now(make(&w.vfs, terminals, Arc::new(HeapMemory), 1000, ADDITIONS)).unwrap();
+    let dev = now(make(&w.vfs, terminals, memory(), 1000, ADDITIONS)).unwrap();
     w.mkdir("/dev");
     now(w.caller().mount(b"/dev", dev, "devtmpfs", MountFlags::empty())).unwrap();
     now(w.caller().mount(b"/dev/pts", ptys.root(), "devpts", MountFlags::empty())).unwrap();

@@ -23,7 +23,7 @@ pub fn size_limit(stack_limit: u64) -> usize {
 }
 
 impl Arguments {
-    /// A list without strings.
+    /// Makes a list without strings.
     pub fn new() -> Arguments {
         Arguments::default()
     }
@@ -52,7 +52,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Removes the first string.
+    /// Removes the first string of the list.
     pub fn remove_first(&mut self) {
         if let Some(end) = self.bytes.iter().position(|byte| *byte == 0) {
             self.bytes.drain(..=end);

@@ -94,7 +94,8 @@ impl ImageFormat for Elf {
         Ok(header.headers_at..header.headers_at + header.headers_size() as u64)
     }
 
-    /// `table` holds the program headers.
+    /// Makes the image of a program from the ELF header in `start` and the program headers in
+    /// `table`.
     fn parse(&self, start: &[u8], table: &[u8], size: u64, limit: u64) -> Result<Image> {
         const PT_LOAD: u32 = 1;
         const PT_INTERP: u32 = 3;
@@ -161,7 +162,8 @@ pub(crate) mod tests {
         entry
     }
 
-    /// The fields are: offset, address, physical address, file size, memory size, alignment.
+    /// The fields of the program header, in order: offset, address, physical address, file size,
+    /// memory size, alignment.
     pub(crate) fn load(flags: u32, offset: u64, address: u64, file_size: u64, memory_size: u64) -> Vec<u8> {
         program_header(1, flags, [offset, address, 0, file_size, memory_size, 0x1000])
     }

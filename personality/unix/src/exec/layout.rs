@@ -16,11 +16,11 @@ pub struct Layout {
     pub low: u64,
     /// End of the addresses that programs may use; the system keeps those above for itself.
     pub high: u64,
-    /// Whether addresses are randomised.
+    /// Whether the addresses of a process's parts are randomised.
     pub randomise: bool,
 }
 
-/// The addresses that the parts of one process get.
+/// The addresses at which the parts of one process are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// End of the stack, the highest address; a multiple of 16.

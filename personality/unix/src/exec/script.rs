@@ -19,8 +19,8 @@ pub struct Script<'a> {
 
 /// Parses `start`, the first [`LINE_LIMIT`] bytes of a file (or all, if it has fewer): `None` if
 /// the file is no script. `ENOEXEC` if no interpreter is named before the line ends, or if its path
-/// does not end within the limit. `EACCES` if the file ends or has a zero byte in place of the
-/// path: the path is then empty, as a directory's.
+/// does not end within the limit. `EACCES` if the file ends, or has a zero byte, where the path
+/// should be: an empty path means the working directory, which cannot be executed.
 pub fn parse(start: &[u8]) -> Result<Option<Script<'_>>> {
     let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');

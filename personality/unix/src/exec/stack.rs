@@ -1,5 +1,6 @@
-//! What a new program finds on its stack (System V ABI for x86-64, 3.4.1): count, arguments,
-//! environment, auxiliary vector, and above them what they point to.
+//! The layout of the stack of a new program (System V ABI for x86-64, 3.4.1): the argument count,
+//! the pointers to arguments and environment, and the auxiliary vector, and above them the strings
+//! and bytes to which they point.
 
 use super::Arguments;
 use crate::{Error, Result};

@@ -8,7 +8,7 @@ use crate::{AttemptError, Error, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The owner of a lock.
+/// The owner of an advisory lock on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockOwner {
     /// A descriptor table, for the record locks of a process (F_SETLK).
@@ -20,9 +20,9 @@ pub enum LockOwner {
 /// The accesses that a lock excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
-    /// Writers (F_RDLCK, LOCK_SH).
+    /// The lock excludes writers (F_RDLCK, LOCK_SH).
     Shared,
-    /// Readers and writers (F_WRLCK, LOCK_EX).
+    /// The lock excludes readers and writers (F_WRLCK, LOCK_EX).
     Exclusive,
 }
 
@@ -143,8 +143,8 @@ impl LockTable {
                 if let Some(holder) = self.conflict(owner, kind, range) {
                     Waiting::on(self.id(), owner, holder.owner)?;
                     // The holder may have released its lock after `conflict` was called and before
-                    // the wait was recorded. It has then not removed this record, so look at the
-                    // table again.
+                    // the wait was recorded. The release has then not removed this record, so look
+                    // at the table again.
                     if self.conflict(owner, kind, range).is_some_and(|now| now.owner == holder.owner) {
                         return Err(AttemptError::WouldBlock);
                     }
@@ -200,7 +200,8 @@ impl LockTable {
     }
 
     /// All locks of the file.
-    pub fn list(&self) -> Vec<RecordLock> {
+    #[cfg(test)]
+    pub(crate) fn list(&self) -> Vec<RecordLock> {
         let mut all: Vec<RecordLock> = self.records.lock().iter().map(|held| held.lock).collect();
         all.extend(self.whole.lock().iter().map(|held| held.lock));
         all

@@ -155,12 +155,6 @@ impl OpenFile {
         self.object.as_ref()?.socket()
     }
 
-    /// Whether the file is a device whose reads and writes never block and change nothing
-    /// (/dev/null, /dev/zero).
-    pub fn is_memory_device(&self) -> bool {
-        self.object.as_ref().is_some_and(|object| object.is_memory_device())
-    }
-
     /// The flags with which the file was opened, and its present status flags.
     pub fn flags(&self) -> OpenFlags {
         OpenFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))

@@ -73,14 +73,14 @@ fn a_write_is_cut_at_the_file_size_limit_and_the_next_is_refused() {
 }
 
 /// User memory with pages that are not resident and pages that do not exist.
-struct Holey {
+struct SparseMemory {
     position: usize,
     length: usize,
     resident: Vec<bool>,
     exists: usize,
 }
 
-impl Holey {
+impl SparseMemory {
     fn step(&mut self, wanted: usize) -> Result<usize, CopyError> {
         let page = self.position / 4096;
         if wanted == 0 {
@@ -98,7 +98,7 @@ impl Holey {
     }
 }
 
-impl UserBuffer for Holey {
+impl UserBuffer for SparseMemory {
     fn remaining(&self) -> usize {
         self.length - self.position
     }
@@ -148,7 +148,7 @@ fn absent_user_memory_is_brought_in_and_bad_memory_cuts_the_transfer() {
     let w = World::new();
     let caller = w.caller();
     let f = w.open("/f", RW | CREATE).unwrap();
-    let holey = |length, exists| Holey { position: 0, length, resident: vec![false; 100], exists };
+    let holey = |length, exists| SparseMemory { position: 0, length, resident: vec![false; 100], exists };
     assert_eq!(now(f.write(&caller, &mut holey(20000, 20000))), Ok(20000));
     assert_eq!(now(f.write(&caller, &mut holey(20000, 5000))), Ok(5000));
     assert_eq!(now(f.write(&caller, &mut holey(20000, 0))), Err(Error::EFAULT));
@@ -159,11 +159,11 @@ fn absent_user_memory_is_brought_in_and_bad_memory_cuts_the_transfer() {
     // A transfer through a pipe finds pages that are not resident, too. A small write to a pipe is
     // done completely or not at all.
     let (read, write) = crate::testing::pipe(OpenFlags::NONBLOCK);
-    let mut across = Holey { position: 0, length: 9000, resident: vec![false; 9], exists: 9000 };
+    let mut across = SparseMemory { position: 0, length: 9000, resident: vec![false; 9], exists: 9000 };
     across.position = 4000;
     across.length = 4200;
     assert_eq!(now(write.write(&caller, &mut across)), Ok(200));
-    let mut bad = Holey { position: 4000, length: 4200, resident: vec![false; 9], exists: 4100 };
+    let mut bad = SparseMemory { position: 4000, length: 4200, resident: vec![false; 9], exists: 4100 };
     assert_eq!(now(write.write(&caller, &mut bad)), Err(Error::EFAULT));
     assert_eq!(now(read.read(&caller, &mut holey(9000, 100))), Ok(100));
     assert_eq!(now(read.read(&caller, &mut holey(9000, 0))), Err(Error::EFAULT));
@@ -236,9 +236,9 @@ fn closing_a_description_releases_its_locks() {
 }
 
 /// A file object that never becomes ready, but has a deadline.
-struct Patient(PollQueue);
+struct NeverReady(PollQueue);
 
-impl FileObject for Patient {
+impl FileObject for NeverReady {
     fn try_read(&self, io: &Io<'_>, _to: &mut dyn UserBuffer) -> Result<usize, crate::AttemptError> {
         if io.expired { Ok(0) } else { Err(crate::AttemptError::WouldBlock) }
     }
@@ -256,7 +256,7 @@ impl FileObject for Patient {
 #[test]
 fn a_read_of_an_object_with_a_deadline_ends_at_it() {
     let w: &'static World = Box::leak(Box::new(World::new()));
-    let file = OpenFile::of_object(Arc::new(Patient(PollQueue::new())), OpenFlags::READ);
+    let file = OpenFile::of_object(Arc::new(NeverReady(PollQueue::new())), OpenFlags::READ);
     let mut task = Task::new(async move {
         let caller = w.caller();
         file.read(&caller, &mut Bytes::empty(1)).await

@@ -351,7 +351,7 @@ impl OpenFile {
 struct EventAtEnd<'a> {
     file: &'a OpenFile,
     events: Changes,
-    /// Whether bytes were moved.
+    /// Whether the transfer has moved bytes.
     happened: bool,
 }
 

@@ -3,7 +3,7 @@
 use super::is_acceptable;
 use crate::vfs::{DeviceNumber, FileType, Mode};
 
-/// A damage of an archive: where it is, and what is wrong.
+/// Where an archive is damaged, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrupt {
     /// The offset of the header of the damaged entry.

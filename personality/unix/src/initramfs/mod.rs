@@ -1,10 +1,10 @@
 //! The initial root: a cpio archive in "newc" form, unpacked into a tmpfs without copying file
 //! contents.
 //!
-//! The format, and what is accepted of it: headers of 110 bytes (magic 070701 or 070702 and
-//! thirteen numbers of eight hexadecimal digits), name, data, each padded to four bytes; archives
-//! may follow one another, with zeros in between; links to one file share device and inode number,
-//! and at least the last of them carries the data.
+//! An archive is accepted in this format: headers of 110 bytes (magic 070701 or 070702 and thirteen
+//! numbers of eight hexadecimal digits), name, data, each padded to four bytes; archives may follow
+//! one another, with zeros in between; links to one file share device and inode number, and at
+//! least the last of them carries the data.
 
 mod archive;
 

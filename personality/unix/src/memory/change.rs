@@ -369,8 +369,8 @@ impl<M: Machine> Memory<M> {
     }
 }
 
-/// `region`, cut to `range` after its contents were moved: `range` begins with what was at the
-/// address `from`.
+/// `region` after its contents were moved, cut to `range`: the contents that were at address `from`
+/// are now at the beginning of `range`.
 fn moved(region: &Region, from: u64, range: Range<u64>) -> Region {
     let mut moved = region.clone();
     if let super::RegionKind::File { offset, .. } = &mut moved.kind {

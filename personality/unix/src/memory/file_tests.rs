@@ -209,7 +209,7 @@ fn source() -> impl Strategy<Value = Vec<(u64, usize)>> {
         .prop_map(|(page, within, length)| (address(page) + within, length))
         .prop_map(to_page_end);
     let other = prop_oneof![range(0..3), range(11..14)]
-        // Cuts the range before the pages that show the file.
+        // Cut the range, so that it ends before the pages that show the file.
         .prop_map(|(at, length)| (at, length.min((address(6).wrapping_sub(at)) as usize)));
     prop_oneof![proptest::collection::vec(other, 1..4), of_file]
 }

@@ -40,7 +40,7 @@ use region::Regions;
 /// Bytes of a page of memory.
 pub const PAGE: u64 = 4096;
 
-/// Where a mapping is placed.
+/// The address at which a mapping is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// At this address if that is free, else at any; 0 means any address.
@@ -71,7 +71,7 @@ pub struct NewMapping<'a> {
     pub locked: bool,
 }
 
-/// The addresses of a program's parts, as procfs shows them.
+/// The addresses of a program's parts, for front ends that show them.
 #[derive(Clone, Default)]
 pub struct Details {
     /// Addresses of the program's text.
@@ -84,13 +84,13 @@ pub struct Details {
     pub stack_start: u64,
     /// The program's auxiliary vector, as pairs.
     pub auxiliary: alloc::vec::Vec<(u64, u64)>,
-    /// The program's file.
+    /// The file that the program was loaded from.
     pub executable: Option<Arc<OpenFile>>,
     /// Keeps the program's file from being written while it is executed.
     pub execution: Option<Arc<Execution>>,
 }
 
-/// The Unix part of a Mach task: the regions of its map, and what its program is.
+/// The Unix part of a Mach task: the regions of its map, and information about its program.
 pub struct Memory<M: Machine> {
     map: Arc<VmMap<M>>,
     layout: Layout,
@@ -161,17 +161,12 @@ impl<M: Machine> Memory<M> {
         self.front_end
     }
 
-    /// The address range that mappings may use.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
     /// The addresses of the program's text, arguments, environment and stack.
     pub fn details(&self) -> Details {
         self.details.lock().clone()
     }
 
-    /// The program's file.
+    /// The file that the program was loaded from; `None` if the task has no program.
     pub fn executable(&self) -> Option<Arc<OpenFile>> {
         self.details.lock().executable.clone()
     }

@@ -37,7 +37,7 @@ impl Drop for Execution {
 
 /// A program file with its headers.
 pub struct ProgramFile {
-    /// The file, open for reading.
+    /// The program file, open for reading.
     pub file: Arc<OpenFile>,
     /// Keeps the file from being written.
     pub execution: Arc<Execution>,

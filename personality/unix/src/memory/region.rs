@@ -1,4 +1,4 @@
-//! Regions: what is mapped at which addresses, and how.
+//! Regions: ranges of addresses, each of which was mapped in one way.
 
 use super::PAGE;
 use crate::account::{Account, Charge};
@@ -9,20 +9,20 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::ops::{AddAssign, Range, SubAssign};
 
-/// The content of a region.
+/// The kind of memory that a region shows.
 #[derive(Clone)]
 pub enum RegionKind {
     /// Zeros that are private to the process.
     Zeros,
     /// Zeros that are shared with processes that inherited them.
     SharedZeros,
-    /// The heap (brk(2)).
+    /// The heap of the process (brk(2)).
     Heap,
-    /// The first thread's stack.
+    /// The stack of the first thread.
     Stack,
-    /// A file, from an offset on.
+    /// The contents of a file, from an offset on.
     File {
-        /// The file.
+        /// The file that is mapped.
         file: Arc<OpenFile>,
         /// Offset in the file of the region's first byte.
         offset: u64,
@@ -46,7 +46,7 @@ pub struct Region {
     pub locked: bool,
     /// Whether fork copies the region to the child (not after MADV_DONTFORK).
     pub forked: bool,
-    /// The content of the region.
+    /// The kind of memory that the region shows.
     pub kind: RegionKind,
 }
 
@@ -140,7 +140,7 @@ impl Region {
     }
 }
 
-/// Bytes that are mapped, in the sums that limits and procfs need.
+/// Bytes that are mapped, in the sums that limits and front ends need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Bytes of all mappings.
@@ -216,7 +216,7 @@ impl Regions {
 
     /// Charges the regions that there are now. This cannot fail: `check_room`, `check_cuts` or
     /// `check_hole` have checked for more before.
-    fn settle(&mut self) {
+    fn update_charge(&mut self) {
         let bytes = charged(self.by_start.len());
         if bytes != self.charge.amount() {
             self.charge.change(bytes, |_| true);
@@ -239,13 +239,13 @@ impl Regions {
     fn put(&mut self, region: Region) {
         self.usage += region.usage();
         self.by_start.insert(region.range.start, region);
-        self.settle();
+        self.update_charge();
     }
 
     fn take(&mut self, start: u64) -> Option<Region> {
         let region = self.by_start.remove(&start)?;
         self.usage -= region.usage();
-        self.settle();
+        self.update_charge();
         Some(region)
     }
 
@@ -409,7 +409,7 @@ impl Regions {
         }
     }
 
-    /// Bytes that are mapped, in the sums that limits and procfs need.
+    /// Bytes that are mapped, in the sums that limits and front ends need.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }

@@ -58,6 +58,32 @@ impl<M: Machine> Memory<M> {
         self.map.clear(address, length).await.map_err(|_| Error::EFAULT)
     }
 
+    /// Reads `N` bytes of the program's memory, if they lie in one page and nothing has to be waited
+    /// for. `None`: [`read`](Self::read) knows why not.
+    #[inline]
+    pub fn try_read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let (machine, offset) = (self.map.vm().machine(), (address % PAGE) as usize);
+        if offset + N > PAGE as usize {
+            return None;
+        }
+        let mut bytes = [0; N];
+        let read = |frame| machine.read_frame(frame, offset, &mut bytes);
+        self.map.try_with_frame(address, Protection::READ, read)?.ok()?;
+        Some(bytes)
+    }
+
+    /// Writes the program's memory, if the bytes lie in one page and nothing has to be waited for.
+    /// `None`: nothing was written, and [`copy_out`](Self::copy_out) knows why not.
+    #[inline]
+    pub fn try_write<const N: usize>(&self, address: u64, bytes: &[u8; N]) -> Option<()> {
+        let (machine, offset) = (self.map.vm().machine(), (address % PAGE) as usize);
+        if offset + N > PAGE as usize {
+            return None;
+        }
+        let write = |frame| machine.write_frame(frame, offset, bytes);
+        self.map.try_with_frame(address, Protection::WRITE, write)?.ok()
+    }
+
     /// Reads `N` bytes of the program's memory. `EFAULT`.
     pub async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
         let mut bytes = [0; N];
@@ -139,7 +165,7 @@ impl<M: Machine> UserRanges<M> {
         UserRanges { memory: memory.clone(), ranges, index: 0, within: 0, transferred: 0, total }
     }
 
-    /// A buffer over one range.
+    /// Makes a buffer that is one range of the program's memory.
     pub fn one(memory: &Arc<Task<M>>, address: u64, length: usize) -> UserRanges<M> {
         UserRanges::new(memory, Ranges::One((address, length)))
     }

@@ -17,13 +17,13 @@ use alloc::sync::Arc;
 use room::Room;
 
 /// Writes of up to this many bytes are not interleaved with others (PIPE_BUF).
-pub const ATOMIC: usize = 4096;
+pub const PIPE_BUF: usize = 4096;
 /// The capacity of a new pipe, bytes.
 pub const DEFAULT_CAPACITY: usize = 65536;
 /// The capacity, in bytes, of a new pipe whose user has many pipes already.
 pub const SMALL_CAPACITY: usize = 2 * PAGE_SIZE;
 
-/// A pipe.
+/// A pipe or an open FIFO.
 pub struct Pipe {
     /// User id and group id that own a pipe without a name.
     owner: (u32, u32),
@@ -37,8 +37,8 @@ struct State {
     room: Room,
     readers: u32,
     writers: u32,
-    /// How often the pipe was opened for reading. The counts let an open of a FIFO notice a partner
-    /// that has closed it again.
+    /// How often the pipe was opened for reading. An open of a FIFO that waits compares this count,
+    /// to notice a partner that has closed its end again.
     reader_openings: u64,
     writer_openings: u64,
 }
@@ -70,8 +70,8 @@ pub struct PipeEnd {
 /// of both. `ENFILE` if the user has too many pipes.
 pub fn pipe(caller: &Caller<'_>, flags: OpenFlags) -> Result<(Arc<OpenFile>, Arc<OpenFile>)> {
     let pipe = Pipe::new((caller.identity.user, caller.identity.group), caller).ok_or(Error::ENFILE)?;
-    // The reader counts as having had a writer from the beginning, so that it sees a hang-up when
-    // the writer leaves.
+    // The read end counts as having had a writer from the beginning, so that it sees a hang-up when
+    // the write end is closed.
     let (read, write) = (PipeEnd::open(&pipe, true, false, 0), PipeEnd::open(&pipe, false, true, 0));
     Ok((
         OpenFile::of_object(read, flags | OpenFlags::READ),
@@ -118,7 +118,7 @@ pub(crate) async fn open_fifo(
         state.count(reads, writes);
         (met, openings.0, openings.1)
     };
-    // If this future is dropped, the end is dropped with it and counts no more.
+    // If this future is dropped, the end is dropped with it and is not counted any more.
     let end = PipeEnd::counted(&pipe, reads, writes, if met { 0 } else { writer_openings });
     if met || nonblock || (reads && writes) {
         return Ok(end);
@@ -192,7 +192,7 @@ impl PipeEnd {
         Arc::new(PipeEnd { pipe: pipe.clone(), reads, writes, first_writer })
     }
 
-    /// Another end of the same pipe, as an open of `/proc/PID/fd/N` makes it.
+    /// Another end of the same pipe, as an open through a link to an open file makes it.
     pub(crate) fn open_again(&self, flags: OpenFlags) -> Arc<PipeEnd> {
         let (reads, writes) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
         PipeEnd::open(&self.pipe, reads, writes, 0)
@@ -221,7 +221,7 @@ impl PipeEnd {
     }
 
     /// Puts in as many bytes as there is room for, as write(2) does, without blocking: all of up to
-    /// [`ATOMIC`] bytes, or nothing.
+    /// [`PIPE_BUF`] bytes, or nothing.
     pub fn write_now(&self, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let count = from.remaining();
         if count == 0 {
@@ -232,7 +232,7 @@ impl PipeEnd {
             return Err(Error::EPIPE.into());
         }
         let space = state.bytes.space();
-        let written = if count <= ATOMIC {
+        let written = if count <= PIPE_BUF {
             if space < count {
                 return Err(AttemptError::WouldBlock);
             }
@@ -275,7 +275,7 @@ impl FileObject for PipeEnd {
             ready.set(Readiness::HANGUP, state.writers == 0 && state.writer_openings != self.first_writer);
         }
         if self.writes {
-            ready.set(Readiness::WRITE, state.bytes.space() >= ATOMIC);
+            ready.set(Readiness::WRITE, state.bytes.space() >= PIPE_BUF);
             ready.set(Readiness::ERROR, state.readers == 0);
         }
         ready

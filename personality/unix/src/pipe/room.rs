@@ -51,7 +51,7 @@ impl Room {
         Some(Room { pages, memory })
     }
 
-    /// The capacity in bytes.
+    /// The capacity of the pipe in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.pages.amount() as usize * PAGE_SIZE
     }

@@ -204,9 +204,9 @@ fn opening_a_fifo_waits_for_the_other_end() {
 
 /// A task that runs as soon as it is woken, before the waking thread goes on, as it might on
 /// another processor.
-struct Runs(Mutex<Option<BoxFuture<'static, ()>>>);
+struct RunsWhenWoken(Mutex<Option<BoxFuture<'static, ()>>>);
 
-impl Wake for Runs {
+impl Wake for RunsWhenWoken {
     fn wake(self: Arc<Self>) {
         let Some(mut task) = self.0.lock().unwrap().take() else { return };
         let waker = Waker::from(self.clone());
@@ -224,7 +224,7 @@ fn a_waiting_writer_may_have_closed_before_the_reader_that_woke_it_goes_on() {
         let write = w.caller().open(&At::Current, b"/fifo", OpenFlags::WRITE, Mode::empty()).await.unwrap();
         w.write(&write, b"through").unwrap();
     });
-    Arc::new(Runs(Mutex::new(Some(writer)))).wake();
+    Arc::new(RunsWhenWoken(Mutex::new(Some(writer)))).wake();
     let read = opening(w, OpenFlags::READ).finish().unwrap();
     assert_eq!(read.readiness(), Readiness::READ | Readiness::HANGUP);
     assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
@@ -248,7 +248,7 @@ fn opening_a_fifo_nonblocking_or_for_both_does_not_wait() {
     w.write(&both, b"x").unwrap();
     assert_eq!(w.read(&both, 9), Ok(b"x".to_vec()));
     drop((read, both));
-    // An open that is interrupted leaves nothing behind.
+    // No end remains of an open that is interrupted.
     let mut writer = opening(w, OpenFlags::WRITE);
     writer.waits();
     drop(writer);
@@ -297,7 +297,7 @@ proptest! {
             let mine: Vec<u8> = got.iter().copied().filter(|b| (*b >> 4) as usize == writer).collect();
             let expected: Vec<u8> = sizes.iter().enumerate().flat_map(|(i, n)| vec![(writer * 16 + i) as u8; *n]).collect();
             prop_assert_eq!(mine, expected);
-            for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size <= ATOMIC) {
+            for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size <= PIPE_BUF) {
                 let tag = (writer * 16 + index) as u8;
                 let first = got.iter().position(|b| *b == tag).unwrap();
                 prop_assert!(got[first..first + size].iter().all(|b| *b == tag), "a small write was torn");

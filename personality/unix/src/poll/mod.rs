@@ -36,6 +36,6 @@ bitflags! {
 impl Readiness {
     /// The events that are reported whether or not they are asked for.
     pub const ALWAYS: Readiness = Readiness::from_bits_retain(8 | 16);
-    /// All events that there are.
+    /// The set of all readiness events.
     pub const ALL: Readiness = Readiness::from_bits_retain(63);
 }

@@ -1,4 +1,4 @@
-//! [`PollQueue`]: the waiters that are told when an object's readiness changes.
+//! [`PollQueue`]: the waiters that are woken when an object's readiness changes.
 
 use super::Readiness;
 use crate::sync::SpinLock;
@@ -95,7 +95,7 @@ impl Waiters {
 pub struct Registration(u64);
 
 impl PollQueue {
-    /// A queue without waiters.
+    /// Makes a queue without waiters.
     pub const fn new() -> PollQueue {
         PollQueue { waiters: SpinLock::new(Waiters { next: 0, list: Vec::new(), left: 0, exclusive: 0 }) }
     }
@@ -141,7 +141,7 @@ impl PollQueue {
         }
     }
 
-    /// Ends a registration.
+    /// Ends the registration of a waiter.
     pub fn unregister(&self, registration: Registration) {
         self.leave(registration);
     }
@@ -207,12 +207,14 @@ impl PollQueue {
     }
 
     /// How many waiters are registered (tests look for leaks).
+    #[cfg(any(test, feature = "testing"))]
     pub fn len(&self) -> usize {
         let waiters = self.waiters.lock();
         waiters.list.len() - waiters.left
     }
 
     /// Whether no waiter is registered.
+    #[cfg(any(test, feature = "testing"))]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

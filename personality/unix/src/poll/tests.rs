@@ -1,4 +1,4 @@
-//! Tests of poll.
+//! Tests of poll(2).
 
 use super::*;
 use crate::Environment;

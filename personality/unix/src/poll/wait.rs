@@ -13,7 +13,7 @@ use core::time::Duration;
 
 /// A file that poll waits for, the events of interest, and the events that were found.
 pub struct Watch {
-    /// The file.
+    /// The file that is waited for.
     pub file: Arc<OpenFile>,
     /// The events of interest; errors and hang-ups are always reported.
     pub interest: Readiness,
@@ -34,7 +34,7 @@ impl Watch {
 }
 
 /// Waits until one of the files is ready or `deadline` ([`Environment::monotonic`]; `None`: never)
-/// has passed. Returns how many are ready; [`Watch::ready`] tells for what.
+/// has passed. Returns how many are ready; [`Watch::ready`] then has the events.
 pub async fn poll(environment: &dyn Environment, watches: &mut [Watch], deadline: Option<Duration>) -> usize {
     if watches.len() > REGISTERED {
         return poll_many(environment, watches, deadline).await;

@@ -93,7 +93,8 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// The ids of the children.
+    /// The ids of the process's children.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = Pid> + '_ {
         self.all.keys().copied()
     }
@@ -103,7 +104,7 @@ impl Children {
         self.all.first_key_value().map(|(pid, _)| *pid)
     }
 
-    /// Adds a child.
+    /// Adds a child to the index.
     pub(super) fn insert(&mut self, pid: Pid, state: ChildState) {
         self.all.insert(pid, state);
         self.count.add(state, 1);

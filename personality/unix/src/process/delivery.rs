@@ -11,13 +11,14 @@ use alloc::boxed::Box;
 /// What a thread in the server has to do next.
 #[derive(Clone, Debug)]
 pub enum Delivery {
-    /// The thread has to return to its program; from now on it counts as running there.
+    /// The thread has to return to its program. From now on the table records it as running in its
+    /// program.
     Return,
     /// The thread has to enter a signal handler, and then ask again.
     Handler(Box<Frame>),
     /// The thread has to stay stopped until its process is continued, and then ask again.
     Stopped,
-    /// The thread has to exit.
+    /// The thread has to exit with this status.
     Exit(ExitStatus),
 }
 
@@ -193,7 +194,7 @@ impl Table {
         let Stop::Stopping(signal) = process.state.stop else { return };
         if process.threads.iter().all(|tid| self.threads.get(tid).is_none_or(|thread| thread.is_stopped)) {
             self.change_state(pid, |state| state.stop = Stop::Stopped(signal));
-            self.tell_parent(pid, ChildEvent::Stopped(signal));
+            self.notify_parent(pid, ChildEvent::Stopped(signal));
         }
     }
 

@@ -7,9 +7,10 @@ use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
 use crate::{Error, Result};
 use alloc::sync::Weak;
 use alloc::vec::Vec;
+#[cfg(any(test, feature = "testing"))]
 use core::time::Duration;
 
-/// The unit of a process's memory adjustment (oom_score_adj): 1000 of them are all memory.
+/// The unit of a process's memory adjustment: 1000 of them are all memory.
 pub const ADJUSTMENT_UNIT: i64 = 1000;
 
 /// What the end of a thread means for its process and session.
@@ -45,9 +46,9 @@ impl Table {
         self.wake_all_threads(pid);
     }
 
-    /// Sets the process's memory adjustment (oom_score_adj in proc(5)): the higher, the sooner the
-    /// OOM killer chooses it. A value below the one that a privileged process has set needs
-    /// privilege. `EACCES`, `EINVAL`, `ESRCH`.
+    /// Sets the process's memory adjustment: the higher it is, the sooner the OOM killer chooses
+    /// the process. A value below the one that a privileged process has set needs privilege.
+    /// `EACCES`, `EINVAL`, `ESRCH`.
     pub fn set_memory_adjustment(&mut self, pid: Pid, adjustment: i16, privileged: bool) -> Result<()> {
         if !(-ADJUSTMENT_UNIT..=ADJUSTMENT_UNIT).contains(&i64::from(adjustment)) {
             return Err(Error::EINVAL);
@@ -64,9 +65,9 @@ impl Table {
     }
 
     /// Removes thread `tid`, which is in the server and will not return to its program. `status`
-    /// counts for the process if this is its last or first thread and nothing else has ended it.
-    /// The first thread counts against its user's limit until the process is removed, so that
-    /// zombies count, too (setrlimit(2), RLIMIT_NPROC).
+    /// becomes the status of the process if this is its last or first thread and no signal or
+    /// exit_group(2) has ended the process. The first thread counts against its user's limit until
+    /// the process is removed, so that zombies count, too (setrlimit(2), RLIMIT_NPROC).
     pub fn exit_thread(&mut self, tid: Pid, status: ExitStatus) -> ThreadExit {
         let nothing = ThreadExit { ended_process: None, ended_session: None };
         let Some(thread) = self.threads.remove(&tid) else { return nothing };
@@ -86,7 +87,7 @@ impl Table {
         self.uncharge_signals(pid, freed);
         let Some(process) = self.processes.get(&pid) else { return nothing };
         if !process.threads.is_empty() {
-            self.thread_left(pid);
+            self.thread_exited(pid);
             return nothing;
         }
         let status = match process.state.phase {
@@ -99,7 +100,7 @@ impl Table {
     }
 
     /// Does what the end of a thread makes necessary for the remaining threads of process `pid`.
-    pub(super) fn thread_left(&mut self, pid: Pid) {
+    pub(super) fn thread_exited(&mut self, pid: Pid) {
         // The thread that has ended may have been the one that was chosen to take a signal, or the
         // last one that had not stopped.
         self.wake_takers(pid);
@@ -118,7 +119,7 @@ impl Table {
         let queued = core::mem::take(&mut process.queued);
         let user = process.credentials.user.real;
         self.charge(user, 0, -(queued as i64));
-        self.telling_orphans(|table| {
+        self.hanging_up_orphans(|table| {
             table.change_state(pid, |state| {
                 state.phase = Phase::Zombie(status);
                 state.stop = Stop::Running;
@@ -126,7 +127,7 @@ impl Table {
             });
             table.give_away_children(pid);
         });
-        self.tell_parent_of_end(pid);
+        self.notify_parent_of_exit(pid);
     }
 
     /// The process that adopts the children of `pid`: the nearest living ancestor that is a
@@ -150,7 +151,7 @@ impl Table {
                 state.exit_signal = Some(Signal::CHLD);
             });
             match self.processes.get(&child).is_some_and(Process::is_zombie) {
-                true => self.tell_parent_of_end(child),
+                true => self.notify_parent_of_exit(child),
                 false => self.send_parent_death(child),
             }
         }
@@ -168,7 +169,7 @@ impl Table {
 
     /// Sends the exit signal of zombie `pid` to its parent and wakes the parent's threads that wait
     /// for it. A zombie for which no process will wait is removed.
-    fn tell_parent_of_end(&mut self, pid: Pid) {
+    fn notify_parent_of_exit(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
         let Phase::Zombie(status) = process.state.phase else { return };
         let Some(parent) = process.state.parent.filter(|parent| self.processes.contains_key(parent)) else {
@@ -236,6 +237,7 @@ impl Table {
 
     /// Adds user and system time to the usage of thread `tid`. A process above its soft limit of
     /// processor time gets SIGXCPU each second, and is killed at its hard limit.
+    #[cfg(any(test, feature = "testing"))]
     pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.usage.user_time += user_time;

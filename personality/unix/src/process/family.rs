@@ -30,14 +30,14 @@ pub struct NewThread {
     pub exit_signal: Option<Signal>,
     /// Whether the caller waits until the new process executes a program or ends (vfork(2)).
     pub vfork: bool,
-    /// Whether the new thread keeps the caller's alternate signal stack. It must not if both run in
-    /// the same address space, except after vfork(2).
+    /// Whether the new thread keeps the caller's alternate signal stack. It must be false if both
+    /// run in the same address space, except after vfork(2).
     pub keep_stack: bool,
     /// The present time of the monotonic clock.
     pub now: Duration,
 }
 
-/// The program that exec puts in place of a process's old one, as far as the process table is
+/// The program that exec puts in place of a process's old program, as far as the process table is
 /// concerned.
 pub struct NewProgram<'a> {
     /// The name of the new program.
@@ -47,7 +47,7 @@ pub struct NewProgram<'a> {
     /// Whether the caller of exec could have read the program's file. If not, only the superuser
     /// may inspect the process.
     pub is_readable: bool,
-    /// How the thread that runs the new program is recalled from it.
+    /// How the thread that runs the new program is recalled to the server.
     pub control: Arc<dyn Control>,
 }
 
@@ -262,7 +262,7 @@ impl Table {
         self.charge(thread.credentials.user.real, -1, 0);
         if let Some(process) = self.processes.get_mut(&thread.pid) {
             process.threads.remove(&tid);
-            self.thread_left(thread.pid);
+            self.thread_exited(thread.pid);
         }
     }
 
@@ -296,7 +296,7 @@ impl Table {
     pub fn finish_exec(&mut self, tid: Pid, program: NewProgram<'_>) -> Result<Pid> {
         let pid = self.process_of(tid)?.pid;
         if tid != pid {
-            self.take_leader_place(tid, pid);
+            self.become_first_thread(tid, pid);
         }
         let own_ids = program.credentials.acts_for_itself();
         // The order matters: a change of user ids makes the process one that others may not
@@ -331,7 +331,7 @@ impl Table {
 
     /// Makes thread `tid` the first thread of process `pid`, whose first thread has ended. From now
     /// on the process counts against the limits of the user of `tid`.
-    fn take_leader_place(&mut self, tid: Pid, pid: Pid) {
+    fn become_first_thread(&mut self, tid: Pid, pid: Pid) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         self.release_id(tid);
         thread.tid = pid;

@@ -59,7 +59,8 @@ impl Processes {
         .await
     }
 
-    /// Completes when thread `tid` has to interrupt what it waits for.
+    /// Completes when a signal, a stop or the thread's end has to interrupt the request of thread
+    /// `tid`.
     pub async fn interrupted(&self, tid: Pid) {
         self.until(tid, |table| table.has_work(tid).then_some(())).await;
     }

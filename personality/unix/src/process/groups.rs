@@ -64,7 +64,7 @@ impl Table {
     /// Moves process `pid` to `group`, which is made if it does not exist. Groups that this orphans
     /// and that have stopped members get SIGHUP and SIGCONT.
     fn move_to_group(&mut self, pid: Pid, group: Pid, session: Pid) {
-        self.telling_orphans(|table| {
+        self.hanging_up_orphans(|table| {
             table.change_state(pid, |state| (state.group, state.session) = (group, session));
         });
     }
@@ -77,7 +77,7 @@ impl Table {
     }
 
     /// If `group` is orphaned and has a stopped member, sends SIGHUP and SIGCONT to the group.
-    pub(super) fn tell_if_orphaned(&mut self, group: Pid) {
+    pub(super) fn hang_up_if_orphaned(&mut self, group: Pid) {
         if self.is_orphaned(group) && self.groups.get(&group).is_some_and(|group| group.stopped > 0) {
             for signal in [Signal::HUP, Signal::CONT] {
                 self.generate_for_group(group, SignalInformation::system(signal));

@@ -20,7 +20,7 @@ impl Pid {
         NonZeroU32::new(number).map(Pid)
     }
 
-    /// The number of the id.
+    /// The id as a number.
     pub fn number(self) -> u32 {
         self.0.get()
     }

@@ -21,15 +21,15 @@ pub enum Resource {
     Processes,
     /// One more than the highest descriptor.
     Files,
-    /// Bytes of locked memory.
+    /// Bytes of memory that the process may lock (mlock(2)).
     LockedMemory,
-    /// Bytes of address space.
+    /// Bytes of address space that may be mapped.
     AddressSpace,
     /// How many file locks the process may have (without effect).
     Locks,
     /// How many signals may be queued for the user.
     PendingSignals,
-    /// Bytes of message queues.
+    /// Bytes of POSIX message queues (without effect).
     MessageQueues,
     /// The lowest nice value that may be set is 20 minus the limit.
     Nice,
@@ -85,7 +85,7 @@ impl Limits {
         limits
     }
 
-    /// The limit of `resource`.
+    /// The soft and hard limit of `resource`.
     pub fn get(&self, resource: Resource) -> Limit {
         self.0[resource as usize]
     }

@@ -102,7 +102,7 @@ pub trait Listener: Send + Sync {
     fn notify(&self);
 }
 
-/// How a process ended.
+/// How a process or thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
     /// The process called exit with this status.
@@ -124,7 +124,7 @@ impl ExitStatus {
 /// How far a process has come between its start and its removal by wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// The process runs.
+    /// The process runs, or is stopped.
     Running,
     /// The process is ending: each of its threads exits as soon as it notices.
     Ending(ExitStatus),
@@ -152,8 +152,6 @@ pub enum RunState {
     Sleeping,
     /// The thread is stopped by job control.
     Stopped,
-    /// The process has ended, and its parent has not waited for it yet.
-    Zombie,
 }
 
 /// The record of a process.
@@ -243,7 +241,8 @@ impl Process {
     }
 
     /// The ids of the process's children.
-    pub fn children(&self) -> impl Iterator<Item = Pid> + '_ {
+    #[cfg(test)]
+    pub(super) fn children(&self) -> impl Iterator<Item = Pid> + '_ {
         self.children.iter()
     }
 
@@ -278,7 +277,8 @@ impl Process {
     }
 
     /// Whether the process is stopped by job control.
-    pub fn stop(&self) -> Stop {
+    #[cfg(test)]
+    pub(super) fn stop(&self) -> Stop {
         self.state.stop
     }
 
@@ -351,11 +351,6 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// The id of the thread.
-    pub fn tid(&self) -> Pid {
-        self.tid
-    }
-
     /// The id of the thread's process.
     pub fn pid(&self) -> Pid {
         self.pid

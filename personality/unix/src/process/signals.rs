@@ -12,9 +12,9 @@ use alloc::vec::Vec;
 /// The processes that a call of kill(2) addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One process.
+    /// The process with this id.
     Process(Pid),
-    /// Every process of a group.
+    /// Every process of the group with this id.
     Group(Pid),
     /// Every process except init and the sender's own.
     Everyone,
@@ -330,13 +330,13 @@ impl Table {
         self.change_state(pid, |state| state.stop = Stop::Running);
         self.wake_all_threads(pid);
         if matches!(stop, Stop::Stopped(_)) {
-            self.tell_parent(pid, ChildEvent::Continued);
+            self.notify_parent(pid, ChildEvent::Continued);
         }
     }
 
     /// Sends SIGCHLD to the parent because `pid` stopped or continued, unless the parent does not
     /// want that (SA_NOCLDSTOP).
-    pub(super) fn tell_parent(&mut self, pid: Pid, event: ChildEvent) {
+    pub(super) fn notify_parent(&mut self, pid: Pid, event: ChildEvent) {
         self.change_state(pid, |state| state.unreported = Some(event));
         let Some(parent) = self.processes.get(&pid).and_then(|process| process.state.parent) else {
             return;

@@ -101,7 +101,7 @@ impl Table {
     }
 
     /// Changes the state of process `pid`, and the indexes with it. Groups that this may orphan are
-    /// noted for [`Table::telling_orphans`].
+    /// noted for [`Table::hanging_up_orphans`].
     pub(super) fn change_state(&mut self, pid: Pid, change: impl FnOnce(&mut ProcessState)) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         let old = *process.state;
@@ -129,16 +129,16 @@ impl Table {
 
     /// Does `work`, and then sends SIGHUP and SIGCONT to the groups with stopped members that it
     /// orphaned.
-    pub(super) fn telling_orphans<R>(&mut self, work: impl FnOnce(&mut Table) -> R) -> R {
+    pub(super) fn hanging_up_orphans<R>(&mut self, work: impl FnOnce(&mut Table) -> R) -> R {
         self.orphaned.clear();
         let result = work(self);
         for group in core::mem::take(&mut self.orphaned) {
-            self.tell_if_orphaned(group);
+            self.hang_up_if_orphaned(group);
         }
         result
     }
 
-    /// What the counters of its process group say about a process in this state.
+    /// What the counters of a process group include for a member in this state.
     fn counted(&self, state: &ProcessState) -> Counted {
         let parent = state.parent.and_then(|parent| self.processes.get(&parent));
         let supports = |parent: &Process| parent.state.supports(parent.pid, state.group, state.session);

@@ -26,13 +26,13 @@ pub(super) enum Wake {
 /// The report of a process that a signal ended, for the log.
 #[derive(Clone, Debug)]
 pub struct FatalReport {
-    /// The process.
+    /// The id of the process.
     pub pid: Pid,
-    /// The thread that took the signal.
+    /// The id of the thread that took the signal.
     pub tid: Pid,
     /// The name of the process.
     pub name: Vec<u8>,
-    /// The signal and its cause.
+    /// The signal that ended the process, with its cause.
     pub information: SignalInformation,
 }
 
@@ -56,7 +56,7 @@ pub struct Table {
     pub(super) processes: Records<Process>,
     pub(super) threads: Records<Thread>,
     pub(super) groups: BTreeMap<Pid, Group>,
-    /// Groups that have just become orphaned ([`Table::telling_orphans`]).
+    /// Groups that have just become orphaned ([`Table::hanging_up_orphans`]).
     pub(super) orphaned: Vec<Pid>,
     /// How many groups each session has.
     pub(super) sessions: BTreeMap<Pid, usize>,
@@ -101,7 +101,7 @@ impl Table {
         self.processes.get_mut(&pid).ok_or(Error::ESRCH)
     }
 
-    /// The thread `tid`. `ESRCH`.
+    /// The record of thread `tid`. `ESRCH`.
     pub fn thread(&self, tid: Pid) -> Result<&Thread> {
         self.threads.get(&tid).ok_or(Error::ESRCH)
     }
@@ -125,7 +125,7 @@ impl Table {
         self.process(self.thread(tid)?.pid)
     }
 
-    /// Every process, by id.
+    /// The records of all processes, in the order of ids.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
         self.processes.values()
     }
@@ -136,7 +136,7 @@ impl Table {
         (self.threads.len(), running)
     }
 
-    /// Threads and processes made since the start.
+    /// How many threads and processes have been made since boot.
     pub fn forks(&self) -> u64 {
         self.forks
     }

@@ -93,7 +93,7 @@ fn kill(system: &Processes, sender: Pid, pid: Pid, signal: Signal) -> crate::Res
 
 /// Lets a thread return to its program, as the server would, and returns the names of the handlers,
 /// stops and exits on the way.
-fn go(system: &Processes, tid: Pid) -> String {
+fn deliver(system: &Processes, tid: Pid) -> String {
     let mut seen = String::new();
     loop {
         let step = system.with(|t| t.return_to_user(tid));

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 /// The children for which a call of wait waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
-    /// Every child.
+    /// Any child of the process.
     Any,
     /// The child with this id.
     Process(Pid),
@@ -44,7 +44,7 @@ pub struct ChildReport {
     pub pid: Pid,
     /// The child's real user id.
     pub user: u32,
-    /// The change of the child.
+    /// How the state of the child changed.
     pub event: ChildEvent,
     /// Resources that the child and the children it waited for used.
     pub usage: Usage,

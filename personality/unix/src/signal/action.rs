@@ -41,7 +41,7 @@ pub struct Action {
     pub disposition: Disposition,
     /// Signals that are blocked while the handler runs, in addition to the signal itself.
     pub mask: SignalSet,
-    /// The action's options.
+    /// The options of the action (SA_RESTART and others).
     pub flags: ActionFlags,
     /// Where the handler returns to, if the program states it (SA_RESTORER).
     pub restorer: Option<u64>,
@@ -56,7 +56,7 @@ pub struct Action {
 pub struct Actions(Vec<Action>);
 
 impl Actions {
-    /// The action for `signal`.
+    /// The action of the process for `signal`.
     pub fn get(&self, signal: Signal) -> Action {
         self.0.get(index(signal)).copied().unwrap_or_default()
     }

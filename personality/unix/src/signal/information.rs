@@ -6,7 +6,7 @@ use core::time::Duration;
 /// A signal instance: its number, why it came, and which process sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalInformation {
-    /// The signal.
+    /// The number of the signal.
     pub signal: Signal,
     /// An error number that belongs to the signal, in the numbering of the front end; nearly always
     /// 0.
@@ -18,23 +18,23 @@ pub struct SignalInformation {
 /// Why a signal was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The system sent it, for no more specific reason (SI_KERNEL).
+    /// The system sent the signal, for no more specific reason (SI_KERNEL).
     System,
-    /// A program sent it with kill(2).
+    /// A program sent the signal with kill(2).
     Kill {
-        /// Sender's process id.
+        /// The process id of the sender.
         process: u32,
-        /// Sender's real user id.
+        /// The real user id of the sender.
         user: u32,
     },
-    /// A program sent it with tgkill(2).
+    /// A program sent the signal with tgkill(2).
     ThreadKill {
-        /// Sender's process id.
+        /// The process id of the sender.
         process: u32,
-        /// Sender's real user id.
+        /// The real user id of the sender.
         user: u32,
     },
-    /// A program sent it with sigqueue(3); it may state any negative code.
+    /// A program sent the signal with sigqueue(3), which may state any negative code.
     Queue {
         /// The code that the sender stated, in the numbering of the front end.
         code: i32,
@@ -60,11 +60,11 @@ pub enum Cause {
         process: u32,
         /// The child's real user id.
         user: u32,
-        /// The change of the child.
+        /// How the state of the child changed.
         event: ChildEvent,
-        /// The child's user time.
+        /// The user time of the child.
         user_time: Duration,
-        /// The child's system time.
+        /// The system time of the child.
         system_time: Duration,
     },
     /// An instruction of the thread itself failed.
@@ -73,13 +73,6 @@ pub enum Cause {
         fault: Fault,
         /// The address that the fault concerns.
         address: u64,
-    },
-    /// Input or output became possible (SIGIO).
-    Poll {
-        /// The ready events, in the bits of the front end.
-        band: i64,
-        /// The descriptor that became ready.
-        descriptor: i32,
     },
 }
 
@@ -113,25 +106,15 @@ pub enum Fault {
     NoObject,
     /// Illegal opcode (ILL_ILLOPN).
     IllegalInstruction,
-    /// Privileged opcode (SIGSEGV with SI_KERNEL where the processor reports it so).
-    Privileged,
     /// Integer division by zero (FPE_INTDIV).
     IntegerDivide,
     /// Integer overflow (FPE_INTOVF).
     IntegerOverflow,
-    /// Floating-point division by zero (FPE_FLTDIV).
-    FloatDivide,
-    /// Floating-point overflow (FPE_FLTOVF).
-    FloatOverflow,
-    /// Floating-point underflow (FPE_FLTUND).
-    FloatUnderflow,
-    /// Inexact floating-point result (FPE_FLTRES).
-    FloatInexact,
     /// Invalid floating-point operation (FPE_FLTINV).
     FloatInvalid,
-    /// Breakpoint (TRAP_BRKPT).
+    /// A breakpoint was reached (TRAP_BRKPT).
     Breakpoint,
-    /// Single step (TRAP_TRACE).
+    /// One instruction was executed in single-step mode (TRAP_TRACE).
     Step,
 }
 
@@ -139,16 +122,10 @@ impl Fault {
     /// The signal that the fault raises.
     pub fn signal(self) -> Signal {
         match self {
-            Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical | Fault::Privileged => Signal::SEGV,
+            Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical => Signal::SEGV,
             Fault::Alignment | Fault::NoObject => Signal::BUS,
             Fault::IllegalInstruction => Signal::ILL,
-            Fault::IntegerDivide
-            | Fault::IntegerOverflow
-            | Fault::FloatDivide
-            | Fault::FloatOverflow
-            | Fault::FloatUnderflow
-            | Fault::FloatInexact
-            | Fault::FloatInvalid => Signal::FPE,
+            Fault::IntegerDivide | Fault::IntegerOverflow | Fault::FloatInvalid => Signal::FPE,
             Fault::Breakpoint | Fault::Step => Signal::TRAP,
         }
     }

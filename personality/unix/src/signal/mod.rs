@@ -31,15 +31,15 @@ pub struct Signal(u8);
 /// What a signal does to a process that has set no action for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultAction {
-    /// The process ends.
+    /// The signal ends the process.
     Terminate,
     /// The process ends and may leave a memory image.
     Core,
-    /// Nothing happens.
+    /// The signal is ignored.
     Ignore,
     /// The process stops until it is continued.
     Stop,
-    /// A stopped process goes on.
+    /// The signal continues a stopped process.
     Continue,
 }
 
@@ -50,7 +50,8 @@ macro_rules! signals {
 
         impl Signal {
             /// Every standard signal.
-            pub const STANDARD: &[Signal] = &[$(Signal::$name,)*];
+            #[cfg(test)]
+            const STANDARD: &[Signal] = &[$(Signal::$name,)*];
 
             /// What the signal does by default; real-time signals terminate the process.
             pub fn default_action(self) -> DefaultAction {
@@ -153,7 +154,7 @@ pub struct Frame {
     /// The thread's alternate stack as it was set, to be recorded in the frame.
     pub stack: AlternateStack,
     /// Whether the frame may be placed on [`Frame::stack`] (SA_ONSTACK and an alternate stack is
-    /// set). Whether the thread runs on that stack already depends on its stack pointer
+    /// set). The thread may run on that stack already, which its stack pointer shows
     /// ([`AlternateStack::top_for`]).
     pub on_stack: bool,
 }

@@ -17,12 +17,12 @@ pub struct PendingSignals {
 }
 
 impl PendingSignals {
-    /// Which signals are pending.
+    /// The set of signals that are pending.
     pub fn set(&self) -> SignalSet {
         self.set
     }
 
-    /// How many instances are queued, as RLIMIT_SIGPENDING counts.
+    /// How many instances are queued; RLIMIT_SIGPENDING limits this number.
     pub fn len(&self) -> usize {
         self.queue.len()
     }

@@ -1,9 +1,9 @@
 //! Sets of signals.
 
-use super::{DefaultAction, Signal};
+use super::Signal;
 use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 
-/// A set of signals: bit n - 1 stands for signal n.
+/// A set of signals: bit n - 1 is signal n.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SignalSet(u64);
 
@@ -44,7 +44,7 @@ impl SignalSet {
         self.0 & (1 << (signal.0 - 1)) != 0
     }
 
-    /// Adds `signal`.
+    /// Adds `signal` to the set.
     pub fn insert(&mut self, signal: Signal) {
         self.0 |= 1 << (signal.0 - 1);
     }
@@ -77,17 +77,6 @@ impl SignalSet {
             rest.remove(signal);
             Some(signal)
         })
-    }
-
-    /// Signals whose default action is to do nothing.
-    pub fn ignored_by_default() -> SignalSet {
-        let mut set = SignalSet::EMPTY;
-        for signal in Signal::STANDARD {
-            if matches!(signal.default_action(), DefaultAction::Ignore | DefaultAction::Continue) {
-                set.insert(*signal);
-            }
-        }
-        set
     }
 }
 
@@ -140,11 +129,5 @@ mod tests {
         assert_eq!(set.bits(), 1 | 1 << 63);
         assert!(set.iter().eq([Signal::HUP, Signal::new(64).unwrap()]));
         assert!(!(!SignalSet::EMPTY).as_mask().contains(Signal::KILL));
-        assert!(SignalSet::ignored_by_default().iter().eq([
-            Signal::CHLD,
-            Signal::CONT,
-            Signal::URG,
-            Signal::WINCH
-        ]));
     }
 }

@@ -15,9 +15,9 @@ use core::time::Duration;
 
 /// Bytes that are counted for each message in addition to its contents.
 const OVERHEAD: usize = 64;
-/// The most bytes of a stream that are put into one message of the inbox.
+/// The most bytes of a stream that are put into the inbox as one message.
 const PIECE: usize = 65536;
-/// Parts of a stream are joined in one message of the inbox up to this many bytes.
+/// Bytes of a stream are appended to the last message of the inbox until that has this many.
 const JOINED: usize = 16384;
 
 /// What is sent along with the bytes, and how.
@@ -25,7 +25,7 @@ const JOINED: usize = 16384;
 pub struct SendHow {
     /// The address of the receiver; `None` for the connected peer.
     pub destination: Option<UnixAddress>,
-    /// Files to pass (SCM_RIGHTS).
+    /// Open files to pass with the message (SCM_RIGHTS).
     pub files: Vec<Arc<OpenFile>>,
     /// The sender's limit of descriptors (RLIMIT_NOFILE), which is that of descriptors in flight as
     /// well.
@@ -50,7 +50,7 @@ pub struct ReceiveHow {
 /// What recvmsg(2) returns in addition to the bytes.
 #[derive(Default)]
 pub struct Received {
-    /// How many bytes were copied.
+    /// How many bytes were copied to the receiver.
     pub count: usize,
     /// The length of the whole message; bytes that were not copied are lost (MSG_TRUNC).
     pub length: usize,
@@ -290,8 +290,8 @@ impl UnixSocket {
         let timeout = self.options().receive_timeout.map(|t| environment.monotonic() + t);
         let deadline = if how.nonblock { Some(Duration::ZERO) } else { timeout };
         let mut all: Option<Received> = None;
-        // A message can be received by only one of the threads that wait, so each wakes only one of
-        // them.
+        // A message can be received by only one of the threads that wait, so a new message wakes
+        // only one of them.
         let left = || !self.state.lock().inbox.is_empty();
         let of_messages: Option<&(dyn Fn() -> bool + Sync)> = match self.kind {
             SocketType::Stream => None,
@@ -331,7 +331,7 @@ impl UnixSocket {
         }
     }
 
-    /// Tries once to receive.
+    /// Tries once to receive, without blocking.
     pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, AttemptError> {
         let mut state = self.state.lock();
         if self.kind != SocketType::Datagram && !matches!(state.role, Role::Connected(_)) {

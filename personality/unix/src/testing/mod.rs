@@ -2,10 +2,14 @@
 //! environment whose clock the tests move, and a file system with a process.
 
 use crate::account::{Account, Capacity, Settings};
+use crate::memory::ObjectProvider;
+use crate::vfs::MemoryProvider;
 use crate::{BoxFuture, Environment, Timestamp};
 use core::future::Future;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+use mach::machine::simulated::Simulated;
+use mach::vm::Vm;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +25,11 @@ pub fn capacity(threads: usize) -> Capacity {
 /// The account of a user with large limits.
 pub fn account() -> Arc<Account> {
     Account::new(1000, Settings::new(1 << 40))
+}
+
+/// Memory for files, on a simulated machine with room for what tests write.
+pub fn memory() -> Arc<dyn MemoryProvider> {
+    Arc::new(ObjectProvider(Vm::new(Simulated::new(1024)).expect("there is memory")))
 }
 
 /// Runs a future that must complete when it is polled once.

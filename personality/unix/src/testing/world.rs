@@ -1,10 +1,10 @@
 //! A file system and a process, for tests.
 
-use super::{TestEnvironment, now};
+use super::{TestEnvironment, memory, now};
 use crate::account::{Account, Settings};
 use crate::file::OpenFile;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId};
-use crate::tmpfs::{HeapMemory, Tmpfs, TmpfsOptions};
+use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::Terminal;
 use crate::vfs::{At, Caller, Directories, Mode, OpenFlags, Vfs};
 use crate::{Bytes, Identity, Result};
@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 pub struct World {
     /// The environment, whose clock the test moves.
     pub environment: Arc<TestEnvironment>,
-    /// The file systems.
+    /// The file systems that the process sees.
     pub vfs: Arc<Vfs>,
     /// The root directory, working directory and umask of the process.
     pub directories: Directories,
@@ -114,7 +114,7 @@ impl World {
     /// A world whose root tmpfs has these options.
     pub fn with(options: &TmpfsOptions) -> World {
         let environment = TestEnvironment::new();
-        let root = Tmpfs::new(options, Arc::new(HeapMemory), environment.clone()).unwrap();
+        let root = Tmpfs::new(options, memory(), environment.clone()).unwrap();
         World::on(root, environment)
     }
 
@@ -192,7 +192,7 @@ impl World {
         }
     }
 
-    /// Reads up to `count` bytes.
+    /// Reads up to `count` bytes from a file.
     pub fn read(&self, file: &OpenFile, count: usize) -> Result<Vec<u8>> {
         let mut to = Bytes::empty(count);
         let caller = self.caller();

@@ -28,7 +28,8 @@ impl<T> ByTid<T> {
         self.0.insert(tid, thread);
     }
 
-    /// Puts `thread`, which has id `new`, in the place of the thread with id `old`.
+    /// Adds `thread` with its new id `new`, and removes the thread with id `old`, whose place it
+    /// takes.
     pub(super) fn replace(&mut self, old: Pid, new: Pid, thread: Arc<T>) -> Option<Arc<T>> {
         let replaced = self.0.remove(&old);
         self.0.insert(new, thread);

@@ -6,6 +6,7 @@ use crate::personality::Thread;
 use crate::process::{NewThread, Pid};
 use crate::signal::Signal;
 use crate::{Error, Result};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
@@ -53,8 +54,13 @@ impl<M: Machine> Unstarted<'_, M> {
         self.tid
     }
 
+    /// The thread, to be prepared before it runs.
+    pub fn thread(&self) -> &Thread<M> {
+        &self.thread
+    }
+
     /// Starts the new thread with registers `state`.
-    pub fn start(self, state: ThreadState) {
+    pub fn start(self, state: Box<ThreadState>) {
         let system = self.system;
         system.host().start_thread(self.keep(), state);
     }
@@ -77,8 +83,9 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
 }
 
 impl<M: Machine> Resources<M> {
-    /// Makes a thread or a process, which the caller starts. It does not wait for the child of a
-    /// vfork: that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
+    /// Makes a thread or a process, which the caller starts. This does not wait for the child of a
+    /// vfork; the caller does that with [`crate::process::Processes::wait_vfork`]. `EAGAIN`,
+    /// `ENOMEM`.
     pub async fn clone_thread(&self, request: &CloneRequest) -> Result<Unstarted<'_, M>> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
@@ -133,7 +140,8 @@ impl<M: Machine> Resources<M> {
         }
         {
             // The lock orders this with exec: either exec sees that this thread shares its
-            // directories, or exec has sealed them before, and this call fails.
+            // directories, or exec has sealed the directories before
+            //, and this call fails.
             let mut threads = system.life.threads.lock();
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);

@@ -76,7 +76,6 @@ pub(super) fn signal_of(signal: FileSignal) -> Signal {
         FileSignal::BackgroundWrite => Signal::TTOU,
         FileSignal::Continue => Signal::CONT,
         FileSignal::WindowChange => Signal::WINCH,
-        FileSignal::Io => Signal::IO,
     }
 }
 

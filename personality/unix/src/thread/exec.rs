@@ -11,6 +11,7 @@ use crate::personality::Thread;
 use crate::process::{NewProgram, Resource};
 use crate::vfs::{Access, At, Directories, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
 use crate::{Bytes, Error, Identity, Result};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
@@ -18,11 +19,11 @@ use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::ExceptionState;
 
-/// What execve(2) asks for.
+/// The arguments of execve(2).
 pub struct ExecRequest {
     /// The directory at which relative paths begin.
     pub at: At,
-    /// The program's path.
+    /// The path of the program.
     pub path: Vec<u8>,
     /// Whether a symbolic link at the end of the path is followed.
     pub follow: bool,
@@ -46,12 +47,12 @@ pub struct ProgramInformation<'a> {
     pub pointers: &'a stack::Pointers,
 }
 
-/// A program that was just loaded, in place of the one that called exec.
+/// A program that exec has just loaded, in place of the old one.
 pub struct Executed<M: Machine> {
     /// The thread that runs the new program; the old thread has ended.
     pub thread: Arc<Thread<M>>,
     /// The registers with which the new program starts.
-    pub state: ThreadState,
+    pub state: Box<ThreadState>,
 }
 
 /// A program file that was found and can be loaded.
@@ -158,7 +159,7 @@ impl<M: Machine> Resources<M> {
         drop((old, replaced));
         system.timers().delete_all(system.processes(), pid, false);
         thread.descriptors().close_for_exec();
-        Ok(Executed { thread, state: ThreadState::at_start(loaded.start, pointer) })
+        Ok(Executed { thread, state: Box::new(ThreadState::at_start(loaded.start, pointer)) })
     }
 
     /// The state that the thread of the new program takes over.

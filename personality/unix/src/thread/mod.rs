@@ -24,7 +24,7 @@ use crate::account::Capacity;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
-use crate::front_end::{FrontEndNumber, Programs};
+use crate::front_end::{FrontEndNumber, FrontEndWords, Programs};
 use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
 use crate::process::{ExactPid, Limit, Limits, Pid, Resource};
@@ -33,6 +33,7 @@ use crate::sync::SpinLock;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::vfs::{Directories, MemoryProvider, Vfs};
 use crate::{Environment, Error, Result};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -44,7 +45,7 @@ use mach::vm::{OomKiller, Vm, VmStatistics};
 use mach::{KernError, Machine};
 use parts::{Files, Life, Platform};
 
-/// How a system ends.
+/// How the machine is stopped by reboot(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The machine stops.
@@ -102,7 +103,7 @@ pub trait Host<M: Machine>: Send + Sync {
     /// Starts to serve `thread` as if a request of it had just been answered: first
     /// [`Processes::return_to_user`](crate::process::Processes::return_to_user), then its program
     /// with the registers `state`.
-    fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState);
+    fn start_thread(&self, thread: Arc<Thread<M>>, state: Box<ThreadState>);
 
     /// The front end of the program file that begins with `start` (the first
     /// [`START_SIZE`](crate::exec::image::START_SIZE) bytes, or all), and how its programs are
@@ -127,8 +128,8 @@ pub trait Host<M: Machine>: Send + Sync {
         0
     }
 
-    /// Returns memory for programs and files that the server uses and does not need. Called about
-    /// once a second.
+    /// Gives back memory for programs and files that the server has taken and does not need. Called
+    /// about once a second.
     fn give_memory_back(&self) {}
 
     /// Ends the system (reboot(2)), or begins to; `ENOSYS` if that is not possible.
@@ -171,6 +172,7 @@ pub struct Resources<M: Machine> {
     context: M::Thread,
     /// The thread's address space.
     memory: Arc<Task<M>>,
+    front_end_words: FrontEndWords,
     inner: SpinLock<Inner>,
 }
 
@@ -214,7 +216,7 @@ impl<M: Machine> System<M> {
 
     /// Compares the processor time of processes with their limits, and counts the threads that run
     /// for the load average. To be called every second.
-    pub fn look_around(&self) {
+    pub fn check_periodically(&self) {
         let running = self.processes().with(|table| {
             table.check_time_limits();
             table.thread_counts().1
@@ -280,6 +282,7 @@ impl<M: Machine> System<M> {
             system: self.clone(),
             context: context.clone(),
             memory: task.clone(),
+            front_end_words: FrontEndWords::default(),
             inner: SpinLock::new(inner),
         };
         task.create_thread_of(0, resources).await.map_err(|error| match error {
@@ -370,6 +373,11 @@ impl<M: Machine> Resources<M> {
     /// The thread's address space.
     pub fn memory(&self) -> &Arc<Task<M>> {
         &self.memory
+    }
+
+    /// The words that the front end keeps in the thread's record, where other threads find them.
+    pub fn front_end_words(&self) -> &FrontEndWords {
+        &self.front_end_words
     }
 
     /// The thread's descriptors.

@@ -26,7 +26,8 @@ const PATIENCE: u64 = 20_000_000;
 struct Ending<M: Machine> {
     memory: u64,
     end: MapEnd<M>,
-    /// Until when threads wait for its end, in the time of the machine (microseconds).
+    /// Until when threads wait for the end of the address space, in the time of the machine
+    /// (microseconds).
     deadline: u64,
 }
 
@@ -73,9 +74,9 @@ impl<M: Machine> System<M> {
         self.memory_use().total()
     }
 
-    /// The oom_score of a process: the higher it is, the sooner the OOM killer chooses the process.
-    /// It is 0 for a process that is never chosen, and 666 for one without memory and adjustment.
-    /// `ESRCH`.
+    /// The score of a process for the OOM killer: the higher it is, the sooner the OOM killer
+    /// chooses the process. It is 0 for a process that is never chosen, and 666 for one without
+    /// memory and adjustment. `ESRCH`.
     pub async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
         let adjustment = self
             .processes()

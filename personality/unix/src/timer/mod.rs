@@ -42,7 +42,7 @@ pub enum Notification {
     None,
     /// A signal is sent to the process, or to one thread of it (SIGEV_SIGNAL, SIGEV_THREAD_ID).
     Signal {
-        /// The signal.
+        /// The signal that is sent.
         signal: Signal,
         /// The value that is sent with the signal.
         value: u64,
@@ -66,7 +66,7 @@ struct Timer {
     interval: Duration,
     /// The time of its clock at which the timer expires; `None` if it is not set.
     expiry: Option<Duration>,
-    /// The place of the timer's deadline in the queue.
+    /// The entry of the timer's deadline in the queue.
     queued: Option<(Duration, u64)>,
     /// The charge for the timer, to the account of the user that created it; `None` for the timers
     /// that every process has.

@@ -29,7 +29,7 @@ impl<T> TimerQueue<T> {
         self.entries.remove(&place?)
     }
 
-    /// The earliest deadline.
+    /// The earliest deadline of the queue; `None` if the queue is empty.
     pub fn first(&self) -> Option<Duration> {
         self.entries.first_key_value().map(|((deadline, _), _)| *deadline)
     }

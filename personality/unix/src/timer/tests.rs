@@ -166,7 +166,7 @@ fn the_driver_lets_others_run_although_a_timer_is_always_due() {
     let passing = Passing(world.environment.clone());
     for _ in 0..10 {
         let next = world.timers.expire(&passing, &world.processes).unwrap();
-        assert!(next >= world.environment.monotonic(), "it would be due at once");
+        assert!(next >= world.environment.monotonic(), "the next deadline would have passed already");
         world.environment.advance(Duration::from_millis(1));
     }
     assert_eq!(world.arrived(), Some((Signal::ALRM, None)));

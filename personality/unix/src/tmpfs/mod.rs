@@ -6,7 +6,6 @@
 //! directory's lock takes another's only if it holds `tree`, too.
 
 mod directory;
-mod heap_memory;
 mod names;
 mod node;
 mod options;
@@ -14,7 +13,6 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-pub use heap_memory::HeapMemory;
 pub use options::TmpfsOptions;
 
 use crate::sync::{Mutex, SpinLock};

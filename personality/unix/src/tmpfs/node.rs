@@ -29,8 +29,8 @@ pub(super) struct Node {
     pub(super) file_type: FileType,
     pub(super) content: Content,
     pub(super) attributes: SpinLock<Attributes>,
-    /// Where the node is linked: the only place of a directory, the latest of another file. A
-    /// directory's place changes only under `tree`.
+    /// The directory and name under which the node is linked: for a directory the only ones, for
+    /// another file the latest ones. Those of a directory change only under the lock `tree`.
     pub(super) place: SpinLock<Option<Place>>,
     pub(super) hooks: Hooks,
     extended: SpinLock<ExtendedAttributes>,

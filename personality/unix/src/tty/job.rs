@@ -109,9 +109,9 @@ impl Terminal {
         Ok(())
     }
 
-    /// Ends the terminal's being the controlling one of the caller's session (TIOCNOTTY): the
-    /// foreground group gets SIGHUP and SIGCONT. It has no effect if the caller does not lead the
-    /// session.
+    /// Makes the terminal give up the caller's session, whose controlling terminal it is
+    /// (TIOCNOTTY): the foreground group gets SIGHUP and SIGCONT. This has no effect if the caller
+    /// does not lead the session.
     pub fn give_up(self: &Arc<Self>, process: &dyn ProcessContext) -> Result<()> {
         if !self.is_controlling(process) {
             return Err(Error::ENOTTY);

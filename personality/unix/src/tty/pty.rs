@@ -1,4 +1,4 @@
-//! Pseudoterminals (pty(7)).
+//! Pseudoterminals, with a master side and a slave side (pty(7)).
 
 use super::devpts::PtsNode;
 use super::file::TerminalFile;

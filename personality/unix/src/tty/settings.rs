@@ -6,7 +6,7 @@ bitflags! {
     /// Modes of the input (c_iflag of termios(3)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct InputModes: u32 {
-        /// Ignore breaks (IGNBRK).
+        /// Break conditions are ignored (IGNBRK).
         const IGNORE_BREAK = 1;
         /// A break interrupts (BRKINT).
         const BREAK_INTERRUPTS = 2;
@@ -28,13 +28,13 @@ bitflags! {
         const INPUT_CONTROL = 0x200;
         /// Ring the bell when the input queue is full (IMAXBEL).
         const BELL_WHEN_FULL = 0x400;
-        /// Input is UTF-8 (IUTF8).
+        /// The input is encoded as UTF-8 (IUTF8).
         const UTF8 = 0x800;
         /// Upper case becomes lower case (IUCLC).
         const UPPER_TO_LOWER = 0x1000;
         /// Ignore parity errors (IGNPAR).
         const IGNORE_PARITY = 0x2000;
-        /// Check parity (INPCK).
+        /// The parity of input is checked (INPCK).
         const CHECK_PARITY = 0x4000;
     }
 }
@@ -88,7 +88,7 @@ bitflags! {
     pub struct LocalModes: u32 {
         /// The interrupt, quit and suspend characters send signals (ISIG).
         const SIGNALS = 1;
-        /// Lines are edited (ICANON).
+        /// Input is edited line by line (ICANON).
         const CANONICAL = 2;
         /// Input is echoed (ECHO).
         const ECHO = 4;
@@ -206,9 +206,9 @@ pub(super) const fn control(letter: u8) -> u8 {
 /// The size of a terminal's window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowSize {
-    /// Rows of characters.
+    /// The window's height in rows of characters.
     pub rows: u16,
-    /// Columns of characters.
+    /// The window's width in columns of characters.
     pub columns: u16,
     /// Width of the window in pixels.
     pub width: u16,

@@ -49,13 +49,13 @@ bitflags! {
     /// The events that the master of a pseudoterminal in packet mode reads (tty_ioctl(4), TIOCPKT).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Packet: u8 {
-        /// Input was discarded.
+        /// Input was discarded (TIOCPKT_FLUSHREAD).
         const INPUT_FLUSHED = 1;
-        /// Output was discarded.
+        /// Output was discarded (TIOCPKT_FLUSHWRITE).
         const OUTPUT_FLUSHED = 2;
-        /// Output was stopped.
+        /// Output was stopped (TIOCPKT_STOP).
         const STOPPED = 4;
-        /// Output was started.
+        /// Output was started again (TIOCPKT_START).
         const STARTED = 8;
         /// Start and stop characters are not special any more.
         const NO_FLOW_CONTROL = 0x10;
@@ -238,7 +238,7 @@ impl Terminal {
         Ok(count)
     }
 
-    /// Begins or ends packet mode.
+    /// Begins or ends packet mode of the master.
     pub(super) fn set_packets(&self, on: bool) {
         let mut state = self.state.lock();
         state.packets = if on { state.packets.or(Some(Packet::empty())) } else { None };

@@ -1,4 +1,4 @@
-//! Reports of changes of files to observers (inotify(7)).
+//! Reports of changes of files to observers.
 //!
 //! An [`Observer`] belongs to a front end; the observed vnode's [`Hooks`](super::Hooks) have a weak
 //! reference to it. Code that changes or uses a file calls [`happened`], [`created`], [`removed`]
@@ -13,7 +13,7 @@ use core::any::Any;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 bitflags! {
-    /// The kinds of changes that observers are told of.
+    /// The kinds of changes of files that observers learn of.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Changes: u16 {
         /// The file was read.
@@ -43,7 +43,7 @@ bitflags! {
     }
 }
 
-/// A change of a file, as its observers are told of it.
+/// A change of a file, as its observers learn of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
     /// What kinds of changes happened.
@@ -56,7 +56,7 @@ pub struct Change<'a> {
     pub cookie: u32,
 }
 
-/// An observer, which is told of all changes of a file.
+/// An observer, which learns of all changes of a file.
 pub trait Observer: Any + Send + Sync {
     /// Called after a change of the file, or of a file in the directory. Must not block; may add
     /// and remove observers.
@@ -64,7 +64,7 @@ pub trait Observer: Any + Send + Sync {
 
     /// Called after the file has lost its last name. The observer has been removed from the file's
     /// list.
-    fn gone(&self);
+    fn deleted(&self);
 }
 
 /// How many [`Observing`] objects there are.
@@ -117,12 +117,12 @@ pub(crate) fn happened(file: &VnodeRef, entry: Option<(&VnodeRef, &[u8])>, kinds
         return;
     }
     let directory = is_directory(file);
-    tell(file, Change { kinds, directory, name: None, cookie: 0 });
+    notify(file, Change { kinds, directory, name: None, cookie: 0 });
     match entry {
-        Some((above, name)) => tell(above, Change { kinds, directory, name: Some(name), cookie: 0 }),
+        Some((above, name)) => notify(above, Change { kinds, directory, name: Some(name), cookie: 0 }),
         None => {
             if let Some((above, name)) = file.place() {
-                tell(&above, Change { kinds, directory, name: Some(&name), cookie: 0 });
+                notify(&above, Change { kinds, directory, name: Some(&name), cookie: 0 });
             }
         }
     }
@@ -151,12 +151,12 @@ pub(crate) fn lost_name(file: &VnodeRef) {
     let directory = is_directory(file);
     let own = |kinds| Change { kinds, directory, name: None, cookie: 0 };
     if !directory {
-        tell(file, own(Changes::ATTRIBUTES));
+        notify(file, own(Changes::ATTRIBUTES));
     }
     if directory || file.metadata().links == 0 {
-        tell(file, own(Changes::DELETE_SELF));
+        notify(file, own(Changes::DELETE_SELF));
         let observers = file.hooks().map(|hooks| hooks.observers.with(core::mem::take));
-        observers.iter().flatten().filter_map(Weak::upgrade).for_each(|observer| observer.gone());
+        observers.iter().flatten().filter_map(Weak::upgrade).for_each(|observer| observer.deleted());
     }
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn moved(from: (&VnodeRef, &[u8]), to: (&VnodeRef, &[u8]), file: &Vno
     tell_of_name(from.0, from.1, file, Changes::MOVED_FROM, cookie);
     tell_of_name(to.0, to.1, file, Changes::MOVED_TO, cookie);
     let directory = is_directory(file);
-    tell(file, Change { kinds: Changes::MOVE_SELF, directory, name: None, cookie: 0 });
+    notify(file, Change { kinds: Changes::MOVE_SELF, directory, name: None, cookie: 0 });
 }
 
 fn is_directory(file: &VnodeRef) -> bool {
@@ -178,11 +178,11 @@ fn is_directory(file: &VnodeRef) -> bool {
 }
 
 fn tell_of_name(directory: &VnodeRef, name: &[u8], file: &VnodeRef, kinds: Changes, cookie: u32) {
-    tell(directory, Change { kinds, directory: is_directory(file), name: Some(name), cookie });
+    notify(directory, Change { kinds, directory: is_directory(file), name: Some(name), cookie });
 }
 
 /// Reports a change to all observers of `file`. The list is not locked while they are called.
-fn tell(file: &VnodeRef, change: Change<'_>) {
+fn notify(file: &VnodeRef, change: Change<'_>) {
     let Some(hooks) = file.hooks() else { return };
     let observers: Vec<Arc<dyn Observer>> =
         hooks.observers.with(|list| list.iter().filter_map(Weak::upgrade).collect());

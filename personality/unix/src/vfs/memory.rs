@@ -65,7 +65,7 @@ pub trait Quota: Send + Sync {
 /// The initial contents of a file: a range of bytes that live as long as they are needed.
 #[derive(Clone)]
 pub struct InitialContents {
-    /// The object that owns the bytes.
+    /// The object that owns the bytes of the contents.
     pub holder: Arc<dyn AsRef<[u8]> + Send + Sync>,
     /// Index of the first byte of the contents.
     pub start: usize,

@@ -36,9 +36,9 @@ pub enum FileType {
 /// A device number: major and minor. (In `st_dev` it is the file system's.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceNumber {
-    /// The number of the driver.
+    /// The major number, which identifies the driver.
     pub major: u32,
-    /// The number of the device among those of its driver.
+    /// The minor number, which identifies the device among those of its driver.
     pub minor: u32,
 }
 
@@ -73,9 +73,6 @@ bitflags! {
 }
 
 impl Mode {
-    /// All 12 bits of a mode.
-    pub const ALL: Mode = Mode::from_bits_retain(0o7777);
-
     /// The mode with these bits; all but the low 12 are ignored.
     pub const fn new(bits: u16) -> Mode {
         Mode::from_bits_retain(bits & 0o7777)
@@ -101,7 +98,7 @@ pub struct Metadata {
     pub group: u32,
     /// The device that a device node represents.
     pub represents: DeviceNumber,
-    /// Size in bytes.
+    /// Size of the file in bytes.
     pub size: u64,
     /// How many units of 512 bytes are allocated.
     pub blocks: u64,
@@ -122,24 +119,24 @@ pub struct Metadata {
 pub enum SetTime {
     /// The time becomes the present time (UTIME_NOW).
     Now,
-    /// The time becomes this one.
+    /// The time becomes the given one.
     To(Timestamp),
 }
 
 /// Attributes that are changed together. The caller has checked permission.
 #[derive(Clone, Debug, Default)]
 pub struct AttributeChange {
-    /// New permission bits.
+    /// The new permission bits; `None` leaves them.
     pub mode: Option<Mode>,
     /// Mode bits to remove (set-id bits after a change of owner or a write).
     pub remove_mode: Mode,
-    /// New owner.
+    /// The new owner; `None` leaves it.
     pub user: Option<u32>,
-    /// New group.
+    /// The new group; `None` leaves it.
     pub group: Option<u32>,
-    /// New time of last access.
+    /// The new time of the last access; `None` leaves it.
     pub accessed: Option<SetTime>,
-    /// New time of last modification.
+    /// The new time of the last modification; `None` leaves it.
     pub modified: Option<SetTime>,
 }
 
@@ -152,7 +149,7 @@ pub struct FileSystemStatus {
     pub block_size: u32,
     /// How many blocks the file system has.
     pub blocks: u64,
-    /// How many blocks are free.
+    /// How many blocks of the file system are free.
     pub free_blocks: u64,
     /// How many of the free blocks an unprivileged program can have.
     pub available_blocks: u64,
@@ -162,12 +159,12 @@ pub struct FileSystemStatus {
     pub free_files: u64,
     /// A number that identifies the file system.
     pub identifier: u64,
-    /// Bytes of the longest name.
+    /// Bytes of the longest name in the file system.
     pub name_maximum: u32,
 }
 
 impl FileSystemStatus {
-    /// The status of a file system that stores nothing (such as procfs).
+    /// The status of a file system that stores nothing.
     pub fn without_store(kind: &'static str, identifier: u64) -> Self {
         Self {
             kind,

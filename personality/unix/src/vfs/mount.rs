@@ -35,7 +35,7 @@ bitflags! {
 /// A mount: a file system, or a directory of one, that is attached to the tree.
 pub struct Mount {
     id: u64,
-    /// The directory or file that is seen at the mount point.
+    /// The root of the mount: the directory or file that is seen at the mount point.
     root: VnodeRef,
     /// The source of the mount, for listings ("proc", "/dev/sda").
     source: String,
@@ -232,8 +232,8 @@ impl Location {
 /// The tree of mounts that processes see.
 pub struct MountTree {
     root: Arc<Mount>,
-    /// The mount of files that are in no file system, such as pipes that are opened through
-    /// /proc/PID/fd.
+    /// The mount of files that are in no file system, such as pipes that are opened through a link
+    /// to an open file.
     anonymous: Arc<Mount>,
     /// The mounts in the order in which they were made. Every change of the tree locks this.
     mounts: SpinLock<Vec<Arc<Mount>>>,
@@ -332,7 +332,7 @@ impl MountTree {
     }
 }
 
-/// Whether `mount` is `above`, or is attached to it directly or through other mounts.
+/// Whether `mount` is `above` itself, or is mounted in it, directly or through other mounts.
 fn is_under(mount: &Arc<Mount>, above: &Arc<Mount>) -> bool {
     let mut mount = mount.clone();
     loop {

@@ -122,7 +122,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Whether the caller may give a file another name. It may if the file is its own. A file of
+    /// Whether the caller may give a file another name. It may if it owns the file. A file of
     /// another user must be one that the caller may read and write, and that lends no privileges to
     /// a process that executes it (proc(5), protected_hardlinks).
     fn may_link(&self, target: &Metadata) -> bool {

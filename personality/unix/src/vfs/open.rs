@@ -79,8 +79,6 @@ pub struct OpenContext<'a> {
     pub process: &'a dyn ProcessContext,
     /// The user and groups with whose permissions the file is opened.
     pub identity: &'a Identity,
-    /// The location of the file.
-    pub location: &'a Location,
 }
 
 impl Caller<'_> {
@@ -243,8 +241,7 @@ impl Caller<'_> {
     ) -> Result<Arc<OpenFile>> {
         let file_type = location.vnode.file_type();
         self.check_open(&location, file_type, flags, created)?;
-        let context =
-            OpenContext { flags, process: self.process, identity: self.identity, location: &location };
+        let context = OpenContext { flags, process: self.process, identity: self.identity };
         let object: Option<Arc<dyn FileObject>> = match file_type {
             FileType::Fifo if location.vnode.hooks().is_some() => {
                 Some(pipe::open_fifo(self, &location.vnode, flags).await?)

@@ -1,8 +1,8 @@
 //! Tests of the rules of path_resolution(7), open(2) and the calls on names and attributes.
 
 use super::*;
-use crate::testing::{World, now};
-use crate::tmpfs::{HeapMemory, Tmpfs, TmpfsOptions};
+use crate::testing::{World, memory, now};
+use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use proptest::prelude::*;
 
 const RW: OpenFlags = OpenFlags::READ_WRITE;
@@ -50,7 +50,7 @@ impl World {
     }
     fn mount_tmpfs(&self, path: &str, flags: MountFlags) {
         let options = TmpfsOptions::for_memory(100);
-        let root = Tmpfs::new(&options, Arc::new(HeapMemory), self.environment.clone()).unwrap();
+        let root = Tmpfs::new(&options, memory(), self.environment.clone()).unwrap();
         now(self.caller().mount(path.as_bytes(), root, "tmpfs", flags)).unwrap();
     }
 }
@@ -274,7 +274,7 @@ fn rename_follows_rename_2() {
     w.mv("/c/b", "/full/b/").unwrap();
     assert_eq!((w.stat("/c").unwrap().links, w.stat("/full").unwrap().links), (2, 4));
     assert_eq!(w.stat("/full/b/..").unwrap().number, w.stat("/full").unwrap().number);
-    // Both are names of one file, so rename does nothing.
+    // Both names are of one file, so rename does nothing.
     w.ln("/g", "/h").unwrap();
     w.mv("/g", "/h").unwrap();
     assert!(w.stat("/g").is_ok() && w.stat("/h").is_ok());

@@ -41,7 +41,7 @@ pub trait FileSystem: Send + Sync {
 /// The file that [`Vnode::create`] makes.
 #[derive(Clone, Debug)]
 pub enum NewNode<'a> {
-    /// An empty file.
+    /// An empty regular file.
     Regular,
     /// An empty directory.
     Directory,
@@ -96,7 +96,7 @@ pub struct RenameEnd<'a> {
 /// The object that a FIFO or socket name refers to while it is in use.
 #[derive(Clone, Default)]
 pub(crate) enum Attachment {
-    /// The name is not in use.
+    /// No pipe or socket uses the name.
     #[default]
     None,
     /// The pipe of a FIFO.
@@ -199,8 +199,8 @@ pub trait Vnode: Any + Send + Sync {
         None
     }
 
-    /// A directory and name under which this vnode is linked: the only one of a directory, one of
-    /// those that another file has or had.
+    /// A directory, and a name in it under which this vnode is linked. A directory has only one
+    /// such name. For another file it is one of its present or recent names.
     fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
         None
     }
@@ -277,14 +277,14 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::EINVAL))
     }
 
-    /// The target of a symbolic link whose target depends on the process; otherwise
+    /// The target of a symbolic link for this process. Without an implementation it is that of
     /// [`Vnode::follow`].
     fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Link>> {
         let _ = process;
         self.follow()
     }
 
-    /// The text of a symbolic link whose text depends on the process; otherwise
+    /// The text of a symbolic link for this process. Without an implementation it is that of
     /// [`Vnode::link_text`].
     fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Vec<u8>>> {
         let _ = process;
@@ -311,7 +311,8 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::EINVAL.into()))
     }
 
-    /// Reads a file whose contents depend on the process that reads; otherwise [`Vnode::read`].
+    /// Reads a file whose contents depend on the process that reads. Without an implementation it
+    /// is [`Vnode::read`].
     fn read_for<'a>(
         &'a self,
         process: &'a dyn ProcessContext,

@@ -35,7 +35,7 @@ pub(crate) enum Last {
         /// Whether a slash follows the name, which then has to be a directory's.
         directory: bool,
     },
-    /// The path is `/`, or a link led to a location, where the walker is now.
+    /// The path is `/`, or its last link led directly to a location. The walk has arrived.
     Here,
     /// The path ends in `.`
     Dot,

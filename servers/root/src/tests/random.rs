@@ -210,7 +210,7 @@ proptest! {
 
     /// After all servers have ended, all memory is free, except that which devices may still write.
     #[test]
-    fn what_servers_leave_is_nothing(actions in proptest::collection::vec(action(), 1..80)) {
+    fn after_all_servers_have_ended_all_memory_is_free(actions in proptest::collection::vec(action(), 1..80)) {
         let mut root = Root::start(SERVERS);
         let mut known = Known::default();
         actions.iter().for_each(|action| act(&mut root, &mut known, action));

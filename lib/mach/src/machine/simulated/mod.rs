@@ -141,11 +141,6 @@ impl Simulated {
         self.state.lock().failures = failures;
     }
 
-    /// Limits the server memory that can be reserved.
-    pub fn set_reserve_limit(&self, bytes: usize) {
-        self.state.lock().reserve_limit = bytes;
-    }
-
     /// Sets how many microseconds the creation of a thread takes.
     pub fn set_thread_delay(&self, microseconds: u64) {
         self.state.lock().thread_delay = microseconds;

@@ -319,28 +319,6 @@ impl<M: Machine> VmMap<M> {
         .await
     }
 
-    /// Reads a string: bytes up to and including the first zero byte, or to the end of the buffer.
-    /// Returns how many were read.
-    ///
-    /// # Errors
-    /// Those of [`copyin`](Self::copyin), if no zero byte comes before.
-    pub async fn copyin_string(&self, address: u64, buffer: &mut [u8]) -> Result<usize, CopyFault> {
-        let mut done = 0;
-        while done < buffer.len() {
-            let at = address.wrapping_add(done as u64);
-            let count = (buffer.len() - done).min((PAGE_SIZE - at % PAGE_SIZE) as usize);
-            let piece = &mut buffer[done..done + count];
-            self.copyin(at, piece)
-                .await
-                .map_err(|fault| CopyFault { copied: done + fault.copied, ..fault })?;
-            if let Some(end) = piece.iter().position(|&byte| byte == 0) {
-                return Ok(done + end + 1);
-            }
-            done += count;
-        }
-        Ok(done)
-    }
-
     /// Atomically loads the word at `address`, a multiple of 4.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::super::object::{Backing, CopyStrategy, VmObject};
 use super::super::{Vm, copy, fault};
-use super::entry::{Entry, Inheritance};
+use super::entry::{Behavior, Entry, Inheritance};
 use super::{EntryId, MapState, Placement, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
@@ -88,6 +88,23 @@ impl<M: Machine> MapCopy<M> {
     /// The size in bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Bytes of server memory that the copy itself takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pieces.len() * size_of::<(u64, Entry<M>)>()
+    }
+
+    /// The same memory with the rights and the inheritance of fresh memory, whatever it had where
+    /// it comes from. It must be a copy: memory that is shared keeps its limits.
+    pub(crate) fn into_fresh(mut self) -> Self {
+        for (_, entry) in &mut self.pieces {
+            debug_assert!(!entry.shared);
+            entry.protection = Protection::DEFAULT;
+            entry.max_protection = Protection::ALL;
+            (entry.inheritance, entry.behavior) = (Inheritance::Copy, Behavior::Default);
+        }
+        self
     }
 }
 

@@ -420,7 +420,7 @@ mod tests {
     use crate::machine::simulated::Simulated;
 
     #[test]
-    fn what_has_to_wait_is_not_begun() {
+    fn an_operation_that_would_wait_for_the_map_is_not_begun() {
         const HERE: Placement = Placement::Above(0x40_0000);
         let machine = Simulated::new(4);
         let vm = Vm::new(machine.clone()).unwrap();

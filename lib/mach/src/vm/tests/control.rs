@@ -175,7 +175,7 @@ fn what_a_pager_forbids_it_is_asked_for() {
 }
 
 #[test]
-fn pages_come_with_a_lock() {
+fn a_pager_can_lock_the_pages_that_it_provides() {
     let system = System::new(64);
     let (pager, object, map) = paged(&system);
     *pager.lock.lock().unwrap() = Protection::WRITE;
@@ -238,7 +238,7 @@ fn wired_pages_and_refused_ones_stay() {
 }
 
 #[test]
-fn a_pager_that_never_allows_an_access_holds_up_only_who_wants_it() {
+fn a_pager_that_never_allows_an_access_delays_only_faults_that_need_it() {
     let system = System::new(64);
     let (pager, object, map) = paged(&system);
     *pager.unlock.lock().unwrap() = Unlocks::Silently;

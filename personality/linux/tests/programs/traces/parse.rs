@@ -16,7 +16,7 @@ pub(crate) enum Value {
     Other(String),
 }
 
-/// How a call ended.
+/// How a call of the trace ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ended {
     With(i64),

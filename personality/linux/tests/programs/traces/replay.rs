@@ -172,7 +172,7 @@ impl Replay {
         self.differences.borrow_mut().push(text);
     }
 
-    /// Makes a handler that does what it did in the trace.
+    /// Makes a signal handler that makes the calls that it made in the trace.
     fn handler(self: &Rc<Self>, world: &World, pid: u64, number: u32) -> u64 {
         let replay = self.clone();
         world.code(move |p| {

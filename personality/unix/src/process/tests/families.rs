@@ -63,7 +63,7 @@ fn ignoring_sigchld_leaves_no_zombies() {
     let child = fork(&system, init);
     exit(&system, child, 0);
     assert!(system.with(|t| t.process(child).is_err()));
-    assert_eq!(go(&system, init), "SIGCHLD return");
+    assert_eq!(deliver(&system, init), "SIGCHLD return");
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn the_end_of_a_parent_sends_the_death_signal() {
     let child = fork(&system, parent);
     system.with(|t| t.thread_mut(child).unwrap().parent_death_signal = Some(Signal::TERM));
     exit(&system, parent, 0);
-    assert_eq!(go(&system, child), "Killed(SIGTERM)");
+    assert_eq!(deliver(&system, child), "Killed(SIGTERM)");
 }
 
 #[test]
@@ -139,9 +139,9 @@ fn a_process_can_have_four_thousand_threads() {
     let child = fork(&system, init);
     let threads: Vec<Pid> = (0..4000).map(|_| spawn_thread(&system, child)).collect();
     kill(&system, init, child, Signal::TERM).unwrap();
-    assert_eq!(go(&system, child), "Killed(SIGTERM)");
+    assert_eq!(deliver(&system, child), "Killed(SIGTERM)");
     for tid in threads {
-        go(&system, tid);
+        deliver(&system, tid);
     }
     assert_eq!(wait(&system, init, any()), Ok(Some((child, ChildEvent::Killed(Signal::TERM)))));
     assert_eq!(system.with(|t| t.users[&0].threads), 1);
@@ -176,7 +176,7 @@ fn fork_fails_while_a_signal_is_pending() {
     kill(&system, init, child, Signal::INT).unwrap();
     assert_eq!(system.with(|t| t.create(child, clone_options())), Err(Error::EINTR));
     assert!(system.with(|t| t.create(child, NewThread { same_process: true, ..clone_options() })).is_ok());
-    assert_eq!(go(&system, child), "SIGINT return");
+    assert_eq!(deliver(&system, child), "SIGINT return");
     system.with(|t| t.enter(child));
     fork(&system, child);
 }

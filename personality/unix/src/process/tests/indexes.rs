@@ -52,7 +52,7 @@ proptest::proptest! {
                 }
                 7 => drop(wait(&system, pid, any())),
                 8 => drop(system.with(|t| t.set_mask(tid, SignalSet::from_bits(u64::from(which) << 8)))),
-                _ => drop(go(&system, tid)),
+                _ => drop(deliver(&system, tid)),
             }
             system.with(|t| check(t));
         }

@@ -16,7 +16,7 @@ fn exec_makes_its_thread_the_only_one_with_the_process_id() {
     exec.waits();
     assert_eq!(system.with(|t| t.begin_exec(threads[5])), Err(Error::EAGAIN));
     for tid in threads.iter().copied().chain([child]).filter(|tid| *tid != caller) {
-        assert_eq!(go(&system, tid), "Exited(0)");
+        assert_eq!(deliver(&system, tid), "Exited(0)");
     }
     assert_eq!(exec.finish(), Ok(()));
     let credentials = Arc::new(Credentials::superuser());
@@ -30,7 +30,7 @@ fn exec_makes_its_thread_the_only_one_with_the_process_id() {
         assert_eq!(t.process(child).unwrap().thread_count(), 1);
         assert!(t.process(child).unwrap().actions().lock().caught().is_empty());
     });
-    assert_eq!(go(&system, child), "return");
+    assert_eq!(deliver(&system, child), "return");
 }
 
 #[test]

@@ -15,13 +15,13 @@ fn signals_are_delivered_in_order_when_unblocked() {
     }
     assert!(!system.with(|t| t.has_work(child)));
     assert_eq!(system.with(|t| t.users[&0].signals), 4);
-    assert_eq!(go(&system, child), "return");
+    assert_eq!(deliver(&system, child), "return");
     system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
     // A handler's own signal is blocked while it runs, so the second SIGRT8 waits until the first
     // handler has returned.
-    assert_eq!(go(&system, child), "SIGUSR1 SIGUSR2 SIGRT8 return");
+    assert_eq!(deliver(&system, child), "SIGUSR1 SIGUSR2 SIGRT8 return");
     system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
-    assert_eq!(go(&system, child), "SIGRT8 return");
+    assert_eq!(deliver(&system, child), "SIGRT8 return");
     assert!(system.with(|t| t.users[&0].signals) == 0);
 }
 
@@ -32,10 +32,10 @@ fn action_flags_change_mask_and_disposition() {
     let flags = ActionFlags { reset: true, no_defer: true, ..ActionFlags::default() };
     system.with(|t| t.set_action(child, Signal::USR1, handler(flags))).unwrap();
     kill(&system, init, child, Signal::USR1).unwrap();
-    assert_eq!(go(&system, child), "SIGUSR1 return");
+    assert_eq!(deliver(&system, child), "SIGUSR1 return");
     assert!(!system.with(|t| t.thread(child).unwrap().blocked().contains(Signal::USR1)));
     kill(&system, init, child, Signal::USR1).unwrap();
-    assert_eq!(go(&system, child), "Killed(SIGUSR1)");
+    assert_eq!(deliver(&system, child), "Killed(SIGUSR1)");
     assert_eq!(system.with(|t| t.set_action(init, Signal::KILL, Action::default())), Err(Error::EINVAL));
 }
 
@@ -49,7 +49,7 @@ fn a_pending_signal_is_dropped_when_it_is_ignored() {
     system.with(|t| t.set_action(child, Signal::TERM, ignore)).unwrap();
     system.with(|t| t.set_action(child, Signal::TERM, Action::default())).unwrap();
     system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
-    assert_eq!(go(&system, child), "return");
+    assert_eq!(deliver(&system, child), "return");
 }
 
 #[test]
@@ -59,10 +59,10 @@ fn signals_without_handlers_do_not_end_init() {
     for signal in [Signal::KILL, Signal::TERM, Signal::STOP] {
         kill(&system, child, init, signal).unwrap();
     }
-    assert_eq!(go(&system, init), "return");
+    assert_eq!(deliver(&system, init), "return");
     catch(&system, init, Signal::TERM);
     kill(&system, child, init, Signal::TERM).unwrap();
-    assert_eq!(go(&system, init), "SIGTERM return");
+    assert_eq!(deliver(&system, init), "SIGTERM return");
 }
 
 #[test]
@@ -84,9 +84,9 @@ fn kill_checks_permission_and_target() {
     assert_eq!(system.with(|t| t.kill(a, group, None)), Ok(()), "at least itself");
     assert_eq!(system.with(|t| t.kill_thread(init, Some(a), b, None)), Err(Error::ESRCH));
     system.with(|t| t.kill(init, Target::Everyone, Some(Signal::KILL))).unwrap();
-    assert_eq!(go(&system, a), "Killed(SIGKILL)");
-    assert_eq!(go(&system, b), "Killed(SIGKILL)");
-    assert_eq!(go(&system, init), "return");
+    assert_eq!(deliver(&system, a), "Killed(SIGKILL)");
+    assert_eq!(deliver(&system, b), "Killed(SIGKILL)");
+    assert_eq!(deliver(&system, init), "return");
 }
 
 #[test]
@@ -104,10 +104,10 @@ fn a_fault_ends_a_program_that_blocks_or_ignores_it() {
     let child = fork(&system, init);
     catch(&system, child, Signal::SEGV);
     system.with(|t| t.force(child, Fault::NotMapped.at(0x10)));
-    assert_eq!(go(&system, child), "SIGSEGV return");
+    assert_eq!(deliver(&system, child), "SIGSEGV return");
     // The signal is blocked now, as if the handler itself had faulted.
     system.with(|t| t.force(child, Fault::NotMapped.at(0x10)));
-    assert_eq!(go(&system, child), "Killed(SIGSEGV)");
+    assert_eq!(deliver(&system, child), "Killed(SIGSEGV)");
     let reports = system.take_reports();
     assert_eq!(reports.len(), 1);
     assert_eq!((reports[0].pid, reports[0].name.as_slice()), (child, &b"init"[..]));
@@ -122,7 +122,7 @@ fn a_fault_is_delivered_before_other_signals() {
     catch(&system, child, Signal::SEGV);
     kill(&system, init, child, Signal::HUP).unwrap();
     system.with(|t| t.force(child, Fault::NotPermitted.at(1)));
-    assert_eq!(go(&system, child), "SIGSEGV SIGHUP return");
+    assert_eq!(deliver(&system, child), "SIGSEGV SIGHUP return");
 }
 
 #[test]
@@ -132,15 +132,15 @@ fn a_process_ends_by_the_first_fatal_signal() {
     // The writer's reader ends by the same SIGINT before the writer has noticed its own.
     kill(&system, init, child, Signal::INT).unwrap();
     system.with(|t| t.generate_for_thread(child, SignalInformation::system(Signal::PIPE)));
-    assert_eq!(go(&system, child), "Killed(SIGINT)");
-    // A stopped process ends when it is continued.
+    assert_eq!(deliver(&system, child), "Killed(SIGINT)");
+    // A stopped process that was sent SIGINT ends when it is continued.
     let stopped = fork(&system, init);
     kill(&system, init, stopped, Signal::STOP).unwrap();
-    assert_eq!(go(&system, stopped), "stopped");
+    assert_eq!(deliver(&system, stopped), "stopped");
     kill(&system, init, stopped, Signal::INT).unwrap();
-    assert_eq!(go(&system, stopped), "stopped");
+    assert_eq!(deliver(&system, stopped), "stopped");
     kill(&system, init, stopped, Signal::CONT).unwrap();
-    assert_eq!(go(&system, stopped), "Killed(SIGINT)");
+    assert_eq!(deliver(&system, stopped), "Killed(SIGINT)");
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn an_unwritable_signal_frame_raises_sigsegv() {
     kill(&system, init, child, Signal::USR1).unwrap();
     let Delivery::Handler(frame) = system.with(|t| t.return_to_user(child)) else { panic!() };
     system.with(|t| t.frame_failed(child, &frame));
-    assert_eq!(go(&system, child), "Killed(SIGSEGV)");
+    assert_eq!(deliver(&system, child), "Killed(SIGSEGV)");
 }
 
 #[test]
@@ -163,14 +163,14 @@ fn a_process_signal_goes_to_a_thread_that_does_not_block_it() {
     let second = system.with(|t| t.create(child, options)).unwrap();
     catch(&system, child, Signal::USR1);
     system.with(|t| t.set_mask(child, SignalSet::of(&[Signal::USR1]))).unwrap();
-    assert_eq!((go(&system, child), go(&system, second)), ("return".into(), "return".into()));
+    assert_eq!((deliver(&system, child), deliver(&system, second)), ("return".into(), "return".into()));
     kill(&system, init, child, Signal::USR1).unwrap();
     assert_eq!(recalls.0.load(Ordering::Relaxed), 1);
-    assert_eq!(go(&system, child), "return");
+    assert_eq!(deliver(&system, child), "return");
     // The thread that was chosen to take the signal exits first. The signal must not be lost.
     system.with(|t| t.exit_thread(second, ExitStatus::Exited(0)));
     system.with(|t| t.set_mask(child, SignalSet::EMPTY)).unwrap();
-    assert_eq!(go(&system, child), "SIGUSR1 return");
+    assert_eq!(deliver(&system, child), "SIGUSR1 return");
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn sigsuspend_delivers_under_its_mask_and_restores_the_old_one() {
     let other = fork(&system, init);
     system.with(|t| t.set_mask(other, usr1)).unwrap();
     system.with(|t| t.set_temporary_mask(other, SignalSet::EMPTY)).unwrap();
-    assert_eq!(go(&system, other), "return");
+    assert_eq!(deliver(&system, other), "return");
     assert_eq!(system.with(|t| t.thread(other).unwrap().blocked()), usr1);
 }
 
@@ -234,5 +234,5 @@ fn a_blocked_signal_does_not_end_init_when_it_is_unblocked() {
     system.with(|t| t.set_mask(init, segv)).unwrap();
     kill(&system, init, init, Signal::SEGV).unwrap();
     system.with(|t| t.set_mask(init, SignalSet::EMPTY)).unwrap();
-    assert_eq!(go(&system, init), "return");
+    assert_eq!(deliver(&system, init), "return");
 }
