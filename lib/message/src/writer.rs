@@ -174,7 +174,8 @@ impl<'a> Writer<'a> {
         (self.at, self.bytes)
     }
 
-    /// Sends it as a request to `to`, and receives the reply where it was. Blocks until there is one.
+    /// Sends it as a request to `to`, and receives the reply where it was. Blocks until there is
+    /// one.
     ///
     /// # Errors
     /// It could not be sent, or there is no reply that says success.

@@ -1,6 +1,6 @@
-//! Clients in C against servers in Rust, and the other way round, over messages of both dialects: what
-//! random interfaces do not have, such as polymorphic rights, ports in any place, options, and arrays
-//! of the same size.
+//! Clients in C against servers in Rust, and the other way round, over messages of both dialects:
+//! what random interfaces do not have, such as polymorphic rights, ports in any place, options, and
+//! arrays of the same size.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod programs;

@@ -1,4 +1,5 @@
-//! Statements that read the items of a message; they are inside of a function that returns `Option`.
+//! Statements that read the items of a message; they are inside of a function that returns
+//! `Option`.
 
 use super::value::{Value, Varying};
 use super::{received, room_name, type_name, value};

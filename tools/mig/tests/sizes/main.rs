@@ -1,6 +1,6 @@
-//! What the stubs of one definition cost: bytes of code for each kind of stubs and each side, and the
-//! instructions that this compiler takes. `docs/results/mig.json` has the figures, and the book a
-//! table of them. `MIG_BLESS=1` measures and writes both; without it, what was measured with the
+//! What the stubs of one definition cost: bytes of code for each kind of stubs and each side, and
+//! the instructions that this compiler takes. `docs/results/mig.json` has the figures, and the book
+//! a table of them. `MIG_BLESS=1` measures and writes both; without it, what was measured with the
 //! compilers at hand is measured again.
 
 #[path = "../programs/mod.rs"]
