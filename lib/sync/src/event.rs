@@ -13,7 +13,7 @@ pub struct Event {
 
 impl Event {
     /// A cleared event.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self { set: AtomicBool::new(false), queue: WaitQueue::new() }
     }
 

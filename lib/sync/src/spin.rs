@@ -7,9 +7,16 @@
 
 use alloc::sync::Arc;
 use core::cell::UnsafeCell;
+#[cfg(not(loom))]
+use core::hint::spin_loop;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
+#[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, Ordering};
+#[cfg(loom)]
+use loom::hint::spin_loop;
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering};
 
 /// A value that one processor at a time may touch, others spin.
 #[derive(Default)]
@@ -36,7 +43,14 @@ pub struct SpinGuard<'a, T: ?Sized> {
 
 impl<T> SpinLock<T> {
     /// A free lock around `value`.
+    #[cfg(not(loom))]
     pub const fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// A free lock around `value`.
+    #[cfg(loom)]
+    pub fn new(value: T) -> Self {
         Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
@@ -55,7 +69,7 @@ impl<T: ?Sized> SpinLock<T> {
                 return guard;
             }
             while self.locked.load(Ordering::Relaxed) {
-                core::hint::spin_loop();
+                spin_loop();
             }
         }
     }
