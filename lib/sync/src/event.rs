@@ -12,8 +12,8 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event whose flag is not set.
-    pub const fn new() -> Self {
+    /// A cleared event.
+    pub fn new() -> Self {
         Self { set: AtomicBool::new(false), queue: WaitQueue::new() }
     }
 
