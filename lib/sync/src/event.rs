@@ -12,7 +12,7 @@ pub struct Event {
 }
 
 impl Event {
-    /// A cleared event.
+    /// An event whose flag is not set.
     pub fn new() -> Self {
         Self { set: AtomicBool::new(false), queue: WaitQueue::new() }
     }

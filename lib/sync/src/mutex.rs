@@ -52,7 +52,7 @@ pub struct MutexGuard<'a, T: ?Sized> {
 }
 
 impl<T> Mutex<T> {
-    /// A free lock around `value`.
+    /// A mutex around `value` that is not locked.
     pub fn new(value: T) -> Self {
         Self { state: AtomicU8::new(FREE), line: SpinLock::new(Line::new()), value: UnsafeCell::new(value) }
     }
