@@ -77,7 +77,7 @@ unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 
 impl<T> RwLock<T> {
-    /// A lock around `value` that is not locked.
+    /// A lock around `value` that is not held.
     pub fn new(value: T) -> Self {
         Self {
             state: SpinLock::new(State { readers: 0, writer: false, line: Line::new() }),

@@ -76,11 +76,11 @@ pub(super) fn handle(
 pub(super) fn answered(
     (outcome, mut memory): (Outcome, Memory),
     label: u64,
-) -> Result<Answer, Option<WorkItem>> {
+) -> Result<Answer, Option<Box<WorkItem>>> {
     let tag = match outcome {
         Outcome::Answer(tag) => tag,
         Outcome::Print(_) => requests::printed(&mut memory),
-        Outcome::Work(item) => return Err(Some(item)),
+        Outcome::Work(item) => return Err(Some(Box::new(item))),
         Outcome::Wait => return Err(None),
     };
     assert_eq!(tag.label(), (label + 100) & (u64::MAX >> 16), "the answer is to the request");
