@@ -1,7 +1,7 @@
 //! The stubs and the pages in the tree are those of their definitions.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A definition, the option of its stubs or its page, and the file with them.
@@ -14,10 +14,16 @@ const STUBS: [(&str, &str, &str); 6] = [
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];
 
+/// The root of the tree, wherever it is now.
+fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
+    Path::new(&package).join("../..")
+}
+
 #[test]
 fn the_stubs_of_the_servers_are_those_of_their_definitions() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interface.rs");
+    let root = root();
+    let written = std::env::temp_dir().join(format!("mig-interface-{}", std::process::id()));
     for (definition, option, stubs) in STUBS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&root).args(["-I", "interfaces", option]).arg(&written);
@@ -31,12 +37,12 @@ fn the_stubs_of_the_servers_are_those_of_their_definitions() {
         let present = fs::read_to_string(&module).unwrap_or_default();
         assert!(present == text, "MIG_BLESS=1 writes {}", module.display());
     }
+    fs::remove_file(&written).unwrap();
 }
 
 #[test]
 fn every_definition_in_the_tree_is_valid() {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
-    let root = Path::new(&package).join("../..");
+    let root = root();
     for (definition, ..) in STUBS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&root).args(["-I", "interfaces", "-check"]);

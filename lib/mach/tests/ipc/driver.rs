@@ -175,9 +175,12 @@ impl World {
     }
 
     fn end_task(&mut self, task: usize) {
+        // The names end in the order in which the space lists them.
+        let order = self.tasks[task].space.names().unwrap();
         self.tasks[task].space.terminate();
-        let names = std::mem::take(&mut self.model.tasks[task]);
-        for (name, entry) in names {
+        let mut names = std::mem::take(&mut self.model.tasks[task]);
+        for (Name(name), _) in order {
+            let entry = names.remove(&name).expect("the model has the name");
             // The requests of each name end before its rights.
             let mut later = Later::default();
             self.model.tasks[task].insert(name, entry);

@@ -3,6 +3,7 @@
 use super::simulation::Simulation;
 use crate::requests::{self, Outcome};
 use crate::system::System;
+use crate::work_item::WorkItem;
 use direct::Registers;
 use rt::root::Status;
 use x2::{MessageTag, ThreadId};
@@ -71,12 +72,16 @@ pub(super) fn handle(
     (outcome, memory)
 }
 
-/// The answer that the sender of a request gets without delay, or the rest of the outcome.
-pub(super) fn answered((outcome, mut memory): (Outcome, Memory), label: u64) -> Result<Answer, Outcome> {
+/// The answer that the sender of a request gets immediately, or the work that there is before it.
+pub(super) fn answered(
+    (outcome, mut memory): (Outcome, Memory),
+    label: u64,
+) -> Result<Answer, Option<WorkItem>> {
     let tag = match outcome {
         Outcome::Answer(tag) => tag,
         Outcome::Print(_) => requests::printed(&mut memory),
-        other => return Err(other),
+        Outcome::Work(item) => return Err(Some(item)),
+        Outcome::Wait => return Err(None),
     };
     assert_eq!(tag.label(), (label + 100) & (u64::MAX >> 16), "the answer is to the request");
     Ok(Answer::read(tag, &memory))
