@@ -8,9 +8,9 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`add`](Server::add).
+    /// [`add`](super::Server::add).
     pub const ADD: u64 = 4900;
-    /// [`send_back`](Server::send_back).
+    /// [`send_back`](super::Server::send_back).
     pub const SEND_BACK: u64 = 4901;
 }
 /// Writes a request of [`add`](Server::add) into the registers.

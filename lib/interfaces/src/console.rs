@@ -18,7 +18,7 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`console_attach`](Server::console_attach).
+    /// [`console_attach`](super::Server::console_attach).
     pub const CONSOLE_ATTACH: u64 = 4200;
 }
 /// Writes a request of [`console_attach`](Server::console_attach) into the registers.

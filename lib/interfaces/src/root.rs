@@ -15,59 +15,59 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`root_print`](Server::root_print).
+    /// [`root_print`](super::Server::root_print).
     pub const ROOT_PRINT: u64 = 4000;
-    /// [`root_exit`](Server::root_exit).
+    /// [`root_exit`](super::Server::root_exit).
     pub const ROOT_EXIT: u64 = 4001;
-    /// [`root_memory_allocate`](Server::root_memory_allocate).
+    /// [`root_memory_allocate`](super::Server::root_memory_allocate).
     pub const ROOT_MEMORY_ALLOCATE: u64 = 4002;
-    /// [`root_memory_free`](Server::root_memory_free).
+    /// [`root_memory_free`](super::Server::root_memory_free).
     pub const ROOT_MEMORY_FREE: u64 = 4003;
-    /// [`root_thread_create`](Server::root_thread_create).
+    /// [`root_thread_create`](super::Server::root_thread_create).
     pub const ROOT_THREAD_CREATE: u64 = 4004;
-    /// [`root_thread_delete`](Server::root_thread_delete).
+    /// [`root_thread_delete`](super::Server::root_thread_delete).
     pub const ROOT_THREAD_DELETE: u64 = 4005;
-    /// [`root_space_create`](Server::root_space_create).
+    /// [`root_space_create`](super::Server::root_space_create).
     pub const ROOT_SPACE_CREATE: u64 = 4006;
-    /// [`root_space_thread_create`](Server::root_space_thread_create).
+    /// [`root_space_thread_create`](super::Server::root_space_thread_create).
     pub const ROOT_SPACE_THREAD_CREATE: u64 = 4007;
-    /// [`root_space_thread_delete`](Server::root_space_thread_delete).
+    /// [`root_space_thread_delete`](super::Server::root_space_thread_delete).
     pub const ROOT_SPACE_THREAD_DELETE: u64 = 4008;
-    /// [`root_space_delete`](Server::root_space_delete).
+    /// [`root_space_delete`](super::Server::root_space_delete).
     pub const ROOT_SPACE_DELETE: u64 = 4009;
-    /// [`root_memory_available`](Server::root_memory_available).
+    /// [`root_memory_available`](super::Server::root_memory_available).
     pub const ROOT_MEMORY_AVAILABLE: u64 = 4010;
-    /// [`root_memory_pool`](Server::root_memory_pool).
+    /// [`root_memory_pool`](super::Server::root_memory_pool).
     pub const ROOT_MEMORY_POOL: u64 = 4011;
-    /// [`root_module_map`](Server::root_module_map).
+    /// [`root_module_map`](super::Server::root_module_map).
     pub const ROOT_MODULE_MAP: u64 = 4012;
-    /// [`root_name_register`](Server::root_name_register).
+    /// [`root_name_register`](super::Server::root_name_register).
     pub const ROOT_NAME_REGISTER: u64 = 4013;
-    /// [`root_name_lookup`](Server::root_name_lookup).
+    /// [`root_name_lookup`](super::Server::root_name_lookup).
     pub const ROOT_NAME_LOOKUP: u64 = 4014;
-    /// [`root_interrupt_attach`](Server::root_interrupt_attach).
+    /// [`root_interrupt_attach`](super::Server::root_interrupt_attach).
     pub const ROOT_INTERRUPT_ATTACH: u64 = 4015;
-    /// [`root_interrupt_detach`](Server::root_interrupt_detach).
+    /// [`root_interrupt_detach`](super::Server::root_interrupt_detach).
     pub const ROOT_INTERRUPT_DETACH: u64 = 4016;
-    /// [`root_device_map`](Server::root_device_map).
+    /// [`root_device_map`](super::Server::root_device_map).
     pub const ROOT_DEVICE_MAP: u64 = 4017;
-    /// [`root_system_end`](Server::root_system_end).
+    /// [`root_system_end`](super::Server::root_system_end).
     pub const ROOT_SYSTEM_END: u64 = 4018;
-    /// [`root_resource`](Server::root_resource).
+    /// [`root_resource`](super::Server::root_resource).
     pub const ROOT_RESOURCE: u64 = 4019;
-    /// [`root_share_create`](Server::root_share_create).
+    /// [`root_share_create`](super::Server::root_share_create).
     pub const ROOT_SHARE_CREATE: u64 = 4020;
-    /// [`root_share_map`](Server::root_share_map).
+    /// [`root_share_map`](super::Server::root_share_map).
     pub const ROOT_SHARE_MAP: u64 = 4021;
-    /// [`root_server`](Server::root_server).
+    /// [`root_server`](super::Server::root_server).
     pub const ROOT_SERVER: u64 = 4022;
-    /// [`root_memory_dma`](Server::root_memory_dma).
+    /// [`root_memory_dma`](super::Server::root_memory_dma).
     pub const ROOT_MEMORY_DMA: u64 = 4023;
-    /// [`root_pci_region`](Server::root_pci_region).
+    /// [`root_pci_region`](super::Server::root_pci_region).
     pub const ROOT_PCI_REGION: u64 = 4024;
-    /// [`root_message_attach`](Server::root_message_attach).
+    /// [`root_message_attach`](super::Server::root_message_attach).
     pub const ROOT_MESSAGE_ATTACH: u64 = 4025;
-    /// [`root_message_detach`](Server::root_message_detach).
+    /// [`root_message_detach`](super::Server::root_message_detach).
     pub const ROOT_MESSAGE_DETACH: u64 = 4026;
 }
 /// Writes a request of [`root_print`](Server::root_print) into the registers.

@@ -17,7 +17,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     let (name, comment) = (&interface.name, document(&interface.comment));
     let ids = plans.iter().map(|plan| {
         let (id, value) = (constant(&plan.routine.name), Literal::u64_unsuffixed(plan.routine.id));
-        let text = format!(" [`{}`](Server::{}).", plan.routine.name, ident(&plan.routine.name));
+        let text = format!(" [`{}`](super::Server::{}).", plan.routine.name, ident(&plan.routine.name));
         quote!(#[doc = #text] pub const #id: u64 = #value;)
     });
     let messages = plans.iter().map(|plan| {

@@ -8,19 +8,19 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`numbers`](Server::numbers).
+    /// [`numbers`](super::Server::numbers).
     pub const NUMBERS: u64 = 5000;
-    /// [`nothing`](Server::nothing).
+    /// [`nothing`](super::Server::nothing).
     pub const NOTHING: u64 = 5001;
-    /// [`hint`](Server::hint).
+    /// [`hint`](super::Server::hint).
     pub const HINT: u64 = 5002;
-    /// [`small`](Server::small).
+    /// [`small`](super::Server::small).
     pub const SMALL: u64 = 5003;
-    /// [`bulk`](Server::bulk).
+    /// [`bulk`](super::Server::bulk).
     pub const BULK: u64 = 5004;
-    /// [`rights`](Server::rights).
+    /// [`rights`](super::Server::rights).
     pub const RIGHTS: u64 = 5005;
-    /// [`change`](Server::change).
+    /// [`change`](super::Server::change).
     pub const CHANGE: u64 = 5006;
 }
 /// Writes a request of [`numbers`](Server::numbers) into the registers.
