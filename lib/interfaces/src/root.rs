@@ -1,12 +1,19 @@
 // Written by mig from the definition of `root`. Do not edit.
 
-/// What root does for the servers that it has started. A request is L4 IPC from a server's thread to
-/// a thread of root's: root's request thread on that processor (rt::start_page), or the server's
-/// pager. The label of a request is its number here, and that of its answer is 100 more. The first
-/// word of an answer is the status: 0 done, 1 invalid argument, 3 quota exceeded, 4 no memory, 5 not
-/// found, 6 in use, 7 unsupported; -303 if there is no such request, -304 if its words are not the
-/// arguments. The in arguments follow each other in the request's message registers; in the answer
-/// the out arguments follow the status. A text is its length in bytes, then its bytes, eight in a
+/// What root does for the servers that it has started. A request is L4 IPC from a server's
+/// thread to
+/// a thread of root's: root's request thread on that processor (rt::start_page), or the
+/// server's
+/// pager. The label of a request is its number here, and that of its answer is 100 more. The
+/// first
+/// word of an answer is the status: 0 done, 1 invalid argument, 3 quota exceeded, 4 no memory,
+/// 5 not
+/// found, 6 in use, 7 unsupported; -303 if there is no such request, -304 if its words are not
+/// the
+/// arguments. The in arguments follow each other in the request's message registers; in the
+/// answer
+/// the out arguments follow the status. A text is its length in bytes, then its bytes, eight in
+/// a
 /// word. Only root_name_lookup with wait lets its caller wait for another server.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
@@ -70,7 +77,7 @@ pub mod id {
     /// [`root_message_detach`](super::Server::root_message_detach).
     pub const ROOT_MESSAGE_DETACH: u64 = 4026;
 }
-/// Writes a request of [`root_print`](Server::root_print) into the registers.
+/// Writes a request of [`Server::root_print`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -88,7 +95,7 @@ pub fn encode_root_print<R: Registers>(
     encoder_.array(text);
     Ok(encoder_.finish(id::ROOT_PRINT))
 }
-/// Reads the reply of [`root_print`](Server::root_print).
+/// Reads the reply of [`Server::root_print`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -105,7 +112,7 @@ pub fn decode_root_print<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_print`](Server::root_print).
+/// Writes the reply of [`Server::root_print`].
 #[inline]
 pub fn reply_root_print<'a, R: Registers>(
     registers_: &mut R,
@@ -121,7 +128,7 @@ pub fn reply_root_print<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_PRINT + REPLY));
     reply_
 }
-/// Writes a request of [`root_exit`](Server::root_exit) into the registers.
+/// Writes a request of [`Server::root_exit`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -136,7 +143,7 @@ pub fn encode_root_exit<R: Registers>(
     encoder_.word(status);
     Ok(encoder_.finish(id::ROOT_EXIT))
 }
-/// Writes a request of [`root_memory_allocate`](Server::root_memory_allocate) into the registers.
+/// Writes a request of [`Server::root_memory_allocate`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -153,7 +160,7 @@ pub fn encode_root_memory_allocate<R: Registers>(
     encoder_.word(size);
     Ok(encoder_.finish(id::ROOT_MEMORY_ALLOCATE))
 }
-/// Reads the reply of [`root_memory_allocate`](Server::root_memory_allocate).
+/// Reads the reply of [`Server::root_memory_allocate`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -176,7 +183,7 @@ pub fn decode_root_memory_allocate<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_allocate`](Server::root_memory_allocate).
+/// Writes the reply of [`Server::root_memory_allocate`].
 #[inline]
 pub fn reply_root_memory_allocate<'a, R: Registers>(
     registers_: &mut R,
@@ -194,7 +201,7 @@ pub fn reply_root_memory_allocate<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_ALLOCATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_memory_free`](Server::root_memory_free) into the registers.
+/// Writes a request of [`Server::root_memory_free`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -211,7 +218,7 @@ pub fn encode_root_memory_free<R: Registers>(
     encoder_.word(size);
     Ok(encoder_.finish(id::ROOT_MEMORY_FREE))
 }
-/// Reads the reply of [`root_memory_free`](Server::root_memory_free).
+/// Reads the reply of [`Server::root_memory_free`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -234,7 +241,7 @@ pub fn decode_root_memory_free<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_free`](Server::root_memory_free).
+/// Writes the reply of [`Server::root_memory_free`].
 #[inline]
 pub fn reply_root_memory_free<'a, R: Registers>(
     registers_: &mut R,
@@ -250,7 +257,7 @@ pub fn reply_root_memory_free<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_FREE + REPLY));
     reply_
 }
-/// Writes a request of [`root_thread_create`](Server::root_thread_create) into the registers.
+/// Writes a request of [`Server::root_thread_create`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -267,7 +274,7 @@ pub fn encode_root_thread_create<R: Registers>(
     encoder_.word(sp);
     Ok(encoder_.finish(id::ROOT_THREAD_CREATE))
 }
-/// Reads the reply of [`root_thread_create`](Server::root_thread_create).
+/// Reads the reply of [`Server::root_thread_create`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -291,7 +298,7 @@ pub fn decode_root_thread_create<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_thread_create`](Server::root_thread_create).
+/// Writes the reply of [`Server::root_thread_create`].
 #[inline]
 pub fn reply_root_thread_create<'a, R: Registers>(
     registers_: &mut R,
@@ -310,7 +317,7 @@ pub fn reply_root_thread_create<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_THREAD_CREATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_thread_delete`](Server::root_thread_delete) into the registers.
+/// Writes a request of [`Server::root_thread_delete`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -325,7 +332,7 @@ pub fn encode_root_thread_delete<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_THREAD_DELETE))
 }
-/// Reads the reply of [`root_thread_delete`](Server::root_thread_delete).
+/// Reads the reply of [`Server::root_thread_delete`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -348,7 +355,7 @@ pub fn decode_root_thread_delete<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_thread_delete`](Server::root_thread_delete).
+/// Writes the reply of [`Server::root_thread_delete`].
 #[inline]
 pub fn reply_root_thread_delete<'a, R: Registers>(
     registers_: &mut R,
@@ -366,7 +373,7 @@ pub fn reply_root_thread_delete<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_THREAD_DELETE + REPLY));
     reply_
 }
-/// Writes a request of [`root_space_create`](Server::root_space_create) into the registers.
+/// Writes a request of [`Server::root_space_create`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -393,7 +400,7 @@ pub fn encode_root_space_create<R: Registers>(
     encoder_.word(handler);
     Ok(encoder_.finish(id::ROOT_SPACE_CREATE))
 }
-/// Reads the reply of [`root_space_create`](Server::root_space_create).
+/// Reads the reply of [`Server::root_space_create`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -418,7 +425,7 @@ pub fn decode_root_space_create<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_space_create`](Server::root_space_create).
+/// Writes the reply of [`Server::root_space_create`].
 #[inline]
 pub fn reply_root_space_create<'a, R: Registers>(
     registers_: &mut R,
@@ -436,7 +443,7 @@ pub fn reply_root_space_create<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SPACE_CREATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_space_thread_create`](Server::root_space_thread_create) into the registers.
+/// Writes a request of [`Server::root_space_thread_create`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -455,7 +462,7 @@ pub fn encode_root_space_thread_create<R: Registers>(
     encoder_.word(handler);
     Ok(encoder_.finish(id::ROOT_SPACE_THREAD_CREATE))
 }
-/// Reads the reply of [`root_space_thread_create`](Server::root_space_thread_create).
+/// Reads the reply of [`Server::root_space_thread_create`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -479,7 +486,7 @@ pub fn decode_root_space_thread_create<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_space_thread_create`](Server::root_space_thread_create).
+/// Writes the reply of [`Server::root_space_thread_create`].
 #[inline]
 pub fn reply_root_space_thread_create<'a, R: Registers>(
     registers_: &mut R,
@@ -498,7 +505,7 @@ pub fn reply_root_space_thread_create<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SPACE_THREAD_CREATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_space_thread_delete`](Server::root_space_thread_delete) into the registers.
+/// Writes a request of [`Server::root_space_thread_delete`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -513,7 +520,7 @@ pub fn encode_root_space_thread_delete<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_SPACE_THREAD_DELETE))
 }
-/// Reads the reply of [`root_space_thread_delete`](Server::root_space_thread_delete).
+/// Reads the reply of [`Server::root_space_thread_delete`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -536,7 +543,7 @@ pub fn decode_root_space_thread_delete<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_space_thread_delete`](Server::root_space_thread_delete).
+/// Writes the reply of [`Server::root_space_thread_delete`].
 #[inline]
 pub fn reply_root_space_thread_delete<'a, R: Registers>(
     registers_: &mut R,
@@ -554,7 +561,7 @@ pub fn reply_root_space_thread_delete<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SPACE_THREAD_DELETE + REPLY));
     reply_
 }
-/// Writes a request of [`root_space_delete`](Server::root_space_delete) into the registers.
+/// Writes a request of [`Server::root_space_delete`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -569,7 +576,7 @@ pub fn encode_root_space_delete<R: Registers>(
     encoder_.word(space);
     Ok(encoder_.finish(id::ROOT_SPACE_DELETE))
 }
-/// Reads the reply of [`root_space_delete`](Server::root_space_delete).
+/// Reads the reply of [`Server::root_space_delete`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -592,7 +599,7 @@ pub fn decode_root_space_delete<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_space_delete`](Server::root_space_delete).
+/// Writes the reply of [`Server::root_space_delete`].
 #[inline]
 pub fn reply_root_space_delete<'a, R: Registers>(
     registers_: &mut R,
@@ -608,7 +615,7 @@ pub fn reply_root_space_delete<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SPACE_DELETE + REPLY));
     reply_
 }
-/// Writes a request of [`root_memory_available`](Server::root_memory_available) into the registers.
+/// Writes a request of [`Server::root_memory_available`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -621,7 +628,7 @@ pub fn encode_root_memory_available<R: Registers>(
     let mut encoder_ = Encoder::new(registers_);
     Ok(encoder_.finish(id::ROOT_MEMORY_AVAILABLE))
 }
-/// Reads the reply of [`root_memory_available`](Server::root_memory_available).
+/// Reads the reply of [`Server::root_memory_available`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -645,7 +652,7 @@ pub fn decode_root_memory_available<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_available`](Server::root_memory_available).
+/// Writes the reply of [`Server::root_memory_available`].
 #[inline]
 pub fn reply_root_memory_available<'a, R: Registers>(
     registers_: &mut R,
@@ -664,7 +671,7 @@ pub fn reply_root_memory_available<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_AVAILABLE + REPLY));
     reply_
 }
-/// Writes a request of [`root_memory_pool`](Server::root_memory_pool) into the registers.
+/// Writes a request of [`Server::root_memory_pool`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -681,7 +688,7 @@ pub fn encode_root_memory_pool<R: Registers>(
     encoder_.word(size);
     Ok(encoder_.finish(id::ROOT_MEMORY_POOL))
 }
-/// Reads the reply of [`root_memory_pool`](Server::root_memory_pool).
+/// Reads the reply of [`Server::root_memory_pool`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -704,7 +711,7 @@ pub fn decode_root_memory_pool<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_pool`](Server::root_memory_pool).
+/// Writes the reply of [`Server::root_memory_pool`].
 #[inline]
 pub fn reply_root_memory_pool<'a, R: Registers>(
     registers_: &mut R,
@@ -720,7 +727,7 @@ pub fn reply_root_memory_pool<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_POOL + REPLY));
     reply_
 }
-/// Writes a request of [`root_module_map`](Server::root_module_map) into the registers.
+/// Writes a request of [`Server::root_module_map`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -740,7 +747,7 @@ pub fn encode_root_module_map<R: Registers>(
     encoder_.array(name);
     Ok(encoder_.finish(id::ROOT_MODULE_MAP))
 }
-/// Reads the reply of [`root_module_map`](Server::root_module_map).
+/// Reads the reply of [`Server::root_module_map`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -759,7 +766,7 @@ pub fn decode_root_module_map<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_module_map`](Server::root_module_map).
+/// Writes the reply of [`Server::root_module_map`].
 #[inline]
 pub fn reply_root_module_map<'a, R: Registers>(
     registers_: &mut R,
@@ -777,7 +784,7 @@ pub fn reply_root_module_map<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MODULE_MAP + REPLY));
     reply_
 }
-/// Writes a request of [`root_name_register`](Server::root_name_register) into the registers.
+/// Writes a request of [`Server::root_name_register`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -792,7 +799,7 @@ pub fn encode_root_name_register<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_NAME_REGISTER))
 }
-/// Reads the reply of [`root_name_register`](Server::root_name_register).
+/// Reads the reply of [`Server::root_name_register`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -815,7 +822,7 @@ pub fn decode_root_name_register<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_name_register`](Server::root_name_register).
+/// Writes the reply of [`Server::root_name_register`].
 #[inline]
 pub fn reply_root_name_register<'a, R: Registers>(
     registers_: &mut R,
@@ -833,7 +840,7 @@ pub fn reply_root_name_register<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_NAME_REGISTER + REPLY));
     reply_
 }
-/// Writes a request of [`root_name_lookup`](Server::root_name_lookup) into the registers.
+/// Writes a request of [`Server::root_name_lookup`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -853,7 +860,7 @@ pub fn encode_root_name_lookup<R: Registers>(
     encoder_.array(name);
     Ok(encoder_.finish(id::ROOT_NAME_LOOKUP))
 }
-/// Reads the reply of [`root_name_lookup`](Server::root_name_lookup).
+/// Reads the reply of [`Server::root_name_lookup`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -877,7 +884,7 @@ pub fn decode_root_name_lookup<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_name_lookup`](Server::root_name_lookup).
+/// Writes the reply of [`Server::root_name_lookup`].
 #[inline]
 pub fn reply_root_name_lookup<'a, R: Registers>(
     registers_: &mut R,
@@ -894,7 +901,7 @@ pub fn reply_root_name_lookup<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_NAME_LOOKUP + REPLY));
     reply_
 }
-/// Writes a request of [`root_interrupt_attach`](Server::root_interrupt_attach) into the registers.
+/// Writes a request of [`Server::root_interrupt_attach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -911,7 +918,7 @@ pub fn encode_root_interrupt_attach<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_INTERRUPT_ATTACH))
 }
-/// Reads the reply of [`root_interrupt_attach`](Server::root_interrupt_attach).
+/// Reads the reply of [`Server::root_interrupt_attach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -934,7 +941,7 @@ pub fn decode_root_interrupt_attach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_interrupt_attach`](Server::root_interrupt_attach).
+/// Writes the reply of [`Server::root_interrupt_attach`].
 #[inline]
 pub fn reply_root_interrupt_attach<'a, R: Registers>(
     registers_: &mut R,
@@ -952,7 +959,7 @@ pub fn reply_root_interrupt_attach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_INTERRUPT_ATTACH + REPLY));
     reply_
 }
-/// Writes a request of [`root_interrupt_detach`](Server::root_interrupt_detach) into the registers.
+/// Writes a request of [`Server::root_interrupt_detach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -967,7 +974,7 @@ pub fn encode_root_interrupt_detach<R: Registers>(
     encoder_.word(line);
     Ok(encoder_.finish(id::ROOT_INTERRUPT_DETACH))
 }
-/// Reads the reply of [`root_interrupt_detach`](Server::root_interrupt_detach).
+/// Reads the reply of [`Server::root_interrupt_detach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -990,7 +997,7 @@ pub fn decode_root_interrupt_detach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_interrupt_detach`](Server::root_interrupt_detach).
+/// Writes the reply of [`Server::root_interrupt_detach`].
 #[inline]
 pub fn reply_root_interrupt_detach<'a, R: Registers>(
     registers_: &mut R,
@@ -1008,7 +1015,7 @@ pub fn reply_root_interrupt_detach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_INTERRUPT_DETACH + REPLY));
     reply_
 }
-/// Writes a request of [`root_device_map`](Server::root_device_map) into the registers.
+/// Writes a request of [`Server::root_device_map`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1027,7 +1034,7 @@ pub fn encode_root_device_map<R: Registers>(
     encoder_.word(address);
     Ok(encoder_.finish(id::ROOT_DEVICE_MAP))
 }
-/// Reads the reply of [`root_device_map`](Server::root_device_map).
+/// Reads the reply of [`Server::root_device_map`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1044,7 +1051,7 @@ pub fn decode_root_device_map<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_device_map`](Server::root_device_map).
+/// Writes the reply of [`Server::root_device_map`].
 #[inline]
 pub fn reply_root_device_map<'a, R: Registers>(
     registers_: &mut R,
@@ -1060,7 +1067,7 @@ pub fn reply_root_device_map<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_DEVICE_MAP + REPLY));
     reply_
 }
-/// Writes a request of [`root_system_end`](Server::root_system_end) into the registers.
+/// Writes a request of [`Server::root_system_end`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1077,7 +1084,7 @@ pub fn encode_root_system_end<R: Registers>(
     encoder_.word(status);
     Ok(encoder_.finish(id::ROOT_SYSTEM_END))
 }
-/// Reads the reply of [`root_system_end`](Server::root_system_end).
+/// Reads the reply of [`Server::root_system_end`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1094,7 +1101,7 @@ pub fn decode_root_system_end<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_system_end`](Server::root_system_end).
+/// Writes the reply of [`Server::root_system_end`].
 #[inline]
 pub fn reply_root_system_end<'a, R: Registers>(
     registers_: &mut R,
@@ -1110,7 +1117,7 @@ pub fn reply_root_system_end<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SYSTEM_END + REPLY));
     reply_
 }
-/// Writes a request of [`root_resource`](Server::root_resource) into the registers.
+/// Writes a request of [`Server::root_resource`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1127,7 +1134,7 @@ pub fn encode_root_resource<R: Registers>(
     encoder_.word(index);
     Ok(encoder_.finish(id::ROOT_RESOURCE))
 }
-/// Reads the reply of [`root_resource`](Server::root_resource).
+/// Reads the reply of [`Server::root_resource`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1146,7 +1153,7 @@ pub fn decode_root_resource<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_resource`](Server::root_resource).
+/// Writes the reply of [`Server::root_resource`].
 #[inline]
 pub fn reply_root_resource<'a, R: Registers>(
     registers_: &mut R,
@@ -1164,7 +1171,7 @@ pub fn reply_root_resource<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_RESOURCE + REPLY));
     reply_
 }
-/// Writes a request of [`root_share_create`](Server::root_share_create) into the registers.
+/// Writes a request of [`Server::root_share_create`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1183,7 +1190,7 @@ pub fn encode_root_share_create<R: Registers>(
     encoder_.word(partner);
     Ok(encoder_.finish(id::ROOT_SHARE_CREATE))
 }
-/// Reads the reply of [`root_share_create`](Server::root_share_create).
+/// Reads the reply of [`Server::root_share_create`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1207,7 +1214,7 @@ pub fn decode_root_share_create<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_share_create`](Server::root_share_create).
+/// Writes the reply of [`Server::root_share_create`].
 #[inline]
 pub fn reply_root_share_create<'a, R: Registers>(
     registers_: &mut R,
@@ -1224,7 +1231,7 @@ pub fn reply_root_share_create<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SHARE_CREATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_share_map`](Server::root_share_map) into the registers.
+/// Writes a request of [`Server::root_share_map`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1241,7 +1248,7 @@ pub fn encode_root_share_map<R: Registers>(
     encoder_.word(address);
     Ok(encoder_.finish(id::ROOT_SHARE_MAP))
 }
-/// Reads the reply of [`root_share_map`](Server::root_share_map).
+/// Reads the reply of [`Server::root_share_map`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1259,7 +1266,7 @@ pub fn decode_root_share_map<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_share_map`](Server::root_share_map).
+/// Writes the reply of [`Server::root_share_map`].
 #[inline]
 pub fn reply_root_share_map<'a, R: Registers>(
     registers_: &mut R,
@@ -1276,7 +1283,7 @@ pub fn reply_root_share_map<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SHARE_MAP + REPLY));
     reply_
 }
-/// Writes a request of [`root_server`](Server::root_server) into the registers.
+/// Writes a request of [`Server::root_server`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1291,7 +1298,7 @@ pub fn encode_root_server<R: Registers>(
     encoder_.word(index);
     Ok(encoder_.finish(id::ROOT_SERVER))
 }
-/// Reads the reply of [`root_server`](Server::root_server).
+/// Reads the reply of [`Server::root_server`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1331,7 +1338,7 @@ pub fn decode_root_server<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_server`](Server::root_server).
+/// Writes the reply of [`Server::root_server`].
 #[inline]
 pub fn reply_root_server<'a, R: Registers>(
     registers_: &mut R,
@@ -1373,7 +1380,7 @@ pub fn reply_root_server<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SERVER + REPLY));
     reply_
 }
-/// Writes a request of [`root_memory_dma`](Server::root_memory_dma) into the registers.
+/// Writes a request of [`Server::root_memory_dma`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1392,7 +1399,7 @@ pub fn encode_root_memory_dma<R: Registers>(
     encoder_.word(bits);
     Ok(encoder_.finish(id::ROOT_MEMORY_DMA))
 }
-/// Reads the reply of [`root_memory_dma`](Server::root_memory_dma).
+/// Reads the reply of [`Server::root_memory_dma`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1410,7 +1417,7 @@ pub fn decode_root_memory_dma<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_dma`](Server::root_memory_dma).
+/// Writes the reply of [`Server::root_memory_dma`].
 #[inline]
 pub fn reply_root_memory_dma<'a, R: Registers>(
     registers_: &mut R,
@@ -1427,7 +1434,7 @@ pub fn reply_root_memory_dma<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_DMA + REPLY));
     reply_
 }
-/// Writes a request of [`root_pci_region`](Server::root_pci_region) into the registers.
+/// Writes a request of [`Server::root_pci_region`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1444,7 +1451,7 @@ pub fn encode_root_pci_region<R: Registers>(
     encoder_.word(base_address);
     Ok(encoder_.finish(id::ROOT_PCI_REGION))
 }
-/// Reads the reply of [`root_pci_region`](Server::root_pci_region).
+/// Reads the reply of [`Server::root_pci_region`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1464,7 +1471,7 @@ pub fn decode_root_pci_region<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_pci_region`](Server::root_pci_region).
+/// Writes the reply of [`Server::root_pci_region`].
 #[inline]
 pub fn reply_root_pci_region<'a, R: Registers>(
     registers_: &mut R,
@@ -1483,7 +1490,7 @@ pub fn reply_root_pci_region<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_PCI_REGION + REPLY));
     reply_
 }
-/// Writes a request of [`root_message_attach`](Server::root_message_attach) into the registers.
+/// Writes a request of [`Server::root_message_attach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1502,7 +1509,7 @@ pub fn encode_root_message_attach<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_MESSAGE_ATTACH))
 }
-/// Reads the reply of [`root_message_attach`](Server::root_message_attach).
+/// Reads the reply of [`Server::root_message_attach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1526,7 +1533,7 @@ pub fn decode_root_message_attach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_message_attach`](Server::root_message_attach).
+/// Writes the reply of [`Server::root_message_attach`].
 #[inline]
 pub fn reply_root_message_attach<'a, R: Registers>(
     registers_: &mut R,
@@ -1545,7 +1552,7 @@ pub fn reply_root_message_attach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MESSAGE_ATTACH + REPLY));
     reply_
 }
-/// Writes a request of [`root_message_detach`](Server::root_message_detach) into the registers.
+/// Writes a request of [`Server::root_message_detach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1560,7 +1567,7 @@ pub fn encode_root_message_detach<R: Registers>(
     encoder_.word(interrupt);
     Ok(encoder_.finish(id::ROOT_MESSAGE_DETACH))
 }
-/// Reads the reply of [`root_message_detach`](Server::root_message_detach).
+/// Reads the reply of [`Server::root_message_detach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1583,7 +1590,7 @@ pub fn decode_root_message_detach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_message_detach`](Server::root_message_detach).
+/// Writes the reply of [`Server::root_message_detach`].
 #[inline]
 pub fn reply_root_message_detach<'a, R: Registers>(
     registers_: &mut R,
@@ -1704,8 +1711,10 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_thread_delete(self.transport, tag_)
     }
-    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread waits
+    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
+    /// area.
+    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
+    /// waits
     /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     ///
     /// # Errors
@@ -1814,7 +1823,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_memory_available(self.transport, tag_)
     }
-    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds another
+    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
+    /// another
     /// server's data.
     ///
     /// # Errors
@@ -1957,8 +1967,10 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_system_end(self.transport, tag_)
     }
-    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2 device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and 0..3;
+    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
+    /// device
+    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
+    /// 0..3;
     /// how many message-signalled interrupts it can have).
     ///
     /// # Errors
@@ -1975,7 +1987,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_resource(self.transport, tag_)
     }
-    /// Zeroed memory for the server and for the server of the thread partner. It exists until both have
+    /// Zeroed memory for the server and for the server of the thread partner. It exists until both
+    /// have
     /// ended.
     ///
     /// # Errors
@@ -2013,10 +2026,13 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_share_map(self.transport, tag_)
     }
-    /// The server at this place of the configuration: its memory, how much it may have, whether it runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its threads
+    /// The server at this place of the configuration: its memory, how much it may have, whether it
+    /// runs,
+    /// how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads
     /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could not
+    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
+    /// not
     /// be started) and at which instruction, its name.
     ///
     /// # Errors
@@ -2060,7 +2076,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_memory_dma(self.transport, tag_)
     }
-    /// Registers of one of the server's PCI functions, to which one of its base address registers leads:
+    /// Registers of one of the server's PCI functions, to which one of its base address registers
+    /// leads:
     /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
     ///
     /// # Errors
@@ -2081,8 +2098,10 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_pci_region(self.transport, tag_)
     }
-    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table) becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these come.
+    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
+    /// becomes an
+    /// IPC message to a thread of the server's. The answer has the thread number from which these
+    /// come.
     /// The function may write memory from then on.
     ///
     /// # Errors
@@ -2223,8 +2242,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_thread_delete(self.transport, tag_)
     }
-    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread waits
+    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
+    /// area.
+    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
+    /// waits
     /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     ///
     /// # Errors
@@ -2338,7 +2359,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_memory_available(self.transport, tag_)
     }
-    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds another
+    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
+    /// another
     /// server's data.
     ///
     /// # Errors
@@ -2497,8 +2519,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_system_end(self.transport, tag_)
     }
-    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2 device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and 0..3;
+    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
+    /// device
+    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
+    /// 0..3;
     /// how many message-signalled interrupts it can have).
     ///
     /// # Errors
@@ -2520,7 +2544,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_resource(self.transport, tag_)
     }
-    /// Zeroed memory for the server and for the server of the thread partner. It exists until both have
+    /// Zeroed memory for the server and for the server of the thread partner. It exists until both
+    /// have
     /// ended.
     ///
     /// # Errors
@@ -2564,10 +2589,13 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_share_map(self.transport, tag_)
     }
-    /// The server at this place of the configuration: its memory, how much it may have, whether it runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its threads
+    /// The server at this place of the configuration: its memory, how much it may have, whether it
+    /// runs,
+    /// how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads
     /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could not
+    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
+    /// not
     /// be started) and at which instruction, its name.
     ///
     /// # Errors
@@ -2613,7 +2641,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_memory_dma(self.transport, tag_)
     }
-    /// Registers of one of the server's PCI functions, to which one of its base address registers leads:
+    /// Registers of one of the server's PCI functions, to which one of its base address registers
+    /// leads:
     /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
     ///
     /// # Errors
@@ -2635,8 +2664,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_pci_region(self.transport, tag_)
     }
-    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table) becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these come.
+    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
+    /// becomes an
+    /// IPC message to a thread of the server's. The answer has the thread number from which these
+    /// come.
     /// The function may write memory from then on.
     ///
     /// # Errors
@@ -2716,8 +2747,10 @@ pub trait Server {
         caller_: ThreadId,
         thread: u64,
     ) -> Result<(), Status>;
-    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread waits
+    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
+    /// area.
+    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
+    /// waits
     /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_space_create(
@@ -2753,7 +2786,8 @@ pub trait Server {
     /// How many bytes the server could still be given.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_available(&mut self, caller_: ThreadId) -> Result<u64, Status>;
-    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds another
+    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
+    /// another
     /// server's data.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_pool(
@@ -2818,8 +2852,10 @@ pub trait Server {
         how: u64,
         status: u64,
     ) -> Result<(), Status>;
-    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2 device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and 0..3;
+    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
+    /// device
+    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
+    /// 0..3;
     /// how many message-signalled interrupts it can have).
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_resource(
@@ -2828,7 +2864,8 @@ pub trait Server {
         kind: u64,
         index: u64,
     ) -> Result<(u64, u64), Status>;
-    /// Zeroed memory for the server and for the server of the thread partner. It exists until both have
+    /// Zeroed memory for the server and for the server of the thread partner. It exists until both
+    /// have
     /// ended.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_share_create(
@@ -2846,10 +2883,13 @@ pub trait Server {
         share: u64,
         address: u64,
     ) -> Result<u64, Status>;
-    /// The server at this place of the configuration: its memory, how much it may have, whether it runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its threads
+    /// The server at this place of the configuration: its memory, how much it may have, whether it
+    /// runs,
+    /// how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads
     /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could not
+    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
+    /// not
     /// be started) and at which instruction, its name.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_server(
@@ -2869,7 +2909,8 @@ pub trait Server {
         size: u64,
         bits: u64,
     ) -> Result<u64, Status>;
-    /// Registers of one of the server's PCI functions, to which one of its base address registers leads:
+    /// Registers of one of the server's PCI functions, to which one of its base address registers
+    /// leads:
     /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pci_region(
@@ -2878,8 +2919,10 @@ pub trait Server {
         function: u64,
         base_address: u64,
     ) -> Result<(u64, u64, u64), Status>;
-    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table) becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these come.
+    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
+    /// becomes an
+    /// IPC message to a thread of the server's. The answer has the thread number from which these
+    /// come.
     /// The function may write memory from then on.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_message_attach(
