@@ -76,7 +76,7 @@ pub mod id {
     pub const ROOT_MESSAGE_ATTACH: u64 = 4025;
     /// [`root_message_detach`](super::Server::root_message_detach).
     pub const ROOT_MESSAGE_DETACH: u64 = 4026;
-    /// [`root_pci_read`](Server::root_pci_read).
+    /// [`root_pci_read`](super::Server::root_pci_read).
     pub const ROOT_PCI_READ: u64 = 4027;
 }
 /// Writes a request of [`Server::root_print`] into the registers.
@@ -1610,7 +1610,7 @@ pub fn reply_root_message_detach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MESSAGE_DETACH + REPLY));
     reply_
 }
-/// Writes a request of [`root_pci_read`](Server::root_pci_read) into the registers.
+/// Writes a request of [`Server::root_pci_read`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1627,7 +1627,7 @@ pub fn encode_root_pci_read<R: Registers>(
     encoder_.word(offset);
     Ok(encoder_.finish(id::ROOT_PCI_READ))
 }
-/// Reads the reply of [`root_pci_read`](Server::root_pci_read).
+/// Reads the reply of [`Server::root_pci_read`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1645,7 +1645,7 @@ pub fn decode_root_pci_read<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_pci_read`](Server::root_pci_read).
+/// Writes the reply of [`Server::root_pci_read`].
 #[inline]
 pub fn reply_root_pci_read<'a, R: Registers>(
     registers_: &mut R,
@@ -2193,7 +2193,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_message_detach(self.transport, tag_)
     }
-    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
+    /// functions,
     /// a multiple of 4 below 256.
     ///
     /// # Errors
@@ -2778,7 +2779,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_message_detach(self.transport, tag_)
     }
-    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
+    /// functions,
     /// a multiple of 4 below 256.
     ///
     /// # Errors
@@ -3032,7 +3034,8 @@ pub trait Server {
         caller_: ThreadId,
         interrupt: u64,
     ) -> Result<(), Status>;
-    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
+    /// functions,
     /// a multiple of 4 below 256.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pci_read(
