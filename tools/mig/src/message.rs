@@ -33,7 +33,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     }
     let ids = routines.iter().map(|routine| {
         let (id, value) = (constant(&routine.name), literal(routine.id));
-        let text = format!(" [`{}`](Server::{}).", routine.name, ident(&routine.name));
+        let text = format!(" [`{}`](super::Server::{}).", routine.name, ident(&routine.name));
         quote!(#[doc = #text] pub const #id: u32 = #value;)
     });
     let calls = routines.iter().map(|routine| client(interface, routine)).collect::<Result<Vec<_>, _>>()?;
