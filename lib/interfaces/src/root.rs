@@ -69,6 +69,8 @@ pub mod id {
     pub const ROOT_MESSAGE_ATTACH: u64 = 4025;
     /// [`root_message_detach`](Server::root_message_detach).
     pub const ROOT_MESSAGE_DETACH: u64 = 4026;
+    /// [`root_pci_read`](Server::root_pci_read).
+    pub const ROOT_PCI_READ: u64 = 4027;
 }
 /// Writes a request of [`root_print`](Server::root_print) into the registers.
 ///
@@ -1601,6 +1603,58 @@ pub fn reply_root_message_detach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MESSAGE_DETACH + REPLY));
     reply_
 }
+/// Writes a request of [`root_pci_read`](Server::root_pci_read) into the registers.
+///
+/// # Errors
+/// An array is longer than the interface allows.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+pub fn encode_root_pci_read<R: Registers>(
+    registers_: &mut R,
+    function: u64,
+    offset: u64,
+) -> Result<MessageTag, Error> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(function);
+    encoder_.word(offset);
+    Ok(encoder_.finish(id::ROOT_PCI_READ))
+}
+/// Reads the reply of [`root_pci_read`](Server::root_pci_read).
+///
+/// # Errors
+/// The server's status, or the message is no such reply.
+#[inline]
+pub fn decode_root_pci_read<R: Registers>(
+    registers_: &R,
+    tag_: MessageTag,
+) -> Result<u64, Error> {
+    #[allow(unused_mut, reason = "there may be no results")]
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::ROOT_PCI_READ, 2, 0)?;
+    let read = move || {
+        let value = decoder_.word()?;
+        decoder_.finish()?;
+        Some(value)
+    };
+    read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`root_pci_read`](Server::root_pci_read).
+#[inline]
+pub fn reply_root_pci_read<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<u64, Status>,
+) -> Reply<'a> {
+    let value = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::ROOT_PCI_READ, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(value);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::ROOT_PCI_READ + REPLY));
+    reply_
+}
 /// Calls of a server; each blocks until the server has answered.
 #[derive(Debug)]
 pub struct Client<'a, T> {
@@ -2119,6 +2173,23 @@ impl<T: Transport> Client<'_, T> {
             .call(self.to, tag_, strings_, rooms_)
             .map_err(Error::Ipc)?;
         decode_root_message_detach(self.transport, tag_)
+    }
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// a multiple of 4 below 256.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub fn root_pci_read(&mut self, function: u64, offset: u64) -> Result<u64, Error> {
+        let tag_ = encode_root_pci_read(self.transport, function, offset)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .map_err(Error::Ipc)?;
+        decode_root_pci_read(self.transport, tag_)
     }
 }
 /// The same without blocking.
@@ -2676,6 +2747,28 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_message_detach(self.transport, tag_)
     }
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// a multiple of 4 below 256.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub async fn root_pci_read(
+        &mut self,
+        function: u64,
+        offset: u64,
+    ) -> Result<u64, Error> {
+        let tag_ = encode_root_pci_read(self.transport, function, offset)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .await
+            .map_err(Error::Ipc)?;
+        decode_root_pci_read(self.transport, tag_)
+    }
 }
 /// What a server does.
 pub trait Server {
@@ -2896,6 +2989,15 @@ pub trait Server {
         caller_: ThreadId,
         interrupt: u64,
     ) -> Result<(), Status>;
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// a multiple of 4 below 256.
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    fn root_pci_read(
+        &mut self,
+        caller_: ThreadId,
+        function: u64,
+        offset: u64,
+    ) -> Result<u64, Status>;
 }
 /// Has a request carried out. `strings` is what was received of its string items; data that
 /// is answered in string items is written into `room`. There is no reply to some requests.
@@ -3045,6 +3147,9 @@ pub fn serve<'a, S: Server, R: Registers>(
                 strings_,
                 room_,
             )
+        }
+        id::ROOT_PCI_READ => {
+            serve_root_pci_read(server_, caller_, tag_, registers_, strings_, room_)
         }
         label => Some(Reply::refusal(registers_, label, Status::BAD_ID)),
     }
@@ -3853,4 +3958,31 @@ fn serve_root_message_detach<'a, S: Server, R: Registers>(
         return None;
     }
     Some(reply_root_message_detach(registers_, result_))
+}
+#[inline]
+#[allow(unused_variables, reason = "not every routine needs everything")]
+fn serve_root_pci_read<'a, S: Server, R: Registers>(
+    server_: &mut S,
+    caller_: ThreadId,
+    tag_: MessageTag,
+    registers_: &mut R,
+    strings_: &[&[u8]],
+    room_: &'a mut [u8],
+) -> Option<Reply<'a>> {
+    let read_ = |registers_: &R| {
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut decoder_ = Decoder::exact(registers_, tag_, 2, 0)?;
+        let function = decoder_.word()?;
+        let offset = decoder_.word()?;
+        decoder_.finish()?;
+        Some((function, offset))
+    };
+    let Some((function, offset)) = read_(registers_) else {
+        return Some(Reply::refusal(registers_, id::ROOT_PCI_READ, Status::BAD_ARGUMENTS))
+    };
+    let result_ = server_.root_pci_read(caller_, function, offset);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_root_pci_read(registers_, result_))
 }

@@ -206,8 +206,11 @@ fn main() {
     messages(&vm, &run);
 }
 
+/// Measures an operation under a name.
+type Run<'a> = dyn Fn(&str, &mut dyn FnMut(u64)) + 'a;
+
 /// Operations on ports and messages.
-fn messages(vm: &Arc<Vm<Nothing>>, run: &dyn Fn(&str, &mut dyn FnMut(u64))) {
+fn messages(vm: &Arc<Vm<Nothing>>, run: &Run<'_>) {
     let limits = Limits { names: 1 << 20, bytes: 1 << 30, ..Limits::default() };
     let ipc = Ipc::new(vm, NameRule::Lowest, limits).unwrap();
     let task = || bench::Task::new(&ipc, now(VmMap::new(vm, PAGE_SIZE, 1 << 47)).unwrap());

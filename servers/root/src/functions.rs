@@ -226,6 +226,20 @@ impl Server {
         }
     }
 
+    /// Carries out the request that reads the word at `offset` in the configuration space of the
+    /// server's `index`th PCI function.
+    pub(crate) fn pci_read<M: Machine>(
+        &self,
+        resources: &mut Resources<M>,
+        index: u64,
+        offset: u64,
+    ) -> Result<u64, Status> {
+        let place = self.function(&mut resources.functions, index).ok_or(Status::NotFound)?.place;
+        let register = u8::try_from(offset).ok().filter(|register| register.is_multiple_of(4));
+        let register = register.ok_or(Status::InvalidArgument)?;
+        Ok(resources.machine.read_configuration(place, register).into())
+    }
+
     /// Whether all of these physical pages are registers of one of the server's PCI functions.
     pub(crate) fn may_map<M>(&self, resources: &Resources<M>, pages: &Range<u64>) -> bool {
         self.functions(resources).any(|function| function.may_map(pages))

@@ -363,6 +363,11 @@ impl<M: Machine> root::Server for Call<'_, M> {
         Ok((kind, first, size))
     }
 
+    fn root_pci_read(&mut self, _: ThreadId, function: u64, offset: u64) -> Result<u64> {
+        let (server, resources) = self.parts();
+        Ok(server.pci_read(resources, function, offset)?)
+    }
+
     fn root_message_attach(&mut self, _: ThreadId, function: u64, entry: u64, thread: u64) -> Result<u64> {
         let (server, resources) = self.parts();
         Ok(server.attach_message(resources, [function, entry], ThreadId::from_raw(thread))?)

@@ -105,6 +105,7 @@ impl Default for Limits {
 /// so its locks are free.
 struct Local<M: Machine> {
     /// Messages that were used, for the next: a null RPC allocates nothing.
+    #[expect(clippy::vec_box, reason = "messages move to queues as boxes")]
     unused: SpinLock<Vec<Box<Message<M>>>>,
     garbage: SpinLock<Garbage<M>>,
 }

@@ -466,7 +466,7 @@ impl World {
             _ => self.name_of(task, a, receives),
         };
         let number = if c > 245 { 65 } else { [69, 70, 72, 70][c as usize % 4] };
-        let sync = if d % 2 == 0 { 0 } else { u32::from(d) % 5 };
+        let sync = if d.is_multiple_of(2) { 0 } else { u32::from(d) % 5 };
         let space = self.tasks[task].space.clone();
         let held = match d {
             200.. => Ok(Held::Null),
@@ -550,12 +550,12 @@ impl World {
                 Some(entry) => {
                     let port = port_of(entry.object).unwrap();
                     let place = to.map(|to| {
-                        let requests = &mut self.model.ports[port].requests;
-                        let place = requests.iter().position(Option::is_none).unwrap_or(requests.len());
-                        if place == requests.len() {
-                            requests.push(None);
-                        }
-                        requests[place] = Some((name, to));
+                        let state = &mut self.model.ports[port];
+                        let place = state.free.pop().unwrap_or_else(|| {
+                            state.requests.push(None);
+                            state.requests.len() - 1
+                        });
+                        state.requests[place] = Some((name, to));
                         place
                     });
                     let previous = entry.request.and_then(|place| self.model.take_request(port, place));
@@ -660,7 +660,9 @@ impl World {
         }
         // All rights are looked at first, on a copy of the names in which the dead are dead.
         let names: Vec<u32> = self.model.tasks[task].keys().copied().collect();
-        names.into_iter().for_each(|name| drop(self.model.get(task, name)));
+        for name in names {
+            self.model.get(task, name);
+        }
         let mut copy = self.model.tasks[task].clone();
         let reply = local.1.filter(|_| is_valid(local.0)).map(|disposition| (local.0, disposition));
         let reply_first =

@@ -50,6 +50,16 @@ pub fn function(index: usize) -> Result<Function, Status> {
 }
 
 impl Function {
+    /// Reads the word of 32 bits at this offset in the function's configuration space, a multiple
+    /// of 4. Root alone can write it.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: it is not a multiple of 4.
+    pub fn configuration(self, register: u8) -> Result<u32, Status> {
+        let value = ask(|root| root.root_pci_read(self.index, register.into()))?;
+        u32::try_from(value).map_err(|_| Status::UnknownRequest)
+    }
+
     /// The registers of base address register `number`, 0 to 5.
     ///
     /// # Errors

@@ -117,6 +117,22 @@ fn with_function() -> Root {
 }
 
 #[test]
+fn a_server_reads_the_configuration_space_of_its_own_functions() {
+    let mut root = with_function();
+    let read =
+        |root: &mut Root, server, words: [u64; 2]| root.request(server, request::ROOT_PCI_READ, &words);
+    assert_eq!(read(&mut root, 0, [0, 0]), Some(Answer::One(0x10d3_8086)));
+    assert_eq!(read(&mut root, 0, [0, 0x44]), Some(Answer::One(0x1000)));
+    assert_eq!(read(&mut root, 0, [0, 0xfc]), Some(Answer::One(0)));
+    for offset in [1, 2, 0x45, 0xff, 0x100, 1 << 32] {
+        assert_eq!(read(&mut root, 0, [0, offset]), refused(Status::InvalidArgument));
+    }
+    for (server, function) in [(0, 1), (0, u64::MAX), (1, 0)] {
+        assert_eq!(read(&mut root, server, [function, 0]), refused(Status::NotFound));
+    }
+}
+
+#[test]
 fn a_function_tells_its_messages_to_its_servers_threads_only() {
     let mut root = with_function();
     let (a, b) = (root.first(0).raw(), root.first(1).raw());

@@ -31,6 +31,9 @@ pub(super) struct Header {
     pub(super) id: i32,
 }
 
+/// Destination, and reply with none if no right is named.
+pub(super) type HeaderRights = ((Name, Disposition), (Name, Option<Disposition>));
+
 fn word(bytes: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
@@ -64,7 +67,7 @@ impl Header {
     /// # Errors
     /// `SendInvalidHeader`: bits without a meaning, or dispositions that do not fit.
     /// `SendInvalidDest`: no destination.
-    pub(super) fn rights(&self) -> Result<((Name, Disposition), (Name, Option<Disposition>)), MsgErrorKind> {
+    pub(super) fn rights(&self) -> Result<HeaderRights, MsgErrorKind> {
         if self.bits & !(COMPLEX | CIRCULAR | 0xffff) != 0 {
             return Err(MsgErrorKind::SendInvalidHeader);
         }
