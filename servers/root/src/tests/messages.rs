@@ -68,6 +68,7 @@ pub(super) fn handle(
 ) -> (Outcome, Memory) {
     let mut memory = Memory([0xdead; 64]);
     memory.0[1..=words.len()].copy_from_slice(words);
+    system.resources.machine.shares = system.resources.shares.blocks();
     let outcome = system.handle(from, tag, &mut memory);
     (outcome, memory)
 }
