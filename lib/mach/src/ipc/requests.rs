@@ -71,8 +71,8 @@ impl<M: Machine> Space<M> {
     ///   that is told.
     /// - `NO_SENDERS` (70): when there is no send right to the port. If there is none now and the
     ///   make-send count has reached `sync`, the notification is sent immediately.
-    /// - `DEAD_NAME` (72): when the port dies; the name has one more reference then. If it is a dead
-    ///   name now and `sync` is not 0, the notification is sent immediately.
+    /// - `DEAD_NAME` (72): when the port dies; the name has one more reference then. If it is a
+    ///   dead name now and `sync` is not 0, the notification is sent immediately.
     ///
     /// # Errors
     /// `InvalidValue`: another number, or `PORT_DESTROYED` with `sync`. `InvalidCapability`: the

@@ -1,5 +1,5 @@
-//! Any bytes are a message of a task: a header and a body, which name the rights and the memory that
-//! the task has. What arrives is read, and nothing is left at the end.
+//! Any bytes are a message of a task: a header and a body, which name the rights and the memory
+//! that the task has. What arrives is read, and nothing is left at the end.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
-//! Models of what processors share: every interleaving of two of them, with at most two preemptions,
-//! in which one waits for what the other does. A lost wake-up would be a deadlock, which loom
-//! reports.
+//! Models of what processors share: every interleaving of two of them, with at most two
+//! preemptions, in which one waits for what the other does. A lost wake-up would be a deadlock,
+//! which loom reports.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
