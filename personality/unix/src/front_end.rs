@@ -21,9 +21,9 @@ use mach::machine::{Resume, SystemCall, ThreadState};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontEndNumber(pub u8);
 
-/// Words that a front end keeps in each thread's own record, where other threads find them. Only the
-/// front end knows what they mean; they are 0 in a new thread, and in one that begins a program by
-/// exec.
+/// Words that a front end keeps in each thread's own record, where other threads find them. Only
+/// the front end knows their meaning. They are 0 in a new thread, and in a thread that begins a
+/// program by exec.
 pub type FrontEndWords = [AtomicU64; 2];
 
 /// How the programs of a front end are loaded by exec.

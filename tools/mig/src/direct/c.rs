@@ -57,7 +57,7 @@ static inline L4_MsgTag_t mig_l4_tag(const struct mig_l4_message *Message)
 	return l4_tag(Message->MR[0]);
 }
 
-/* What a message is that is not the reply of a request that was carried out. */
+/* The error that a message stands for which is not the reply of a request that was carried out. */
 __attribute__((cold, noinline, unused)) static int32_t mig_l4_reason(L4_MsgTag_t Tag, L4_Word_t Status,
     L4_Word_t ReplyId)
 {
@@ -68,7 +68,8 @@ __attribute__((cold, noinline, unused)) static int32_t mig_l4_reason(L4_MsgTag_t
 	return (uint32_t) Status == 0 || Status >> 32 ? MIG_L4_TYPE_ERROR : (int32_t) Status;
 }
 
-/* The same. That it is not 0 the compiler has to know, or it would warn of results without values. */
+/* The result of mig_l4_reason. The compiler is told that it is not 0: else it would warn of results
+   that have no value. */
 static inline int32_t mig_l4_failure(L4_MsgTag_t Tag, L4_Word_t Status, L4_Word_t ReplyId)
 {
 	int32_t Reason = mig_l4_reason(Tag, Status, ReplyId);
