@@ -77,10 +77,11 @@ impl Shares {
         own.map(|share| share.block.end - share.block.start).sum()
     }
 
-    /// The memory of all shares.
+    /// The memory of all shares that have been cleared.
     #[cfg(test)]
     pub(crate) fn blocks(&self) -> Vec<Range<u64>> {
-        self.shares.iter().map(|share| share.block.clone()).collect()
+        let published = self.shares.iter().filter(|share| share.published);
+        published.map(|share| share.block.clone()).collect()
     }
 
     /// Whether the physical address `address` lies in memory that `server` shares with another one.

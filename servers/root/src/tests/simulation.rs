@@ -67,7 +67,7 @@ pub(super) struct Simulation {
     pub(super) interrupts: BTreeMap<u32, ThreadId>,
     /// Pages that a space could write and that have not been cleared since, with the space.
     dirty: BTreeMap<u64, u32>,
-    /// The memory of root's shares, as it was before the present request.
+    /// The memory of root's cleared shares, as it was before the present request.
     pub(super) shares: Vec<Range<u64>>,
     pub(super) replies: Vec<(ThreadId, ThreadId, Answer)>,
     pub(super) reports: Vec<String>,
