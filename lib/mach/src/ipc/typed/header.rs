@@ -2,9 +2,9 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0..4 | bits: dispositions of the remote port (0-7) and local port (8-15), circular (30), complex (31) |
+//! | 0..4 | bits: dispositions of remote (0-7) and local port (8-15), circular (30), complex (31) |
 //! | 4..8 | size of the message |
-//! | 8..16 | remote port: to whom it is sent; the reply port, when it is received |
+//! | 8..16 | remote port: the destination; the reply port, when it is received |
 //! | 16..24 | local port: the reply port; the port by which it came, when it is received |
 //! | 24..28 | number of the message at its port |
 //! | 28..32 | id |
