@@ -1,4 +1,5 @@
-//! Gives the Unix server addresses of its own, so that a debugger tells it from root and drivers.
+//! Links the Unix server at addresses of its own, so that a debugger can tell it from root and
+//! drivers.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("none") {

@@ -29,6 +29,9 @@ impl Status {
     pub const BAD_ID: Status = Status(-303);
     /// The words of a request are not as the interface says.
     pub const BAD_ARGUMENTS: Status = Status(-304);
+    /// No status of an answer: the server's routine answers later, by the function that writes the
+    /// reply, or never.
+    pub const NO_REPLY: Status = Status(-305);
     /// What is answered does not fit where the caller wants it.
     pub const ARRAY_TOO_LARGE: Status = Status(-307);
 }
@@ -131,6 +134,16 @@ impl<T: Element, const N: usize> Array<T, N> {
         array.elements.get_mut(..slice.len())?.copy_from_slice(slice);
         Some(array)
     }
+
+    /// So many elements, each made of its index; none if there are more than `N`.
+    #[inline]
+    pub fn from_fn(count: usize, element: impl Fn(usize) -> T) -> Option<Self> {
+        let mut array = Self { elements: [T::default(); N], count };
+        for (at, room) in array.elements.get_mut(..count)?.iter_mut().enumerate() {
+            *room = element(at);
+        }
+        Some(array)
+    }
 }
 
 impl<T, const N: usize> Deref for Array<T, N> {
@@ -164,37 +177,44 @@ pub struct Encoder<'a, R> {
 
 impl<'a, R: Registers> Encoder<'a, R> {
     /// An empty message.
-    #[inline]
+    #[inline(always)]
     pub fn new(registers: &'a mut R) -> Self {
         Self { registers, untyped: 0, typed: 0 }
     }
 
     /// Adds a word.
-    #[inline]
+    #[inline(always)]
     pub fn word(&mut self, word: u64) {
         self.untyped += 1;
         self.registers.set_register(self.untyped, word);
     }
 
     /// Adds elements without their count, as many in a word as fit.
-    #[inline]
+    #[inline(always)]
     pub fn elements<T: Element>(&mut self, elements: &[T]) {
-        for some in elements.chunks(8 / T::SIZE) {
+        let pack = |some: &[T]| {
             let shifted =
                 some.iter().enumerate().map(|(at, element)| element.to_word() << (at * T::SIZE * 8));
-            self.word(shifted.fold(0, |word, part| word | part));
+            shifted.fold(0, |word, part| word | part)
+        };
+        // Of chunks whose size the compiler knows each becomes one load.
+        let chunks = elements.chunks_exact(8 / T::SIZE);
+        let rest = chunks.remainder();
+        chunks.for_each(|some| self.word(pack(some)));
+        if !rest.is_empty() {
+            self.word(pack(rest));
         }
     }
 
     /// Adds a count and the elements.
-    #[inline]
+    #[inline(always)]
     pub fn array<T: Element>(&mut self, elements: &[T]) {
         self.word(elements.len() as u64);
         self.elements(elements);
     }
 
     /// Adds a map or grant item, after all words.
-    #[inline]
+    #[inline(always)]
     pub fn map(&mut self, item: MapItem) {
         for word in item.to_words(false) {
             self.typed += 1;
@@ -203,7 +223,7 @@ impl<'a, R: Registers> Encoder<'a, R> {
     }
 
     /// The tag of the message, without strings.
-    #[inline]
+    #[inline(always)]
     pub fn finish(self, label: u64) -> MessageTag {
         MessageTag::new(label, self.untyped, self.typed)
     }
@@ -220,13 +240,20 @@ pub struct Decoder<'a, R> {
 
 impl<'a, R: Registers> Decoder<'a, R> {
     /// A message with this tag.
-    #[inline]
+    #[inline(always)]
     pub fn new(registers: &'a R, tag: MessageTag) -> Self {
         Self { registers, tag, untyped: 0, typed: 0 }
     }
 
+    /// A message that must have so many words. The check is made once, here.
+    #[inline(always)]
+    pub fn exact(registers: &'a R, tag: MessageTag, untyped: usize, typed: usize) -> Option<Self> {
+        let counts = MessageTag::new(0, untyped, typed);
+        (tag.without_flags().with_label(0) == counts).then(|| Self::new(registers, counts))
+    }
+
     /// The next word.
-    #[inline]
+    #[inline(always)]
     pub fn word(&mut self) -> Option<u64> {
         if self.untyped >= self.tag.untyped() {
             return None;
@@ -236,7 +263,7 @@ impl<'a, R: Registers> Decoder<'a, R> {
     }
 
     /// The next word, which holds a number.
-    #[inline]
+    #[inline(always)]
     pub fn number<T: Element>(&mut self) -> Option<T> {
         let word = self.word()?;
         let number = T::from_word(word);
@@ -244,26 +271,34 @@ impl<'a, R: Registers> Decoder<'a, R> {
     }
 
     /// So many elements.
-    #[inline]
+    #[inline(always)]
     pub fn elements<T: Element, const N: usize>(&mut self) -> Option<[T; N]> {
         let mut elements = [T::default(); N];
         self.fill(&mut elements)?;
         Some(elements)
     }
 
-    #[inline]
+    #[inline(always)]
     fn fill<T: Element>(&mut self, elements: &mut [T]) -> Option<()> {
-        for some in elements.chunks_mut(8 / T::SIZE) {
-            let word = self.word()?;
+        let unpack = |some: &mut [T], word: u64| {
             for (at, element) in some.iter_mut().enumerate() {
                 *element = T::from_word(word >> (at * T::SIZE * 8));
             }
+        };
+        // Of chunks whose size the compiler knows each becomes one store.
+        let mut chunks = elements.chunks_exact_mut(8 / T::SIZE);
+        for some in &mut chunks {
+            unpack(some, self.word()?);
+        }
+        let rest = chunks.into_remainder();
+        if !rest.is_empty() {
+            unpack(rest, self.word()?);
         }
         Some(())
     }
 
     /// A count and the elements.
-    #[inline]
+    #[inline(always)]
     pub fn array<T: Element, const N: usize>(&mut self) -> Option<Array<T, N>> {
         let count = usize::try_from(self.word()?).ok().filter(|&count| count <= N)?;
         let mut array = Array { elements: [T::default(); N], count };
@@ -272,7 +307,7 @@ impl<'a, R: Registers> Decoder<'a, R> {
     }
 
     /// The next map or grant item.
-    #[inline]
+    #[inline(always)]
     pub fn map(&mut self) -> Option<MapItem> {
         if self.typed + 2 > self.tag.typed() {
             return None;
@@ -283,7 +318,7 @@ impl<'a, R: Registers> Decoder<'a, R> {
     }
 
     /// The length of the next string, at most `most`.
-    #[inline]
+    #[inline(always)]
     pub fn string(&mut self, most: usize) -> Option<usize> {
         let at = 1 + self.tag.untyped() + self.typed;
         if self.typed + 2 > self.tag.typed() || at + 1 >= MESSAGE_REGISTERS {
@@ -297,7 +332,7 @@ impl<'a, R: Registers> Decoder<'a, R> {
     }
 
     /// Nothing is left.
-    #[inline]
+    #[inline(always)]
     pub fn finish(self) -> Option<()> {
         (self.untyped == self.tag.untyped() && self.typed == self.tag.typed()).then_some(())
     }
@@ -314,13 +349,13 @@ pub struct Reply<'a> {
 
 impl<'a> Reply<'a> {
     /// A reply without strings.
-    #[inline]
+    #[inline(always)]
     pub fn new(tag: MessageTag) -> Self {
         Self { tag, strings: [&[]; STRINGS], count: 0 }
     }
 
     /// The answer that a request is not carried out.
-    #[inline]
+    #[inline(always)]
     pub fn refusal<R: Registers>(registers: &mut R, label: u64, status: Status) -> Self {
         let mut encoder = Encoder::new(registers);
         encoder.word(status.0 as u32 as u64);
@@ -328,7 +363,7 @@ impl<'a> Reply<'a> {
     }
 
     /// Adds a string. A stub adds no more than there can be.
-    #[inline]
+    #[inline(always)]
     pub fn add_string(&mut self, string: &'a [u8]) {
         if let Some(room) = self.strings.get_mut(self.count) {
             *room = string;
@@ -337,25 +372,63 @@ impl<'a> Reply<'a> {
     }
 
     /// The strings, in their order.
-    #[inline]
+    #[inline(always)]
     pub fn strings(&self) -> &[&'a [u8]] {
         &self.strings[..self.count]
     }
 }
 
-/// What the first word of a reply says; its words follow.
+/// The reply to a request with `label`, after its status.
 ///
 /// # Errors
-/// The server's status, or the message is no reply to `label`.
-#[inline]
+/// The server's status, or the message is no such reply.
+#[inline(always)]
 pub fn reply<R: Registers>(registers: &R, tag: MessageTag, label: u64) -> Result<Decoder<'_, R>, Error> {
-    let mut decoder = Decoder::new(registers, tag);
-    if tag.label() != label + REPLY {
-        return Err(Error::Malformed);
+    let is_reply = tag.label() == label + REPLY && tag.untyped() > 0;
+    after_status(registers, tag, label, is_reply, tag)
+}
+
+/// As [`reply`], of a reply that has so many words if the request was carried out.
+///
+/// # Errors
+/// Those of [`reply`].
+#[inline(always)]
+pub fn exact_reply<R: Registers>(
+    registers: &R,
+    tag: MessageTag,
+    label: u64,
+    untyped: usize,
+    typed: usize,
+) -> Result<Decoder<'_, R>, Error> {
+    let expected = MessageTag::new(label + REPLY, untyped, typed);
+    after_status(registers, tag, label, tag.without_flags() == expected, expected)
+}
+
+/// A decoder of what follows the status, if it is 0, of a message whose words `counts` counts.
+#[inline(always)]
+fn after_status<R: Registers>(
+    registers: &R,
+    tag: MessageTag,
+    label: u64,
+    is_reply: bool,
+    counts: MessageTag,
+) -> Result<Decoder<'_, R>, Error> {
+    let status = registers.register(1);
+    if !is_reply || status != 0 {
+        return Err(failure(tag, label, status));
     }
-    match decoder.number::<u32>().ok_or(Error::Malformed)? {
-        0 => Ok(decoder),
-        status => Err(Error::Status(Status(status as i32))),
+    Ok(Decoder { registers, tag: counts, untyped: 1, typed: 0 })
+}
+
+/// Why a message is not the reply of a request that was carried out. It takes the first word, not
+/// the registers: these could not stay in the processor's if their address were known elsewhere.
+#[cold]
+#[inline(never)]
+fn failure(tag: MessageTag, label: u64, status: u64) -> Error {
+    let is_reply = tag.label() == label + REPLY && tag.untyped() > 0;
+    match u32::try_from(status) {
+        Ok(status) if is_reply && status != 0 => Error::Status(Status(status as i32)),
+        _ => Error::Malformed,
     }
 }
 
@@ -403,7 +476,14 @@ mod tests {
         assert_eq!(Decoder::new(&memory, tag).array::<u8, 8>(), None, "there is no word after the count");
         assert_eq!(Decoder::new(&memory, tag).finish(), None);
         assert_eq!(Decoder::new(&memory, tag).string(8), None);
+        assert!(Decoder::exact(&memory, tag, 2, 0).is_none() && Decoder::exact(&memory, tag, 1, 0).is_some());
         assert!(matches!(reply(&memory, tag, 1), Err(Error::Malformed)));
         assert!(matches!(reply(&memory, tag.with_label(101), 1), Err(Error::Status(Status(1)))));
+        assert!(matches!(exact_reply(&memory, tag.with_label(101), 1, 3, 0), Err(Error::Status(Status(1)))));
+        memory.0[1] = 0;
+        let short = exact_reply(&memory, tag.with_label(101), 1, 3, 0);
+        assert!(matches!(short, Err(Error::Malformed)), "it was carried out, and results are missing");
+        memory.0[1] = 1 << 32;
+        assert!(matches!(reply(&memory, tag.with_label(101), 1), Err(Error::Malformed)), "no status");
     }
 }

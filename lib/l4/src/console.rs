@@ -25,8 +25,8 @@ pub fn read_byte() -> Option<u8> {
     if value == u64::MAX { None } else { Some(value as u8) }
 }
 
-/// Reads a number that the kernel keeps ([`kdebug::statistic`]), if the kernel tells (boot option
-/// `kdb=test`).
+/// Reads a number that the kernel counts ([`kdebug::statistic`]). `None` unless the kernel was
+/// booted with `kdb=test`.
 pub fn kernel_statistic(which: u64) -> Option<u64> {
     let value: u64;
     // SAFETY: the kernel sets RAX and changes nothing else.
@@ -37,8 +37,8 @@ pub fn kernel_statistic(which: u64) -> Option<u64> {
     if value == u64::MAX { None } else { Some(value) }
 }
 
-/// Makes the `nth` allocation of kernel memory from now on fail (0: none). Returns whether the
-/// failure asked for before was still to come (boot option `kdb=test`).
+/// Makes the `nth` following allocation of kernel memory fail (0: none). Returns whether an earlier
+/// request was still to take effect. It needs the boot option `kdb=test`.
 pub fn fail_kernel_allocation(nth: u64) -> bool {
     let pending: u64;
     // SAFETY: the kernel sets RAX and changes nothing else here.
@@ -49,7 +49,7 @@ pub fn fail_kernel_allocation(nth: u64) -> bool {
     pending != 0
 }
 
-/// The console as a formatter.
+/// The console as the target of formatted output.
 #[derive(Clone, Copy, Debug)]
 pub struct Console;
 

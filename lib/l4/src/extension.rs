@@ -6,13 +6,15 @@ use x2::extension::{MapItem, SpaceOption, SystemCallMode, thread_state};
 use x2::protocol::exception;
 use x2::{ErrorCode, ThreadId};
 
-/// SpaceOptions on the space of thread `space`; returns the two answers.
+/// Makes the system call SpaceOptions for the space of thread `space`. Returns the two result
+/// words.
 pub fn space_options(space: ThreadId, option: SpaceOption, values: [u64; 2]) -> thread::Result<[u64; 2]> {
     let (result, answers) = syscall::space_options(space.raw(), option as u64, values);
     thread::check(result).map(|()| answers)
 }
 
-/// Bytes of kernel memory on a space's account (privileged, or its owner).
+/// How many bytes of kernel memory the account of a space has in use (only for privileged spaces
+/// and the space's owner).
 pub fn kernel_memory(space: ThreadId) -> thread::Result<u64> {
     space_options(space, SpaceOption::Information, [0; 2]).map(|[used, _]| used)
 }
@@ -58,20 +60,21 @@ pub fn interrupt_message(number: u32) -> thread::Result<InterruptMessage> {
 }
 
 /// Carries out a batch of MapControl items (at most
-/// [`MAX_MAP_ITEMS`](x2::extension::MAX_MAP_ITEMS)) on the space of thread `space`, which this
-/// space owns. On an error the number says which item failed; the earlier ones stand.
+/// [`MAX_MAP_ITEMS`](x2::extension::MAX_MAP_ITEMS)) on the space of thread `space`, which the
+/// caller's space owns. An error contains the number of the item that failed; earlier items have
+/// been carried out.
 pub fn map_control(
     space: ThreadId,
     items: &mut [MapItem],
 ) -> core::result::Result<(), (usize, Option<ErrorCode>)> {
-    // SAFETY: the items are this program's, and exclusively borrowed.
+    // SAFETY: the items belong to this program, and are borrowed exclusively.
     let (result, done) =
         unsafe { syscall::map_control(space.raw(), items.as_mut_ptr() as u64, items.len() as u64) };
     thread::check(result).map_err(|error| (done as usize, error))
 }
 
-/// Carries out one MapControl item on the space of thread `space`, which this space owns, without
-/// memory in between. Returns the answer.
+/// Carries out one MapControl item on the space of thread `space`, which the caller's space owns.
+/// The item is passed in registers. Returns the item's answer.
 #[inline]
 pub fn map_control_one(space: ThreadId, item: &MapItem) -> core::result::Result<u64, Option<ErrorCode>> {
     let (result, answer) = syscall::map_control_one(space.raw(), item);
@@ -88,28 +91,30 @@ pub fn notify(thread: ThreadId, bits: u64) -> thread::Result<()> {
 pub struct State(pub u64);
 
 impl State {
-    /// Halted.
+    /// Whether the thread is halted.
     pub fn is_halted(self) -> bool {
         self.0 & thread_state::IS_HALTED != 0
     }
 
-    /// Waits for the answer to a message that the kernel made in its name.
+    /// Whether the thread waits for the answer to a message that the kernel has sent in its name.
     pub fn awaits_answer(self) -> bool {
         self.0 & thread_state::AWAITS_ANSWER != 0
     }
 
-    /// A recall is pending.
+    /// Whether a recall of the thread is pending.
     pub fn is_recalled(self) -> bool {
         self.0 & thread_state::RECALL_PENDING != 0
     }
 
-    /// It has used x87, SSE or AVX, or been given their registers; otherwise these are initial.
+    /// Whether the thread has used x87, SSE or AVX, or been given such registers. Otherwise its
+    /// extended state is the initial one.
     pub fn has_extended_state(self) -> bool {
         self.0 & thread_state::HAS_EXTENDED_STATE != 0
     }
 }
 
-/// The integer registers of a thread, in the order of the exception message, then FS and GS base.
+/// The integer registers of a thread, in the order of the exception message, then the FS and GS
+/// bases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Registers(pub [u64; 20]);
 
@@ -119,34 +124,35 @@ impl Registers {
     /// Index of the GS base among the registers.
     pub const GS_BASE: usize = 20;
 
-    /// The register that message register `index` (1..=20) carries: [`exception`]'s constants, or
-    /// those above.
+    /// The value of the register that belongs to message register `index` (1..=20): see
+    /// [`exception`], [`FS_BASE`](Self::FS_BASE) and [`GS_BASE`](Self::GS_BASE).
     pub fn get(&self, index: usize) -> u64 {
         self.0[index - 1]
     }
 
-    /// Sets the register that message register `index` carries.
+    /// Sets the register that belongs to message register `index`.
     pub fn set(&mut self, index: usize, value: u64) {
         self.0[index - 1] = value;
     }
 
-    /// Instruction pointer.
+    /// The instruction pointer.
     pub fn rip(&self) -> u64 {
         self.get(exception::RIP)
     }
 }
 
-/// ThreadState without a buffer: `control` without the bits for extended state.
+/// Makes the system call ThreadState without a buffer: `control` must not have the bits for
+/// extended state.
 ///
 /// # Safety
-/// If registers are written, the thread must find there what its code expects.
+/// If registers are written, the thread must be able to continue with them.
 unsafe fn call(thread: ThreadId, control: u64) -> thread::Result<State> {
     // SAFETY: no buffer is used; the rest is the caller's promise.
     let (result, state, _) = unsafe { syscall::thread_state(thread.raw(), control, 0, 0) };
     thread::check(result).map(|()| State(state))
 }
 
-/// The state of a thread that the caller's space owns.
+/// Reads the state of a thread whose space the caller's space owns.
 pub fn state(thread: ThreadId) -> thread::Result<State> {
     // SAFETY: the call only reads; it changes nothing of the thread.
     unsafe { call(thread, 0) }
@@ -158,28 +164,28 @@ pub fn recall(thread: ThreadId) -> thread::Result<State> {
     unsafe { call(thread, thread_state::RECALL) }
 }
 
-/// Reads the integer registers of an owned thread that does not run. The message registers of the
-/// caller are used.
+/// Reads the integer registers of a thread that does not run, in an owned space. The caller's
+/// message registers are overwritten.
 pub fn read_registers(thread: ThreadId) -> thread::Result<Registers> {
     // SAFETY: the call only reads; it changes nothing of the thread.
     unsafe { call(thread, thread_state::READ_REGISTERS) }?;
     Ok(Registers(core::array::from_fn(|index| utcb::message_register(index + 1))))
 }
 
-/// Writes the integer registers of an owned thread that does not run. The message registers of the
-/// caller are used.
+/// Writes the integer registers of a thread that does not run, in an owned space. The caller's
+/// message registers are overwritten.
 ///
 /// # Safety
-/// The thread must find there what its code expects.
+/// The thread must be able to continue with these registers.
 pub unsafe fn write_registers(thread: ThreadId, registers: &Registers) -> thread::Result<State> {
     for (index, &value) in registers.0.iter().enumerate() {
         utcb::set_message_register(index + 1, value);
     }
-    // SAFETY: the caller promises that the program can go on with these registers.
+    // SAFETY: the caller promises that the thread can continue with these registers.
     unsafe { call(thread, thread_state::WRITE_REGISTERS) }
 }
 
-/// Sets exception handler and pager of an owned thread; `None` leaves one as it is.
+/// Sets the exception handler and the pager of an owned thread; `None` leaves one unchanged.
 pub fn set_handlers(
     thread: ThreadId,
     exception_handler: Option<ThreadId>,
@@ -198,7 +204,7 @@ pub fn set_handlers(
     unsafe { call(thread, control) }.map(drop)
 }
 
-/// Reads the extended state of an owned thread that does not run. Returns how many bytes there are.
+/// Reads the extended state of an owned thread that does not run. Returns its size in bytes.
 pub fn read_extended_state(thread: ThreadId, buffer: &mut [u8]) -> thread::Result<usize> {
     let (control, address) = (thread_state::READ_EXTENDED, buffer.as_mut_ptr() as u64);
     // SAFETY: the kernel writes within the buffer.
@@ -210,8 +216,8 @@ pub fn read_extended_state(thread: ThreadId, buffer: &mut [u8]) -> thread::Resul
 /// Writes the extended state of an owned thread that does not run.
 pub fn write_extended_state(thread: ThreadId, image: &[u8]) -> thread::Result<()> {
     let (control, address) = (thread_state::WRITE_EXTENDED, image.as_ptr() as u64);
-    // SAFETY: the kernel reads within the image; Rust code in the other thread has its own contract
-    // with its owner.
+    // SAFETY: the kernel reads only the image. The owner of the other thread is responsible for
+    // Rust code in it.
     let (result, ..) = unsafe { syscall::thread_state(thread.raw(), control, address, image.len() as u64) };
     thread::check(result)
 }

@@ -7,8 +7,8 @@ use crate::{syscall, utcb};
 use x2::message::REGISTER_MESSAGE_REGISTERS;
 use x2::{IpcError, IpcErrorKind, IpcPhase, MapItem, MessageTag, ThreadId, Time, Timeouts};
 
-/// A message under construction: written directly into the message registers, so there is one at a
-/// time per thread.
+/// A message that is being built. Its words are written directly into the message registers, so a
+/// thread has one at a time.
 #[derive(Debug)]
 #[must_use]
 pub struct Message {
@@ -21,7 +21,7 @@ impl Message {
         Self { tag: MessageTag::new(label, 0, 0) }
     }
 
-    /// A message with this tag, whose words are in the message registers already.
+    /// A message with this tag, whose words have been written into the message registers before.
     pub fn in_registers(tag: MessageTag) -> Self {
         Self { tag }
     }
@@ -52,13 +52,13 @@ impl Message {
         Self { tag: self.tag.with_words(self.tag.untyped(), self.tag.typed() + words.len()) }
     }
 
-    /// Sends in the name of `originator` where that is allowed (X.2 rule 7.14).
+    /// Sends the message in the name of `originator`, where that is allowed (X.2 rule 7.14).
     pub fn propagated_for(self, originator: ThreadId) -> Self {
         utcb::set_virtual_sender(originator);
         Self { tag: self.tag.with_propagated(true) }
     }
 
-    /// The tag so far.
+    /// The tag of the message as built so far.
     pub fn tag(&self) -> MessageTag {
         self.tag
     }
@@ -67,10 +67,10 @@ impl Message {
 /// A received message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Received {
-    /// The sender: local id if it is of this space, else global id; nil when there was no receive
-    /// phase.
+    /// The sender: a local id if it lives in the caller's space, otherwise a global id; nil if
+    /// there was no receive phase.
     pub from: ThreadId,
-    /// The tag.
+    /// The tag of the message.
     pub tag: MessageTag,
 }
 
@@ -96,17 +96,18 @@ impl Received {
     }
 }
 
-/// Result of an IPC.
+/// The result of an IPC.
 pub type Result<T> = core::result::Result<T, IpcError>;
 
-/// The general form. Without a send phase (`to` nil) the tag is ignored; without a receive phase
-/// (`from_specifier` nil) the result is the empty message from nil. May block.
+/// Sends and receives: a send phase to `to` unless that is nil, then a receive phase from
+/// `from_specifier` unless that is nil. Without a send phase the tag is ignored; without a receive
+/// phase the result is an empty message from nil. May block.
 #[inline]
 pub fn ipc(to: ThreadId, from_specifier: ThreadId, timeouts: Timeouts, tag: MessageTag) -> Result<Received> {
     through(syscall::ipc, to, from_specifier, timeouts, tag)
 }
 
-/// [`ipc`] through the Lipc entry.
+/// Sends and receives like [`ipc`], through the Lipc entry.
 #[inline]
 pub fn lipc(to: ThreadId, from_specifier: ThreadId, timeouts: Timeouts, tag: MessageTag) -> Result<Received> {
     through(syscall::lipc, to, from_specifier, timeouts, tag)
@@ -126,8 +127,8 @@ fn through(
     for (index, register) in registers.iter_mut().enumerate().skip(1) {
         *register = utcb::message_register(index);
     }
-    // SAFETY: the UTCB pointer is this thread's; the code that set the buffer registers answers for
-    // the receive window.
+    // SAFETY: the UTCB pointer is this thread's. The code that has set the buffer registers is
+    // responsible for the receive window.
     let (from, registers) =
         unsafe { stub(to.raw(), from_specifier.raw(), timeouts.raw(), registers, utcb::pointer()) };
     for (index, &register) in registers.iter().enumerate() {
@@ -141,64 +142,64 @@ fn through(
     Ok(Received { from, tag })
 }
 
-/// The error of the failed IPC. A word that is no IPC error would be the kernel's mistake: it is
-/// reported as an abort.
+/// The error of the failed IPC. A word that is not an IPC error can only be a fault of the kernel:
+/// it is reported as an abort.
 pub(crate) fn last_error() -> IpcError {
     utcb::ipc_error().unwrap_or(IpcError::new(IpcPhase::Receive, IpcErrorKind::Aborted))
 }
 
-/// Sends, waiting for the receiver as long as it takes.
+/// Sends a message. Blocks until the receiver has taken it.
 pub fn send(to: ThreadId, message: Message) -> Result<()> {
     send_timeout(to, message, Time::NEVER)
 }
 
-/// Sends, waiting for the receiver up to `timeout`.
+/// Sends a message. Blocks up to `timeout` until the receiver has taken it.
 pub fn send_timeout(to: ThreadId, message: Message, timeout: Time) -> Result<()> {
     ipc(to, ThreadId::NIL, Timeouts::new(timeout, Time::NEVER), message.tag).map(drop)
 }
 
-/// Sends if the receiver waits for it right now: how servers reply.
+/// Sends a message without blocking, as servers reply. It is an error if the receiver is not
+/// waiting for it.
 pub fn reply(to: ThreadId, message: Message) -> Result<()> {
     send_timeout(to, message, Time::ZERO)
 }
 
-/// Receives from `from`, waiting as long as it takes.
+/// Receives a message from `from`. Blocks until there is one.
 pub fn receive(from: ThreadId) -> Result<Received> {
     receive_timeout(from, Time::NEVER)
 }
 
-/// Receives from `from`, waiting up to `timeout`.
+/// Receives a message from `from`. Blocks up to `timeout` until there is one.
 pub fn receive_timeout(from: ThreadId, timeout: Time) -> Result<Received> {
     ipc(ThreadId::NIL, from, Timeouts::new(Time::NEVER, timeout), MessageTag::EMPTY)
 }
 
-/// Receives from any thread.
+/// Receives a message from any thread. Blocks until there is one.
 pub fn wait() -> Result<Received> {
     receive(ThreadId::ANY)
 }
 
-/// Sends to `to` and receives its answer.
+/// Sends a message to `to` and receives the answer. Blocks without a timeout.
 pub fn call(to: ThreadId, message: Message) -> Result<Received> {
     call_timeouts(to, message, Timeouts::NEVER)
 }
 
-/// Sends to `to` and receives its answer, with timeouts.
+/// Sends a message to `to` and receives the answer. Blocks up to these timeouts.
 pub fn call_timeouts(to: ThreadId, message: Message, timeouts: Timeouts) -> Result<Received> {
     ipc(to, to, timeouts, message.tag)
 }
 
-/// Replies to `to` without waiting for it, then receives from any thread. An error of the send
-/// phase means that the receive phase has not taken place.
+/// Replies to `to` without blocking, then receives from any thread and blocks until there is a
+/// message. After an error of the send phase there was no receive phase.
 pub fn reply_wait(to: ThreadId, message: Message) -> Result<Received> {
     ipc(to, ThreadId::ANY, Timeouts::new(Time::ZERO, Time::NEVER), message.tag)
 }
 
-/// Sleeps for `time` (X.2 rule 7.5); never for ever only ends by ExchangeRegisters.
+/// Sleeps for `time` (X.2 rule 7.5). A sleep without end is ended only by ExchangeRegisters.
 pub fn sleep(time: Time) {
     if time.is_zero() {
         return;
     }
-    // An error ends the sleep: it only says that the time has passed, or that the sleep was
-    // cancelled.
+    // The receive always ends with an error: the time has passed, or the sleep was cancelled.
     let _ = receive_timeout(utcb::my_local_id(), time);
 }

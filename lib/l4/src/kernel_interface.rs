@@ -5,10 +5,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use x2::ThreadId;
 use x2::kip::{self, ClockInfo, MemoryDescriptor, MemoryInfo, PageInfo, ProcessorInfo, ThreadInfo, UtcbInfo};
 
-/// What the KernelInterface instruction returns.
+/// The results of the KernelInterface instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KernelInterface {
-    /// Address of the page in this space.
+    /// The address of the page in this space.
     pub base: u64,
     /// ApiVersion word.
     pub api_version: u64,
@@ -18,7 +18,8 @@ pub struct KernelInterface {
     pub kernel_id: u64,
 }
 
-/// Executes the KernelInterface instruction (`lock; nop`): a trap, so programs do it once.
+/// Executes the KernelInterface instruction (`lock; nop`). It is a slow trap, so programs execute
+/// it only once.
 pub fn kernel_interface() -> KernelInterface {
     let (base, api_version, api_flags, kernel_id);
     // SAFETY: the kernel changes only these four registers and reads no memory of the program.
@@ -32,19 +33,19 @@ pub fn kernel_interface() -> KernelInterface {
     KernelInterface { base, api_version, api_flags, kernel_id }
 }
 
-/// Address of the page; 0 until [`init`].
+/// The address of the page; 0 before [`init`].
 static BASE: AtomicU64 = AtomicU64::new(0);
 
-/// Finds the page and the system-call entries. Program start-up calls it before anything else; the
-/// values stay valid in every space that has the page at the same address and shares this program's
+/// Finds the page and the entries of system calls. The start-up code of a program calls it first.
+/// The values are valid in every space that has the page at this address and shares this program's
 /// data.
 pub(crate) fn init() {
     init_at(kernel_interface().base);
 }
 
-/// [`init`] for a page whose address is known.
+/// Takes the entries of system calls from the page at a known address.
 pub(crate) fn init_at(base: u64) {
-    // Relaxed: one thread runs, and the code that starts another one orders memory by that.
+    // Relaxed: only one thread runs now, and starting another one orders memory accesses.
     BASE.store(base, Ordering::Relaxed);
     syscall::entry::set_all(|offset| kip().word(offset));
 }
@@ -54,14 +55,14 @@ pub fn kip() -> Kip {
     Kip { base: BASE.load(Ordering::Relaxed) }
 }
 
-/// The kernel interface page, constant while the system runs.
+/// The kernel interface page. Its content never changes.
 #[derive(Clone, Copy, Debug)]
 pub struct Kip {
     base: u64,
 }
 
 impl Kip {
-    /// Address of the page.
+    /// The address of the page.
     pub fn base(self) -> u64 {
         self.base
     }
@@ -74,35 +75,35 @@ impl Kip {
         unsafe { ((self.base as usize + offset) as *const u64).read() }
     }
 
-    /// ThreadInfo.
+    /// The word ThreadInfo: how thread numbers are used.
     pub fn thread_info(self) -> ThreadInfo {
         ThreadInfo::from_raw(self.word(kip::THREAD_INFO))
     }
 
-    /// The thread numbers of message-signalled interrupts, of which
-    /// [`interrupt_message`](crate::extension::interrupt_message) tells the messages.
+    /// The thread numbers of message-signalled interrupts.
+    /// [`interrupt_message`](crate::extension::interrupt_message) gives the message of each.
     pub fn message_interrupts(self) -> core::ops::Range<u32> {
         let count = (self.word(kip::EXTENSIONS) >> kip::INTERRUPT_MESSAGES_SHIFT) as u16;
         let end = self.thread_info().system_base;
         end - u32::from(count)..end
     }
 
-    /// UtcbInfo.
+    /// The word UtcbInfo: sizes and alignment of UTCBs.
     pub fn utcb_info(self) -> UtcbInfo {
         UtcbInfo::from_raw(self.word(kip::UTCB_INFO))
     }
 
-    /// PageInfo.
+    /// The word PageInfo: page sizes and rights.
     pub fn page_info(self) -> PageInfo {
         PageInfo::from_raw(self.word(kip::PAGE_INFO))
     }
 
-    /// ClockInfo.
+    /// The word ClockInfo: precision of the clock.
     pub fn clock_info(self) -> ClockInfo {
         ClockInfo::from_raw(self.word(kip::CLOCK_INFO))
     }
 
-    /// ProcessorInfo.
+    /// The word ProcessorInfo: how many processors there are.
     pub fn processor_info(self) -> ProcessorInfo {
         ProcessorInfo::from_raw(self.word(kip::PROCESSOR_INFO))
     }

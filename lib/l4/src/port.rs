@@ -1,7 +1,7 @@
-//! Using I/O ports, one instruction each.
+//! Access to I/O ports, one instruction each.
 //!
-//! A port that the space does not have raises a fault that the thread's pager answers (X.2 rule
-//! 12.8).
+//! If the space does not have a port, the access raises a fault that is sent to the thread's pager
+//! (X.2 rule 12.8).
 use core::arch::asm;
 
 macro_rules! port {
@@ -9,7 +9,7 @@ macro_rules! port {
         #[doc = concat!("Reads ", $bits, " bits from the ports from `port` on.")]
         ///
         /// # Safety
-        /// The device tolerates it, and does nothing to memory that Rust code relies on.
+        /// The device must allow the access, and must not change memory that Rust code relies on.
         pub unsafe fn $read(port: u16) -> $type {
             let value: $type;
             // SAFETY: the caller keeps this function's contract.
@@ -23,7 +23,7 @@ macro_rules! port {
         #[doc = concat!("Writes ", $bits, " bits to the ports from `port` on.")]
         ///
         /// # Safety
-        /// The device tolerates it, and does nothing to memory that Rust code relies on.
+        /// The device must allow the access, and must not change memory that Rust code relies on.
         pub unsafe fn $write(port: u16, value: $type) {
             // SAFETY: the caller keeps this function's contract.
             unsafe {

@@ -4,7 +4,7 @@
 use crate::{ipc, kernel_interface};
 use x2::Time;
 
-/// Bytes of stack of a program's first thread.
+/// The size in bytes of the stack of a program's first thread.
 pub const STACK_SIZE: usize = 64 * 1024;
 
 /// Memory for a stack of `SIZE` bytes.
@@ -12,8 +12,8 @@ pub const STACK_SIZE: usize = 64 * 1024;
 #[derive(Debug)]
 pub struct Stack<const SIZE: usize = STACK_SIZE>(core::cell::UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: nothing ever forms a reference to the content; it is used by the one thread that starts
-// on it.
+// SAFETY: no reference to the content is ever made; only the thread that starts on the stack uses
+// it.
 unsafe impl<const SIZE: usize> Sync for Stack<SIZE> {}
 
 impl<const SIZE: usize> Stack<SIZE> {
@@ -41,16 +41,17 @@ pub fn run(main: fn() -> !) -> ! {
     main()
 }
 
-/// [`run`] where the KernelInterface instruction is not allowed: in an owned space.
+/// Initialises the library and runs the program like [`run`], in an owned space, where the
+/// KernelInterface instruction is not allowed.
 ///
 /// # Safety
-/// `kip` is the address of the kernel interface page in this space.
+/// `kip` must be the address of the kernel interface page in this space.
 pub unsafe fn run_with_kip(main: fn() -> !, kip: u64) -> ! {
     kernel_interface::init_at(kip);
     main()
 }
 
-/// Ends the calling thread as far as a thread can end itself: it sleeps.
+/// Stops the calling thread for ever: a thread cannot delete itself, so it sleeps.
 pub fn halt() -> ! {
     loop {
         ipc::sleep(Time::NEVER);
@@ -58,9 +59,9 @@ pub fn halt() -> ! {
 }
 
 /// Defines the entry of a program whose `main` is `fn() -> !`. Built for the host (where it is only
-/// checked), the program says that it cannot run there. A program for an owned space is told there
-/// where the kernel interface page lies: it cannot ask. One that needs more stack than
-/// [`STACK_SIZE`] bytes says how much.
+/// checked), the program says that it cannot run there. A program for an owned space passes the
+/// address of the kernel interface page as `kip`, since it cannot ask the kernel for it. A program
+/// that needs more stack than [`STACK_SIZE`] bytes passes the size as `stack`.
 #[macro_export]
 macro_rules! program {
     ($main:path) => {
@@ -70,8 +71,8 @@ macro_rules! program {
         $crate::program!($main, kip = $kip, stack = $crate::start::STACK_SIZE);
     };
     ($main:path, kip = $kip:expr, stack = $stack:expr) => {
-        // SAFETY: the program that makes the spaces for this one puts the page there; this program
-        // says so.
+        // SAFETY: the creator of the space has mapped the page at this address; the program
+        // declares that.
         $crate::program!(@entry $main, $stack, unsafe { $crate::start::run_with_kip($main, $kip) });
     };
     (@entry $main:path, $stack:expr, $run:expr) => {
@@ -79,7 +80,8 @@ macro_rules! program {
         const _: () = {
             static FIRST_STACK: $crate::start::Stack<{ $stack }> = $crate::start::Stack::new();
 
-            // SAFETY: the linker script names this the entry; nothing else calls it.
+            // SAFETY: the linker script makes this function the entry of the program; no other code
+            // calls it.
             #[unsafe(no_mangle)]
             #[unsafe(link_section = ".text.entry")]
             #[unsafe(naked)]
@@ -121,7 +123,7 @@ fn panic(info: &core::panic::PanicInfo<'_>) -> ! {
     }
 }
 
-/// What a program does on a panic instead of printing it and halting the thread.
+/// A function that is called on a panic, instead of printing it and halting the thread.
 pub type PanicHook = fn(&core::panic::PanicInfo<'_>) -> !;
 
 pub use panic_hook::set as set_panic_hook;
@@ -132,7 +134,7 @@ mod panic_hook {
 
     static HOOK: AtomicPtr<()> = AtomicPtr::new(core::ptr::null_mut());
 
-    /// From now on a panic of any thread of the program calls `hook`.
+    /// Makes `hook` the function that is called on a panic of any thread of the program.
     pub fn set(hook: PanicHook) {
         HOOK.store(hook as *mut (), Ordering::Release);
     }
@@ -140,7 +142,7 @@ mod panic_hook {
     #[cfg(target_os = "none")]
     pub(super) fn get() -> Option<PanicHook> {
         let hook = HOOK.load(Ordering::Acquire);
-        // SAFETY: a pointer that is not null was stored by `set` from this type.
+        // SAFETY: a pointer that is not null was stored by `set`, from a function of this type.
         if hook.is_null() { None } else { Some(unsafe { core::mem::transmute::<*mut (), PanicHook>(hook) }) }
     }
 }

@@ -1,15 +1,15 @@
-//! The system calls, each with the register contract of ABI 5: what goes in, what comes out,
-//! everything else clobbered.
+//! The system calls, each with its register contract (ABI 5): which registers have arguments and
+//! results. All others are clobbered.
 //!
-//! The stubs are reached through the entry addresses of the kernel interface page, which are the
-//! same in every space. RBP and RBX cannot be named as operands (the compiler owns them), so every
-//! call saves both on the stack; MR2, which travels in RBX, passes through RCX.
+//! The stubs are called through the entry addresses in the kernel interface page, which are the
+//! same in every space. The compiler reserves RBP and RBX, which cannot be operands, so every call
+//! saves both on the stack; MR2, which is passed in RBX, goes through RCX.
 
 use core::arch::asm;
 use x2::extension::{MapItem, ONE_MAP_ITEM};
 use x2::message::REGISTER_MESSAGE_REGISTERS;
 
-/// Entry addresses, read from the kernel interface page at start-up.
+/// The entry addresses, which are read from the kernel interface page at start-up.
 pub(crate) mod entry {
     use core::sync::atomic::{AtomicU64, Ordering};
     use x2::kip;
@@ -18,9 +18,10 @@ pub(crate) mod entry {
         ($($name:ident = $offset:ident;)*) => {
             $(pub(crate) static $name: AtomicU64 = AtomicU64::new(0);)*
 
-            /// Takes every entry address from `word`, which reads the page at a byte offset.
+            /// Sets every entry address. `word` reads the kernel interface page at a byte offset.
             pub(crate) fn set_all(word: impl Fn(usize) -> u64) {
-                // Relaxed: see `kernel_interface::init`.
+                // Relaxed: only one thread runs now, and starting another one orders memory
+                // accesses.
                 $($name.store(word(kip::$offset), Ordering::Relaxed);)*
             }
         };
@@ -45,11 +46,11 @@ pub(crate) mod entry {
     }
 }
 
-/// MR0 ..= MR7, the message registers that travel in processor registers.
+/// The message registers that are passed in processor registers: MR0 ..= MR7.
 pub type MessageRegisters = [u64; REGISTER_MESSAGE_REGISTERS];
 
-/// Calls an entry that passes MR0..=MR7 in registers; evaluates to them. Operands of the particular
-/// call follow.
+/// Calls an entry that takes and returns MR0..=MR7 in registers, which are the result of the macro.
+/// The operands of the particular call follow.
 macro_rules! call_with_message_registers {
     ($entry:ident, $registers:expr, $($operands:tt)*) => {{
         let [mut mr0, mut mr1, mut mr2, mut mr3, mut mr4, mut mr5, mut mr6, mut mr7] = $registers;
@@ -76,8 +77,8 @@ macro_rules! define_ipc {
         $(#[$doc])*
         ///
         /// # Safety
-        /// `utcb` is the calling thread's UTCB pointer. Where the thread accepts mappings, no
-        /// memory lies that Rust code relies on.
+        /// `utcb` must be the calling thread's UTCB pointer. If the thread accepts mappings, Rust
+        /// code must not rely on memory in the receive window.
         #[inline(always)]
         pub unsafe fn $name(
             to: u64,
@@ -87,9 +88,9 @@ macro_rules! define_ipc {
             utcb: u64,
         ) -> (u64, MessageRegisters) {
             let from;
-            // SAFETY: the operands are the call's whole register contract; it writes message
-            // registers 8 and above into the UTCB and otherwise touches the memory that the caller
-            // answers for.
+            // SAFETY: the operands are the whole register contract of the call. It writes message
+            // registers 8 and above into the UTCB, and no memory but that for which the caller is
+            // responsible.
             let registers = unsafe {
                 call_with_message_registers!(
                     $entry, registers,
@@ -108,15 +109,15 @@ define_ipc!(
     ipc, IPC
 );
 define_ipc!(
-    /// Lipc: the same as [`ipc`], meant for threads of one space.
+    /// Lipc: does the same as [`ipc`]; it is meant for threads of one space.
     lipc, LIPC
 );
 
-/// Unmap; returns MR0..=MR7.
+/// Unmap. Returns MR0..=MR7.
 ///
 /// # Safety
-/// `utcb` is the calling thread's UTCB pointer. When the control word flushes, Rust code no longer
-/// relies on the memory.
+/// `utcb` must be the calling thread's UTCB pointer. If the control word has the flush bit, Rust
+/// code must not rely on the memory any more.
 #[inline(always)]
 pub unsafe fn unmap(control: u64, registers: MessageRegisters, utcb: u64) -> MessageRegisters {
     // SAFETY: the operands are the call's whole register contract; RSI and R8 are clobbered by it.
@@ -128,10 +129,10 @@ pub unsafe fn unmap(control: u64, registers: MessageRegisters, utcb: u64) -> Mes
     }
 }
 
-/// What ExchangeRegisters takes and returns.
+/// The arguments and results of ExchangeRegisters.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ExchangedRegisters {
-    /// In: the thread. Out: the other form of its id, 0 = error.
+    /// Argument: the thread. Result: the other form of its id; 0 for an error.
     pub id: u64,
     /// Control word.
     pub control: u64,
@@ -150,7 +151,7 @@ pub struct ExchangedRegisters {
 /// ExchangeRegisters.
 ///
 /// # Safety
-/// A thread that runs on elsewhere must find there what Rust code expects.
+/// A thread must be able to continue with the registers that it gets.
 #[inline(always)]
 pub unsafe fn exchange_registers(registers: ExchangedRegisters) -> ExchangedRegisters {
     let ExchangedRegisters { mut id, mut control, mut sp, mut ip, mut flags, mut handle, mut pager } =
@@ -173,14 +174,13 @@ pub unsafe fn exchange_registers(registers: ExchangedRegisters) -> ExchangedRegi
     ExchangedRegisters { id, control, sp, ip, flags, handle, pager }
 }
 
-/// Calls an entry whose arguments are in RDI, RSI, RDX, R8 and R9 and whose results are in RAX and
-/// RDX.
+/// Calls an entry with arguments in RDI, RSI, RDX, R8 and R9 and results in RAX and RDX.
 macro_rules! control_call {
     ($entry:ident, $rdi:expr, $rsi:expr, $rdx:expr, $r8:expr, $r9:expr) => {{
         let (result, second): (u64, u64);
-        // SAFETY: the operands are the call's whole register contract; it touches no memory of the
-        // caller except the UTCB's ErrorCode. What it does to other threads and spaces cannot break
-        // this program.
+        // SAFETY: the operands are the whole register contract of the call. Of the caller's memory
+        // it writes only ErrorCode in the UTCB, and its effects on other threads and spaces cannot
+        // break this program.
         unsafe {
             asm!(
                 "push rbp",
@@ -200,31 +200,31 @@ macro_rules! control_call {
     }};
 }
 
-/// ThreadControl; returns 1 or 0.
+/// ThreadControl. Returns 1 for success, 0 for an error.
 #[inline(always)]
 pub fn thread_control(dest: u64, space: u64, scheduler: u64, pager: u64, utcb_location: u64) -> u64 {
     control_call!(THREAD_CONTROL, dest, pager, scheduler, space, utcb_location).0
 }
 
-/// SpaceControl; returns (1 or 0, old control).
+/// SpaceControl. Returns (1 or 0 for an error, the old control word).
 #[inline(always)]
 pub fn space_control(space: u64, control: u64, kip_area: u64, utcb_area: u64, redirector: u64) -> (u64, u64) {
     control_call!(SPACE_CONTROL, space, control, kip_area, utcb_area, redirector)
 }
 
-/// Schedule; returns (thread state or 0, old time control).
+/// Schedule. Returns (the thread's state or 0 for an error, the old time control).
 #[inline(always)]
 pub fn schedule(dest: u64, time: u64, processor: u64, priority: u64, preemption: u64) -> (u64, u64) {
     control_call!(SCHEDULE, dest, priority, time, processor, preemption)
 }
 
-/// ThreadSwitch.
+/// ThreadSwitch: gives the rest of the timeslice to `to`, or to the scheduler if it is nil.
 #[inline(always)]
 pub fn thread_switch(dest: u64) {
     let _ = control_call!(THREAD_SWITCH, dest, 0u64, 0u64, 0u64, 0u64);
 }
 
-/// SystemClock: microseconds.
+/// SystemClock. Returns microseconds.
 #[inline(always)]
 pub fn system_clock() -> u64 {
     control_call!(SYSTEM_CLOCK, 0u64, 0u64, 0u64, 0u64, 0u64).0
@@ -248,72 +248,73 @@ macro_rules! extension_call {
     }};
 }
 
-/// SpaceOptions; returns (1 or 0, answers).
+/// SpaceOptions. Returns (1 or 0 for an error, the two result words).
 #[inline(always)]
 pub fn space_options(space: u64, option: u64, values: [u64; 2]) -> (u64, [u64; 2]) {
-    // SAFETY: the operands are the call's whole register contract; it touches no memory of this
-    // space.
+    // SAFETY: the operands are the whole register contract of the call; it accesses no memory of
+    // this space.
     let (result, _, first, second) =
         unsafe { extension_call!(SPACE_OPTIONS, space, option, values[0], values[1]) };
     (result, [first, second])
 }
 
-/// ThreadState; returns (1 or 0, state, bytes read).
+/// ThreadState. Returns (1 or 0 for an error, the state, how many bytes were read).
 ///
 /// # Safety
-/// `size` bytes at `buffer` are the caller's to be read or written as `control` says; the thread
-/// finds what its code expects.
+/// The caller must own `size` bytes at `buffer`, which are read or written as `control` says. If
+/// registers are written, the thread must be able to continue with them.
 #[inline(always)]
 pub unsafe fn thread_state(thread: u64, control: u64, buffer: u64, size: u64) -> (u64, u64, u64) {
-    // SAFETY: the operands are the call's whole register contract; the memory is the caller's
-    // promise.
+    // SAFETY: the operands are the whole register contract of the call; the caller is responsible
+    // for the memory.
     let (result, state, _, read) = unsafe { extension_call!(THREAD_STATE, thread, control, buffer, size) };
     (result, state, read)
 }
 
-/// MapControl; returns (1 or 0, items done).
+/// MapControl. Returns (1 or 0 for an error, how many items were carried out).
 ///
 /// # Safety
-/// `number` items of 32 bytes at `items` are the caller's, to be read and answered.
+/// The caller must own `number` items of 32 bytes at `items`, which are read, and whose answers are
+/// written.
 #[inline(always)]
 pub unsafe fn map_control(space: u64, items: u64, number: u64) -> (u64, u64) {
-    // SAFETY: the operands are the call's whole register contract; the memory is the caller's
-    // promise. Mappings change in another space only.
+    // SAFETY: the operands are the whole register contract of the call; the caller is responsible
+    // for the memory. Mappings change only in another space.
     let (result, _, _, done) = unsafe { extension_call!(MAP_CONTROL, space, items, number, 0) };
     (result, done)
 }
 
-/// MapControl with one item, in registers; returns (1 or 0, the answer).
+/// MapControl with one item in registers. Returns (1 or 0 for an error, the item's answer).
 #[inline(always)]
 pub fn map_control_one(space: u64, item: &MapItem) -> (u64, u64) {
-    // SAFETY: the operands are the call's whole register contract. Mappings change in another space
-    // only.
+    // SAFETY: the operands are the whole register contract of the call. Mappings change only in
+    // another space.
     let (result, _, _, answer) =
         unsafe { extension_call!(MAP_CONTROL, space, item.target, ONE_MAP_ITEM | item.control, item.source) };
     (result, answer)
 }
 
-/// Notify; returns 1 or 0.
+/// Notify. Returns 1 for success, 0 for an error.
 #[inline(always)]
 pub fn notify(thread: u64, bits: u64) -> u64 {
-    // SAFETY: the operands are the call's whole register contract; it touches no memory of this
-    // space.
+    // SAFETY: the operands are the whole register contract of the call; it accesses no memory of
+    // this space.
     unsafe { extension_call!(NOTIFY, thread, bits, 0, 0) }.0
 }
 
-/// ProcessorControl; returns 1 or 0.
+/// ProcessorControl. Returns 1 for success, 0 for an error.
 #[inline(always)]
 pub fn processor_control(processor: u64, internal_khz: u64, external_khz: u64, millivolt: u64) -> u64 {
     control_call!(PROCESSOR_CONTROL, processor, internal_khz, external_khz, millivolt, 0u64).0
 }
 
-/// MemoryControl on the fpages in MR0 and on; returns 1 or 0. It has no free register for MR2 on
-/// the way in: the message registers come from the UTCB. The call leaves what it returns in MR0 and
-/// MR1 there.
+/// MemoryControl on the fpages in MR0 and the message registers after it. Returns 1 for success, 0
+/// for an error. The call has no free register for MR2, so the message registers are loaded from
+/// the UTCB, and MR0 and MR1 are stored there afterwards.
 ///
 /// # Safety
-/// `utcb` is the calling thread's UTCB pointer; Rust code does not depend on the memory's old
-/// attributes.
+/// `utcb` must be the calling thread's UTCB pointer, and Rust code must not depend on the memory's
+/// old attributes.
 #[inline(always)]
 pub unsafe fn memory_control(control: u64, attributes: [u64; 4], utcb: u64) -> u64 {
     let [attribute0, attribute1, attribute2, attribute3] = attributes;

@@ -12,16 +12,17 @@ pub(crate) fn check(result: u64) -> Result<()> {
     if result == 0 { Err(utcb::error_code()) } else { Ok(()) }
 }
 
-/// Arguments of ThreadControl in addition to the thread itself; the default changes nothing.
+/// The arguments of ThreadControl in addition to the thread; the default changes nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ThreadControl {
-    /// A thread of the space that the thread shall be in; nil deletes.
+    /// A thread of the space in which the thread is to live; nil deletes the thread.
     pub space: ThreadId,
-    /// The thread's scheduler; nil = unchanged.
+    /// The thread's scheduler; nil leaves it unchanged.
     pub scheduler: ThreadId,
-    /// The thread's pager; nil = unchanged, otherwise an inactive thread becomes active.
+    /// The thread's pager; nil leaves it unchanged, any other value also activates an inactive
+    /// thread.
     pub pager: ThreadId,
-    /// The address of the thread's UTCB; `None` = unchanged.
+    /// The address of the thread's UTCB; `None` leaves it unchanged.
     pub utcb: Option<u64>,
 }
 
@@ -54,10 +55,10 @@ pub fn disassociate_interrupt(interrupt: ThreadId) -> Result<()> {
     associate_interrupt(interrupt, interrupt)
 }
 
-/// The state of a thread as ExchangeRegisters has returned it.
+/// The state of a thread before a call of ExchangeRegisters.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Exchanged {
-    /// The other form of the id: local for a global one and the other way round.
+    /// The other form of the thread's id: local for a global one, global for a local one.
     pub id: ThreadId,
     /// The thread's activity before the call.
     pub state: ExchangeState,
@@ -73,19 +74,19 @@ pub struct Exchanged {
     pub pager: ThreadId,
 }
 
-/// ExchangeRegisters on `thread`, with `control` and the values for the bits set in it (its `id`
-/// and `control` fields are ignored).
+/// Makes the system call ExchangeRegisters on `thread`, with `control` and the values for the bits
+/// set in it (the `id` and `control` fields of `registers` are ignored).
 ///
 /// # Safety
-/// If the thread runs on at another IP, with another SP or other flags, or without the answer to
-/// its IPC, it must find there what its code expects.
+/// The thread must be able to continue with the IP, SP and flags that it gets, and without the
+/// answer to an IPC that is aborted.
 pub unsafe fn exchange_registers(
     thread: ThreadId,
     control: ExchangeControl,
     values: ExchangedRegisters,
 ) -> Result<Exchanged> {
     let registers = ExchangedRegisters { id: thread.raw(), control: control.raw(), ..values };
-    // SAFETY: the caller answers for what the thread does next.
+    // SAFETY: the caller is responsible for what the thread does next.
     let old = unsafe { syscall::exchange_registers(registers) };
     check(old.id)?;
     Ok(Exchanged {
@@ -99,18 +100,18 @@ pub unsafe fn exchange_registers(
     })
 }
 
-/// The other form of a thread's id, and its state. Changes nothing.
+/// Reads the other form of a thread's id, and its state, without changing anything.
 pub fn inspect(thread: ThreadId) -> Result<Exchanged> {
     // SAFETY: nothing is changed.
     unsafe { exchange_registers(thread, ExchangeControl::DELIVER, ExchangedRegisters::default()) }
 }
 
-/// Local id of a thread of this space.
+/// The local id of a thread of this space.
 pub fn local_id_of(thread: ThreadId) -> Result<ThreadId> {
     if thread.is_local() { Ok(thread) } else { inspect(thread).map(|old| old.id) }
 }
 
-/// Global id of a thread of this space.
+/// The global id of a thread of this space.
 pub fn global_id_of(thread: ThreadId) -> Result<ThreadId> {
     if thread.is_local() { inspect(thread).map(|old| old.id) } else { Ok(thread) }
 }
@@ -118,28 +119,28 @@ pub fn global_id_of(thread: ThreadId) -> Result<ThreadId> {
 /// Starts an active thread of this space at `ip` with `sp`.
 ///
 /// # Safety
-/// `ip` is code that can run with that stack and nothing else.
+/// `ip` must be code that can run with that stack and no other registers.
 pub unsafe fn start(thread: ThreadId, ip: u64, sp: u64) -> Result<()> {
     let values = ExchangedRegisters { ip, sp, ..Default::default() };
-    // SAFETY: the caller answers for ip and sp.
+    // SAFETY: the caller is responsible for `ip` and `sp`.
     unsafe { exchange_registers(thread, ExchangeControl::START, values) }.map(drop)
 }
 
 /// Halts a thread of this space: it runs no user code until [`resume`].
 pub fn stop(thread: ThreadId) -> Result<Exchanged> {
-    // SAFETY: the thread goes on later as if it had not been scheduled in between.
+    // SAFETY: the thread continues later as if it had been preempted.
     unsafe { exchange_registers(thread, ExchangeControl::STOP, ExchangedRegisters::default()) }
 }
 
-/// Lets a halted thread of this space run on.
+/// Resumes a halted thread of this space.
 pub fn resume(thread: ThreadId) -> Result<Exchanged> {
-    // SAFETY: as for `stop`.
+    // SAFETY: the thread continues as if it had been preempted.
     unsafe { exchange_registers(thread, ExchangeControl::RESUME, ExchangedRegisters::default()) }
 }
 
-/// Ends the IPC that a thread of this space is in: it gets an error.
+/// Aborts the IPC in which a thread of this space is: it fails.
 pub fn abort_ipc(thread: ThreadId) -> Result<Exchanged> {
-    // SAFETY: any IPC can fail, and the thread is told.
+    // SAFETY: an aborted IPC returns an error to the thread.
     unsafe { exchange_registers(thread, ExchangeControl::ABORT_IPC, ExchangedRegisters::default()) }
 }
 
@@ -153,8 +154,8 @@ pub fn yield_now() {
     switch_to(ThreadId::NIL);
 }
 
-/// Schedule with raw control words ([`x2::control`]); all ones leave a word unchanged. Returns the
-/// state and the raw time word.
+/// Makes the system call Schedule with raw control words ([`x2::control`]); all ones leave a word
+/// unchanged. Returns the state and the raw time word.
 pub fn schedule(
     thread: ThreadId,
     time: u64,
@@ -172,7 +173,7 @@ pub fn set_priority(thread: ThreadId, priority: u8) -> Result<()> {
     schedule(thread, UNCHANGED, UNCHANGED, priority.into(), UNCHANGED).map(drop)
 }
 
-/// Clock in microseconds.
+/// The system clock in microseconds.
 pub fn system_clock() -> u64 {
     syscall::system_clock()
 }

@@ -1,12 +1,13 @@
-//! The C bindings are complete: what the headers define, the test programs call and the book lists.
+//! Tests that the C bindings are complete: the test programs call, and the book lists, every
+//! function of the headers.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 fn root() -> PathBuf {
-    // The directory comes from cargo at run time: the one at compile time may be that of another
-    // copy of the tree.
+    // cargo gives the directory at run time. That of compile time may belong to another copy of the
+    // tree.
     Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests")).join("../..")
 }
 
@@ -14,7 +15,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The public names defined by inline functions of the headers, in their C part and in their C++
+/// The public names of the headers' inline functions, those of the C part and those of the C++
 /// part.
 fn defined() -> (BTreeSet<String>, BTreeSet<String>) {
     let (mut c, mut cxx) = (BTreeSet::new(), BTreeSet::new());

@@ -1,9 +1,10 @@
-//! A worker's alarm: a thread that waits for the time of the next timer in its worker's stead.
+//! A worker's alarm: a thread that waits for the time of the worker's next timer and then notifies
+//! the worker.
 //!
-//! A thread that waits with a timeout leaves the kernel's fast path, and so does a thread that
-//! sends to it. A timer that is armed anywhere in the server would therefore make every system call
-//! several times as dear. So a worker waits without a timeout, and its alarm notifies it. The alarm
-//! receives only from its worker: no program can disturb it.
+//! The worker itself waits without a timeout. A thread that waits with one leaves the kernel's fast
+//! path, and so does a thread that sends to it: one armed timer would make every system call
+//! several times as expensive. The alarm receives only from its worker, so no program can disturb
+//! it.
 #![allow(unsafe_code)]
 
 use alloc::boxed::Box;
@@ -18,43 +19,44 @@ use rt::root;
 
 use crate::kernel;
 
-/// The notification bit that says that the alarm has rung.
+/// The notification bit by which the alarm tells the worker that the time has come.
 pub(crate) const RUNG: u64 = 1 << 63;
 
 /// Size of the alarm thread's stack in bytes.
 const STACK: usize = 8 << 10;
 
 enum Thread {
-    /// The thread has not been needed yet.
+    /// The alarm thread has not been made, since it was not needed yet.
     None,
     Runs(ThreadId),
-    /// Root refused a thread for the alarm.
+    /// Root refused to make a thread for the alarm.
     Refused,
 }
 
-/// The worker's side of its alarm.
+/// The alarm as its worker sees it.
 pub(crate) struct Alarm {
-    /// The worker's number, and that of its processor.
+    /// The number of the worker, which is that of its processor, too.
     worker: usize,
     thread: Thread,
-    /// The time at which the alarm notifies the worker, or an earlier one.
+    /// The time for which the alarm is set. The worker may need a later time only.
     set: Option<Instant>,
 }
 
 impl Alarm {
-    /// For the worker that the calling thread drives.
+    /// The alarm of the worker that the calling thread drives. Its thread is made when it is first
+    /// needed.
     pub(crate) const fn new(worker: usize) -> Alarm {
         Alarm { worker, thread: Thread::None, set: None }
     }
 
-    /// Sees to it that the worker is notified at this time, or before. False: it has to wait for
-    /// that itself, for once.
+    /// Sets the alarm so that the worker is notified at this time or earlier. Returns false if that
+    /// failed: the worker must use a timeout for its next wait.
     #[inline]
     pub(crate) fn set(&mut self, at: Instant) -> bool {
         self.set.is_some_and(|set| set <= at) || self.advance(at)
     }
 
-    /// Notes that the alarm has notified the worker.
+    /// Records that the alarm has notified the worker.
     pub(crate) fn rung(&mut self) {
         self.set = None;
     }
@@ -66,7 +68,7 @@ impl Alarm {
         }
         let Thread::Runs(thread) = self.thread else { return false };
         let message = (MessageTag::new(0, 1, 0), [at, 0, 0, 0, 0, 0, 0]);
-        // The alarm thread does not wait for a message while it begins or notifies.
+        // The send fails while the alarm thread starts or notifies, since it does not receive then.
         let told =
             kernel::ipc(thread, ThreadId::NIL, Timeouts::new(Time::ZERO, Time::NEVER), message).is_ok();
         if told {
@@ -76,37 +78,38 @@ impl Alarm {
     }
 }
 
-/// Starts the alarm of the worker that the calling thread drives, on its processor; nothing if
-/// there is no memory or no thread for it.
+/// Makes the alarm thread of the worker that the calling thread drives, on the worker's processor.
+/// `None` if there is no memory or no thread for it.
 fn start(worker: usize) -> Option<ThreadId> {
     let stack = Box::into_raw(Box::new(Stack::<STACK>::new()));
     let top = stack as u64 + STACK as u64 - 16;
-    // SAFETY: the word is in the stack, which nothing else uses.
+    // SAFETY: the word lies in the new stack, which no other code uses.
     unsafe { (top as *mut u64).write(l4::utcb::my_global_id().raw()) };
-    // SAFETY: the code finds what it needs, its worker, on this stack, which lives as long as the
-    // program if there is a thread.
+    // SAFETY: the code uses only this stack, on which it finds its worker. The stack is never freed
+    // if the thread was made.
     let thread = unsafe { root::create_thread(entry as *const () as u64, top) };
     match thread {
         Ok(thread) => {
-            // Where it is not, it rings from where it is.
+            // If the thread cannot be moved it works from the processor on which it is.
             let _ = kernel::move_to(thread, worker);
             Some(thread)
         }
         Err(_) => {
-            // SAFETY: it was made above, and no thread has it.
+            // SAFETY: the stack was allocated above, and no thread uses it.
             drop(unsafe { Box::from_raw(stack) });
             None
         }
     }
 }
 
-/// Where the thread begins: its worker is on top of the stack.
+/// The first instructions of the alarm thread. The id of its worker is on top of the stack.
 #[unsafe(naked)]
 extern "C" fn entry() -> ! {
     naked_asm!("mov rdi, [rsp]", "call {ring}", "ud2", ring = sym ring)
 }
 
-/// The thread: takes times from its worker, and rings.
+/// The main function of the alarm thread: receives times from the worker, and notifies it when they
+/// have come.
 extern "C" fn ring(worker: u64) -> ! {
     let worker = ThreadId::from_raw(worker);
     let mut set: Option<Instant> = None;
@@ -122,7 +125,7 @@ extern "C" fn ring(worker: u64) -> ! {
             Some(microseconds) => Time::period_rounded_down(microseconds),
         };
         let timeouts = Timeouts::new(Time::ZERO, wait);
-        // A receive error means that the time is over.
+        // An error means that the receive has timed out: the time has come.
         if let Ok((_, (_, words))) = kernel::ipc(ThreadId::NIL, worker, timeouts, (MessageTag::EMPTY, [0; 7]))
         {
             set = Some(words[0]);

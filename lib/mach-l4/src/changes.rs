@@ -1,17 +1,18 @@
-//! Changes of a translation as MapControl items: as few items as can be, in as few kernel entries.
+//! Turns changes of a translation into MapControl items: as few items as possible, in as few system
+//! calls as possible.
 
 use l4::x2::extension::{MapItem, MapOperation};
 use l4::x2::{Fpage, Rights};
 use mach::machine::{PAGE_SHIFT, PhysicalPage, PmapChange, PmapFull, Protection};
 
-/// Most pages in one item: what an item can count, with room.
+/// The most pages in one item. An item could count somewhat more.
 const MOST_PAGES: u64 = 1 << 30;
 
 /// The largest page that an item can name, as a shift.
 const LARGEST_SHIFT: u32 = 30;
 
-/// Rights of a mapping as the kernel names them. Hardware pages that can be used at all can be
-/// read.
+/// The kernel's rights for a protection. Every page that can be accessed at all can be read,
+/// because the processor has no other kind.
 pub(crate) fn rights(protection: Protection) -> Rights {
     if protection.is_empty() {
         return Rights::NONE;
@@ -26,14 +27,14 @@ pub(crate) fn rights(protection: Protection) -> Rights {
     rights
 }
 
-/// An item on base pages.
+/// An item that concerns `pages` pages of the base size.
 pub(crate) fn item(operation: MapOperation, address: u64, pages: u32, rights: Rights) -> MapItem {
     MapItem::new(operation, Fpage::memory(address, PAGE_SHIFT).with_rights(rights), pages, 0)
 }
 
-/// Makes `changes` in order, in batches of up to `N` items that `make` carries out; an error of it
-/// is the number of the item that failed. `source` is where the server holds a page; what it does
-/// not hold cannot be entered.
+/// Makes `changes` in order, in batches of up to `N` items that `make` carries out; its error is
+/// the index of the item that failed. `source` gives the address at which the server has a page; a
+/// page that the server does not have cannot be entered.
 #[inline]
 pub(crate) fn carry_out<const N: usize>(
     changes: &[PmapChange],
@@ -65,17 +66,17 @@ pub(crate) fn carry_out<const N: usize>(
     batch.flush()
 }
 
-/// MapControl items that are collected for one call.
+/// MapControl items that are collected for one system call.
 struct Batch<const N: usize, F> {
     items: [MapItem; N],
-    /// The first change that each item stands for.
+    /// For each item, the index of the first change that it carries out.
     first: [usize; N],
     count: usize,
     make: F,
 }
 
 impl<const N: usize, F: FnMut(&mut [MapItem]) -> Result<(), usize>> Batch<N, F> {
-    /// Adds pages of a range of any length.
+    /// Adds items for a range of any length.
     fn add_range(
         &mut self,
         index: usize,
@@ -84,7 +85,8 @@ impl<const N: usize, F: FnMut(&mut [MapItem]) -> Result<(), usize>> Batch<N, F> 
         length: u64,
         rights: Rights,
     ) -> Result<(), PmapFull> {
-        // What one item of base pages cannot count is, as a rule, whole pages of the largest size.
+        // A range with more base pages than one item can count mostly consists of whole pages of
+        // the largest size, so items of that size cover it.
         let shift =
             if length >> PAGE_SHIFT <= MOST_PAGES || !(address | length).is_multiple_of(1 << LARGEST_SHIFT) {
                 PAGE_SHIFT
@@ -124,19 +126,19 @@ impl<const N: usize, F: FnMut(&mut [MapItem]) -> Result<(), usize>> Batch<N, F> 
         }
         let Err(failed) = (self.make)(&mut self.items[..count]) else { return Ok(()) };
         let failed = failed.min(count - 1);
-        // A part of a run may be mapped. The change that failed, and those after it, must leave
-        // nothing.
+        // A part of the failed item may have been mapped. It is unmapped, for the change that
+        // failed and those after it must have no effect.
         let item = self.items[failed];
         if item.operation() == MapOperation::Map {
             let target = Fpage::from_raw(item.target).with_rights(Rights::NONE);
-            // Unmapping does not fail.
+            // Unmapping cannot fail.
             let _ = (self.make)(&mut [MapItem::new(MapOperation::Unmap, target, item.count(), 0)]);
         }
         Err(PmapFull { index: self.first[failed] })
     }
 }
 
-/// Makes one item of two, if the second continues the first.
+/// Extends `last` by `item` if `item` continues it. Returns whether it does.
 #[inline]
 fn join(last: &mut MapItem, item: &MapItem) -> bool {
     let operation = last.operation();
@@ -176,10 +178,10 @@ mod tests {
         PmapChange::Enter { address: page << PAGE_SHIFT, page: page_, shift: PAGE_SHIFT, protection }
     }
 
-    /// An item as operation, first page, pages, rights, source.
+    /// The fields of an item: operation, first page, number of pages, rights, source.
     type Item = (MapOperation, u64, u32, u64, u64);
 
-    /// The batches that changes become.
+    /// The batches of items into which changes are turned.
     fn batches<const N: usize>(changes: &[PmapChange]) -> Vec<Vec<Item>> {
         let mut batches = Vec::new();
         carry_out::<N>(changes, source, |items| {
@@ -251,7 +253,7 @@ mod tests {
         let undone = made[1][0];
         let region = Fpage::from_raw(undone.target).region().unwrap();
         assert_eq!((undone.operation(), region.base, undone.count()), (MapOperation::Unmap, 8 << 12, 2));
-        // What comes before a page that the server does not hold is made.
+        // Changes before that of a page which the server does not have are carried out.
         let device = PmapChange::Enter {
             address: 0,
             page: PhysicalPage::Device(0xfee0_0000, Caching::Uncached),

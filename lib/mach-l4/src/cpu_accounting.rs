@@ -1,16 +1,17 @@
-//! CPU-time accounting by a worker, and how it leaves time to the programs.
+//! CPU-time accounting by a worker, and how the worker leaves time to programs.
 //!
-//! A worker runs at a higher priority than the programs that it serves. So what passes while it
-//! waits for a message is the time of programs, and what passes until it waits again is its own, on
-//! behalf of the sender of the message. Usually the sender has run just before; where a long time
-//! has passed without messages, the kernel has let all threads that run have their timeslices in
-//! turn, and they share it. With several processors messages do not say which threads have run
-//! here, and others ask while the worker waits: then [`placement`](crate::placement) keeps the
-//! accounts of programs, from what workers say of their waits.
+//! A worker runs at a higher priority than the programs that it serves. So the time while it waits
+//! for a message belongs to programs. The time until it waits again belongs to the server; it is
+//! charged to the sender of the message. Usually the sender is the program that ran during the
+//! wait. After a long wait without messages, the kernel has given all runnable threads their
+//! timeslices in turn, so they share the time. With several processors the sender may have run on
+//! another one, and other workers read the times while this worker waits: then
+//! [`placement`](crate::placement) keeps the accounts of programs, and workers tell it when they
+//! wait.
 //!
-//! A request that keeps the worker busy (a long transfer) would keep all programs from running, as
-//! the worker sleeps only when there is nothing to do. It therefore owes them a part of the time
-//! for which it has been busy.
+//! A worker sleeps only when it has nothing to do. So a request that takes long (a big transfer)
+//! would keep all programs from running. The worker therefore owes programs a part of the time for
+//! which it has been busy, and pays it by short waits.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -23,34 +24,35 @@ use crate::machine::Shared;
 use crate::thread_table::Ticks;
 use crate::user_thread::Record;
 
-/// Ticks without a message after which the threads that run share the time: some timeslices,
-/// whatever the processor's speed.
+/// A wait of more ticks than this is shared by all threads that run: it lasts some timeslices, at
+/// any clock rate.
 const LONG: u64 = 20_000_000;
-/// Ticks after which the time of a thread is charged at its next message: it may be looking at its
-/// own clock.
+/// A thread that has used more ticks than this is charged at its next message, since it may be
+/// looking at its own clock.
 const SOON: u64 = 100_000;
 /// The most threads among which time is shared out.
 const SHARERS: usize = 64;
-/// One part in so many of the time for which the worker is busy with long requests belongs to
-/// programs.
+/// Programs get one part in so many of the time for which the worker is busy with long requests.
 const PART: u64 = 4;
-/// Microseconds that programs get at a time, at least and at most.
+/// How many microseconds programs get at a time, at least and at most.
 const LEAST: u64 = 1000;
 const MOST: u64 = 5000;
 
-/// One worker's clock.
+/// The CPU-time accounting of one worker.
 pub(crate) struct CpuAccounting {
-    /// Which worker it is.
+    /// The number of the worker.
     worker: usize,
-    /// Time stamp up to which all time is charged, but what `in_server` says.
+    /// The time stamp up to which all time has been charged, except the ticks in `in_server` and
+    /// `in_program`.
     since: u64,
-    /// The last sender, and ticks that its worker has been at work for it.
+    /// The last sender, and the ticks for which the worker has worked for it that are not charged
+    /// yet.
     served: ThreadId,
     in_server: u64,
-    /// Ticks of the last sender's program that are not charged to it yet.
+    /// Ticks of the last sender's program that are not charged yet.
     in_program: u64,
-    /// Since when the worker is busy without a sleep (microseconds; 0: it is not), and what it owes
-    /// programs for that.
+    /// Since when the worker has been busy without a sleep, in microseconds (0: it is not), and how
+    /// many microseconds it owes programs for that.
     busy_since: u64,
     owed: u64,
 }
@@ -76,7 +78,8 @@ impl CpuAccounting {
         self.since = now;
     }
 
-    /// A message has come: its sender's record, if it is a thread of a program.
+    /// Accounts for a message that has come. Returns the sender's record if the sender is a thread
+    /// of a program.
     #[inline]
     pub(crate) fn received(&mut self, shared: &Shared, from: ThreadId) -> Option<Arc<Record>> {
         let passed = self.passed();
@@ -102,8 +105,8 @@ impl CpuAccounting {
         record.filter(|record| record.id == from)
     }
 
-    /// A message of the last sender has come, which counts as usual later. False: too much has come
-    /// together, it counts now.
+    /// Accounts for another message of the last sender: its time is charged later. Returns false if
+    /// so much time has come together that it must be charged now.
     #[inline]
     pub(crate) fn received_again(&mut self) -> bool {
         let now = time_stamp();
@@ -116,14 +119,14 @@ impl CpuAccounting {
         true
     }
 
-    /// What was to count later counts now.
+    /// Charges the last sender the time that was to be charged later.
     pub(crate) fn charge(&mut self, shared: &Shared) {
         let program = core::mem::take(&mut self.in_program);
         let server = core::mem::take(&mut self.in_server);
         shared.threads.lock().charge(self.served, Ticks { program, server });
     }
 
-    /// The wait has ended without a message of a program's.
+    /// Accounts for a wait that ended without a message of a program.
     pub(crate) fn interrupted(&mut self, shared: &Shared) {
         let passed = self.passed();
         if !self.report_to_placement(shared) && passed > LONG {
@@ -133,8 +136,8 @@ impl CpuAccounting {
         self.served = ThreadId::NIL;
     }
 
-    /// The worker is about to wait, with several processors: then its processor is there for
-    /// programs.
+    /// Called when the worker is about to wait. With several processors it also records that the
+    /// worker's processor is free for programs.
     #[inline]
     pub(crate) fn idles(&mut self, shared: &Shared) {
         self.waits();
@@ -143,8 +146,8 @@ impl CpuAccounting {
         }
     }
 
-    /// With several processors: says that the worker's wait has ended, and for how long it has
-    /// worked before.
+    /// With several processors, records that the worker's wait has ended, and for how long the
+    /// worker had worked before the wait.
     #[inline]
     fn report_to_placement(&self, shared: &Shared) -> bool {
         let Some(placement) = &shared.placement else { return false };
@@ -162,9 +165,10 @@ impl CpuAccounting {
         passed
     }
 
-    /// Charges time to all that run, and to `sender`, which has run until now.
+    /// Shares `passed` ticks among all threads that run and `sender`, which ran until it sent.
     fn share(&self, shared: &Shared, passed: u64, sender: Option<ThreadId>) {
-        // They are dropped after the table's lock: the last reference to one needs it.
+        // The references are dropped after the table's lock is released: dropping the last
+        // reference to a record takes the lock.
         let mut running: [Option<Arc<Record>>; SHARERS] = [const { None }; SHARERS];
         let mut count = 0;
         let mut threads = shared.threads.lock();
@@ -181,14 +185,14 @@ impl CpuAccounting {
         drop(threads);
     }
 
-    /// Called when the worker has nothing to do.
+    /// Called when the worker has nothing to do: it owes programs nothing.
     #[inline]
     pub(crate) fn sleeps(&mut self) {
         (self.busy_since, self.owed) = (0, 0);
     }
 
-    /// The worker has more to do: how many microseconds it lets programs run first.
-    /// None if no program could use them.
+    /// Called when the worker has more to do. Returns for how many microseconds it lets programs
+    /// run first; 0 if they are owed too little or no program could use the time.
     pub(crate) fn is_busy(&mut self, shared: &Shared) -> u64 {
         let programs = match &shared.placement {
             None => shared.running.load(Ordering::Relaxed),
@@ -206,7 +210,7 @@ impl CpuAccounting {
         if self.owed < LEAST { 0 } else { self.owed.min(MOST) }
     }
 
-    /// It has let them run, for this time at most.
+    /// Records that the worker has let programs run, for `time` microseconds at most.
     pub(crate) fn gave(&mut self, time: u64) {
         if time > 0 {
             let now = system_clock();

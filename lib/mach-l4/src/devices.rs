@@ -1,22 +1,23 @@
-//! Device memory: what root's configuration gives the server, which it has in one place of its own
-//! space, so that it can enter the pages into programs' spaces. It never touches them itself.
+//! Device memory that root's configuration gives the server. The server maps it in one place of its
+//! own space, so that it can enter the pages into programs' spaces. It never accesses them itself.
 //!
-//! A page is cached as in root's and sigma0's mappings of it; [`mach::machine::Caching`] changes
-//! nothing.
+//! Pages are cached as in sigma0's and root's mappings of them; [`mach::machine::Caching`] has no
+//! effect.
 
 use alloc::vec::Vec;
 
 use rt::root::device;
 
-/// Where physical address 0 of device memory would lie in the server's space.
+/// The address in the server's space that stands for physical address 0 of device memory.
 const DEVICES: u64 = 0x2000_0000_0000;
 
-/// Ranges of physical addresses, first address and bytes, all mapped from [`DEVICES`] on.
+/// The ranges of device memory, as (first physical address, bytes). Each is mapped at [`DEVICES`]
+/// plus its physical address.
 pub(crate) struct Devices(Vec<(u64, u64)>);
 
 impl Devices {
-    /// Has root map all device memory that the configuration gives. What the machine does not have,
-    /// or overlaps with another range, is left out.
+    /// Has root map all device memory that the configuration gives. Ranges that the machine does
+    /// not have, or that overlap others, are left out.
     pub(crate) fn map() -> Self {
         let given = (0..).map_while(device::device_memory);
         let map =
@@ -24,7 +25,7 @@ impl Devices {
         Self(given.filter(|&(physical, _)| physical < DEVICES).filter(map).collect())
     }
 
-    /// Where the server has the page at a physical address.
+    /// The address in the server's space of the device page at a physical address.
     pub(crate) fn address(&self, physical: u64) -> Option<u64> {
         let is_there = |&(start, size): &(u64, u64)| physical >= start && physical - start < size;
         self.0.iter().any(is_there).then(|| DEVICES + physical)

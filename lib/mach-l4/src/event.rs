@@ -1,5 +1,5 @@
-//! What a thread of a program tells the server, and how the server lets it go on: messages to and
-//! from Mach's values.
+//! Converts messages of programs' threads into Mach's events, and Mach's ways to resume a thread
+//! into answers.
 
 use l4::x2::extension::{RECALLED, SYSTEM_CALL_LABEL, SystemCallAnswer};
 use l4::x2::protocol::{self, exception};
@@ -8,13 +8,13 @@ use mach::machine::{
     Event, PageFault, ProcessorException, Protection, Resume, SystemCall, ThreadState, UserMessage,
 };
 
-/// Words of a message in registers: MR1..MR7.
+/// The words of a message that are passed in registers: MR1..MR7.
 pub(crate) type Words = [u64; l4::registers::WORDS];
 
-/// Vector of the exception of an access to a port.
+/// The vector of the general-protection exception, which a forbidden access to a port raises.
 const GENERAL_PROTECTION: u64 = 13;
 
-/// The kind of message that a thread waits to be answered.
+/// The kind of a message whose answer a thread waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     SystemCall,
@@ -23,14 +23,14 @@ pub(crate) enum Origin {
     Message,
 }
 
-/// Address and access of a page fault, if the message is one.
+/// The address and access of a page fault, if the message is one.
 #[inline]
 pub(crate) fn page_fault(tag: MessageTag, words: &Words) -> Option<(u64, Protection)> {
     (protocol::of(tag) == protocol::PAGE_FAULT && tag.untyped() == 2)
         .then(|| (words[0], protection(protocol::fault_access(tag))))
 }
 
-/// The system call, if the message is one.
+/// The number and arguments of a system call, if the message is one.
 #[inline]
 pub(crate) fn system_call(tag: MessageTag, words: &Words) -> Option<SystemCall> {
     let &[number, a, b, c, d, e, f] = words;
@@ -38,14 +38,14 @@ pub(crate) fn system_call(tag: MessageTag, words: &Words) -> Option<SystemCall> 
         .then_some(SystemCall { number, arguments: [a, b, c, d, e, f] })
 }
 
-/// Tag and words of the answer to a system call that returns `value`.
+/// The answer to a system call that returns `value`: its tag and words.
 #[inline]
 pub(crate) fn returned(value: u64) -> (MessageTag, Words) {
     (MessageTag::new(SystemCallAnswer::Return as u64, 1, 0), first(value))
 }
 
-/// The message of a program's thread as an event; `None` if it is one that says nothing (a
-/// malformed one, which the thread has made itself). `word(n)` reads message register n >= 8.
+/// Decodes a message of a program's thread into an event. `None`: the message has no meaning, which
+/// is possible only if the thread has sent it itself. `word(n)` reads message register n >= 8.
 #[inline]
 pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64) -> Option<(Origin, Event)> {
     let (label, count) = (tag.label(), tag.untyped());
@@ -56,8 +56,8 @@ pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64
         return Some((Origin::PageFault, Event::PageFault(PageFault { address, access, ip: words[1] })));
     }
     match protocol::of(tag) {
-        // Programs have no ports, so this becomes the exception that the processor would have
-        // raised.
+        // Programs have no ports. So an access to one becomes the exception that the processor
+        // would have raised.
         protocol::IO_PAGE_FAULT if count == 2 => {
             let exception = ProcessorException { vector: GENERAL_PROTECTION, error: 0, ip: words[1] };
             Some((Origin::PageFault, Event::Exception(exception)))
@@ -81,20 +81,20 @@ pub(crate) fn decode(tag: MessageTag, words: &Words, word: impl Fn(usize) -> u64
     }
 }
 
-/// What the worker must do before it sends an answer.
+/// What the worker must do before it sends an answer to a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Preparation<'a> {
-    /// Nothing.
+    /// Nothing has to be done.
     None,
-    /// The registers are written by ThreadState.
+    /// The worker writes the thread's registers by ThreadState.
     Write(&'a ThreadState),
-    /// The registers are read by ThreadState: the answer repeats them.
+    /// The worker reads the thread's registers by ThreadState, so that the answer repeats them.
     Read,
 }
 
-/// The answer to a thread that came by a message of `origin`: what to do first, its tag, and its
-/// words in registers. An answer with more words than these has all of them in the message
-/// registers after its preparation.
+/// Encodes the answer to a thread whose message was of kind `origin`: what the worker must do
+/// first, the tag, and the words in registers. If the tag has more words, all are in the message
+/// registers after the preparation.
 #[inline]
 pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation<'_>, MessageTag, Words) {
     let answer_to_call = |answer, count| MessageTag::new(answer as u64, count, 0);
@@ -106,14 +106,12 @@ pub(crate) fn encode(origin: Origin, resume: &Resume) -> (Preparation<'_>, Messa
             let (tag, words) = returned(*value);
             (Preparation::None, tag, words)
         }
-        (Origin::SystemCall, Resume::Restart) => {
-            (Preparation::None, answer_to_call(SystemCallAnswer::Restart, 0), none)
-        }
         (Origin::SystemCall, Resume::Registers(state)) => {
             (Preparation::Write(state), answer_to_call(SystemCallAnswer::Resume, 0), none)
         }
         (Origin::SystemCall, _) => (Preparation::None, answer_to_call(SystemCallAnswer::Resume, 0), none),
-        // The answer sets the registers again, all but the bases of FS and GS.
+        // The answer to an exception message sets the registers again, all but the bases of FS and
+        // GS: so they must be written before.
         (Origin::Exception, Resume::Registers(state)) => (Preparation::Write(state), exception_answer, none),
         (Origin::Exception, _) => (Preparation::Read, exception_answer, none),
         (Origin::Message, Resume::Reply(message)) => {
@@ -133,7 +131,7 @@ fn first(word: u64) -> Words {
     words
 }
 
-/// Rights as the kernel names them, as Mach does.
+/// Mach's protection for the kernel's rights.
 pub(crate) fn protection(rights: Rights) -> Protection {
     [
         (Rights::READ, Protection::READ),
@@ -185,7 +183,7 @@ mod tests {
         let message = UserMessage { label: 77, count: 2, words: [9, 8, 0, 0, 0, 0, 0] };
         let event = Some((Origin::Message, Event::Message(message)));
         assert_eq!(decoded(MessageTag::new(77, 2, 0), words), event);
-        // These messages are too short or too long for their labels.
+        // Messages that are too short or too long for their labels are not decoded.
         for (label, count) in [
             (SYSTEM_CALL_LABEL, 6),
             (protocol::label(protocol::PAGE_FAULT, 2), 1),
@@ -210,11 +208,10 @@ mod tests {
             })
         };
         assert_eq!(tags(Resume::Return(1)), [(0, 1), (0, 0), (0, 18), (0, 0)]);
-        assert_eq!(tags(Resume::Restart), [(1, 0), (0, 0), (0, 18), (0, 0)]);
         assert_eq!(tags(Resume::Continue), [(3, 0), (0, 0), (0, 18), (0, 0)]);
         assert_eq!(tags(Resume::Registers(Box::new(state))), [(3, 0), (0, 0), (0, 18), (0, 0)]);
         let message = UserMessage { label: 8, count: 3, words: [1, 2, 3, 0, 0, 0, 0] };
-        assert_eq!(tags(Resume::Reply(message)), [(3, 0), (0, 0), (0, 18), (8, 3)]);
+        assert_eq!(tags(Resume::Reply(Box::new(message))), [(3, 0), (0, 0), (0, 18), (8, 3)]);
         assert_eq!(encode(Origin::SystemCall, &Resume::Return(1)).2[0], 1);
         let registers = Resume::Registers(Box::new(state));
         assert_eq!(encode(Origin::PageFault, &registers).0, Preparation::Write(&state));

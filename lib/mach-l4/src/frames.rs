@@ -1,10 +1,9 @@
-//! The frames: one pool of memory that lies in the server's space in one piece, so that a frame's
-//! number is its address (docs/src/architecture.md).
+//! The frames of physical memory: one pool that is contiguous in the server's space, so that a
+//! frame's address follows from its number (docs/src/architecture.md).
 //!
-//! Programs change the frames that they have mapped at any time. Therefore nothing here is a Rust
-//! object: contents are copied by instructions that the compiler does not look into, and words that
-//! are shared are atomic. Only frames that are lent to the server's heap hold its objects, and no
-//! program has those.
+//! Programs change the frames that they have mapped at any time. Therefore no Rust object lies in a
+//! frame: contents are copied by assembler instructions, and shared words are atomic. The exception
+//! are frames that are lent to the server's heap; no program has these.
 #![allow(unsafe_code)]
 
 use core::arch::asm;
@@ -14,22 +13,22 @@ use macadamia_sync::SpinLock;
 use mach::machine::buddy::Buddy;
 use mach::machine::{Frame, PAGE_SHIFT, PAGE_SIZE};
 
-/// The pool, and which frames of it are free.
+/// The pool of frames, and which of them are free.
 pub(crate) struct FramePool {
     base: u64,
     limit: u32,
     buddy: SpinLock<Buddy>,
-    /// How many frames are free, readable without the lock.
+    /// The number of free frames, which can be read without the lock.
     free: AtomicU32,
 }
 
 impl FramePool {
-    /// The frames of `limit` pages from `base` on, all free. `None`: no memory for the table of
-    /// them.
+    /// A pool of the frames of `limit` pages from `base` on, all free. `None`: there is no memory
+    /// for the table of frames.
     ///
     /// # Safety
     /// `base` is a multiple of the largest page. The memory is readable and writable, no Rust
-    /// object lies in it, and it stays as long as the pool.
+    /// object lies in it, and it stays mapped as long as the pool exists.
     pub(crate) unsafe fn new(base: u64, limit: u32) -> Option<FramePool> {
         let mut buddy = Buddy::new(limit)?;
         buddy.donate(0, limit);
@@ -41,7 +40,7 @@ impl FramePool {
     }
 
     pub(crate) fn free(&self) -> u32 {
-        // Relaxed: a hint, as it may change at any time.
+        // Relaxed: the number is a hint, as it may change at any time.
         self.free.load(Ordering::Relaxed)
     }
 
@@ -58,16 +57,16 @@ impl FramePool {
         self.free.store(buddy.free_frames(), Ordering::Relaxed);
     }
 
-    /// The memory of an aligned run of 2^`order` frames, for the server itself. What is in it is of
-    /// no use. `None`: there is no such run, or less than `kept` frames would be left.
+    /// Lends an aligned run of 2^`order` frames as memory for the server's heap. Its content is
+    /// arbitrary. `None`: there is no such run, or fewer than `kept` frames would be left.
     pub(crate) fn lend(&self, order: u32, kept: u32) -> Option<&'static mut [u8]> {
         if self.free() < kept.saturating_add(1 << order) {
             return None;
         }
         let first = self.allocate(order)?;
         let pages = usize::try_from(PAGE_SIZE).ok()? << order;
-        // SAFETY: the frames have just been taken out of the pool, which stays as long as the
-        // program: nothing else uses them.
+        // SAFETY: the frames have just been taken out of the pool, so no other code uses them. The
+        // pool exists as long as the program.
         Some(unsafe { core::slice::from_raw_parts_mut(self.address(first) as *mut u8, pages) })
     }
 
@@ -78,10 +77,10 @@ impl FramePool {
         self.release(Frame(first as u32), order);
     }
 
-    /// Where the server has the frame.
+    /// The address of a frame in the server's space.
     ///
     /// # Panics
-    /// If there is no such frame: the Mach library names none that it was not given.
+    /// If there is no such frame. The Mach library uses only frames that the pool has given it.
     #[inline]
     pub(crate) fn address(&self, frame: Frame) -> u64 {
         assert!(frame.0 < self.limit, "no such frame");
@@ -89,17 +88,20 @@ impl FramePool {
     }
 
     /// The address of `length` bytes at `offset` of a frame.
+    ///
+    /// # Panics
+    /// If they do not lie in the frame.
     #[inline]
     fn part(&self, frame: Frame, offset: usize, length: usize) -> u64 {
         assert!(offset <= PAGE_SIZE as usize && length <= PAGE_SIZE as usize - offset, "within the frame");
         self.address(frame) + offset as u64
     }
 
-    /// Clears a frame.
+    /// Fills a frame with zeros.
     #[inline]
     pub(crate) fn zero(&self, frame: Frame) {
         let address = self.address(frame);
-        // SAFETY: the frame lies in the pool, whose memory is for this.
+        // SAFETY: the frame lies in the pool, whose memory may be written and holds no Rust object.
         unsafe {
             asm!(
                 "rep stosq",
@@ -128,34 +130,34 @@ impl FramePool {
     #[inline]
     pub(crate) fn write(&self, frame: Frame, offset: usize, bytes: &[u8]) {
         let to = self.part(frame, offset, bytes.len());
-        // SAFETY: the target lies in the frame, which is for this.
+        // SAFETY: the target lies in the frame, which may be written and holds no Rust object.
         unsafe { copy_bytes(bytes.as_ptr() as u64, to, bytes.len()) }
     }
 
-    /// Copies bytes from one frame, at the offset given with it, to another.
+    /// Copies bytes from one frame to another, each at its offset.
     #[inline]
     pub(crate) fn copy_between(&self, from: (Frame, usize), to: (Frame, usize), length: usize) {
         let (from, to) = (self.part(from.0, from.1, length), self.part(to.0, to.1, length));
-        // SAFETY: source and target lie in their frames, which are for this.
+        // SAFETY: source and target lie in frames, which may be written and hold no Rust object.
         unsafe { copy_bytes(from, to, length) }
     }
 
-    /// The aligned word at `offset` of a frame, which programs may change at the same time.
+    /// The aligned word at `offset` of a frame. Programs may change it at any time.
     #[inline]
     pub(crate) fn word(&self, frame: Frame, offset: usize) -> &AtomicU32 {
         assert!(offset.is_multiple_of(4), "an aligned word");
         let address = self.part(frame, offset, 4);
-        // SAFETY: aligned memory in the pool; every access to it is made outside of Rust, or
-        // atomically by this function.
+        // SAFETY: the word is aligned and lies in the pool. It is accessed only by programs, or
+        // atomically through this function.
         unsafe { AtomicU32::from_ptr(address as *mut u32) }
     }
 }
 
-/// Copies bytes: whole words first.
+/// Copies bytes, whole words first.
 ///
 /// # Safety
-/// The source is readable and the target writable, and no Rust object changes that is not the
-/// caller's to change.
+/// The source is readable and the target writable. The caller may change every Rust object in the
+/// target.
 #[inline]
 unsafe fn copy_bytes(from: u64, to: u64, length: usize) {
     // SAFETY: the caller promises that the source is readable and the target writable.
@@ -174,10 +176,11 @@ unsafe fn copy_bytes(from: u64, to: u64, length: usize) {
     }
 }
 
-/// Copies words.
+/// Copies 64-bit words.
 ///
 /// # Safety
-/// As for [`copy_bytes`].
+/// The source is readable and the target writable. The caller may change every Rust object in the
+/// target.
 #[inline]
 unsafe fn copy_words(from: u64, to: u64, words: u64) {
     // SAFETY: the caller promises that the source is readable and the target writable.
@@ -199,17 +202,17 @@ mod tests {
     #[derive(Clone)]
     struct Page([u8; 4096]);
 
-    /// A pool of host memory.
+    /// A pool of frames in memory of the test program.
     fn pool(pages: usize) -> (Vec<Page>, FramePool) {
         let mut memory = alloc::vec![Page([0xa5; 4096]); pages];
-        // SAFETY: the memory lives as long as the pool and is not used otherwise. No test maps it,
-        // so that its alignment is that of pages only.
+        // SAFETY: the memory exists as long as the pool and is not used otherwise. No test maps it,
+        // so it need not be aligned to the largest page.
         let pool = unsafe { FramePool::new(memory.as_mut_ptr() as u64, pages as u32) }.unwrap();
         (memory, pool)
     }
 
     #[test]
-    fn frames_are_memory() {
+    fn bytes_that_were_written_to_a_frame_are_read_back() {
         let (_memory, pool) = pool(4);
         let (one, other) = (pool.allocate(0).unwrap(), pool.allocate(0).unwrap());
         assert_eq!(pool.free(), 2);
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_follow_numbers() {
+    fn the_address_of_a_frame_follows_from_its_number() {
         let (_memory, pool) = pool(4);
         let run = pool.allocate(1).unwrap();
         assert_eq!(pool.address(Frame(run.0 + 1)) - pool.address(run), PAGE_SIZE);

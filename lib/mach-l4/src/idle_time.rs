@@ -1,30 +1,32 @@
-//! For how long each worker's processor was there for programs.
+//! Counts the time for which a worker's processor was free for programs.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Bits of a time: that the time-stamp counter has one more does not matter.
+/// The bits of a sum. It has one bit less than the time-stamp counter, which never gets that far.
 const TIME: u64 = u64::MAX >> 1;
 
-/// Ticks of the time-stamp counter for which a worker has waited. Its worker writes it, all workers
-/// read it: one word, so that no reader counts the present wait twice, or not at all.
+/// The ticks of the time-stamp counter for which a worker has waited. The worker writes it, all
+/// workers read it. It is a single word, so that no reader counts the present wait twice or not at
+/// all.
 ///
-/// While the worker waits the word is what to subtract from the counter, and odd; else the sum
-/// itself. Both times two.
+/// Bit 0 says whether the worker is waiting. The other bits are the sum if it is not; if it is,
+/// they are the number to subtract from the counter to get the sum.
 #[derive(Debug, Default)]
 pub(crate) struct IdleTime(AtomicU64);
 
 impl IdleTime {
-    /// Notes that the worker begins to wait.
+    /// Records that the worker begins to wait.
     #[inline]
     pub(crate) fn begin(&self, now: u64) {
-        // Relaxed: a reader that sees the new value a moment later is off by that moment.
+        // Relaxed: a reader that sees the new value late is wrong only by the time by which it is
+        // late.
         let word = self.0.load(Ordering::Relaxed);
         if word & 1 == 0 {
             self.0.store(now.wrapping_sub(word >> 1) << 1 | 1, Ordering::Relaxed);
         }
     }
 
-    /// Notes that the worker begins to work.
+    /// Records that the worker begins to work.
     #[inline]
     pub(crate) fn end(&self, now: u64) {
         let word = self.0.load(Ordering::Relaxed);
@@ -33,13 +35,13 @@ impl IdleTime {
         }
     }
 
-    /// Whether the worker waits now.
+    /// Whether the worker is waiting.
     #[inline]
     pub(crate) fn waits(&self) -> bool {
         self.0.load(Ordering::Relaxed) & 1 == 1
     }
 
-    /// The sum until now.
+    /// The ticks for which the worker has waited until `now`.
     #[inline]
     pub(crate) fn until(&self, now: u64) -> u64 {
         let word = self.0.load(Ordering::Relaxed);
@@ -55,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_add_up_and_the_present_one_counts() {
+    fn idle_time_is_the_sum_of_all_waits_with_the_present_one() {
         for start in [0, 1000, TIME - 50, u64::MAX - 50] {
             let at = |time: u64| start.wrapping_add(time);
             let idle = IdleTime::default();

@@ -1,6 +1,6 @@
-//! The system calls that this crate uses on threads of programs: what can break a running program
-//! in theory, and cannot here, because each thread concerned lies in a space that the server owns
-//! and runs no code of the server's.
+//! The system calls that this crate makes on threads of programs. They could break a running
+//! program of this address space. They cannot do so here, because each thread concerned lives in a
+//! space that the server owns, and executes no code of the server.
 #![allow(unsafe_code)]
 
 use l4::extension::{self, Registers, State};
@@ -13,7 +13,7 @@ use mach::{KernError, KernResult};
 
 use crate::event::Words;
 
-/// What a failed call means to the library.
+/// The library's error for an error code of the kernel.
 pub(crate) fn error(error: Option<ErrorCode>) -> KernError {
     match error {
         Some(ErrorCode::InvalidThread | ErrorCode::InvalidSpace) => KernError::Terminated,
@@ -24,14 +24,14 @@ pub(crate) fn error(error: Option<ErrorCode>) -> KernError {
 }
 
 fn exchange(thread: ThreadId, control: ExchangeControl) -> KernResult {
-    // SAFETY: a thread of a program; see the head of the module.
+    // SAFETY: the thread belongs to a program and executes no code of the server.
     unsafe { thread::exchange_registers(thread, control, ExchangedRegisters::default()) }
         .map(drop)
         .map_err(error)
 }
 
-/// Stops user-level execution of a thread: after this it executes no instruction. IPC in its name
-/// goes on.
+/// Stops user-level execution of a thread: after this call it executes no instruction. An IPC in
+/// which the thread is continues.
 pub(crate) fn halt(thread: ThreadId) -> KernResult {
     exchange(thread, ExchangeControl::STOP)
 }
@@ -41,43 +41,45 @@ pub(crate) fn unhalt(thread: ThreadId) -> KernResult {
     exchange(thread, ExchangeControl::RESUME)
 }
 
-/// Stops a thread and ends whatever IPC it is in.
+/// Stops user-level execution of a thread and aborts the IPC in which it is, if any.
 pub(crate) fn halt_and_abort(thread: ThreadId) -> KernResult {
     exchange(thread, ExchangeControl::STOP.with(ExchangeControl::ABORT_IPC))
 }
 
-/// Ends the IPC that a thread is in.
+/// Aborts the IPC in which a thread is, if any.
 pub(crate) fn abort(thread: ThreadId) -> KernResult {
     exchange(thread, ExchangeControl::ABORT_IPC)
 }
 
-/// Lets a thread that waits for its start, or is cached, go on with the registers that it has;
-/// `halted`: it executes nothing until [`unhalt`] lets it go.
+/// Starts a thread that is new or cached, with the registers that it has. If `halted`, it executes
+/// nothing until [`unhalt`] is called.
 pub(crate) fn start(thread: ThreadId, halted: bool) -> KernResult {
     let halt = if halted { ExchangeControl::HALT } else { ExchangeControl::NONE };
     exchange(thread, ExchangeControl::RESUME.with(ExchangeControl::CANCEL_RECEIVE).with(halt))
 }
 
-/// Whether a thread is in an IPC that it has begun itself.
+/// Whether a thread is in an IPC that it has begun by an IPC system call, not one that the kernel
+/// has begun in its name.
 pub(crate) fn is_in_own_ipc(state: State) -> bool {
     use ThreadState::{PendingSend, Receiving, Sending, Waiting};
     matches!(ThreadState::from_raw(state.0 & 0xf), Some(PendingSend | Receiving | Sending | Waiting))
 }
 
-/// Recalls a thread. Returns what it did before.
+/// Recalls a thread: it sends an exception message before its next instruction. Returns what it was
+/// doing before.
 pub(crate) fn recall(thread: ThreadId) -> KernResult<State> {
     extension::recall(thread).map_err(error)
 }
 
-/// Reads the registers of a thread that does not run; they are in the message registers, too.
+/// Reads the registers of a thread that does not run. They are left in the message registers, too.
 pub(crate) fn read_registers(thread: ThreadId) -> KernResult<Registers> {
     extension::read_registers(thread).map_err(error)
 }
 
-/// Writes the registers of a thread that does not run; they are in the message registers, too.
-/// Returns what it does.
+/// Writes the registers of a thread that does not run. They are left in the message registers, too.
+/// Returns what the thread is doing.
 pub(crate) fn write_registers(thread: ThreadId, registers: &Registers) -> KernResult<State> {
-    // SAFETY: a thread of a program; see the head of the module.
+    // SAFETY: the thread belongs to a program and executes no code of the server.
     unsafe { extension::write_registers(thread, registers) }.map_err(error)
 }
 
@@ -91,31 +93,32 @@ pub(crate) fn write_extended_state(thread: ThreadId, image: &[u8]) -> KernResult
     extension::write_extended_state(thread, image).map_err(error)
 }
 
-/// Sets priority and time slice (raw time, see `Schedule`) of a thread.
+/// Sets priority and time slice of a thread; `time` is encoded as for the system call Schedule.
 pub(crate) fn schedule(thread: ThreadId, priority: u8, time: u64) -> KernResult {
     thread::schedule(thread, time, UNCHANGED, priority.into(), UNCHANGED).map(drop).map_err(error)
 }
 
-/// Moves a thread to another processor, on which it goes on.
+/// Moves a thread to another processor, on which it continues.
 pub(crate) fn move_to(thread: ThreadId, processor: usize) -> KernResult {
     thread::schedule(thread, UNCHANGED, processor as u64, UNCHANGED, UNCHANGED).map(drop).map_err(error)
 }
 
-/// From now on a worker gets what the kernel reports in a thread's name: faults, exceptions, system
-/// calls. A thread that waits for an answer goes on waiting for the worker that it asked. The
-/// caller's message registers up to MR20 stay as they are.
+/// Makes `handler`, a worker, the receiver of all messages that the kernel sends in a thread's
+/// name: faults, exceptions, system calls. If the thread is waiting for an answer, it still waits
+/// for the worker that it asked. The caller's message registers up to MR20 are preserved.
 pub(crate) fn set_handlers(thread: ThreadId, handler: ThreadId) -> KernResult {
     extension::set_handlers(thread, Some(handler), Some(handler)).map_err(error)
 }
 
-/// The time-stamp counter.
+/// Reads the time-stamp counter.
 #[inline]
 pub(crate) fn time_stamp() -> u64 {
-    // SAFETY: reads a counter.
+    // SAFETY: the instruction only reads a counter.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// A batch of MapControl items on the space of `thread`; the error is the item that failed.
+/// Carries out a batch of MapControl items on the space of `thread`. The error is the index of the
+/// item that failed.
 pub(crate) fn map_control(thread: ThreadId, items: &mut [MapItem]) -> Result<(), usize> {
     if let [item] = items {
         item.answer = extension::map_control_one(thread, item).map_err(|_| 0usize)?;
@@ -124,12 +127,13 @@ pub(crate) fn map_control(thread: ThreadId, items: &mut [MapItem]) -> Result<(),
     extension::map_control(thread, items).map_err(|(failed, _)| failed)
 }
 
-/// Words of the message registers MR1..MR7.
+/// Reads the message registers MR1..MR7.
 pub(crate) fn register_words() -> Words {
     core::array::from_fn(|index| utcb::message_register(index + 1))
 }
 
-/// Puts words where functions that read a received message in the message registers find them.
+/// Writes words to MR1..MR7, where functions expect a received message that read it from the
+/// message registers.
 pub(crate) fn set_register_words(words: &Words) {
     for (index, &word) in words.iter().enumerate() {
         utcb::set_message_register(index + 1, word);

@@ -1,9 +1,10 @@
-//! The machine of the Mach library ([`mach::Machine`]) on L4: what a personality server stands on.
+//! The machine of the Mach library ([`mach::Machine`]) on L4: the base of a personality server.
+//! `K8` and `U6` are sections of docs/src/architecture.md.
 //!
 //! | module | subject |
 //! |---|---|
 //! | [`L4Machine`] | the machine: its start, and [`mach::Machine`] |
-//! | [`UserThread`] | a thread of a program: an execution context of Mach's library |
+//! | [`UserThread`] | a thread of a program, as Mach's library uses it |
 //! | [`Space`], [`Pmap`] | an address space, and its translation by MapControl (K8) |
 //! | [`serve`](L4Machine::serve) | the loop of a worker: messages of threads, tasks, answers (U6) |
 //!

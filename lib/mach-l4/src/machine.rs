@@ -1,4 +1,4 @@
-//! The machine: what its parts share, and [`mach::Machine`].
+//! The machine: the state that its parts share, and the implementation of [`mach::Machine`].
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -34,69 +34,70 @@ use crate::start::SpaceLayout;
 use crate::thread_table::ThreadTable;
 use crate::user_thread::{Record, UserThread, initial_extended_state};
 
-/// Pages that the kernel maps: 4 KiB, 2 MiB, 1 GiB.
+/// The page sizes that the kernel maps, as shifts: 4 KiB, 2 MiB, 1 GiB.
 const PAGE_SHIFTS: [u32; 3] = [PAGE_SHIFT, 21, 30];
-/// Items of the largest batch; a compromise between kernel entries and stack.
+/// Number of items of the largest batch; a compromise between the number of system calls and the
+/// size of the stack.
 const BATCH: usize = 64;
-/// The machine of the Mach library on L4. Clones are the same machine.
+/// The machine of the Mach library on L4. Clones stand for one machine.
 #[derive(Clone)]
 pub struct L4Machine(Arc<Shared>);
 
-/// What is to be ended by a request to root.
+/// An object that a worker will end by a request to root.
 pub(crate) enum PendingDestruction {
-    /// A thread with its place in a space.
+    /// A thread, with its space and its place there.
     Thread(Space, u32, ThreadId),
     Space(Space),
 }
 
-/// A thread of the kernel for a [`UserThread`], its place in its space, and whether an earlier
-/// [`UserThread`] has had it.
+/// A thread of the kernel that a new [`UserThread`] gets: its place in its space, and whether an
+/// earlier [`UserThread`] has used it.
 struct Taken {
     thread: ThreadId,
     place: u32,
     used: bool,
 }
 
-/// What all parts of the machine share with each other.
+/// The state that all parts of the machine share.
 pub(crate) struct Shared {
     pub(crate) layout: SpaceLayout,
     pub(crate) pool: FramePool,
     pub(crate) devices: Devices,
     pub(crate) executor: Executor<L4Platform>,
     pub(crate) threads: SpinLock<ThreadTable<Record>>,
-    /// For each worker, the threads whose answers it is to send. There is room for every thread in
-    /// each.
+    /// For each worker, the threads whose answers it has to send. Each queue has room for every
+    /// thread.
     pub(crate) answers: Box<[SpinLock<VecDeque<Arc<Record>>>]>,
-    /// What workers end when they have nothing better to do. There is room for every thread and
-    /// space.
+    /// The objects that workers end when they have no more urgent work. There is room for every
+    /// thread and space.
     pub(crate) pending_destruction: SpinLock<Vec<PendingDestruction>>,
-    /// Threads and spaces that exist.
+    /// The number of threads and spaces that exist.
     pub(crate) objects: AtomicUsize,
-    /// Threads that are with their programs: they run, or will.
+    /// The number of threads that run their programs, or will when they are scheduled.
     pub(crate) running: AtomicUsize,
-    /// Where threads live; `None`: there is one processor only.
+    /// The assignment of threads to processors; `None` if there is only one processor.
     pub(crate) placement: Option<SpinLock<Placement>>,
     /// Whether there are processors without a worker.
     pub(crate) has_distant: bool,
-    /// For how long each worker's processor was there for programs; counted with several processors
-    /// only.
+    /// For each worker, the time for which its processor was free for programs; counted only with
+    /// several processors.
     pub(crate) idle: Box<[IdleTime]>,
-    /// Bytes of a thread's extended state, at most.
+    /// The maximum size of a thread's extended state, in bytes.
     pub(crate) extended_size: usize,
-    /// Bytes of heap that may be reserved, and bytes that are reserved.
+    /// How many bytes of heap may be reserved, and how many are reserved.
     pub(crate) heap: usize,
     pub(crate) reserved: AtomicUsize,
-    /// Time-stamp counter and clock at the start. The length of a tick follows from how far both
-    /// have come since then.
+    /// The time-stamp counter and the clock at the start. The length of a tick is calculated from
+    /// how far both have advanced since then.
     pub(crate) epoch: (u64, u64),
 }
 
-/// Lends frames to a heap.
+/// Lends frames to a heap of the server.
 pub struct HeapFrames(Arc<Shared>);
 
 impl HeapFrames {
-    /// The part of the frames that is not lent, so that the OOM killer finds some when it ends a
-    /// program.
+    /// One part in so many of the frames is not lent: the OOM killer needs some free frames to end
+    /// a program.
     const KEPT_PART: u32 = 64;
 
     fn kept(&self) -> u32 {
@@ -123,7 +124,7 @@ impl Lender for HeapFrames {
 }
 
 impl Shared {
-    /// Makes room for one more thread or space in the queues.
+    /// Counts a new thread or space, and reserves room for it in the queues.
     fn admit(&self) -> KernResult {
         let objects = self.objects.fetch_add(1, Ordering::Relaxed) + 1;
         let mut room = {
@@ -148,7 +149,7 @@ impl Shared {
         self.objects.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Ticks of the time-stamp counter in microseconds.
+    /// Converts ticks of the time-stamp counter to microseconds.
     pub(crate) fn microseconds(&self, ticks: u64) -> u64 {
         if ticks == 0 {
             return 0;
@@ -158,28 +159,28 @@ impl Shared {
         u64::try_from(u128::from(ticks) * clock / passed).unwrap_or(u64::MAX)
     }
 
-    /// Now.
+    /// The present moment, for [`Placement`].
     pub(crate) fn moment(&self) -> Moment<'_> {
         Moment { stamp: kernel::time_stamp(), idle: &self.idle }
     }
 
-    /// Gives a thread's answer to its worker.
+    /// Queues a thread's answer for its worker.
     pub(crate) fn post(&self, worker: usize, record: Arc<Record>) {
         self.answers[worker].lock().push_back(record);
         if self.answers.len() > 1 {
-            // A worker that calls this for itself is notified, too, but needs no waking: it looks
-            // at its answers before it waits.
+            // If a worker queues an answer for itself this does not notify it. That is not needed:
+            // it looks at its queue before it waits.
             self.executor.platform().notify(worker);
         }
     }
 
-    /// The next answer that a worker is to send.
+    /// The thread whose answer the worker is to send next.
     #[inline]
     pub(crate) fn next_answer(&self, worker: usize) -> Option<Arc<Record>> {
         self.answers[worker].lock().pop_front()
     }
 
-    /// A thread is not used any more.
+    /// Caches a thread that no [`UserThread`] has any more, or queues it for destruction.
     pub(crate) fn thread_ended(&self, space: &Space, place: u32, thread: ThreadId, worker: usize) {
         self.threads.lock().remove(thread);
         if space.0.leave(place, thread, worker) {
@@ -189,18 +190,18 @@ impl Shared {
         }
     }
 
-    /// Ends, by requests to root, the threads and spaces that are pending destruction.
+    /// Ends the threads and spaces that are pending destruction, by requests to root.
     pub(crate) fn reap(&self) {
         loop {
             let Some(pending_destruction) = self.pending_destruction.lock().pop() else { return };
             match pending_destruction {
                 PendingDestruction::Thread(space, place, thread) => {
-                    // It can only fail because the space, and the thread with it, is gone.
+                    // This fails only if the space, and the thread with it, has ended.
                     let _ = root::delete_thread(thread);
                     space.0.fill(place, None);
                 }
                 PendingDestruction::Space(space) => {
-                    // The server made it and ends it once.
+                    // This cannot fail: the server has made the space, and ends it only here.
                     let _ = root::delete(space.0.handle);
                 }
             }
@@ -208,7 +209,7 @@ impl Shared {
         }
     }
 
-    /// The address at which the server has a page mapped.
+    /// The address in the server's space of a page.
     #[inline]
     fn source(&self, page: PhysicalPage) -> Option<u64> {
         match page {
@@ -218,7 +219,7 @@ impl Shared {
     }
 }
 
-/// The library's error for a status with which root refuses.
+/// The library's error for the status of a request that root refused.
 fn refused(status: Status) -> KernError {
     match status {
         Status::QuotaExceeded | Status::NoMemory => KernError::ResourceShortage,
@@ -236,19 +237,13 @@ impl L4Machine {
         &self.0
     }
 
-    /// The executor whose workers [`serve`](Self::serve) drives.
-    pub fn executor(&self) -> &Executor<L4Platform> {
-        &self.0.executor
-    }
-
-    /// The worker that the calling thread drives; 0 for every other thread.
+    /// The worker that the calling thread drives; 0 if it drives none.
     pub fn current_worker(&self) -> usize {
         self.0.executor.platform().current()
     }
 
-    /// How a processor's time since the start was used: how much programs have had, and how much
-    /// its worker. The rest was idle. `None` with one processor, of which only the threads' times
-    /// are known.
+    /// How a processor's time since the start was used: by programs, and by its worker. The rest
+    /// was idle. `None` with one processor, for which only the threads' times are known.
     pub fn processor_times(&self, processor: usize) -> Option<Times> {
         let shared = &self.0;
         let mut placement = shared.placement.as_ref()?.lock();
@@ -268,7 +263,7 @@ impl L4Machine {
     /// Starts a task on a worker.
     ///
     /// # Errors
-    /// `ResourceShortage`.
+    /// `ResourceShortage`: there is no memory for the task.
     pub fn spawn<F>(&self, worker: usize, future: F) -> KernResult<JoinHandle<F::Output>>
     where
         F: Future + Send + 'static,
@@ -287,7 +282,7 @@ impl L4Machine {
             None => Ok(Assignment::default()),
             Some(placement) => placement.lock().enter(id, used, worker),
         };
-        // From here on, dropping the thread value undoes everything.
+        // From here on, dropping `thread` undoes all steps.
         let thread = UserThread::new(shared, space, (id, place), worker, assignment.unwrap_or_default());
         assignment.map_err(|_| KernError::ResourceShortage)?;
         let entered = shared.threads.lock().insert(id, Arc::downgrade(&thread.0));
@@ -295,7 +290,7 @@ impl L4Machine {
         Ok(thread)
     }
 
-    /// A cached thread of the space, made like new; or a new one.
+    /// Returns a thread of the space: a cached one with its registers reset, or a new one.
     fn find_or_make(&self, space: &Space, worker: usize) -> KernResult<Taken> {
         let handler = self.0.executor.platform().worker(worker);
         let record = &space.0;
@@ -304,14 +299,14 @@ impl L4Machine {
                 let known = if old == worker { Ok(()) } else { kernel::set_handlers(thread, handler) };
                 match known.and_then(|()| if used { renew(thread) } else { Ok(()) }) {
                     Ok(()) => return Ok(Taken { thread, place, used }),
-                    // It is still in the midst of a system call.
+                    // The registers of the thread cannot be reset: it is still in the middle of a
+                    // system call.
                     Err(_) if thread == record.anchor => {
                         record.leave(place, thread, if known.is_ok() { worker } else { old });
                         return Err(KernError::ResourceShortage);
                     }
                     Err(_) => {
-                        // It can only fail because the space is gone; then the next request fails,
-                        // too.
+                        // This fails only if the space has ended; then the next request fails, too.
                         let _ = root::delete_thread(thread);
                         place
                     }
@@ -326,11 +321,12 @@ impl L4Machine {
         made.map(|thread| Taken { thread, place, used: false }).map_err(refused)
     }
 
-    /// Says what a foreign system call does in a space (K9): a message to the server, or a
-    /// continuation at `emulation_entry`. New spaces have exception mode.
+    /// Sets what a foreign system call does in a space (docs/src/architecture.md, K9): it becomes a
+    /// message to the server, or continues at `emulation_entry`. New spaces have exception mode.
     ///
     /// # Errors
-    /// `InvalidArgument`: no address of a program's. `Terminated`.
+    /// `InvalidArgument`: a program cannot have memory at this address. `Terminated`: the space has
+    /// ended.
     pub fn set_system_call_mode(
         &self,
         space: &Space,
@@ -343,47 +339,48 @@ impl L4Machine {
             .map_err(kernel::error)
     }
 
-    /// Bytes of a thread's extended state in XSAVE's standard format, at most.
+    /// The maximum size of a thread's extended state in XSAVE's standard format, in bytes.
     pub fn extended_state_size(&self) -> usize {
         self.0.extended_size
     }
 
-    /// Bytes of heap reserved by [`Machine::reserve_memory`].
+    /// How many bytes of heap [`Machine::reserve_memory`] has reserved.
     pub fn reserved_memory(&self) -> usize {
         self.0.reserved.load(Ordering::Relaxed)
     }
 
-    /// Frames that heaps of the server may borrow ([`rt::heap::Lender`]), as long as a part of them
-    /// is left for programs.
+    /// Returns a lender of frames for heaps of the server ([`rt::heap::Lender`]). It keeps a part
+    /// of them for programs.
     pub fn lender(&self) -> HeapFrames {
         HeapFrames(self.0.clone())
     }
 
-    /// Bytes of all frames, for programs or not.
+    /// The number of bytes of all frames, used or free.
     pub fn frame_bytes(&self) -> u64 {
         u64::from(self.0.pool.limit()) << PAGE_SHIFT
     }
 
-    /// Spaces and threads of programs that exist, or have ended and wait for root to end them, too.
+    /// The number of spaces and threads of programs, including those that have ended and wait for
+    /// root to destroy them.
     pub fn objects(&self) -> usize {
         self.0.objects.load(Ordering::Relaxed)
     }
 
-    /// Bytes of kernel memory that a space uses.
+    /// How many bytes of kernel memory a space uses.
     ///
     /// # Errors
-    /// `Terminated`.
+    /// `Terminated`: the space has ended.
     pub fn kernel_memory(&self, space: &Space) -> KernResult<u64> {
         extension::kernel_memory(space.0.anchor).map_err(kernel::error)
     }
 
-    /// Changes of any kind.
+    /// Carries out changes of a translation that are not a single page to enter.
     #[inline(never)]
     fn change_many(&self, pmap: &Pmap, changes: &[PmapChange]) -> Result<(), PmapFull> {
         let source = |page| self.0.source(page);
         let make = |items: &mut [MapItem]| kernel::map_control(pmap.space.0.anchor, items);
         let enters = changes.iter().any(|change| matches!(change, PmapChange::Enter { .. }));
-        // Relaxed: changes of one space's translation exclude each other.
+        // Relaxed: the caller allows only one change of a space's translation at a time.
         if enters {
             pmap.entered.store(true, Ordering::Relaxed);
         } else if !pmap.entered.load(Ordering::Relaxed) {
@@ -397,14 +394,14 @@ impl L4Machine {
         }
     }
 
-    /// Carries out items on the translations that others have of the server's own pages.
+    /// Carries out items on the mappings that other spaces have of the server's own pages.
     fn control_own(&self, items: &mut [MapItem]) {
-        // What is derived from own pages can always be queried and reduced.
+        // This cannot fail: a mapping derived from an own page can always be queried and reduced.
         let _ = kernel::map_control(utcb::my_global_id(), items);
     }
 }
 
-/// Makes a cached thread like new, but for its priority.
+/// Resets the registers of a cached thread. Its priority is left as it is.
 fn renew(thread: ThreadId) -> KernResult {
     if kernel::write_registers(thread, &Registers([0; 20]))?.has_extended_state() {
         kernel::write_extended_state(thread, &initial_extended_state())?;
@@ -421,7 +418,7 @@ impl Machine for L4Machine {
         &PAGE_SHIFTS
     }
 
-    /// Asks root for a new space.
+    /// Makes a new space by a request to root.
     async fn pmap_create(&self) -> KernResult<Pmap> {
         let shared = &self.0;
         shared.admit()?;
@@ -440,7 +437,8 @@ impl Machine for L4Machine {
             let (handle, anchor) = root::create(&description, handler).map_err(refused)?;
             let record = SpaceRecord::new(handle, anchor, worker, shared.layout.threads());
             record.inspect_err(|_| {
-                // Root has just made this space, and no thread of a program has run in it.
+                // This cannot fail: root has just made the space, and no thread of a program has
+                // run in it.
                 let _ = root::delete(handle);
             })
         };
@@ -471,7 +469,7 @@ impl Machine for L4Machine {
         ] = changes
             && !protection.is_empty()
         {
-            // The short path: most faults end with one page that is entered.
+            // The short path: most page faults end with one page that is entered.
             pmap.entered.store(true, Ordering::Relaxed);
             let target = Fpage::memory(address, PAGE_SHIFT).with_rights(changes::rights(protection));
             let item = MapItem::new(MapOperation::Map, target, 1, self.0.pool.address(frame));
@@ -483,7 +481,7 @@ impl Machine for L4Machine {
             if pmap.entered.load(Ordering::Relaxed) {
                 let target = Fpage::memory(address, PAGE_SHIFT);
                 let item = MapItem::new(MapOperation::Unmap, target, 1, 0);
-                // Unmapping does not fail.
+                // Unmapping cannot fail.
                 let _ = extension::map_control_one(pmap.space.0.anchor, &item);
             }
             return Ok(());
@@ -497,7 +495,7 @@ impl Machine for L4Machine {
             status,
             |&address| address,
             |items| {
-                // The space exists as long as its translation.
+                // This cannot fail: the space exists as long as its translation.
                 let _ = kernel::map_control(pmap.space.0.anchor, items);
             },
         );
@@ -545,7 +543,7 @@ impl Machine for L4Machine {
     }
 
     fn load_u32(&self, frame: Frame, offset: usize) -> u32 {
-        // SeqCst, as for the exchange: programs order other accesses by these.
+        // SeqCst, as for the exchange below: programs order other accesses by these.
         self.0.pool.word(frame, offset).load(Ordering::SeqCst)
     }
 
@@ -573,7 +571,7 @@ impl Machine for L4Machine {
     }
 
     fn reserve_memory(&self, bytes: usize) -> bool {
-        // Relaxed: a count that guards nothing else.
+        // Relaxed: the count guards no other data.
         let reserve = |reserved: usize| reserved.checked_add(bytes).filter(|&all| all <= self.0.heap);
         self.0.reserved.fetch_update(Ordering::Relaxed, Ordering::Relaxed, reserve).is_ok()
     }
@@ -582,8 +580,8 @@ impl Machine for L4Machine {
         self.0.reserved.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The new thread is served by the calling worker. It has priority 100, or that of the cached
-    /// thread that it is. Root is asked only if the space has no cached thread.
+    /// Makes a thread that the calling worker serves. Its priority is 100, or that which it had if
+    /// it is a cached thread. Root is asked only if the space has no cached thread.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
         self.make_thread(space)
     }
@@ -602,11 +600,11 @@ impl Machine for L4Machine {
     }
 
     fn current_processor(&self) -> usize {
-        self.0.executor.platform().current()
+        self.current_worker()
     }
 }
 
-/// Queries pages one by one in batches, clearing what it tells.
+/// Queries pages one by one, in batches, and clears the bits of each that it reads.
 fn query<T>(
     pages: &[T],
     status: &mut [PageStatus],

@@ -1,32 +1,30 @@
-//! CPU placement: on which processor each thread of a program lives, and how much processor time it
+//! CPU placement: on which processor each thread of a program runs, and how much processor time it
 //! has used.
 //!
 //! Programs run on all processors, workers on the first ones: usually on all, too. A thread's
-//! messages go to the worker of its processor, or, where there is none, to that of another. Before
-//! the server answers a thread, it may give the thread another processor. As the thread waits for
-//! its answer anyway, this costs a call of the kernel or two and no interrupt. The processor is
-//! chosen by these rules:
+//! messages go to the worker of its processor or, if that has none, to the worker of another.
+//! Before the server answers a thread, it may give the thread another processor. As the thread
+//! waits for its answer anyway, this costs a call of the kernel or two and no interrupt. The
+//! processor is chosen by these rules:
 //!
 //! - A thread stays where it is, if no other program runs there.
 //! - Otherwise it goes to a processor where no program runs, or, not more often than every few
-//!   milliseconds, to one where fewer run.
-//! - A thread of a processor without a worker that often comes after a short time (it makes system
-//!   calls rather than computes) goes to its worker's processor if no program runs there: its calls
-//!   are local there.
+//!   milliseconds, to one where fewer programs run.
+//! - A thread on a processor without a worker may make system calls in quick succession. It then
+//!   goes to its worker's processor if no program runs there, because its calls are local there.
 //! - When a worker is about to sleep and a processor has two threads more than another, the worker
-//!   *pulls* one: it recalls the thread, which gets its new processor when its message comes. Where
+//!   *pulls* one: it recalls the thread, which gets its new processor when its message comes. If
 //!   the difference is one, and all processors have something to do, a worker pulls a thread ten
-//!   times a second, so that each thread has its turn on the processor with fewer.
+//!   times a second, so that each thread has its turn on the processor with fewer threads.
 //! - A worker that is busy for threads of other processors counts as a thread on its own.
 //! - When a thread looks for another processor, a worker at work there counts as a thread, too: the
-//!   thread that it works for will go on there. Without this, threads that do little more than call
-//!   would chase each other from processor to processor, since most of the time no program runs on
-//!   any.
+//!   thread that it works for will continue there. Without this rule, threads that do little more
+//!   than make system calls would move all the time, since each processor mostly runs no program.
 //!
-//! How many threads run on a processor is known, because the server knows which threads are with it
-//! and which are with their programs. From this follows what each thread has used: threads that run
-//! side by side share their processor's time equally, as the kernel divides it. On a worker's
-//! processor, the time that they share is the time for which the worker waits.
+//! How many threads run on a processor is known, because the server knows which threads run their
+//! programs and which wait for an answer. The time that each thread has used follows from that:
+//! threads that run at the same time share their processor's time equally, as the kernel divides
+//! it. On a worker's processor, the time that they share is the time for which the worker waits.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -36,64 +34,66 @@ use rt::executor::OutOfMemory;
 
 use crate::idle_time::IdleTime;
 
-/// Processors at most: the bits of a mask.
+/// The most processors that can be handled: a set of processors is a mask of 64 bits.
 pub(crate) const MOST: usize = 64;
 
-/// Ticks of the time-stamp counter for which a thread stays where it has come to, unless there is
-/// nothing better to do for a processor: some milliseconds, whatever the counter's speed.
+/// For so many ticks of the time-stamp counter a thread stays on the processor to which it was
+/// moved last, unless another processor has nothing to do: some milliseconds, at any clock rate.
 const REST: u64 = 10_000_000;
-/// A stay with its program that is shorter, in ticks, is short; and so many of them in a row make a
-/// thread one that calls.
+/// A run of the program between two messages is short if it takes fewer ticks than this. After so
+/// many short runs in a row a thread counts as one that mainly makes system calls.
 const SHORT: u64 = 400_000;
 const CALLS: u8 = 16;
-/// Ticks over which it is measured how busy a worker is.
+/// The length in ticks of the window in which it is measured how busy a worker is.
 const WINDOW: u64 = 4_000_000;
-/// Ticks after which a pulled thread is not waited for any more.
+/// After so many ticks a thread that was pulled is not expected any more.
 const PATIENCE: u64 = 50_000_000;
 /// Microseconds between two attempts to balance the processors.
 const TURN: u64 = 100_000;
 
-/// The worker to which the messages of a processor's threads go, of so many. Worker n is on
-/// processor n.
+/// The worker to which the messages of a processor's threads go, if there are `workers` of them.
+/// Worker n runs on processor n.
 pub(crate) fn worker_of(processor: usize, workers: usize) -> usize {
     processor % workers
 }
 
-/// A moment, as the clocks of the processors have it.
+/// A moment, by the clocks of all processors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment<'a> {
     /// The time-stamp counter.
     pub(crate) stamp: u64,
-    /// For each worker, for how long its processor was free for programs.
+    /// For each worker, the time for which its processor was free for programs.
     pub(crate) idle: &'a [IdleTime],
 }
 
 impl Moment<'_> {
-    /// Ticks for which a processor was free for programs.
+    /// The ticks for which a processor was free for programs.
     fn programs(&self, processor: usize) -> u64 {
         self.idle.get(processor).map_or(self.stamp, |idle| idle.until(self.stamp))
     }
 
-    /// Whether a processor's worker works.
+    /// Whether a processor has a worker that is working.
     fn has_work(&self, processor: usize) -> bool {
         self.idle.get(processor).is_some_and(|idle| !idle.waits())
     }
 }
 
-/// A processor.
+/// The state of a processor.
 #[derive(Clone, Copy, Default)]
 struct Processor {
     /// How many threads run their programs on the processor.
     threads: usize,
-    /// Ticks that each of them would have had since the start, had it always been here.
+    /// The ticks that a thread would have had since the start, if it had always run on this
+    /// processor with the other threads.
     clock: u64,
     /// Ticks for which programs used the processor.
     used: u64,
-    /// The processor's time up to which `clock` and `used` count.
+    /// The time, in ticks for which the processor was free, up to which `clock` and `used` are
+    /// counted.
     at: u64,
 }
 
-/// What is recorded for a thread, by its number.
+/// The entry of a thread in the table that is indexed by thread number.
 #[derive(Clone, Copy)]
 struct Entry {
     thread: ThreadId,
@@ -105,7 +105,7 @@ struct Entry {
 
 const UNUSED: Entry = Entry { thread: ThreadId::NIL, processor: None, allowed: u64::MAX, runs: false };
 
-/// A thread that was recalled to move it.
+/// A thread that was recalled so that it can be moved.
 #[derive(Clone, Copy)]
 struct Pull {
     thread: ThreadId,
@@ -116,41 +116,41 @@ struct Pull {
 /// How busy a worker is for threads of other processors.
 #[derive(Clone, Copy, Default)]
 struct Work {
-    /// Whether it was busy in the last window; when the present window began, and for how many
-    /// ticks of it the worker was busy.
+    /// Whether the worker was busy in the last window, when the present window began, and for how
+    /// many ticks of it the worker was busy.
     busy: bool,
     window: u64,
     worked: u64,
 }
 
-/// What a worker that is about to sleep does for the balance.
+/// The result of a look at the load by a worker that is about to sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
-    /// Nothing is to be done: the load is balanced.
+    /// The load is balanced.
     Balanced,
-    /// This thread is to be recalled, to move it.
+    /// The worker has to recall this thread, so that it can be moved.
     Pull(ThreadId),
-    /// The load is to be compared again after so many microseconds.
+    /// The worker has to look again after so many microseconds.
     Later(u64),
 }
 
 /// The load of all processors, and the assignment of threads to them.
 pub(crate) struct Placement {
     processors: Box<[Processor]>,
-    /// How busy each worker is for threads of other processors.
+    /// For each worker, how busy it is for threads of other processors.
     work: Box<[Work]>,
-    /// Thread number of the first entry.
+    /// The thread number of the first entry.
     first: u32,
     entries: Vec<Entry>,
-    /// Where the next search for a thread to pull begins.
+    /// The index of the entry at which the next search for a thread to pull begins.
     cursor: usize,
     pull: Option<Pull>,
-    /// Microseconds at which the last turn was taken.
+    /// The time in microseconds at which a thread was last pulled for a difference of one.
     turned: u64,
 }
 
 impl Placement {
-    /// For so many processors and workers, and threads whose numbers begin at `first`.
+    /// A table for so many processors and workers, and for threads whose numbers begin at `first`.
     pub(crate) fn new(processors: usize, workers: usize, first: u32) -> Placement {
         let count = processors.clamp(1, MOST);
         Placement {
@@ -179,7 +179,7 @@ impl Placement {
         self.processors.get(processor).map_or(0, |processor| processor.threads)
     }
 
-    /// Ticks for which programs have had a processor.
+    /// The ticks for which programs have used a processor.
     pub(crate) fn used_by_programs(&mut self, processor: usize, now: Moment<'_>) -> u64 {
         self.advance(processor, now).used
     }
@@ -189,11 +189,12 @@ impl Placement {
         self.work.len() < self.processors.len()
     }
 
-    /// Enters a thread; `lived`: it was there before, and lives where it did. Until a processor is
-    /// chosen for it, it counts as one of processor `near`.
+    /// Enters a thread into the table. If `lived`, an earlier entry of this thread number says on
+    /// which processor the kernel has it. Until a processor is chosen for the thread, it counts as
+    /// one of processor `near`.
     ///
     /// # Errors
-    /// There is no memory for its entry.
+    /// There is no memory for the thread's entry.
     pub(crate) fn enter(
         &mut self,
         thread: ThreadId,
@@ -211,7 +212,7 @@ impl Placement {
         Ok(Assignment { place, processor, known, allowed: self.all(), ..Assignment::default() })
     }
 
-    /// Notes that a worker has worked for a thread: for `ticks` ticks, until `now`.
+    /// Records that a worker has worked for a thread for `ticks` ticks, until `now`.
     pub(crate) fn work(&mut self, worker: usize, thread: ThreadId, ticks: u64, now: u64) {
         let place = thread.number().wrapping_sub(self.first) as usize;
         let Some(work) = self.work.get_mut(worker) else { return };
@@ -229,7 +230,7 @@ impl Placement {
 
     /// Balances the load when a worker is about to sleep, at `time` microseconds.
     pub(crate) fn look(&mut self, now: Moment<'_>, time: u64) -> Look {
-        // Most often there is nothing to share out.
+        // Mostly there are no threads to move: no processor has two, and no worker is busy.
         if self.processors.iter().all(|processor| processor.threads < 2)
             && self.work.iter().all(|work| !work.busy)
         {
@@ -247,7 +248,7 @@ impl Placement {
         }
         if most.0 == least.0 + 1 {
             if most.0 == 1 || least.0 == 0 {
-                // One that runs alone has all that it can get.
+                // A thread that runs alone cannot get more time by moving.
                 return Look::Balanced;
             }
             let since = time.saturating_sub(self.turned);
@@ -265,7 +266,7 @@ impl Placement {
         }
     }
 
-    /// A thread that runs on processor `from` and may run on `to`.
+    /// Finds a thread that runs on processor `from` and is allowed to run on `to`.
     fn find(&mut self, from: usize, to: usize) -> Option<ThreadId> {
         let count = self.entries.len();
         let places = (0..count).map(|offset| (self.cursor + offset) % count);
@@ -278,13 +279,13 @@ impl Placement {
         Some(self.entries[place].thread)
     }
 
-    /// How much there is to do on a processor.
+    /// The load of a processor: its threads that run programs, and one if its worker is busy.
     fn load(&self, processor: usize) -> usize {
         self.processors[processor].threads
             + usize::from(self.work.get(processor).is_some_and(|work| work.busy))
     }
 
-    /// Brings a processor's clock up to now.
+    /// Advances a processor's clock to `now`.
     fn advance(&mut self, processor: usize, now: Moment<'_>) -> &mut Processor {
         let time = now.programs(processor);
         let processor = &mut self.processors[processor];
@@ -298,7 +299,7 @@ impl Placement {
     }
 }
 
-/// A thread's assignment to a processor, and the time it used there.
+/// The assignment of a thread to a processor, and the time that it has used.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Assignment {
     place: usize,
@@ -308,14 +309,14 @@ pub(crate) struct Assignment {
     known: Option<usize>,
     /// The mask of processors on which the thread may run.
     allowed: u64,
-    /// Whether it is with its program, and what its processor's clock was when it came there.
+    /// Whether the thread runs its program, and its processor's clock when it began to.
     runs: bool,
     since: u64,
-    /// Ticks that the thread had used before it was assigned to this processor.
+    /// The ticks that the thread has used before its present run.
     used: u64,
-    /// How many of its last stays with its program, in a row, were short.
+    /// How many of its last runs, in a row, were short.
     short: u8,
-    /// When the thread was assigned to this processor.
+    /// The time stamp at which the thread was assigned to this processor.
     moved: u64,
 }
 
@@ -330,14 +331,14 @@ impl Assignment {
         self.allowed
     }
 
-    /// Sets the mask, which is not empty. True: it has to move.
+    /// Sets the mask, which must not be empty. Returns true if the thread has to move.
     pub(crate) fn allow(&mut self, placement: &mut Placement, mask: u64) -> bool {
         self.allowed = mask;
         placement.entries[self.place].allowed = mask;
         mask & 1 << self.processor == 0
     }
 
-    /// The thread resumes its program.
+    /// Records that the thread resumes its program.
     pub(crate) fn begin(&mut self, placement: &mut Placement, now: Moment<'_>) {
         let processor = placement.advance(self.processor, now);
         processor.threads += 1;
@@ -346,7 +347,7 @@ impl Assignment {
         placement.entries[self.place].runs = true;
     }
 
-    /// The thread has left its program.
+    /// Records that the thread has left its program.
     pub(crate) fn end(&mut self, placement: &mut Placement, now: Moment<'_>) {
         if !self.runs {
             return;
@@ -360,13 +361,13 @@ impl Assignment {
         placement.entries[self.place].runs = false;
     }
 
-    /// Ticks that the thread has used.
+    /// The ticks that the thread has used.
     pub(crate) fn used(&self, placement: &mut Placement, now: Moment<'_>) -> u64 {
         self.used + if self.runs { placement.advance(self.processor, now).clock - self.since } else { 0 }
     }
 
-    /// Chooses the processor of this thread, which does not run. Returns the processor if the
-    /// kernel has the thread on another processor.
+    /// Chooses the processor of this thread, which must not be running its program. Returns the
+    /// processor if the thread has to be moved there by the kernel.
     pub(crate) fn settle(&mut self, placement: &mut Placement, now: Moment<'_>) -> Option<usize> {
         let to = self.choose(placement, now);
         if to != self.processor {
@@ -394,7 +395,8 @@ impl Assignment {
             let nearer = self.short >= CALLS && rested && may(near) && placement.threads_on(near) == 0;
             return if nearer { near } else { self.processor };
         }
-        // The worker of the thread's own processor works for this thread now, so it does not count.
+        // On the thread's own processor the worker is not counted, because it is working for this
+        // thread.
         let load = |processor| {
             placement.load(processor) + usize::from(processor != self.processor && now.has_work(processor))
         };
@@ -407,7 +409,7 @@ impl Assignment {
             return best;
         }
         let here = placement.load(self.processor);
-        // If the only load here is the worker's own work, the thread moves only after its rest.
+        // A worker's work alone is not a reason to move before the thread's rest has passed.
         let idle = there == 0 && placement.processors[self.processor].threads > 0;
         if there < here && (idle || rested) { best } else { self.processor }
     }
@@ -417,19 +419,19 @@ impl Assignment {
 mod tests {
     use super::*;
 
-    /// A moment of a machine whose workers have never worked.
+    /// A moment of a machine whose workers have never waited.
     fn at(stamp: u64) -> Moment<'static> {
         Moment { stamp, idle: &[] }
     }
 
-    /// Threads that were just entered.
+    /// Enters threads with numbers from 100 on.
     fn threads<const N: usize>(placement: &mut Placement) -> [Assignment; N] {
         core::array::from_fn(|index| {
             placement.enter(ThreadId::global(100 + index as u32, 1).unwrap(), false, 0).unwrap()
         })
     }
 
-    /// Lets a thread go on: its processor.
+    /// Resumes a thread. Returns the processor that was chosen.
     fn go(assignment: &mut Assignment, placement: &mut Placement, now: Moment<'_>) -> usize {
         assignment.settle(placement, now);
         assignment.begin(placement, now);
@@ -437,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn each_gets_a_processor_of_its_own_and_stays_there() {
+    fn each_thread_gets_a_processor_of_its_own_and_stays_there() {
         let mut placement = Placement::new(4, 1, 100);
         let mut assignments = threads::<6>(&mut placement);
         let chosen = assignments.each_mut().map(|assignment| go(assignment, &mut placement, at(REST)));
@@ -457,7 +459,7 @@ mod tests {
         assignments[3].end(&mut placement, at(2 * REST));
         let Look::Pull(thread) = placement.look(at(2 * REST), 0) else { panic!("two on one processor") };
         assert_eq!(thread.number(), 100);
-        // The pulled thread has not come yet: no other is pulled.
+        // While the pulled thread has not sent its message, no other is pulled.
         assert_eq!(placement.look(at(2 * REST), 0), Look::Later(TURN));
         assignments[0].end(&mut placement, at(3 * REST));
         assert_eq!(go(&mut assignments[0], &mut placement, at(3 * REST)), 1);
@@ -465,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn three_take_turns_on_two() {
+    fn three_threads_on_two_processors_take_turns() {
         let mut placement = Placement::new(2, 1, 100);
         let mut assignments = threads::<3>(&mut placement);
         for assignment in &mut assignments {
@@ -506,12 +508,13 @@ mod tests {
         let now = |stamp| Moment { stamp, idle: &idle };
         let [mut first, mut second] = threads::<2>(&mut placement);
         assert_eq!(go(&mut first, &mut placement, now(REST)), 0);
-        // The other worker serves a thread, which will go on there.
+        // The worker of processor 1 is working for a thread, which will continue there.
         assert_eq!(go(&mut second, &mut placement, now(REST)), 0);
         second.end(&mut placement, now(REST));
         idle[1].begin(REST);
         assert_eq!(go(&mut second, &mut placement, now(REST)), 1);
-        // Where a program runs and the worker is at work is more to do than where two programs run.
+        // On processor 1 are a program and a worker at work, on processor 0 only the third thread's
+        // program. So the first thread stays on processor 0.
         idle[1].end(REST);
         first.end(&mut placement, now(3 * REST));
         let [mut third] = threads::<1>(&mut placement);
@@ -520,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_is_kept() {
+    fn a_thread_runs_only_on_processors_of_its_mask() {
         let mut placement = Placement::new(4, 1, 100);
         assert_eq!(placement.all(), 0b1111);
         let [mut assignment, mut other] = threads::<2>(&mut placement);
@@ -528,8 +531,8 @@ mod tests {
         assert_eq!(go(&mut assignment, &mut placement, at(REST)), 2);
         assert!(!other.allow(&mut placement, 0b0101));
         assert_eq!(go(&mut other, &mut placement, at(REST)), 0);
-        // A new thread with this number starts at the processor of the earlier one, but may live
-        // anywhere.
+        // A new thread with an earlier thread's number starts on the processor of that one, but may
+        // run anywhere.
         assignment.end(&mut placement, at(REST));
         let mut again = placement.enter(ThreadId::global(100, 2).unwrap(), true, 2).unwrap();
         assert_eq!(
@@ -539,14 +542,14 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_told_of_the_first_home_and_of_each_other() {
+    fn the_kernel_is_told_of_the_first_processor_and_of_each_new_one() {
         let mut placement = Placement::new(2, 2, 100);
         let id = |version| ThreadId::global(100, version).unwrap();
         let mut assignment = placement.enter(id(1), false, 1).unwrap();
         assert_eq!(assignment.settle(&mut placement, at(REST)), Some(1));
         assert_eq!(assignment.settle(&mut placement, at(REST)), None);
-        // A new thread begins on the processor of the worker that makes it; the kernel has this one
-        // elsewhere.
+        // A new thread is to run on the processor of the worker that makes it; the kernel still has
+        // it on the one of the earlier thread.
         let mut again = placement.enter(id(2), true, 0).unwrap();
         assert_eq!((again.processor(), again.settle(&mut placement, at(REST))), (0, Some(0)));
         let mut other = placement.enter(id(3), false, 0).unwrap();
@@ -554,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_worker_on_each_processor_one_that_calls_stays() {
+    fn with_a_worker_on_each_processor_a_thread_that_makes_calls_stays() {
         let mut placement = Placement::new(3, 3, 100);
         assert!(!placement.has_distant() && (0..3).all(|processor| worker_of(processor, 3) == processor));
         let mut assignment = placement.enter(ThreadId::global(100, 1).unwrap(), false, 2).unwrap();
@@ -568,7 +571,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_run_side_by_side_share_the_time() {
+    fn threads_that_run_at_the_same_time_share_the_processors_time() {
         let mut placement = Placement::new(2, 1, 100);
         let [mut a, mut b, mut c] = threads::<3>(&mut placement);
         a.begin(&mut placement, at(0));
@@ -577,7 +580,7 @@ mod tests {
         assert_eq!(go(&mut c, &mut placement, at(1000)), 1);
         assert_eq!(a.used(&mut placement, at(3000)), 2000);
         b.end(&mut placement, at(3000));
-        // The worker's own time counts for no program.
+        // The time for which the worker works counts for no program.
         let idle = IdleTime::default();
         idle.begin(0);
         idle.end(4000);
@@ -587,13 +590,13 @@ mod tests {
         c.end(&mut placement, late);
         assert_eq!([a, b, c].map(|assignment| assignment.used(&mut placement, late)), [3000, 1000, 8000]);
         assert_eq!([0, 1].map(|processor| placement.used_by_programs(processor, late)), [4000, 8000]);
-        // No thread runs any more.
+        // From now on no thread runs.
         let later = Moment { stamp: 20000, idle: &idle };
         assert_eq!([0, 1].map(|processor| placement.used_by_programs(processor, later)), [4000, 8000]);
     }
 
     #[test]
-    fn a_busy_worker_counts() {
+    fn a_busy_worker_counts_as_a_thread_of_its_processor() {
         let mut placement = Placement::new(2, 1, 100);
         let [mut a, mut b] = threads::<2>(&mut placement);
         assert!(b.allow(&mut placement, 0b10));

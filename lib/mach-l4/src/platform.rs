@@ -1,4 +1,4 @@
-//! What the executor needs of L4: the clock, and waking a worker by a notification.
+//! The executor's platform on L4: the clock, and waking a worker by a notification.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,12 +7,12 @@ use l4::x2::ThreadId;
 use l4::{extension, thread};
 use rt::executor::{Instant, Platform};
 
-/// The notification bit that ends a worker's sleep.
+/// The notification bit that wakes a worker.
 pub(crate) const WAKE: u64 = 1;
 
 /// The workers' threads.
 pub struct L4Platform {
-    /// The thread of each worker, nil until it has begun.
+    /// The thread that drives each worker; nil until the worker has started.
     workers: Box<[AtomicU64]>,
 }
 
@@ -21,12 +21,12 @@ impl L4Platform {
         L4Platform { workers: (0..workers).map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Says which thread drives a worker.
+    /// Records which thread drives a worker.
     pub(crate) fn set_worker(&self, worker: usize, thread: ThreadId) {
         self.workers[worker].store(thread.raw(), Ordering::Release);
     }
 
-    /// The thread that drives a worker; nil if there is none yet.
+    /// The thread that drives a worker; nil if the worker has not started.
     pub(crate) fn worker(&self, worker: usize) -> ThreadId {
         ThreadId::from_raw(self.workers[worker].load(Ordering::Acquire))
     }
@@ -48,7 +48,8 @@ impl Platform for L4Platform {
 
     fn notify(&self, worker: usize) {
         let thread = self.worker(worker);
-        // The worker looks whether it still sleeps before it waits (`worker.rs`).
+        // The calling worker needs no notification: it checks whether it is still asleep before it
+        // waits (`worker.rs`).
         if !thread.is_nil() && thread != l4::utcb::my_global_id() {
             // The worker's thread exists as long as the server.
             let _ = extension::notify(thread, WAKE);

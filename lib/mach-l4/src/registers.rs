@@ -1,5 +1,5 @@
-//! Registers of a thread: Mach's structure, and the order in which the kernel moves them; the size
-//! of the others.
+//! The registers of a thread in Mach's structure and in the order of the kernel's ThreadState, and
+//! the size of the extended state.
 
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 
@@ -9,17 +9,17 @@ use mach::machine::ThreadState;
 
 use crate::user_thread::EXTENDED_STATE_HEADER_END;
 
-/// Each register: its place in the kernel's order, and in Mach's structure.
+/// Lists the registers: the place of each in the kernel's order, and its field in Mach's structure.
 macro_rules! registers {
     ($($index:expr => $field:ident),* $(,)?) => {
-        /// The registers in the kernel's order.
+        /// Converts Mach's structure to registers in the kernel's order.
         pub(crate) fn to_kernel(state: &ThreadState) -> Registers {
             let mut registers = Registers([0; 20]);
             $(registers.set($index, state.$field);)*
             registers
         }
 
-        /// Mach's structure.
+        /// Converts registers in the kernel's order to Mach's structure.
         pub(crate) fn from_kernel(registers: &Registers) -> ThreadState {
             ThreadState { $($field: registers.get($index),)* }
         }
@@ -49,13 +49,13 @@ registers! {
     Registers::GS_BASE => gs_base,
 }
 
-/// Bit of leaf 1, ECX: XSAVE is switched on.
+/// CPUID leaf 1, ECX: the operating system has enabled XSAVE.
 const OSXSAVE: u32 = 1 << 27;
 
-/// Bytes of a thread's extended state on this processor, at most.
+/// The maximum size of a thread's extended state on this processor, in bytes.
 pub(crate) fn extended_state_size() -> usize {
     match __cpuid(1).ecx & OSXSAVE != 0 {
-        // The components that are switched on need so many bytes.
+        // CPUID leaf 0xd says how many bytes the enabled components need.
         true => (__cpuid_count(0xd, 0).ebx as usize).max(EXTENDED_STATE_HEADER_END),
         false => EXTENDED_STATE_HEADER_END,
     }

@@ -1,4 +1,4 @@
-//! Address spaces: the kernel's space, and the places of threads in it.
+//! Address spaces: the kernel's space, and the places of its threads.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,33 +10,33 @@ use mach::{KernError, KernResult};
 
 use crate::kernel;
 
-/// Most threads that are kept for the next that is made in their space, instead of being ended.
+/// The most threads of a space that are cached for reuse when they have ended.
 const MOST_CACHED: usize = 8;
 
-/// Names an address space, to make threads in it. It may outlive the space.
+/// A reference to an address space, by which threads are made in it. The space may end before it.
 #[derive(Clone)]
 pub struct Space(pub(crate) Arc<SpaceRecord>);
 
-/// The translation of an address space.
+/// The translation of an address space. The space ends when it is dropped.
 pub struct Pmap {
     pub(crate) space: Space,
-    /// Something may be mapped: until something is entered there is nothing to revoke.
+    /// Whether a page may be mapped. Until the first page is entered there is nothing to revoke.
     pub(crate) entered: AtomicBool,
 }
 
 pub(crate) struct SpaceRecord {
-    /// The name by which root knows the space.
+    /// The handle by which root knows the space.
     pub(crate) handle: rt::root::space::Space,
-    /// Its first thread, which lives as long as the space and so stands for it.
+    /// The first thread of the space. It exists as long as the space and names it in kernel calls.
     pub(crate) anchor: ThreadId,
     threads: SpinLock<Threads>,
 }
 
 struct Threads {
     alive: bool,
-    /// The space's threads, by their places in the UTCB area.
+    /// The state of each place in the space's UTCB area.
     places: Vec<Place>,
-    /// How many threads the space can have.
+    /// The most threads that the space can have.
     most: usize,
     cached: usize,
 }
@@ -44,11 +44,12 @@ struct Threads {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     Free,
-    /// The place belongs to a thread that is about to be made.
+    /// The place is reserved for a thread that is being made or destroyed.
     Taken,
     Used(ThreadId),
-    /// Of a thread that is stopped and cached: no [`UserThread`](crate::UserThread) has it. `used`:
-    /// one has had it; `worker`: its messages went there.
+    /// The place belongs to a thread that is stopped and cached: no
+    /// [`UserThread`](crate::UserThread) has it. `used`: one has had it before; `worker`: the one
+    /// that receives the thread's messages.
     Cached {
         thread: ThreadId,
         used: bool,
@@ -56,17 +57,17 @@ enum Place {
     },
 }
 
-/// A thread for a new [`UserThread`](crate::UserThread).
+/// The result of a search for a thread for a new [`UserThread`](crate::UserThread).
 pub(crate) enum Found {
-    /// A cached one, at this place; `used`: its registers hold what its last user left; `worker`:
-    /// the one that it sends its messages to.
+    /// A cached thread, at this place. `used`: its registers hold what its last user left;
+    /// `worker`: the one that receives the thread's messages.
     Cached { thread: ThreadId, place: u32, used: bool, worker: usize },
-    /// There is no cached thread; a free place for a new one.
+    /// A free place for a new thread, since no thread is cached.
     Place(u32),
 }
 
 impl SpaceRecord {
-    /// A new space. Its first thread is cached, and has this worker.
+    /// A new space. Its first thread is cached, and this worker receives the thread's messages.
     pub(crate) fn new(
         handle: rt::root::space::Space,
         anchor: ThreadId,
@@ -80,10 +81,10 @@ impl SpaceRecord {
         Ok(SpaceRecord { handle, anchor, threads: SpinLock::new(threads) })
     }
 
-    /// A thread, or a place for one.
+    /// Finds a cached thread, or a place for a new one.
     ///
     /// # Errors
-    /// `Terminated`: the space is gone. `ResourceShortage`: it is full.
+    /// `Terminated`: the space has ended. `ResourceShortage`: it has no free place.
     pub(crate) fn find_thread(&self) -> KernResult<Found> {
         let threads = &mut *self.threads.lock();
         if !threads.alive {
@@ -110,19 +111,20 @@ impl SpaceRecord {
         Ok(Found::Place(threads.places.len() as u32 - 1))
     }
 
-    /// A thread was made at a place that [`find_thread`](Self::find_thread) gave, or could not be.
-    /// False: the space has been ended meanwhile, and the thread with it.
+    /// Records the thread that was made at a place from [`find_thread`](Self::find_thread); `None`
+    /// if it could not be made. Returns false if the space, and the thread with it, has ended
+    /// meanwhile.
     pub(crate) fn fill(&self, place: u32, thread: Option<ThreadId>) -> bool {
         let mut threads = self.threads.lock();
         threads.places[place as usize] = thread.map_or(Place::Free, Place::Used);
         threads.alive
     }
 
-    /// A thread of this worker is not used any more: stops it. Returns whether it is to be ended,
-    /// and its place freed.
+    /// Stops a thread that no [`UserThread`](crate::UserThread) has any more. Its messages went to
+    /// `worker`. Returns whether the thread has to be ended, and its place freed.
     pub(crate) fn leave(&self, place: u32, thread: ThreadId, worker: usize) -> bool {
         let mut threads = self.threads.lock();
-        // In a space that is gone, there is nothing to stop.
+        // In a space that has ended, no thread runs that would have to be stopped.
         let stopped = kernel::halt_and_abort(thread).is_ok();
         if !threads.alive {
             return false;
@@ -134,13 +136,14 @@ impl SpaceRecord {
         !keep
     }
 
-    /// Stops all threads and lets no other be made. False: this was done before.
+    /// Stops all threads of the space and prevents that new ones are made. Returns false if this
+    /// was done before.
     pub(crate) fn end(&self) -> bool {
         let mut threads = self.threads.lock();
         for place in &threads.places {
             if let Place::Used(thread) = *place {
-                // All of them must stop, because the memory in which they run is about to be
-                // unmapped. Only a thread that has ended cannot be stopped.
+                // All threads must stop, because their memory is about to be unmapped. The call
+                // fails only for a thread that has ended.
                 let _ = kernel::halt_and_abort(thread);
             }
         }

@@ -1,4 +1,4 @@
-//! The start of the machine: memory from root, and what is made of it.
+//! The start of the machine: takes memory from root and makes frames and heap of it.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -28,30 +28,31 @@ use crate::worker::NoOthers;
 const POOL: u64 = 0x1000_0000_0000;
 /// Address of the server's growing heap.
 const HEAP: u64 = 0x0800_0000_0000;
-/// Memory is asked for in multiples of this.
+/// Memory is requested from root in multiples of this many bytes.
 const LARGE_PAGE: u64 = memory::LARGE_PAGE;
 
-/// What the kernel's own parts of a program's space are, above all that the program may use.
+/// Where the parts of a program's space are that belong to the kernel. They lie above all addresses
+/// that the program may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SpaceLayout {
     /// Address of the space's kernel interface page.
     pub kernel_interface: u64,
-    /// Where its UTCBs lie, a multiple of the area's size.
+    /// The address of the space's UTCB area, a multiple of the area's size.
     pub utcb_area: u64,
-    /// Size of that area as a power of two: it holds 2^(n - 10) threads.
+    /// The size of the UTCB area as a power of two: 2^n bytes hold 2^(n - 10) threads.
     pub utcb_area_log2: u32,
 }
 
 impl SpaceLayout {
-    /// Threads that a space can have.
+    /// The number of threads that a space can have.
     pub fn threads(&self) -> usize {
         1 << (self.utcb_area_log2 - l4::x2::utcb::SIZE.ilog2())
     }
 }
 
 impl Default for SpaceLayout {
-    /// Everything at or above 0x7fff_8000_0000, in one GiB so that it shares page tables, and 4096
-    /// threads.
+    /// Both parts lie at or above 0x7fff_8000_0000, in one GiB so that they share page tables, with
+    /// room for 4096 threads.
     fn default() -> Self {
         Self { kernel_interface: 0x7fff_8000_0000, utcb_area: 0x7fff_8040_0000, utcb_area_log2: 22 }
     }
@@ -60,27 +61,27 @@ impl Default for SpaceLayout {
 /// The parameters of the machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Configuration {
-    /// Workers, on the first processors: one for each, or fewer. The calling thread is to drive the
-    /// first by [`serve`](L4Machine::serve); for the others threads are made. More than there are
-    /// processors are not.
+    /// How many workers there are, on the first processors: at most one for each. The calling
+    /// thread is to drive the first by [`serve`](L4Machine::serve); for the others threads are
+    /// made. A number larger than that of the processors is reduced to it.
     pub workers: usize,
-    /// Processors that threads of programs live on, at most 64.
+    /// How many processors threads of programs may run on, at most 64.
     pub processors: usize,
-    /// Bytes of frames; `None`: all that root still gives.
+    /// How many bytes of frames there are; `None`: all memory that root still gives.
     pub frames: Option<u64>,
-    /// Bytes of heap for the structures of the library and the server, beyond the heap that the
-    /// program began with; `None`: an eighth of what root gives.
+    /// How many bytes of heap the library and the server get in addition to the heap with which the
+    /// program began; `None`: an eighth of the memory that root gives.
     pub heap: Option<u64>,
     /// Adds memory to the program's heap: the `grow` function of [`rt::heap!`].
     pub grow_heap: fn(memory: &'static mut [u8]),
-    /// The spaces of programs.
+    /// The layout of programs' address spaces.
     pub layout: SpaceLayout,
 }
 
-/// Why there is no machine.
+/// Why the machine could not be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StartError {
-    /// Root's answer to the request for memory.
+    /// Root answered the request for memory with this status.
     Root(Status),
     /// Root has too little memory left.
     NoMemory,
@@ -102,8 +103,8 @@ impl From<Status> for StartError {
 }
 
 impl L4Machine {
-    /// Takes its memory from root. Once in a program, from its first thread. Blocks until root has
-    /// answered.
+    /// Starts the machine with memory from root. It is called once in a program, by its first
+    /// thread. Blocks until root has answered.
     ///
     /// # Errors
     /// There is too little memory.
@@ -115,7 +116,7 @@ impl L4Machine {
             (configuration.grow_heap)(new_memory(HEAP, heap));
         }
         let processors = configuration.processors.clamp(1, placement::MOST);
-        // Before the frames take all the memory that there is.
+        // The helper threads are made first, since the frames take all remaining memory.
         let helpers = Helpers::make(configuration.workers.clamp(1, processors) - 1)?;
         let frames = whole(configuration.frames.map_or_else(memory::available, Ok)?);
         if frames == 0 {
@@ -155,7 +156,7 @@ impl L4Machine {
     }
 }
 
-/// The threads of all workers but the first, which wait for the machine that they are to drive.
+/// The threads that drive all workers but the first. They wait for the machine.
 struct Helpers {
     threads: Vec<ThreadId>,
     machine: Arc<SpinLock<Option<L4Machine>>>,
@@ -170,15 +171,15 @@ impl Helpers {
         for worker in 1..=count {
             let given = machine.clone();
             let thread = thread::spawn_with_stack(thread::STACK_MAXIMUM, move || {
-                // An error would mean that the program has lost its first thread.
+                // This fails only if the program's first thread does not exist any more.
                 let _ = ipc::receive(starter);
                 let machine: Option<L4Machine> = given.lock().clone();
                 if let Some(machine) = machine {
                     machine.serve(worker, &mut NoOthers);
                 }
             })?;
-            // The first thread is the others' scheduler. A worker on another processor than its own
-            // would be slow, but right.
+            // Only its scheduler may move a thread; the first thread is that of the others. If
+            // moving fails the worker is slow, but works.
             let _ = thread.place(worker as u64);
             threads.push(thread.id());
         }
@@ -203,14 +204,14 @@ fn first_number() -> u32 {
 
 #[allow(unsafe_code)]
 fn new_memory(address: u64, size: u64) -> &'static mut [u8] {
-    // SAFETY: root has just mapped this memory, zeroed, where nothing was; it stays as long as the
-    // program, and this is the only reference to it.
+    // SAFETY: root has just mapped this memory, zeroed, at an unused address. It stays mapped as
+    // long as the program exists, and this is the only reference to it.
     unsafe { core::slice::from_raw_parts_mut(address as *mut u8, size as usize) }
 }
 
 #[allow(unsafe_code)]
 fn pool(frames: u32) -> Option<FramePool> {
-    // SAFETY: root has just mapped this memory where nothing was, and it stays as long as the
-    // program.
+    // SAFETY: root has just mapped this memory at an unused address, and it stays mapped as long as
+    // the program exists.
     unsafe { FramePool::new(POOL, frames) }
 }

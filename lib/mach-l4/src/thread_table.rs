@@ -1,4 +1,4 @@
-//! Which record belongs to the sender of a message: an array indexed by thread number. It also
+//! The table of threads by thread number, by which a worker finds the sender of a message. It also
 //! counts the processor time of each thread, because the worker that looks up the sender of a
 //! message knows how long that thread ran.
 
@@ -28,10 +28,10 @@ impl<R> Default for Entry<R> {
     }
 }
 
-/// Records by the numbers of their threads. `R` is told apart from an earlier one with the same
-/// number by its own check of the sender's whole id.
+/// The records of threads, by thread number. The caller has to compare a record's whole id with the
+/// sender's: an earlier thread may have had the number.
 pub(crate) struct ThreadTable<R> {
-    /// Thread number of the first place.
+    /// The thread number that belongs to the first place.
     first: u32,
     places: Vec<Entry<R>>,
 }
@@ -42,7 +42,7 @@ impl<R> ThreadTable<R> {
         Self { first, places: Vec::new() }
     }
 
-    /// The place of a thread; `None`: no number that a table can have.
+    /// The place of a thread; `None` if its number is outside the table's range.
     fn place(&self, thread: ThreadId) -> Option<usize> {
         thread.number().checked_sub(self.first).map(|place| place as usize)
     }
@@ -52,7 +52,7 @@ impl<R> ThreadTable<R> {
         self.places.get_mut(place)
     }
 
-    /// Enters a thread, which has used no time.
+    /// Enters a thread, whose time begins at 0.
     ///
     /// # Errors
     /// There is no memory for its place.
@@ -66,8 +66,8 @@ impl<R> ThreadTable<R> {
         Ok(())
     }
 
-    /// [`charge`](Self::charge)s a thread that may have sent a message, and finds the record at its
-    /// place.
+    /// Charges time, as [`charge`](Self::charge) does, to a thread that may have sent a message.
+    /// Returns the record at its place.
     #[inline]
     pub(crate) fn find_and_charge(&mut self, thread: ThreadId, more: Ticks) -> Option<&Weak<R>> {
         let Entry { record, ticks } = self.entry(thread)?;
@@ -76,18 +76,18 @@ impl<R> ThreadTable<R> {
         Some(record)
     }
 
-    /// All records.
+    /// The records of all threads.
     pub(crate) fn records(&self) -> impl Iterator<Item = &Weak<R>> {
         self.places.iter().map(|entry| &entry.record)
     }
 
-    /// Adds to the time of a thread, if it is in the table.
+    /// Adds to the time of a thread, if the thread is in the table.
     #[inline]
     pub(crate) fn charge(&mut self, thread: ThreadId, more: Ticks) {
         self.find_and_charge(thread, more);
     }
 
-    /// Time that a thread has used since it was entered.
+    /// The time that a thread has used since it was entered.
     pub(crate) fn ticks(&self, thread: ThreadId) -> Ticks {
         let entry = self.place(thread).and_then(|place| self.places.get(place));
         entry.map_or(Ticks::default(), |entry| entry.ticks)
@@ -121,7 +121,7 @@ mod tests {
             table.find_and_charge(id(number), Ticks::default()).and_then(Weak::upgrade).map(|record| *record)
         };
         assert_eq!([100, 107, 443].map(|number| find(&mut table, number)), [Some(0), Some(1), Some(49)]);
-        // Between, below and above.
+        // There are no records for numbers between, below and above the threads'.
         assert_eq!([101, 99, 444].map(|number| find(&mut table, number)), [None; 3]);
         table.remove(id(107));
         table.remove(id(5000));

@@ -1,15 +1,16 @@
-//! Threads of programs: where each is, what it waits for, and how it goes on.
+//! Threads of programs: where each is, what it waits for, and how it continues.
 //!
-//! A thread is with its program (it runs, or will), or with the server (it has come with an event
-//! and waits for its answer), or it is new. Only a message from a thread that is with its program
-//! counts; so whatever a program sends in its threads' names, each event is answered once and each
-//! answer has its event.
+//! A thread is new, or it is with its program (it runs, or will when it is scheduled), or it is
+//! with the server (it has sent an event and waits for its answer). A message is accepted only from
+//! a thread that is with its program. So each event is answered once and each answer belongs to an
+//! event, whatever messages a program sends in its threads' names.
 //!
-//! Everything here may be called on any worker. What is known of a thread is under its lock, with
-//! the calls of the kernel that make it so. Its worker, to which its messages go, is that of its
-//! processor. Both change together, when the worker that has its last message is about to answer it
-//! (or before it first runs). So an answer always comes from the worker that the thread asked, and
-//! no answer for a thread that has ended goes to one that has its number now.
+//! All functions may be called on any worker. A thread's lock protects its state, and is held
+//! during the kernel calls that change the thread accordingly. A thread's messages go to its
+//! worker, the one of its processor. Processor and worker change together, just before the worker
+//! that has the thread's last message answers it (or before the thread first runs). So the answer
+//! always comes from the worker that the thread asked, and an answer for a thread that has ended is
+//! never sent to a later thread of that number.
 
 mod residence;
 
@@ -33,33 +34,33 @@ use crate::placement::Assignment;
 use crate::space::Space;
 use crate::{kernel, registers};
 
-/// Bytes of the smallest extended state: legacy area and header.
+/// Number of bytes of the smallest extended state: legacy area and header.
 pub(crate) const EXTENDED_STATE_HEADER_END: usize = 576;
-/// Bytes of the legacy area: x87 and SSE.
+/// Number of bytes of the legacy area, which has the x87 and SSE registers.
 pub(crate) const LEGACY: usize = 512;
 
-/// A thread of a program. Clones are the same thread. It ends with [`end`](Self::end), or when the
+/// A thread of a program. Clones stand for one thread. It ends with [`end`](Self::end), or when the
 /// last clone is dropped.
 ///
-/// One task serves a thread: it awaits [`run`](Self::run) again and again. All other functions may
-/// be called by any task.
+/// One task serves a thread: it awaits [`run`](Self::run) repeatedly. All other functions may be
+/// called by any task.
 #[derive(Clone)]
 pub struct UserThread(pub(crate) Arc<Record>);
 
-/// What a thread does at present.
+/// Where a thread is at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// It has never run.
+    /// The thread has never run.
     New,
     /// The thread runs its program.
     Program,
-    /// It came by a message of this kind, and waits for its answer.
+    /// The thread has sent a message of this kind, and waits for its answer.
     Server(Origin),
     /// The thread has ended.
     Ended,
 }
 
-/// A message that is to be served after another.
+/// A message of a thread whose earlier message is still being served: it is served afterwards.
 struct Later {
     worker: usize,
     origin: Origin,
@@ -70,23 +71,23 @@ struct State {
     place: Place,
     /// An event of the thread that its task has not taken yet.
     event: Option<Event>,
-    /// A message that came while the thread's earlier one was being served: the thread does not
-    /// wait for the answer to the earlier one any more.
+    /// A message that came while an earlier one of this thread was being served. The thread does
+    /// not wait for the answer to the earlier one any more.
     later: Option<Later>,
-    /// The task that waits for an event.
+    /// The task that waits for the thread's event.
     waker: Option<Waker>,
-    /// The answer that is to be given, and the worker which does that: the one that has the
-    /// thread's message.
+    /// The answer that the thread is to get, and the worker that has its message and has to send
+    /// the answer.
     answer: Option<Resume>,
     asked: usize,
-    /// The server has stopped it: it is started, but not let go.
+    /// Whether the server has stopped the thread: it may be started, but does not execute.
     stopped: bool,
     /// Whether a recall was requested.
     recall: bool,
-    /// Where it lives, and for how long it was there; not used with one processor.
+    /// The thread's processor, and the time that it has used; not used with one processor.
     assignment: Assignment,
     handler: Option<Arc<dyn NonblockingHandler>>,
-    /// The task that serves it: it is moved to the thread's worker.
+    /// The task that serves the thread. It is moved to the thread's worker.
     task: Option<TaskAssignment>,
 }
 
@@ -96,18 +97,18 @@ pub(crate) struct Record {
     place: u32,
     space: Space,
     shared: Arc<Shared>,
-    /// The worker that its messages go to. Written under the lock.
+    /// The worker that receives the thread's messages. It is written under the lock.
     worker: AtomicUsize,
     state: SpinLock<State>,
 }
 
-/// What a worker does with a message.
+/// The result of delivering a message to its thread.
 pub(crate) enum Delivered {
-    /// The worker answers immediately, with this message, and the thread goes on.
+    /// The worker has to send this answer immediately; the thread continues.
     Answer(MessageTag, Words),
-    /// The thread has an event, for which this task waits.
+    /// The message was an event, for which this task waits.
     Event(Option<Waker>),
-    /// The message is out of date and was ignored.
+    /// The message was out of date and is ignored.
     Ignored,
 }
 
@@ -152,7 +153,7 @@ impl UserThread {
         self.0.worker()
     }
 
-    /// Lets the task that awaits the thread's events live where its worker does, from now on.
+    /// Makes `task` run on the worker that serves the thread, now and after each move.
     pub fn set_task(&self, task: TaskAssignment) {
         let mut state = self.0.state.lock();
         task.move_to(self.worker());
@@ -161,7 +162,8 @@ impl UserThread {
 }
 
 impl ExecutionContext for UserThread {
-    /// The answer goes out when the thread's worker next waits for messages.
+    /// Resumes the thread, and returns its next event. The answer is sent when the thread's worker
+    /// next waits for messages.
     #[inline]
     fn answer(&self, resume: Resume) {
         let record = &self.0;
@@ -172,7 +174,7 @@ impl ExecutionContext for UserThread {
         let posted = state.answer.is_some();
         state.answer = Some(resume);
         if !posted {
-            // An event whose answer is sent was taken before.
+            // An event that was answered has been taken before.
             state.event = None;
             let asked = state.asked;
             drop(state);
@@ -196,13 +198,13 @@ impl ExecutionContext for UserThread {
         }
     }
 
-    /// An IPC of the thread's own is ended by an error.
+    /// Recalls the thread. An IPC that the thread has begun itself fails.
     fn recall(&self) -> KernResult {
         let record = &self.0;
         let place = {
             let mut state = record.state.lock();
             if state.event == Some(Event::Recalled) {
-                // The task that takes that event learns of this recall, too.
+                // The task that takes the pending event learns of this recall, too.
                 return Ok(());
             }
             state.recall = true;
@@ -213,8 +215,8 @@ impl ExecutionContext for UserThread {
             Place::Program => {
                 let before = kernel::recall(record.id)?;
                 if kernel::is_in_own_ipc(before) {
-                    // It may wait for ever; and a message to the server that is not received yet is
-                    // better sent again.
+                    // The thread's own IPC may wait for ever. If it is a message to the server that
+                    // was not received yet, the thread will send it again.
                     kernel::abort(record.id)?;
                 }
                 Ok(())
@@ -278,7 +280,7 @@ impl ExecutionContext for UserThread {
             0 => {}
             LEGACY => {
                 small[..LEGACY].copy_from_slice(image);
-                // XSTATE_BV: x87 and SSE are in the image.
+                // XSTATE_BV: the image contains x87 and SSE state.
                 small[LEGACY] = 3;
             }
             _ => return Err(KernError::InvalidArgument),
@@ -286,8 +288,8 @@ impl ExecutionContext for UserThread {
         kernel::write_extended_state(self.0.id, &small)
     }
 
-    /// As its worker has measured it between messages, and for threads that compute side by side
-    /// their equal shares.
+    /// The time that the thread has used, as its worker has measured it between messages. Threads
+    /// that compute at the same time are charged equal shares.
     fn times(&self) -> Times {
         let record = &self.0;
         let mut ticks = record.shared.threads.lock().ticks(record.id);
@@ -319,14 +321,14 @@ impl ExecutionContext for UserThread {
 
 impl Record {
     fn worker(&self) -> usize {
-        // Relaxed: what is at the worker is under locks.
+        // Relaxed: all other state of the worker is under locks.
         self.worker.load(Ordering::Relaxed)
     }
 
-    /// Notes where the thread is, and how many are with their programs.
+    /// Changes the place of the thread, and counts the threads that are with their programs.
     fn set_place(&self, state: &mut State, place: Place) {
         let running = &self.shared.running;
-        // Relaxed: a count that guards nothing.
+        // Relaxed: the count guards no other data.
         match (state.place == Place::Program, place == Place::Program) {
             (false, true) => _ = running.fetch_add(1, Ordering::Relaxed),
             (true, false) => _ = running.fetch_sub(1, Ordering::Relaxed),
@@ -345,7 +347,7 @@ impl Record {
         state.place = place;
     }
 
-    /// Starts a thread that is new; `halted`: it executes nothing until it is let go.
+    /// Starts a thread that is new. If `halted`, it executes nothing until it is resumed.
     fn start(&self, state: &mut State, halted: bool) -> KernResult {
         self.settle(state);
         kernel::start(self.id, halted)?;
@@ -359,14 +361,14 @@ impl Record {
         state.place == Place::Program && !state.stopped
     }
 
-    /// GS base of a thread that has not set another (K5): the word of the UTCB block that holds the
-    /// UTCB pointer.
+    /// The initial GS base of a thread (docs/src/architecture.md, K5): the address of the word of
+    /// its UTCB that holds the UTCB pointer.
     fn own_gs_base(&self) -> u64 {
         let block = self.shared.layout.utcb_area + u64::from(self.place) * l4::x2::utcb::SIZE;
         block + l4::x2::utcb::MR0_OFFSET - 63 * 8
     }
 
-    /// A message of this thread, which this worker has received.
+    /// Serves a message of this thread, which worker `worker` has received.
     #[inline]
     pub(crate) fn serve(
         &self,
@@ -381,7 +383,8 @@ impl Record {
         }
     }
 
-    /// The answer to a message of this thread, if its handler gives it without waiting.
+    /// Serves a message of this thread if its handler can do that without waiting. Returns the
+    /// answer.
     #[inline(always)]
     pub(crate) fn try_serve(&self, tag: MessageTag, words: &Words) -> Option<(MessageTag, Words)> {
         if self.serve_fault(tag, words) {
@@ -390,11 +393,12 @@ impl Record {
         self.serve_call(tag, words).map(event::returned)
     }
 
-    /// True if the message is a page fault and the thread's handler has served it without waiting.
+    /// Serves a page fault if the thread's handler can do that without waiting. Returns false if it
+    /// cannot, or if the message is not a page fault.
     #[inline(always)]
     fn serve_fault(&self, tag: MessageTag, words: &Words) -> bool {
         let Some((address, access)) = event::page_fault(tag, words) else { return false };
-        // No lock is held: the handler may end the thread.
+        // No lock is held during the call: the handler may end the thread.
         let served = self.handler().is_some_and(|handler| handler.fault(address, access));
         if served {
             self.try_settle();
@@ -402,25 +406,25 @@ impl Record {
         served
     }
 
-    /// The result of the system call that a message is, if the thread's handler has it without
-    /// waiting.
+    /// Serves a system call if the thread's handler can do that without waiting. Returns the
+    /// result; `None` if it cannot, or if the message is not a system call.
     #[inline(always)]
     fn serve_call(&self, tag: MessageTag, words: &Words) -> Option<u64> {
         let call = event::system_call(tag, words)?;
-        // No lock is held while the handler runs.
+        // No lock is held during the call.
         let value = self.handler()?.call(&call)?;
         self.try_settle();
         Some(value)
     }
 
-    /// Its handler, if it is with its program: only then does its message count.
+    /// The handler of the thread if it is with its program; only then are its messages accepted.
     #[inline(always)]
     fn handler(&self) -> Option<Arc<dyn NonblockingHandler>> {
         let state = self.state.lock();
         if state.place == Place::Program { state.handler.clone() } else { None }
     }
 
-    /// A message of this thread that its handler has not answered.
+    /// Delivers a message of this thread that its handler has not served to the thread's task.
     #[inline(never)]
     pub(crate) fn deliver(
         &self,
@@ -434,8 +438,8 @@ impl Record {
         match event {
             _ if state.place != Place::Program => {}
             Event::Recalled if !core::mem::take(&mut state.recall) => {
-                // Left over from before the thread was taken into use, recalled twice, or recalled
-                // to be moved.
+                // The recall was not requested for the task: it is from before the thread was taken
+                // into use, repeats another, or was made to move the thread.
                 drop(state);
                 self.try_settle();
                 let (_, tag, words) = event::encode(origin, &Resume::Continue);
@@ -454,8 +458,9 @@ impl Record {
                 Delivered::Event(state.waker.take())
             }
             Place::Server(present) => {
-                // Two messages without a wait in between. One of its own that comes after a report
-                // to another worker was sent before.
+                // The thread has sent a second message without waiting for the first answer. A
+                // message of its own that reaches one worker after a report of the kernel has
+                // reached another was sent before that report, and is ignored.
                 if worker == state.asked || present == Origin::Message || origin != Origin::Message {
                     state.later = Some(Later { worker, origin, event });
                 }
@@ -465,8 +470,9 @@ impl Record {
         }
     }
 
-    /// Takes the answer that was posted: makes the thread ready for it, and returns what is to be
-    /// sent, if anything. Message registers from MR8 on belong to the answer until it is sent.
+    /// Takes the answer that was queued for this thread: prepares the thread for it, and returns
+    /// the message to send, if any. Message registers from MR8 on belong to the answer until it is
+    /// sent.
     #[inline]
     pub(crate) fn take_answer(&self) -> Option<(MessageTag, Words)> {
         let mut state = self.state.lock();
@@ -497,8 +503,8 @@ impl Record {
                     }
                 };
                 if let Some(Later { worker, origin, event }) = state.later.take() {
-                    // The thread waits for the answer to the later one, if both went to one worker;
-                    // else for one of them.
+                    // If both messages went to one worker, the thread waits for the answer to the
+                    // later one, and this answer is not sent. Otherwise it may wait for either.
                     let answer = (worker != state.asked && prepared.is_ok())
                         .then(|| (tag, with_message_registers(tag, words)));
                     state.place = Place::Server(origin);
@@ -544,14 +550,14 @@ impl Record {
 /// The smallest image of the initial extended state.
 pub(crate) fn initial_extended_state() -> [u8; EXTENDED_STATE_HEADER_END] {
     let mut image = [0; EXTENDED_STATE_HEADER_END];
-    // As FNINIT and the reset value of MXCSR have it.
+    // The initial control word of FNINIT, and the reset value of MXCSR.
     image[..2].copy_from_slice(&0x37fu16.to_le_bytes());
     image[24..28].copy_from_slice(&0x1f80u32.to_le_bytes());
     image
 }
 
-/// The words in registers of a message that has more words than those: they are in the message
-/// registers, too.
+/// Reads the first words of a message from the message registers if the message has more words than
+/// fit into registers.
 fn with_message_registers(tag: MessageTag, words: Words) -> Words {
     if tag.untyped() > words.len() { kernel::register_words() } else { words }
 }
@@ -562,7 +568,7 @@ impl Drop for Record {
     }
 }
 
-/// The next event of a thread. May be dropped at any time.
+/// A future of the next event of a thread. It may be dropped at any time.
 struct NextEvent<'a>(&'a Record);
 
 impl Future for NextEvent<'_> {

@@ -1,4 +1,4 @@
-//! The loop of a worker: it polls tasks, gives answers, receives messages.
+//! The loop of a worker: it polls tasks, sends answers and receives messages.
 
 use alloc::sync::Arc;
 use core::task::Waker;
@@ -18,30 +18,33 @@ use crate::placement::Look;
 use crate::platform::{L4Platform, WAKE};
 use crate::user_thread::{Delivered, Record};
 
-/// Tasks that are polled between two looks at the messages.
+/// How many tasks are polled before the worker looks for messages again.
 const BUDGET: usize = 32;
 
-/// Messages that are served between two looks at where threads live.
+/// How many messages are served before the worker balances the load of the processors again.
 const BALANCE: u32 = 64;
 
-/// A message whose sender is no thread of a program: a driver, another server, the kernel.
+/// A message from a thread that does not belong to a program: of a driver, another server, or the
+/// kernel.
 #[derive(Clone, Copy, Debug)]
 pub struct OtherMessage {
-    /// Sender and tag. Its words are in the message registers, until the next IPC.
+    /// The sender and the tag of the message. Its words are in the message registers until the next
+    /// IPC.
     pub received: Received,
 }
 
-/// Answers messages that are not those of programs' threads. Called by the worker between two
-/// messages: nothing here may block.
+/// The handler of messages from threads that do not belong to programs. The worker calls it between
+/// two messages, so it must not block.
 pub trait Others {
-    /// A message. The answer, if any, is sent without waiting: label and up to 7 words.
+    /// Handles a message. Returns the answer, if any, of a label and up to 7 words. It is sent
+    /// without blocking.
     fn message(&mut self, message: OtherMessage) -> Option<UserMessage>;
 
-    /// Notification bits other than bits 0 and 63, which are the worker's own.
+    /// Handles notification bits other than bits 0 and 63, which are the worker's own.
     fn notification(&mut self, bits: u64);
 }
 
-/// For servers that only programs' threads send to: other messages are ignored.
+/// The handler of a server that serves only threads of programs: it ignores other messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoOthers;
 
@@ -53,7 +56,7 @@ impl Others for NoOthers {
     fn notification(&mut self, _bits: u64) {}
 }
 
-/// A worker's clocks: its accounting of time, and its alarm.
+/// A worker's clocks: its CPU-time accounting, and its alarm.
 struct Clocks {
     accounting: CpuAccounting,
     alarm: Alarm,
@@ -72,9 +75,9 @@ impl Reply {
 }
 
 impl L4Machine {
-    /// Drives worker `worker` for ever: the calling thread, which lives on the processor of that
-    /// number, becomes the one that serves its threads. `others` gets every message that is not
-    /// theirs.
+    /// Drives worker `worker`; never returns. The calling thread must run on the processor of that
+    /// number; it receives the messages of the threads there. `others` handles messages and
+    /// notifications that do not come from threads of programs.
     pub fn serve(&self, worker: usize, others: &mut dyn Others) -> ! {
         let shared = self.shared();
         shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
@@ -88,8 +91,7 @@ impl L4Machine {
         }
     }
 
-    /// Sends the answers that were given, and receives messages until there may be something for
-    /// the tasks to do.
+    /// Sends the queued answers, and receives messages until a task may have something to do.
     fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, clocks: &mut Clocks) {
         let shared = self.shared();
         let Clocks { accounting, alarm } = clocks;
@@ -97,12 +99,12 @@ impl L4Machine {
         let mut reply = self.give_answers(worker);
         let mut sleep = tasks.prepare_sleep();
         let mut messages = 0;
-        // The sender of the last message, if that was answered without its task.
+        // The sender of the last message, if that message was answered without the sender's task.
         let mut served: Option<Arc<Record>> = None;
         loop {
             if sleep != Sleep::Busy && !tasks.is_sleeping() {
-                // Serving a message has woken a task. The answer is sent before the task runs: the
-                // task may recall the thread that gets it.
+                // Serving the message has woken a task. The answer is sent before that task runs,
+                // because the task may recall the thread that gets the answer.
                 send(reply);
                 break;
             }
@@ -129,7 +131,8 @@ impl L4Machine {
             };
             let timeouts = Timeouts::new(Time::ZERO, receive);
             let next = match served.take() {
-                // With several processors, each message is also counted for the balance of threads.
+                // With several processors, messages are also counted, to balance the load from time
+                // to time.
                 Some(record) if sleep == Sleep::Until(None) && shared.placement.is_none() => {
                     serve_again(&record, reply, accounting, tasks, timeouts)
                 }
@@ -171,8 +174,7 @@ impl L4Machine {
                 break;
             }
             match accounting.received(shared, from) {
-                // A propagated message, which its sender sends in another thread's name: it is
-                // ignored.
+                // A propagated message is ignored: its sender sends it in another thread's name.
                 Some(_) if tag.is_propagated() => {}
                 Some(record) => match record.serve(worker, tag, &words, l4::utcb::message_register) {
                     Delivered::Answer(tag, words) => {
@@ -200,8 +202,8 @@ impl L4Machine {
         tasks.awake();
     }
 
-    /// Has threads moved to where less is to be done, as far as that is possible now. Returns when
-    /// to look again.
+    /// Recalls a thread if it should move to a processor with less load. Returns the time at which
+    /// to balance again, if any.
     fn balance(&self) -> Option<u64> {
         let shared = self.shared();
         let placement = shared.placement.as_ref()?;
@@ -211,7 +213,7 @@ impl L4Machine {
             Look::Balanced => None,
             Look::Later(time) => Some(now + time),
             Look::Pull(thread) => {
-                // The recalled thread sends a message, and moves when that is answered. A thread
+                // The recalled thread sends a message, and is moved when that is answered. A thread
                 // that has ended need not move.
                 let _ = kernel::recall(thread);
                 None
@@ -219,7 +221,7 @@ impl L4Machine {
         }
     }
 
-    /// Sends all answers but the last, which is to go out with the next receive.
+    /// Sends all queued answers but the last, which is sent by the system call of the next receive.
     fn give_answers(&self, worker: usize) -> Reply {
         let shared = self.shared();
         let mut last = Reply::NONE;
@@ -231,7 +233,7 @@ impl L4Machine {
             if let Some((tag, words)) = record.take_answer() {
                 last = Reply { to: record.id, tag, words };
                 if tag.untyped() > words.len() {
-                    // The next answer may need the message registers from MR8 on.
+                    // The message registers from MR8 on must be free for the next answer.
                     send(last);
                     last = Reply::NONE;
                 }
@@ -241,18 +243,18 @@ impl L4Machine {
     }
 }
 
-/// What comes after an answer that was given without a task.
+/// What follows an answer that was given without the thread's task.
 enum Next {
-    /// A message, or none.
+    /// A message was received, or the receive has failed.
     Received(l4::ipc::Result<(ThreadId, (MessageTag, Words))>),
     /// The thread has an event, for which this task waits.
     Event(Option<Waker>),
-    /// What it did has woken a task; it has its answer.
+    /// Serving the thread has woken a task. The thread has its answer.
     Woken,
 }
 
-/// Lets a thread go on by `reply`, and receives; serves its next messages as long as each can be
-/// answered without its task and nothing else comes.
+/// Sends `reply` to the thread and receives. Serves the thread's next messages, as long as no other
+/// message comes and each can be answered without the thread's task.
 fn serve_again(
     record: &Record,
     mut reply: Reply,
@@ -275,8 +277,8 @@ fn serve_again(
             Some((tag, words)) => Reply { to: record.id, tag, words },
             None => match record.deliver(tasks.index(), tag, &words, l4::utcb::message_register) {
                 Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
-                // The caller looks the sender's number up. If it belongs to another thread by now,
-                // that thread gets the message; if not, the caller ignores the message, too.
+                // The caller looks the sender's number up again. If it belongs to another thread by
+                // now, that thread gets the message; otherwise the caller ignores the message, too.
                 Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
                 Delivered::Event(waker) => return Next::Event(waker),
             },
@@ -290,14 +292,14 @@ fn serve_again(
 
 /// Wakes the task of a thread that has an event.
 fn wake(tasks: &mut Worker<L4Platform>, waker: Option<Waker>) {
-    // This worker is marked awake first: otherwise the waker would notify it, which is not needed.
+    // The worker is marked awake first. Otherwise the waker would notify it, which is not needed.
     tasks.awake();
     if let Some(waker) = waker {
         waker.wake();
     }
 }
 
-/// Sends without waiting for the receiver; one that does not wait for it does not get it.
+/// Sends an answer without blocking. A receiver that does not wait for it does not get it.
 fn send(reply: Reply) {
     if reply.to.is_nil() {
         return;
@@ -311,13 +313,14 @@ fn timeout(sleep: Sleep, platform: &L4Platform) -> Time {
     match sleep {
         Sleep::Busy => Time::ZERO,
         Sleep::Until(None) => Time::NEVER,
-        // Rounded down: what remains is slept for afterwards.
+        // Rounded down: the worker sleeps again for what remains.
         Sleep::Until(Some(at)) => Time::period_rounded_down(at.saturating_sub(platform.now())),
     }
 }
 
 #[allow(unsafe_code)]
 fn accept_words_and_notifications() {
-    // SAFETY: no mapping and no string is accepted, so nothing of this program is overwritten.
+    // SAFETY: no mapping and no string is accepted, so a message overwrites nothing of this
+    // program.
     unsafe { l4::utcb::accept(Acceptor::UNTYPED_WORDS.with_notifications()) }
 }

@@ -1,6 +1,6 @@
 //! Mach's return codes.
 
-/// What can go wrong, by Mach's names and with Mach's numbers (`KERN_SUCCESS`, 0, is `Ok`).
+/// The errors of the library, with Mach's names and numbers (`KERN_SUCCESS`, 0, is `Ok`).
 ///
 /// The code says which side is to blame: for a bad argument or address it is the caller, for
 /// `Memory*` the pager, for [`ResourceShortage`](Self::ResourceShortage) the system.
@@ -27,12 +27,26 @@ pub enum KernError {
     MemoryFailure = 9,
     /// The pager reported an error for the page.
     MemoryError = 10,
+    /// The receive right is a member of no port set.
+    NotInSet = 12,
+    /// The name denotes another right already.
+    NameExists = 13,
     /// The operation was interrupted before it was done.
     Aborted = 14,
     /// The name is not known.
     InvalidName = 15,
     /// The name denotes no task, or one that has ended.
     InvalidTask = 16,
+    /// The name denotes rights, but not the right that the operation needs.
+    InvalidRight = 17,
+    /// A number or choice has no meaning for the operation.
+    InvalidValue = 18,
+    /// A right would get more user references than can be counted.
+    UrefsOverflow = 19,
+    /// The right handed over is null or of a dead port.
+    InvalidCapability = 20,
+    /// The task has the right already, under another name.
+    RightExists = 21,
     /// The name denotes no object of the right kind, or one that has ended.
     InvalidObject = 29,
     /// The thread or task is terminated.
@@ -65,9 +79,16 @@ impl KernError {
             NoAccess,
             MemoryFailure,
             MemoryError,
+            NotInSet,
+            NameExists,
             Aborted,
             InvalidName,
             InvalidTask,
+            InvalidRight,
+            InvalidValue,
+            UrefsOverflow,
+            InvalidCapability,
+            RightExists,
             InvalidObject,
             Terminated,
             NotSupported,
@@ -89,9 +110,16 @@ impl core::fmt::Display for KernError {
             Self::NoAccess => "no access",
             Self::MemoryFailure => "memory failure",
             Self::MemoryError => "memory error",
+            Self::NotInSet => "not in set",
+            Self::NameExists => "name exists",
             Self::Aborted => "aborted",
             Self::InvalidName => "invalid name",
             Self::InvalidTask => "invalid task",
+            Self::InvalidRight => "invalid right",
+            Self::InvalidValue => "invalid value",
+            Self::UrefsOverflow => "user references overflow",
+            Self::InvalidCapability => "invalid capability",
+            Self::RightExists => "right exists",
             Self::InvalidObject => "invalid object",
             Self::Terminated => "terminated",
             Self::NotSupported => "not supported",

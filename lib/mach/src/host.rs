@@ -1,4 +1,4 @@
-//! The host: everything of one machine.
+//! The host: all tasks, processor sets and memory of one machine.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
@@ -28,8 +28,8 @@ pub struct Host<M: Machine, P: Personality<M> = ()> {
 }
 
 impl<M: Machine, P: Personality<M>> Host<M, P> {
-    /// A host whose threads get machine priorities from `priorities`, and time-sharing ones slices
-    /// of `time_slice` microseconds. All processors are in the default set.
+    /// A host whose threads get machine priorities from `priorities`. Time-sharing threads get time
+    /// slices of `time_slice` microseconds. All processors are in the default set.
     pub fn new(vm: Arc<Vm<M>>, priorities: PriorityRange, time_slice: u32) -> Arc<Self> {
         let default_set = Arc::new(ProcessorSet::new(0, (0..vm.machine().processors()).collect()));
         Arc::new(Self {
@@ -67,11 +67,12 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A task with an empty address space for addresses from `lowest` to before `highest`, child of
-    /// none.
+    /// Makes a task without a parent, with an empty address space for addresses from `lowest` to
+    /// before `highest`.
     ///
     /// # Errors
-    /// `InvalidArgument`: the bounds. `ResourceShortage`.
+    /// `InvalidArgument`: the bounds are not aligned or in order. `ResourceShortage`: memory is
+    /// short.
     pub async fn create_task_of(
         self: &Arc<Self>,
         lowest: u64,
@@ -91,7 +92,7 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
         self.tasks.lock().remove(&id);
     }
 
-    /// The tasks that live now, oldest first.
+    /// The tasks that have not been terminated, oldest first.
     pub fn tasks(&self) -> Vec<Arc<Task<M, P>>> {
         let tasks = self.tasks.lock();
         tasks.values().filter_map(Weak::upgrade).collect()
@@ -112,12 +113,12 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
         &self.default_set
     }
 
-    /// All sets.
+    /// All processor sets of the host.
     pub fn processor_sets(&self) -> Vec<Arc<ProcessorSet<M>>> {
         self.sets.lock().clone()
     }
 
-    /// A new set without processors.
+    /// Makes a processor set without processors.
     pub fn create_processor_set(&self) -> Arc<ProcessorSet<M>> {
         let set = Arc::new(ProcessorSet::new(self.new_id(), Vec::new()));
         self.sets.lock().push(set.clone());
@@ -152,7 +153,8 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
         Ok(())
     }
 
-    /// Ages the threads, for ever: a server spawns this once.
+    /// Lowers and raises the priorities of time-sharing threads by their use of the processor, for
+    /// ever. A server spawns this once.
     pub async fn scheduler(self: Arc<Self>) {
         let mut next = self.machine().now();
         loop {
@@ -167,11 +169,12 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
 }
 
 impl<M: Machine> Host<M> {
-    /// A task with an empty address space for addresses from `lowest` to before `highest`, child of
-    /// none.
+    /// Makes a task without a parent, with an empty address space for addresses from `lowest` to
+    /// before `highest`.
     ///
     /// # Errors
-    /// `InvalidArgument`: the bounds. `ResourceShortage`.
+    /// `InvalidArgument`: the bounds are not aligned or in order. `ResourceShortage`: memory is
+    /// short.
     pub async fn create_task(self: &Arc<Self>, lowest: u64, highest: u64) -> KernResult<Arc<Task<M>>> {
         self.create_task_of(lowest, highest, |_| ()).await
     }

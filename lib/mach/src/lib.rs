@@ -5,12 +5,14 @@
 //! |---|---|
 //! | [`machine`] | what the library asks of the hardware or microkernel below; with `simulated`, a machine for tests |
 //! | [`vm`] | maps, objects, copy-on-write, paging; its page has an example |
+//! | [`ipc`] | ports, rights, messages |
 //! | [`task`], [`thread`] | tasks and threads: create, suspend, resume, terminate, state, exceptions, scheduling |
 //! | [`personality`] | what a system keeps in its tasks and threads |
 //! | [`host`], [`processor_set`] | all tasks of a machine; processors in groups |
 //! | [`error`] | Mach's return codes |
 //!
-//! There is no L4 here and no `unsafe`: pages are touched through the machine only.
+//! The library does not know L4 and has no `unsafe` code: it accesses pages only through the
+//! machine.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -18,6 +20,7 @@ extern crate alloc;
 
 pub mod error;
 pub mod host;
+pub mod ipc;
 pub mod machine;
 pub mod personality;
 pub mod processor_set;

@@ -1,4 +1,4 @@
-//! What a system keeps in Mach's tasks and threads.
+//! The part of tasks and threads that belongs to a personality.
 
 use alloc::sync::Arc;
 use core::future::Future;
@@ -6,16 +6,15 @@ use core::future::Future;
 use crate::machine::Machine;
 use crate::thread::{Exception, Handled, Thread};
 
-/// A system whose processes are Mach tasks and whose threads are Mach threads. What it keeps of
-/// each lies inside the task or thread: one allocation and one reference for both, and no look-up
-/// from one to the other. Tasks and threads can be used as what is kept in them
-/// ([`Deref`](core::ops::Deref)).
+/// A system whose processes are Mach tasks and whose threads are Mach threads. Its data for each
+/// lie inside the Mach task or thread, so that both have one allocation and one reference. Tasks
+/// and threads dereference to these data ([`Deref`](core::ops::Deref)).
 ///
 /// `()` is the personality of tasks that are Mach's alone.
 pub trait Personality<M: Machine>: Sized + Send + Sync + 'static {
-    /// What the system keeps in a task.
+    /// The data that the system keeps in a task.
     type Task: Send + Sync;
-    /// What the system keeps in a thread.
+    /// The data that the system keeps in a thread.
     type Thread: Send + Sync;
 
     /// Handles an exception that neither the thread's nor the task's exception handler has handled.

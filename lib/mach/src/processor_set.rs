@@ -16,7 +16,7 @@ pub struct ProcessorSet<M: Machine> {
     processors: SpinLock<Vec<usize>>,
     next: AtomicUsize,
     most_urgent: AtomicU8,
-    /// Sets belong to one machine's host.
+    /// Ties a set to hosts of one type of machine.
     machine: core::marker::PhantomData<fn() -> M>,
 }
 
@@ -31,25 +31,26 @@ impl<M: Machine> ProcessorSet<M> {
         }
     }
 
-    /// A number that names this set alone, for ever.
+    /// A number that no other set of the host has or had.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Its processors.
+    /// The processors of the set.
     pub fn processors(&self) -> Vec<usize> {
         self.processors.lock().clone()
     }
 
-    /// The most urgent level that threads of the set may have.
+    /// The most urgent priority level that threads of the set may have.
     pub fn most_urgent(&self) -> u8 {
         self.most_urgent.load(Ordering::Relaxed)
     }
 
-    /// Limits the levels of threads whose policy is set, or that are assigned, from now on.
+    /// Limits the priority levels of threads that are assigned to the set, or whose policy is set,
+    /// after this call.
     ///
     /// # Errors
-    /// `InvalidArgument`: no such level.
+    /// `InvalidArgument`: there is no such level.
     pub fn set_most_urgent(&self, level: u8) -> KernResult {
         if level >= LEVELS {
             return Err(KernError::InvalidArgument);
@@ -58,7 +59,7 @@ impl<M: Machine> ProcessorSet<M> {
         Ok(())
     }
 
-    /// Chooses a processor of the set for one more thread, by turns.
+    /// Chooses a processor of the set for one more thread, each in turn.
     pub(crate) fn choose(&self) -> usize {
         let processors = self.processors.lock();
         match processors.len() {

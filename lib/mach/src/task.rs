@@ -17,16 +17,16 @@ use crate::{KernError, KernResult};
 struct State<M: Machine, P: Personality<M>> {
     alive: bool,
     suspend_count: u32,
-    /// The task's threads, the oldest first. Each thread keeps its task alive.
+    /// The task's threads, the oldest first. Each thread holds a reference to its task.
     threads: Vec<(u64, Weak<Thread<M, P>>)>,
-    /// Processor time of threads that have ended, in microseconds.
+    /// The processor time of threads that have ended, in microseconds.
     ended_time: u64,
     base: u8,
     handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
 }
 
-/// A task.
+/// A Mach task.
 pub struct Task<M: Machine, P: Personality<M> = ()> {
     id: u64,
     host: Arc<Host<M, P>>,
@@ -46,20 +46,20 @@ impl<M: Machine, P: Personality<M>> Deref for Task<M, P> {
 /// Information about a task: `task_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskInfo {
-    /// Suspensions of the task itself.
+    /// How often the task itself is suspended.
     pub suspend_count: u32,
-    /// Bytes mapped, touched or not.
+    /// How many bytes are mapped, accessed or not.
     pub virtual_size: u64,
-    /// Threads.
+    /// How many threads the task has.
     pub threads: usize,
     /// The processor time of all threads of the task, ended ones too, in microseconds.
     pub time: u64,
-    /// The priority at which the task's new threads start.
+    /// The priority level at which the task's new threads start.
     pub base: u8,
 }
 
 impl<M: Machine, P: Personality<M>> Task<M, P> {
-    /// Bytes that are charged for a task.
+    /// How many bytes of server memory are reserved for a task.
     const BYTES: usize = size_of::<Self>();
 
     pub(crate) fn new(
@@ -86,7 +86,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         Ok(task)
     }
 
-    /// A number that names this task alone, for ever.
+    /// A number that no other task of the host has or had.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -110,7 +110,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         self.state.lock().suspend_count > 0
     }
 
-    /// Base level and processor set of a new thread.
+    /// The base level and the processor set of a new thread.
     pub(crate) fn schedule(&self) -> (u8, Arc<ProcessorSet<M>>) {
         let state = self.state.lock();
         (state.base, state.set.clone())
@@ -125,8 +125,8 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         self.state.lock().handler.clone()
     }
 
-    /// Sets the handler of the exceptions of its threads that they do not handle themselves;
-    /// children inherit it.
+    /// Sets the handler of exceptions that the task's threads do not handle themselves; children
+    /// inherit it.
     pub fn set_exception_handler(&self, handler: Option<Arc<dyn ExceptionHandler<M, P>>>) {
         // The old handler is dropped after the lock is released.
         let _old = core::mem::replace(&mut self.state.lock().handler, handler);
@@ -137,11 +137,11 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         self.state.lock().living()
     }
 
-    /// A new task: with `inherit`, this task's memory as its regions' inheritance says; without,
-    /// none.
+    /// Makes a child task. With `inherit` it gets this task's memory, by the inheritance of each
+    /// region; without, no memory.
     ///
     /// # Errors
-    /// `Terminated`. `ResourceShortage`.
+    /// `Terminated`: the task has ended. `ResourceShortage`: memory is short.
     pub async fn create_child(
         &self,
         inherit: bool,
@@ -160,10 +160,10 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         Self::new(&self.host, map, Some(self), personality)
     }
 
-    /// A new thread with all registers zero, with this suspend count.
+    /// Makes a thread with all registers zero and this suspend count.
     ///
     /// # Errors
-    /// `Terminated`. `ResourceShortage`.
+    /// `Terminated`: the task has ended. `ResourceShortage`: memory is short.
     pub async fn create_thread_of(
         self: &Arc<Self>,
         suspend_count: u32,
@@ -183,7 +183,8 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         // The lock is released before a thread that was not added ends.
         drop(state);
         added?;
-        // A suspension before this did not find the thread in the list; one from now on does.
+        // If the task was suspended before the thread was in the list, the thread is suspended
+        // here. A later suspension finds it in the list.
         if self.is_suspended() {
             thread.apply()?;
         }
@@ -199,18 +200,20 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         state.ended_time += time;
     }
 
-    /// Suspends the task once more: when this is done, none of its threads executes an instruction.
+    /// Increments the task's suspend count. After the call none of its threads executes an
+    /// instruction.
     ///
     /// # Errors
-    /// `Terminated`. `ResourceShortage`: suspended 2^32 times.
+    /// `Terminated`: the task has ended. `ResourceShortage`: it is suspended 2^32 times.
     pub fn suspend(&self) -> KernResult {
         self.change_suspension(|count| count.checked_add(1).ok_or(KernError::ResourceShortage))
     }
 
-    /// Takes back one suspension; the last lets its threads run that are not suspended themselves.
+    /// Decrements the task's suspend count. At 0, those threads run that are not suspended
+    /// themselves.
     ///
     /// # Errors
-    /// `Terminated`. `Failure`: it was not suspended.
+    /// `Terminated`: the task has ended. `Failure`: it was not suspended.
     pub fn resume(&self) -> KernResult {
         self.change_suspension(|count| count.checked_sub(1).ok_or(KernError::Failure))
     }
@@ -225,16 +228,17 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
             state.living()
         };
         for thread in threads {
-            // A thread that has ended meanwhile is as suspended as it can be.
+            // A thread that has ended meanwhile need not be suspended or resumed.
             let _ = thread.apply();
         }
         Ok(())
     }
 
-    /// Sets the base level of its new threads.
+    /// Sets the base level of the task's new threads.
     ///
     /// # Errors
-    /// `InvalidArgument`: no such level. `NoAccess`: more urgent than its processor set allows.
+    /// `InvalidArgument`: there is no such level. `NoAccess`: it is more urgent than the processor
+    /// set allows.
     pub fn set_base_level(&self, base: u8) -> KernResult {
         let mut state = self.state.lock();
         if base >= LEVELS {
@@ -247,10 +251,11 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         Ok(())
     }
 
-    /// Assigns the task's new threads, and with `threads` those that it has, to a processor set.
+    /// Assigns the task's new threads and, if `threads` is true, also its present ones to a
+    /// processor set.
     ///
     /// # Errors
-    /// `Terminated`.
+    /// `Terminated`: the task has ended.
     pub fn assign(&self, set: &Arc<ProcessorSet<M>>, threads: bool) -> KernResult {
         let all = {
             let mut state = self.state.lock();
@@ -267,11 +272,11 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         Ok(())
     }
 
-    /// Ends the task: its threads, then its memory. Requests that are under way in it end with
+    /// Ends the task: its threads, then its memory. Operations on it that are in progress end with
     /// `Terminated`.
     ///
-    /// Its threads have ended when this is first polled; dropped before its end, the memory is
-    /// released with the last reference to the task.
+    /// The threads end when the future is first polled. If the future is dropped before its end,
+    /// the memory is released with the last reference to the task.
     pub async fn terminate(&self) {
         let threads = {
             let mut state = self.state.lock();
@@ -291,7 +296,8 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
     /// `Terminated`.
     pub async fn info(&self) -> KernResult<TaskInfo> {
         let virtual_size = self.map.size().await;
-        // The count is read before the lock is taken, which the threads' end takes, too.
+        // The threads are counted before the lock is taken: a reference that is dropped here may
+        // end a thread, which takes the lock.
         let threads = self.threads();
         let time = threads.iter().map(|thread| thread.time()).sum::<u64>();
         let state = self.state.lock();
@@ -309,19 +315,19 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
 }
 
 impl<M: Machine> Task<M> {
-    /// A new task: with `inherit`, this task's memory as its regions' inheritance says; without,
-    /// none.
+    /// Makes a child task. With `inherit` it gets this task's memory, by the inheritance of each
+    /// region; without, no memory.
     ///
     /// # Errors
-    /// `Terminated`. `ResourceShortage`.
+    /// `Terminated`: the task has ended. `ResourceShortage`: memory is short.
     pub async fn create_task(&self, inherit: bool) -> KernResult<Arc<Self>> {
         self.create_child(inherit, |_| ()).await
     }
 
-    /// A new thread, suspended once, with all registers zero.
+    /// Makes a thread that is suspended once, with all registers zero.
     ///
     /// # Errors
-    /// `Terminated`. `ResourceShortage`.
+    /// `Terminated`: the task has ended. `ResourceShortage`: memory is short.
     pub async fn create_thread(self: &Arc<Self>) -> KernResult<Arc<Thread<M>>> {
         self.create_thread_of(1, |_| ()).await
     }

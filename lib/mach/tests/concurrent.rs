@@ -1,5 +1,5 @@
-//! Several programs at a time over slow pagers and little memory, cancelled and terminated at
-//! random points: what lives on is right, and nothing leaks.
+//! Tests of several programs at a time, over slow pagers and with little memory. They are cancelled
+//! and terminated at random points. The memory of the others must be right, and nothing may leak.
 
 #[path = "model/pagers.rs"]
 mod pagers;
@@ -23,7 +23,7 @@ const PROGRAMS: u64 = 5;
 const BASE: u64 = 0x10_0000;
 const FILE_PAGES: u64 = 8;
 
-/// A small generator: the tests are repeatable by their seed.
+/// A small random generator: a test can be repeated by its seed.
 #[derive(Clone)]
 struct Random(Rc<Cell<u64>>);
 
@@ -99,7 +99,7 @@ async fn program(
     Ok(())
 }
 
-/// Runs the programs; some are cancelled, some have their map terminated under them.
+/// Runs the programs. Some are cancelled, and the maps of some are terminated under them.
 fn run(seed: u64, with_daemon: bool) {
     let machine = Simulated::new(FRAMES);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
@@ -182,7 +182,7 @@ impl Pager<Simulated> for Silent {
 }
 
 #[test]
-fn a_silent_pager_holds_up_only_those_who_need_it() {
+fn a_pager_that_never_answers_delays_only_programs_that_need_it() {
     let machine = Simulated::new(16);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
     let mut executor = Executor::new(machine.clone());
@@ -200,8 +200,8 @@ fn a_silent_pager_holds_up_only_those_who_need_it() {
             })
             .collect();
         assert!(!executor.run());
-        // The same map goes on. If a caller that has asked the pager is cancelled, the next caller
-        // asks.
+        // The map continues to be used. If a caller that has asked the pager is cancelled, the next
+        // caller asks it.
         let other = executor.block_on(map.allocate(Placement::Above(0), PAGE_SIZE)).unwrap();
         executor.block_on(map.copyout(other, b"alive")).unwrap();
         executor.cancel(waiters[0]);
@@ -218,8 +218,8 @@ fn a_pager_that_never_writes_is_waited_for_only_so_long() {
     memory_is_short_beside(vec![Arc::new(HalfSilent(file))]);
 }
 
-/// All memory is in written pages of these pagers, eight of each: a request for memory is refused
-/// in time.
+/// Fills memory with written pages of these pagers, eight of each, and checks that a request for
+/// memory is then refused within the time limit.
 fn memory_is_short_beside(pagers: Vec<Arc<dyn Pager<Simulated>>>) {
     let machine = Simulated::new(8 * pagers.len() as u32);
     let vm = Vm::with_settings(machine.clone(), settings()).unwrap();
@@ -239,7 +239,7 @@ fn memory_is_short_beside(pagers: Vec<Arc<dyn Pager<Simulated>>>) {
     assert!(machine.now() < 60_000_000);
 }
 
-/// Answers requests but never finishes a write.
+/// A pager that answers requests, but never finishes a write.
 struct HalfSilent(Arc<FilePager>);
 
 impl Pager<Simulated> for HalfSilent {
@@ -285,7 +285,7 @@ fn more_than_memory_cannot_be_wired() {
     }
 }
 
-/// Refuses every page without waiting.
+/// A pager that refuses every page without waiting.
 struct Refusing(Arc<FilePager>);
 
 impl Pager<Simulated> for Refusing {
@@ -314,7 +314,7 @@ fn a_page_brought_in_for_a_copy_is_not_taken_for_the_copy() {
     run(1680156742857485988, false);
 }
 
-/// Runs a future on this thread, while other threads may move the machine's clock.
+/// Runs a future on this thread, while other threads may advance the machine's clock.
 fn run_beside_others<T>(machine: &Simulated, future: impl Future<Output = T>) -> T {
     let mut future = std::pin::pin!(future);
     loop {
@@ -347,8 +347,8 @@ fn programs_on_several_processors_meet_in_objects_and_queues() {
                         let random = Random::new(seed * 1000 + number * 10 + turn);
                         let map = run_beside_others(&machine, VmMap::new(&vm, PAGE_SIZE, 1 << 40)).unwrap();
                         match run_beside_others(&machine, program(number, map, file.clone(), random)) {
-                            // Other threads move the clock on, so a program that waits for memory
-                            // may run into its time limit.
+                            // Other threads advance the clock, so a program that waits for memory
+                            // may reach its time limit.
                             Ok(()) | Err(KernError::ResourceShortage) => {}
                             Err(error) => panic!("program {number}: {error}"),
                         }

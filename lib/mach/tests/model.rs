@@ -1,5 +1,5 @@
-//! Random sequences of operations on several maps, compared byte for byte with a reference model
-//! (see `model/`).
+//! Property tests: random sequences of operations on several maps, compared byte for byte with a
+//! reference model (see `model/`).
 
 #[path = "model/contents.rs"]
 mod contents;

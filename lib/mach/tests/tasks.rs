@@ -185,7 +185,7 @@ fn busy_threads_sink_and_rise_without_a_tick() {
     );
     (0..20).for_each(|_| second(&mut executor, 0));
     assert_eq!(schedule(&system.machine, &thread).0, RANGE.priority(BASE_LEVEL));
-    // A thread of fixed priority does not change.
+    // The priority of a thread with fixed priority does not change with its use of the processor.
     thread.set_policy(Policy::FixedPriority { slice: 77 }, 3).unwrap();
     (0..5).for_each(|_| second(&mut executor, 1_000_000));
     assert_eq!(schedule(&system.machine, &thread), (RANGE.priority(3), 77, 0, true));
@@ -217,7 +217,7 @@ fn processor_sets_divide_the_machine() {
     });
 }
 
-/// An exception handler that handles what it is told to, and counts.
+/// An exception handler that returns a preset outcome, and counts its calls.
 struct Handler {
     answer: Handled,
     raised: AtomicU64,

@@ -1,20 +1,20 @@
 //! A ring of bytes in shared memory: one writer, one reader, neither of which trusts the other.
 //!
-//! Each side counts its own bytes privately and only publishes the count. What the other side
-//! publishes is believed as far as it can be true; a count that cannot be true is taken as "nothing
-//! there" or "no room".
+//! Each side counts its own bytes privately and only publishes the count. A count of the other side
+//! is used only if it is possible. An impossible count is treated as "nothing to read" or "no
+//! room".
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
 use core::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 
-/// The shared part. All zero: an empty ring. `SIZE` is a power of two.
+/// The shared part of a ring. If it is all zero, the ring is empty. `SIZE` is a power of two.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Ring<const SIZE: usize> {
-    /// Bytes ever written, modulo 2^32.
+    /// How many bytes have been written, modulo 2^32.
     written: AtomicU32,
-    /// Bytes ever read, modulo 2^32.
+    /// How many bytes have been read, modulo 2^32.
     read: AtomicU32,
     /// Whether the writer waits for room.
     waiting: AtomicU32,
@@ -39,7 +39,7 @@ impl<const SIZE: usize> Default for Ring<SIZE> {
     }
 }
 
-/// The side that writes bytes into a ring.
+/// The writer's side of a ring.
 #[derive(Debug)]
 pub struct Writer<'a, const SIZE: usize> {
     ring: &'a Ring<SIZE>,
@@ -47,7 +47,7 @@ pub struct Writer<'a, const SIZE: usize> {
 }
 
 impl<'a, const SIZE: usize> Writer<'a, SIZE> {
-    /// The writer of a ring that is empty.
+    /// The writer's side of a ring that is empty.
     pub fn new(ring: &'a Ring<SIZE>) -> Self {
         Writer { ring, written: 0 }
     }
@@ -69,19 +69,19 @@ impl<'a, const SIZE: usize> Writer<'a, SIZE> {
         count
     }
 
-    /// Whether the reader has taken everything.
+    /// Whether the reader has read all bytes.
     pub fn is_drained(&self) -> bool {
         self.room() == SIZE
     }
 
-    /// Asks the reader to notify when it has taken something. Look at the room once more
-    /// afterwards.
+    /// Asks the reader to notify the writer when it has read something. The caller must check for
+    /// room once more afterwards.
     pub fn wait_for_reader(&self) {
         self.ring.waiting.store(1, Ordering::SeqCst);
     }
 }
 
-/// The side that reads bytes out of a ring.
+/// The reader's side of a ring.
 #[derive(Debug)]
 pub struct Reader<'a, const SIZE: usize> {
     ring: &'a Ring<SIZE>,
@@ -89,7 +89,7 @@ pub struct Reader<'a, const SIZE: usize> {
 }
 
 impl<'a, const SIZE: usize> Reader<'a, SIZE> {
-    /// The reader of a ring from which nothing has been read.
+    /// The reader's side of a ring from which nothing has been read.
     pub fn new(ring: &'a Ring<SIZE>) -> Self {
         Reader { ring, read: 0 }
     }
@@ -100,7 +100,7 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
         if there <= SIZE { there } else { 0 }
     }
 
-    /// Takes up to `most` bytes, each by `take`. Returns how many.
+    /// Reads up to `most` bytes, and passes each to `take`. Returns how many were read.
     pub fn read_each(&mut self, most: usize, mut take: impl FnMut(u8)) -> usize {
         let count = most.min(self.available());
         for _ in 0..count {
@@ -111,7 +111,7 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
         count
     }
 
-    /// Takes as many bytes as there are and `buffer` holds. Returns how many.
+    /// Reads as many bytes as there are and `buffer` can hold. Returns how many.
     pub fn read(&mut self, buffer: &mut [u8]) -> usize {
         let mut places = buffer.iter_mut();
         self.read_each(places.len(), |byte| {
@@ -121,7 +121,7 @@ impl<'a, const SIZE: usize> Reader<'a, SIZE> {
         })
     }
 
-    /// Whether the writer was waiting to be notified. It no longer waits after this.
+    /// Returns whether the writer was waiting to be notified, and clears that mark.
     pub fn take_waiting(&self) -> bool {
         self.ring.waiting.swap(0, Ordering::SeqCst) != 0
     }
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_is_notified_once() {
+    fn a_waiting_writer_is_notified_once() {
         let ring = Ring::<8>::default();
         let (writer, reader) = (Writer::new(&ring), Reader::new(&ring));
         assert!(!reader.take_waiting());
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_cannot_be_true_are_not_believed() {
+    fn impossible_counts_are_ignored() {
         let ring = Ring::<8>::default();
         let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
         ring.written.store(9, Ordering::SeqCst);
@@ -196,7 +196,7 @@ mod tests {
         fn behaves_as_a_queue(steps in proptest::collection::vec((any::<bool>(), 0usize..12), 1..300), from in any::<u32>()) {
             let ring = Ring::<8>::default();
             let (mut writer, mut reader) = (Writer::new(&ring), Reader::new(&ring));
-            // The ring is in the state that it has after this number of bytes.
+            // The counts are as after this number of bytes.
             (writer.written, reader.read) = (from, from);
             ring.written.store(from, Ordering::SeqCst);
             ring.read.store(from, Ordering::SeqCst);

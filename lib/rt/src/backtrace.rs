@@ -1,23 +1,23 @@
-//! Where a thread is: its own instruction pointer and the return addresses on its stack. Every
-//! native program is compiled with frame pointers, and the chain of a thread that root or the
-//! kernel has started ends with 0.
+//! A backtrace of the calling thread: its own instruction pointer and the return addresses on its
+//! stack. Every native program is compiled with frame pointers, and the chain of a thread that root
+//! or the kernel has started ends with 0.
 
 use core::arch::asm;
 
-/// No function's frame is larger: a pointer that leads further away is none of a frame.
+/// Upper bound of the size of a function's frame. A frame pointer that leads further is not valid.
 const LARGEST_FRAME: u64 = 2 << 20;
 
 /// The frames of the calling thread, the innermost first.
 #[derive(Clone, Copy, Debug)]
 pub struct Frames {
-    /// Address of the next frame: the word there is the caller's frame pointer, the next one the
-    /// return address.
+    /// The address of the next frame. The word there is the caller's frame pointer, the following
+    /// word the return address.
     frame: u64,
     /// The address of the frame that the iterator returns next.
     address: u64,
 }
 
-/// The frames from here on.
+/// The frames of the calling function and its callers.
 #[inline(always)]
 pub fn frames() -> Frames {
     let (frame, address);
@@ -41,9 +41,9 @@ impl Iterator for Frames {
         }
         if frame != 0 && frame.is_multiple_of(8) {
             #[allow(unsafe_code, reason = "the stack's words are no Rust values")]
-            // SAFETY: the chain of frame pointers is this thread's, so the two words lie in its
-            // stack; should the stack have been overwritten, the load may fault, which ends a
-            // server that is about to end.
+            // SAFETY: the frame pointers are those of this thread, so the two words lie in its
+            // stack. If the stack has been overwritten the load may fault, which ends a server that
+            // is ending anyway.
             let [caller, back] = unsafe { (frame as *const [u64; 2]).read_volatile() };
             self.address = back;
             let is_outer = caller > frame && caller - frame <= LARGEST_FRAME;

@@ -1,5 +1,5 @@
-//! The global allocator of a native program: a fixed number of bytes in its zeroed data, and what
-//! it adds later or what root gives when it is needed.
+//! The global allocator of a native program: a fixed number of bytes in its zeroed data, and memory
+//! that the program adds or root gives later.
 
 mod borrowing;
 mod size_classes;
@@ -19,9 +19,9 @@ use talc::{OomHandler, Span, Talc};
 /// panic.
 ///
 /// `heap!(SIZE, grow = NAME)` also defines a function `NAME(memory: &'static mut [u8])` that adds
-/// memory to the heap, and `heap!(SIZE, grow = NAME, borrowing = NAME)` a function
-/// `NAME() -> Option<&'static Keeping>` that gives the heap itself, which can borrow memory and
-/// keep some for small allocations ([`Keeping`]); there is none where the program runs on a host.
+/// memory to the heap, and `heap!(SIZE, grow = NAME, borrowing = NAME)` a function `NAME() ->
+/// Option<&'static Keeping>` that returns the heap itself, which can borrow memory and keep some
+/// for small allocations ([`Keeping`]). In host builds it returns `None`.
 #[macro_export]
 macro_rules! heap {
     ($size:expr) => {
@@ -56,7 +56,7 @@ macro_rules! heap {
             let _ = memory;
         }
 
-        /// The program's heap.
+        /// Returns the program's heap.
         fn $heap() -> Option<&'static $crate::heap::Keeping> {
             #[cfg(target_os = "none")]
             return Some(&HEAP);
@@ -73,12 +73,12 @@ macro_rules! heap {
             #[repr(C, align(4096))]
             struct Arena(::core::cell::UnsafeCell<[u8; $size]>);
 
-            // SAFETY: only the allocator uses the array, under its lock.
+            // SAFETY: only the allocator uses the array, with its lock held.
             unsafe impl Sync for Arena {}
 
             static ARENA: Arena = Arena(::core::cell::UnsafeCell::new([0; $size]));
 
-            // SAFETY: nothing else uses the arena.
+            // SAFETY: only the allocator uses the arena.
             let arena = unsafe { $handler($crate::heap::talc::Span::from_array(ARENA.0.get())) };
             $wrap($crate::heap::SizeClassCache::new($crate::heap::talc::Talc::new(arena).lock()))
         };
@@ -86,7 +86,7 @@ macro_rules! heap {
 }
 
 /// Defines the global allocator of a server that root has started. It has `SIZE` bytes at first;
-/// what does not fit there comes from root, in steps of 2 MiB or more from
+/// when these are used up it gets memory from root, in steps of 2 MiB or more, at addresses from
 /// [`heap::GROWTH`](crate::heap::GROWTH) on, until the server's quota is used up.
 #[macro_export]
 macro_rules! growing_heap {
@@ -98,13 +98,14 @@ macro_rules! growing_heap {
     };
 }
 
-/// Where heaps grow: a server that has one leaves the memory from here on to it.
+/// The address at which heaps grow. A server whose heap grows uses no addresses from here on for
+/// other purposes.
 pub const GROWTH: u64 = 0x6000_0000_0000;
 
-/// How a heap grows by memory from root.
+/// The way in which a heap grows by memory from root.
 #[derive(Debug)]
 pub struct Growing {
-    /// The first memory of the heap, until it is used.
+    /// The first memory of the heap, until the allocator has claimed it.
     initial: Option<Span>,
     /// The memory that root has given so far, from [`GROWTH`] on.
     grown: Span,
@@ -114,8 +115,8 @@ impl Growing {
     /// A heap that begins with `initial`.
     ///
     /// # Safety
-    /// Nothing else uses the memory in `initial`, nor, in a space that root manages, that from
-    /// [`GROWTH`] on.
+    /// No other code may use the memory in `initial` nor, in a space that root manages, the memory
+    /// from [`GROWTH`] on.
     #[allow(unsafe_code, reason = "what else uses the memory is the caller's promise")]
     pub const unsafe fn new(initial: Span) -> Growing {
         Growing { initial: Some(initial), grown: Span::empty() }
@@ -126,17 +127,17 @@ impl OomHandler for Growing {
     #[allow(unsafe_code, reason = "the memory is the allocator's own")]
     fn handle_oom(talc: &mut Talc<Self>, layout: Layout) -> Result<(), ()> {
         if let Some(initial) = talc.oom_handler.initial.take() {
-            // SAFETY: `new`'s caller has promised that it is this heap's alone.
+            // SAFETY: the caller of `new` has promised that only this heap uses the memory.
             return unsafe { talc.claim(initial) }.map(drop);
         }
         let begin = talc.oom_handler.grown.get_base_acme().map_or(GROWTH, |(_, end)| end as u64);
-        // The allocator's own notes and the alignment need room, too.
+        // The allocator's bookkeeping and the alignment need room, too.
         let needed = (layout.size() as u64).checked_add(layout.align() as u64 + 4096).ok_or(())?;
         let sizes = [LARGE_PAGE, 4096].map(|step| needed.checked_next_multiple_of(step));
         let size = sizes.into_iter().flatten().find(|&size| allocate(begin, size)).ok_or(())?;
         let more = Span::new(begin as *mut u8, (begin + size) as *mut u8);
         let grown = talc.oom_handler.grown;
-        // SAFETY: root has just given the memory, which follows what it gave before.
+        // SAFETY: root has just given the memory, which follows the memory that it gave before.
         let grown = unsafe {
             if grown.is_empty() { talc.claim(more)? } else { talc.extend(grown, grown.fit_over(more)) }
         };
@@ -145,8 +146,8 @@ impl OomHandler for Growing {
     }
 }
 
-/// Asks root for memory. The message registers stay as they are: the code that allocates may be
-/// writing or reading a message.
+/// Requests memory from root. The message registers are preserved, because the code that allocates
+/// may be reading or writing a message.
 fn allocate(address: u64, size: u64) -> bool {
     let registers: [u64; MESSAGE_REGISTERS] = core::array::from_fn(utcb::message_register);
     let error = utcb::error_word();
@@ -161,8 +162,8 @@ fn allocate(address: u64, size: u64) -> bool {
 /// A growing allocator with a spin lock, which is held while root is asked for memory.
 pub type LockedGrowing = SizeClassCache<talc::Talck<spin::Mutex<()>, Growing>>;
 
-/// Adds memory to a heap; [`heap!`](crate::heap!) defines the function that calls it. Less than a
-/// few words are not worth it and lost.
+/// Adds memory to a heap. [`heap!`](crate::heap!) defines the function that calls it. A piece that
+/// is too small for the allocator is ignored.
 #[allow(unsafe_code, reason = "the allocator takes memory over")]
 pub fn grow(heap: &Locked, memory: &'static mut [u8]) {
     // SAFETY: no other code ever uses this memory.
@@ -178,21 +179,21 @@ pub type Locked = SizeClassCache<talc::Talck<spin::Mutex<()>, talc::ClaimOnOom>>
 pub const LARGE: usize = 64 << 10;
 
 /// An allocator that [borrows](Keeping::borrow_from) memory, and refuses large allocations
-/// ([`LARGE`]) which would leave less than a part of it that is kept for small ones. A server whose
-/// large allocations are all of a kind that may fail (`try_reserve`) so answers a request of any
-/// size by an error, and still finds the little that it needs in the midst of others.
+/// ([`LARGE`]) which would leave less than a part of it that is kept for small ones. If all large
+/// allocations of a server can fail (`try_reserve`), a request that needs too much memory gets an
+/// error, and small allocations for other requests still succeed.
 pub struct Keeping {
     heap: LockedBorrowing,
     kept: AtomicUsize,
 }
 
 impl Keeping {
-    /// A reserve of no bytes on top of `heap`.
+    /// An allocator on top of `heap` that keeps no bytes yet.
     pub const fn new(heap: LockedBorrowing) -> Keeping {
         Keeping { heap, kept: AtomicUsize::new(0) }
     }
 
-    /// The allocator that this one is on top of.
+    /// The allocator below this one.
     pub fn heap(&self) -> &LockedBorrowing {
         &self.heap
     }
@@ -204,9 +205,9 @@ impl Keeping {
         let _ = unsafe { self.heap.below().lock().claim(memory.into()) };
     }
 
-    /// From now on large allocations leave this number of bytes free.
+    /// Sets how many bytes large allocations must leave free.
     pub fn keep(&self, bytes: usize) {
-        // Relaxed: a number that guards nothing.
+        // Relaxed: the number guards no other data.
         self.kept.store(bytes, Ordering::Relaxed);
     }
 
@@ -219,8 +220,8 @@ impl Keeping {
     }
 }
 
-// SAFETY: what is not refused is the allocator's below, which keeps the contract of `GlobalAlloc`;
-// null is a refusal.
+// SAFETY: allocations that are not refused are made by the allocator below, which fulfils the
+// contract of `GlobalAlloc`. A refusal is a null pointer.
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl GlobalAlloc for Keeping {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -237,7 +238,8 @@ unsafe impl GlobalAlloc for Keeping {
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // The block may have to move: then both the old and the new one exist for a while.
+        // The block may have to move, and then the old and the new block exist at the same time for
+        // a while.
         if size > layout.size() && self.refuses(size) {
             return core::ptr::null_mut();
         }
@@ -259,12 +261,11 @@ mod tests {
         // SAFETY: nothing else uses the memory.
         let arena = unsafe { Borrowing::new(Span::from(arena)) };
         let keeping = Keeping::new(SizeClassCache::new(Talc::new(arena).lock()));
-        // The arena is claimed by the first allocation that needs it.
-        // SAFETY: as below.
+        // The first allocation claims the arena. SAFETY: the layout has bytes.
         assert!(!unsafe { keeping.alloc(Layout::new::<u64>()) }.is_null());
         keeping.keep(256 << 10);
         let layout = |size| Layout::from_size_align(size, 16).expect("a layout");
-        // SAFETY: each layout has bytes, and nothing is used after it was given back.
+        // SAFETY: each layout has bytes, and no block is used after it was freed.
         unsafe {
             let first = keeping.alloc(layout(512 << 10));
             assert!(!first.is_null());

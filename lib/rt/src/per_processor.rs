@@ -10,24 +10,24 @@ use crate::executor::OutOfMemory;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// A `T` for each processor.
+/// A value of type `T` for each processor.
 ///
-/// A thread may be preempted by another of the same processor, and moved to another processor,
-/// between any two instructions; so parts are shared, and only *likely* to be used by one processor
-/// at a time: `T` is an atomic, or has a lock that is rarely contended.
+/// A thread may be preempted by another of its processor, and moved to another processor, between
+/// any two instructions. So the value of a processor is shared, but is *mostly* used by one
+/// processor at a time. `T` must be an atomic, or have a lock, which is rarely contended.
 #[derive(Debug)]
 pub struct PerProcessor<T>(Box<[Part<T>]>);
 
-/// Two cache lines: processors fetch the neighbour of a line, too.
+/// The values are two cache lines apart, because processors also fetch the neighbour of a line.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Part<T>(T);
 
 impl<T> PerProcessor<T> {
-    /// A part for each processor of the machine: what `make` makes for its number.
+    /// Makes a value for each processor of the machine; `make` gets the processor's number.
     ///
     /// # Errors
-    /// [`OutOfMemory`].
+    /// [`OutOfMemory`] if there is no memory for the values.
     pub fn new(make: impl FnMut(usize) -> T) -> Result<Self, OutOfMemory> {
         Self::for_processors(l4::kip().processor_info().processors as usize, make)
     }
@@ -39,12 +39,12 @@ impl<T> PerProcessor<T> {
         Ok(Self(parts.into_boxed_slice()))
     }
 
-    /// The part of the processor on which the caller runs now.
+    /// The value of the processor on which the caller runs now.
     pub fn here(&self) -> &T {
         self.of(l4::utcb::processor_number() as usize)
     }
 
-    /// The part of processor `number`.
+    /// The value of processor `number`.
     ///
     /// # Panics
     /// If there is no such processor.
@@ -52,7 +52,7 @@ impl<T> PerProcessor<T> {
         &self.0[number].0
     }
 
-    /// All parts, in the processors' order.
+    /// The values of all processors, in order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|part| &part.0)
     }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_apart() {
+    fn parts_of_processors_share_no_cache_line() {
         let parts = PerProcessor::for_processors(3, |number| number * 10).unwrap();
         assert_eq!(parts.iter().copied().collect::<Vec<_>>(), [0, 10, 20]);
         let address = |number| core::ptr::from_ref(parts.of(number)) as usize;

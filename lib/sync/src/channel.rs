@@ -18,20 +18,20 @@ struct Shared<T> {
     not_empty: WaitQueue,
 }
 
-/// The end that sends; clone it for more senders.
+/// The sender's end of a channel. Clones are further senders.
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// The end that receives; clone it for more receivers. Each value goes to one of them.
+/// The receiver's end of a channel. Clones are further receivers; each value goes to one of them.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// Why a value was not sent; it is given back.
+/// Why a value was not sent; the error contains the value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TrySendError<T> {
-    /// The queue is full now.
+    /// The queue is full.
     Full(T),
     /// There is no receiver any more.
     Closed(T),
@@ -40,13 +40,14 @@ pub enum TrySendError<T> {
 /// Why no value was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TryReceiveError {
-    /// The queue is empty now.
+    /// The queue is empty.
     Empty,
-    /// The queue is empty and there is no sender any more.
+    /// The queue is empty, and there is no sender any more.
     Closed,
 }
 
-/// The other side is gone: no receiver (the value is given back), or no sender and no value left.
+/// The error that the other side does not exist any more: there is no receiver (the error contains
+/// the value), or no sender and no value left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed<T = ()>(
     /// The value that could not be sent.
@@ -66,7 +67,7 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Sends if there is room.
+    /// Sends a value if there is room.
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
         {
             let mut buffer = self.shared.buffer.lock();
@@ -82,7 +83,8 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Sends, waiting for room. Dropped before it is done, it has sent nothing.
+    /// Sends a value, and waits for room. If the future is dropped before it is ready, nothing was
+    /// sent.
     pub async fn send(&self, value: T) -> Result<(), Closed<T>>
     where
         T: Unpin,
@@ -103,7 +105,7 @@ impl<T> Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// The oldest value, if there is one.
+    /// Returns the oldest value, if there is one.
     pub fn try_receive(&self) -> Result<T, TryReceiveError> {
         let value = {
             let mut buffer = self.shared.buffer.lock();
@@ -117,7 +119,8 @@ impl<T> Receiver<T> {
         Ok(value)
     }
 
-    /// The oldest value, waiting for one. Dropped before it is done, it has taken nothing.
+    /// Returns the oldest value, and waits until there is one. If the future is dropped before it
+    /// is ready, no value was taken.
     pub async fn receive(&self) -> Result<T, Closed> {
         self.shared
             .not_empty

@@ -1,10 +1,10 @@
-//! A flag that tasks wait for.
+//! An event: a flag that tasks wait for.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use crate::WaitQueue;
 
-/// A flag. Setting it wakes every waiter; it stays set until it is cleared.
+/// A flag. Setting it wakes every waiting task; it stays set until it is cleared.
 #[derive(Default)]
 pub struct Event {
     set: AtomicBool,
@@ -12,19 +12,19 @@ pub struct Event {
 }
 
 impl Event {
-    /// A cleared event.
-    pub const fn new() -> Self {
+    /// An event whose flag is not set.
+    pub fn new() -> Self {
         Self { set: AtomicBool::new(false), queue: WaitQueue::new() }
     }
 
     /// Sets the flag and wakes all tasks that wait for it.
     pub fn set(&self) {
-        // Release: a task that sees the flag sees what came before it.
+        // Release: a task that sees the flag also sees what was written before the flag was set.
         self.set.store(true, Ordering::Release);
         self.queue.wake_all();
     }
 
-    /// Clears the flag; says whether it was set.
+    /// Clears the flag. Returns whether it was set.
     pub fn clear(&self) -> bool {
         self.set.swap(false, Ordering::AcqRel)
     }
@@ -34,12 +34,13 @@ impl Event {
         self.set.load(Ordering::Acquire)
     }
 
-    /// Waits until the flag is set, and leaves it set.
+    /// Waits until the flag is set. The flag stays set.
     pub async fn wait(&self) {
         self.queue.wait_until(|| self.is_set().then_some(())).await;
     }
 
-    /// Waits until the flag is set, and clears it: of several waiters one gets each setting.
+    /// Waits until the flag is set, and clears it. If several tasks wait, each setting lets one of
+    /// them continue.
     pub async fn consume(&self) {
         self.queue.wait_until(|| self.clear().then_some(())).await;
     }

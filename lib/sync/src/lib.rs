@@ -1,10 +1,10 @@
-//! Asynchronous synchronisation primitives for servers (U6 in `docs/src/architecture.md`): a
-//! blocked request is a future, not a stack.
+//! Asynchronous synchronisation primitives for servers (section U6 of `docs/src/architecture.md`):
+//! a blocked request is a future, not a stack.
 //!
 //! | module | what it gives |
 //! |---|---|
 //! | [`spin`] | [`SpinLock`]: short sections without an await, for state that processors share |
-//! | [`wait`] | [`WaitQueue`]: wait until a condition holds; the base of everything below |
+//! | [`wait`] | [`WaitQueue`]: wait until a condition holds; the other primitives are built on it |
 //! | [`mutex`] | [`Mutex`]: exclusive access across awaits, first come, first served |
 //! | [`rwlock`] | [`RwLock`]: shared or exclusive access across awaits, first come, first served |
 //! | [`event`] | [`Event`]: a flag that wakes all waiting tasks when it is set |
@@ -12,7 +12,7 @@
 //! | [`channel`] | a bounded queue of values between any number of senders and receivers |
 //! | [`turn`] | [`give_turn`]: long work lets others run in between |
 //!
-//! What holds for all of them:
+//! These properties hold for all primitives:
 //!
 //! - Every future may be dropped at any await point: its place in the queue is given up, and a
 //!   wake-up (or a lock) that it had been given but not used passes to the next in line. Nothing is
@@ -21,7 +21,8 @@
 //!   only a waiter that must really wait allocates its place in the queue.
 //! - Types are `Send` and `Sync` where their contents allow it, so tasks may move between workers.
 //!   No waker is called with a spin lock held.
-//! - There is no dependency on L4, threads or an executor.
+//! - There is no dependency on L4, threads or an executor. Built with `cfg(loom)`, the locks and
+//!   wait queues take loom's atomics, for models of what is built on them.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

@@ -13,16 +13,16 @@ use crate::wait::{Line, Ticket};
 
 /// The lock is free.
 const FREE: u8 = 0;
-/// Held, and no task waits.
+/// The lock is held, and no task waits for it.
 const HELD: u8 = 1;
-/// Held, and the line may not be empty: the holder must look. Changes only under the line's spin
-/// lock.
+/// The lock is held, and tasks may be waiting: the holder must check when it unlocks. The state
+/// changes to and from this value only under the spin lock of the line.
 const CONTENDED: u8 = 2;
 
 /// A value that one task at a time may use, also across awaits.
 ///
-/// An unlock hands the lock to the first waiter, so a task that locks in a loop cannot starve the
-/// others.
+/// Unlocking passes the lock to the first waiting task, so a task that locks in a loop cannot
+/// starve the others.
 #[derive(Default)]
 pub struct Mutex<T: ?Sized> {
     state: AtomicU8,
@@ -36,55 +36,55 @@ impl<K> Default for Line<K> {
     }
 }
 
-// SAFETY: `state` admits one guard at a time; the value is reached through the guard only (or
+// SAFETY: `state` allows one guard at a time, and the value is accessed only through the guard (or
 // `&mut self`).
 unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
-// SAFETY: as above; the mutex owns its value.
+// SAFETY: the mutex owns its value, which is `Send`.
 unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 
-/// The right to the value of a [`Mutex`]; gives it back when dropped.
+/// The guard of a [`Mutex`], by which its value is accessed. Dropping it unlocks the mutex.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
-    /// Sharing a guard shares the value, hence needs `T: Sync`; without this the guard would be
-    /// `Sync` for every `T`.
+    /// A shared guard gives access to the value, so it must be `Sync` only if `T` is. Without this
+    /// field it would be `Sync` for every `T`.
     value: core::marker::PhantomData<&'a mut T>,
 }
 
 impl<T> Mutex<T> {
-    /// A free lock around `value`.
-    pub const fn new(value: T) -> Self {
+    /// A mutex around `value` that is not locked.
+    pub fn new(value: T) -> Self {
         Self { state: AtomicU8::new(FREE), line: SpinLock::new(Line::new()), value: UnsafeCell::new(value) }
     }
 
-    /// The value, when the lock is not needed any more.
+    /// Returns the value and drops the mutex.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> Mutex<T> {
-    /// Takes the lock, waiting in line if it is held.
+    /// Locks the mutex. Waits in order of arrival if it is locked.
     pub fn lock(&self) -> Lock<'_, T> {
         Lock { mutex: self, ticket: None }
     }
 
-    /// Takes the lock if it is free.
+    /// Locks the mutex if it is not locked.
     #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        // Acquire: pairs with the Release of the unlock.
+        // Acquire: pairs with the Release of unlocking.
         self.state
             .compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
             .then(|| self.guard())
     }
 
-    /// Whether the lock is held now; for assertions and statistics.
+    /// Whether the mutex is locked now; for assertions and statistics.
     pub fn is_locked(&self) -> bool {
         self.state.load(Ordering::Relaxed) != FREE
     }
 
-    /// The value, by exclusive ownership of the mutex itself.
+    /// The value, accessed through exclusive ownership of the mutex.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -95,13 +95,13 @@ impl<T: ?Sized> Mutex<T> {
 
     #[inline]
     fn unlock(&self) {
-        // Release: publishes the section.
+        // Release: publishes what was written while the lock was held.
         if self.state.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed).is_err() {
             self.hand_over();
         }
     }
 
-    /// Gives the lock to the first in line: `state` stays held on that task's behalf.
+    /// Passes the lock to the first waiting task: `state` stays held for it.
     #[cold]
     fn hand_over(&self) {
         let waker = {
@@ -154,13 +154,13 @@ impl<'a, T: ?Sized> Lock<'a, T> {
             if line.refresh(ticket, context.waker()) {
                 return Poll::Pending;
             }
-            // The task is no longer in line: the lock was handed to it. The line's lock orders this
-            // after the previous holder's section.
+            // The task is not in the line any more, so the lock was passed to it. The lock of the
+            // line orders this after what the previous holder wrote.
             self.ticket = None;
             return Poll::Ready(self.mutex.guard());
         }
-        // Under the line's lock only a release of an uncontended lock can intervene; it makes the
-        // swap return FREE. Acquire orders the caller after that release.
+        // While the line is locked, the only possible concurrent change is that an uncontended lock
+        // is released; then the swap returns FREE. Acquire orders the caller after that release.
         if self.mutex.state.swap(CONTENDED, Ordering::Acquire) == FREE {
             if line.is_empty() {
                 self.mutex.state.store(HELD, Ordering::Relaxed);
@@ -186,14 +186,14 @@ impl<T: ?Sized> Drop for Lock<'_, T> {
 impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: one guard exists at a time: `state` is not FREE on its behalf alone.
+        // SAFETY: this is the only guard: `state` is not FREE because of it alone.
         unsafe { &*self.mutex.value.get() }
     }
 }
 
 impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: one guard exists at a time, and `self` is borrowed exclusively.
+        // SAFETY: this is the only guard, and `self` is borrowed exclusively.
         unsafe { &mut *self.mutex.value.get() }
     }
 }
@@ -218,7 +218,7 @@ mod tests {
         let (mut first, mut second) = (Task::new(mutex.lock()), Task::new(mutex.lock()));
         assert!(first.poll().is_pending() && second.poll().is_pending());
         drop(held);
-        // The lock has been handed to `first` already: no task overtakes.
+        // The lock has been passed to `first` already, so no other task can get it before.
         assert!(mutex.try_lock().is_none());
         assert!(first.woken() && !second.woken());
         assert!(second.poll().is_pending());
@@ -261,7 +261,7 @@ mod tests {
                 std::thread::spawn(move || {
                     for turn in 0..2000 {
                         if turn % 7 == 0 {
-                            // A waiter that gives up after its first poll.
+                            // This task gives up after its first poll.
                             let _ = Task::new(counter.lock()).poll().map(drop);
                         }
                         *block_on(counter.lock()) += 1;

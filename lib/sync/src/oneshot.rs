@@ -15,17 +15,17 @@ struct Shared<T> {
     queue: WaitQueue,
 }
 
-/// The end that gives the value.
+/// The sender's end of a one-shot.
 pub struct Sender<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// The end that waits for the value.
+/// The receiver's end of a one-shot.
 pub struct Receiver<T> {
     shared: Arc<Shared<T>>,
 }
 
-/// The sender went away without sending.
+/// The error that the sender was dropped without sending.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cancelled;
 
@@ -36,7 +36,7 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 impl<T> Sender<T> {
-    /// Sends the value; gives it back if the receiver is gone.
+    /// Sends the value. Returns it as an error if the receiver was dropped.
     pub fn send(self, value: T) -> Result<(), T> {
         {
             let mut state = self.shared.state.lock();
@@ -47,11 +47,6 @@ impl<T> Sender<T> {
         }
         self.shared.queue.wake_one();
         Ok(())
-    }
-
-    /// Whether the receiver is gone, so that the work for the answer can be saved.
-    pub fn is_cancelled(&self) -> bool {
-        matches!(*self.shared.state.lock(), State::Closed)
     }
 }
 
@@ -68,8 +63,8 @@ impl<T> Drop for Sender<T> {
 }
 
 impl<T> Receiver<T> {
-    /// Waits for the value. May be called again after a dropped attempt; after a success the answer
-    /// is [`Cancelled`].
+    /// Waits for the value. May be called again if the future was dropped. After the value was
+    /// received it returns [`Cancelled`].
     pub async fn receive(&mut self) -> Result<T, Cancelled> {
         let shared = &*self.shared;
         shared
@@ -88,7 +83,7 @@ impl<T> Receiver<T> {
             .await
     }
 
-    /// The value, if it has been sent already.
+    /// Returns the value, if it has been sent.
     pub fn try_receive(&mut self) -> Option<T> {
         let mut state = self.shared.state.lock();
         match core::mem::replace(&mut *state, State::Closed) {
@@ -103,7 +98,8 @@ impl<T> Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        // The old state is dropped after the lock: a value's destructor is not for a spin section.
+        // The old state is dropped after the lock was released, since the destructor of a value may
+        // take long.
         let _old = core::mem::replace(&mut *self.shared.state.lock(), State::Closed);
     }
 }
@@ -130,7 +126,6 @@ mod tests {
     fn each_end_notices_that_the_other_is_gone() {
         let (sender, receiver) = oneshot();
         drop(receiver);
-        assert!(sender.is_cancelled());
         assert_eq!(sender.send(1), Err(1));
         let (sender, mut receiver) = oneshot::<u8>();
         drop(sender);

@@ -18,7 +18,7 @@ enum Kind {
     Write,
 }
 
-/// Which tasks have the lock, and which wait for it.
+/// Which tasks hold the lock, and which wait for it.
 struct State {
     readers: usize,
     writer: bool,
@@ -47,7 +47,7 @@ impl State {
         }
     }
 
-    /// Admits from the front as long as the first in line may enter.
+    /// Lets waiting tasks have the lock, in order, as long as the first may have it.
     fn admit_waiting(&mut self) -> Vec<Waker> {
         let mut woken = Vec::new();
         while let Some(&kind) = self.line.front() {
@@ -63,42 +63,42 @@ impl State {
 
 /// A value that many tasks may read or one may change, also across awaits.
 ///
-/// A reader that comes after a waiting writer waits until that has had the lock: writers are not
+/// A reader that comes after a waiting writer gets the lock after that writer, so writers are not
 /// starved.
 pub struct RwLock<T: ?Sized> {
     state: SpinLock<State>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `state` admits either readers, which share `&T` (hence `T: Sync`), or one writer (hence
-// `T: Send`).
+// SAFETY: `state` allows either readers, which share `&T` (so `T` must be `Sync`), or one writer
+// (so `T` must be `Send`).
 unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
-// SAFETY: the lock owns its value.
+// SAFETY: the lock owns its value, which is `Send`.
 unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 
 impl<T> RwLock<T> {
-    /// A free lock around `value`.
-    pub const fn new(value: T) -> Self {
+    /// A lock around `value` that is not held.
+    pub fn new(value: T) -> Self {
         Self {
             state: SpinLock::new(State { readers: 0, writer: false, line: Line::new() }),
             value: UnsafeCell::new(value),
         }
     }
 
-    /// The value, when the lock is not needed any more.
+    /// Returns the value and drops the lock.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> RwLock<T> {
-    /// Takes the lock for reading, after the tasks that came before.
+    /// Takes the lock for reading. Waits in order of arrival.
     pub async fn read(&self) -> ReadGuard<'_, T> {
         Acquire { lock: self, kind: Kind::Read, ticket: None }.await;
         ReadGuard { lock: self }
     }
 
-    /// Takes the lock for writing, after the tasks that came before.
+    /// Takes the lock for writing. Waits in order of arrival.
     pub async fn write(&self) -> WriteGuard<'_, T> {
         Acquire { lock: self, kind: Kind::Write, ticket: None }.await;
         WriteGuard { lock: self, value: core::marker::PhantomData }
@@ -114,7 +114,7 @@ impl<T: ?Sized> RwLock<T> {
         self.try_enter(Kind::Write).then(|| WriteGuard { lock: self, value: core::marker::PhantomData })
     }
 
-    /// The value, by exclusive ownership of the lock itself.
+    /// The value, accessed through exclusive ownership of the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -138,8 +138,8 @@ impl<T: ?Sized> RwLock<T> {
     }
 }
 
-/// Waits for admission; holds nothing while pending, and gives an unused admission back when
-/// dropped.
+/// A future that waits for the lock. It holds nothing while it is pending. If it is dropped after
+/// it was given the lock, the lock passes to the next task.
 struct Acquire<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     kind: Kind,
@@ -180,32 +180,32 @@ impl<T: ?Sized> Drop for Acquire<'_, T> {
             if !state.line.leave(ticket) {
                 state.release(self.kind);
             }
-            // A waiter that leaves may let others go on, for example readers that waited for a
-            // writer that gave up.
+            // If a waiting task gives up, others may continue: for example readers that waited
+            // for a writer.
             state.admit_waiting()
         };
         woken.into_iter().for_each(Waker::wake);
     }
 }
 
-/// Shared access to the value of a [`RwLock`].
+/// The guard of a reader of a [`RwLock`].
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct ReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
 }
 
-/// Exclusive access to the value of a [`RwLock`].
+/// The guard of a writer of a [`RwLock`].
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct WriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
-    /// As in `MutexGuard`: the guard is `Sync` only where `T` is.
+    /// Without this field the guard would be `Sync` even if `T` is not.
     value: core::marker::PhantomData<&'a mut T>,
 }
 
 impl<T: ?Sized> Deref for ReadGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: while a reader is admitted no writer is.
+        // SAFETY: while there is a reader there is no writer.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -213,14 +213,14 @@ impl<T: ?Sized> Deref for ReadGuard<'_, T> {
 impl<T: ?Sized> Deref for WriteGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
-        // SAFETY: an admitted writer is alone.
+        // SAFETY: a writer is the only holder of the lock.
         unsafe { &*self.lock.value.get() }
     }
 }
 
 impl<T: ?Sized> DerefMut for WriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: an admitted writer is alone, and `self` is borrowed exclusively.
+        // SAFETY: a writer is the only holder of the lock, and `self` is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }

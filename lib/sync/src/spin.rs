@@ -1,53 +1,66 @@
 //! A spin lock for short sections that processors share.
 //!
-//! A section under a [`SpinLock`] must be bounded, must not await, and must not call back into code
-//! that takes the same lock. Workers are one per processor and are not preempted by each other, so
-//! a holder is always running.
+//! Code that holds a [`SpinLock`] must run for a bounded time, must not await, and must not call
+//! code that takes this lock. Each processor has one worker, and workers do not preempt each other,
+//! so the holder of a lock is always running.
 #![allow(unsafe_code)]
 
 use alloc::sync::Arc;
 use core::cell::UnsafeCell;
+#[cfg(not(loom))]
+use core::hint::spin_loop;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
+#[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, Ordering};
+#[cfg(loom)]
+use loom::hint::spin_loop;
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering};
 
-/// A value that one processor at a time may touch, others spin.
+/// A value that one processor at a time may access; others spin until it is free.
 #[derive(Default)]
 pub struct SpinLock<T: ?Sized> {
     locked: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: `locked` admits one guard at a time, and the value is reached only through a guard (or
-// `&mut self`), so sharing the lock gives no more than sending the value from one thread to the
-// next.
+// SAFETY: `locked` allows one guard at a time, and the value is accessed only through a guard (or
+// `&mut self`). So sharing the lock is no more than sending the value from one thread to the next.
 unsafe impl<T: ?Sized + Send> Sync for SpinLock<T> {}
-// SAFETY: as above; the lock owns its value.
+// SAFETY: the lock owns its value, which is `Send`.
 unsafe impl<T: ?Sized + Send> Send for SpinLock<T> {}
 
-/// The right to the value of a [`SpinLock`]; gives it back when dropped.
+/// The guard of a [`SpinLock`], by which its value is accessed. Dropping it releases the lock.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct SpinGuard<'a, T: ?Sized> {
     lock: &'a SpinLock<T>,
-    /// Keeps the guard on its thread, hence out of futures that move between workers: no await
-    /// under a spin lock.
+    /// Makes the guard not `Send`: so a future that holds it across an await cannot move between
+    /// workers, and is rejected by the compiler.
     not_send: core::marker::PhantomData<*const ()>,
 }
 
 impl<T> SpinLock<T> {
-    /// A free lock around `value`.
+    /// A lock around `value` that is not held.
+    #[cfg(not(loom))]
     pub const fn new(value: T) -> Self {
         Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
-    /// The value, when the lock is not needed any more.
+    /// A lock around `value` that is not held.
+    #[cfg(loom)]
+    pub fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// Returns the value and drops the lock.
     pub fn into_inner(self) -> T {
         self.value.into_inner()
     }
 }
 
 impl<T: ?Sized> SpinLock<T> {
-    /// Waits, spinning, until the lock is free, and takes it.
+    /// Takes the lock. Spins until it is free.
     #[inline]
     pub fn lock(&self) -> SpinGuard<'_, T> {
         loop {
@@ -55,7 +68,7 @@ impl<T: ?Sized> SpinLock<T> {
                 return guard;
             }
             while self.locked.load(Ordering::Relaxed) {
-                core::hint::spin_loop();
+                spin_loop();
             }
         }
     }
@@ -63,15 +76,15 @@ impl<T: ?Sized> SpinLock<T> {
     /// Takes the lock if it is free.
     #[inline]
     pub fn try_lock(&self) -> Option<SpinGuard<'_, T>> {
-        // Acquire: what the previous holder wrote happened before; it released with the store in
-        // `drop`.
+        // Acquire: orders this after what the previous holder wrote, which released the lock by the
+        // store in `drop`.
         self.locked
             .compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed)
             .is_ok()
             .then(|| SpinGuard { lock: self, not_send: core::marker::PhantomData })
     }
 
-    /// The value, by exclusive ownership of the lock itself.
+    /// The value, accessed through exclusive ownership of the lock.
     pub fn get_mut(&mut self) -> &mut T {
         self.value.get_mut()
     }
@@ -81,7 +94,7 @@ impl<T: ?Sized> Deref for SpinGuard<'_, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: a guard exists only while `locked` is true for it alone.
+        // SAFETY: this is the only guard: `locked` is true because of it alone.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -89,8 +102,8 @@ impl<T: ?Sized> Deref for SpinGuard<'_, T> {
 impl<T: ?Sized> DerefMut for SpinGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: a guard exists only while `locked` is true for it alone, and `self` is borrowed
-        // exclusively.
+        // SAFETY: this is the only guard, since `locked` is true because of it alone, and `self` is
+        // borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }
@@ -98,13 +111,13 @@ impl<T: ?Sized> DerefMut for SpinGuard<'_, T> {
 impl<T: ?Sized> Drop for SpinGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Release: publishes the section to the next holder.
+        // Release: publishes what was written to the next holder.
         self.lock.locked.store(false, Ordering::Release);
     }
 }
 
-/// The right to a value under a [`SpinLock`] inside something shared, which it keeps alive: for
-/// walking from object to object, hand over hand.
+/// A guard of a [`SpinLock`] inside a shared object, which it keeps alive. It is used to walk from
+/// object to object: the next one is locked before the last one is unlocked.
 #[must_use = "the lock is released when the guard is dropped"]
 pub struct OwnedSpinGuard<O, T> {
     lock: NonNull<SpinLock<T>>,
@@ -112,7 +125,7 @@ pub struct OwnedSpinGuard<O, T> {
 }
 
 impl<O, T> OwnedSpinGuard<O, T> {
-    /// Waits for the lock that `project` finds in `owner`, and takes it.
+    /// Takes the lock that `project` finds in `owner`. Spins until it is free.
     pub fn lock(owner: Arc<O>, project: impl for<'a> FnOnce(&'a O) -> &'a SpinLock<T>) -> Self {
         let lock = NonNull::from(project(&owner));
         // SAFETY: `project` borrowed the lock from `*owner` for as long as `*owner` is shared. The
@@ -122,7 +135,7 @@ impl<O, T> OwnedSpinGuard<O, T> {
         Self { lock, owner }
     }
 
-    /// What contains the lock.
+    /// The object that contains the lock.
     pub fn owner(&self) -> &Arc<O> {
         &self.owner
     }
@@ -132,7 +145,8 @@ impl<O, T> Deref for OwnedSpinGuard<O, T> {
     type Target = T;
     #[inline]
     fn deref(&self) -> &T {
-        // SAFETY: the lock outlives `owner`'s share (see `lock`), and is held by this guard alone.
+        // SAFETY: the lock exists as long as `owner` is referred to (see `lock`), and is held by
+        // this guard alone.
         unsafe { &*self.lock.as_ref().value.get() }
     }
 }
@@ -140,7 +154,8 @@ impl<O, T> Deref for OwnedSpinGuard<O, T> {
 impl<O, T> DerefMut for OwnedSpinGuard<O, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as in `deref`, and `self` is borrowed exclusively.
+        // SAFETY: the lock exists as long as `owner` is referred to, is held by this guard alone,
+        // and `self` is borrowed exclusively.
         unsafe { &mut *self.lock.as_ref().value.get() }
     }
 }
@@ -148,8 +163,8 @@ impl<O, T> DerefMut for OwnedSpinGuard<O, T> {
 impl<O, T> Drop for OwnedSpinGuard<O, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `owner` is dropped after this, so the lock is still there. Release: publishes the
-        // section.
+        // SAFETY: `owner` is dropped after this, so the lock still exists. Release: publishes what
+        // was written.
         unsafe { self.lock.as_ref() }.locked.store(false, Ordering::Release);
     }
 }

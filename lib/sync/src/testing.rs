@@ -1,4 +1,4 @@
-//! Support for this crate's tests: futures polled by hand, and a blocking executor.
+//! Support for this crate's tests: futures that are polled step by step, and a blocking executor.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -34,13 +34,13 @@ impl<'a, T> Task<'a, T> {
         self.future.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
-    /// Whether the task has been woken since this was last asked.
+    /// Whether the task has been woken since the last call of this function.
     pub(crate) fn woken(&self) -> bool {
         self.flag.0.swap(false, Ordering::SeqCst)
     }
 }
 
-/// Runs a future on this thread.
+/// Runs a future to its end on this thread.
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {
     let mut task = Task::new(future);
     loop {

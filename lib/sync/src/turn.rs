@@ -1,10 +1,10 @@
-//! Long work that lets others run in between.
+//! Yielding: lets other tasks run in the middle of long work.
 
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// Lets the executor's other tasks run once.
+/// Yields: the executor's other tasks run once before the future is ready.
 pub fn give_turn() -> Turn {
     Turn(false)
 }
@@ -26,8 +26,8 @@ impl Future for Turn {
     }
 }
 
-/// Counts the steps of work whose length a program decides, and gives others their turn after each
-/// few of them.
+/// A counter of steps, for work whose length a program decides. After each few steps it lets other
+/// tasks run.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns {
     every: u32,
@@ -35,12 +35,12 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// A turn after each `every` steps.
+    /// A counter that yields after each `every` steps.
     pub const fn every(every: u32) -> Turns {
         Turns { every, left: every }
     }
 
-    /// Counts a step of the loop; waits after too many of them, so that others have a turn.
+    /// Counts a step. Yields to other tasks after each few steps.
     pub async fn step(&mut self) {
         match self.left.checked_sub(1) {
             Some(left) => self.left = left,

@@ -4,15 +4,19 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
+#[cfg(not(loom))]
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
 use core::task::{Context, Poll, Waker};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crate::SpinLock;
 
 /// A place in a queue, in order of arrival.
 pub(crate) type Ticket = u64;
 
-/// Waiting tasks in order of their tickets. The lock around it belongs to the user.
+/// The waiting tasks in order of their tickets. The primitive that contains the line protects it by
+/// a lock.
 pub(crate) struct Line<K> {
     next: Ticket,
     waiting: VecDeque<(Ticket, K, Waker)>,
@@ -43,7 +47,7 @@ impl<K> Line<K> {
         self.waiting.binary_search_by_key(&ticket, |(ticket, ..)| *ticket)
     }
 
-    /// Joins at the end.
+    /// Adds a task at the end of the line. Returns its ticket.
     pub(crate) fn join(&mut self, kind: K, waker: Waker) -> Ticket {
         let ticket = self.next;
         self.next += 1;
@@ -51,14 +55,14 @@ impl<K> Line<K> {
         ticket
     }
 
-    /// Takes the place of `ticket` again after a wake-up that was not enough.
+    /// Puts a task back in the place of `ticket`, after a wake-up that was not sufficient.
     fn rejoin(&mut self, ticket: Ticket, kind: K, waker: Waker) {
         if let Err(place) = self.position(ticket) {
             self.waiting.insert(place, (ticket, kind, waker));
         }
     }
 
-    /// Still waiting? Then remembers the task's current waker.
+    /// Replaces the waker of a waiting task. Returns false if the task is not waiting any more.
     pub(crate) fn refresh(&mut self, ticket: Ticket, waker: &Waker) -> bool {
         match self.position(ticket) {
             Ok(place) => {
@@ -69,7 +73,8 @@ impl<K> Line<K> {
         }
     }
 
-    /// Leaves the queue. `false` if the waiter had been popped before (woken or granted).
+    /// Removes a waiting task. Returns false if it had been removed before, because it was woken or
+    /// given the lock.
     pub(crate) fn leave(&mut self, ticket: Ticket) -> bool {
         match self.position(ticket) {
             Ok(place) => self.waiting.remove(place).is_some(),
@@ -81,11 +86,12 @@ impl<K> Line<K> {
 /// Tasks that wait for something to change.
 ///
 /// The pattern: change the shared state, then [`wake_one`](Self::wake_one) or
-/// [`wake_all`](Self::wake_all); waiters use [`wait_until`](Self::wait_until) with a look at that
-/// state. A waiter joins the queue *before* its deciding look and the waker looks at the queue
-/// *after* its change, so no wake-up is lost, whatever the order of the processors.
+/// [`wake_all`](Self::wake_all); tasks that wait use [`wait_until`](Self::wait_until) with a
+/// function that checks the state. A task joins the queue *before* its last check, and the waker
+/// looks at the queue *after* its change. So no wake-up is lost, whatever the order of the
+/// processors.
 pub struct WaitQueue {
-    /// How many wait; lets a waker skip the lock when none does.
+    /// How many tasks wait. If none does, a waker need not take the lock.
     waiting: AtomicUsize,
     line: SpinLock<Line<()>>,
 }
@@ -98,18 +104,18 @@ impl Default for WaitQueue {
 
 impl WaitQueue {
     /// An empty queue.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self { waiting: AtomicUsize::new(0), line: SpinLock::new(Line::new()) }
     }
 
-    /// Waits until `look` returns a value. `look` is called with no lock of the queue held, at
-    /// least once, and again after each wake-up; it must not block.
+    /// Waits until `look` returns a value. `look` is called at least once, and again after each
+    /// wake-up, without any lock of the queue. It must not block.
     pub fn wait_until<T, F: FnMut() -> Option<T> + Unpin>(&self, look: F) -> WaitUntil<'_, F> {
         WaitUntil { queue: self, look, ticket: None }
     }
 
-    /// Wakes the task that has waited longest. If its future is dropped before it runs, the next is
-    /// woken instead.
+    /// Wakes the task that has waited longest. If that task's future is dropped before it runs, the
+    /// next is woken instead.
     pub fn wake_one(&self) {
         if self.has_waiters() {
             let waker = {
@@ -136,10 +142,11 @@ impl WaitQueue {
         }
     }
 
-    /// Whether a task waits. Ordered after the caller's change of the shared state.
+    /// Whether a task waits. The check is ordered after the caller's preceding change of the shared
+    /// state.
     pub fn has_waiters(&self) -> bool {
-        // Pairs with the fence in `poll`: either the waiter's second look sees the caller's change,
-        // or this load sees the waiter.
+        // Pairs with the fence in `poll`: either the second check of the waiting task sees the
+        // caller's change, or this load sees the waiting task.
         fence(Ordering::SeqCst);
         self.waiting.load(Ordering::Relaxed) != 0
     }
@@ -154,8 +161,8 @@ pub struct WaitUntil<'a, F> {
 }
 
 impl<F> WaitUntil<'_, F> {
-    /// Leaves the queue. A wake-up that came but was not used goes to the next when `pass_on` is
-    /// set.
+    /// Leaves the queue. If `pass_on` is set, a wake-up that came but was not used is passed to the
+    /// next task.
     fn leave(&mut self, pass_on: bool) {
         let Some(ticket) = self.ticket.take() else { return };
         let was_waiting = {
@@ -220,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_ready_does_not_join() {
+    fn a_wait_that_is_ready_does_not_join_the_queue() {
         let (queue, flag) = (WaitQueue::new(), AtomicBool::new(true));
         assert!(Task::new(when(&queue, &flag)).poll().is_ready());
         assert!(!queue.has_waiters());
@@ -233,7 +240,7 @@ mod tests {
         assert!(first.poll().is_pending() && second.poll().is_pending());
         queue.wake_one();
         assert!(first.woken() && !second.woken());
-        // A waiter whose wake-up was not enough keeps its place.
+        // A task whose wake-up was not sufficient keeps its place.
         assert!(first.poll().is_pending());
         queue.wake_one();
         assert!(first.woken() && !second.woken());

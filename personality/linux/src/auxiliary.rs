@@ -45,7 +45,7 @@ impl<M: Machine> Programs for Linux<M> {
     }
 }
 
-/// The vector for a program, without its end.
+/// The auxiliary vector for a program, without its terminating pair.
 fn vector(processor: &Processor, program: &ProgramInformation<'_>) -> Vec<(u64, u64)> {
     let (loaded, credentials) = (program.loaded, program.credentials);
     let frame = crate::layout::signal::FRAME_SIZE + processor.extended_size + 4 + 64 + 128;

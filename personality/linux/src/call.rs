@@ -1,4 +1,4 @@
-//! One system call: its arguments, how it ends, and the program's memory as it sees it.
+//! One system call: its arguments, how it ends, and its access to the program's memory.
 
 use crate::kept::Kept;
 use crate::layout;
@@ -18,18 +18,18 @@ use unix::thread::{Shortage, System, Task, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
 use unix::{Error, Result, UserBuffer};
 
-/// How a call ended. Small, as every call's result is one: what is large is in memory of its own.
+/// How a call ended. The type is small, since every call returns one; large parts are boxed.
 pub enum Outcome {
     /// The call returns with this value in RAX.
     Return(u64),
-    /// It was interrupted; what becomes of it depends on the signal.
+    /// A signal interrupted the call; the signal decides whether the call is restarted.
     Interrupted(RestartKind),
     /// The call returns with all registers replaced (rt_sigreturn).
     Registers(Box<ThreadState>),
-    /// The program was replaced by one that starts with these registers, on the process's only
-    /// thread.
+    /// The process has a new program, which starts with these registers, on the only thread of the
+    /// process.
     Executed(Box<ThreadState>),
-    /// The thread has to exit; for the process that has already begun.
+    /// The thread has to exit. If the process has to, that has begun already.
     Exit(ExitStatus),
 }
 
@@ -45,40 +45,41 @@ impl From<Error> for Stop {
     }
 }
 
-/// What a call's implementation returns.
+/// The result of the function that implements a call.
 pub(crate) type Done = Result<u64, Stop>;
 
-/// A call in progress.
+/// A system call that is being served.
 pub(crate) struct Call<'a, M: Machine> {
     pub(crate) linux: &'a Linux<M>,
     pub(crate) thread: &'a Arc<Thread<M>>,
     pub(crate) arguments: [u64; 6],
-    /// What is kept for the thread, and is known of the call if it was tried without blocking.
+    /// The state that is kept for the thread, with what an earlier attempt to do the call has left.
     pub(crate) kept: &'a Kept<M>,
 }
 
 impl<M: Machine> Call<'_, M> {
-    /// Whether the server's memory is too short for a call of this program's that needs memory.
+    /// Whether the server's memory is so short that calls of this program that need memory are
+    /// refused.
     pub(crate) fn is_short_of_memory(&self) -> bool {
         match self.system().host().shortage() {
             Shortage::None => false,
-            // Programs of users that have much memory are refused first.
+            // Programs of users that have much of the server's memory are refused first.
             Shortage::Low => !self.thread.credentials().is_privileged() && !self.account().has_little(),
             Shortage::Critical => true,
         }
     }
 
-    /// An argument as a 64-bit word.
+    /// The argument `index` as a 64-bit word.
     pub(crate) fn arg(&self, index: usize) -> u64 {
         self.arguments[index]
     }
 
-    /// An argument of type int.
+    /// The argument `index` as an int.
     pub(crate) fn int(&self, index: usize) -> i32 {
         self.arguments[index] as i32
     }
 
-    /// An argument of type unsigned int.
+    /// The argument `index` as an unsigned int.
     pub(crate) fn uint(&self, index: usize) -> u32 {
         self.arguments[index] as u32
     }
@@ -109,25 +110,26 @@ impl<M: Machine> Call<'_, M> {
         self.table(|table| table.user_account(self.tid()))
     }
 
-    /// Calls `work` with the process table.
+    /// Calls `work` with the process table, which is locked meanwhile.
     pub(crate) fn table<R>(&self, work: impl FnOnce(&mut Table) -> R) -> R {
         self.system().processes().with(work)
     }
 
-    /// Waits for `future` unless a signal comes first: then the call ends as `restart` says.
+    /// Waits for `future` unless a signal comes first; the call then ends as `restart` says.
     pub(crate) async fn wait<T>(
         &self,
         restart: RestartKind,
         future: impl Future<Output = T>,
     ) -> Result<T, Stop> {
-        // The future is pinned here, so that futures that wait for it hold a pointer and no second
-        // copy.
+        // The future is pinned here, so that futures that wait for it contain a pointer and no
+        // second copy.
         let future = core::pin::pin!(future);
         let done = self.system().processes().interruptible(self.tid(), future).await;
         done.ok_or(Stop::Outcome(Outcome::Interrupted(restart)))
     }
 
-    /// Waits for a transfer through `buffer`. What was moved before a signal counts.
+    /// Waits for a transfer through `buffer`. If a signal comes first, the call returns the count
+    /// of bytes that were moved, or is interrupted if there are none.
     pub(crate) async fn transfer<B: UserBuffer>(
         &self,
         buffer: &mut B,
@@ -147,7 +149,7 @@ impl<M: Machine> Call<'_, M> {
         }
     }
 
-    /// Sends the signal that goes with the error of a write, if there is one.
+    /// Sends the signal that an error of a write causes (SIGPIPE, SIGXFSZ), if there is one.
     pub(crate) fn signal_for(&self, error: Error) {
         use unix::signal::{Signal, SignalInformation};
         let signal = match error {
@@ -159,14 +161,15 @@ impl<M: Machine> Call<'_, M> {
         self.table(|table| table.generate_for_thread(tid, SignalInformation::system(signal)));
     }
 
-    /// A buffer over one range of the program's memory. `EFAULT` if it leaves the address space.
+    /// A buffer that is one range of the program's memory. `EFAULT` if the range leaves the address
+    /// space.
     pub(crate) fn buffer(&self, address: u64, length: u64) -> Result<UserRanges<M>> {
         let length = length.min(0x7fff_f000);
         address.checked_add(length).filter(|end| *end <= 1 << 47).ok_or(Error::EFAULT)?;
         Ok(UserRanges::one(&self.memory(), address, length as usize))
     }
 
-    /// A buffer over the ranges of an array of iovec.
+    /// A buffer that consists of the ranges of an array of iovec.
     pub(crate) async fn buffers(&self, array: u64, count: u64) -> Result<UserRanges<M>> {
         if count > 1024 {
             return Err(Error::EINVAL);
@@ -175,27 +178,37 @@ impl<M: Machine> Call<'_, M> {
         Ok(UserRanges::many(&self.memory(), layout::file::ranges(&bytes)?))
     }
 
-    /// Reads a structure.
+    /// Reads a structure, if nothing has to be waited for.
+    pub(crate) fn try_read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        self.thread.memory().try_read(address)
+    }
+
+    /// Writes a structure unless the address is 0, if nothing has to be waited for.
+    pub(crate) fn try_write_optional<const N: usize>(&self, address: u64, bytes: &[u8; N]) -> Option<()> {
+        if address == 0 { Some(()) } else { self.thread.memory().try_write(address, bytes) }
+    }
+
+    /// Reads `N` bytes at `address` in the program's memory. `EFAULT`.
     pub(crate) async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
         self.thread.memory().read(address).await
     }
 
-    /// Writes a structure.
+    /// Writes `bytes` to `address` in the program's memory. `EFAULT`.
     pub(crate) async fn write(&self, address: u64, bytes: &[u8]) -> Result<()> {
         self.thread.memory().copy_out(address, bytes).await
     }
 
-    /// Writes a structure unless the address is 0.
+    /// Writes `bytes` to `address` in the program's memory, unless the address is 0. `EFAULT`.
     pub(crate) async fn write_optional(&self, address: u64, bytes: &[u8]) -> Result<()> {
         if address == 0 { Ok(()) } else { self.write(address, bytes).await }
     }
 
-    /// Reads the path to which an argument points.
+    /// Reads the path to which argument `index` points.
     pub(crate) async fn path(&self, index: usize) -> Result<Vec<u8>> {
         self.memory().read_string(self.arg(index), PATH_MAXIMUM, Error::ENAMETOOLONG).await
     }
 
-    /// The directory that an argument of the `*at` calls names.
+    /// The directory that argument `index` of an `*at` call names.
     pub(crate) fn at(&self, index: usize) -> Result<At> {
         const CURRENT: i32 = -100;
         match self.int(index) {
@@ -204,12 +217,13 @@ impl<M: Machine> Call<'_, M> {
         }
     }
 
-    /// As [`Call::at`], where an absolute path makes the directory meaningless.
+    /// The directory that argument `index` names for `path`. If the path is absolute, the argument
+    /// is ignored.
     pub(crate) fn at_for(&self, index: usize, path: &[u8]) -> Result<At> {
         if path.first() == Some(&b'/') { Ok(At::Current) } else { self.at(index) }
     }
 
-    /// Reads the timespec to which an argument points, unless it is nil.
+    /// Reads the timespec to which argument `index` points; `None` for a null pointer.
     pub(crate) async fn time(&self, index: usize) -> Result<Option<Duration>> {
         match self.arg(index) {
             0 => Ok(None),
@@ -217,7 +231,7 @@ impl<M: Machine> Call<'_, M> {
         }
     }
 
-    /// The caller's limit on descriptors.
+    /// The caller's limit on descriptors (RLIMIT_NOFILE).
     pub(crate) fn descriptor_limit(&self) -> usize {
         let limit = self.thread.soft_limit(unix::process::Resource::Files);
         usize::try_from(limit).unwrap_or(usize::MAX)

@@ -1,4 +1,5 @@
-//! What a read or write that was tried without blocking leaves for the same call when it is served.
+//! The decoded arguments of a read or write that was tried without blocking, kept for the same call
+//! when it is served.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -7,16 +8,18 @@ use unix::file::OpenFile;
 use unix::memory::UserRanges;
 use unix::sync::SpinLock;
 
-/// What a read or write needs: looked up once, however often it is tried.
+/// The decoded arguments of a read or write, which are looked up only once, however often the call
+/// is tried.
 pub(crate) struct Transfer<M: Machine> {
     pub(crate) file: Arc<OpenFile>,
     pub(crate) buffer: UserRanges<M>,
 }
 
-/// Where a read or write of one thread that was tried without blocking, and has to wait, leaves
-/// what it has looked up. The same call takes it when it is served. Each attempt that does not end
-/// its call replaces it, with nothing if it has nothing to leave; if another event comes first, it
-/// is cleared. So nothing in it is ever older than the call.
+/// Decoded arguments of one thread's call: a read or write that was tried without blocking, and
+/// would block, leaves them here. The same call takes them when it is served. Each attempt that
+/// does not complete its call replaces them (with nothing, if the call is no read or write), and
+/// any other event of the thread clears them. So no call ever finds the arguments of an earlier
+/// one.
 pub(crate) struct Decoded<M: Machine>(SpinLock<Option<Box<Transfer<M>>>>);
 
 impl<M: Machine> Default for Decoded<M> {
@@ -26,20 +29,20 @@ impl<M: Machine> Default for Decoded<M> {
 }
 
 impl<M: Machine> Decoded<M> {
-    /// Drops what an earlier call left here.
+    /// Drops the arguments that an earlier call left.
     pub(crate) fn clear(&self) {
         // The old value is dropped after the lock is released.
         let _old = self.0.lock().take();
     }
 
-    /// Leaves this, or nothing, for the call.
+    /// Leaves these arguments, or none, for the call when it is served.
     pub(crate) fn leave(&self, transfer: Option<Transfer<M>>) {
         let transfer = transfer.map(Box::new);
         // The old value is dropped after the lock is released.
         let _old = core::mem::replace(&mut *self.0.lock(), transfer);
     }
 
-    /// Takes what was left, if there is something.
+    /// Takes the arguments that were left, if there are any.
     pub(crate) fn take(&self) -> Option<Box<Transfer<M>>> {
         self.0.lock().take()
     }

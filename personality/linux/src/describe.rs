@@ -1,10 +1,10 @@
-//! Calls in words, for the server's trace.
+//! Descriptions of system calls, for the server's trace.
 
 use crate::names::name;
 use crate::names::number::*;
 use unix::front_end::CallDescription;
 
-/// The call of this number.
+/// The description of the call with this number.
 #[expect(non_upper_case_globals, reason = "calls go by their own names")]
 pub(crate) fn describe(number: u64) -> CallDescription {
     let path = match number {

@@ -1,8 +1,8 @@
-//! Error numbers (asm-generic/errno-base.h, errno.h).
+//! Linux' error numbers (asm-generic/errno-base.h, errno.h).
 
 use unix::Error;
 
-/// The number of `error`.
+/// The error number of `error`.
 pub fn number(error: Error) -> i32 {
     match error {
         Error::EPERM => 1,
@@ -81,7 +81,7 @@ pub fn number(error: Error) -> i32 {
     }
 }
 
-/// The value in RAX that stands for a call's result.
+/// The value in RAX with which a call returns this result.
 pub fn result(result: Result<u64, Error>) -> u64 {
     result.unwrap_or_else(|error| (-i64::from(number(error))) as u64)
 }
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_distinct() {
+    fn error_numbers_are_distinct() {
         let mut seen = std::collections::BTreeMap::new();
         for error in Error::ALL {
             let other = seen.insert(number(*error), *error);

@@ -1,4 +1,4 @@
-//! eventfd(2).
+//! Event counters (eventfd(2)).
 
 use alloc::sync::Arc;
 use unix::file::{FileObject, Io, OpenFile};
@@ -7,19 +7,19 @@ use unix::sync::SpinLock;
 use unix::vfs::OpenFlags;
 use unix::{AttemptError, Error, UserBuffer, copy_in_all, copy_out_all};
 
-/// A counter that can be waited for.
+/// A counter that programs can wait for.
 pub(crate) struct EventCounter {
     count: SpinLock<u64>,
-    /// A read takes 1 instead of all (EFD_SEMAPHORE).
+    /// Whether a read takes 1 from the counter instead of all (EFD_SEMAPHORE).
     semaphore: bool,
     queue: PollQueue,
 }
 
-/// The counter never exceeds this.
+/// The largest value of the counter.
 const MAXIMUM: u64 = u64::MAX - 1;
 
 impl EventCounter {
-    /// A counter as an open file.
+    /// Makes a counter, as an open file.
     pub(crate) fn create(initial: u64, semaphore: bool, flags: OpenFlags) -> Arc<OpenFile> {
         let counter = EventCounter { count: SpinLock::new(initial), semaphore, queue: PollQueue::new() };
         OpenFile::of_object(Arc::new(counter), flags | OpenFlags::READ_WRITE)
@@ -85,7 +85,7 @@ mod tests {
     use unix::testing::World;
 
     #[test]
-    fn event_counters() {
+    fn an_event_counter_is_read_written_and_polled() {
         let w = World::new();
         let event = EventCounter::create(3, false, OpenFlags::NONBLOCK);
         assert_eq!(w.read(&event, 7), Err(Error::EINVAL));

@@ -4,14 +4,11 @@
 use crate::decoded::Decoded;
 use crate::futex::{Futexes, MemoryWords, RobustList};
 use crate::linux::Linux;
-use alloc::collections::BTreeMap;
-use alloc::collections::btree_map::Entry;
-use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 use core::time::Duration;
 use mach::Machine;
 use unix::clock::Clock;
-use unix::process::{ExitStatus, Pid};
+use unix::process::ExitStatus;
 use unix::sync::SpinLock;
 use unix::thread::Thread;
 
@@ -52,66 +49,36 @@ pub(crate) enum Continuation {
     },
 }
 
-/// Addresses of words in a thread's memory; 0: none. Only the thread itself changes them, so no
-/// order of accesses matters.
-#[derive(Default)]
-pub(crate) struct Addresses {
+/// Addresses of words in a thread's memory, which its record holds; 0: none. Only the thread itself
+/// changes them once it has begun, so no order of accesses matters.
+pub(crate) struct Addresses<'a> {
     /// Head of its list of robust futexes.
-    robust_list: AtomicU64,
+    pub(crate) robust_list: &'a AtomicU64,
     /// Where to store 0 and wake a futex at its end (set_tid_address).
-    clear_child_tid: AtomicU64,
+    pub(crate) clear_child_tid: &'a AtomicU64,
 }
 
-/// The addresses of all threads that have begun or are about to, by their numbers.
-#[derive(Clone, Default)]
-pub(crate) struct Threads(Arc<SpinLock<BTreeMap<Pid, Arc<Addresses>>>>);
-
-impl Threads {
-    /// A thread that has not begun will have this `clear_child_tid`.
-    pub(crate) fn announce(&self, tid: Pid, clear_child_tid: u64) {
-        let addresses =
-            Addresses { clear_child_tid: AtomicU64::new(clear_child_tid), ..Addresses::default() };
-        let _old = self.0.lock().insert(tid, Arc::new(addresses));
-    }
-
-    /// The head of a thread's list of robust futexes.
-    pub(crate) fn robust_list(&self, tid: Pid) -> u64 {
-        self.0.lock().get(&tid).map_or(0, |addresses| addresses.robust_list.load(Ordering::Relaxed))
+impl<'a> Addresses<'a> {
+    /// Those of this thread.
+    pub(crate) fn of<M: Machine>(thread: &'a Thread<M>) -> Addresses<'a> {
+        let [robust_list, clear_child_tid] = thread.front_end_words();
+        Addresses { robust_list, clear_child_tid }
     }
 }
 
 /// What Linux keeps for a thread.
 pub struct Kept<M: Machine> {
-    tid: Pid,
     pub(crate) decoded: Decoded<M>,
     continuation: SpinLock<Option<Continuation>>,
-    addresses: Arc<Addresses>,
-    threads: Threads,
+}
+
+impl<M: Machine> Default for Kept<M> {
+    fn default() -> Self {
+        Self { decoded: Decoded::default(), continuation: SpinLock::new(None) }
+    }
 }
 
 impl<M: Machine> Kept<M> {
-    /// For a thread that begins its program. If that is its process's second program, the old
-    /// thread of this number is not known any more.
-    pub(crate) fn new(threads: &Threads, thread: &Thread<M>) -> Kept<M> {
-        let tid = thread.tid();
-        let addresses = {
-            let mut all = threads.0.lock();
-            let addresses = all.entry(tid).or_default();
-            // What only the map holds was announced.
-            if Arc::strong_count(addresses) > 1 {
-                *addresses = Arc::default();
-            }
-            addresses.clone()
-        };
-        Kept {
-            tid,
-            decoded: Decoded::default(),
-            continuation: SpinLock::new(None),
-            addresses,
-            threads: threads.clone(),
-        }
-    }
-
     /// Takes what remains of its interrupted call, to continue the call.
     pub(crate) fn take_continuation(&self) -> Option<Continuation> {
         self.continuation.lock().take()
@@ -121,50 +88,28 @@ impl<M: Machine> Kept<M> {
     pub(crate) fn set_continuation(&self, continuation: Continuation) {
         *self.continuation.lock() = Some(continuation);
     }
-
-    /// Sets the head of its list of robust futexes.
-    pub(crate) fn set_robust_list(&self, head: u64) {
-        self.addresses.robust_list.store(head, Ordering::Relaxed);
-    }
-
-    /// Sets the word that is cleared at its end.
-    pub(crate) fn set_clear_child_tid(&self, address: u64) {
-        self.addresses.clear_child_tid.store(address, Ordering::Relaxed);
-    }
-}
-
-impl<M: Machine> Drop for Kept<M> {
-    fn drop(&mut self) {
-        let mut all = self.threads.0.lock();
-        // A thread of a later program may have the number.
-        if let Entry::Occupied(found) = all.entry(self.tid)
-            && Arc::ptr_eq(found.get(), &self.addresses)
-        {
-            found.remove();
-        }
-    }
 }
 
 impl<M: Machine> Linux<M> {
     /// What a thread does when it leaves its address space, at its end or at exec: robust locks,
     /// and the word that is cleared.
-    pub(crate) async fn leave_memory(&self, thread: &Thread<M>, kept: &Kept<M>) {
-        let words = MemoryWords(thread.memory());
+    pub(crate) async fn leave_memory(&self, thread: &Thread<M>) {
+        let (words, addresses) = (MemoryWords(thread.memory()), Addresses::of(thread));
         let take = |address: &AtomicU64| address.swap(0, Ordering::Relaxed);
-        let robust = take(&kept.addresses.robust_list);
+        let robust = take(addresses.robust_list);
         if robust != 0 {
             RobustList { head: robust }.release(&self.futexes, &words, thread.tid().number()).await;
         }
-        let clear = take(&kept.addresses.clear_child_tid);
+        let clear = take(addresses.clear_child_tid);
         if clear != 0 && thread.memory().copy_out(clear, &0u32.to_le_bytes()).await.is_ok() {
             let _ = self.futexes.wake(&words, clear, true, 1, Futexes::ANY).await;
         }
     }
 
     /// Ends a thread: releases its locks first.
-    pub(crate) async fn exit(&self, thread: &Thread<M>, kept: &Kept<M>, status: ExitStatus) {
+    pub(crate) async fn exit(&self, thread: &Thread<M>, status: ExitStatus) {
         let leaving = async {
-            thread.unless_memory_is_expected(self.leave_memory(thread, kept)).await;
+            thread.unless_memory_is_expected(self.leave_memory(thread)).await;
             self.futexes.owner_ended(thread.tid().number()).await;
         };
         thread.exit(status, leaving).await;

@@ -1,4 +1,4 @@
-//! The system's log as programs read it: /dev/kmsg, syslog(2).
+//! The system's log as programs read it: /dev/kmsg and syslog(2).
 
 use alloc::format;
 use alloc::string::String;
@@ -11,7 +11,7 @@ use unix::sync::SpinLock;
 use unix::vfs::{OpenContext, OpenFlags};
 use unix::{AttemptError, Environment, Error, Privilege, Result, UserBuffer, copy_out_all};
 
-/// The text of all lines that are kept, as syslog(2) shows it.
+/// The text of all lines of the log, as syslog(2) returns it.
 pub(crate) fn text(log: &Log) -> Vec<u8> {
     let mut text = String::new();
     log.for_each(|line| {
@@ -21,14 +21,14 @@ pub(crate) fn text(log: &Log) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// The first kept line from number `from` on, and its number, as a record of /dev/kmsg.
+/// The first line of the log from number `from` on, as a record of /dev/kmsg, with its number.
 fn record(log: &Log, from: u64) -> Option<(u64, String)> {
     log.look_from(from, |number, line| {
         (number, format!("{},{number},{},-;{}\n", line.priority, line.time.as_micros(), line.text))
     })
 }
 
-/// Opens /dev/kmsg.
+/// The driver of /dev/kmsg.
 pub(crate) struct LogDriver {
     /// The log that the device shows.
     pub(crate) log: Arc<Log>,
@@ -37,7 +37,8 @@ pub(crate) struct LogDriver {
 }
 
 impl DeviceDriver for LogDriver {
-    /// `EPERM` for reading without privilege: the log shows what programs of other users did wrong.
+    /// `EPERM` for opening to read without privilege: the log has messages about programs of other
+    /// users.
     fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
         if context.flags.contains(OpenFlags::READ) && !context.identity.has(Privilege::Administrator) {
             return Err(Error::EPERM);
@@ -47,7 +48,7 @@ impl DeviceDriver for LogDriver {
     }
 }
 
-/// /dev/kmsg, open: each read gives one line, each write makes one.
+/// /dev/kmsg as an open file: each read gives one line, each write adds one.
 struct LogFile {
     log: Arc<Log>,
     environment: Arc<dyn Environment>,
@@ -59,7 +60,7 @@ impl FileObject for LogFile {
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut next = self.next.lock();
         let (number, record) = record(&self.log, *next).ok_or(AttemptError::WouldBlock)?;
-        // Lines were lost before they could be read: say so once.
+        // Lines were lost before they could be read: `EPIPE` reports that once.
         if number != *next && *next != 0 {
             *next = number;
             return Err(Error::EPIPE.into());
@@ -119,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn each_read_gives_a_line_and_each_write_makes_one() {
+    fn each_read_gives_one_line_and_each_write_adds_one() {
         let (mut world, log) = world();
         log.add(Duration::from_micros(1_000_002), "first");
         let file = world.open("/kmsg", OpenFlags::READ_WRITE | OpenFlags::NONBLOCK).unwrap();
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn old_lines_give_way_and_a_reader_is_told() {
+    fn a_reader_learns_that_old_lines_were_dropped() {
         let (world, log) = world();
         let file = world.open("/kmsg", OpenFlags::READ).unwrap();
         log.add(Duration::ZERO, "0");

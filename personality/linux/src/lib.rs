@@ -1,28 +1,28 @@
-//! The x86-64 Linux system-call interface over the Unix library; neither leaks into the other.
+//! The x86-64 Linux system-call interface over the Unix library, which does not know about Linux.
 //!
-//! [`serve_call`](unix::front_end::FrontEnd::serve_call) is one system call of one thread, from its
-//! number and arguments to how its program goes on: the call itself ([`Linux::perform`]), then
-//! whatever signals have to be delivered ([`Linux::return_to_user`]). The thread's other registers
-//! are fetched only where they matter. How the call came (as an exception message, or from the
-//! emulation library) is the server's matter.
+//! [`serve_call`](unix::front_end::FrontEnd::serve_call) serves one system call of one thread, from
+//! its number and arguments to the return to its program: first the call itself
+//! ([`Linux::perform`]), then the delivery of signals ([`Linux::return_to_user`]). The thread's
+//! other registers are fetched only if they are needed. Only the server knows whether the call came
+//! as an exception message or from the emulation library.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`errno`], [`layout`] | numbers of errors, structures |
 //! | `names` | numbers and names of calls |
 //! | `call` | arguments, results, access to the program's memory |
-//! | `decoded` | what a call that was tried without blocking leaves for the time it is served |
-//! | `describe` | calls in words |
-//! | `kept` | what is kept for each thread |
-//! | `futex` | waiting for words of memory |
+//! | `decoded` | decoded arguments that an attempt without blocking leaves for the same call |
+//! | `describe` | descriptions of calls, for the trace |
+//! | `kept` | the state that is kept for each thread |
+//! | `futex` | futexes |
 //! | `calls` | the calls, by subject, and the table that finds them |
 //! | `return_to_user` | signals: frames, restarts, rt_sigreturn |
-//! | `linux` | what all threads of Linux programs share |
-//! | `auxiliary` | what a program is told at its start |
-//! | `version` | the version of Linux that programs are told |
+//! | `linux` | the state that all threads of Linux programs share |
+//! | `auxiliary` | the auxiliary vector |
+//! | `version` | the version of Linux that programs see |
 //! | `epoll`, `eventfd`, `inotify`, `pidfd`, `signalfd`, `timerfd` | files that only Linux has |
 //! | `procfs`, `sysfs`, `kmsg` | file systems and a device that only Linux has |
-//! | `system` | how a system gets to know them |
+//! | `system` | registers them in a system |
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -53,7 +53,6 @@ mod timerfd;
 mod version;
 
 pub use call::Outcome;
-pub use calls::is_served;
 pub use kept::Kept;
 pub use linux::{Linux, Processor};
 pub use names::name;
@@ -62,18 +61,19 @@ pub use system::{DEVICES, register};
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
-use mach::machine::SystemCall;
-use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
+use mach::machine::{Resume, SystemCall};
+use unix::front_end::{CallDescription, FrontEnd, Next};
 use unix::thread::Thread;
 
 impl<M: Machine> FrontEnd<M> for Linux<M> {
     type Kept = Kept<M>;
 
-    fn begin(&self, thread: &Arc<Thread<M>>) -> Kept<M> {
-        Kept::new(&self.threads, thread)
+    fn begin(&self, _: &Arc<Thread<M>>) -> Kept<M> {
+        Kept::default()
     }
 
-    /// Calls that only ask for something, or move a few bytes to or from a device that never waits.
+    /// The calls that only return a value, or move a few bytes to or from a pipe or memory device,
+    /// are done here if they do not block.
     #[inline]
     fn try_call(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: &SystemCall) -> Option<u64> {
         let call = Call { linux: self, thread, arguments: request.arguments, kept };
@@ -88,15 +88,15 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         let tid = thread.tid();
         thread.system().processes().with(|table| table.enter(tid));
         let outcome = self.perform(thread, kept, request).await;
-        self.finish(thread, kept, request.number, outcome).await
+        self.finish(thread, request.number, outcome).await
     }
 
     fn no_call(&self, kept: &Kept<M>) {
         kept.decoded.clear();
     }
 
-    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
-        self.return_from_call(thread, kept, registers, None).await
+    async fn return_to_user(&self, thread: &Arc<Thread<M>>, _: &Kept<M>, resume: Resume) -> Next<M> {
+        self.return_from_call(thread, resume, None).await
     }
 
     fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {
@@ -105,7 +105,8 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
 }
 
 impl<M: Machine> Linux<M> {
-    /// Performs a call. Only the end of the thread cuts short what is not meant to be interrupted.
+    /// Performs a call. A call that signals do not interrupt is still cut short when the thread has
+    /// to end.
     pub async fn perform(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, request: SystemCall) -> Outcome {
         let call = Call { linux: self, thread, arguments: request.arguments, kept };
         if !calls::needs_little(request.number) && call.is_short_of_memory() {
@@ -113,13 +114,14 @@ impl<M: Machine> Linux<M> {
             return Outcome::Return(errno::result(Err(unix::Error::ENOMEM)));
         }
         let tid = thread.tid();
-        // Pinned here, so that what waits for it holds a pointer and not the future once more.
+        // The future is pinned here, so that futures that wait for it contain a pointer and no
+        // second copy.
         let performing = core::pin::pin!(calls::dispatch(&call, request.number));
         match thread.system().processes().killable(tid, performing).await {
             Some(Ok(value)) => Outcome::Return(value),
             Some(Err(Stop::Error(error))) => Outcome::Return(errno::result(Err(error))),
             Some(Err(Stop::Outcome(outcome))) => outcome,
-            // The thread has to end. [`Linux::return_to_user`] sees that before the program goes
+            // The thread has to end. [`Linux::return_to_user`] finds that before the program goes
             // on, so this result is not used.
             None => Outcome::Return(errno::result(Err(unix::Error::EINTR))),
         }

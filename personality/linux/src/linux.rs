@@ -1,46 +1,43 @@
-//! [`Linux`]: what all threads of Linux programs share.
+//! [`Linux`]: the state that all threads of Linux programs share.
 
 use crate::futex::Futexes;
-use crate::kept::Threads;
 use crate::names::name;
 use mach::Machine;
 use unix::sync::SpinLock;
 use unix::thread::Thread;
 
-/// What programs are told of the processor.
+/// The description of the processor that programs get.
 #[derive(Clone, Copy, Debug)]
 pub struct Processor {
     /// CPUID leaf 1, EDX (AT_HWCAP).
     pub features: u64,
-    /// Further features (AT_HWCAP2); bit 1: FSGSBASE.
+    /// More features (AT_HWCAP2); bit 1 is FSGSBASE.
     pub more_features: u64,
     /// Bytes of the extended state that signal frames hold, in XSAVE's standard format.
     pub extended_size: usize,
-    /// Where every program finds a shared object of the system's (AT_SYSINFO_EHDR), if there is
-    /// one.
+    /// Address at which every program finds a shared object of the system's (AT_SYSINFO_EHDR), if
+    /// there is one.
     pub shared_object: Option<u64>,
 }
 
-/// The Linux personality of a system.
+/// The Linux front end of a system.
 pub struct Linux<M: Machine> {
     pub(crate) processor: Processor,
-    /// Numbers of unknown calls that were logged, a bit each; the last bit stands for all beyond.
+    /// A bit for the number of each unknown call that was logged; the last bit is for all larger
+    /// numbers.
     logged: SpinLock<[u64; 8]>,
-    /// The threads that wait for words of memory.
+    /// The threads that wait for futexes.
     pub(crate) futexes: Futexes,
-    /// What others may ask of a thread.
-    pub(crate) threads: Threads,
     machine: core::marker::PhantomData<fn(M)>,
 }
 
 impl<M: Machine> Linux<M> {
-    /// The personality, on a processor of this kind.
+    /// Makes the Linux front end, for this processor.
     pub fn new(processor: Processor) -> Linux<M> {
         Linux {
             processor,
             logged: SpinLock::new([0; 8]),
             futexes: Futexes::new(),
-            threads: Threads::default(),
             machine: core::marker::PhantomData,
         }
     }

@@ -2,11 +2,11 @@
 
 macro_rules! calls {
     ($($name:ident = $number:literal,)*) => {
-        /// The numbers, by name.
+        /// The numbers of system calls, by name.
         #[allow(non_upper_case_globals, missing_docs, dead_code, reason = "named as the calls are; not all are served")]
         pub(crate) mod number { $(pub(crate) const $name: u64 = $number;)* }
 
-        /// The name of call `number`, if there is one.
+        /// The name of the system call with number `number`; `None` if there is no such call.
         pub fn name(number: u64) -> Option<&'static str> {
             match number { $($number => Some(stringify!($name)),)* _ => None }
         }

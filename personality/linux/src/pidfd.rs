@@ -1,4 +1,4 @@
-//! Processes as files (pidfd_open(2)).
+//! Process descriptors (pidfd_open(2)).
 
 use alloc::sync::{Arc, Weak};
 use mach::Machine;
@@ -9,8 +9,8 @@ use unix::process::{ExactPid, Listener, Pid};
 use unix::thread::System;
 use unix::vfs::OpenFlags;
 
-/// A file that stands for one process (pidfd_open(2)), also when another process has got its id
-/// later. It is ready for reading once the process has ended.
+/// A file that identifies one process (pidfd_open(2)), even after another process has got its id.
+/// The file is ready for reading once the process has ended.
 pub(crate) struct PidFile<M: Machine> {
     system: Weak<System<M>>,
     process: ExactPid,
@@ -18,7 +18,8 @@ pub(crate) struct PidFile<M: Machine> {
 }
 
 impl<M: Machine> PidFile<M> {
-    /// A file for process `pid`; of `flags`, [`OpenFlags::NONBLOCK`] counts. `ESRCH`.
+    /// Makes a process descriptor for process `pid`; the only flag that is used is
+    /// [`OpenFlags::NONBLOCK`]. `ESRCH`.
     pub(crate) fn create(system: &Arc<System<M>>, pid: Pid, flags: OpenFlags) -> Result<Arc<OpenFile>> {
         let process =
             system.processes().with(|table| table.process(pid).map(|process| process.exact_pid()))?;
@@ -30,7 +31,7 @@ impl<M: Machine> PidFile<M> {
         Ok(OpenFile::of_object(file, kept | OpenFlags::READ_WRITE))
     }
 
-    /// The process.
+    /// The process that the descriptor identifies.
     pub(crate) fn process(&self) -> ExactPid {
         self.process
     }

@@ -1,7 +1,7 @@
-//! From a call's end to the program: signal frames, restarts, and the return from handlers.
+//! The return from a call to the program: signal frames, restarts, and the return from signal
+//! handlers.
 
 use crate::call::{Call, Done, Outcome, Stop};
-use crate::kept::Kept;
 use crate::layout::signal::{self as layout, SavedContext};
 use crate::linux::Linux;
 use crate::{errno, names};
@@ -9,52 +9,43 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use mach::machine::ThreadState;
+use mach::machine::{Resume, ThreadState};
 use unix::Error;
-use unix::front_end::{Next, Registers};
+use unix::front_end::Next;
 use unix::process::{Delivery, ExitStatus};
 use unix::signal::{Action, Frame, RestartKind, Resumption, Signal, SignalInformation};
 use unix::thread::Thread;
 
 /// All registers of the thread, which are fetched at most once.
-fn all<'a, M: Machine>(
-    registers: &'a mut Registers,
-    thread: &Thread<M>,
-) -> unix::Result<&'a mut ThreadState> {
-    match *registers {
-        Registers::All(_) => {}
-        Registers::Unchanged => *registers = Registers::All(thread.registers()?),
-        Registers::Result(rax) => {
-            *registers = Registers::All(ThreadState { rax, ..thread.registers()? });
+fn all<'a, M: Machine>(resume: &'a mut Resume, thread: &Thread<M>) -> unix::Result<&'a mut ThreadState> {
+    match *resume {
+        Resume::Registers(_) => {}
+        Resume::Return(rax) => {
+            *resume = Resume::Registers(Box::new(ThreadState { rax, ..thread.registers()? }));
         }
+        Resume::Continue | Resume::Reply(_) => *resume = Resume::Registers(Box::new(thread.registers()?)),
     }
-    match registers {
-        Registers::All(state) => Ok(state),
-        // Not reached: the registers have just been fetched.
+    match resume {
+        Resume::Registers(state) => Ok(state),
+        // This case cannot occur: the registers have just been fetched.
         _ => Err(Error::ESRCH),
     }
 }
 
-/// Length of the SYSCALL instruction in bytes.
+/// Bytes of the SYSCALL instruction.
 const INSTRUCTION: u64 = 2;
 
 impl<M: Machine> Linux<M> {
-    /// Brings a thread whose call ended so back to its program.
-    pub async fn finish(
-        &self,
-        thread: &Arc<Thread<M>>,
-        kept: &Kept<M>,
-        number: u64,
-        outcome: Outcome,
-    ) -> Next<M> {
+    /// Returns a thread to its program after a call that ended with `outcome`.
+    pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
         let mut interrupted = None;
-        let registers = match outcome {
-            Outcome::Return(value) => Registers::Result(value),
+        let resume = match outcome {
+            Outcome::Return(value) => Resume::Return(value),
             Outcome::Interrupted(restart) => {
                 interrupted = Some((restart, number));
-                Registers::Unchanged
+                Resume::Continue
             }
-            Outcome::Registers(state) => Registers::All(*state),
+            Outcome::Registers(state) => Resume::Registers(state),
             Outcome::Executed(state) => {
                 return match thread.system().thread(thread.pid()) {
                     Some(new) => Next::Executed(new, state),
@@ -62,27 +53,26 @@ impl<M: Machine> Linux<M> {
                 };
             }
             Outcome::Exit(status) => {
-                Box::pin(self.exit(thread, kept, status)).await;
+                Box::pin(self.exit(thread, status)).await;
                 return Next::Ended;
             }
         };
-        self.return_from_call(thread, kept, registers, interrupted).await
+        self.return_from_call(thread, resume, interrupted).await
     }
 
-    /// Lets `thread` return to its program: delivers signals, waits while it is stopped, ends it.
-    /// `interrupted` is a call that was cut short, with its number; none after anything else than a
-    /// call (a fault, a recall).
+    /// Returns `thread` to its program: delivers signals, waits while it is stopped, ends it.
+    /// `interrupted` is a call that was cut short, with its number; `None` after an event that is
+    /// no call (a fault, a recall).
     pub(crate) async fn return_from_call(
         &self,
         thread: &Arc<Thread<M>>,
-        kept: &Kept<M>,
-        mut registers: Registers,
+        mut resume: Resume,
         mut interrupted: Option<(RestartKind, u64)>,
     ) -> Next<M> {
         let system = thread.system().clone();
         loop {
             let done = match system.processes().return_to_user(thread.tid()).await {
-                Delivery::Return => match self.go_on(thread, &mut registers, interrupted.take()) {
+                Delivery::Return => match self.next_without_signal(thread, &mut resume, interrupted.take()) {
                     Ok(Some(next)) => return next,
                     Ok(None) => Ok(()),
                     Err(gone) => Err(gone),
@@ -90,7 +80,7 @@ impl<M: Machine> Linux<M> {
                 Delivery::Handler(frame) => {
                     // Boxed, because most calls end without a signal, and the thread's future stays
                     // small.
-                    let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
+                    let delivering = self.deliver(thread, &mut resume, interrupted.take(), &frame);
                     let delivering = system.processes().killable(thread.tid(), Box::pin(delivering));
                     // A thread that has to end needs no frame.
                     delivering.await.unwrap_or(Ok(true)).map(|entered| {
@@ -103,50 +93,50 @@ impl<M: Machine> Linux<M> {
                 // `Processes::return_to_user` waits while the thread is stopped.
                 Delivery::Stopped => Ok(()),
                 Delivery::Exit(status) => {
-                    Box::pin(self.exit(thread, kept, status)).await;
+                    Box::pin(self.exit(thread, status)).await;
                     return Next::Ended;
                 }
             };
             if done.is_err() {
-                // There is no thread of the machine any more.
+                // The underlying thread has ended.
                 let pid = thread.pid();
                 let killed = ExitStatus::Killed(Signal::KILL);
                 system.processes().with(|table| table.begin_exit(pid, killed));
-                Box::pin(self.exit(thread, kept, killed)).await;
+                Box::pin(self.exit(thread, killed)).await;
                 return Next::Ended;
             }
             system.log_reports();
         }
     }
 
-    /// How the program goes on, if no signal is to be delivered. `None`: its registers are not
-    /// valid, and it has got a signal for that.
-    fn go_on(
+    /// How the program goes on if no signal is to be delivered. `None` if its registers are not
+    /// valid; it has then got a signal for that.
+    fn next_without_signal(
         &self,
         thread: &Arc<Thread<M>>,
-        registers: &mut Registers,
+        resume: &mut Resume,
         interrupted: Option<(RestartKind, u64)>,
     ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
-            resume(all(registers, thread)?, interrupted, None);
+            apply_restart(all(resume, thread)?, interrupted, None);
         }
-        Ok(match *registers {
-            Registers::Unchanged => Some(Next::Resume),
-            Registers::Result(value) => Some(Next::Return(value)),
-            Registers::All(state) => self.check_state(thread, &state).then(|| Next::Run(Box::new(state))),
-        })
+        let valid = match resume {
+            Resume::Registers(state) => self.check_state(thread, state),
+            _ => true,
+        };
+        Ok(valid.then(|| Next::Resume(core::mem::replace(resume, Resume::Continue))))
     }
 
-    /// Makes the thread enter a handler; false if its frame cannot be written.
+    /// Prepares the thread to enter a handler; false if the signal frame cannot be written.
     async fn deliver(
         &self,
         thread: &Arc<Thread<M>>,
-        registers: &mut Registers,
+        resume: &mut Resume,
         interrupted: Option<(RestartKind, u64)>,
         frame: &Frame,
     ) -> unix::Result<bool> {
-        let state = all(registers, thread)?;
-        resume(state, interrupted, Some(&frame.action));
+        let state = all(resume, thread)?;
+        apply_restart(state, interrupted, Some(&frame.action));
         let entered = self.push_frame(thread, frame, state).await;
         if let Some(entered) = entered {
             *state = entered;
@@ -154,8 +144,8 @@ impl<M: Machine> Linux<M> {
         Ok(entered.is_some())
     }
 
-    /// An instruction pointer that is no address of a program would fault in its first instruction:
-    /// so it does here.
+    /// Checks the instruction pointer. One that is no address of a program would fault at the
+    /// program's first instruction, so that fault is raised here.
     fn check_state(&self, thread: &Thread<M>, state: &ThreadState) -> bool {
         let valid = state.rip < 1 << 47;
         if !valid {
@@ -169,8 +159,8 @@ impl<M: Machine> Linux<M> {
         valid
     }
 
-    /// Writes the frame of a handler onto the thread's stack: the registers with which the handler
-    /// starts, or nothing if that cannot be done.
+    /// Writes the frame of a handler onto the thread's stack; returns the registers with which the
+    /// handler starts, or `None` if the frame cannot be written.
     async fn push_frame(
         &self,
         thread: &Thread<M>,
@@ -188,8 +178,9 @@ impl<M: Machine> Linux<M> {
     }
 }
 
-/// Decides what becomes of an interrupted call, now that it is known which handler runs, if any.
-fn resume(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
+/// Decides whether an interrupted call is restarted, now that it is known which handler runs, if
+/// any.
+fn apply_restart(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, action: Option<&Action>) {
     let Some((restart, number)) = interrupted else { return };
     match restart.decide(action) {
         Resumption::Interrupted => state.rax = errno::result(Err(Error::EINTR)),
@@ -204,7 +195,8 @@ fn resume(state: &mut ThreadState, interrupted: Option<(RestartKind, u64)>, acti
     }
 }
 
-/// rt_sigreturn(2): goes back to what a handler interrupted. A frame that cannot be read is fatal.
+/// rt_sigreturn(2): returns from a handler to the code that the signal interrupted. A frame that
+/// cannot be read ends the process (SIGSEGV).
 pub(crate) async fn rt_sigreturn<M: Machine>(call: &Call<'_, M>) -> Done {
     let current = call.registers()?;
     match restore(call, &current).await {
@@ -218,7 +210,7 @@ pub(crate) async fn rt_sigreturn<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix::Result<ThreadState> {
-    // The handler's return has taken the first word of the frame off the stack.
+    // The handler's return instruction has taken the first word of the frame off the stack.
     let context = call.read::<{ layout::CONTEXT_SIZE }>(current.rsp).await?;
     let SavedContext { state, mask, stack, extended_at } = layout::read_context(&context, current)?;
     let extended = match extended_at {
@@ -232,17 +224,17 @@ async fn restore<M: Machine>(call: &Call<'_, M>, current: &ThreadState) -> unix:
         if let Ok(thread) = table.thread_mut(tid)
             && let Ok(stack) = stack
         {
-            // As sigaltstack would, for the stack pointer that is returned to; what it refuses
-            // stays.
+            // The stack is set as by sigaltstack(2), for the restored stack pointer; if that fails,
+            // the present stack stays.
             let _ = thread.stack.replace(stack, state.rsp, layout::MINIMUM_STACK);
         }
     });
     Ok(state)
 }
 
-/// The extended state in a frame: all of it if its description and its end say that it is the
-/// processor's, else the part that every processor has. A frame that we have written is read with
-/// one copy. If it is cut short by what follows it, it is read in parts.
+/// Reads the extended state in a frame: all of it if its description and its end mark fit the
+/// processor, else the legacy part that every processor has. A frame of the size that the server
+/// writes is read with one copy; if the memory ends before that, it is read in parts.
 async fn read_extended<M: Machine>(call: &Call<'_, M>, address: u64) -> unix::Result<Vec<u8>> {
     const LEGACY: usize = 512;
     const MARK: usize = 4;
@@ -258,14 +250,14 @@ async fn read_extended<M: Machine>(call: &Call<'_, M>, address: u64) -> unix::Re
     Ok(bytes)
 }
 
-/// exit_group(2).
+/// exit_group(2): ends the process.
 pub(crate) fn exit_group<M: Machine>(call: &Call<'_, M>) -> Done {
     let (pid, status) = (call.pid(), ExitStatus::Exited(call.int(0) as u8));
     call.table(|table| table.begin_exit(pid, status));
     Err(Stop::Outcome(Outcome::Exit(status)))
 }
 
-/// exit(2): this thread only.
+/// exit(2): ends only the calling thread.
 pub(crate) fn exit<M: Machine>(call: &Call<'_, M>) -> Done {
     Err(Stop::Outcome(Outcome::Exit(ExitStatus::Exited(call.int(0) as u8))))
 }

@@ -1,4 +1,4 @@
-//! Signals as a file (signalfd(2)).
+//! Files from which signals are read (signalfd(2)).
 
 use crate::layout::signal::to_descriptor_information;
 use alloc::sync::{Arc, Weak};
@@ -12,11 +12,11 @@ use unix::thread::{System, Thread};
 use unix::vfs::OpenFlags;
 use unix::{AttemptError, Error, UserBuffer, copy_out_all};
 
-/// Bytes of a record.
+/// Bytes of a record (struct signalfd_siginfo).
 const RECORD: usize = 128;
 
-/// A file from which pending signals are read. It shows the signals of the process that made it,
-/// whichever process reads it.
+/// A file from which pending signals are read: those of the process that made it, whichever process
+/// reads it.
 pub(crate) struct SignalFile<M: Machine> {
     system: Weak<System<M>>,
     pid: Pid,
@@ -25,7 +25,7 @@ pub(crate) struct SignalFile<M: Machine> {
 }
 
 impl<M: Machine> SignalFile<M> {
-    /// A file for the signals in `mask` of `thread`'s process.
+    /// Makes a file for the signals in `mask` of `thread`'s process.
     pub(crate) fn create(thread: &Thread<M>, mask: SignalSet, flags: OpenFlags) -> Arc<OpenFile> {
         let system = thread.system();
         let file = Arc::new(SignalFile {
@@ -35,12 +35,12 @@ impl<M: Machine> SignalFile<M> {
             queue: PollQueue::new(),
         });
         let listener: Weak<SignalFile<M>> = Arc::downgrade(&file);
-        // A process that is ending gets no more signals.
+        // If the process has ended, it gets no more signals.
         let _ = system.processes().with(|table| table.listen(thread.pid(), listener));
         OpenFile::of_object(file, flags | OpenFlags::READ)
     }
 
-    /// Shows other signals from now on.
+    /// Sets which signals the file reads from now on.
     pub(crate) fn set_mask(&self, mask: SignalSet) {
         *self.mask.lock() = mask.as_mask();
         self.queue.wake(Readiness::READ);
@@ -77,8 +77,7 @@ impl<M: Machine> FileObject for SignalFile<M> {
             let Some(information) = self.take() else { break };
             match copy_out_all(to, &to_descriptor_information(&information)) {
                 Ok(()) => done += RECORD,
-                // The memory went away at this moment: the signal is lost with it, as a register
-                // would be.
+                // The memory has become inaccessible since the check: the signal is lost.
                 Err(_) if done > 0 => break,
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! What only Linux has in a system: file systems, and devices in /dev.
+//! The file systems, and the devices in /dev, that only Linux has.
 
 use crate::kmsg::LogDriver;
 use crate::{procfs, sysfs};
@@ -10,10 +10,10 @@ use unix::sync::SpinLock;
 use unix::thread::System;
 use unix::vfs::{DeviceNumber, VnodeRef};
 
-/// The number of /dev/kmsg.
+/// The device number of /dev/kmsg.
 const LOG: DeviceNumber = DeviceNumber { major: 1, minor: 11 };
 
-/// What Linux has in /dev in addition to the devices of every Unix.
+/// The nodes and links that Linux has in /dev in addition to the devices of every Unix.
 pub const DEVICES: Additions = Additions {
     nodes: &[("kmsg", 0o644, LOG)],
     links: &[
@@ -24,8 +24,8 @@ pub const DEVICES: Additions = Additions {
     ],
 };
 
-/// Programs of this system can mount procfs and sysfs from now on (there is one of each, which is
-/// made when it is first mounted), and open /dev/kmsg if the system keeps a log.
+/// Registers procfs and sysfs, so that programs of this system can mount them (there is one of
+/// each, which is made when it is first mounted), and /dev/kmsg if the system has a log.
 pub fn register<M: Machine>(system: &Arc<System<M>>) {
     register_file_system(system, "proc", procfs::make);
     register_file_system(system, "sysfs", |system| {

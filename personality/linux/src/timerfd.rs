@@ -1,4 +1,4 @@
-//! timerfd_create(2).
+//! Timers that are files (timerfd_create(2)).
 
 use alloc::sync::Arc;
 use core::time::Duration;
@@ -8,8 +8,8 @@ use unix::sync::SpinLock;
 use unix::vfs::OpenFlags;
 use unix::{AttemptError, Environment, Error, UserBuffer, copy_out_all};
 
-/// A timer that can be read and waited for. It counts by looking at the clock, so nothing runs when
-/// it expires.
+/// A timer that can be read and waited for. Expirations are computed from the clock, so no code
+/// runs when the timer expires.
 pub(crate) struct TimerFile {
     environment: Arc<dyn Environment>,
     /// Whether the timer's times are those of the wall clock.
@@ -20,13 +20,15 @@ pub(crate) struct TimerFile {
 
 #[derive(Clone, Copy, Default)]
 struct Armed {
-    /// The next expiration that was not read, on the timer's clock; `None`: not armed.
+    /// The next expiration that was not read, on the timer's clock; `None` if the timer is not
+    /// armed.
     next: Option<Duration>,
     interval: Duration,
 }
 
 impl TimerFile {
-    /// A timer as an open file; `real` for the wall clock, otherwise the monotonic one.
+    /// Makes a timer, as an open file. With `real` it has the wall clock, otherwise the monotonic
+    /// one.
     pub(crate) fn create(environment: Arc<dyn Environment>, real: bool, flags: OpenFlags) -> Arc<OpenFile> {
         let armed = SpinLock::new(Armed::default());
         let timer = TimerFile { environment, real, armed, queue: PollQueue::new() };
@@ -42,9 +44,9 @@ impl TimerFile {
         }
     }
 
-    /// Sets the timer: `first` is the time until it expires, or with `absolute` the time at which
-    /// it does, zero to disarm it; `interval` the time between later expirations, zero for none.
-    /// Returns the old setting, as [`TimerFile::setting`] does.
+    /// Sets the timer. `first` is the time until it expires, or with `absolute` the time at which
+    /// it expires; zero disarms the timer. `interval` is the time between later expirations, or
+    /// zero for none. Returns the old setting, as [`TimerFile::setting`] does.
     pub(crate) fn set(&self, first: Duration, interval: Duration, absolute: bool) -> (Duration, Duration) {
         let now = self.now();
         let next = match first {
@@ -61,7 +63,7 @@ impl TimerFile {
         old
     }
 
-    /// The time until the next expiration (zero: disarmed) and the interval.
+    /// The time until the next expiration (zero if the timer is disarmed) and the interval.
     pub(crate) fn setting(&self) -> (Duration, Duration) {
         let now = self.now();
         self.armed.lock().setting(now)
@@ -69,7 +71,7 @@ impl TimerFile {
 }
 
 impl Armed {
-    /// Expirations up to `now` that were not read, and the one after them.
+    /// How many expirations up to `now` were not read, and the next one after them.
     fn expired(&self, now: Duration) -> (u64, Option<Duration>) {
         let Some(next) = self.next.filter(|next| *next <= now) else { return (0, self.next) };
         if self.interval.is_zero() {
@@ -121,7 +123,7 @@ impl FileObject for TimerFile {
         let now = self.now();
         let next = self.armed.lock().next?;
         // The timer is ready already. Only a read changes that, so there is no time at which it
-        // changes by itself.
+        // changes without a call.
         let until = next.checked_sub(now).filter(|until| !until.is_zero())?;
         Some(self.environment.monotonic().saturating_add(until))
     }
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn timers_count_expirations() {
+    fn a_read_returns_the_number_of_expirations() {
         let w: &World = Box::leak(Box::new(World::new()));
         let file = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
         let timer: Arc<TimerFile> = file.object_as().unwrap();

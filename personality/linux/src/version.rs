@@ -1,7 +1,7 @@
-//! The version of Linux that programs are told.
+//! The version of Linux that programs see (uname(2), /proc/version).
 
-/// The release.
+/// The release of the system, which programs see in struct utsname.
 pub(crate) const RELEASE: &str = "6.1.0-macadamia";
 
-/// The version.
+/// The version of the system, which programs see in struct utsname.
 pub(crate) const VERSION: &str = "#1 SMP Macadamia";

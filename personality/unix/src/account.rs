@@ -1,10 +1,10 @@
-//! What the system keeps on behalf of each user, and how much of it a user may have: so one user's
-//! programs do not take from all others what the system has.
+//! Limits on what the system keeps on behalf of each user, so that one user's programs cannot use
+//! up what the system has.
 //!
-//! An [`Account`] is a real user id's. Whatever is kept for long holds a [`Charge`] against it, and
-//! the account lives as long as one does, also when the user has no process. How much there may be
-//! is set for all users together ([`Settings`]), except for descriptors in flight, whose limit is
-//! one of the process.
+//! An [`Account`] belongs to a real user id. An object that is kept for longer than a call holds a
+//! [`Charge`] against the account, which exists as long as one of its charges does, even if the
+//! user has no process. The limits are the same for all users ([`Settings`]), except for
+//! descriptors in flight, which a limit of the process restricts.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -12,15 +12,15 @@ use core::sync::atomic::{AtomicU64, Ordering};
 /// Kinds of objects whose number is limited for each user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
-    /// Pages that pipes may fill.
+    /// Pages of memory that the contents of pipes may fill.
     PipePages,
-    /// Descriptors in messages that nothing has received.
+    /// Descriptors in messages that have not been received.
     DescriptorsInFlight,
     /// Files whose readiness is watched for longer than one call.
     PolledFiles,
-    /// Queues of what happens to files.
+    /// Queues of changes of files.
     ChangeQueues,
-    /// Files of which a queue is told what happens to them.
+    /// Files whose changes such a queue reports.
     ObservedFiles,
     /// Bytes of the server's own memory, estimated: open files, contents of pipes and sockets,
     /// files of tmpfs, regions of memory, record locks, queued changes of files.
@@ -32,47 +32,50 @@ const KINDS: usize = 6;
 /// A limit that the superuser can change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Setting {
-    /// The largest capacity of a pipe that needs no privilege, in bytes.
+    /// The largest capacity of a pipe that needs no privilege, in bytes (pipe-max-size).
     PipeSize,
-    /// Pages of pipes from which on new ones get two pages; 0: no limit.
+    /// The number of pages of pipes above which a user's new pipes get two pages; 0 for no limit
+    /// (pipe-user-pages-soft).
     PipePagesSoft,
-    /// Pages of pipes that a user may have; 0: no limit.
+    /// The number of pages of pipes that a user may have; 0 for no limit (pipe-user-pages-hard).
     PipePagesHard,
-    /// [`Kept::PolledFiles`] of a user.
+    /// The limit on [`Kept::PolledFiles`] of a user.
     PolledFiles,
-    /// Changes that one queue may hold until they are read.
+    /// How many unread changes of files one queue may hold.
     QueuedChanges,
-    /// [`Kept::ChangeQueues`] of a user.
+    /// The limit on [`Kept::ChangeQueues`] of a user.
     ChangeQueues,
-    /// [`Kept::ObservedFiles`] of a user.
+    /// The limit on [`Kept::ObservedFiles`] of a user.
     ObservedFiles,
 }
 
 const SETTINGS: usize = 7;
 
-/// Bytes that an open file takes, together with the object that it refers to.
+/// Bytes that are charged for an open file, together with the object that it refers to.
 pub const FILE_BYTES: u64 = 1024;
-/// Bytes that a polled file takes, and an observed one.
+/// Bytes that are charged for a polled file, and for an observed one.
 const POLLED_FILE_BYTES: u64 = 512;
 const OBSERVED_FILE_BYTES: u64 = 256;
-/// The part of the server's memory that all of a user's polled files, or observed ones, may take.
+/// The memory for all polled files of a user, and that for all observed ones, may be up to 1/16 of
+/// the server's memory.
 const WATCHES_PART: u64 = 16;
-/// A user has little of the server's memory if it has at most this part of what a user may have.
+/// A user has little of the server's memory if it has at most 1/64 of what a user may have.
 const LITTLE_PART: u64 = 64;
-/// Least and most files that a user may observe, before the superuser sets another number.
+/// The least and the greatest default for the number of files that a user may observe.
 const OBSERVED_FILES: core::ops::RangeInclusive<u64> = 8192..=1_048_576;
 
-/// How much a system can keep.
+/// How much a system can have.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
-    /// Threads.
+    /// How many threads there can be.
     pub threads: usize,
-    /// Bytes of the server's own memory.
+    /// Bytes of the memory that the server itself can have.
     pub server_memory: u64,
 }
 
 impl Setting {
-    /// What it becomes if the superuser writes `value`; none if that is not possible.
+    /// The value that the setting gets if the superuser writes `value`; `None` if that is not
+    /// possible.
     pub fn accept(self, value: u64) -> Option<u64> {
         const PAGE: u64 = 4096;
         match self {
@@ -85,7 +88,7 @@ impl Setting {
     }
 }
 
-/// The limits that all accounts share.
+/// The values of the limits, which all accounts share.
 #[derive(Debug)]
 pub struct Settings {
     values: [AtomicU64; SETTINGS],
@@ -93,8 +96,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The settings of a system whose server can have `server_memory` bytes of memory. A user may
-    /// have half of it.
+    /// The default settings of a system whose server can have `server_memory` bytes of memory. A
+    /// user may have half of it.
     pub fn new(server_memory: u64) -> Arc<Settings> {
         let watches = server_memory / WATCHES_PART;
         let observed = (watches / OBSERVED_FILE_BYTES).clamp(*OBSERVED_FILES.start(), *OBSERVED_FILES.end());
@@ -102,20 +105,20 @@ impl Settings {
         Arc::new(Settings { values: values.map(AtomicU64::new), server_memory: server_memory / 2 })
     }
 
-    // Relaxed, here and below: each is a number by itself, without order to anything else.
+    // Relaxed ordering, here and below: each setting is a number by itself and orders nothing else.
 
     /// The value of a system-wide limit that all accounts share.
     pub fn get(&self, setting: Setting) -> u64 {
         self.values[setting as usize].load(Ordering::Relaxed)
     }
 
-    /// Changes a setting. What users have already, they keep.
+    /// Changes a setting. Objects that users have already are kept.
     pub fn set(&self, setting: Setting, value: u64) {
         self.values[setting as usize].store(value, Ordering::Relaxed);
     }
 }
 
-/// What one user has.
+/// The account of a user: how much is charged to it.
 #[derive(Debug)]
 pub struct Account {
     user: u32,
@@ -124,12 +127,13 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account of a user that has nothing yet. A user must not have two.
+    /// Makes the account of a user to which nothing is charged yet. A user must not have two
+    /// accounts.
     pub fn new(user: u32, settings: Arc<Settings>) -> Arc<Account> {
         Arc::new(Account { user, settings, amounts: Default::default() })
     }
 
-    /// The limits.
+    /// The limits that apply to the account.
     pub fn settings(&self) -> &Arc<Settings> {
         &self.settings
     }
@@ -139,12 +143,12 @@ impl Account {
         self.amounts[kept as usize].load(Ordering::Relaxed)
     }
 
-    /// Whether nothing is charged to it, nor will be.
+    /// Whether nothing is charged to the account, nor can be.
     pub(crate) fn is_closed(self: &Arc<Account>) -> bool {
         Arc::strong_count(self) == 1
     }
 
-    /// Counts `amount` more, if `allows` accepts what there is then.
+    /// Charges `amount` more, if `allows` accepts the sum; otherwise `None`.
     pub fn charge(
         self: &Arc<Account>,
         kept: Kept,
@@ -155,8 +159,8 @@ impl Account {
         is_charged.then(|| Charge { account: self.clone(), kept, amount })
     }
 
-    /// Counts `bytes` more of the server's memory; `None` if they would be more than a user may
-    /// have. The superuser may have any.
+    /// Charges `bytes` more of the server's memory; `None` if the sum would be more than a user may
+    /// have. The superuser has no limit.
     pub fn charge_memory(self: &Arc<Account>, bytes: u64) -> Option<Charge> {
         self.charge(Kept::ServerMemory, bytes, |sum| self.allows_memory(sum))
     }
@@ -182,7 +186,7 @@ impl Account {
     }
 }
 
-/// An amount that counts against an account for as long as this lives.
+/// An amount that is charged to an account until this is dropped.
 #[derive(Debug)]
 pub struct Charge {
     account: Arc<Account>,
@@ -191,7 +195,7 @@ pub struct Charge {
 }
 
 impl Charge {
-    /// How many objects this charge counts.
+    /// The amount of the charge.
     pub fn amount(&self) -> u64 {
         self.amount
     }
@@ -217,7 +221,7 @@ impl Charge {
         changed
     }
 
-    /// As [`Charge::change`], of a charge for the server's memory.
+    /// Changes a charge for the server's memory, as [`Charge::change`] does with the user's limit.
     pub fn change_memory(&mut self, bytes: u64) -> bool {
         let account = self.account.clone();
         self.change(bytes, |sum| account.allows_memory(sum))

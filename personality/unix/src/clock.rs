@@ -4,30 +4,30 @@ use crate::process::{Pid, Processes};
 use crate::{Environment, Error, Result};
 use core::time::Duration;
 
-/// A clock.
+/// A clock of clock_gettime(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clock {
-    /// Wall-clock time since 1970.
+    /// Wall-clock time since 1970 (CLOCK_REALTIME).
     Realtime,
-    /// Time since the start; does not step.
+    /// Time since boot, which never steps (CLOCK_MONOTONIC).
     Monotonic,
-    /// Processor time of a process.
+    /// Processor time that a process has used (CLOCK_PROCESS_CPUTIME_ID).
     ProcessTime(Pid),
-    /// Processor time of a thread.
+    /// Processor time that a thread has used (CLOCK_THREAD_CPUTIME_ID).
     ThreadTime(Pid),
 }
 
 /// A time to wait for, relative or absolute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// After this time.
+    /// A time relative to the present: when this duration has passed.
     After(Duration),
-    /// When the clock shows this.
+    /// An absolute time: when the clock has this value.
     At(Duration),
 }
 
 impl Clock {
-    /// What the clock shows. `EINVAL` if its process or thread does not exist.
+    /// The present value of the clock. `EINVAL` if its process or thread does not exist.
     pub fn now(self, environment: &dyn Environment, processes: &Processes) -> Result<Duration> {
         match self {
             Clock::Monotonic => Ok(environment.monotonic()),
@@ -47,17 +47,17 @@ impl Clock {
         }
     }
 
-    /// Its resolution.
+    /// The resolution of the clock.
     pub fn resolution(self) -> Duration {
         Duration::from_nanos(1)
     }
 
-    /// Whether it advances by itself rather than with a process's work.
+    /// Whether the clock advances with time rather than with a process's work.
     pub fn is_real(self) -> bool {
         matches!(self, Clock::Realtime | Clock::Monotonic)
     }
 
-    /// The monotonic time at which a real clock will show what `when` says (in the past, if it has
+    /// The monotonic time at which a clock of real time reaches `when` (in the past, if it has
     /// already).
     pub fn deadline(
         self,
@@ -82,7 +82,7 @@ mod tests {
     use crate::testing::{TestEnvironment, capacity};
 
     #[test]
-    fn deadlines() {
+    fn deadlines_of_clocks_are_on_the_monotonic_clock() {
         let environment = TestEnvironment::new();
         let processes = Processes::new(capacity(1));
         let seconds = Duration::from_secs;
@@ -90,7 +90,11 @@ mod tests {
         assert_eq!(deadline(Clock::Monotonic, When::After(seconds(5))), Ok(seconds(6)));
         assert_eq!(deadline(Clock::Monotonic, When::At(seconds(5))), Ok(seconds(5)));
         assert_eq!(deadline(Clock::Realtime, When::At(seconds(1_000_000_011))), Ok(seconds(11)));
-        assert_eq!(deadline(Clock::Realtime, When::At(seconds(3))), Ok(seconds(1)), "long past: at once");
+        assert_eq!(
+            deadline(Clock::Realtime, When::At(seconds(3))),
+            Ok(seconds(1)),
+            "in the past: the deadline has passed"
+        );
         assert_eq!(deadline(Clock::Realtime, When::After(Duration::MAX)), Ok(Duration::MAX));
         let init = Clock::ProcessTime(Pid::INIT);
         assert_eq!(init.now(&*environment, &processes), Err(Error::EINVAL));

@@ -1,35 +1,35 @@
 //! User and group ids of a process and the rules for changing them (credentials(7), setuid(2),
 //! setresuid(2)).
 //!
-//! Privilege goes with the effective user id 0; the file-system ids follow the effective ones
-//! unless setfsuid changed them. Credentials are immutable: a change makes a new value, so that a
-//! check sees one consistent set.
+//! A process has privileges if its effective user id is 0. The file-system ids are the effective
+//! ones unless setfsuid changed them. Credentials are immutable: a change makes a new value, so
+//! that a check sees one consistent set.
 
 use crate::process::InspectAs;
 use crate::{Error, Identity, Privilege, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Real, effective, saved and file-system id, for users or for groups.
+/// The real, effective, saved and file-system ids of a user or of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ids {
-    /// The user or group that started the process.
+    /// The id of the user or group that started the process (the real id).
     pub real: u32,
-    /// The user or group whose privileges the process has (the effective id).
+    /// The id whose privileges the process has (the effective id).
     pub effective: u32,
     /// The id that the effective id may be set back to (the saved id).
     pub saved: u32,
-    /// The user or group that file operations check.
+    /// The id that file operations check (the file-system id).
     pub file: u32,
 }
 
 impl Ids {
-    /// The same id in all four places.
+    /// Ids that are all `id`.
     pub fn all(id: u32) -> Ids {
         Ids { real: id, effective: id, saved: id, file: id }
     }
 
-    /// Whether real, effective and saved id are this one.
+    /// Whether the real, effective and saved ids are all `id`.
     fn are(&self, id: u32) -> bool {
         [self.real, self.effective, self.saved] == [id; 3]
     }
@@ -38,7 +38,8 @@ impl Ids {
         id == self.real || id == self.effective || id == self.saved
     }
 
-    /// setuid(2): with privilege all ids, otherwise the effective one, to the real or saved id.
+    /// The ids after setuid(2): with privilege all become `id`, otherwise only the effective one,
+    /// which may become the real or the saved id. `EPERM`.
     fn set(mut self, id: u32, privileged: bool) -> Result<Ids> {
         if privileged {
             return Ok(Ids::all(id));
@@ -51,8 +52,8 @@ impl Ids {
         Ok(self)
     }
 
-    /// setreuid(2): the saved id follows if the real id is set or the effective one is set to
-    /// another than the real.
+    /// The ids after setreuid(2). The saved id becomes the effective one if the real id is set, or
+    /// if the effective one is set to another than the real id. `EPERM`.
     fn set_two(mut self, real: Option<u32>, effective: Option<u32>, privileged: bool) -> Result<Ids> {
         let old = self;
         if !privileged {
@@ -70,7 +71,7 @@ impl Ids {
         Ok(self)
     }
 
-    /// setresuid(2).
+    /// The ids after setresuid(2). `EPERM`.
     fn set_three(mut self, new: [Option<u32>; 3], privileged: bool) -> Result<Ids> {
         if !privileged && new.iter().flatten().any(|id| !self.holds(*id)) {
             return Err(Error::EPERM);
@@ -83,21 +84,21 @@ impl Ids {
     }
 }
 
-/// The users and groups with whose rights a thread acts.
+/// The user and group ids with whose rights a thread acts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// User ids.
+    /// The user ids of the thread.
     pub user: Ids,
-    /// Group ids.
+    /// The group ids of the thread.
     pub group: Ids,
-    /// Supplementary groups.
+    /// The supplementary groups of the thread.
     pub groups: Arc<[u32]>,
-    /// Exec gives no privileges any more (PR_SET_NO_NEW_PRIVS); never cleared.
+    /// Whether exec gives no privileges any more (PR_SET_NO_NEW_PRIVS); never cleared.
     pub no_new_privileges: bool,
 }
 
 impl Credentials {
-    /// Most supplementary groups that a process may have.
+    /// The most supplementary groups that a process may have.
     pub const MAX_GROUPS: usize = 65536;
 
     /// The superuser's credentials.
@@ -140,51 +141,56 @@ impl Credentials {
         if self.user.real == 0 { identity.with_all() } else { identity }
     }
 
-    /// setuid(2). `EPERM`.
+    /// The credentials after setuid(2). `EPERM`.
     pub fn set_user(&self, id: u32) -> Result<Credentials> {
         Ok(Credentials { user: self.user.set(id, self.is_privileged())?, ..self.clone() })
     }
 
-    /// setgid(2). `EPERM`.
+    /// The credentials after setgid(2). `EPERM`.
     pub fn set_group(&self, id: u32) -> Result<Credentials> {
         Ok(Credentials { group: self.group.set(id, self.is_privileged())?, ..self.clone() })
     }
 
-    /// setreuid(2); with `None` an id stays as it is. `EPERM`.
+    /// The credentials after setreuid(2); `None` leaves an id as it is. `EPERM`.
     pub fn set_real_effective_user(&self, real: Option<u32>, effective: Option<u32>) -> Result<Credentials> {
         Ok(Credentials { user: self.user.set_two(real, effective, self.is_privileged())?, ..self.clone() })
     }
 
-    /// setregid(2); with `None` an id stays as it is. `EPERM`.
+    /// The credentials after setregid(2); `None` leaves an id as it is. `EPERM`.
     pub fn set_real_effective_group(&self, real: Option<u32>, effective: Option<u32>) -> Result<Credentials> {
         Ok(Credentials { group: self.group.set_two(real, effective, self.is_privileged())?, ..self.clone() })
     }
 
-    /// setresuid(2): real, effective, saved; `None` leaves an id. `EPERM`.
+    /// The credentials after setresuid(2) with real, effective and saved user id; `None` leaves an
+    /// id as it is. `EPERM`.
     pub fn set_users(&self, new: [Option<u32>; 3]) -> Result<Credentials> {
         Ok(Credentials { user: self.user.set_three(new, self.is_privileged())?, ..self.clone() })
     }
 
-    /// setresgid(2): real, effective, saved; `None` leaves an id. `EPERM`.
+    /// The credentials after setresgid(2) with real, effective and saved group id; `None` leaves an
+    /// id as it is. `EPERM`.
     pub fn set_groups_ids(&self, new: [Option<u32>; 3]) -> Result<Credentials> {
         Ok(Credentials { group: self.group.set_three(new, self.is_privileged())?, ..self.clone() })
     }
 
-    /// setfsuid(2): never fails; an id that is not allowed changes nothing.
+    /// The credentials after setfsuid(2), which never fails: an id that is not allowed changes
+    /// nothing.
     pub fn set_file_user(&self, id: u32) -> Credentials {
         let allowed = self.is_privileged() || self.user.holds(id) || id == self.user.file;
         let file = if allowed { id } else { self.user.file };
         Credentials { user: Ids { file, ..self.user }, ..self.clone() }
     }
 
-    /// setfsgid(2): never fails; an id that is not allowed changes nothing.
+    /// The credentials after setfsgid(2), which never fails: an id that is not allowed changes
+    /// nothing.
     pub fn set_file_group(&self, id: u32) -> Credentials {
         let allowed = self.is_privileged() || self.group.holds(id) || id == self.group.file;
         let file = if allowed { id } else { self.group.file };
         Credentials { group: Ids { file, ..self.group }, ..self.clone() }
     }
 
-    /// setgroups(2). `EPERM` without privilege, `EINVAL` for too many, `ENOMEM`.
+    /// The credentials after setgroups(2). `EPERM` without privilege, `EINVAL` for too many groups,
+    /// `ENOMEM`.
     pub fn set_groups(&self, groups: &[u32]) -> Result<Credentials> {
         if !self.is_privileged() {
             return Err(Error::EPERM);
@@ -198,11 +204,12 @@ impl Credentials {
         Ok(Credentials { groups: copy.into(), ..self.clone() })
     }
 
-    /// What exec of a program makes of them: `user` and `group` are the file's owners where it has
-    /// the set-user-id or set-group-id bit (and its file system honours them). `is_shared` says
-    /// whether another process could change what the program relies on: then it acts for the real
-    /// ids, as one that may not get privileges does. The second value says whether privileges grew,
-    /// so that the program must not trust its environment (AT_SECURE).
+    /// The credentials after exec of a program. `user` and `group` own the file if it has the
+    /// set-user-id or set-group-id bit (and its file system honours these), otherwise they are
+    /// `None`. `is_shared` says that another process could change what the program relies on: the
+    /// program then acts with the real ids, and so does one that may not get privileges. The second
+    /// value says whether privileges grew, so that the program must not trust its environment
+    /// (AT_SECURE).
     pub fn for_exec(
         &self,
         user: Option<u32>,
@@ -225,51 +232,54 @@ impl Credentials {
         (new, secure)
     }
 
-    /// Whether real and effective ids are the same.
+    /// Whether the effective ids are the real ones.
     pub fn acts_for_itself(&self) -> bool {
         self.user.real == self.user.effective && self.group.real == self.group.effective
     }
 
-    /// Whether the ids that permissions are checked with are those of `other`.
+    /// Whether the ids with which permissions are checked are those of `other`.
     pub fn acts_as(&self, other: &Credentials) -> bool {
         let ids = |ids: Ids| (ids.effective, ids.file);
         ids(self.user) == ids(other.user) && ids(self.group) == ids(other.group)
     }
 
-    /// Whether a process with these credentials may inspect another that has `target`'s
-    /// ([`crate::process::Table::may_inspect`]).
+    /// Whether a process with these credentials may inspect another that has the credentials
+    /// `target` ([`crate::process::Table::may_inspect`]).
     pub fn may_inspect(&self, target: &Credentials, is_dumpable: bool, inspect_as: InspectAs) -> bool {
         let (user, group) = match inspect_as {
             InspectAs::FileUser => (self.user.file, self.group.file),
             InspectAs::RealUser => (self.user.real, self.group.real),
         };
-        // The superuser's id for files alone is less than what the superuser's processes have.
+        // The superuser's file-system id alone is less than the privileges of the superuser's
+        // processes.
         let less = inspect_as == InspectAs::FileUser && user == 0;
         self.is_privileged() || (is_dumpable && !less && target.user.are(user) && target.group.are(group))
     }
 
-    /// Whether a process with these credentials may see and set the limits of one with `target`'s
-    /// (prlimit(2)).
+    /// Whether a process with these credentials may read and set the limits of one with the
+    /// credentials `target` (prlimit(2)).
     pub fn may_limit(&self, target: &Credentials) -> bool {
         self.is_privileged() || (target.user.are(self.user.real) && target.group.are(self.group.real))
     }
 
-    /// Whether a process with these credentials may set the priority and the processors of one with
-    /// `target`'s (setpriority(2), sched_setaffinity(2)).
+    /// Whether a process with these credentials may set the priority and the affinity of one with
+    /// the credentials `target` (setpriority(2), sched_setaffinity(2)).
     pub fn may_schedule(&self, target: &Credentials) -> bool {
         let ours = self.user.effective;
         let same_user = ours == target.user.real || ours == target.user.effective;
-        // One that has or can get back privileges that the caller cannot get is out of its reach.
+        // A process that has privileges, or can get them back, may be scheduled only by one of
+        // which the same is true.
         let reached = self.may_be_privileged() || !target.may_be_privileged();
         self.is_privileged() || (same_user && reached)
     }
 
-    /// Whether the process has privileges, or may get them back.
+    /// Whether the process has privileges, or can get them back.
     fn may_be_privileged(&self) -> bool {
         [self.user.real, self.user.effective, self.user.saved].contains(&0)
     }
 
-    /// Whether a process with these credentials may signal one with `target`'s (kill(2)).
+    /// Whether a process with these credentials may signal one with the credentials `target`
+    /// (kill(2)).
     pub fn may_signal(&self, target: &Credentials) -> bool {
         let ours = [self.user.real, self.user.effective];
         self.is_privileged() || ours.contains(&target.user.real) || ours.contains(&target.user.saved)
@@ -286,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn setuid_drops_all_of_a_superusers_ids() {
+    fn setuid_by_the_superuser_changes_all_ids() {
         let root = Credentials::superuser();
         let dropped = root.set_user(1000).unwrap();
         assert_eq!(dropped.user, Ids::all(1000));
@@ -304,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn setreuid_moves_the_saved_id() {
+    fn setreuid_sets_the_saved_id() {
         let start = user(1000, 500, 500);
         let swapped = start.set_real_effective_user(Some(500), Some(1000)).unwrap();
         assert_eq!(swapped.user, Ids { real: 500, effective: 1000, saved: 1000, file: 1000 });
@@ -315,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn setresuid_permutes() {
+    fn setresuid_permits_any_of_the_three_ids() {
         let new = user(1, 2, 3).set_users([Some(3), Some(1), Some(2)]).unwrap();
         assert_eq!(new.user, Ids { real: 3, effective: 1, saved: 2, file: 1 });
         assert_eq!(user(1, 2, 3).set_users([None, Some(4), None]), Err(Error::EPERM));
@@ -323,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn exec_of_a_set_user_id_file() {
+    fn exec_of_a_set_user_id_file_changes_the_effective_id() {
         let (new, secure) = user(1000, 1000, 1000).for_exec(Some(0), None, || false);
         assert_eq!(new.user, Ids { real: 1000, effective: 0, saved: 0, file: 0 });
         assert!(secure && new.is_privileged());
@@ -339,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn signal_permission() {
+    fn a_signal_needs_a_matching_user_id_or_privilege() {
         assert!(user(1000, 1000, 1000).may_signal(&user(1000, 0, 0)));
         assert!(user(1000, 1000, 1000).may_signal(&user(0, 0, 1000)));
         assert!(!user(1000, 1000, 1000).may_signal(&user(0, 1000, 0)));
@@ -347,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn file_ids_and_groups() {
+    fn setfsuid_and_setgroups_check_permission() {
         assert_eq!(user(1, 2, 3).set_file_user(3).user.file, 3);
         assert_eq!(user(1, 2, 3).set_file_user(9).user.file, 2);
         assert_eq!(user(1, 2, 3).set_groups(&[1]), Err(Error::EPERM));

@@ -1,31 +1,31 @@
-//! What the Unix core needs of the outside: time and randomness.
+//! The interface to what the Unix core needs from the server: time and randomness.
 
 use crate::BoxFuture;
 use core::time::Duration;
 
-/// A point in real time: seconds since 1970-01-01 00:00:00 UTC and nanoseconds (below
+/// A time of the wall clock: seconds since 1970-01-01 00:00:00 UTC and nanoseconds (below
 /// 1,000,000,000) after them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp {
-    /// Seconds since the epoch.
+    /// Seconds since 1970-01-01 00:00:00 UTC.
     pub seconds: i64,
-    /// 0..1,000,000,000.
+    /// Nanoseconds after the second, 0..1,000,000,000.
     pub nanoseconds: u32,
 }
 
-/// Time and randomness. One instance serves the whole Unix server; tests use one with a clock they
-/// move.
+/// The source of time and randomness. One instance serves the whole Unix server; tests use one with
+/// a clock that they move.
 pub trait Environment: Send + Sync {
-    /// The wall clock (CLOCK_REALTIME).
+    /// The time of the wall clock (CLOCK_REALTIME).
     fn realtime(&self) -> Timestamp;
 
-    /// Time since boot that never steps (CLOCK_MONOTONIC).
+    /// Time since boot, which never steps (CLOCK_MONOTONIC).
     fn monotonic(&self) -> Duration;
 
     /// Fills `bytes` from the system's random source; never blocks.
     fn fill_random(&self, bytes: &mut [u8]);
 
-    /// Completes when [`Environment::monotonic`] has reached `deadline`. Dropping it cancels the
-    /// timer.
+    /// Completes when [`Environment::monotonic`] has reached `deadline`. Dropping the future
+    /// cancels the timer.
     fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()>;
 }

@@ -1,4 +1,4 @@
-//! Errors, by their POSIX names. Front ends map them to their numbers.
+//! Errors, by their POSIX names. Front ends convert them to error numbers.
 
 use crate::CopyError;
 
@@ -7,23 +7,20 @@ pub type Result<T, E = Error> = core::result::Result<T, E>;
 
 macro_rules! errors {
     ($($name:ident $text:literal,)*) => {
-        /// Why an operation failed, as the program is told. Named as POSIX and the manual pages
-        /// name them.
+        /// Why an operation failed, as the program learns it. The names are those of POSIX and the
+        /// manual pages.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Error { $(#[doc = $text] $name,)* }
 
         impl Error {
-            /// Every error, for tables in front ends and their tests.
+            /// Every error.
+            #[cfg(any(test, feature = "testing"))]
             pub const ALL: &[Error] = &[$(Error::$name,)*];
 
-            /// The POSIX symbol.
+            /// The error's name in POSIX, such as "ENOENT".
+            #[cfg(any(test, feature = "testing"))]
             pub fn name(self) -> &'static str {
                 match self { $(Error::$name => stringify!($name),)* }
-            }
-
-            /// A short description.
-            pub fn description(self) -> &'static str {
-                match self { $(Error::$name => $text,)* }
             }
         }
     };
@@ -106,16 +103,16 @@ errors! {
     EXDEV "Cross-device link",
 }
 
-/// Why an attempt, which never waits, was not done. [`AttemptError::WouldBlock`] and
+/// Why an attempt, which never blocks, was not successful. [`AttemptError::WouldBlock`] and
 /// [`AttemptError::NotResident`] mean that nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptError {
-    /// It failed.
+    /// The attempt failed with an error for the program.
     Failed(Error),
-    /// The object is not ready: wait on its queue, or tell the program `EAGAIN`.
+    /// The object is not ready: wait on its queue, or return `EAGAIN` to the program.
     WouldBlock,
-    /// User memory is not resident: [`UserBuffer::resolve`](crate::UserBuffer::resolve), then try
-    /// again.
+    /// A part of the user memory is not resident: call
+    /// [`UserBuffer::resolve`](crate::UserBuffer::resolve), then try again.
     NotResident,
 }
 
@@ -139,10 +136,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_distinct_and_posix() {
+    fn error_names_are_distinct_and_those_of_posix() {
         let names: std::collections::BTreeSet<_> = Error::ALL.iter().map(|e| e.name()).collect();
         assert_eq!(names.len(), Error::ALL.len());
         assert!(names.iter().all(|n| n.starts_with('E')));
-        assert_eq!(Error::ENOENT.description(), "No such file or directory");
     }
 }

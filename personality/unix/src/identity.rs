@@ -2,44 +2,44 @@
 
 use alloc::sync::Arc;
 
-/// A privilege that operations ask for: what POSIX calls appropriate privileges, each by what it
-/// allows. Which of its own privileges these are is a front end's matter.
+/// A privilege that an operation needs (POSIX: "appropriate privileges"), named by what it allows.
+/// Which privileges of a system these are is known to its front end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Privilege {
-    /// Change the owner of files.
+    /// May change the owner of files.
     Chown = 0,
-    /// Ignore read, write and search permission.
+    /// May ignore read, write and search permission.
     Override = 1,
-    /// Ignore read permission of files, read and search permission of directories.
+    /// May ignore read permission of files, and read and search permission of directories.
     ReadSearch = 2,
-    /// Act as owner of any file.
+    /// May act as the owner of any file.
     Owner = 3,
-    /// Keep set-user-id and set-group-id bits.
+    /// May keep set-user-id and set-group-id bits of files.
     SetId = 4,
-    /// Make device nodes.
+    /// May make device nodes.
     MakeNode = 5,
-    /// Mount, set trusted attributes and the like.
+    /// May mount file systems, set trusted attributes and similar.
     Administrator = 6,
-    /// Change the root directory.
+    /// May change the root directory.
     ChangeRoot = 7,
-    /// Use terminals that belong to others.
+    /// May use terminals that belong to other sessions.
     Terminal = 8,
-    /// Exceed resource limits.
+    /// May exceed resource limits.
     Resource = 9,
-    /// Send any process and user id in credentials.
+    /// May send any process and user id in credentials.
     SetUser = 10,
 }
 
 /// The ids and privileges that permission checks use: the file-system ids of credentials, or the
-/// real ones for access(2). A snapshot; cheap to clone.
+/// real ones for access(2). It is a snapshot, which is cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// User id.
+    /// The user id that is checked.
     pub user: u32,
-    /// Group id.
+    /// The group id that is checked.
     pub group: u32,
-    /// Supplementary groups.
+    /// The supplementary groups that are checked.
     pub groups: Arc<[u32]>,
     privileges: u32,
 }
@@ -50,7 +50,7 @@ impl Identity {
         Identity { user, group, groups, privileges: 0 }
     }
 
-    /// The superuser: user and group 0 with every privilege.
+    /// The identity of the superuser: user and group 0 with every privilege.
     pub fn superuser() -> Identity {
         Identity { user: 0, group: 0, groups: Arc::new([]), privileges: u32::MAX }
     }
@@ -67,12 +67,12 @@ impl Identity {
         self
     }
 
-    /// Whether it has `privilege`.
+    /// Whether the identity has `privilege`.
     pub fn has(&self, privilege: Privilege) -> bool {
         self.privileges & (1 << privilege as u32) != 0
     }
 
-    /// Whether it is in `group`.
+    /// Whether the identity is in `group`.
     pub fn in_group(&self, group: u32) -> bool {
         self.group == group || self.groups.contains(&group)
     }

@@ -1,37 +1,37 @@
 //! Unix as a library: processes, signals, files and terminals over the Mach library
 //! (docs/src/architecture.md, U4).
 //!
-//! The interface of one Unix is a front end over this core, another Unix is another one. A front
-//! end has the calls, and the files and file systems that only its Unix has: it makes them of what
-//! is here ([`file::FileObject`], [`vfs::Vnode`], [`poll::PollQueue`], [`vfs::Observer`]). Numbers
-//! and layouts of an interface (error numbers, flag bits, structures) stay in the front end; the
-//! core has types.
+//! The interface of one Unix system is a front end over this core. A front end has
+//! the system calls, and the files and file systems that only its system has: it makes them with
+//! traits and types of the core ([`file::FileObject`], [`vfs::Vnode`], [`poll::PollQueue`],
+//! [`vfs::Observer`]). Numbers and layouts of an interface (error numbers, flag bits, structures)
+//! stay in the front end; the core has types.
 //!
 //! # Conventions
 //!
 //! - **Errors** are [`Error`], named as POSIX names them, without numbers.
-//! - **Blocking.** Whatever may block is a future, and may be dropped at every await: a killed
-//!   process drops its requests. At each await nothing is half-done and nothing has been taken that
-//!   is not yet delivered.
-//! - **Signals** interrupt by dropping: the process layer races the operation against the arrival
-//!   of a signal. File code never looks at signals. What a transfer had moved by then stands in the
-//!   caller's buffer ([`UserBuffer::transferred`]): the process layer returns that count if it is
-//!   not 0, otherwise `EINTR`.
-//! - **Attempts.** Streams (pipes, terminals, sockets) implement attempts that never wait
-//!   ([`AttemptError`] says what is missing); one place (`file`) turns an attempt into waiting by
-//!   the object's [`poll::PollQueue`], which poll and select use, too.
+//! - **Blocking.** An operation that may block is a future, and may be dropped at every await: a
+//!   killed process drops its requests. At each await nothing is half-done, and no data has been
+//!   taken that is not delivered yet.
+//! - **Signals** interrupt an operation by dropping its future: the process layer polls the
+//!   operation and the arrival of a signal together. File code never looks at signals. The caller's
+//!   buffer knows how many bytes the transfer had moved ([`UserBuffer::transferred`]): the process
+//!   layer returns that count if it is not 0, otherwise `EINTR`.
+//! - **Attempts.** Streams (pipes, terminals, sockets) implement attempts that never block
+//!   ([`AttemptError`] says what is missing). The module `file` repeats an attempt after waiting
+//!   for the object's [`poll::PollQueue`], which poll and select use, too.
 //! - **Results.** Operations of trait objects that usually complete without blocking return
-//!   [`MaybeReady`]: no allocation unless they really wait.
+//!   [`MaybeReady`], which allocates only if they block.
 //! - **User memory** enters as byte slices or as [`UserBuffer`], never as pointers.
 //! - **Time and randomness** come through [`Environment`].
 //! - **Locks.** [`sync::SpinLock`] sections are short, contain no await and wake no task; a future
 //!   that holds an async lock across an await is safe to drop.
-//! - **Memory** that a program can make large is allocated fallibly: `ENOMEM`, `ENOSPC` or
+//! - **Memory** of a size that a program decides is allocated fallibly: `ENOMEM`, `ENOSPC` or
 //!   `ENOBUFS`.
 //!
 //! # Module map
 //!
-//! Conventions: `error`, `account` (what is kept for each user), `maybe_ready`, `environment`,
+//! Conventions: `error`, `account` (limits for each user), `maybe_ready`, `environment`,
 //! `user_buffer`, `identity`, `sync`.
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,

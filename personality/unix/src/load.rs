@@ -1,33 +1,34 @@
-//! The system's load: how many threads run or could run, on the average over one, five and fifteen
-//! minutes (getloadavg).
+//! The load average: how many threads run or could run, as averages over one, five and fifteen
+//! minutes (getloadavg(3)).
 
 use core::time::Duration;
 
-/// Fraction bits.
+/// How many bits of a fixed-point number are its fraction.
 const SHIFT: u32 = 16;
-/// One thread.
+/// One thread as a fixed-point number.
 const ONE: u64 = 1 << SHIFT;
 /// The interval at which running threads are counted for the load average.
 const STEP: Duration = Duration::from_secs(5);
-/// How much of an average is left after a step: exp(-5/60), exp(-5/300), exp(-5/900).
+/// The part of an average that is left after one interval, in 1/65536: exp(-5/60), exp(-5/300),
+/// exp(-5/900).
 const KEPT: [u64; 3] = [60_296, 64_453, 65_173];
-/// A limit on the number of threads that is never reached.
+/// A limit on the number of threads that keeps the calculation from overflowing.
 const MOST: u64 = 1 << 24;
-/// After this many steps the old averages no longer matter, so a longer gap is cut to this many
-/// steps. How many threads ran in the gap is not known anyway.
+/// A longer gap is cut to this many intervals, after which the old averages no longer matter. How
+/// many threads ran in the gap is not known anyway.
 const FORGOTTEN: u64 = 1000;
 
-/// The averages.
+/// The load averages of a system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
     averages: [u64; 3],
-    /// When running threads are counted next, as time since the start.
+    /// When running threads are counted next, as time since boot.
     next: Duration,
 }
 
 impl Load {
-    /// Notes that `running` threads run or could run at the time `now` since the start. To be
-    /// called every five seconds or more often; more often changes nothing.
+    /// Records that `running` threads run or could run at the time `now` since boot. It has to be
+    /// called every five seconds or more often; calls within an interval change nothing.
     pub fn note(&mut self, now: Duration, running: usize) {
         if now < self.next {
             return;
@@ -42,12 +43,12 @@ impl Load {
         self.next = now + STEP;
     }
 
-    /// The averages, in parts of 1/65536.
+    /// The load averages, in 1/65536 of a thread.
     pub fn averages(&self) -> [u64; 3] {
         self.averages
     }
 
-    /// The averages as whole threads and hundredths.
+    /// The load averages as whole threads and hundredths.
     pub fn hundredths(&self) -> [(u64, u64); 3] {
         self.averages.map(|average| {
             let rounded = (average * 100 + ONE / 2) >> SHIFT;
@@ -65,11 +66,11 @@ mod tests {
     }
 
     #[test]
-    fn averages_follow_what_runs_and_forget_it() {
+    fn load_averages_approach_the_number_of_running_threads() {
         let mut load = Load::default();
         after(60, 2, &mut load, 0);
         let [one, five, fifteen] = load.averages().map(|average| average as f64 / ONE as f64);
-        // 2 * (1 - exp(-t/T)) after t = 60 s.
+        // The load is 2 * (1 - exp(-t/T)) after t = 60 s.
         assert!((one - 1.264).abs() < 0.01, "{one}");
         assert!((five - 0.363).abs() < 0.01, "{five}");
         assert!((fifteen - 0.129).abs() < 0.01, "{fifteen}");
@@ -81,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn counting_late_or_too_often_changes_nothing() {
+    fn late_or_frequent_counting_changes_nothing() {
         let (mut often, mut seldom) = (Load::default(), Load::default());
         (0..600).for_each(|tenth| often.note(Duration::from_millis(tenth * 100), 3));
         (0..12).for_each(|step| seldom.note(Duration::from_secs(step * 5), 3));

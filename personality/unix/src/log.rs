@@ -7,26 +7,26 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::time::Duration;
 
-/// How many bytes of the newest lines are kept.
+/// How many bytes of the newest lines the log keeps.
 const KEPT: usize = 64 << 10;
 /// How many bytes of one line are kept.
 pub const LINE_MAXIMUM: usize = 1024;
 /// Bytes that are charged for each line in addition to its text.
 const OVERHEAD: usize = 64;
 
-/// Level of what the system logs (a warning), in the numbers of syslog(3).
+/// The level of lines that the system logs (a warning), in the numbers of syslog(3).
 const WARNING: u8 = 4;
-/// Facility and level of what programs write.
+/// Facility and level of lines that programs write.
 const USER_NOTICE: u8 = 1 << 3 | 5;
 
-/// A line of the log.
+/// A line of the system's log.
 #[derive(Debug)]
 pub struct Line {
     /// Facility and level, in the numbers of syslog(3).
     pub priority: u8,
-    /// Monotonic time at which it was logged.
+    /// Monotonic time at which the line was logged.
     pub time: Duration,
-    /// What it says, without the end of the line.
+    /// The text of the line, without the end of the line.
     pub text: String,
 }
 
@@ -34,14 +34,15 @@ pub struct Line {
 struct Lines {
     kept: VecDeque<Line>,
     bytes: usize,
-    /// Number of the oldest line that is kept.
+    /// Number of the oldest line that the log has.
     first: u64,
 }
 
-/// How many lines programs can cause: a burst in each interval. What is above that is counted.
+/// A limit on how many lines programs can cause: a burst in each interval. Lines above it are
+/// counted.
 #[derive(Debug, Default)]
 pub struct Rate {
-    /// Monotonic time at which the interval began.
+    /// Monotonic time at which the present interval began.
     since: Option<Duration>,
     lines: u32,
     suppressed: u64,
@@ -51,7 +52,8 @@ impl Rate {
     const INTERVAL: Duration = Duration::from_secs(5);
     const BURST: u32 = 10;
 
-    /// Whether a line may be logged at this time; if so, how many could not be since the last one.
+    /// Whether a line may be logged at this time; if so, how many lines were not logged since the
+    /// last one.
     pub fn admit(&mut self, now: Duration) -> Option<u64> {
         if self.since.is_none_or(|since| now.saturating_sub(since) >= Rate::INTERVAL) {
             (self.since, self.lines) = (Some(now), 0);
@@ -65,24 +67,24 @@ impl Rate {
     }
 }
 
-/// The lines that were logged last.
+/// The recent lines of the log.
 pub struct Log {
     lines: SpinLock<Lines>,
     readers: PollQueue,
 }
 
 impl Log {
-    /// An empty log.
+    /// Makes a log without lines.
     pub fn new() -> Arc<Log> {
         Arc::new(Log { lines: SpinLock::default(), readers: PollQueue::new() })
     }
 
-    /// Keeps a line of the system's. If there is no memory, the line is lost.
+    /// Adds a line of the system. Without memory, the line is lost.
     pub fn add(&self, time: Duration, text: &str) {
         self.keep(WARNING, time, text);
     }
 
-    /// Keeps a line of a program's, as [`Log::add`] does.
+    /// Adds a line of a program. Without memory, the line is lost.
     pub fn add_of_program(&self, time: Duration, text: &str) {
         self.keep(USER_NOTICE, time, text);
     }
@@ -107,13 +109,13 @@ impl Log {
         self.readers.wake(Readiness::READ);
     }
 
-    /// Calls `look` with each line that is kept, the oldest first. `look` is short.
+    /// Calls `look` with each line, the oldest first. `look` runs under a lock and must be short.
     pub fn for_each(&self, look: impl FnMut(&Line)) {
         self.lines.lock().kept.iter().for_each(look);
     }
 
-    /// Calls `look` with the first kept line from number `from` on, and its number, if there is
-    /// one. Lines are numbered from 0 on. `look` is short.
+    /// Calls `look` with the first line from number `from` on, if there is one, and with its
+    /// number. Lines are numbered from 0 on. `look` runs under a lock and must be short.
     pub fn look_from<T>(&self, from: u64, look: impl FnOnce(u64, &Line) -> T) -> Option<T> {
         let lines = self.lines.lock();
         let number = from.max(lines.first);
@@ -121,7 +123,7 @@ impl Log {
         Some(look(number, line))
     }
 
-    /// Those that wait for another line.
+    /// The queue of readers that wait for another line.
     pub fn readers(&self) -> &PollQueue {
         &self.readers
     }
@@ -133,7 +135,7 @@ mod tests {
     use alloc::format;
 
     #[test]
-    fn programs_cause_so_many_lines_and_no_more() {
+    fn lines_above_the_rate_are_counted_and_not_logged() {
         let mut rate = Rate::default();
         let mut count = |from: u64, lines: usize| {
             let time = |index: usize| Duration::from_millis(from + index as u64);
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn old_lines_give_way() {
+    fn the_oldest_lines_are_dropped_for_new_ones() {
         let log = Log::new();
         (0..2000).for_each(|number| log.add(Duration::ZERO, &format!("{number} {}", "é".repeat(1000))));
         let (mut lines, mut bytes) = (0, 0);

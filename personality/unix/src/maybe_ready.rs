@@ -8,25 +8,25 @@ use core::task::{Context, Poll};
 /// A boxed future that can move between processors.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// What a trait object's operation returns: the result itself, or a future where it has to wait.
-/// Await it either way.
+/// The result of a trait object's operation: a value, or a future if the operation blocks. The
+/// caller awaits it in both cases.
 ///
 /// The operation has begun when the method returns; dropping a `Pending` cancels it.
 #[must_use = "it may be a future that has to be awaited"]
 pub enum MaybeReady<'a, T> {
-    /// The result is known already. (`None` after the result was taken.)
+    /// The result, which is known already. It is `None` after it was taken.
     Ready(Option<T>),
     /// The future has to be awaited.
     Pending(BoxFuture<'a, T>),
 }
 
 impl<'a, T> MaybeReady<'a, T> {
-    /// A result that is known already.
+    /// Makes a result that is known already.
     pub fn ready(value: T) -> Self {
         MaybeReady::Ready(Some(value))
     }
 
-    /// A result that has to be awaited.
+    /// Makes a result that has to be awaited.
     pub fn pending(future: impl Future<Output = T> + Send + 'a) -> Self {
         MaybeReady::Pending(Box::pin(future))
     }

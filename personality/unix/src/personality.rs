@@ -1,5 +1,5 @@
-//! Unix as a personality of Mach: what it keeps in tasks and threads, and what it makes of their
-//! exceptions.
+//! Unix as a personality of Mach: the data that it attaches to tasks and threads, and its handling
+//! of their exceptions.
 
 use crate::memory::Memory;
 use crate::process::{Control, ExitStatus};
@@ -11,21 +11,21 @@ use mach::machine::{ExceptionCause, ExecutionContext, Machine, Times};
 use mach::thread::{Exception, ExceptionState, Handled};
 use mach::{KernError, Personality};
 
-/// Unix. An address space of its processes is a Mach task, which vfork's child shares until it
-/// executes a program; their threads are Mach threads.
+/// The Unix personality. An address space of its processes is a Mach task, which the child of a
+/// vfork shares until it executes a program; threads of processes are Mach threads.
 pub struct Unix;
 
 /// A Mach task with a program's memory.
 pub type Task<M> = mach::Task<M, Unix>;
-/// A Mach thread with what Unix keeps for it.
+/// A Mach thread with the data of its Unix thread.
 pub type Thread<M> = mach::Thread<M, Unix>;
 
 impl<M: Machine> Personality<M> for Unix {
     type Task = Memory<M>;
     type Thread = Resources<M>;
 
-    /// Every exception is answered: by memory that grows, or by a signal, whose delivery comes
-    /// before the program's next instruction.
+    /// Every exception is handled: memory grows, or a signal is raised, which is delivered before
+    /// the program's next instruction.
     async fn raise(thread: &Arc<Thread<M>>, exception: &Exception) -> Handled {
         match exception.state.cause() {
             ExceptionCause::PageFault => thread.memory_exception(exception).await,
@@ -55,8 +55,8 @@ fn fault_of(cause: ExceptionCause) -> Option<Fault> {
 }
 
 impl<M: Machine> Resources<M> {
-    /// Before a page fault is served: counts it. False: there is no memory for that, and the
-    /// thread's process ends.
+    /// Counts a page fault before it is served. False if there is no memory to serve it; the
+    /// thread's process then ends.
     pub fn begin_fault(&self) -> bool {
         let (system, tid) = (self.system(), self.tid());
         system.processes().with(|table| table.account_fault(tid));
@@ -67,7 +67,8 @@ impl<M: Machine> Resources<M> {
         served
     }
 
-    /// A page fault that mapped memory does not answer: a stack grows, or it becomes a signal.
+    /// Handles a page fault that mapped memory does not resolve: a stack grows, or a signal is
+    /// raised.
     async fn memory_exception(&self, exception: &Exception) {
         let state = exception.state;
         let mut error = KernError::from_code(exception.code);
@@ -83,13 +84,13 @@ impl<M: Machine> Resources<M> {
         }
     }
 
-    /// Raises the signal of an exception of its program.
+    /// Raises the signal of a processor exception of the thread's program.
     pub fn force(&self, fault: Fault, state: ExceptionState) {
         let tid = self.note_exception(state);
         self.system().processes().with(|table| table.force(tid, fault.at(state.address)));
     }
 
-    /// The thread's program cannot go on: its process ends.
+    /// Ends the process of a thread whose program cannot go on.
     pub fn lost(&self) {
         let tid = self.tid();
         self.system().processes().with(|table| {
@@ -102,7 +103,7 @@ impl<M: Machine> Resources<M> {
 
 impl<M: Machine> Control for Thread<M> {
     fn recall(&self) {
-        // A thread that has ended needs no recall.
+        // Recall fails if the thread has ended, which then needs no recall.
         let _ = self.machine_thread().recall();
     }
 

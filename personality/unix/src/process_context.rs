@@ -1,4 +1,4 @@
-//! [`ProcessContext`]: what file operations know of the process that asks.
+//! [`ProcessContext`]: the view that file operations have of the calling process.
 
 use crate::account::Account;
 use crate::tty::Terminal;
@@ -7,55 +7,54 @@ use alloc::sync::Arc;
 /// A process, process group or session id.
 pub type ProcessId = u32;
 
-/// A signal that files and terminals send. Front ends and the process layer know its number.
+/// A signal that files and terminals send. Its number is known to the process layer and to front
+/// ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileSignal {
-    /// The terminal is gone (SIGHUP).
+    /// The terminal was hung up (SIGHUP).
     Hangup,
-    /// The interrupt character (SIGINT).
+    /// The interrupt character was typed (SIGINT).
     Interrupt,
-    /// The quit character (SIGQUIT).
+    /// The quit character was typed (SIGQUIT).
     Quit,
-    /// The suspend character (SIGTSTP).
+    /// The suspend character was typed (SIGTSTP).
     Stop,
     /// A background process reads its terminal (SIGTTIN).
     BackgroundRead,
     /// A background process writes to or changes its terminal (SIGTTOU).
     BackgroundWrite,
-    /// After a hang-up: stopped processes go on (SIGCONT).
+    /// Stopped processes have to continue after a hang-up (SIGCONT).
     Continue,
-    /// The window has another size (SIGWINCH).
+    /// The size of the window has changed (SIGWINCH).
     WindowChange,
-    /// Input or output is possible (SIGIO).
-    Io,
 }
 
-/// The calling process, as terminals and sockets need it. Implemented by the process layer; every
-/// method is immediate.
+/// The calling process, as terminals and sockets see it. The process layer implements this; no
+/// method blocks.
 pub trait ProcessContext: Send + Sync {
-    /// Process id.
+    /// The id of the calling process.
     fn process(&self) -> ProcessId;
 
     /// The id of the calling thread.
     fn thread(&self) -> ProcessId;
 
-    /// Process group.
+    /// The id of the caller's process group.
     fn group(&self) -> ProcessId;
 
-    /// Session.
+    /// The id of the caller's session.
     fn session(&self) -> ProcessId;
 
-    /// The session's controlling terminal.
+    /// The controlling terminal of the caller's session.
     fn terminal(&self) -> Option<Arc<Terminal>>;
 
-    /// The session now has this controlling terminal, or none.
+    /// Sets or removes the controlling terminal of the caller's session.
     fn set_terminal(&self, terminal: Option<Arc<Terminal>>);
 
-    /// Whether this process blocks or ignores the signal.
+    /// Whether the calling process blocks or ignores the signal.
     fn disregards(&self, signal: FileSignal) -> bool;
 
-    /// Whether the process group is orphaned: no member has a parent in another group of the
-    /// session.
+    /// Whether the caller's process group is orphaned: no member has a parent in another group of
+    /// the session.
     fn is_orphaned(&self) -> bool;
 
     /// The session of a process group; `None` if there is no such group.
@@ -64,12 +63,12 @@ pub trait ProcessContext: Send + Sync {
     /// Sends a signal to every process of a group.
     fn signal_group(&self, group: ProcessId, signal: FileSignal);
 
-    /// The calling user's account. What is made for the call is charged to it.
+    /// The account of the calling user, to which objects that the call makes are charged.
     fn account(&self) -> Arc<Account>;
 }
 
-/// The processes to which a terminal itself sends signals, because of keys that are typed: such a
-/// signal has no process as its sender. Implemented by the process layer.
+/// The processes of the system, as a terminal sends signals to them because of typed characters:
+/// such a signal has no sending process. The process layer implements this.
 pub trait SessionHost: Send + Sync {
     /// Sends a signal to every process of a group.
     fn signal_group(&self, group: ProcessId, signal: FileSignal);
@@ -77,6 +76,6 @@ pub trait SessionHost: Send + Sync {
     /// Sends a signal to a process.
     fn signal_process(&self, process: ProcessId, signal: FileSignal);
 
-    /// A session has lost its controlling terminal.
+    /// Called when a session has lost its controlling terminal.
     fn lose_terminal(&self, session: ProcessId);
 }

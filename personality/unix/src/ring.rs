@@ -11,7 +11,7 @@ pub(crate) struct Ring {
     capacity: usize,
 }
 
-/// The first storage that is allocated.
+/// The size in bytes of the first storage that is allocated.
 const SMALLEST: usize = 1024;
 
 impl Ring {
@@ -31,12 +31,12 @@ impl Ring {
         self.capacity
     }
 
-    /// Bytes that still fit.
+    /// How many more bytes the queue can take.
     pub(crate) fn space(&self) -> usize {
         self.capacity.saturating_sub(self.length)
     }
 
-    /// Sets the capacity, and gives storage above it back. `EBUSY` if the contents are longer,
+    /// Sets the capacity in bytes, and frees storage above it. `EBUSY` if the contents are longer,
     /// `ENOMEM`.
     pub(crate) fn set_capacity(&mut self, capacity: usize) -> Result<()> {
         if self.length > capacity {
@@ -54,7 +54,7 @@ impl Ring {
         self.length = 0;
     }
 
-    /// Makes storage for `more` bytes, which fit the capacity.
+    /// Makes storage for `more` bytes, which must fit the capacity.
     fn reserve(&mut self, more: usize) -> Result<()> {
         let needed = self.length + more;
         if needed <= self.storage.len() {
@@ -63,7 +63,7 @@ impl Ring {
         self.move_to(needed.max(2 * self.storage.len()).max(SMALLEST).min(self.capacity.max(needed)))
     }
 
-    /// Moves the contents to new storage, in which they have room.
+    /// Moves the contents to new storage of `size` bytes, in which they must fit.
     fn move_to(&mut self, size: usize) -> Result<()> {
         let mut storage = Vec::new();
         storage.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
@@ -76,7 +76,7 @@ impl Ring {
         Ok(())
     }
 
-    /// The contents, as the two pieces they are stored in.
+    /// The contents, in the two pieces in which they are stored.
     pub(crate) fn contents(&self) -> (&[u8], &[u8]) {
         let first = self.length.min(self.storage.len() - self.start);
         (&self.storage[self.start..][..first], &self.storage[..self.length - first])
@@ -91,7 +91,7 @@ impl Ring {
         &mut self.storage[from..][..room.min(count)]
     }
 
-    /// Adds as much of `bytes` as fits; returns how much that was.
+    /// Adds as many of `bytes` as fit; returns how many.
     pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<usize> {
         let count = bytes.len().min(self.space());
         self.reserve(count)?;
@@ -106,8 +106,8 @@ impl Ring {
         Ok(count)
     }
 
-    /// Puts bytes that were taken out back at the front, whatever the capacity; loses them if there
-    /// is no memory.
+    /// Puts bytes that were taken out back to the front, even beyond the capacity. Without memory,
+    /// the bytes are lost.
     pub(crate) fn push_front(&mut self, bytes: &[u8]) {
         if self.reserve(bytes.len()).is_err() {
             return;
@@ -120,8 +120,8 @@ impl Ring {
         self.length += bytes.len();
     }
 
-    /// Copies in up to `count` bytes, which fit. As a user buffer: fewer only where its memory
-    /// ends.
+    /// Copies up to `count` bytes, which must fit, from a user buffer into the queue. The count is
+    /// smaller only if the buffer's memory ends.
     pub(crate) fn fill(&mut self, count: usize, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let count = count.min(from.remaining());
         self.reserve(count)?;
@@ -141,7 +141,7 @@ impl Ring {
         Ok(done)
     }
 
-    /// Copies in exactly `count` bytes, which fit, or nothing.
+    /// Copies exactly `count` bytes, which must fit, from a user buffer into the queue, or none.
     pub(crate) fn fill_exactly(
         &mut self,
         count: usize,
@@ -166,7 +166,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Copies out and removes up to `count` bytes.
+    /// Copies up to `count` bytes to a user buffer and removes them.
     pub(crate) fn drain(&mut self, count: usize, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let count = count.min(to.remaining()).min(self.length);
         let mut done = 0;
@@ -186,7 +186,7 @@ impl Ring {
         Ok(done)
     }
 
-    /// Removes `count` bytes, which are there, from the front.
+    /// Removes `count` bytes, which must be there, from the front.
     pub(crate) fn consume(&mut self, count: usize) {
         debug_assert!(count <= self.length);
         self.length -= count;
@@ -208,7 +208,7 @@ mod tests {
     use std::collections::VecDeque;
 
     #[test]
-    fn a_smaller_ring_gives_its_storage_back() {
+    fn a_smaller_capacity_frees_storage() {
         let mut ring = Ring::new(8192);
         assert_eq!(ring.push(&[1; 8000]), Ok(8000));
         ring.drain(7000, &mut Bytes::empty(7000)).unwrap();

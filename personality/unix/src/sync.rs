@@ -3,8 +3,9 @@
 
 pub use macadamia_sync::{Mutex, SpinLock, Turns, give_turn};
 
-/// A place between a look at what workers share and what follows from it. A test has another's
-/// doing come here (`crate::testing::meanwhile`); it is nothing else.
+/// A place between a look at state that workers share and the step that follows from it. A test can
+/// make another worker's step happen here (`crate::testing::meanwhile`); otherwise this does
+/// nothing.
 #[inline(always)]
 pub fn delay(place: &'static str) {
     #[cfg(any(test, feature = "testing"))]

@@ -1,4 +1,4 @@
-//! User memory as one request sees it.
+//! The user memory of a transfer, as one request sees it.
 
 use crate::{AttemptError, BoxFuture, Error, Result};
 use alloc::vec::Vec;
@@ -7,31 +7,31 @@ use mach::machine::Frame;
 /// Why bytes could not be copied to or from user memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyError {
-    /// The memory exists but is not resident, or its map is busy: [`UserBuffer::resolve`] and try
-    /// again.
+    /// The memory exists but is not resident, or its map is locked: call [`UserBuffer::resolve`]
+    /// and try again.
     NotResident,
-    /// There is no such memory, or it forbids this access.
+    /// No memory is mapped at the address, or it forbids this access.
     Fault,
 }
 
-/// A part of a transfer's memory that lies in one page, lent for a moment.
+/// A part of a transfer's memory that lies in one page, lent for the duration of a call.
 #[derive(Debug)]
 pub enum Part<'a> {
-    /// It is in a frame of the machine that the programs run on.
+    /// The part is in a frame of the machine that the programs run on.
     Frame {
-        /// The frame.
+        /// The frame with the part.
         frame: Frame,
-        /// Where in it the part begins.
+        /// Offset in the frame of the part's first byte.
         offset: usize,
-        /// Its bytes.
+        /// How many bytes the part has.
         length: usize,
     },
-    /// It is the server's.
+    /// The part is memory of the server.
     Bytes(&'a mut [u8]),
 }
 
 impl Part<'_> {
-    /// Its bytes; at least one.
+    /// How many bytes the part has; at least one.
     pub fn length(&self) -> usize {
         match self {
             Part::Frame { length, .. } => *length,
@@ -39,7 +39,7 @@ impl Part<'_> {
         }
     }
 
-    /// `length` bytes of it, from byte `start` on.
+    /// `length` bytes of the part, from byte `start` on.
     pub(crate) fn piece(&mut self, start: usize, length: usize) -> Part<'_> {
         debug_assert!(start + length <= self.length(), "a piece of the part");
         match self {
@@ -54,31 +54,31 @@ impl Part<'_> {
 /// The user memory of one transfer: a cursor over a list of ranges (an iovec), consumed from front
 /// to back.
 ///
-/// Copies are immediate and never wait, so that an object can copy inside its own lock and stay
-/// consistent; what is missing is brought in by [`UserBuffer::resolve`] outside. The same trait
-/// serves both directions; a buffer is used for one.
+/// Copies never block, so that an object can copy under its own lock and stay consistent; missing
+/// pages are brought in by [`UserBuffer::resolve`] outside of the lock. The trait serves both
+/// directions of transfers, but each buffer is used for one.
 pub trait UserBuffer: Send {
-    /// Bytes still to transfer.
+    /// How many bytes are still to be transferred.
     fn remaining(&self) -> usize;
 
-    /// Bytes transferred so far: what the program is told if the operation is cut short.
+    /// How many bytes were transferred; the program gets this count if the operation is cut short.
     fn transferred(&self) -> usize;
 
-    /// Copies from `bytes` to user memory and moves on. Copies less than `bytes.len()` only where
-    /// the buffer ends or the next byte cannot be copied now; fails if that is the first byte. With
-    /// nothing to copy: `Ok(0)`.
+    /// Copies from `bytes` to user memory and advances. Copies less than `bytes.len()` only if the
+    /// buffer ends or the next byte cannot be copied now; fails if that is the first byte. If there
+    /// is nothing to copy, the result is `Ok(0)`.
     fn copy_out(&mut self, bytes: &[u8]) -> Result<usize, CopyError>;
 
-    /// Copies from user memory to `bytes` and moves on; rules as for [`UserBuffer::copy_out`].
+    /// Copies from user memory to `bytes` and advances, by the rules of [`UserBuffer::copy_out`].
     fn copy_in(&mut self, bytes: &mut [u8]) -> Result<usize, CopyError>;
 
-    /// Lends the next bytes that lie together in one page, `length` of them at most, to `work`: to
-    /// write them if `write`, else to read them. `work` says how many it has used from the front
-    /// on, and the buffer moves on by so many. So bytes go from page to page without a buffer
-    /// between. With nothing left, or a `length` of 0: `Ok(0)`, without `work`.
+    /// Calls `work` with the next bytes that lie in one page, `length` of them at most, to write
+    /// them if `write`, else to read them. `work` returns how many it has used, and the buffer
+    /// advances by that number. So bytes are copied from page to page without a buffer in between.
+    /// If nothing is left, or `length` is 0, the result is `Ok(0)` and `work` is not called.
     ///
-    /// `work` runs under locks of the memory that it is lent: it is short, and reaches other memory
-    /// only by what never waits for a lock
+    /// `work` runs under locks of that memory: it must be short, and may access other memory only
+    /// without waiting for a lock
     /// ([`VmObject::try_with_frame`](mach::vm::VmObject::try_with_frame)).
     fn with_part(
         &mut self,
@@ -87,21 +87,21 @@ pub trait UserBuffer: Send {
         work: &mut dyn FnMut(Part<'_>) -> usize,
     ) -> Result<usize, CopyError>;
 
-    /// Moves on by `count` bytes, at most [`UserBuffer::remaining`], without using them (a write to
+    /// Advances by `count` bytes, at most [`UserBuffer::remaining`], without using them (a write to
     /// /dev/null).
     fn skip(&mut self, count: usize);
 
-    /// Moves back by `count` bytes, at most [`UserBuffer::transferred`]: an object that copied in
-    /// and could not keep the bytes.
+    /// Goes back by `count` bytes, at most [`UserBuffer::transferred`], for an object that copied
+    /// bytes and could not keep them.
     fn retreat(&mut self, count: usize);
 
-    /// Makes the next bytes resident for `write` (a copy out) or reading: 4096 of them as far as
-    /// there are so many. `EFAULT` if the first of them cannot be. They may be gone again by the
-    /// next copy: the caller repeats.
+    /// Makes the next bytes resident for writing (`write`, a copy out) or for reading: 4096 bytes,
+    /// or as many as there are. `EFAULT` if the first of them cannot be made resident. They may be
+    /// paged out again before the next copy, so the caller repeats both.
     fn resolve(&mut self, write: bool) -> BoxFuture<'_, Result<()>>;
 }
 
-/// Copies all of `bytes` out, or nothing. `EINVAL` if they do not fit.
+/// Copies all of `bytes` to the user, or none. `EINVAL` if they do not fit.
 pub fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), AttemptError> {
     if to.remaining() < bytes.len() {
         return Err(Error::EINVAL.into());
@@ -119,7 +119,7 @@ pub fn copy_out_all(to: &mut dyn UserBuffer, bytes: &[u8]) -> Result<(), Attempt
     Ok(())
 }
 
-/// Copies exactly `bytes.len()` bytes in, or nothing. `EINVAL` if there are not so many.
+/// Copies exactly `bytes.len()` bytes from the user, or none. `EINVAL` if the buffer has fewer.
 pub fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result<(), AttemptError> {
     if from.remaining() < bytes.len() {
         return Err(Error::EINVAL.into());
@@ -137,8 +137,8 @@ pub fn copy_in_all(from: &mut dyn UserBuffer, bytes: &mut [u8]) -> Result<(), At
     Ok(())
 }
 
-/// Server memory as a transfer's buffer: collects what is copied out, or supplies what is copied
-/// in.
+/// A transfer's buffer in server memory: it collects bytes that are copied out, or supplies bytes
+/// that are copied in.
 #[derive(Debug, Default)]
 pub struct Bytes {
     bytes: Vec<u8>,
@@ -156,19 +156,19 @@ impl Bytes {
         Bytes { bytes: bytes.to_vec(), position: 0 }
     }
 
-    /// A buffer that supplies what was filled of this one.
+    /// A buffer that supplies the bytes that were copied to this one.
     pub fn into_supply(mut self) -> Bytes {
         self.bytes.truncate(self.position);
         self.position = 0;
         self
     }
 
-    /// What was not transferred.
+    /// The bytes that were not transferred.
     pub fn left(&self) -> &[u8] {
         &self.bytes[self.position..]
     }
 
-    /// What was transferred.
+    /// The bytes that were transferred.
     pub fn done(&self) -> &[u8] {
         &self.bytes[..self.position]
     }

@@ -18,8 +18,8 @@ use rt::root::Status;
 use rt::root::memory::LARGE_PAGE;
 use x2::{Rights, ThreadId};
 
-/// Most regions of one server, so that no server can fill root's own memory with notes about single
-/// pages.
+/// Upper bound of the number of regions of one server, so that no server can fill root's own memory
+/// with records of single pages.
 const MOST_REGIONS: usize = 4096;
 
 /// The regions of a server's space and its quota of memory.
@@ -29,22 +29,22 @@ pub(crate) struct AddressSpace {
     regions: BTreeMap<u64, Region>,
 }
 
-/// Something that was put into the space in one go.
+/// A contiguous range of the address space that was added by one request.
 struct Region {
     pages: u64,
     content: Content,
-    /// Whether the whole range is mapped, and no request is taking it away.
+    /// Whether the whole range is mapped, and no request is unmapping it.
     settled: bool,
 }
 
 enum Content {
-    /// The server's own memory, in these physical blocks.
+    /// Memory that belongs to the server and lies in these physical blocks.
     Memory(Vec<Block>),
-    /// What lies at this physical address and stays root's: a module, a device.
+    /// Memory that stays root's, at this physical address: a boot module or device memory.
     Borrowed(u64),
 }
 
-/// Why new memory was not mapped.
+/// Why new memory was not mapped into a server's space.
 pub(crate) enum MapError {
     Quota { wanted: u64, left: u64 },
     Machine,
@@ -77,24 +77,24 @@ impl AddressSpace {
         AddressSpace { index, quota: Quota::new(quota), regions: BTreeMap::new() }
     }
 
-    /// Memory of the server's own, in bytes.
+    /// Memory that belongs to the server, in bytes.
     pub(crate) fn used(&self) -> u64 {
         self.quota.used()
     }
 
-    /// How much memory of its own the server may have, in bytes.
+    /// How much memory the server may own, in bytes.
     pub(crate) fn limit(&self) -> u64 {
         self.quota.used() + self.quota.left()
     }
 
-    /// How many bytes the server could still be given.
+    /// How many more bytes the server could be given: limited by its quota and by free memory.
     pub(crate) fn available(&self, frames: &Frames) -> u64 {
         self.quota.left().min(frames.free())
     }
 
-    /// Takes `pages` new pages for `address`, where they are not yet. The caller fills and maps
-    /// them, and says at the end that they are [settled](Self::settle) or [takes them
-    /// back](Self::take_out).
+    /// Allocates `pages` pages of physical memory for `address`, and records them as not yet
+    /// mapped. The caller fills and maps them; then it [settles](Self::settle) the region, or
+    /// [takes it out](Self::take_out) if mapping failed.
     pub(crate) fn reserve_memory(
         &mut self,
         (frames, machine): (&mut Frames, &impl Machine),
@@ -115,7 +115,8 @@ impl AddressSpace {
         Ok(Fill::new(thread, address, blocks, rights))
     }
 
-    /// Request: `size` bytes of memory at `address`, where nothing may be.
+    /// Carries out the request for `size` bytes of memory at `address`, where the space must be
+    /// empty.
     pub(crate) fn allocate(
         &mut self,
         memory: (&mut Frames, &impl Machine),
@@ -125,25 +126,25 @@ impl AddressSpace {
         initially: Initially,
     ) -> Result<Fill, Status> {
         self.check_free(address, size)?;
-        // The server maps pages of such a pool into the spaces that it owns. They may hold code
-        // there.
+        // Memory that is given out with any content is a pool: the server maps its pages into the
+        // spaces that it owns, which may hold code there. So the rights include execution.
         let rights = if initially == Initially::AsItIs { Rights::ALL } else { Rights::READ_WRITE };
         Ok(self.reserve_memory(memory, thread, address, size / PAGE, initially, rights)?)
     }
 
-    /// The region at `address` is complete: it is mapped as it was asked for.
+    /// Records that the whole region at `address` is mapped.
     pub(crate) fn settle(&mut self, address: u64) {
         self.regions.entry(address).and_modify(|region| region.settled = true);
     }
 
-    /// All regions are complete: they are mapped as they were asked for.
+    /// Records that all regions of the space are mapped.
     pub(crate) fn settle_all(&mut self) {
         self.regions.values_mut().for_each(|region| region.settled = true);
     }
 
-    /// Request: the memory at `address`, all of it that was allocated together, is to be taken
-    /// back. The caller unmaps it, and [takes it out](Self::take_out) then. Returns how many pages
-    /// it has.
+    /// Begins to free the region at `address`. `size` must be that of the whole region, in bytes.
+    /// The caller unmaps the region, then calls [`take_out`](Self::take_out). Returns the number of
+    /// pages.
     pub(crate) fn unsettle(&mut self, address: u64, size: u64) -> Result<u64, Status> {
         match self.regions.get_mut(&address) {
             Some(region) if region.settled && region.pages.checked_mul(PAGE) == Some(size) => {
@@ -154,8 +155,8 @@ impl AddressSpace {
         }
     }
 
-    /// Request: the module read-only in the room from `room` on, or where it is already. Returns
-    /// where its content begins.
+    /// Carries out the request to map a boot module read-only: at `room`, or where it is mapped
+    /// already. Returns the address of the module's first byte.
     pub(crate) fn map_module(
         &mut self,
         machine: &mut impl Machine,
@@ -182,8 +183,8 @@ impl AddressSpace {
         Ok(address + in_page)
     }
 
-    /// Maps what stays root's: `size` bytes from `physical` on at `address`, where nothing may be;
-    /// all whole pages.
+    /// Maps memory that stays root's: `size` bytes from `physical` on at `address`, where the space
+    /// must be empty. All three are multiples of the page size.
     pub(crate) fn add_borrowed(
         &mut self,
         machine: &mut impl Machine,
@@ -203,8 +204,8 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Takes note of what is to be mapped at `address` and stays root's; the rest is as with
-    /// [`reserve_memory`](Self::reserve_memory).
+    /// Records that memory which stays root's is being mapped at `address`; the caller then calls
+    /// [`settle`](Self::settle) or [`take_out`](Self::take_out).
     pub(crate) fn note_borrowed(&mut self, address: u64, physical: u64, size: u64) -> Result<(), Status> {
         self.check_free(address, size)?;
         let content = Content::Borrowed(physical);
@@ -212,23 +213,24 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Whether what begins at this physical address, and stays root's, is mapped.
+    /// Whether memory that stays root's and begins at this physical address is mapped in the space.
     pub(crate) fn has_borrowed(&self, physical: u64) -> bool {
         let mut regions = self.regions.values();
         regions.any(|region| matches!(region.content, Content::Borrowed(start) if start == physical))
     }
 
-    /// Counts against the quota `size` bytes of memory that other spaces have, too.
+    /// Counts `size` bytes of memory that is shared with other spaces against the quota.
     pub(crate) fn reserve(&mut self, size: u64) -> Result<(), Status> {
         self.quota.take(size).map_err(|_| Status::QuotaExceeded)
     }
 
-    /// Takes back what [`reserve`](Self::reserve) counted.
+    /// Takes back `size` bytes that [`reserve`](Self::reserve) has counted.
     pub(crate) fn give_back(&mut self, size: u64) {
         self.quota.give_back(size);
     }
 
-    /// Whether the server may have something at `address`: whole pages where nothing is.
+    /// Checks that a new region may be at `address`: page-aligned, not empty, below the end of
+    /// programs and free.
     pub(crate) fn check_free(&self, address: u64, size: u64) -> Result<(), Status> {
         let end = address.checked_add(size).filter(|&end| end <= PROGRAM_END);
         let end = end.ok_or(Status::InvalidArgument)?;
@@ -241,14 +243,14 @@ impl AddressSpace {
         if self.regions.len() >= MOST_REGIONS { Err(Status::QuotaExceeded) } else { Ok(()) }
     }
 
-    /// The address of each page that is mapped.
+    /// The address of each page that is mapped in the space.
     #[cfg(test)]
     pub(crate) fn addresses(&self) -> Vec<u64> {
         let pages = |(&at, region): (&u64, &Region)| (0..region.pages).map(move |page| at + page * PAGE);
         self.regions.iter().flat_map(pages).collect()
     }
 
-    /// Takes the region at `address`, which is not mapped any more, back.
+    /// Removes the region at `address`, which must not be mapped any more, and frees its memory.
     pub(crate) fn take_out(&mut self, frames: &mut Frames, address: u64) {
         let Some(region) = self.regions.remove(&address) else { return };
         if let Content::Memory(blocks) = region.content {
@@ -257,7 +259,7 @@ impl AddressSpace {
         }
     }
 
-    /// Takes back all memory of an address space that no longer exists.
+    /// Frees all memory of an address space that no longer exists.
     pub(crate) fn clear(&mut self, frames: &mut Frames) {
         frames.release_all(self.index);
         self.regions.clear();
@@ -265,7 +267,8 @@ impl AddressSpace {
     }
 }
 
-/// Maps what root has at `source` into the space of `thread`, by the largest pages.
+/// Maps memory from the address `source` in root's space into the space of `thread`, by the largest
+/// pages that fit.
 fn map(
     machine: &mut impl Machine,
     thread: ThreadId,

@@ -8,7 +8,8 @@ use root::pages;
 use x2::Fpage;
 use x2::boot_info::{BootInfo, Nodes, Record};
 
-/// The first module whose file name, the end of its command line's first word, `is_it`.
+/// The first boot module for whose file name `is_it` is true. The file name is the end of the first
+/// word of the module's command line.
 pub(crate) fn find(is_it: impl Fn(&[u8]) -> bool) -> Option<Module> {
     boot_info()?.modules().find_map(|(start, size, command_line)| {
         let program = command_line.split(|&byte| byte == b' ').next()?;
@@ -20,7 +21,8 @@ pub(crate) fn find(is_it: impl Fn(&[u8]) -> bool) -> Option<Module> {
     })
 }
 
-/// Which memory and processors belong together, if the machine has several nodes.
+/// The NUMA nodes of the machine: which memory and processors belong together. `None` if there is
+/// only one node.
 pub(crate) fn nodes() -> Option<Nodes<'static>> {
     boot_info()?.records().find_map(|record| match record {
         Record::Nodes(nodes) => Some(nodes),
@@ -34,22 +36,23 @@ fn boot_info() -> Option<BootInfo<'static>> {
     BootInfo::new(bytes(address, BootInfo::announced_size(head)?)?)
 }
 
-/// The physical memory `start .. start + size`.
+/// The content of the physical memory `start .. start + size`.
 fn bytes(start: u64, size: u64) -> Option<&'static [u8]> {
     map(start, size)?;
-    // SAFETY: `map` has mapped the memory, it stays so, and no code writes to it.
+    // SAFETY: `map` has mapped the memory, which is never unmapped, and no code writes to it.
     Some(unsafe { slice::from_raw_parts(start as *const u8, size as usize) })
 }
 
-/// Has sigma0 map the pages of `start .. start + size` here, idempotently, as large as they can be.
+/// Has sigma0 map the physical pages of `start .. start + size` at the same addresses in root's
+/// space, in the largest possible pages. Pages that are mapped already stay mapped.
 pub(crate) fn map(start: u64, size: u64) -> Option<()> {
     let first = start & !(PAGE - 1);
     let end = start.checked_add(size)?.checked_next_multiple_of(PAGE)?;
     for run in pages::runs(first, first, end - first) {
         for page in 0..u64::from(run.count) {
             let fpage = Fpage::memory(run.address + (page << run.size_log2), run.size_log2);
-            // SAFETY: boot info and modules lie outside root's program, so that no reference refers
-            // there.
+            // SAFETY: boot info and modules lie outside root's program, so no reference points into
+            // these pages.
             unsafe { sigma0::request(fpage) }.ok().filter(|&mapped| mapped)?;
         }
     }

@@ -1,4 +1,5 @@
-//! Which parts of memory a server has had: their content is not for others. By chunks of 2 MiB.
+//! The parts of memory that a server has had, in chunks of 2 MiB: they are cleared before another
+//! server gets them.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -32,7 +33,7 @@ impl Chunks {
     /// Whether `range` touches a chunk of the set.
     ///
     /// # Panics
-    /// As [`Chunks::add`].
+    /// If the range reaches beyond the end given to [`Chunks::below`].
     pub fn touches(&self, range: &Range<u64>) -> bool {
         chunks(range).any(|chunk| self.bits[(chunk / WORD_BITS) as usize] & 1 << (chunk % WORD_BITS) != 0)
     }

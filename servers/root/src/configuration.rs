@@ -21,10 +21,10 @@
 //!     arguments  speed=115200     # the rest of the line, as it is
 //! ```
 //!
-//! One setting a line; `#` starts a comment; white space at the start of a line has no meaning. An
-//! unknown key, a repeated one, a value out of range or a missing program is an error that names
-//! the line: a system that starts with half its configuration is worse than one that says what is
-//! wrong.
+//! There is one setting on each line; `#` starts a comment; white space at the start of a line has
+//! no meaning. An unknown key, a repeated one, a value out of range or a missing program is an
+//! error that names the line: a system that starts with half its configuration is worse than one
+//! that says what is wrong.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -32,45 +32,50 @@ use core::fmt;
 use core::ops::RangeInclusive;
 use x2::extension::Quota;
 
+/// Bytes of the longest name of a server that a message can have (`interfaces/root.defs`).
+const LONGEST_NAME: usize = 256;
+
 /// How much memory a server may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryLimit {
-    /// At most so many bytes, a multiple of 4 KiB.
+    /// At most so many bytes; a multiple of 4 KiB.
     Bytes(u64),
-    /// Everything that is left when all others have got theirs. One server at most.
+    /// All memory that the other servers leave. Only one server may have it.
     Rest,
 }
 
-/// One server to be started.
+/// One server of the boot configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// The name by which others find it.
+    /// The name under which other servers look it up.
     pub name: String,
-    /// The boot module that holds its program.
+    /// The name of the boot module that holds the server's program.
     pub program: String,
-    /// Its arguments, one string as in the file.
+    /// The server's arguments: one string, as it is in the file.
     pub arguments: String,
-    /// The priority of its threads, and the highest that it may give to others.
+    /// The priority of the server's threads, and the highest that it may give to others.
     pub priority: u8,
     /// How much memory the server may have, its program included.
     pub memory: MemoryLimit,
-    /// How many threads it may have, its first one included.
+    /// How many threads the server may have in its own and other spaces, its first thread included.
     pub threads: u32,
-    /// How many address spaces it may have, its own included.
+    /// How many address spaces the server may have, its own included.
     pub spaces: u32,
-    /// Kernel memory in bytes that its spaces may use together.
+    /// How many bytes of kernel memory the server's spaces may use together. `None`: no limit.
     pub kernel_memory: Option<Quota>,
-    /// Boot modules that the server may map.
+    /// The names of the boot modules that the server may map.
     pub modules: Vec<String>,
-    /// Interrupt lines that it may attach to.
+    /// The interrupt lines that the server may attach to.
     pub interrupts: Vec<u32>,
-    /// I/O ports that it may use.
+    /// The ranges of I/O ports that the server may use.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// Device memory that it may map: first address and size in bytes, both multiples of 4 KiB.
+    /// Device memory that the server may map: first address and size in bytes, both multiples of 4
+    /// KiB.
     pub devices: Vec<(u64, u64)>,
-    /// PCI functions that it drives, by vendor and device; the same twice is two of them.
+    /// PCI functions that the server drives, as (vendor, device). A pair that is listed twice
+    /// stands for two functions.
     pub functions: Vec<(u16, u16)>,
-    /// Memory for its devices' own reads and writes, in bytes, in addition to
+    /// How many bytes of memory the server may have that devices read and write, in addition to
     /// [`memory`](Self::memory).
     pub dma: Option<u64>,
     /// Whether root starts the server again after it has ended.
@@ -102,13 +107,12 @@ impl Server {
     }
 }
 
-/// Why a configuration was refused: the line (from 1; one past the last if something is missing)
-/// and the reason.
+/// Why a configuration was refused: the line and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error {
-    /// Line number.
+    /// The number of the line, counted from 1; one past the last line if something is missing.
     pub line: usize,
-    /// What is wrong and what would be right, as a text to read.
+    /// What is wrong and what would be right, as text.
     pub reason: String,
 }
 
@@ -118,10 +122,10 @@ impl fmt::Display for Error {
     }
 }
 
-/// What `memory rest` stands for: how many of `free` bytes the other servers leave.
+/// How many bytes `memory rest` stands for: those of `free` that the other servers leave.
 ///
 /// # Errors
-/// They may have more than there is, as a text to read.
+/// A text if the other servers may have more than `free` bytes.
 pub fn rest(servers: &[Server], free: u64) -> Result<u64, String> {
     let fixed = servers.iter().fold(0, |sum: u64, server| {
         let memory = match server.memory {
@@ -139,13 +143,13 @@ pub fn rest(servers: &[Server], free: u64) -> Result<u64, String> {
 const KEYS: &str = "program, arguments, priority, memory, threads, spaces, kernel-memory, module, interrupt, ports, \
      device, pci, dma, restart, power";
 
-/// The servers of a configuration, in the order in which they are to be started.
+/// Parses a configuration. Returns the servers in the order in which they are to be started.
 ///
 /// # Errors
-/// The first thing that is wrong.
+/// The first mistake in the text.
 pub fn parse(text: &[u8]) -> Result<Vec<Server>, Error> {
     let mut servers: Vec<Server> = Vec::new();
-    // The keys that the present server has been given, to refuse a second one.
+    // The keys that the present server has been given. A key that is repeated is refused.
     let mut given: Vec<&str> = Vec::new();
     let mut last_line = 0;
     for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
@@ -167,6 +171,9 @@ pub fn parse(text: &[u8]) -> Result<Vec<Server>, Error> {
             }
             if value.contains(char::is_whitespace) {
                 return Err(fail(alloc::format!("a server's name is one word, not `{value}`")));
+            }
+            if value.len() > LONGEST_NAME {
+                return Err(fail(alloc::format!("a server's name has at most {LONGEST_NAME} bytes")));
             }
             if servers.iter().any(|server| server.name == value) {
                 return Err(fail(alloc::format!("there is a server `{value}` already")));
@@ -281,14 +288,14 @@ fn number_in(value: &str, low: u64, high: u64) -> Result<u64, String> {
     }
 }
 
-/// A size that a quota of kernel memory can have.
+/// Parses a size that a quota of kernel memory can have.
 fn quota(value: &str) -> Result<Quota, String> {
     let size = size(value)?;
     Quota::from_word(size)
         .ok_or_else(|| alloc::format!("`{value}` is more kernel memory than can be counted"))
 }
 
-/// A size in bytes: a number, with K, M or G after it; a multiple of 4 KiB, not 0.
+/// Parses a size in bytes: a number, with K, M or G after it; a multiple of 4 KiB, not 0.
 fn size(value: &str) -> Result<u64, String> {
     let (digits, shift) = match value.as_bytes().last() {
         Some(b'K') => (&value[..value.len() - 1], 10),
@@ -368,6 +375,7 @@ mod tests {
         assert_eq!(reason("server a\n"), (3, "server `a` has no `program`".to_string()));
         assert_eq!(reason("server a\nprogram a\nserver a").1, "there is a server `a` already");
         assert!(reason("server a b").1.contains("one word"));
+        assert!(reason(&alloc::format!("server {}", "a".repeat(257))).1.contains("at most 256"));
         assert!(reason("server a\nprogram a\nspaces 9\nthreads 2").1.contains("each space"));
         let twice = "server a\nprogram a\nmemory rest\nserver b\nprogram b\nmemory rest";
         assert_eq!(reason(twice), (6, "only one server can have the rest of memory".to_string()));

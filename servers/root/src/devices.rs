@@ -1,4 +1,5 @@
-//! Interrupts, I/O ports and device memory for drivers, and the end of the system.
+//! Requests of drivers for interrupts, I/O ports and device memory, and the request that ends the
+//! system.
 
 use crate::end::End;
 use crate::executable::PAGE;
@@ -11,8 +12,11 @@ use rt::root::Status;
 use x2::{Fpage, Rights, ThreadId};
 
 impl Server {
-    /// A thread of the server has used `ports`, which its space does not have: it gets all of the
-    /// range that they lie in, or comes to its end, for the reason that is returned.
+    /// Handles the fault of a thread of the server that has used ports which its space does not
+    /// have. Returns the whole range that the server may use and in which the ports lie.
+    ///
+    /// # Errors
+    /// The reason why the server ends: it may not use these ports.
     pub(crate) fn port_fault<M: Machine>(
         &self,
         resources: &mut Resources<M>,
@@ -34,7 +38,8 @@ impl Server {
         Ok(ports)
     }
 
-    /// Request: which resources the configuration gives the server: the `index`th of a kind.
+    /// Carries out the request that asks which resources the configuration gives the server: the
+    /// `index`th of a kind.
     pub(crate) fn resource<M>(
         &self,
         resources: &mut Resources<M>,
@@ -53,7 +58,7 @@ impl Server {
         }
     }
 
-    /// Request: device memory, whole pages of one of the server's devices.
+    /// Carries out the request to map device memory: whole pages of one of the server's devices.
     pub(crate) fn map_device<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -75,7 +80,7 @@ impl Server {
         self.memory.add_borrowed(&mut resources.machine, first, address, physical, size, Rights::READ_WRITE)
     }
 
-    /// Request: interrupts of `line` become messages to `thread`.
+    /// Carries out the request that makes interrupts of `line` messages to `thread`.
     pub(crate) fn attach_interrupt<M: Machine>(
         &self,
         resources: &mut Resources<M>,
@@ -99,7 +104,7 @@ impl Server {
         Ok(())
     }
 
-    /// Request: the line of a thread of the server's is free again.
+    /// Carries out the request to detach a thread of the server's from an interrupt line.
     pub(crate) fn detach_interrupt<M: Machine>(
         &self,
         resources: &mut Resources<M>,
@@ -114,7 +119,7 @@ impl Server {
         resources.machine.set_interrupt_handler(line, line).map_err(|_| Status::NotFound)
     }
 
-    /// Request: ends the system. Returns if the machine does not do it.
+    /// Carries out the request to end the system. Returns if the machine does not do it.
     pub(crate) fn end_system(&self, machine: &mut impl Machine, how: u64, status: u64) -> Result<(), Status> {
         if !self.configuration.power {
             return Err(Status::NotFound);
@@ -129,7 +134,7 @@ impl Server {
     }
 }
 
-/// The fpages that make up a range of ports, the largest that there are.
+/// Splits a range of ports into fpages, each as large as possible.
 pub fn port_fpages(ports: &RangeInclusive<u16>) -> impl Iterator<Item = Fpage> {
     let (first, count) = (u64::from(*ports.start()), ports.len() as u64);
     pages::runs(first, first, count)

@@ -1,9 +1,8 @@
-//! Memory that devices read and write by themselves: in one piece, where its driver is told that it
-//! is.
+//! Memory that devices read and write themselves (DMA). Each block is physically contiguous,
+//! because its driver tells the device only where it begins.
 //!
-//! Without an IOMMU a device goes on with what a driver has set it to, also when the driver has
-//! ended. So what a server has had for its devices is never given to another one: it waits for the
-//! server to be started again.
+//! Without an IOMMU a device may continue to write after its driver has ended. So the DMA memory of
+//! a server is never given to another server: it is kept until the same server is started again.
 
 use crate::executable::PAGE;
 use crate::fill::Fill;
@@ -17,17 +16,18 @@ use core::ops::Range;
 use rt::root::Status;
 use x2::{Rights, ThreadId};
 
-/// The owner of the frames that devices may write: not a running server.
+/// The owner, in the table of frames, of the memory that devices may write. No server has this
+/// index.
 const DEVICES: ServerIndex = ServerIndex::MAX - 1;
 
-/// The blocks that a server has, or had before it was started again.
+/// The DMA blocks of a server. They are kept when the server ends and is started again.
 #[derive(Default)]
 pub(crate) struct DeviceMemory {
     blocks: Vec<Range<u64>>,
 }
 
 impl DeviceMemory {
-    /// Whether it is some of this memory.
+    /// Whether the physical address lies in this device memory.
     #[cfg(test)]
     pub(crate) fn contains(&self, address: u64) -> bool {
         self.blocks.iter().any(|block| block.contains(&address))
@@ -39,8 +39,9 @@ impl DeviceMemory {
 }
 
 impl Server {
-    /// Request: zeroed memory of `size` bytes, a power of two, at `address`, in one physical block
-    /// below 2^`bits`. Returns its physical address, and what is to be done first.
+    /// Carries out the request for zeroed DMA memory of `size` bytes, a power of two, at `address`,
+    /// in one physical block below 2^`bits`. Returns its physical address, and the work of clearing
+    /// and mapping it.
     pub(crate) fn allocate_dma<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,

@@ -19,7 +19,7 @@ pub(crate) enum End {
 }
 
 impl End {
-    /// As words of an answer (`rt::root::servers::End`); without an end, zeros.
+    /// The words by which an answer reports an end (`rt::root::servers::End`): zeros for `None`.
     pub(crate) fn words(end: Option<End>) -> [u64; 3] {
         match end {
             None => [0; 3],

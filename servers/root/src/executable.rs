@@ -1,46 +1,45 @@
-//! What a server's program file says of itself: a static 64-bit ELF executable, or the reason why
-//! it is none.
+//! Parses a server's program file: a static 64-bit ELF executable, or the reason why it is none.
 
 use alloc::vec::Vec;
 use object::LittleEndian;
 use object::elf::{EM_X86_64, ET_EXEC, FileHeader64, PF_W, PF_X, PT_LOAD, ProgramHeader64};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 
-/// A loadable segment. Its pages belong to no other segment.
+/// A loadable segment of a program. No page belongs to two segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'a> {
-    /// Where it begins in the program's space; a multiple of [`PAGE`].
+    /// Where the segment begins in the program's space; a multiple of [`PAGE`].
     pub address: u64,
     /// How many pages the segment has.
     pub pages: u64,
-    /// What the segment begins with; the rest is zero.
+    /// The bytes with which the segment begins; its remaining bytes are zero.
     pub content: &'a [u8],
-    /// The pages of the segment may be executed.
+    /// Whether the pages of the segment may be executed.
     pub execute: bool,
-    /// The pages of the segment may be written.
+    /// Whether the pages of the segment may be written.
     pub write: bool,
 }
 
 /// A program that can be loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Executable<'a> {
-    /// Where its first thread begins.
+    /// The address at which the program's first thread begins.
     pub entry: u64,
-    /// Its segments, in ascending order.
+    /// The loadable segments of the program, in ascending order.
     pub segments: Vec<Segment<'a>>,
 }
 
 /// Bytes in a page.
 pub const PAGE: u64 = 4096;
 
-/// Programs lie below: above are the areas that root lays out.
+/// The end of the addresses at which programs lie. Root lays out its own areas above it.
 pub const PROGRAM_END: u64 = 0x7000_0000_0000;
 
 impl<'a> Executable<'a> {
     /// Reads a program file.
     ///
     /// # Errors
-    /// Why it cannot be loaded, as a text to read.
+    /// The reason why the program cannot be loaded, as text.
     pub fn parse(file: &'a [u8]) -> Result<Executable<'a>, &'static str> {
         const WRONG: &str = "not a static 64-bit x86 executable";
         let header = FileHeader64::<LittleEndian>::parse(file).map_err(|_| WRONG)?;
@@ -92,15 +91,15 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Where the program header of a file with one segment begins.
+    /// The offset of the program header in a file with one segment.
     const HEADER: usize = 64;
 
-    /// A file with one segment of two pages at 16 MiB, eight bytes of it content.
+    /// A program file with one segment of two pages at 16 MiB, of which eight bytes are content.
     pub(crate) fn program() -> Vec<u8> {
         file(&[[1, 5, 120, 0x100_0000, 0, 8, 0x1001, 0]])
     }
 
-    /// A file with these program headers: type and flags, then the other words.
+    /// A program file with these program headers: each is the type and flags, then the other words.
     fn file(headers: &[[u64; 8]]) -> Vec<u8> {
         let mut file = b"\x7fELF\x02\x01\x01".to_vec();
         file.resize(HEADER, 0);

@@ -1,4 +1,4 @@
-//! Filling new memory and mapping it, step by step.
+//! The work of filling new memory and mapping it, in steps.
 
 use crate::frames::Block;
 use crate::pages::{self, Run};
@@ -6,16 +6,17 @@ use crate::step::{self, Step, part};
 use alloc::vec::Vec;
 use x2::{Rights, ThreadId};
 
-/// Memory of a server's that is on its way to it.
+/// New memory of a server that is being filled and mapped.
 pub(crate) struct Fill {
     /// A thread of the space into which the memory is mapped.
     pub(crate) thread: ThreadId,
     pub(crate) address: u64,
     pub(crate) blocks: Vec<Block>,
-    /// What the new memory begins with; the rest is zero.
+    /// The bytes with which the new memory begins; the rest is zero.
     pub(crate) content: &'static [u8],
     pub(crate) rights: Rights,
-    /// Which block is next, and how many bytes of it are filled and mapped.
+    /// The index of the block that is next. `filled` and `mapped` say how many bytes of it are
+    /// done.
     at: usize,
     filled: u64,
     mapped: u64,
@@ -26,7 +27,8 @@ impl Fill {
         Fill { thread, address, blocks, content: &[], rights, at: 0, filled: 0, mapped: 0 }
     }
 
-    /// The next step; `None` when all is done. A step that was returned counts as done.
+    /// Returns the next step, or `None` when all blocks are mapped. A step that was returned counts
+    /// as done.
     pub(crate) fn next(&mut self) -> Option<Step> {
         loop {
             let block = self.blocks.get(self.at)?;
@@ -49,7 +51,8 @@ impl Fill {
     }
 }
 
-/// The first run of pages of `size` bytes, no longer than one step.
+/// The first run of pages that maps a part of `size` bytes from `source` at `address`, limited to
+/// what one step may map.
 pub(crate) fn next_run(address: u64, source: u64, size: u64) -> Option<Run> {
     let run = pages::runs(address, source, size).next()?;
     Some(Run { count: run.count.min(step::PAGES), ..run })

@@ -13,7 +13,7 @@ use core::ops::Range;
 pub(crate) enum Initially {
     /// Zeros.
     Zero,
-    /// Whatever it does, as long as that is no server's.
+    /// Any content, as long as it is not that of another server.
     AsItIs,
 }
 
@@ -21,22 +21,22 @@ pub(crate) enum Initially {
 #[derive(Clone)]
 pub(crate) struct Block {
     pub(crate) range: Range<u64>,
-    /// It has to be cleared before a server gets it.
+    /// Whether the block must be cleared before a server gets it.
     pub(crate) clear: bool,
 }
 
-/// All memory that servers can have.
+/// All physical memory that servers can have.
 pub struct Frames {
     ranges: Ranges,
-    /// Memory that has belonged to a server, and is cleared before it is given to another one.
+    /// Memory that has belonged to a server. It is cleared before it is given to another one.
     used: Chunks,
 }
 
 impl Frames {
-    /// Memory that is free: these regions.
+    /// The allocator of these regions, which are all free.
     ///
     /// # Panics
-    /// If two overlap: sigma0 gives memory out once.
+    /// If two regions overlap. sigma0 gives each page out once, so they cannot.
     pub fn new(regions: impl IntoIterator<Item = Range<u64>>) -> Frames {
         let mut ranges = Ranges::new();
         let mut end = 0;
@@ -52,11 +52,11 @@ impl Frames {
         self.ranges.free()
     }
 
-    /// Gives `owner` `pages` pages in few blocks, the largest first, as physical ranges; each is
-    /// aligned to its size, a power of two. Quotas, and clearing, are the caller's business.
+    /// Gives `owner` `pages` pages in few blocks, the largest first, as physical ranges. Each block
+    /// is aligned to its size, a power of two. The caller checks quotas and clears the blocks.
     ///
     /// # Errors
-    /// [`RangeError`] if there is not so much; then `owner` has as much as before.
+    /// [`RangeError`] if there is not so much memory; then `owner` has as much as before.
     pub(crate) fn allocate(
         &mut self,
         machine: &impl Machine,

@@ -1,9 +1,9 @@
 //! PCI functions and their message-signalled interrupts.
 //!
 //! A driver has the registers of its functions, but neither their configuration space nor the pages
-//! with tables of messages: which interrupt a function raises is root's to say. Without an IOMMU
-//! that does not hold a driver up that lets its device write what looks like a message: such a
-//! driver is trusted not to.
+//! with tables of messages: root decides which interrupt a function raises. Without an IOMMU, a
+//! driver could still make its device write to the address where such a message goes, and so raise
+//! any interrupt. Drivers are trusted not to do that.
 
 use crate::machine::Machine;
 use crate::pci::{self, ConfigurationSpace, ENTRY, Messages, Region};
@@ -17,13 +17,14 @@ use rt::root::Status;
 use x2::ThreadId;
 use x2::extension::SpaceOption;
 
-/// At most so many PCI functions are recorded.
+/// Upper bound of the number of PCI functions that are recorded.
 const MOST_FUNCTIONS: usize = 256;
 
-/// Where a function is: bus, device and function, as [`Machine::read_configuration`] has it.
+/// The number of a PCI function: bus, device and function, as [`Machine::read_configuration`] takes
+/// it.
 type Place = u32;
 
-/// The configuration space of the function at a place.
+/// The configuration space of the PCI function at `place`.
 struct Registers<'a, M> {
     machine: &'a mut M,
     place: Place,
@@ -49,13 +50,14 @@ pub(crate) struct Function {
 
 /// A message-signalled interrupt that a server has attached to.
 struct Attached {
-    /// Which of the function's interrupt messages it is.
+    /// The index of the interrupt message among those of the function.
     entry: u16,
     interrupt: u32,
     handler: ThreadName,
 }
 
-/// All functions that can be reached from the first bus. They are silent from now on.
+/// All functions that can be reached from the first PCI bus. Each is disabled: it sends no
+/// interrupts and uses no memory.
 pub(crate) fn find_all(machine: &mut impl Machine) -> Vec<Function> {
     let mut found = Vec::new();
     let (mut buses, mut next) = (alloc::vec![0u8], 0);
@@ -90,17 +92,19 @@ impl Function {
         Some(Function { place, function, owner: None, attached: Vec::new() })
     }
 
-    /// Whether a server may be given it: no server has it, and it is what is asked for.
+    /// Whether a server that asks for this vendor and device may be given the function: it matches,
+    /// and no server has it.
     pub(crate) fn is_free(&self, (vendor, device): (u16, u16)) -> bool {
         self.owner.is_none() && self.function.identity == u32::from(device) << 16 | u32::from(vendor)
     }
 
-    /// Gives the function to this server, which keeps it for ever.
+    /// Gives the function to this server, which keeps it until the system ends.
     pub(crate) fn give_to(&mut self, owner: ServerIndex) {
         self.owner = Some(owner);
     }
 
-    /// Writes an entry of the table of messages, which exists.
+    /// Writes the four words of entry `entry` of the MSI-X table, if the function has one. The
+    /// entry must exist.
     fn write_entry(&self, machine: &mut impl Machine, entry: u16, words: [u32; 4]) -> Result<(), Status> {
         let Some(Messages::Table { table, .. }) = self.function.messages else { return Ok(()) };
         let at = table + u64::from(entry) * ENTRY;
@@ -131,7 +135,8 @@ impl Function {
         Ok(())
     }
 
-    /// Those of its messages that `which` are interrupts no more. Returns the interrupts.
+    /// Detaches the function's interrupt messages for which `which` is true. Returns their
+    /// interrupts, which are free then.
     fn mask_messages(&mut self, machine: &mut impl Machine, which: impl Fn(&Attached) -> bool) -> Vec<u32> {
         let gone: Vec<Attached> = self.attached.extract_if(.., |attached| which(attached)).collect();
         for attached in &gone {
@@ -148,14 +153,14 @@ impl Function {
 const MASKED: [u32; 4] = [0, 0, 0, 1];
 
 impl<M: Machine> Resources<M> {
-    /// A thread has been ended, and with it what made its interrupts messages to it.
+    /// Detaches the interrupt messages whose handler was `thread`, which has been ended.
     pub(crate) fn forget_messages(&mut self, thread: ThreadName) {
         for function in &mut self.functions {
             function.mask_messages(&mut self.machine, |attached| attached.handler == thread);
         }
     }
 
-    /// The functions of a server that has ended do nothing any more.
+    /// Disables the PCI functions of a server that has ended.
     pub(crate) fn disable_functions(&mut self, server: ServerIndex) {
         for function in self.functions.iter_mut().filter(|function| function.owner == Some(server)) {
             let registers = &mut Registers { machine: &mut self.machine, place: function.place };
@@ -163,14 +168,14 @@ impl<M: Machine> Resources<M> {
         }
     }
 
-    /// The message-signalled interrupts that functions have.
+    /// The message-signalled interrupts that are in use by functions.
     #[cfg(test)]
     pub(crate) fn attached_interrupts(&self) -> Vec<u32> {
         self.functions.iter().flat_map(|function| &function.attached).map(|used| used.interrupt).collect()
     }
 
-    /// A message-signalled interrupt that no function has, if there is one; preferably one of this
-    /// processor's.
+    /// A message-signalled interrupt that no function uses, if there is one; preferably one that
+    /// the present processor receives.
     fn free_interrupt(&self) -> Option<u32> {
         let all = self.machine.message_interrupts();
         let used = |number: u32| {
@@ -184,7 +189,7 @@ impl<M: Machine> Resources<M> {
 }
 
 impl Server {
-    /// The `index`th function of the server's configuration, if the machine has it.
+    /// The `index`th PCI function of the server's configuration, if the machine has it.
     fn function<'a>(&self, all: &'a mut [Function], index: u64) -> Option<&'a mut Function> {
         let at = *self.functions.get(usize::try_from(index).ok()?)?;
         all.get_mut(at?)
@@ -196,15 +201,16 @@ impl Server {
         own.map(|function| &function.function)
     }
 
-    /// Request: where the `index`th function is (bus, device, function), and how many messages it
-    /// can be told.
+    /// Carries out the request that asks where the server's `index`th PCI function is: (bus,
+    /// device, function), and how many interrupt messages it can send.
     pub(crate) fn pci_function<M>(&self, resources: &mut Resources<M>, index: u64) -> Option<(u64, u64)> {
         let function = self.function(&mut resources.functions, index)?;
         Some(((function.place >> 8).into(), function.function.message_count().into()))
     }
 
-    /// Request: the registers that the `index`th function has at its base address `number`: 0 for
-    /// memory or 1 for ports, the first address or port, and how many.
+    /// Carries out the request that asks what the base address register `number` of the server's
+    /// `index`th PCI function says: 0 for memory or 1 for ports, the first address or port, and how
+    /// many bytes or ports there are.
     pub(crate) fn pci_region<M>(
         &self,
         resources: &mut Resources<M>,
@@ -220,18 +226,32 @@ impl Server {
         }
     }
 
-    /// Whether the pages are registers of a function of the server's.
+    /// Carries out the request that reads the word at `offset` in the configuration space of the
+    /// server's `index`th PCI function.
+    pub(crate) fn pci_read<M: Machine>(
+        &self,
+        resources: &mut Resources<M>,
+        index: u64,
+        offset: u64,
+    ) -> Result<u64, Status> {
+        let place = self.function(&mut resources.functions, index).ok_or(Status::NotFound)?.place;
+        let register = u8::try_from(offset).ok().filter(|register| register.is_multiple_of(4));
+        let register = register.ok_or(Status::InvalidArgument)?;
+        Ok(resources.machine.read_configuration(place, register).into())
+    }
+
+    /// Whether all of these physical pages are registers of one of the server's PCI functions.
     pub(crate) fn may_map<M>(&self, resources: &Resources<M>, pages: &Range<u64>) -> bool {
         self.functions(resources).any(|function| function.may_map(pages))
     }
 
-    /// The ports of a function of the server's among which these are.
+    /// The range of ports of one of the server's PCI functions in which `first ..= last` lies.
     pub(crate) fn pci_ports<M>(&self, resources: &Resources<M>, first: u16, last: u16) -> Option<(u16, u16)> {
         self.functions(resources).find_map(|function| function.ports(first, last))
     }
 
-    /// Request: message `entry` of the `index`th function becomes messages to `handler`. Returns
-    /// the interrupt.
+    /// Carries out the request that makes interrupt message `entry` of the server's `index`th PCI
+    /// function an IPC message to `handler`. Returns the number of the interrupt.
     pub(crate) fn attach_message<M: Machine>(
         &self,
         resources: &mut Resources<M>,
@@ -265,7 +285,7 @@ impl Server {
         Ok(interrupt.into())
     }
 
-    /// Request: detaches the server from a message-signalled interrupt.
+    /// Carries out the request to detach the server from a message-signalled interrupt.
     pub(crate) fn detach_message<M: Machine>(
         &self,
         resources: &mut Resources<M>,

@@ -1,36 +1,35 @@
-//! What root decides, done on the machine.
+//! The implementation of [`Machine`] by system calls, sigma0 and I/O instructions.
 
 use crate::boot_modules;
 use crate::console;
 use core::fmt;
 use core::ops::Range;
+use l4::direct::Direct;
 use l4::ipc::{self, Message};
 use l4::thread::{self, Result, ThreadControl};
 use l4::{extension, kip, port, sigma0, space, utcb};
-use root::devices::port_fpages;
 use root::machine::{Machine, MachineEnd};
 use root::requests::Answer;
 use root::step::{self, Step};
-use rt::root::{Status, request, with_text};
 use x2::control::UNCHANGED;
 use x2::extension::{MapItem, MapOperation, SpaceOption};
 use x2::{Fpage, IpcError, Rights, ThreadId, Time};
 
-/// More of root's own memory than one step of any request needs.
+/// Bytes of free heap below which root refuses requests: more than one step of any request needs.
 const HEADROOM: usize = 64 << 10;
-/// Port of the emulator's debug-exit device.
+/// The I/O port of QEMU's debug-exit device.
 const DEBUG_EXIT: u16 = 0xf4;
-/// PM1a control register where the firmware of QEMU's machines puts it, and what switches them off
-/// (sleep type 0, enable).
+/// The PM1a control register, at the port where the firmware of QEMU's machines puts it, and the
+/// value that switches the machine off (sleep type 0, enable).
 const POWER_CONTROL: u16 = 0x604;
 const POWER_OFF: u16 = 1 << 13;
-/// The chipset's reset register, and a full reset.
+/// The chipset's reset register, and the value that resets the machine fully.
 const RESET_CONTROL: u16 = 0xcf9;
 const RESET: u8 = 6;
-/// The keyboard controller's command register, and a pulse on its reset line.
+/// The keyboard controller's command register, and the command that pulses the reset line.
 const KEYBOARD: u16 = 0x64;
 const KEYBOARD_RESET: u8 = 0xfe;
-/// Configuration mechanism 1 of PCI: which register, and its value.
+/// The two ports of PCI's configuration mechanism 1: the address of a register, and its value.
 const ADDRESS: u16 = 0xcf8;
 const DATA: u16 = 0xcfc;
 const ENABLE: u32 = 1 << 31;
@@ -59,7 +58,7 @@ impl Machine for L4 {
     fn has_headroom(&self) -> bool {
         let mut room = alloc::vec::Vec::<u8>::new();
         let there_is = room.try_reserve_exact(HEADROOM).is_ok();
-        // Without this the compiler would leave the allocation out.
+        // Without `black_box` the compiler would remove the allocation.
         core::hint::black_box(&mut room);
         there_is
     }
@@ -99,10 +98,14 @@ impl Machine for L4 {
         ipc::send_timeout(thread, Message::with_words(0, &[ip, sp]), timeout)
     }
 
-    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: &Answer) {
-        let answer = message(answer);
-        let answer = if asked == self.caller() { answer } else { answer.propagated_for(asked) };
-        let _ = ipc::reply(to, answer);
+    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: Answer) {
+        let mut registers = Direct::default();
+        let mut tag = answer.write(&mut registers);
+        if asked != self.caller() {
+            utcb::set_virtual_sender(asked);
+            tag = tag.with_propagated(true);
+        }
+        let _ = registers.reply(to, tag);
     }
 
     fn perform(&mut self, step: &Step) -> step::Result {
@@ -131,8 +134,8 @@ impl Machine for L4 {
         let size = (memory.end - memory.start) as usize;
         let rest = size.checked_sub(bytes.len()).expect("the bytes fit into the memory");
         let start = memory.start as *mut u8;
-        // SAFETY: the memory is root's, from sigma0 and mapped here; no other space has it and no
-        // reference to it exists. Both parts are within it.
+        // SAFETY: sigma0 has given root this memory, it is mapped here, no other space has it, and
+        // there are no references to it. Both parts lie within it.
         unsafe {
             core::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len());
             core::ptr::write_bytes(start.add(bytes.len()), 0, rest);
@@ -148,8 +151,8 @@ impl Machine for L4 {
     }
 
     fn read_configuration(&self, place: u32, register: u8) -> u32 {
-        // SAFETY: reading configuration space changes nothing of the devices that there are; no
-        // other code uses the ports.
+        // SAFETY: reading configuration space has no effect on the devices of this machine, and no
+        // other code uses the two ports.
         unsafe {
             port::write32(ADDRESS, ENABLE | place | u32::from(register));
             port::read32(DATA)
@@ -157,8 +160,7 @@ impl Machine for L4 {
     }
 
     fn write_configuration(&mut self, place: u32, register: u8, value: u32) {
-        // SAFETY: `root::pci` writes what does not let a device touch memory but that of its
-        // driver.
+        // SAFETY: `root::pci` never lets a device access memory other than that of its driver.
         unsafe {
             port::write32(ADDRESS, ENABLE | place | u32::from(register));
             port::write32(DATA, value);
@@ -173,12 +175,12 @@ impl Machine for L4 {
 
     fn end(&mut self, how: MachineEnd) {
         match how {
-            // SAFETY: the system ends here, as it was asked to; sigma0 gives root every port.
+            // SAFETY: the system was asked to end, and ends here. sigma0 gives root every port.
             MachineEnd::PowerOff { status } => unsafe {
                 port::write32(DEBUG_EXIT, status.into());
                 port::write16(POWER_CONTROL, POWER_OFF);
             },
-            // SAFETY: the system ends here, as it was asked to; sigma0 gives root every port.
+            // SAFETY: the system was asked to end, and ends here. sigma0 gives root every port.
             MachineEnd::Reset => unsafe {
                 port::write8(RESET_CONTROL, RESET);
                 port::write8(KEYBOARD, KEYBOARD_RESET);
@@ -189,23 +191,4 @@ impl Machine for L4 {
 
 fn map_control(thread: ThreadId, item: MapItem) -> step::Result {
     extension::map_control(thread, &mut [item]).map_err(|(_, error)| error)
-}
-
-/// The message with an answer, in the caller's message registers.
-pub(crate) fn message(answer: &Answer) -> Message {
-    let words = |words: &[u64]| {
-        words.iter().fold(Message::with_words(request::ANSWER, &[Status::Done as u64]), |message, &word| {
-            message.word(word)
-        })
-    };
-    match answer {
-        Answer::Refused(status) => Message::with_words(request::ANSWER, &[*status as u64]),
-        Answer::Done => words(&[]),
-        Answer::One(word) => words(&[*word]),
-        Answer::Two(first, second) => words(&[*first, *second]),
-        Answer::Three(first, second, third) => words(&[*first, *second, *third]),
-        Answer::Server(all, name) => with_text(words(all), name.as_bytes()),
-        Answer::Ports(ports) => port_fpages(ports)
-            .fold(Message::new(0), |message, fpage| message.map_item(x2::MapItem::map(fpage, 0))),
-    }
 }

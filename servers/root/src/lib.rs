@@ -1,15 +1,14 @@
 //! The part of `root` that decides, apart from the part that talks to the kernel: it is tested on
-//! the host.
+//! the development host.
 //!
 //! `root` is the X.2 root task and the only privileged space (docs/src/architecture.md). It reads
 //! the boot [`configuration`], starts the servers that it names, and gives them threads
 //! ([`thread_numbers`]), [`spaces`], address ranges ([`ranges`]: memory, device memory, I/O ports,
 //! interrupts) within their [`quota`]s. Its interface is `interfaces/root.defs`.
 //!
-//! [`system`] has all that root knows. A message becomes a [`requests::Request`] there, and what it
-//! leads to is a value: an answer, or a [`work_item`] that the program does in [`step`]s. What the
-//! kernel, sigma0 and devices have to do for a decision they do through the trait
-//! [`machine::Machine`].
+//! [`system`] has all that root knows. Its module [`requests`] reads a message there, and the
+//! result is a value: an answer, or a [`work_item`] that the program does in [`step`]s. Root calls
+//! the kernel, sigma0 and devices only through the trait [`machine::Machine`].
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What root has done by the kernel, by sigma0 and by devices. The program does it on the machine,
-//! tests on a simulated one.
+//! The operations that root has the kernel, sigma0 and devices do. The program uses the machine,
+//! tests use a simulation of it.
 
 use crate::requests::Answer;
 use crate::step::{self, Step};
@@ -12,20 +12,20 @@ use x2::{Fpage, IpcError, ThreadId, Time};
 /// How the machine ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MachineEnd {
-    /// It is switched off; an emulator ends with this status.
+    /// The machine is switched off; an emulator ends with this status.
     PowerOff {
         /// At most 127.
         status: u8,
     },
-    /// It is started again.
+    /// The machine is reset, so that it boots again.
     Reset,
 }
 
-/// The calls by which root's decisions become true. An error is the kernel's; root's tables change
-/// only as far as the calls went. Nothing here waits for a server, but [`start`](Machine::start)
-/// with such a timeout.
+/// The calls by which root carries out its decisions. Errors are those of the kernel. After an
+/// error root's tables record the calls that have succeeded. No call waits for a server, except
+/// [`start`](Machine::start), which has a timeout.
 pub trait Machine {
-    /// The thread of root's that calls.
+    /// The thread of root's that makes the calls.
     fn caller(&self) -> ThreadId;
 
     /// The number of the processor on which the caller runs.
@@ -34,17 +34,17 @@ pub trait Machine {
     /// How many processors there are.
     fn processors(&self) -> u32;
 
-    /// The thread numbers of message-signalled interrupts.
+    /// The thread numbers of the message-signalled interrupts.
     fn message_interrupts(&self) -> Range<u32>;
 
-    /// Whether root has memory for one more step of any request. When it has not, it refuses
+    /// Whether root has memory for one more step of any request. If it has not, root refuses
     /// requests: a server must not be able to stop root.
     fn has_headroom(&self) -> bool;
 
-    /// Prints a line on the log.
+    /// Prints a line on the system's log.
     fn report(&mut self, line: fmt::Arguments<'_>);
 
-    /// ThreadControl.
+    /// Makes, changes or deletes a thread (ThreadControl).
     ///
     /// # Errors
     /// The kernel's reason; then nothing has changed.
@@ -56,28 +56,28 @@ pub trait Machine {
     /// The kernel's reason; then nothing has changed.
     fn set_areas(&mut self, space: ThreadId, kernel_interface: Fpage, utcbs: Fpage) -> Result<()>;
 
-    /// SpaceOptions. Returns the two answers.
+    /// Changes an option of a space (SpaceOptions). Returns the two result words of the call.
     ///
     /// # Errors
     /// The kernel's reason; then nothing has changed.
     fn space_options(&mut self, space: ThreadId, option: SpaceOption, values: [u64; 2]) -> Result<[u64; 2]>;
 
-    /// Makes `handler` the exception handler of an owned thread.
+    /// Makes `handler` the exception handler of a thread that lives in an owned space.
     ///
     /// # Errors
     /// The kernel's reason; then nothing has changed.
     fn set_exception_handler(&mut self, thread: ThreadId, handler: ThreadId) -> Result<()>;
 
-    /// Sets a thread's priority and, if it is given, the processor.
+    /// Sets a thread's priority and, if `processor` is given, its processor.
     ///
     /// # Errors
     /// The kernel's reason; then nothing has changed.
     fn schedule(&mut self, thread: ThreadId, processor: Option<u64>, priority: u8) -> Result<()>;
 
-    /// Sends a new thread the message by which it starts.
+    /// Sends a new thread the message by which it starts. Blocks at most for a timeout.
     ///
     /// # Errors
-    /// The thread does not wait for it, for so long.
+    /// The thread did not become ready to receive before the timeout.
     fn start(
         &mut self,
         thread: ThreadId,
@@ -86,51 +86,53 @@ pub trait Machine {
         timeout: Time,
     ) -> core::result::Result<(), IpcError>;
 
-    /// Answers a thread in the name of `asked`, a thread of root's. A receiver that no longer waits
-    /// gets no answer.
-    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: &Answer);
+    /// Sends an answer to `to` in the name of `asked`, the thread of root's that received the
+    /// request. A receiver that no longer waits gets no answer.
+    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: Answer);
 
     /// Does a step of a work item.
     ///
     /// # Errors
-    /// The kernel's reason. Only mapping can fail.
+    /// The kernel's reason. Only steps that map memory can fail.
     fn perform(&mut self, step: &Step) -> step::Result;
 
-    /// Writes `bytes` to physical memory from `start` on, which no server has, and zeros up to
-    /// `end`.
+    /// Writes `bytes` at the start of the physical range `memory`, which no server has, and zeros
+    /// into the rest of it.
     fn write_memory(&mut self, memory: Range<u64>, bytes: &[u8]);
 
-    /// Has sigma0 give root the pages of this physical memory. Returns whether it has them now.
+    /// Has sigma0 give root the pages of this physical memory. Returns whether root has them.
     fn request_memory(&mut self, start: u64, size: u64) -> bool;
 
-    /// Has sigma0 give root I/O ports. Returns whether it has them now.
+    /// Has sigma0 give root these I/O ports. Returns whether root has them.
     fn request_ports(&mut self, ports: Fpage) -> bool;
 
     /// Reads a register of the configuration space of the PCI function at `place`: bus, device and
     /// function in bits 16..24, 11..16 and 8..11.
     fn read_configuration(&self, place: u32, register: u8) -> u32;
 
-    /// Writes such a register.
+    /// Writes a register of the configuration space of the PCI function at `place`, which is
+    /// encoded as for [`read_configuration`](Machine::read_configuration).
     fn write_configuration(&mut self, place: u32, register: u8, value: u32);
 
-    /// Writes a register of a device, in memory that root [has](Self::request_memory).
+    /// Writes a device register at a physical address that root has got by
+    /// [`request_memory`](Self::request_memory).
     fn write_register(&mut self, address: u64, value: u32);
 
-    /// Ends the system. Returns if the machine does not do it.
+    /// Powers off or resets the machine. Returns if the machine does not do it.
     fn end(&mut self, how: MachineEnd);
 
-    /// Deletes a thread; one that does not exist is no error. The kernel ends what depends on it:
-    /// its interrupts and, if it is the last, its space.
+    /// Deletes a thread; one that does not exist is no error. The kernel also ends what depends on
+    /// the thread: its interrupts and, if it is the last of its space, the space.
     ///
     /// # Errors
-    /// None that the kernel has.
+    /// The kernel's reason; deleting a thread gives none today.
     fn delete_thread(&mut self, thread: ThreadId) -> Result<()> {
         let nil = ThreadId::NIL;
         self.thread_control(thread, ThreadControl { space: nil, scheduler: nil, pager: nil, utcb: None })
     }
 
-    /// Makes `handler` the receiver of an interrupt; of the interrupt itself: of nothing, and it is
-    /// masked.
+    /// Makes `handler` the receiver of an interrupt. If `handler` is the id of the interrupt
+    /// itself, the interrupt has no receiver and is masked.
     ///
     /// # Errors
     /// There is no such interrupt, or no memory.

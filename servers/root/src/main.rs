@@ -21,8 +21,8 @@ use x2::boot_info::Nodes;
 
 l4::program!(run);
 
-// Tables of threads and ranges for a large system, and the stacks of 64 processors' threads; root
-// cannot ask itself for memory.
+// The heap holds the tables of threads and ranges of a large system, and the stacks of 64
+// processors' threads. Its size is fixed: root has no root task that it could ask for memory.
 rt::heap!(12 << 20);
 
 fn run() -> ! {
@@ -48,8 +48,8 @@ fn configured() -> Result<System<L4>, alloc::string::String> {
         let modules = server.modules.iter().map(|name| module(name)).collect::<Result<_, _>>()?;
         found.push((module(&server.program)?, modules));
     }
-    // Modules are found first: what has been asked for by address is not given out again as any
-    // memory.
+    // Modules are found before the frames are taken: a page that root has asked for by its address
+    // is not given out again when root asks for any page.
     let frames = Frames::new(regions());
     let free = frames.free();
     let rest = configuration::rest(&servers, free)?;
@@ -75,7 +75,7 @@ fn regions() -> impl Iterator<Item = Range<u64>> {
     })
 }
 
-/// Says which memory and processors are near each other.
+/// Prints which memory and processors are on the same NUMA node.
 fn report_nodes(nodes: Nodes<'_>) {
     for node in 0..nodes.count() {
         let ranges = nodes.memory().filter(|range| range.node == node as u64);

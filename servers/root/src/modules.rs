@@ -1,16 +1,16 @@
-//! The boot modules that servers are made from.
+//! The type of boot modules, which contain the programs and files of servers.
 
-/// A boot module in physical memory, which root has at its physical addresses.
+/// A boot module. Root has it mapped at its physical addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct Module {
-    /// Its physical address.
+    /// The physical address of the module.
     pub start: u64,
-    /// What it contains.
+    /// The bytes of the module.
     pub content: &'static [u8],
 }
 
 impl Module {
-    /// How many bytes it has.
+    /// How many bytes the module has.
     pub fn size(&self) -> u64 {
         self.content.len() as u64
     }

@@ -1,7 +1,7 @@
-//! How servers find each other: by the names in the configuration.
+//! The registry of servers' names: how servers find each other by the names in the configuration.
 
 use crate::machine::Machine;
-use crate::requests::{Answer, Outcome};
+use crate::requests::{Answer, LongRequest};
 use crate::server::name;
 use crate::system::System;
 use alloc::vec::Vec;
@@ -9,19 +9,19 @@ use rt::root::Status;
 use x2::extension::SpaceOption;
 use x2::{ErrorCode, ThreadId};
 
-/// A thread that waits until a server registers.
+/// A thread that waits until a server has registered its name.
 #[derive(Clone, Copy)]
 pub(crate) struct Waiter {
     thread: ThreadId,
-    /// The thread of root's that it has asked, and whose answer it waits for.
+    /// The thread of root's that received the lookup: the answer is sent in its name.
     asked: ThreadId,
-    /// The server.
+    /// The server whose name the thread has looked up.
     index: usize,
 }
 
 impl<M: Machine> System<M> {
-    /// Request: from now on `thread` answers to the name of server `index`; the threads that wait
-    /// for this name are told.
+    /// Carries out the request to register `thread` under the name of server `index`. Threads that
+    /// wait for the name get their answers.
     pub(crate) fn register(&mut self, index: usize, thread: ThreadId) -> Result<(), Status> {
         if !self.resources.is_own(self.servers[index].index, thread) {
             return Err(Status::InvalidArgument);
@@ -29,45 +29,50 @@ impl<M: Machine> System<M> {
         self.servers[index].registered = Some(thread);
         for waiter in self.take_waiters(index) {
             let opened = open(&mut self.resources.machine, waiter.thread, thread);
-            let answer = opened.map_or_else(Answer::Refused, |()| Answer::One(thread.raw()));
-            self.resources.machine.reply(waiter.thread, waiter.asked, &answer);
+            self.answer(waiter, opened.map(|()| thread));
         }
         Ok(())
     }
 
-    /// Request: the thread that answers to `wanted`, for `from`, a thread of server `index`.
-    pub(crate) fn lookup(&mut self, index: usize, from: ThreadId, wanted: &[u8], wait: bool) -> Outcome {
-        let refused = |status| Outcome::Answer(Answer::Refused(status));
+    /// Carries out a lookup: finds the thread that is registered as `wanted`, for `from`, a thread
+    /// of server `index`. None: `from` waits until a thread is registered.
+    pub(crate) fn lookup(
+        &mut self,
+        index: usize,
+        from: ThreadId,
+        wanted: &[u8],
+        wait: bool,
+    ) -> Result<Option<ThreadId>, Status> {
         let target = self.servers.iter().position(|server| server.configuration.name.as_bytes() == wanted);
-        let Some(target) = target.filter(|&target| target != index) else { return refused(Status::NotFound) };
+        let target = target.filter(|&target| target != index).ok_or(Status::NotFound)?;
         let server = &self.servers[target];
         let registered = server.registered.filter(|&thread| self.resources.is_own(server.index, thread));
         match registered {
-            Some(thread) => match open(&mut self.resources.machine, from, thread) {
-                Ok(()) => Outcome::Answer(Answer::One(thread.raw())),
-                Err(status) => refused(status),
-            },
+            Some(thread) => open(&mut self.resources.machine, from, thread).map(|()| Some(thread)),
             None if wait && server.is_expected() => {
-                if self.waiters.try_reserve(1).is_err() {
-                    return refused(Status::NoMemory);
-                }
+                self.waiters.try_reserve(1).map_err(|_| Status::NoMemory)?;
                 let asked = self.resources.machine.caller();
                 self.waiters.push(Waiter { thread: from, asked, index: target });
-                Outcome::Wait
+                Ok(None)
             }
-            None => refused(Status::NotFound),
+            None => Err(Status::NotFound),
         }
     }
 
-    /// Server `index` will not run again: all threads that wait for its name are refused.
+    /// Answers all threads that wait for the name of server `index` with an error, since the server
+    /// will not run again.
     pub(crate) fn refuse_waiters(&mut self, index: usize) {
         for waiter in self.take_waiters(index) {
-            let answer = Answer::Refused(Status::NotFound);
-            self.resources.machine.reply(waiter.thread, waiter.asked, &answer);
+            self.answer(waiter, Err(Status::NotFound));
         }
     }
 
-    /// A server's threads have ended: removes those of them that have waited.
+    fn answer(&mut self, waiter: Waiter, result: Result<ThreadId, Status>) {
+        let answer = Answer { request: LongRequest::NameLookup, result: result.map(ThreadId::raw) };
+        self.resources.machine.reply(waiter.thread, waiter.asked, answer);
+    }
+
+    /// Removes the waiting threads that no longer exist, after a server's threads have ended.
     pub(crate) fn forget_waiters(&mut self) {
         self.waiters.retain(|waiter| self.resources.numbers.owner(name(waiter.thread)).is_some());
     }

@@ -1,5 +1,5 @@
-//! Requests about the spaces that a server owns: only root may create and delete spaces and
-//! threads, everything else the owner does itself (docs/src/architecture.md).
+//! Requests about the spaces that a server owns. Only root may create and delete spaces and
+//! threads; the owner does everything else itself (docs/src/architecture.md).
 
 use crate::executable::PAGE;
 use crate::machine::Machine;
@@ -14,7 +14,7 @@ use x2::control::DEFAULT_PRIORITY;
 use x2::extension::{Quota, SpaceOption, SystemCallMode};
 use x2::{ErrorCode, Fpage, ThreadId};
 
-/// What a server asks for: the words of root_space_create.
+/// The arguments of the request root_space_create.
 struct Wanted {
     kernel_interface: Fpage,
     utcb_area: Fpage,
@@ -32,7 +32,8 @@ impl Wanted {
         let kernel_memory = Quota::from_word(kernel_memory)?;
         let utcb_log2 = u32::try_from(utcb_log2).ok().filter(|log2| (12..47).contains(log2))?;
         let aligned = kip.is_multiple_of(PAGE) && utcb_base.is_multiple_of(1 << utcb_log2);
-        // The kernel checks that the areas are the user's and do not overlap.
+        // Only the alignment is checked here. The kernel checks that the areas lie in user memory
+        // and do not overlap.
         aligned.then_some(Wanted {
             kernel_interface: Fpage::memory(kip, 12),
             utcb_area: Fpage::memory(utcb_base, utcb_log2),
@@ -45,7 +46,7 @@ impl Wanted {
 }
 
 impl Server {
-    /// Request: a space with its first thread.
+    /// Carries out the request for a new space with its first thread.
     pub(crate) fn create_space<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -56,7 +57,7 @@ impl Server {
         if !resources.is_own(self.index, handler) {
             return Err(Status::InvalidArgument);
         }
-        // The word of "no limit" is larger than that of any share.
+        // A server with a limit cannot ask for "no limit": that word is larger than any limit.
         if self.configuration.kernel_memory.is_some_and(|share| wanted.kernel_memory.word() > share.word()) {
             return Err(Status::QuotaExceeded);
         }
@@ -109,7 +110,7 @@ impl Server {
         Ok((space, thread))
     }
 
-    /// Request: another thread in a space that the server owns.
+    /// Carries out the request for another thread in a space that the server owns.
     pub(crate) fn create_space_thread<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -141,7 +142,8 @@ impl Server {
         Ok(thread)
     }
 
-    /// Request: ends a thread of a space of the server's, not the last of its space.
+    /// Carries out the request to end a thread of a space that the server owns. The last thread of
+    /// a space is refused.
     pub(crate) fn delete_space_thread<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -160,7 +162,8 @@ impl Server {
         Ok(())
     }
 
-    /// Request: ends a space of the server's. Returns its threads, which are to be ended.
+    /// Carries out the request to end a space that the server owns. Returns its threads, which the
+    /// caller has to end.
     pub(crate) fn delete_space<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -179,14 +182,14 @@ impl Server {
         })
     }
 
-    /// Ends the thread with this name, if the kernel has made it, and takes the name back.
+    /// Ends the thread with this name, if the kernel has made it, and frees its number.
     fn give_back_number<M: Machine>(&mut self, resources: &mut Resources<M>, name: ThreadName) {
         resources.end_thread(name);
         self.threads.give_back(1);
     }
 
-    /// No thread of a server's has a higher priority than the server: new ones have the kernel's
-    /// default.
+    /// Gives a new thread of the server's the server's priority if the kernel's default is higher:
+    /// no thread of a server has a higher priority than the server.
     fn limit_priority(&self, machine: &mut impl Machine, thread: ThreadId) -> Result<(), Status> {
         let highest = self.configuration.priority;
         if highest >= DEFAULT_PRIORITY {

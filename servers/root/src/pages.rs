@@ -1,6 +1,6 @@
-//! Cutting a mapping into the fewest runs of pages of one size.
+//! Cuts a mapping into the fewest runs of pages of one size.
 
-/// So many pages of 2^`size_log2` bytes, one after the other.
+/// `count` pages of 2^`size_log2` bytes, each after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Run {
     /// The address at which the first page is mapped.
@@ -9,11 +9,11 @@ pub struct Run {
     pub source: u64,
     /// The base-2 logarithm of the size of each page.
     pub size_log2: u32,
-    /// How many.
+    /// How many pages there are.
     pub count: u32,
 }
 
-/// The base-2 logarithm of the largest page that the processor has.
+/// The base-2 logarithm of the largest page size of the processor.
 const LARGEST_LOG2: u32 = 30;
 
 /// The runs that map `size` bytes (or ports) from `source` at `address`: pages as large as both
@@ -28,7 +28,8 @@ pub fn runs(address: u64, source: u64, size: u64) -> impl Iterator<Item = Run> +
         }
         let (address, source) = (address + done, source + done);
         let size_log2 = address.trailing_zeros().min(limit).min(left.ilog2());
-        // What is aligned as well as it ever will be goes on to the end.
+        // When the addresses are aligned to the largest page that both allow, the run goes on to
+        // the end.
         let count = if size_log2 == limit { left >> size_log2 } else { 1 };
         done += count << size_log2;
         Some(Run { address, source, size_log2, count: count as u32 })

@@ -1,10 +1,11 @@
-//! PCI functions: what their configuration space tells of their registers, and how they interrupt
+//! PCI functions: what their configuration space says about their registers, and how they interrupt
 //! by messages (PCI Local Bus Specification 3.0, chapter 6).
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Configuration space of a function, in words of 32 bits; `register` is a multiple of 4.
+/// Configuration space of a function, in words of 32 bits. The argument `register` is an offset in
+/// bytes, a multiple of 4.
 pub trait ConfigurationSpace {
     /// Reads a 32-bit word of the configuration space.
     fn read(&self, register: u8) -> u32;
@@ -12,49 +13,50 @@ pub trait ConfigurationSpace {
     fn write(&mut self, register: u8, value: u32);
 }
 
-/// Registers of configuration space.
+/// Offsets of registers in configuration space.
 const IDENTITY: u8 = 0;
 const COMMAND: u8 = 4;
 const HEADER: u8 = 0xc;
 const BASE_ADDRESSES: u8 = 0x10;
 const CAPABILITIES: u8 = 0x34;
-/// Bits of the command register, and of the status above it.
+/// Bits of the command register, which is the lower half of its word, and of the status register,
+/// the upper half.
 const DECODES: u32 = 3;
 const MASTER: u32 = 4;
 const NO_LINE: u32 = 1 << 10;
 const STATUS: u32 = 0xffff << 16;
 const HAS_CAPABILITIES: u32 = 1 << 20;
-/// Capabilities.
+/// Identifiers of PCI capabilities: MSI and MSI-X.
 const MSI: u8 = 5;
 const MSI_X: u8 = 0x11;
-/// Bits of the first word of the capabilities.
+/// Bits in the first word of the MSI and MSI-X capabilities.
 const MSI_ON: u32 = 1 << 16;
 const MSI_COUNT: u32 = 7 << 20;
 const MSI_WIDE: u32 = 1 << 23;
 const MSI_X_MASKED: u32 = 1 << 30;
 const MSI_X_ON: u32 = 1 << 31;
-/// A longer list of capabilities does not fit into configuration space: it has a loop.
+/// The most capabilities that fit into configuration space: a list that is longer has a loop.
 const MOST_CAPABILITIES: usize = 48;
-/// Bytes in a page, and in an entry of a table of messages.
+/// Bytes in a page.
 const PAGE: u64 = 4096;
-/// Bytes of an entry of MSI-X's table.
+/// Bytes in an entry of the MSI-X table.
 pub const ENTRY: u64 = 16;
 
 /// A range of addresses or ports at which a function has its registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
-    /// Memory.
+    /// The registers are in memory.
     Memory {
-        /// Physical address.
+        /// The physical address of the first register.
         base: u64,
-        /// Bytes.
+        /// How many bytes the registers take.
         size: u64,
     },
-    /// I/O ports.
+    /// The registers are I/O ports.
     Ports {
-        /// The first port.
+        /// The first port of the range.
         first: u16,
-        /// The last port.
+        /// The last port of the range.
         last: u16,
     },
 }
@@ -62,36 +64,36 @@ pub enum Region {
 /// How a function sends message-signalled interrupts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Messages {
-    /// One message (MSI).
+    /// The function sends one message (MSI).
     One {
         /// Offset of the MSI capability in configuration space.
         capability: u8,
     },
-    /// A table of messages (MSI-X).
+    /// The function has a table of messages (MSI-X).
     Table {
         /// Offset of the MSI-X capability in configuration space.
         capability: u8,
-        /// How many entries the table has.
+        /// How many entries the MSI-X table has.
         entries: u16,
-        /// Physical address of the table.
+        /// The physical address of the MSI-X table.
         table: u64,
     },
 }
 
-/// What the configuration space says about a function.
+/// A PCI function, as its configuration space describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Vendor id in the low half, device id in the high half.
     pub identity: u32,
-    /// Its registers, by the number of the base address register.
+    /// The function's registers, by the number of the base address register.
     pub regions: [Option<Region>; 6],
-    /// How it sends interrupts by messages, if it can.
+    /// How the function sends message-signalled interrupts, if it can.
     pub messages: Option<Messages>,
 }
 
 impl Function {
-    /// What is there, if anything is. The function does not write memory, which messages are,
-    /// afterwards.
+    /// Reads the configuration space of a function, if there is one. Afterwards the function cannot
+    /// write memory, and so cannot send interrupt messages.
     pub fn find(space: &mut impl ConfigurationSpace) -> Option<Function> {
         let identity = space.read(IDENTITY);
         if identity & 0xffff == 0xffff {
@@ -113,11 +115,12 @@ impl Function {
         }
     }
 
-    /// Whether the physical pages are registers, and none of them holds the table of messages: a
-    /// driver that can write there can raise any interrupt.
+    /// Whether the physical pages are registers of the function, and none of them holds the MSI-X
+    /// table: a driver that can write that table can raise any interrupt.
     pub fn may_map(&self, pages: &Range<u64>) -> bool {
         let holds = |region: &Region| match *region {
-            // Of registers that end within a page, the rest of it may be another function's.
+            // If the registers end within a page, the rest of the page may belong to another
+            // function.
             Region::Memory { base, size } => size >= PAGE && base <= pages.start && pages.end <= base + size,
             Region::Ports { .. } => false,
         };
@@ -131,7 +134,7 @@ impl Function {
         is_free && self.regions.iter().flatten().any(holds)
     }
 
-    /// The base address register's range of ports in which `first ..= last` lies.
+    /// The range of ports of a base address register in which `first ..= last` lies.
     pub fn ports(&self, first: u16, last: u16) -> Option<(u16, u16)> {
         self.regions.iter().flatten().find_map(|region| match *region {
             Region::Ports { first: begin, last: end } if begin <= first && last <= end => Some((begin, end)),
@@ -139,8 +142,9 @@ impl Function {
         })
     }
 
-    /// Tells it the only message, or that the table is right; it may write memory, and uses no
-    /// line, from now on.
+    /// Lets the function write memory and send message-signalled interrupts instead of using its
+    /// interrupt line. For MSI, `address` and `data` are the message; for MSI-X, the table must
+    /// have been written before.
     pub fn enable(&self, space: &mut impl ConfigurationSpace, address: u64, data: u32) {
         let command = space.read(COMMAND) & !STATUS;
         space.write(COMMAND, command | DECODES | MASTER | NO_LINE);
@@ -165,7 +169,7 @@ impl Function {
         }
     }
 
-    /// Makes the function send no interrupt messages any more.
+    /// Stops the function's interrupt messages.
     pub fn disable_messages(&self, space: &mut impl ConfigurationSpace) {
         match self.messages {
             None => {}
@@ -180,7 +184,7 @@ impl Function {
         }
     }
 
-    /// It sends no messages, and writes and reads no memory, any more.
+    /// Stops the function's interrupt messages and its accesses to memory.
     pub fn disable(&self, space: &mut impl ConfigurationSpace) {
         self.disable_messages(space);
         let command = space.read(COMMAND) & !STATUS;
@@ -188,7 +192,8 @@ impl Function {
     }
 }
 
-/// The bus to which a function leads, if it is a bridge, and whether the device has more functions.
+/// Returns the secondary bus of the function, if it is a PCI bridge, and whether the device has
+/// more than one function.
 pub fn kind(space: &impl ConfigurationSpace) -> (Option<u8>, bool) {
     let header = space.read(HEADER) >> 16 & 0xff;
     let bus = (header & 0x7f == 1).then(|| (space.read(0x18) >> 8) as u8);
@@ -200,7 +205,8 @@ fn regions(space: &mut impl ConfigurationSpace) -> [Option<Region>; 6] {
     if space.read(HEADER) >> 16 & 0x7f != 0 {
         return regions;
     }
-    // What is asked for sizes must not be decoded meanwhile.
+    // The function must not decode its addresses while the size bits are read, for each base
+    // address register holds ones then.
     let command = space.read(COMMAND) & !STATUS;
     space.write(COMMAND, command & !DECODES);
     let mut sized = |index: u8| {
@@ -264,7 +270,7 @@ fn messages(space: &impl ConfigurationSpace, regions: &[Option<Region>; 6]) -> O
             _ => None,
         }
     });
-    // The largest form of the other capability takes four words.
+    // The MSI capability takes up to four words, which must fit into configuration space.
     table.or_else(|| of(MSI).filter(|&at| at <= 0xf0).map(|capability| Messages::One { capability }))
 }
 
@@ -274,7 +280,7 @@ mod tests {
     use proptest::prelude::*;
     use std::cell::RefCell;
 
-    /// Configuration space of which some bits can be written.
+    /// A model of a configuration space, of which some bits can be written.
     struct Model {
         words: RefCell<[u32; 64]>,
         writable: [u32; 64],
@@ -322,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn registers_and_one_message() {
+    fn registers_and_a_single_message_are_found() {
         let mut space = function(5 | MSI_WIDE, 9);
         let found = Function::find(&mut space).unwrap();
         let memory = Region::Memory { base: 2 << 32, size: 0x1_0000 };
@@ -349,7 +355,7 @@ mod tests {
 
     #[test]
     fn the_table_of_messages_is_never_mapped() {
-        // 300 entries at 0x1000: two pages.
+        // MSI-X with 300 entries at offset 0x1000: the table fills two pages.
         let mut space = function(5, 0x11 | 299 << 16);
         let found = Function::find(&mut space).unwrap();
         let table = (2 << 32) + 0x1000;
@@ -365,11 +371,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_there_or_nothing_to_be_told() {
+    fn absent_functions_and_damaged_capabilities_are_not_used() {
         assert_eq!(Function::find(&mut model(&[(0, u32::MAX, 0)])), None);
         let found = Function::find(&mut model(&[(0, 0x1234, 0)])).unwrap();
         assert_eq!((found.regions, found.message_count()), ([None; 6], 0));
-        // A list that runs in a circle, and a table outside the registers.
+        // Broken configuration spaces: a list of capabilities with a loop, and a table outside the
+        // registers.
         let mut circle = model(&[(4, 0x10_0000, 0), (0x34, 0x40, 0), (0x40, 0x4009, 0)]);
         assert_eq!(Function::find(&mut circle).unwrap().messages, None);
         let mut outside = function(9, 0x11 | 0x7ff << 16);

@@ -1,10 +1,11 @@
-//! What a server may have and has of the resources that are only counted.
+//! A server's limits of resources that are only counted, and how much of each it uses.
 
-/// Not as much is left as was asked for; nothing has changed.
+/// The error that a quota has less left than was asked for; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuotaExceeded;
 
-/// A limit and what is used of it. `used` never exceeds `limit`, whatever callers ask for.
+/// A limit of a resource and how much of it is used. `used` never exceeds `limit`, whatever the
+/// arguments are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Quota {
     limit: u64,
@@ -17,7 +18,7 @@ impl Quota {
         Quota { limit, used: 0 }
     }
 
-    /// Uses `amount` more.
+    /// Counts `amount` units as used.
     ///
     /// # Errors
     /// [`QuotaExceeded`] if the limit would be passed.
@@ -31,11 +32,11 @@ impl Quota {
         }
     }
 
-    /// Gives back `amount`.
+    /// Counts `amount` units as unused.
     ///
     /// # Panics
-    /// If more is given back than was taken: root has lost count, and continuing would hand out
-    /// what is not there.
+    /// If more units are given back than were taken: root's accounting is wrong then, and
+    /// continuing would give out resources that do not exist.
     pub fn give_back(&mut self, amount: u64) {
         self.used = self.used.checked_sub(amount).expect("more given back than was taken");
     }
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "more given back")]
-    fn losing_count_is_a_bug() {
+    fn giving_back_more_than_was_taken_panics() {
         Quota::new(1).give_back(1);
     }
 }

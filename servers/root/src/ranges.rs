@@ -1,9 +1,8 @@
 //! Sets of disjoint ranges of numbers, each range with an owner or free: physical memory, I/O
 //! ports, interrupt lines.
 //!
-//! A range that is freed is merged with its free neighbours in the same call. So the largest free
-//! block that exists can always be given out, aligned, and what a dead server had is taken back in
-//! one pass.
+//! A range that is freed is merged with its free neighbours in the same call. So the largest
+//! aligned block that is free can always be found, and one pass frees all that a server had.
 
 use crate::thread_numbers::ServerIndex;
 use alloc::collections::BTreeMap;
@@ -16,7 +15,7 @@ pub enum RangeError {
     Unavailable,
     /// The size is 0, not a power of two where one is needed, or the range wraps around.
     Invalid,
-    /// Root has no memory to note it.
+    /// Root has no memory to record the range.
     NoMemory,
 }
 
@@ -26,7 +25,8 @@ struct Range {
     owner: Option<ServerIndex>,
 }
 
-/// Ranges by their first number; never empty, overlapping, or two free ones side by side.
+/// Ranges by their first number. They are not empty and do not overlap, and no two free ones are
+/// adjacent.
 #[derive(Default)]
 pub struct Ranges {
     ranges: BTreeMap<u64, Range>,
@@ -34,7 +34,7 @@ pub struct Ranges {
 }
 
 impl Ranges {
-    /// A table in which no range is free or owned.
+    /// An empty table: it has no ranges.
     pub const fn new() -> Self {
         Ranges { ranges: BTreeMap::new(), free: 0 }
     }
@@ -42,7 +42,7 @@ impl Ranges {
     /// Adds `start .. end` as free.
     ///
     /// # Errors
-    /// [`RangeError::Invalid`] if it is empty or overlaps what is there.
+    /// [`RangeError::Invalid`] if the range is empty or overlaps one in the table.
     pub fn add(&mut self, start: u64, end: u64) -> Result<(), RangeError> {
         let before = self.ranges.range(..end).next_back();
         if start >= end || before.is_some_and(|(_, range)| range.end > start) {
@@ -59,19 +59,20 @@ impl Ranges {
         self.free
     }
 
-    /// Gives `size` numbers, aligned to `size` (a power of two), to `owner`; the lowest that fit
-    /// best.
+    /// Gives `owner` a block of `size` numbers (a power of two), aligned to `size`. It is taken
+    /// from the smallest free range in which it fits, the lowest of these.
     ///
     /// # Errors
-    /// [`RangeError`].
+    /// [`RangeError`] if there is no such block; then nothing has changed.
     pub fn allocate(&mut self, owner: ServerIndex, size: u64) -> Result<u64, RangeError> {
         self.allocate_below(owner, size, u64::MAX)
     }
 
-    /// As [`allocate`](Self::allocate), below `limit`.
+    /// Gives `owner` a block as [`allocate`](Self::allocate) does, but one that ends at or below
+    /// `limit`.
     ///
     /// # Errors
-    /// [`RangeError`].
+    /// [`RangeError`] if there is no such block; then nothing has changed.
     pub fn allocate_below(&mut self, owner: ServerIndex, size: u64, limit: u64) -> Result<u64, RangeError> {
         if !size.is_power_of_two() {
             return Err(RangeError::Invalid);
@@ -94,7 +95,7 @@ impl Ranges {
     /// Gives exactly `start .. end` to `owner`.
     ///
     /// # Errors
-    /// [`RangeError`].
+    /// [`RangeError`] if a part of it is not free; then nothing has changed.
     pub fn take(&mut self, owner: ServerIndex, start: u64, end: u64) -> Result<(), RangeError> {
         if start >= end {
             return Err(RangeError::Invalid);
@@ -126,7 +127,8 @@ impl Ranges {
         start < end
     }
 
-    /// Takes `start .. end` back from `owner`, which keeps its memory before and after it.
+    /// Takes `start .. end` back from `owner`. Parts of its ranges before and after these numbers
+    /// stay `owner`'s.
     ///
     /// # Errors
     /// [`RangeError::Unavailable`] if not all of it is `owner`'s; then nothing has changed.
@@ -156,7 +158,7 @@ impl Ranges {
         Ok(())
     }
 
-    /// The ranges that `owner` has: (start, end) in ascending order.
+    /// The ranges that `owner` has, as (start, end), in ascending order.
     pub fn of(&self, owner: ServerIndex) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges
             .iter()
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_the_number_line_is_no_trap() {
+    fn ranges_up_to_the_largest_number_do_not_overflow() {
         let mut ranges = Ranges::new();
         ranges.add(0xffff_ffff_ffff_d800, u64::MAX).unwrap();
         assert_eq!(ranges.allocate(1, 0x1000), Ok(0xffff_ffff_ffff_e000));
@@ -228,7 +230,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against an array of owners.
+        /// Compares the table with a model: an array with the owner of each number.
         #[test]
         fn behaves_as_an_array_of_owners(
             steps in proptest::collection::vec((0u8..4, 0u64..64, 1u64..20, 0u16..3), 1..200),

@@ -1,4 +1,4 @@
-//! What the servers share: memory, thread numbers, spaces, interrupt lines.
+//! The resources that servers compete for: memory, thread numbers, spaces, interrupt lines.
 
 use crate::frames::Frames;
 use crate::functions::Function;
@@ -17,20 +17,21 @@ pub(crate) struct Resources<M> {
     pub(crate) numbers: ThreadNumbers,
     pub(crate) spaces: Spaces,
     pub(crate) shares: Shares,
-    /// The interrupt lines that are attached, each to a thread.
+    /// The interrupt lines that are attached, each with the thread that gets its messages.
     pub(crate) lines: Vec<(u32, ThreadName)>,
-    /// The PCI functions of the machine, if any server is to have one.
+    /// The PCI functions of the machine; empty if no server is configured to have one.
     pub(crate) functions: Vec<Function>,
 }
 
 impl<M: Machine> Resources<M> {
-    /// Whether `thread` is one of the own space of server `index`.
+    /// Whether `thread` lives in the own space of server `index`, not in a space that the server
+    /// owns.
     pub(crate) fn is_own(&self, index: ServerIndex, thread: ThreadId) -> bool {
         thread.is_global() && self.numbers.is_own(index, name(thread))
     }
 
-    /// Ends a thread; the kernel ends what depends on it, its interrupts and, if it is the last,
-    /// its space.
+    /// Ends a thread. The kernel also ends what depends on it: its interrupts and, if it is the
+    /// last of its space, the space.
     pub(crate) fn end_thread(&mut self, thread: ThreadName) {
         self.machine.delete_thread(id(thread)).expect("deletion of a thread never fails");
         self.forget_thread(thread);

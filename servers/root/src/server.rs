@@ -1,5 +1,5 @@
-//! One server: its program in a space of its own, its threads, what it may have and how it is taken
-//! down.
+//! A server: its program in an address space of its own, its threads, its resources, and how they
+//! are taken back.
 
 use crate::address_space::AddressSpace;
 use crate::configuration;
@@ -22,44 +22,45 @@ use rt::start_page;
 use x2::extension::SpaceOption;
 use x2::{ErrorCode, Fpage, Rights, ThreadId, Time};
 
-/// Where its UTCBs lie: room for as many threads as a configuration can give.
+/// The address of a server's UTCB area, which has room for as many threads as a configuration can
+/// give.
 const UTCB_AREA: u64 = 0x7ffe_0000_0000;
 /// Pages of the first thread's stack.
 const STACK_PAGES: u64 = 16;
-/// Address of the first thread's stack; the page below is never mapped.
+/// Address of the first thread's stack. The page below it is never mapped.
 const STACK: u64 = 0x7ffd_0000_0000;
-/// A server that dies oftener than this is not started again: it would only die once more.
+/// How often a server is started again. One that ends more often would only end again.
 const MOST_RESTARTS: u32 = 5;
 
-/// Where a server is between its start and its end.
+/// The state of a server between its start and its end.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
-    /// No memory, thread or address space: the server has ended or was never started.
+    /// The server has ended or was never started: it has no memory, thread or address space.
     Down,
-    /// Its program is being loaded; none of its threads runs yet.
+    /// The server's program is being loaded; none of its threads runs yet.
     Starting,
-    /// It runs.
+    /// The server runs.
     Up,
-    /// It has ended, and what it had is being taken back. Its requests get no answer.
+    /// The server has ended, and its resources are being taken back. Its requests get no answer.
     Ending,
 }
 
-/// A configured server and, while it runs, what it has.
+/// A server of the configuration and, while it runs, its resources.
 pub(crate) struct Server {
     pub(crate) configuration: configuration::Server,
     program: Module,
-    /// The boot modules that it may map, in the configuration's order.
+    /// The boot modules that the server may map, in the configuration's order.
     pub(crate) modules: Vec<Module>,
-    /// Which PCI functions it has, in the configuration's order; none where the machine has no
-    /// such.
+    /// For each PCI function of the configuration, its index in [`Resources::functions`]; `None`
+    /// where the machine has no such function.
     pub(crate) functions: Vec<Option<usize>>,
     pub(crate) index: ServerIndex,
     pub(crate) memory: AddressSpace,
-    /// The memory that its devices may write; it is kept when the server ends.
+    /// The memory that the server's devices may write; it is kept when the server ends.
     pub(crate) dma: DeviceMemory,
     pub(crate) threads: Quota,
     pub(crate) spaces: Quota,
-    /// The thread that has each place in the server's UTCB area.
+    /// For each place in the server's UTCB area, the thread that has it.
     utcbs: Vec<Option<ThreadName>>,
     pub(crate) state: State,
     /// How many unfinished work items there are for the server.
@@ -70,16 +71,16 @@ pub(crate) struct Server {
     pub(crate) registered: Option<ThreadId>,
     /// How often root has started the server again.
     pub(crate) restarts: u32,
-    /// Why the server has ended the last time.
+    /// The reason why the server ended the last time.
     pub(crate) end: Option<End>,
 }
 
-/// The id of a thread.
+/// The global id of the thread with this name.
 pub(crate) fn id(name: ThreadName) -> ThreadId {
     ThreadId::global(name.number, name.version).expect("versions make global ids")
 }
 
-/// The name of a thread with a global id.
+/// The name of the thread with this global id.
 pub(crate) fn name(id: ThreadId) -> ThreadName {
     ThreadName { number: id.number(), version: id.version() }
 }
@@ -126,10 +127,11 @@ impl Server {
         self.configuration.restart && self.restarts < MOST_RESTARTS
     }
 
-    /// Begins to start it, which has nothing yet: the space and its memory, to be filled.
+    /// Begins to start the server, which has no resources yet: allocates its space and memory.
+    /// Returns the work of filling the memory.
     ///
     /// # Errors
-    /// Why it cannot be started, as a text to read; it may have got something by then.
+    /// The reason why the server cannot be started, as text. It may have some resources then.
     pub(crate) fn begin<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -182,10 +184,11 @@ impl Server {
         Ok(Start::of(name, program.entry, fills))
     }
 
-    /// Lets the server, which has its program now, run on the first processor.
+    /// Starts the first thread of the server, whose program is in its memory, on the first
+    /// processor.
     ///
     /// # Errors
-    /// Why that does not go, as a text to read.
+    /// The reason why the thread cannot be started, as text.
     pub(crate) fn activate(&mut self, machine: &mut impl Machine, start: &Start) -> Result<(), String> {
         let (thread, me) = (start.thread, machine.caller());
         let create = ThreadControl { space: thread, scheduler: me, pager: me, utcb: Some(UTCB_AREA) };
@@ -194,7 +197,8 @@ impl Server {
         let priority = self.configuration.priority;
         machine.schedule(thread, Some(0), priority).map_err(refused("its priority"))?;
         self.memory.settle_all();
-        // As after a call: the return address would be at the stack pointer.
+        // The stack pointer is as after a call instruction, which pushes a return address of 8
+        // bytes.
         let stack = STACK + STACK_PAGES * PAGE - 8;
         machine
             .start(thread, start.entry, stack, Time::NEVER)
@@ -203,8 +207,8 @@ impl Server {
         Ok(())
     }
 
-    /// Request: another thread in the server's space, started at `ip` with `sp`. The first thread
-    /// may schedule it.
+    /// Carries out the request for another thread in the server's space, which starts at `ip` with
+    /// `sp`. The server's first thread becomes its scheduler.
     pub(crate) fn create_thread<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -237,7 +241,8 @@ impl Server {
         Err(Status::NoMemory)
     }
 
-    /// Request: ends a thread of the server's own space, not its first.
+    /// Carries out the request to end a thread of the server's own space. Its first thread is
+    /// refused.
     pub(crate) fn delete_thread<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -256,13 +261,13 @@ impl Server {
         self.utcbs.iter_mut().filter(|place| **place == Some(name)).for_each(|place| *place = None);
     }
 
-    /// Takes back everything that the server has. Its threads, and with them its spaces, have been
-    /// deleted before.
+    /// Takes back all resources of the server. Its threads, and with them its spaces, must have
+    /// been deleted.
     pub(crate) fn take_down<M: Machine>(&mut self, resources: &mut Resources<M>) {
         resources.disable_functions(self.index);
         resources.spaces.remove_all(self.index);
         resources.shares.forget(&mut resources.frames, self.index);
-        // The server's spaces are deleted, so only root has the memory.
+        // The server's spaces are deleted, so no space but root's has the memory mapped.
         self.memory.clear(&mut resources.frames);
         self.utcbs.clear();
         self.threads.give_back(self.threads.used());
@@ -271,7 +276,7 @@ impl Server {
     }
 }
 
-/// The text about a step of a server's start that the kernel has refused.
+/// Describes a step of a server's start that the kernel has refused.
 fn refused(what: &'static str) -> impl Fn(Option<ErrorCode>) -> String {
     move |error| format!("the kernel refused {what}: {error:?}")
 }

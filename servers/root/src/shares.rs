@@ -1,4 +1,4 @@
-//! Memory that two servers share: it lives until both have ended.
+//! Memory that two servers share. It exists until both have ended.
 
 use crate::executable::PAGE;
 use crate::fill::Fill;
@@ -13,12 +13,12 @@ use rt::root::Status;
 use rt::root::share::LARGEST;
 use x2::{Rights, ThreadId};
 
-/// The owner of the frames that servers share: not a server.
+/// The owner, in the table of frames, of the memory that servers share. No server has this index.
 const SHARED: ServerIndex = ServerIndex::MAX;
 /// The most areas that one server can share with others.
 const MOST_SHARES: usize = 16;
 
-/// All shares.
+/// The table of all shares.
 pub(crate) struct Shares {
     shares: Vec<Share>,
     last: u64,
@@ -26,7 +26,7 @@ pub(crate) struct Shares {
 
 struct Share {
     number: u64,
-    /// The server that made it, and the partner, each as long as it lives.
+    /// The server that created the share, and its partner; `None` after that server has ended.
     sides: [Option<ServerIndex>; 2],
     block: Range<u64>,
     /// Whether the block has been cleared, so that the partner may map it.
@@ -38,7 +38,8 @@ impl Shares {
         Shares { shares: Vec::new(), last: 0 }
     }
 
-    /// A server has ended: shares without a living side are free.
+    /// Removes `server`, which has ended, from its shares, and frees the shares that belong to no
+    /// server any more.
     pub(crate) fn forget(&mut self, frames: &mut Frames, server: ServerIndex) {
         for share in &mut self.shares {
             if !share.published && share.sides[0] == Some(server) {
@@ -53,7 +54,7 @@ impl Shares {
         }
     }
 
-    /// The partner may have this share.
+    /// Lets the partner map the share of this number, which has been cleared.
     pub(crate) fn publish(&mut self, number: u64) {
         self.shares
             .iter_mut()
@@ -61,21 +62,29 @@ impl Shares {
             .for_each(|share| share.published = true);
     }
 
-    /// Removes a share that could not be mapped for the server that made it.
+    /// Removes the share of this number, because it could not be mapped for the server that created
+    /// it.
     pub(crate) fn withdraw(&mut self, frames: &mut Frames, number: u64) {
         for gone in self.shares.extract_if(.., |share| share.number == number) {
             frames.release(SHARED, &gone.block);
         }
     }
 
-    /// How many bytes the shares have that `server` made.
+    /// How many bytes the shares have that `server` created.
     #[cfg(test)]
     pub(crate) fn size_made_by(&self, server: ServerIndex) -> u64 {
         let own = self.shares.iter().filter(|share| share.sides[0] == Some(server));
         own.map(|share| share.block.end - share.block.start).sum()
     }
 
-    /// Whether `server` has the memory at `address` together with another one.
+    /// The memory of all shares that have been cleared.
+    #[cfg(test)]
+    pub(crate) fn blocks(&self) -> Vec<Range<u64>> {
+        let published = self.shares.iter().filter(|share| share.published);
+        published.map(|share| share.block.clone()).collect()
+    }
+
+    /// Whether the physical address `address` lies in memory that `server` shares with another one.
     #[cfg(test)]
     pub(crate) fn is_between(&self, server: ServerIndex, address: u64) -> bool {
         let mut own = self.shares.iter().filter(|share| share.sides.contains(&Some(server)));
@@ -88,8 +97,9 @@ impl Shares {
 }
 
 impl Server {
-    /// Request: memory of `size` bytes at `address` for this server and that of `partner`. Returns
-    /// its number, and what is to be done before it is published.
+    /// Carries out the request for `size` bytes of memory at `address` that this server shares with
+    /// the server of `partner`. Returns the share's number, and the work of clearing and mapping
+    /// it, after which it is published.
     pub(crate) fn create_share<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,
@@ -106,7 +116,7 @@ impl Server {
         }
         resources.shares.shares.try_reserve(1).map_err(|_| Status::NoMemory)?;
         self.memory.reserve(size)?;
-        // A power of two comes in one block, or the machine has none so large.
+        // The size is a power of two: either one block has it, or no free block is so large.
         let blocks = resources
             .frames
             .allocate(&resources.machine, SHARED, size / PAGE, Initially::Zero)
@@ -132,7 +142,8 @@ impl Server {
         Ok((number, Fill::new(first, address, blocks, Rights::READ_WRITE)))
     }
 
-    /// Request: maps what another server shares with this one at `address`. Returns its size.
+    /// Carries out the request to map at `address` a share that another server has created. Returns
+    /// its size in bytes.
     pub(crate) fn map_share<M: Machine>(
         &mut self,
         resources: &mut Resources<M>,

@@ -6,7 +6,7 @@
 use crate::thread_numbers::{ServerIndex, ThreadName};
 use alloc::vec::Vec;
 
-/// A space of a server: its place in the table, and which use of the place.
+/// The name of a space: its place in the table, and a number that counts the uses of the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct SpaceName {
     place: u32,
@@ -14,36 +14,37 @@ pub struct SpaceName {
 }
 
 impl SpaceName {
-    /// The name as a word, for requests.
+    /// The name of a space as a word of a message.
     pub fn word(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.place)
     }
 
-    /// The name in such a word.
+    /// The name of a space from a word that [`word`](Self::word) made. Any word is a name, which
+    /// may be that of no space.
     pub fn from_word(word: u64) -> SpaceName {
         SpaceName { place: word as u32, generation: (word >> 32) as u32 }
     }
 }
 
-/// There is no memory for another space or thread.
+/// The error that there is no memory for another space or thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
-/// Why a thread was not taken out of its space.
+/// Why a thread was not removed from its space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemovalError {
     /// The space does not exist or has no such thread.
     Unknown,
-    /// It is the last one: it goes with the space.
+    /// The thread is the last one of its space; it ends only with the space.
     Last,
 }
 
-/// A space.
+/// An address space that a server owns.
 #[derive(Debug)]
 pub struct Space {
     owner: ServerIndex,
     utcb_area: u64,
-    /// Not empty: the first one names the space to the kernel.
+    /// The threads of the space; never empty, for the kernel is told a space by one of its threads.
     threads: Vec<ThreadName>,
 }
 
@@ -53,12 +54,12 @@ impl Space {
         self.utcb_area
     }
 
-    /// A thread that lives in it.
+    /// A thread that lives in the space; kernel calls name the space by it.
     pub fn representative(&self) -> ThreadName {
         self.threads[0]
     }
 
-    /// All threads of a space that has ended.
+    /// The threads of a space that has ended.
     pub fn into_threads(self) -> Vec<ThreadName> {
         self.threads
     }
@@ -75,7 +76,7 @@ struct Place {
     space: Option<Space>,
 }
 
-/// All spaces of all servers.
+/// The table of the spaces that servers own.
 #[derive(Default)]
 pub struct Spaces {
     places: Vec<Place>,
@@ -83,7 +84,7 @@ pub struct Spaces {
 }
 
 impl Spaces {
-    /// No space.
+    /// An empty table of spaces.
     pub const fn new() -> Spaces {
         Spaces { places: Vec::new(), free: Vec::new() }
     }
@@ -103,7 +104,7 @@ impl Spaces {
         threads.push(first);
         if self.free.is_empty() {
             self.places.try_reserve(1).map_err(|_| Exhausted)?;
-            // `free` gets room for every place, so that `remove` needs no memory.
+            // `free` is given room for every place in advance, so that `remove` needs no memory.
             self.free.try_reserve(self.places.len() + 1).map_err(|_| Exhausted)?;
             self.places.push(Place::default());
             self.free.push(self.places.len() as u32 - 1);
@@ -115,7 +116,7 @@ impl Spaces {
         Ok(SpaceName { place, generation: entry.generation })
     }
 
-    /// Finds the space of this name among those that `owner` made.
+    /// Finds the space of this name among those that `owner` has.
     pub fn find(&self, owner: ServerIndex, name: SpaceName) -> Option<&Space> {
         let place = self.places.get(name.place as usize)?;
         place.space.as_ref().filter(|space| place.generation == name.generation && space.owner == owner)
@@ -170,7 +171,7 @@ impl Spaces {
         Ok(())
     }
 
-    /// Takes a space of `owner` out of the table; its threads are the caller's to end.
+    /// Takes a space of `owner` out of the table. The caller has to end the threads of the space.
     pub fn remove(&mut self, owner: ServerIndex, name: SpaceName) -> Option<Space> {
         self.find(owner, name)?;
         self.free.push(name.place);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_thread_stays() {
+    fn the_last_thread_of_a_space_cannot_be_removed() {
         let mut spaces = Spaces::new();
         let name = spaces.add(1, 0, thread(10)).unwrap();
         spaces.add_thread(1, name, thread(11)).unwrap();

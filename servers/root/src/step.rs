@@ -1,55 +1,56 @@
-//! Steps of long work. A step needs neither root's notes nor its lock nor its heap, so the thread
+//! Steps of long work. A step uses neither root's tables nor its lock nor its heap, so the thread
 //! that does it may be preempted at any moment.
 
 use crate::pages::Run;
 use core::ops::Range;
 use x2::{ErrorCode, Rights, ThreadId};
 
-/// Bytes that are filled, and pages that are mapped, in one step.
+/// How many bytes one step fills at most, and how many pages one step maps at most.
 pub(crate) const BYTES: u64 = 1 << 20;
 pub(crate) const PAGES: u32 = 2048;
 /// The most threads that one step ends.
 pub(crate) const THREADS: usize = 8;
 
-/// How a step went: the kernel's reason if it refused.
+/// The result of a step. The error is the kernel's reason for refusing it, if it gave one.
 pub type Result = core::result::Result<(), Option<ErrorCode>>;
 
-/// A step of a work item that root's background worker does without a look at requests.
+/// A step of a work item: root's background worker does it without interruption by requests.
 #[derive(Clone, Copy)]
 pub enum Step {
-    /// Fills physical memory, which no server has, with `content`, then zeros.
+    /// Fills physical memory, which no server has, with `content` and then zeros.
     Fill {
-        /// The physical address.
+        /// The physical address of the memory.
         start: u64,
-        /// How many bytes.
+        /// How many bytes are filled.
         size: u64,
-        /// What the memory begins with.
+        /// The bytes with which the memory begins; may be shorter than the memory.
         content: &'static [u8],
     },
-    /// Maps what root has at `run.source` into the space of a thread.
+    /// Maps pages from the address `run.source` in root's space into the space of a thread.
     Map {
         /// A thread of the space.
         thread: ThreadId,
-        /// Which pages.
+        /// Which pages are mapped, and where.
         run: Run,
-        /// What the space may do with them.
+        /// What the space may do with the pages.
         rights: Rights,
     },
     /// Unmaps pages of the space of a thread.
     Unmap {
         /// A thread of the space.
         thread: ThreadId,
-        /// Which pages.
+        /// Which pages are unmapped.
         run: Run,
     },
-    /// Ends threads.
+    /// Ends these threads.
     End([Option<ThreadId>; THREADS]),
-    /// Nothing: lets requests of other servers be served first.
+    /// Does nothing, so that requests of other servers are served first.
     Pause,
 }
 
 impl Step {
-    /// About how long it takes, in bytes that could be cleared meanwhile.
+    /// The approximate time that the step takes, as the number of bytes that could be cleared in
+    /// it.
     pub fn cost(&self) -> u64 {
         match self {
             Step::Fill { size, .. } => *size,
@@ -60,7 +61,7 @@ impl Step {
     }
 }
 
-/// The part of `content` that belongs to the bytes `range` of what it is the beginning of.
+/// The part of `content` that lies in the bytes `range` of memory which begins with `content`.
 pub(crate) fn part(content: &'static [u8], range: Range<u64>) -> &'static [u8] {
     let length = content.len() as u64;
     &content[range.start.min(length) as usize..range.end.min(length) as usize]

@@ -1,4 +1,5 @@
-//! The servers together: how they start and end, and whose messages count.
+//! The system of all servers: how servers start and end, and from which threads messages are
+//! accepted.
 
 use crate::configuration::{self, MemoryLimit};
 use crate::end::End;
@@ -7,7 +8,7 @@ use crate::functions;
 use crate::machine::Machine;
 use crate::modules::Module;
 use crate::names::Waiter;
-use crate::requests::{Outcome, Request, server_index};
+use crate::requests::{Outcome, server_index};
 use crate::resources::Resources;
 use crate::server::{self, Server, State};
 use crate::shares::Shares;
@@ -16,24 +17,25 @@ use crate::thread_numbers::ThreadNumbers;
 use crate::work_item::{Start, TakeDown, Work, WorkItem};
 use alloc::string::String;
 use alloc::vec::Vec;
-use x2::ThreadId;
+use direct::Registers;
+use x2::{MessageTag, ThreadId};
 
-/// Thread numbers that root hands out.
+/// How many thread numbers root gives to servers.
 const THREAD_NUMBERS: u32 = 1 << 16;
 
-/// All servers and what they share.
+/// All servers and their resources.
 pub struct System<M> {
     pub(crate) servers: Vec<Server>,
     pub(crate) resources: Resources<M>,
-    /// Threads that wait until another server registers.
+    /// The threads that wait until another server has registered its name.
     pub(crate) waiters: Vec<Waiter>,
-    /// Root's threads that serve, by their processors.
+    /// Root's request threads, by their processors.
     roots: Vec<ThreadId>,
 }
 
 impl<M: Machine> System<M> {
-    /// A system without servers, served by `roots`, the threads of each processor. Thread numbers
-    /// below `first` are not root's to give away.
+    /// A system without servers. `roots` are root's request threads, one for each processor.
+    /// Servers get thread numbers from `first` on.
     pub fn new(machine: M, frames: Frames, roots: Vec<ThreadId>, first: u32) -> System<M> {
         let numbers = ThreadNumbers::new(first, THREAD_NUMBERS);
         let (spaces, shares) = (Spaces::new(), Shares::new());
@@ -42,7 +44,7 @@ impl<M: Machine> System<M> {
         System { servers: Vec::new(), resources, waiters: Vec::new(), roots }
     }
 
-    /// Adds a server. `rest` is what `memory rest` stands for.
+    /// Adds a server. `rest` is the number of bytes that `memory rest` stands for.
     pub fn add(
         &mut self,
         configuration: configuration::Server,
@@ -71,13 +73,13 @@ impl<M: Machine> System<M> {
         self.servers.push(server);
     }
 
-    /// Looks for the PCI functions of the machine. To be called before servers that have any are
-    /// added.
+    /// Finds the PCI functions of the machine. It must be called before servers are added that have
+    /// PCI functions.
     pub fn find_functions(&mut self) {
         self.resources.functions = functions::find_all(&mut self.resources.machine);
     }
 
-    /// The priority at which a work item is done: that of its server.
+    /// The priority at which the background worker does a work item: that of the item's server.
     pub fn priority_of(&self, item: &WorkItem) -> u8 {
         self.servers[item.index].configuration.priority
     }
@@ -87,7 +89,7 @@ impl<M: Machine> System<M> {
         self.servers.len()
     }
 
-    /// Begins to start server `index`, which is down.
+    /// Begins to start server `index`, which must be down.
     pub fn begin(&mut self, index: usize) -> WorkItem {
         match self.servers[index].begin(&mut self.resources, &self.roots) {
             Ok(start) => WorkItem { index, work: Work::Start(start) },
@@ -95,10 +97,10 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// Lets a server run that has got its program.
+    /// Starts the first thread of a server whose program has been loaded.
     ///
     /// # Errors
-    /// Why that does not go, as a text to read.
+    /// The reason why the thread cannot be started, as text.
     pub(crate) fn activate(&mut self, index: usize, start: &Start) -> Result<(), String> {
         let server = &mut self.servers[index];
         server.activate(&mut self.resources.machine, start)?;
@@ -109,23 +111,23 @@ impl<M: Machine> System<M> {
         Ok(())
     }
 
-    /// What a message leads to. A sender that is not a thread of a running server's own space gets
-    /// no answer.
-    pub fn handle(&mut self, request: &Request) -> Outcome {
-        if !request.from.is_global() {
+    /// Handles the message in `registers`. A sender that does not live in the own space of a server
+    /// that runs gets no answer.
+    pub fn handle(&mut self, from: ThreadId, tag: MessageTag, registers: &mut impl Registers) -> Outcome {
+        if !from.is_global() {
             return Outcome::Wait;
         }
-        let name = server::name(request.from);
+        let name = server::name(from);
         let owner = self.resources.numbers.owner(name);
         match owner.filter(|&index| self.resources.numbers.is_own(index, name)) {
             Some(index) if self.servers[usize::from(index)].state == State::Up => {
-                self.serve(index.into(), request)
+                self.serve(index.into(), from, tag, registers)
             }
             _ => Outcome::Wait,
         }
     }
 
-    /// Reports the end of a server. What it has is to be taken back.
+    /// Reports the end of a server. Returns the work of taking back its resources.
     pub(crate) fn end(&mut self, index: usize, end: End) -> WorkItem {
         let server = &mut self.servers[index];
         self.resources
@@ -137,7 +139,8 @@ impl<M: Machine> System<M> {
         TakeDown::of(index, false)
     }
 
-    /// A server has no threads any more: takes the rest back and starts it again if it is to be.
+    /// Takes back the resources of a server that has no threads any more, and begins to start it
+    /// again if it is to be restarted.
     pub(crate) fn is_down(&mut self, index: usize, failed: bool) -> Option<WorkItem> {
         let server = &mut self.servers[index];
         let used = server.memory.used() >> 10;

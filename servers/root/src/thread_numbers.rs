@@ -2,8 +2,9 @@
 //!
 //! A number is given out again only after all other free ones (first in, first out) and with
 //! another version, so that an id that a client still holds does not soon name another thread (X.2
-//! rule 5.3 leaves reuse to us). While fewer than [`SPARE`] are free, new ones are taken. Their
-//! number stays small, so that a server's table by thread number does not grow for ever.
+//! rule 5.3 leaves reuse to us). While fewer than [`SPARE`] are free, new ones are taken. The
+//! numbers in use stay small, so that a table that a server indexes by thread number does not grow
+//! for ever.
 
 use crate::spaces::SpaceName;
 use alloc::collections::VecDeque;
@@ -12,12 +13,13 @@ use alloc::vec::Vec;
 /// Which server owns a thread: an index into root's table of servers.
 pub type ServerIndex = u16;
 
-/// A thread number with the version that makes the present use of it unique.
+/// A thread's name: its number with the version that distinguishes it from earlier threads of that
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ThreadName {
-    /// Thread number (upper 32 bits of a global id).
+    /// The thread number (upper 32 bits of a global id).
     pub number: u32,
-    /// Version: its low 6 bits are never all zero, or the id would look local (X.2 rule 5.1).
+    /// The version. Its low 6 bits are never all zero, or the id would look local (X.2 rule 5.1).
     pub version: u32,
 }
 
@@ -25,14 +27,15 @@ pub struct ThreadName {
 struct Entry {
     version: u32,
     owner: Option<ServerIndex>,
-    /// The space of the owner's that it lives in; `None`: the owner's own, or none yet.
+    /// The space, owned by the owner of the thread, in which the thread lives. `None`: the owner's
+    /// own space, or none yet.
     space: Option<SpaceName>,
 }
 
-/// So many free numbers are to be there before one is used again.
+/// A freed number is used again only while at least so many numbers are free.
 const SPARE: usize = 256;
 
-/// No number is free.
+/// The error that no thread number is free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exhausted;
 
@@ -40,14 +43,14 @@ pub struct Exhausted;
 pub struct ThreadNumbers {
     first: u32,
     entries: Vec<Entry>,
-    /// Freed numbers, the longest free first.
+    /// The numbers that have been freed, the longest free first.
     free: VecDeque<u32>,
-    /// Numbers below `first + count` only, so far: the table grows as it is used.
+    /// How many numbers from `first` on the table has entries for: it grows as it is used.
     count: u32,
 }
 
 impl ThreadNumbers {
-    /// Numbers `first .. first + count`, all free.
+    /// A table of the numbers `first .. first + count`, which are all free.
     pub fn new(first: u32, count: u32) -> Self {
         ThreadNumbers { first, entries: Vec::new(), free: VecDeque::new(), count }
     }
@@ -73,32 +76,33 @@ impl ThreadNumbers {
         Ok(ThreadName { number: self.first + index, version: entry.version })
     }
 
-    /// The owner of this thread; `None` if the name is not in use with this version.
+    /// The owner of this thread; `None` if no thread with this number and version exists.
     pub fn owner(&self, name: ThreadName) -> Option<ServerIndex> {
         let entry = self.entries.get(name.number.checked_sub(self.first)? as usize)?;
         if entry.version == name.version { entry.owner } else { None }
     }
 
-    /// Notes that this thread, which is in use, lives in a space that its owner owns.
+    /// Records that this thread, which must exist, lives in a space that its owner owns.
     pub fn set_space(&mut self, name: ThreadName, space: SpaceName) {
         if self.owner(name).is_some() {
             self.entries[(name.number - self.first) as usize].space = Some(space);
         }
     }
 
-    /// The space that [`ThreadNumbers::set_space`] noted; `None` also for a name that is not in
-    /// use.
+    /// The space that [`ThreadNumbers::set_space`] recorded; `None` also for a thread that does not
+    /// exist.
     pub fn space(&self, name: ThreadName) -> Option<SpaceName> {
         self.owner(name)?;
         self.entries[(name.number - self.first) as usize].space
     }
 
-    /// Whether this is a thread of `owner`'s own space.
+    /// Whether this thread lives in `owner`'s own space.
     pub fn is_own(&self, owner: ServerIndex, name: ThreadName) -> bool {
         self.owner(name) == Some(owner) && self.space(name).is_none()
     }
 
-    /// Takes a number back. False if the name is not in use with this version.
+    /// Frees the number of a thread. Returns false if no thread with this number and version
+    /// exists.
     pub fn free(&mut self, name: ThreadName) -> bool {
         if self.owner(name).is_none() {
             return false;

@@ -1,15 +1,15 @@
-//! Long work: a server's request that takes long, a server's start and its end. Each is a sequence
-//! of [steps](Step), done outside root's lock, with a look at the notes in between. What a
-//! work item uses is its own: the notes say so.
+//! Work items: work for a server that takes long, which are some of its requests, its start and its
+//! end. A work item is a sequence of [steps](Step). Steps are done without root's lock; between two
+//! steps the item reads and changes root's tables. The tables reserve what an item uses for it.
 //!
-//! A server that has come to its end is taken down when it has no other work item any more; these
-//! stop when they see it.
+//! The resources of a server that has ended are taken back after its other work items have stopped.
+//! A work item stops when it sees that its server has ended.
 
 use crate::end::End;
 use crate::executable::PAGE;
 use crate::fill::{Fill, next_run};
 use crate::machine::Machine;
-use crate::requests::Answer;
+use crate::requests::{Answer, LongRequest};
 use crate::server::{State, id};
 use crate::step::{self, Step, THREADS};
 use crate::system::System;
@@ -18,15 +18,15 @@ use alloc::vec::Vec;
 use rt::root::Status;
 use x2::ThreadId;
 
-/// How a work item goes on.
+/// What happens after a step of a work item.
 pub enum Next {
-    /// This step is to be done next.
+    /// This step is done next.
     Step(Step),
-    /// The work is done, and the thread that has waited for it is to be answered.
+    /// The work is done, and this thread, which has waited for it, gets this answer.
     Answer(ThreadId, Answer),
-    /// The work is done.
+    /// The work is done, and no thread waits for it.
     Over,
-    /// The work item has become another one.
+    /// Another work item takes the place of this one.
     Become(WorkItem),
 }
 
@@ -44,33 +44,40 @@ pub(crate) enum Work {
     TakeDown(TakeDown),
 }
 
-/// Memory is mapped for a thread that waits for it.
+/// Work: maps new memory for a thread that waits for it.
 pub(crate) struct Allocate {
     pub(crate) from: ThreadId,
     pub(crate) fill: Fill,
     /// Where the new memory begins in the server's space.
     pub(crate) address: u64,
     pub(crate) pages: u64,
-    /// The word in the answer, if any; for shared memory, the number of the share.
-    pub(crate) answer: Option<u64>,
-    pub(crate) share: Option<u64>,
+    /// The answer if nothing fails. The one to a request for shared memory has the number of the
+    /// share.
+    pub(crate) answer: Answer,
 }
 
-/// A region of a server's space is unmapped and its memory taken back.
+impl Allocate {
+    /// The number of the share, if the memory is to be shared.
+    fn share(&self) -> Option<u64> {
+        self.answer.result.ok().filter(|_| self.answer.request == LongRequest::ShareCreate)
+    }
+}
+
+/// Work: unmaps a region of a server's space and frees its memory.
 pub(crate) struct Release {
     pub(crate) from: ThreadId,
     /// A thread of the space from which the region is unmapped.
     pub(crate) thread: ThreadId,
     pub(crate) address: u64,
-    /// How many bytes are unmapped, and how many there are.
+    /// How many bytes have been unmapped, and how many there are.
     pub(crate) done: u64,
     pub(crate) size: u64,
-    /// The answer to the waiting thread.
+    /// The answer to the thread that waits.
     pub(crate) answer: Answer,
     pub(crate) share: Option<u64>,
 }
 
-/// A space has ended; its threads have still to be ended.
+/// Work: ends the threads of a space that has ended.
 pub(crate) struct EndThreads {
     pub(crate) from: ThreadId,
     pub(crate) threads: Vec<ThreadName>,
@@ -78,25 +85,26 @@ pub(crate) struct EndThreads {
     pub(crate) ending: [Option<ThreadName>; THREADS],
 }
 
-/// A server's program is loaded and its first thread started.
+/// Work: loads a server's program and starts its first thread.
 pub(crate) struct Start {
     pub(crate) thread: ThreadId,
     pub(crate) entry: u64,
-    /// The contents of its memory at the start. They are filled in from the end of this list.
+    /// The contents of the server's initial memory. They are filled in from the end of this list.
     pub(crate) fills: Vec<Fill>,
 }
 
-/// A server has ended, and all that it had is taken back.
+/// Work: takes back all resources of a server that has ended.
 pub(crate) struct TakeDown {
-    /// Where the search for the server's threads goes on.
+    /// The thread number from which the search for the server's threads continues.
     pub(crate) cursor: u32,
     pub(crate) ending: [Option<ThreadName>; THREADS],
-    /// Whether it is taken down because it could not be started.
+    /// Whether the server has ended because it could not be started.
     pub(crate) failed: bool,
 }
 
 impl<M: Machine> System<M> {
-    /// What a work item does next, given the result of its last step, if there was one.
+    /// What a work item does next. `last` is the result of its last step; `Ok` before the first
+    /// step.
     pub fn advance(&mut self, item: &mut WorkItem, last: step::Result) -> Next {
         let index = item.index;
         let has_ended = self.servers[index].state == State::Ending;
@@ -115,10 +123,11 @@ impl<M: Machine> System<M> {
     }
 
     fn advance_allocate(&mut self, index: usize, item: &mut Allocate, last: step::Result) -> Next {
-        let Allocate { from, address, share, .. } = *item;
+        let (Allocate { from, address, answer, .. }, share) = (&*item, item.share());
+        let (from, address, answer) = (*from, *address, *answer);
         if last.is_err() {
             let (thread, size) = (item.fill.thread, item.pages * PAGE);
-            let answer = Answer::Refused(Status::NoMemory);
+            let answer = Answer { result: Err(Status::NoMemory), ..answer };
             let work = Work::Release(Release { from, thread, address, done: 0, size, answer, share });
             return Next::Become(WorkItem { index, work });
         }
@@ -129,7 +138,7 @@ impl<M: Machine> System<M> {
         if let Some(share) = share {
             self.resources.shares.publish(share);
         }
-        Next::Answer(from, item.answer.map_or(Answer::Done, Answer::One))
+        Next::Answer(from, answer)
     }
 
     fn advance_release(&mut self, index: usize, item: &mut Release) -> Next {
@@ -144,7 +153,7 @@ impl<M: Machine> System<M> {
             server.memory.give_back(item.size);
             self.resources.shares.withdraw(&mut self.resources.frames, share);
         }
-        Next::Answer(item.from, item.answer.clone())
+        Next::Answer(item.from, item.answer)
     }
 
     fn advance_end_threads(&mut self, index: usize, item: &mut EndThreads) -> Next {
@@ -155,7 +164,7 @@ impl<M: Machine> System<M> {
         }
         if item.threads.is_empty() {
             server.spaces.give_back(1);
-            return Next::Answer(item.from, Answer::Done);
+            return Next::Answer(item.from, Answer { request: LongRequest::SpaceDelete, result: Ok(0) });
         }
         item.ending = core::array::from_fn(|_| item.threads.pop());
         Next::Step(Step::End(item.ending.map(|name| name.map(id))))
@@ -179,7 +188,8 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// The report that a server cannot be started, and what is left to do.
+    /// Reports that server `index` cannot be started, for this reason, and returns the work of
+    /// taking back what it has.
     pub(crate) fn cannot_start(&mut self, index: usize, reason: &str) -> WorkItem {
         let server = &mut self.servers[index];
         self.resources
@@ -212,7 +222,7 @@ impl<M: Machine> System<M> {
 }
 
 impl Start {
-    /// The start of a server whose first thread has this name.
+    /// The work of starting a server whose first thread has this name.
     pub(crate) fn of(name: ThreadName, entry: u64, mut fills: Vec<Fill>) -> Start {
         fills.reverse();
         Start { thread: id(name), entry, fills }
@@ -220,7 +230,8 @@ impl Start {
 }
 
 impl TakeDown {
-    /// Takes down server `index`, which has ended, or `failed` to start.
+    /// The work of taking back the resources of server `index`, which has ended, or `failed` to
+    /// start.
     pub(crate) fn of(index: usize, failed: bool) -> WorkItem {
         let work = Work::TakeDown(TakeDown { cursor: 0, ending: [None; THREADS], failed });
         WorkItem { index, work }

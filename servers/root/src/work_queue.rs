@@ -1,5 +1,5 @@
-//! Which work items a request thread and its background worker have, and which of the two does the
-//! next step of one.
+//! The queue of work items of a processor, and the decision whether its request thread or its
+//! background worker does a step.
 
 use crate::requests::Answer;
 use crate::step::{self, Step};
@@ -7,50 +7,52 @@ use crate::work_item::{Next, WorkItem};
 use alloc::collections::VecDeque;
 use x2::ThreadId;
 
-/// Work that a request thread does itself, in bytes that could be cleared meanwhile.
+/// Upper bound of the work that a request thread does itself, as a number of bytes that could be
+/// cleared in the same time.
 const SHORT: u64 = 256 << 10;
 
 /// The work items of one processor.
 #[derive(Default)]
 pub struct WorkQueue {
-    /// Whether the background worker waits for a step.
+    /// Whether the background worker is waiting for a step.
     is_idle: bool,
-    /// The work item of which the worker does a step now.
+    /// The work item of which the background worker is doing a step.
     current: Option<WorkItem>,
-    /// The work items that the worker does in turn, each with its next step.
+    /// The work items that wait for the background worker, each with its next step.
     queue: VecDeque<(WorkItem, Step)>,
 }
 
-/// How work goes on: what the caller of a [`WorkQueue`] does for it.
+/// How a [`WorkQueue`] carries out work items.
 pub trait Advance {
-    /// What a work item does next, given the result of its last step.
+    /// What a work item does next. `last` is the result of its last step; `Ok` before the first
+    /// step.
     fn advance(&mut self, item: &mut WorkItem, last: step::Result) -> Next;
 
-    /// Does a step.
+    /// Does a step of a work item.
     ///
     /// # Errors
-    /// The kernel's reason.
+    /// The kernel's reason for refusing the step.
     fn perform(&mut self, step: &Step) -> step::Result;
 }
 
 impl WorkQueue {
-    /// New work: the request thread does the first steps itself as long as they are short together,
-    /// then the background worker goes on. Returns the thread that gets an answer, and the answer,
-    /// if the work is done.
+    /// Begins a work item. The request thread does its first steps itself, as long as they are
+    /// short together; then the background worker continues. Returns the thread that gets an
+    /// answer, and the answer, if the work is done.
     pub fn begin(&mut self, by: &mut impl Advance, item: WorkItem) -> Option<(ThreadId, Answer)> {
         self.go_on(by, item, Ok(()), SHORT)
     }
 
-    /// The background worker waits for a step, and says how its last one went. Returns an answer as
-    /// [`begin`](Self::begin) does.
+    /// Records the result of the step that the background worker has done; the worker waits for
+    /// another one. Returns an answer as [`begin`](Self::begin) does.
     pub fn step_done(&mut self, by: &mut impl Advance, last: step::Result) -> Option<(ThreadId, Answer)> {
         self.is_idle = true;
         let item = self.current.take()?;
         self.go_on(by, item, last, 0)
     }
 
-    /// The next step for the background worker, if it waits for one, and the work item to which the
-    /// step belongs.
+    /// The next step for the background worker and its work item, if the worker is waiting and
+    /// there is one.
     pub fn next_step(&mut self) -> Option<(Step, &WorkItem)> {
         if !self.is_idle {
             return None;

@@ -1,47 +1,50 @@
-//! Root's threads. Each processor has two.
+//! Root's threads, two on each processor.
 //!
-//! The *request thread* serves the requests of the servers' threads that live there, at the highest
-//! priority: it is interrupted by nothing but the kernel, so that a thread that waits for its lock
-//! waits for a running thread. What root knows is under one lock, [`SYSTEM`], which is held for the
-//! short time that notes take, and for calls of the kernel about single threads and spaces.
+//! The *request thread* serves the requests of the servers' threads on its processor. It has the
+//! highest priority and is never preempted. So a thread that waits for root's lock waits for a
+//! thread that runs. All tables of root are under this lock, [`SYSTEM`]. It is held only while a
+//! request changes the tables and calls the kernel about single threads and spaces.
 //!
 //! The *background worker* does the long work of the request thread, step by step, at the priority
-//! of the server for which it is done. It takes no lock and allocates nothing, so it does no harm
-//! that it is preempted. When it has done a step it calls the request thread, which looks at its
-//! notes and answers with the next one.
+//! of the server for which it is done. It takes no lock and allocates nothing, so it may be
+//! preempted. When it has done a step it calls the request thread, which updates the tables and
+//! answers with the next step.
 
 use crate::console;
-use crate::l4_machine::{L4, message};
+use crate::l4_machine::L4;
 use alloc::vec::Vec;
-use l4::ipc::{self, Message, Received};
+use direct::Reply;
+use l4::direct::Direct;
+use l4::ipc::{self, Message};
 use l4::thread::{self, ThreadControl};
 use l4::{kip, utcb};
 use macadamia_sync::{SpinGuard, SpinLock};
 use root::machine::Machine;
-use root::requests::{Answer, Outcome, Request};
+use root::requests::{self, Outcome};
 use root::step::{self, Step};
 use root::system::System;
 use root::work_item::{Next, WorkItem};
 use root::work_queue::{Advance, WorkQueue};
 use x2::control::{MAX_PRIORITY, UNCHANGED};
-use x2::{ErrorCode, ThreadId};
+use x2::{MessageTag, ThreadId};
 
 /// The most processors that root serves.
 const PROCESSORS: usize = 64;
-/// Thread numbers below the first that root gives away: those of the initial servers.
+/// How many thread numbers, below those of root's other threads, belong to the initial servers.
 const INITIAL_THREADS: u32 = 8;
-/// Bytes of stack of a request thread, and of a background worker, which does not call deep.
+/// The size of a request thread's stack in bytes, and that of a background worker's, whose calls
+/// are not nested deeply.
 const REQUEST_STACK: usize = 64 << 10;
 const WORKER_STACK: usize = 16 << 10;
-/// How often a request thread looks whether the lock is free before it lets other threads of its
-/// processor run.
+/// How often a request thread polls the lock before it lets other threads of its processor run.
 const PATIENCE: u32 = 1000;
 
-/// What root knows of the servers and of the resources.
+/// Root's tables of servers and resources.
 static SYSTEM: SpinLock<Option<System<L4>>> = SpinLock::new(None);
-/// The step that each background worker does. The request thread writes it while the worker waits
-/// for it, so the two never meet.
-static STEPS: [SpinLock<Step>; PROCESSORS] = [const { SpinLock::new(Step::Pause) }; PROCESSORS];
+/// The step that each background worker does, and how its last one went. The request thread looks
+/// there while the worker waits for its answer, so the lock is always free.
+static STEPS: [SpinLock<(Step, step::Result)>; PROCESSORS] =
+    [const { SpinLock::new((Step::Pause, Ok(()))) }; PROCESSORS];
 
 fn lock() -> SpinGuard<'static, Option<System<L4>>> {
     loop {
@@ -51,13 +54,14 @@ fn lock() -> SpinGuard<'static, Option<System<L4>>> {
             }
             pause();
         }
-        // The holder of the lock may wait for sigma0, which may live on this processor.
+        // The holder of the lock may be waiting for sigma0, which may live on this processor.
         thread::yield_now();
     }
 }
 
-/// One PAUSE in one place, by which a plugin of the emulator knows polling (docs/src/measuring.md):
-/// a copy of the loop for each of a few rounds, as compilers make it, would count as work.
+/// Executes the instruction PAUSE. There must be only one of it in the program: a plugin of the
+/// emulator recognises polling by its address (docs/src/measuring.md). If compilers put copies of
+/// it into unrolled loops, polling would count as work.
 #[inline(never)]
 fn pause() {
     core::hint::spin_loop();
@@ -67,7 +71,8 @@ fn with<T>(act: impl FnOnce(&mut System<L4>) -> T) -> T {
     act(lock().as_mut().expect("it is there before the threads that use it"))
 }
 
-/// How many thread numbers after root's first root has for itself.
+/// The first thread number that root gives to servers: those below belong to interrupts, the
+/// initial servers and root's threads.
 pub(crate) fn first_number() -> u32 {
     kip().thread_info().user_base + INITIAL_THREADS + 2 * processors() as u32
 }
@@ -94,8 +99,8 @@ pub(crate) fn request_threads() -> Vec<ThreadId> {
     (0..processors()).map(request_thread_of).collect()
 }
 
-/// Starts the other threads, then all servers, and serves them for ever. Called by root's first
-/// thread, which becomes the request thread of the first processor.
+/// Starts root's other threads, then all servers, and serves them for ever. It is called by root's
+/// first thread, which becomes the request thread of the first processor.
 pub(crate) fn run(system: System<L4>) -> ! {
     let servers = system.server_count();
     *lock() = Some(system);
@@ -105,7 +110,8 @@ pub(crate) fn run(system: System<L4>) -> ! {
         }
         create(processor, worker_of(processor), WORKER_STACK, work);
     }
-    // No server runs before all are there: their first threads live here.
+    // The request thread serves no server before all are being started, because it is the thread
+    // that starts them.
     for index in 0..servers {
         let mut item = with(|system| system.begin(index));
         let mut last = Ok(());
@@ -131,51 +137,38 @@ fn create(processor: usize, id: ThreadId, stack: usize, main: fn() -> !) {
     thread::schedule(id, UNCHANGED, processor as u64, MAX_PRIORITY.into(), UNCHANGED)
         .expect("the processor exists");
     let stack = alloc::vec![0u8; stack].leak();
-    // As after a call: the return address would be at the stack pointer.
+    // The stack pointer is as after a call instruction, which pushes a return address of 8 bytes.
     let sp = (stack.as_ptr_range().end as u64 & !15) - 8;
-    // SAFETY: the stack is this thread's alone, for ever, and `main` needs nothing else.
+    // SAFETY: the stack belongs to this thread alone, for ever, and `main` needs nothing else.
     unsafe { thread::start(id, main as *const () as u64, sp) }.expect("a thread of root's");
 }
 
-/// The request thread of a processor.
+/// The main function of the request threads.
 fn serve() -> ! {
     let mut requests = RequestThread::new(utcb::processor_number() as usize);
-    let mut received = ipc::wait();
+    let mut registers = Direct::default();
+    let mut received = registers.wait(&mut []);
     loop {
-        // An error leaves nothing to answer: the receiver of the last answer was gone or not
-        // waiting.
-        let answer = received.ok().and_then(|message| requests.handle(message));
+        // After an error there is no request to answer: the receiver of the last answer did not
+        // exist or did not wait.
+        let answer = received.ok().and_then(|(from, tag)| requests.handle(from, tag, &mut registers));
         received = match answer {
-            Some((to, message)) => ipc::reply_wait(to, message),
-            None => ipc::wait(),
+            Some((to, tag)) => registers.reply_wait(to, &Reply::new(tag), &mut []),
+            None => registers.wait(&mut []),
         };
     }
 }
 
-/// The background worker of a processor.
+/// The main function of the background workers.
 fn work() -> ! {
     let processor = utcb::processor_number() as usize;
     let request_thread = request_thread_of(processor);
-    let mut message = Message::new(0);
     loop {
-        ipc::call(request_thread, message).expect("the request thread always answers its worker");
-        let step = *STEPS[processor].lock();
-        message = Message::with_words(0, &[encode(L4.perform(&step))]);
+        ipc::call(request_thread, Message::new(0)).expect("the request thread always answers its worker");
+        let (step, _) = *STEPS[processor].lock();
+        let result = L4.perform(&step);
+        STEPS[processor].lock().1 = result;
     }
-}
-
-/// The result of a step, packed into a message word.
-fn encode(result: step::Result) -> u64 {
-    match result {
-        Ok(()) => DONE,
-        Err(error) => error.map_or(0, |error| error as u64),
-    }
-}
-
-const DONE: u64 = u64::MAX;
-
-fn decode(word: u64) -> step::Result {
-    if word == DONE { Ok(()) } else { Err(ErrorCode::from_raw(word)) }
 }
 
 struct RequestThread {
@@ -185,7 +178,7 @@ struct RequestThread {
     work: WorkQueue,
 }
 
-/// Work goes on with root's tables locked; its steps are done without the lock.
+/// Carries out work items: tables are changed with root's lock held, steps are done without it.
 struct Unlocked;
 
 impl Advance for Unlocked {
@@ -203,38 +196,47 @@ impl RequestThread {
         RequestThread { processor, worker: worker_of(processor), work: WorkQueue::default() }
     }
 
-    fn handle(&mut self, received: Received) -> Option<(ThreadId, Message)> {
-        let request = Request::new(received.from, received.tag, received.words());
-        let reply = if request.from.is_local() {
-            // A local sender is the worker: no other thread of root's space calls this one.
-            let result = request.word(0).map_or(Ok(()), decode);
-            if let Some((to, answer)) = self.work.step_done(&mut Unlocked, result) {
-                let _ = ipc::reply(to, message(&answer));
+    /// Serves the message in `registers`. Returns the thread that is answered, and the tag of the
+    /// answer, which is in `registers`.
+    fn handle(
+        &mut self,
+        from: ThreadId,
+        tag: MessageTag,
+        registers: &mut Direct,
+    ) -> Option<(ThreadId, MessageTag)> {
+        let reply = if from.is_local() {
+            // A sender with a local id is the background worker, since no other thread of root's
+            // space calls the request thread.
+            let (_, last) = *STEPS[self.processor].lock();
+            if let Some((to, answer)) = self.work.step_done(&mut Unlocked, last) {
+                let tag = answer.write(registers);
+                let _ = registers.reply(to, tag);
             }
             None
         } else {
-            match with(|system| system.handle(&request)) {
-                Outcome::Answer(answer) => Some((request.from, answer)),
-                Outcome::Print => {
-                    let printed = request.printable().map(console::print_text);
-                    Some((request.from, printed.map_or_else(Answer::Refused, |()| Answer::Done)))
+            match with(|system| system.handle(from, tag, registers)) {
+                Outcome::Answer(tag) => Some((from, tag)),
+                Outcome::Print(text) => {
+                    console::print_text(requests::printable(&text));
+                    Some((from, requests::printed(registers)))
                 }
-                Outcome::Work(item) => self.work.begin(&mut Unlocked, item),
+                Outcome::Work(item) => {
+                    let done = self.work.begin(&mut Unlocked, item);
+                    done.map(|(to, answer)| (to, answer.write(registers)))
+                }
                 Outcome::Wait => None,
             }
         };
-        match reply {
-            Some((to, answer)) => Some((to, message(&answer))),
-            None => self.next_step().map(|worker| (worker, Message::new(0))),
-        }
+        reply.or_else(|| self.next_step().map(|worker| (worker, MessageTag::EMPTY)))
     }
 
-    /// Gives the background worker its next step, if it waits for one and there is one.
+    /// Writes the next step of the background worker to its place, if it is waiting and there is
+    /// one. Returns the worker, which is to be answered.
     fn next_step(&mut self) -> Option<ThreadId> {
         let (step, item) = self.work.next_step()?;
         let priority = with(|system| system.priority_of(item));
         thread::set_priority(self.worker, priority).expect("root may set the priority of its threads");
-        *STEPS[self.processor].lock() = step;
+        STEPS[self.processor].lock().0 = step;
         Some(self.worker)
     }
 }

@@ -1,5 +1,6 @@
-//! sigma0: the pager of the root task and the first owner of all physical memory. The kernel maps
-//! to it, at its own address, whatever it touches or gives away.
+//! sigma0: the pager of the root task and the first owner of all physical memory. When sigma0
+//! touches a page or maps it to another thread, the kernel first maps the page to sigma0 at its
+//! physical address.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod physical;
@@ -18,8 +19,8 @@ fn run() -> ! {
     let mut server = server();
     let mut received = ipc::wait();
     loop {
-        // An error leaves nothing to answer: the receiver of the last answer was gone or not
-        // waiting.
+        // After an error there is no request to answer: the receiver of the last answer did not
+        // exist or did not wait.
         let answer = received.ok().and_then(|request| Some((request.from, answer(&mut server, request)?)));
         received = match answer {
             Some((client, message)) => ipc::reply_wait(client, message),
@@ -44,14 +45,14 @@ fn answer(server: &mut Server<'_>, request: Received) -> Option<Message> {
     Some(Message::new(0).map_item(item))
 }
 
-/// X.2 rule 9.4. Returns whether the memory has the attributes now.
+/// Sets memory attributes (X.2 rule 9.4). Returns whether the memory has them now.
 fn set_attributes(fpage: Fpage, attributes: u64) -> bool {
     if attributes == 0 {
         return true;
     }
     utcb::set_message_register(0, fpage.raw() & !7);
-    // SAFETY: the memory is the client's, sigma0 does not use it; the UTCB pointer is this
-    // thread's.
+    // SAFETY: the memory belongs to the client, and sigma0 does not use it; the UTCB pointer is
+    // this thread's.
     unsafe { syscall::memory_control(0, [attributes, 0, 0, 0], utcb::pointer()) == 1 }
 }
 
@@ -78,8 +79,8 @@ fn server() -> Server<'static> {
     Server::new(physical::enlarge(memory), ports, page.root(), kernel, clients())
 }
 
-/// Which clients to serve: the word `sigma0=open` on sigma0's command line, or on the kernel's,
-/// which passes it on, opens it to all threads.
+/// The threads that sigma0 serves: all if its command line has the word `sigma0=open`, which the
+/// kernel copies from its own command line; otherwise those of root.
 fn clients() -> Clients {
     let open = physical::with_boot_info(|info| {
         info.records().any(|record| match record {

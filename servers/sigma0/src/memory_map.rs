@@ -1,4 +1,4 @@
-//! From the memory descriptors of the kernel interface page to the initial states of physical
+//! Reads the memory descriptors of the kernel interface page into the initial states of physical
 //! memory (X.2 rule 10.8).
 
 use crate::pool::{OutOfNodes, Pool, State};
@@ -13,19 +13,20 @@ const PAGE: u64 = 4096;
 /// The memory of an initial server's program, and the thread that owns it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Image {
-    /// First address.
+    /// The first address of the image.
     pub low: u64,
-    /// First address after it; an image of size 0 is none.
+    /// The first address after the image. If it equals `low` there is no image.
     pub high: u64,
-    /// The owner of the memory; nothing for sigma0 itself, whose memory no thread gets.
+    /// The owner of the memory; `None` for sigma0 itself, whose memory no thread gets.
     pub owner: Option<ThreadId>,
 }
 
-/// Fills in what the descriptors say, later ones overriding earlier ones, then the images.
+/// Sets the states of memory that the descriptors say, later ones overriding earlier ones, then
+/// those of the images.
 ///
-/// A page that a descriptor covers only in part counts to it, except when the descriptor offers
-/// memory to all threads (conventional), or when the rest of the page is unavailable and would
-/// become available by it.
+/// A page that a descriptor covers only in part counts to the descriptor. The exceptions are a
+/// descriptor that makes memory conventional, so that all threads may have it, and one by which the
+/// rest of a page, which is unavailable, would become available.
 pub fn fill(
     memory: &mut Memory<'_>,
     descriptors: impl Iterator<Item = MemoryDescriptor>,

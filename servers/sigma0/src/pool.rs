@@ -4,28 +4,28 @@
 //! Requests are fpages, that is aligned blocks too, so each concerns exactly one subtree: a request
 //! takes time proportional to the depth of the trie plus the number of leaves in that subtree. Two
 //! equal sibling leaves become one, so the trie is as small as the states allow. Every inner node
-//! knows the largest free block below it, which makes the search for any block of a size a single
-//! descent.
+//! stores the size of the largest free block below it, which makes the search for any block of a
+//! size a single descent.
 //!
-//! Page faults come one after the other at neighbouring addresses, so the way to the last unit is
-//! remembered: the next one begins where the ways part, and ends where nothing changes any more
-//! above.
+//! Page faults come one after the other at neighbouring addresses, so the path to the last unit is
+//! remembered. The next access descends only from the node where its path differs from that one,
+//! and updates nodes upwards only as long as they change.
 //!
 //! Nodes come from a table that the owner of the pool provides; when it is full, requests that
 //! would need more are refused and nothing changes.
 
 use x2::ThreadId;
 
-/// Whether a unit is available, and which thread has it.
+/// The state of a unit: whether it is available, and which thread has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     /// A unit that is never given to any thread.
     Unavailable,
-    /// Free, for every thread, also by a page fault and when any block will do.
+    /// Free for every thread: by a page fault, by its address, and for a request for any block.
     Conventional,
-    /// Free, for a thread that asks for exactly this place.
+    /// Free for a thread that asks for exactly this address.
     OnRequest,
-    /// A unit that every thread gets that asks for exactly this place.
+    /// A unit that is given to every thread that asks for exactly this address.
     Shared,
     /// A unit that was given to this thread.
     Owned(ThreadId),
@@ -50,24 +50,24 @@ impl Node {
     pub const UNUSED: Self = Self { children: [Entry::Leaf(State::Unavailable); 2], largest: [0; 2] };
 }
 
-/// The table of nodes is full.
+/// The error that the table of nodes is full.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OutOfNodes;
 
-/// A range of 2^`TOP` addresses in units of 2^`UNIT`; everything is unavailable at first.
+/// The states of a range of 2^`TOP` addresses in units of 2^`UNIT`. All are unavailable at first.
 #[derive(Debug)]
 pub struct Pool<'a, const TOP: u32, const UNIT: u32> {
     nodes: &'a mut [Node],
-    /// Chain of unused nodes below `fresh`, linked by their first child.
+    /// The first of a list of unused nodes below `fresh`, which are linked by their first child.
     unused: Option<u32>,
-    /// Nodes from here on have never been used.
+    /// The index of the first node that has never been used; so have those after it.
     fresh: u32,
     available: u32,
     root: Entry,
     way: Way,
 }
 
-/// The inner nodes from the root on, on the way to a unit; the first `length` are valid.
+/// The path to the last unit: inner nodes from the root on, of which the first `length` are valid.
 #[derive(Debug)]
 struct Way {
     address: u64,
@@ -79,7 +79,7 @@ impl Way {
     const NONE: Self = Self { address: 0, length: 0, nodes: [0; 64] };
 }
 
-/// 2^`order` - 1.
+/// The number 2^`order` - 1.
 const fn mask(order: u32) -> u64 {
     if order >= 64 { u64::MAX } else { (1 << order) - 1 }
 }
@@ -112,7 +112,8 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         self.available
     }
 
-    /// Gives the units that lie wholly in `first ..= last` the `state`, whatever they were.
+    /// Gives the units that lie wholly in `first ..= last` the state `state`, whatever states they
+    /// had.
     pub fn set(&mut self, first: u64, last: u64, state: State) -> Result<(), OutOfNodes> {
         let first = match first.checked_add(mask(UNIT)) {
             Some(first) => first & !mask(UNIT),
@@ -147,7 +148,7 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         }
     }
 
-    /// The state of the unit at `address`; cheaper than [`Pool::state`] near the last unit.
+    /// The state of the unit at `address`; faster than [`Pool::state`] if it is near the last unit.
     pub fn next_state(&mut self, address: u64) -> State {
         match self.go(address) {
             Entry::Leaf(state) => state,
@@ -155,7 +156,8 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         }
     }
 
-    /// Goes to the leaf of `address`, from where its way parts from the last one.
+    /// Descends to the leaf of `address`, from the node where its path differs from the remembered
+    /// one.
     fn go(&mut self, address: u64) -> Entry {
         let address = address & mask(TOP);
         let common =
@@ -174,7 +176,7 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         entry
     }
 
-    /// The child towards `address` of the node `index` at `depth`.
+    /// The child of the node `index` at `depth` on the path to `address`.
     fn child(&self, index: u32, depth: usize, address: u64) -> Entry {
         self.nodes[index as usize].children[Self::side(depth, address)]
     }
@@ -183,8 +185,8 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         (address >> (TOP as usize - 1 - depth) & 1) as usize
     }
 
-    /// Gives the unit at `address` to `owner` if it is free; cheaper than [`Pool::take`] near the
-    /// last unit.
+    /// Gives the unit at `address` to `owner` if it is free; faster than [`Pool::take`] if it is
+    /// near the last unit.
     pub fn take_unit(&mut self, address: u64, owner: ThreadId) -> Result<(), OutOfNodes> {
         let entry = self.go(address);
         if !matches!(entry, Entry::Leaf(State::Conventional | State::OnRequest)) {
@@ -260,9 +262,9 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         Ok(())
     }
 
-    /// Gives `owner` some conventional block of 2^`order`, never the one at address 0; nothing if
-    /// there is none. Of the fitting free blocks a small one is preferred, of equal ones that with
-    /// the higher address: low memory is what others ask for by address.
+    /// Gives `owner` some conventional block of 2^`order`, never the one at address 0; `None` if
+    /// there is none. Among the free blocks that are large enough a small one is preferred, among
+    /// equal ones that with the highest address: other threads ask for low memory by its address.
     pub fn take_any(&mut self, order: u32, owner: ThreadId) -> Result<Option<u64>, OutOfNodes> {
         if order < UNIT || order > TOP || u32::from(self.largest_of(self.root, 0, TOP)) <= order {
             return Ok(None);
@@ -308,8 +310,8 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         if self.available < nodes { Err(OutOfNodes) } else { Ok(()) }
     }
 
-    /// Replaces the state of every unit in `first ..= last`, whose ends are ends of units. The
-    /// caller has made sure that there are nodes for both ends.
+    /// Replaces the state of every unit in `first ..= last`, which begins and ends on boundaries of
+    /// units. There must be free nodes for the paths to both ends.
     fn replace(&mut self, first: u64, last: u64, new: &impl Fn(State) -> State) {
         self.way.length = 0;
         self.root = self.replace_below(self.root, 0, TOP, first, last, new);
@@ -353,8 +355,8 @@ impl<'a, const TOP: u32, const UNIT: u32> Pool<'a, TOP, UNIT> {
         }
     }
 
-    /// 1 + order of the largest free conventional block that may be given away unasked: not the one
-    /// at address 0.
+    /// 1 + order of the largest conventional block that may be given to a thread which asks for any
+    /// block: not the one at address 0.
     fn largest_of(&self, entry: Entry, base: u64, order: u32) -> u8 {
         match entry {
             Entry::Leaf(State::Conventional) if base == 0 && order == UNIT => 0,
@@ -406,7 +408,8 @@ mod tests {
     type Small<'a> = Pool<'a, 16, 8>;
 
     impl Pool<'_, 16, 8> {
-        /// What every inner node knows is so, and no siblings could be one.
+        /// Checks that every inner node stores the right size, and that no two sibling leaves are
+        /// equal.
         fn check(&self, entry: Entry, base: u64, order: u32) {
             let Entry::Inner(index) = entry else { return };
             let node = self.nodes[index as usize];
@@ -512,7 +515,7 @@ mod tests {
     }
 
     proptest! {
-        /// The trie behaves like an array of 256 states.
+        /// Compares the trie with an array of 256 states.
         #[test]
         fn behaves_like_an_array(operations in prop::collection::vec(operation(), 1..60)) {
             let mut nodes = vec![Node::UNUSED; 1024];

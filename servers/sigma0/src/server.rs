@@ -1,4 +1,4 @@
-//! What sigma0 answers (ABI 14, X.2 rules 12.4-12.8).
+//! The protocol of sigma0: how it answers messages (ABI 14, X.2 rules 12.4-12.8).
 
 use crate::memory_map::Memory;
 use crate::pool::{Pool, State};
@@ -7,56 +7,59 @@ use x2::fpage::Region;
 use x2::protocol::{self, sigma0};
 use x2::{Fpage, FpageKind, MessageTag, PortRange, Rights, ThreadId};
 
-/// IO ports.
+/// The I/O ports in units of one port.
 pub type Ports<'a> = Pool<'a, 16, 0>;
 
 /// Which threads sigma0 serves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Clients {
-    /// The root task: its first thread, and the threads that it has announced, which count as that
-    /// thread.
+    /// The root task: its first thread, and the threads that it has announced, which are served as
+    /// that thread.
     Root,
-    /// All threads, each for itself.
+    /// All threads, each in its own name.
     Everybody,
 }
 
-/// An answer.
+/// sigma0's answer to a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// A map item with this fpage, at its own address, after its memory attributes have been set.
+    /// A map item for this fpage, mapped at its physical address after its memory attributes have
+    /// been set.
     Map {
         /// The memory that was asked for, with the rights that the thread gets.
         fpage: Fpage,
-        /// Memory attributes, 0 for the default.
+        /// Memory attributes to set; 0 for the default.
         attributes: u64,
     },
-    /// A grant item with this fpage, at its own address: memory that becomes the kernel's.
+    /// A grant item for this fpage, at its physical address: the memory belongs to the kernel from
+    /// now on.
     Grant(Fpage),
-    /// A map item with nilpage: the request is refused.
+    /// A map item with nilpage: the request was refused.
     Refused,
-    /// An empty message: the request is carried out.
+    /// An empty message: the request was carried out.
     Done,
 }
 
-/// Extended request (X.2 leaves them to sigma0): MR1 of a message with label -1001 from the root
-/// task.
+/// Extended requests, which X.2 leaves to sigma0: the values of MR1 of a message with label -1001
+/// from the root task.
 pub mod extended {
-    /// The original prints its pools; this sigma0 has no console, and prints nothing. Answer: an
-    /// empty message if MR2 is not 0, else none.
+    /// Asks sigma0 to print its pools. Pistachio's sigma0 does; this one has no console, and prints
+    /// nothing. Answer: an empty message if MR2 is not 0, else none.
     pub const DUMP: u64 = 2;
-    /// From now on the thread in MR2 is served as if it were the root task's first thread. Answer:
-    /// empty message. At most [`super::MAX_ANNOUNCED`] threads; MR2 = nil forgets them all.
+    /// Has sigma0 serve the thread in MR2 as if it were the root task's first thread. Answer: an
+    /// empty message. At most [`super::MAX_ANNOUNCED`] threads can be announced; MR2 = nil removes
+    /// them all.
     pub const ANNOUNCE_THREAD: u64 = 3;
 }
 
-/// log2 of the bytes of kernel memory that sigma0 recommends to a kernel that leaves the amount to
-/// it: 4 MiB.
+/// log2 of the number of bytes of kernel memory that sigma0 recommends to a kernel that leaves the
+/// amount to sigma0: 4 MiB.
 const RECOMMENDED: u32 = 22;
 
 /// The most threads that root can announce.
 pub const MAX_ANNOUNCED: usize = 128;
 
-/// sigma0's whole state.
+/// The whole state of sigma0.
 #[derive(Debug)]
 pub struct Server<'a> {
     memory: Memory<'a>,
@@ -68,7 +71,8 @@ pub struct Server<'a> {
 }
 
 impl<'a> Server<'a> {
-    /// A server for that memory and those ports. The thread numbers `kernel` are the kernel's.
+    /// Makes a server that gives out this memory and these ports. Thread numbers in `kernel` belong
+    /// to the kernel.
     pub fn new(
         memory: Memory<'a>,
         ports: Ports<'a>,
@@ -79,8 +83,8 @@ impl<'a> Server<'a> {
         Self { memory, ports, root, kernel, clients, announced: [ThreadId::NIL; MAX_ANNOUNCED] }
     }
 
-    /// Answers the message of `from` with `words` = MR1, MR2. Nothing means no answer: the sender
-    /// is not served, or the message is none of the protocol (X.2 rule 12.6).
+    /// Answers the message of `from` with `words` = MR1, MR2. `None` means no answer: the sender is
+    /// not served, or the message does not follow the protocol (X.2 rule 12.6).
     pub fn serve(&mut self, from: ThreadId, tag: MessageTag, words: [u64; 2]) -> Option<Answer> {
         if tag.typed() != 0 || !matches!(tag.untyped(), 2 | 3) {
             return None;
@@ -99,7 +103,7 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// The thread to which memory given to `from` belongs; none if `from` is not served.
+    /// The thread that will own memory given to `from`; `None` if `from` is not served.
     fn client(&self, from: ThreadId) -> Option<ThreadId> {
         if from == self.root || !from.is_nil() && self.announced.contains(&from) {
             Some(self.root)
@@ -131,7 +135,8 @@ impl<'a> Server<'a> {
         Some(Answer::Done)
     }
 
-    /// X.2 rule 12.5: the page at `address`, if it is conventional, shared or the client's own.
+    /// Serves a page fault (X.2 rule 12.5): gives the page at `address` if it is conventional,
+    /// shared or the client's own.
     fn page_fault(&mut self, client: ThreadId, address: u64) -> Answer {
         let page = Region::containing(address, Fpage::MIN_SIZE_LOG2);
         let allowed = match self.memory.next_state(page.base) {
@@ -159,16 +164,16 @@ impl<'a> Server<'a> {
         }
     }
 
-    /// X.2 rule 12.4 c: memory for the kernel itself, which no user will ever get. The base does
-    /// not matter.
+    /// Gives the kernel memory, which no user thread will ever get (X.2 rule 12.4 c). The base of
+    /// the fpage does not matter.
     fn kernel_memory(&mut self, fpage: Fpage) -> Answer {
         let order = if fpage.size_field() == 0 { RECOMMENDED } else { fpage.size_field() };
         let Ok(Some(base)) = self.memory.take_any(order, self.root) else { return Answer::Refused };
         let region = Region { base, size_log2: order };
         match self.memory.set(base, region.last(), State::Unavailable) {
             Ok(()) => Answer::Grant(Fpage::from_region(region, Rights::ALL)),
-            // The memory counts as root's now, so no other thread gets it, but root does not know
-            // of it.
+            // The memory counts as root's now, so that no other thread gets it, but root is not
+            // told of it.
             Err(_) => Answer::Refused,
         }
     }
@@ -193,8 +198,8 @@ fn give(region: Region, attributes: u64) -> Answer {
     Answer::Map { fpage: Fpage::from_region(region, Rights::ALL), attributes }
 }
 
-/// X.2 rule 12.4 a: takes the block for `client` unless a part of it is unavailable or another
-/// thread's. The complete address space (2^64) never is a block.
+/// Takes the block for `client`, unless a part of it is unavailable or owned by another thread (X.2
+/// rule 12.4 a). The complete address space (2^64) is refused.
 fn takes<const TOP: u32, const UNIT: u32>(
     pool: &mut Pool<'_, TOP, UNIT>,
     base: u64,
@@ -220,7 +225,8 @@ mod tests {
     const OTHER: ThreadId = ThreadId::interrupt(0x40);
     const RPC: MessageTag = sigma0::REQUEST_TAG;
 
-    /// 16 MiB: conventional, except a reserved MiB, a dedicated page, shared memory above.
+    /// Runs a test with a server for 16 MiB of conventional memory, in which a MiB is reserved and
+    /// a page dedicated; shared memory lies above.
     fn with_server(clients: Clients, test: impl FnOnce(&mut Server<'_>)) {
         let (mut nodes, mut port_nodes) = ([Node::UNUSED; 1000], [Node::UNUSED; 1000]);
         let mut memory = Memory::new(&mut nodes);

@@ -1,4 +1,4 @@
-//! What the system consists of: the text of /proc/macadamia and the first lines on the console.
+//! Descriptions of the system: the text of /proc/macadamia and the first lines on the console.
 
 use crate::processor;
 use alloc::format;
@@ -11,8 +11,8 @@ use rt::root::servers;
 /// The version of the servers and the kernel, which are built together.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Lines of a name, a tabulator and a value. `bounce`: how system calls are delivered; `heap`:
-/// bytes of the server's own memory that are used, and all of them.
+/// The text of /proc/macadamia: lines of a name, a tabulator and a value. `bounce` is how system
+/// calls are delivered; `used` of `all` bytes of the server's heap are in use.
 pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
     let mut text = format!(
         "kernel\tMacadamia {VERSION}, L4 X.2\nprocessor\t{}\nprocessors\t{}\nmemory\t{} KiB\ncalls\t{}\nheap\t{} KiB\t{} KiB\n",
@@ -23,7 +23,7 @@ pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
         used >> 10,
         all >> 10,
     );
-    // Writing to a string cannot fail.
+    // Writing to a string cannot fail, so the result is ignored.
     for name in ["sigma0", "root"] {
         let _ = writeln!(text, "server\t{name}\truns");
     }
@@ -43,10 +43,10 @@ pub(crate) fn text(bounce: bool, (used, all): (usize, usize)) -> String {
     text
 }
 
-/// The moments of the start, in microseconds since the kernel's.
+/// The times of the steps of the start, in microseconds since the kernel started.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
-    /// When the Unix server began.
+    /// When the Unix server began to run.
     pub(crate) begun: u64,
     /// When the driver of the console was found.
     pub(crate) console: u64,
@@ -54,7 +54,8 @@ pub(crate) struct Moments {
     pub(crate) files: u64,
 }
 
-/// What has been started so far, and how long after the machine's start: lines for the console.
+/// The lines that the console shows at the start: what has been started, and how long after the
+/// machine's start.
 pub(crate) fn greeting(moments: &Moments, archive: &[u8], free: u64) -> String {
     let seconds = |time: u64| format!("{}.{:02} s", time / 1_000_000, time / 10_000 % 100);
     let files = unix::initramfs::names(archive).map_or(0, |names| names.len());
@@ -73,12 +74,12 @@ pub(crate) fn greeting(moments: &Moments, archive: &[u8], free: u64) -> String {
     )
 }
 
-/// Processors of the machine.
+/// The number of processors of the machine.
 pub(crate) fn processors() -> usize {
     kip().processor_info().processors as usize
 }
 
-/// Memory of the machine, in bytes.
+/// The size of the machine's memory in bytes.
 pub(crate) fn memory() -> u64 {
     let descriptors = kip().memory_descriptors();
     let physical = descriptors.filter(|memory| !memory.is_virtual && memory.kind == MemoryKind::Conventional);

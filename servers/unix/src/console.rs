@@ -1,4 +1,4 @@
-//! The console: a terminal whose output the driver shows and whose input the driver brings.
+//! Connects a terminal with the console: output goes to the console's driver, input comes from it.
 
 use crate::Driver;
 use crate::telnet::{Decoder, Input};
@@ -12,7 +12,7 @@ use unix::{AttemptError, Environment};
 /// The most bytes sent to the driver in one step.
 const PIECE: usize = 480;
 
-/// Shows what programs write to `terminal`, for ever.
+/// Sends what programs write to `terminal` to the console; never returns.
 pub async fn show<M: Machine, D: Driver<M>>(terminal: Arc<Terminal>, driver: &D) {
     let mut bytes = [0; PIECE];
     loop {
@@ -28,8 +28,8 @@ pub async fn show<M: Machine, D: Driver<M>>(terminal: Arc<Terminal>, driver: &D)
     }
 }
 
-/// Brings what is typed to `terminal`, for ever. With `commands`, the line carries them, too:
-/// window sizes and breaks, as in Telnet.
+/// Passes what is typed on the console to `terminal`; never returns. With `commands`, the line also
+/// carries commands as in Telnet: window sizes and breaks.
 pub async fn listen<M: Machine, D: Driver<M>>(
     terminal: Arc<Terminal>,
     driver: &D,
@@ -54,7 +54,7 @@ pub async fn listen<M: Machine, D: Driver<M>>(
                 None => continue,
                 Some(command) => command,
             };
-            // The terminal gets what was typed before the command first.
+            // What was typed before the command reaches the terminal before it.
             receive(&terminal, &typed, environment).await;
             typed.clear();
             match command {
@@ -78,7 +78,7 @@ async fn receive(terminal: &Terminal, bytes: &[u8], environment: &dyn Environmen
             let room = until_ready(terminal.driver_queue(), Readiness::WRITE, || {
                 if terminal.can_receive() { Ok(()) } else { Err(AttemptError::WouldBlock) }
             });
-            // The attempt has no other error than that there is no room.
+            // Waiting for room cannot fail.
             let _ = room.await;
         }
     }

@@ -1,4 +1,4 @@
-//! What the server needs of the machine in addition to memory: threads, tasks, the console.
+//! The Unix server's [`Driver`] on L4: it provides threads, tasks and the console.
 
 use crate::about;
 use crate::bounce::{self, Library};
@@ -20,31 +20,33 @@ use unix::thread::{End, Shortage, Task, context_error};
 use unix_server::Driver;
 use unix_server::options::{Mode, Options};
 
-/// The worker that serves the system as a whole: the one that has the console.
+/// The worker that runs the tasks of the system as a whole; it is the one that has opened the
+/// console.
 const WORKER: usize = 0;
 
-/// The part of the heap that the server began with: so much must be free or to be borrowed for
-/// programs without privileges to get something new, and for all programs.
+/// Parts of the server's initial heap that are kept for the server itself. With less free or
+/// borrowable memory than one part in `LOW_PART`, programs without privileges get nothing new; with
+/// less than one in `CRITICAL_PART`, no program does.
 const LOW_PART: usize = 4;
 const CRITICAL_PART: usize = 8;
 
-/// The L4 machine as the server drives it.
+/// The driver of the Unix server on the L4 machine.
 pub(crate) struct L4Driver {
     machine: L4Machine,
     port: Arc<Port>,
     /// The server's heap, and its size in bytes when the server began.
     heap: &'static Keeping,
     first_heap: usize,
-    /// Whether log messages are not printed on the console.
+    /// Whether log messages are kept off the console.
     quiet: bool,
-    /// The emulation library, in bounce mode.
+    /// The emulation library; only in bounce mode.
     library: Option<Library>,
-    /// The code for `getcpu` that programs find when there are several processors.
+    /// The shared object with the code of `getcpu`; only if there are several processors.
     shared_object: Option<SharedObject>,
 }
 
 impl L4Driver {
-    /// `ENOMEM`.
+    /// Makes the driver. Fails with `ENOMEM` if memory is short.
     pub(crate) fn new(
         machine: L4Machine,
         port: Arc<Port>,
@@ -64,7 +66,7 @@ impl L4Driver {
         Ok(L4Driver { machine, port, heap, first_heap, quiet, library, shared_object })
     }
 
-    /// Runs a task that serves the system as a whole. `ENOMEM`.
+    /// Runs a task that serves the system as a whole. Fails with `ENOMEM` if memory is short.
     pub(crate) fn spawn_system_task(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<()> {
         self.machine.spawn(WORKER, task).map(drop).map_err(context_error)
     }

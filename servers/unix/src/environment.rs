@@ -1,4 +1,4 @@
-//! Time and randomness from the machine.
+//! Time and randomness that the machine provides.
 
 use crate::processor;
 use alloc::boxed::Box;
@@ -9,10 +9,10 @@ use unix::sync::SpinLock;
 use unix::{BoxFuture, Environment, Timestamp};
 use unix_server::random::Random;
 
-/// Time and randomness.
+/// The Unix library's source of time and randomness on L4.
 pub(crate) struct L4Environment {
     machine: L4Machine,
-    /// Seconds since 1970 when the machine's clock began.
+    /// The time at which the machine's clock was 0, in seconds since 1970.
     started: u64,
     random: SpinLock<Random>,
 }
@@ -41,13 +41,13 @@ impl Environment for L4Environment {
 
     fn fill_random(&self, bytes: &mut [u8]) {
         let mut random = self.random.lock();
-        // The time of a request adds randomness: no program knows it exactly.
+        // The time of the request is mixed in, since no program knows it exactly.
         random.stir([processor::time_stamp(), bytes.len() as u64, 0]);
         random.fill(bytes);
     }
 
     fn sleep_until(&self, deadline: Duration) -> BoxFuture<'static, ()> {
-        // Never early.
+        // Rounded up: a sleeping task is never woken early.
         let time = u64::try_from(deadline.as_nanos().div_ceil(1000)).unwrap_or(u64::MAX);
         let machine = self.machine.clone();
         Box::pin(async move { machine.sleep_until(time).await })

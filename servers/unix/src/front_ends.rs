@@ -1,38 +1,38 @@
-//! The front ends that this server has: the one place of the server that names them. Another is a
-//! directory of its own, a number, a field, and a variant here.
+//! The list of this server's front ends. No other file of the server names one. Another front end
+//! needs a directory of its own, and here a number, a field and a variant.
 
 use alloc::sync::Arc;
 use linux::{Linux, Processor};
 use mach::Machine;
-use mach::machine::SystemCall;
+use mach::machine::{Resume, SystemCall};
 use unix::devfs::Additions;
-use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs, Registers};
+use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs};
 use unix::thread::{System, Thread};
 
-/// Linux' number, and that of processes without a program.
+/// The number of Linux' front end, which also serves processes without a program.
 const LINUX: FrontEndNumber = FrontEndNumber(0);
 
-/// What front ends have in /dev in addition to the devices of every Unix.
+/// The devices that front ends have in /dev in addition to those of every Unix.
 pub(crate) const DEVICES: Additions = linux::DEVICES;
 
-/// Has a new system know the file systems and devices that only front ends have.
+/// Registers with a new system the file systems and devices that only front ends have.
 pub(crate) fn register<M: Machine>(system: &Arc<System<M>>) {
     linux::register(system);
 }
 
-/// All front ends.
+/// All front ends of the server.
 pub struct Personalities<M: Machine> {
     linux: Linux<M>,
 }
 
-/// What is kept for a thread, by the front end that serves it.
+/// The state that a front end keeps for a thread.
 pub enum Kept<M: Machine> {
     /// A thread of a Linux program.
     Linux(<Linux<M> as FrontEnd<M>>::Kept),
 }
 
 impl<M: Machine> Personalities<M> {
-    /// All of them, on a processor of this kind.
+    /// Makes all front ends, which describe this processor to programs.
     pub fn new(processor: Processor) -> Self {
         Self { linux: Linux::new(processor) }
     }
@@ -64,9 +64,9 @@ impl<M: Machine> FrontEnd<M> for Personalities<M> {
         }
     }
 
-    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
+    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, resume: Resume) -> Next<M> {
         match kept {
-            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, registers).await,
+            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, resume).await,
         }
     }
 

@@ -1,10 +1,10 @@
-//! `unix` as a library: everything of the Unix server but the machine below
+//! `unix` as a library: everything of the Unix server that does not depend on the machine
 //! (docs/src/architecture.md).
 //!
-//! A thread of a program is a task of the server: it lets the thread run, waits until it comes back
-//! (a system call, a page fault, an exception, a recall), serves that through a front end
-//! and [`unix`], and lets it run again (`thread`). What the machine has to offer for that is
-//! [`Driver`]; tests drive scripted threads.
+//! Each thread of a program has a task in the server (`thread`). The task resumes the thread, waits
+//! until it stops (for a system call, a page fault, an exception or a recall), serves that event
+//! through a front end and [`unix`], and resumes the thread again. The trait [`Driver`] says what
+//! the task needs of the machine; tests implement it with scripted threads.
 //!
 //! | module | what it holds |
 //! |---|---|

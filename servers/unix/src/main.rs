@@ -35,33 +35,34 @@ use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
 use unix_server::{Driver, Server, console as terminal_console};
 
-// The worker's stack: tasks are made on it before they move to the heap.
+// The worker's stack is large, since futures are built on it before they move to the heap.
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
 
-// The heap that is used before root has given memory.
+// The heap that is used until root has given the server more memory.
 rt::heap!(1 << 20, grow = grow_heap, borrowing = own_heap);
 
-/// Where there is room for the archive: far from the frames and the heap.
+/// The address at which the archive is mapped: far from the frames and the heap.
 const IMAGE_ROOM: u64 = 0x0600_0000_0000;
-/// The module that holds the root file system.
+/// The name of the boot module that holds the root file system.
 const IMAGE: &str = "image.cpio";
 /// Lowest address that programs may use.
 const LOWEST: u64 = 0x1_0000;
-/// The part of the memory that the server's heap begins with, and how many thirds of the programs'
-/// memory it may borrow beyond that: so all files fit that file systems may have, and programs keep
-/// the rest.
+/// The server's heap begins with one part in `HEAP_PART` of the memory, and may borrow so many
+/// thirds of the programs' memory. All files that file systems may have fit into that, and programs
+/// keep the rest.
 const HEAP_PART: u64 = 8;
 const BORROWED_THIRDS: u64 = 2;
-/// The part of the heap that large allocations leave: half of what is free at least where a request
-/// that may fail begins ([`L4Driver`] refuses others before).
+/// One part in so many of the heap is kept from large allocations. Where a request that may fail
+/// begins, at least twice as much is free, because [`L4Driver`] refuses requests below that.
 const KEPT_PART: u64 = 16;
 /// Bytes of the server's heap that a thread of a program may need.
 const HEAP_PER_THREAD: usize = 32 << 10;
-/// How often processes' use of the processor is compared with their limits, and the load is noted.
+/// How often the processor time of processes is compared with their limits, and the load average is
+/// updated.
 const TIME_CHECK: Duration = Duration::from_secs(1);
 /// The largest status with which root ends the system.
 const LARGEST_STATUS: u8 = 127;
-/// Status of a system that could not be started.
+/// The exit status of a system that could not be started.
 const FAILED: u8 = 125;
 
 fn run() -> ! {
@@ -74,13 +75,13 @@ fn run() -> ! {
     end(FAILED)
 }
 
-/// Starts the system and serves it for ever.
+/// Starts the system and serves it; returns only if the start fails.
 fn serve() -> Result<core::convert::Infallible, Failure> {
     let (_, arguments) = start_page::read().ok_or(Failure::NoStartPage)?;
     let options = Options::parse(arguments).map_err(|unknown| Failure::Argument(unknown.0))?;
     let begun = system_clock();
-    // The memory that is shared with the console's driver is this server's, too: afterwards there
-    // may be none left for it.
+    // The port is opened first: the memory that it shares with the console's driver counts against
+    // this server's quota, of which the allocations below may leave nothing.
     let port = Port::open();
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
@@ -100,7 +101,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let processor = processor::describe(about::processors(), machine.extended_state_size());
     let driver =
         L4Driver::new(machine.clone(), port.clone(), own_heap, &options).map_err(|_| Failure::NoMemory)?;
-    // The lender exists as long as the server.
+    // The lender must exist as long as the server, so it is leaked.
     let lender = Box::leak(Box::new(machine.lender()));
     let borrowed = machine.frame_bytes() / 3 * BORROWED_THIRDS;
     own_heap.borrow_from(lender, borrowed as usize);
@@ -129,7 +130,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     machine.serve(0, &mut PortEvents(port))
 }
 
-/// Runs the command on a new system: its exit status.
+/// Runs the command on a new system. Returns its exit status.
 async fn live(
     server: Arc<Server<L4Machine, L4Driver, Personalities<L4Machine>>>,
     parts: Parts<L4Machine>,
@@ -163,7 +164,7 @@ async fn live(
     driver.spawn_system_task(async move {
         loop {
             clock.sleep_until(clock.monotonic() + TIME_CHECK).await;
-            system.look_around();
+            system.check_periodically();
         }
     })?;
     let status = if options.command.is_empty() {
@@ -173,17 +174,17 @@ async fn live(
         let command = Command { arguments: options.command, environment: options.environment };
         start::run_command(&server, &started, command).await?
     };
-    // A terminal that was hung up has nothing more to show.
+    // The error of a terminal that was hung up is ignored: it has no output to wait for.
     let _ = started.terminal.drain().await;
     port.drain().await;
     Ok(status)
 }
 
-/// Powers the machine off, with this status for the emulator.
+/// Powers the machine off. An emulator exits with this status.
 pub(crate) fn end(status: u8) -> ! {
-    // Print the whole status on the console, because the emulator's exit status has few bits.
+    // The whole status is printed, because the emulator's exit status has too few bits for it.
     say(format_args!("guest: status {status}"));
-    // An emulator's own exit status cannot hold a larger number; the line above has the whole one.
+    // The emulator's exit status cannot hold a larger number.
     let refused = root::end_system(End::PowerOff(status.min(LARGEST_STATUS)));
     say(format_args!("unix: the system could not be ended: {refused:?}"));
     root::exit(status.into())

@@ -1,9 +1,9 @@
-//! The server's arguments:
-//! `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet] [line=telnet] [time=SECONDS] [env=NAME=VALUE].. [-- COMMAND ARG..]`.
+//! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet]
+//! [line=telnet] [time=SECONDS] [env=NAME=VALUE].. [-- COMMAND ARG..]`.
 //!
-//! Words are separated by blanks. Within a word `\` and what follows stand for one byte: `\n`,
-//! `\t`, `\xHH`, or else the character itself, a blank or a backslash among them. `\e` stands for
-//! nothing, so that a word can be empty.
+//! Words are separated by blanks. Within a word an escape sequence stands for one byte: `\n`, `\t`,
+//! `\xHH`, or a backslash before any other character for that character, such as a blank or a
+//! backslash. `\e` stands for nothing, so that a word can be empty.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,41 +14,41 @@ pub enum Mode {
     /// The kernel sends the Unix server an exception message for each call.
     #[default]
     Exception,
-    /// To the emulation library in the program's own address space.
+    /// The kernel continues each call at the emulation library in the program's own address space.
     Bounce,
 }
 
-/// The Unix server's options, from its arguments in the boot configuration.
+/// The options of the Unix server, which are its arguments in the boot configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How system calls reach the server.
+    /// How system calls of programs reach the server.
     pub mode: Mode,
-    /// On how many processors the server works, the first ones; on all if there are not so many, or
-    /// none is said.
+    /// How many processors the server uses, from the first on. `None`, or more than there are: all
+    /// of them.
     pub workers: Option<usize>,
     /// Whether system calls are written to the log.
     pub trace: bool,
-    /// Whether log messages are not printed on the console.
+    /// Whether log messages are kept off the console.
     pub quiet: bool,
     /// Whether the console shows a greeting when the system starts.
     pub greet: bool,
-    /// Whether the console's line carries commands in addition to what is typed
+    /// Whether the line of the console carries commands in addition to what is typed
     /// ([`crate::console::listen`]).
     pub commands: bool,
     /// Seconds since 1970-01-01 00:00:00 UTC at the start of the machine.
     pub time: u64,
     /// Variables for the first program, as `NAME=VALUE`, in addition to the usual ones.
     pub environment: Vec<Vec<u8>>,
-    /// The first program and its arguments; none: the system's own init.
+    /// The first program and its arguments; empty for the root file system's init.
     pub command: Vec<Vec<u8>>,
 }
 
-/// An argument that is not understood.
+/// The error that an argument is not understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown(pub String);
 
 impl Options {
-    /// Reads the arguments.
+    /// Parses the arguments of the server.
     pub fn parse(arguments: &str) -> Result<Options, Unknown> {
         let mut options = Options::default();
         let mut words = arguments.split_ascii_whitespace();
@@ -78,7 +78,7 @@ impl Options {
     }
 }
 
-/// The bytes that a word stands for. `None`: its escapes are not complete.
+/// The bytes that a word stands for. `None`: an escape sequence in it is not complete.
 fn decode(word: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut rest = word.bytes();

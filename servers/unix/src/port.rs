@@ -1,4 +1,5 @@
-//! The way to the console: the driver's rings where there is a driver, else root's console.
+//! The serial port as the server reaches it: by the rings that it shares with the console's driver,
+//! or by root's console if there is no driver.
 
 use crate::report::say;
 use alloc::string::String;
@@ -12,23 +13,24 @@ use unix::AttemptError;
 use unix::poll::{PollQueue, Readiness, until_ready};
 use unix::sync::SpinLock;
 
-/// The server that drives the console.
+/// The name of the server that drives the console.
 const NAME: &str = "console";
-/// Where the memory shared with the driver is mapped.
+/// The address at which the memory shared with the driver is mapped.
 const AREA: u64 = 0x0500_0000_0000;
 /// The notification bit by which the driver says that a ring has changed; bit 0 is the executor's.
 const NEWS: u64 = 2;
 
 /// The console's driver, and the tasks that wait for it.
 pub(crate) struct Port {
-    /// The ends of the rings shared with the driver; none if there is no driver.
+    /// The server's ends of the rings that it shares with the driver; `None` if there is no driver.
     ends: Option<(SpinLock<Output>, SpinLock<Input>)>,
     /// The tasks that wait for input or for room for output.
     queue: PollQueue,
 }
 
 impl Port {
-    /// Opens the console for the calling thread, the worker. Waits for the driver's start.
+    /// Opens the console. The calling thread must be the worker that polls it. Blocks until the
+    /// driver has started.
     pub(crate) fn open() -> Arc<Port> {
         let ends = match client::open(NAME, AREA, l4::utcb::my_global_id(), NEWS) {
             Ok((output, input)) => Some((SpinLock::new(output), SpinLock::new(input))),
@@ -70,7 +72,8 @@ impl Port {
         drained.await;
     }
 
-    /// Takes what was typed, at least a byte of it. Without a driver nothing ever comes.
+    /// Reads what was typed. Waits until there is at least a byte. Without a driver it waits for
+    /// ever.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> usize {
         let Some((_, input)) = &self.ends else { return core::future::pending().await };
         let taken =
@@ -88,12 +91,12 @@ impl Port {
     }
 }
 
-/// Takes the driver's notifications, which the worker receives.
+/// The handler of the driver's notifications, for the worker that receives them.
 pub(crate) struct PortEvents(pub(crate) Arc<Port>);
 
 impl Others for PortEvents {
     fn message(&mut self, _message: OtherMessage) -> Option<UserMessage> {
-        // An unexpected request gets no answer: this server serves its own programs only.
+        // Messages to this thread are unexpected, since it serves no clients; they get no answer.
         None
     }
 
@@ -104,9 +107,9 @@ impl Others for PortEvents {
     }
 }
 
-/// Root's console makes its own carriage returns, and knows text only.
+/// Prints on root's console, which adds carriage returns itself and accepts only text.
 fn print(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).replace('\r', "");
-    // If this does not work, there is no other place where it could be reported.
+    // An error is ignored: there is no other place where it could be reported.
     let _ = Console.write_str(&text);
 }

@@ -1,18 +1,18 @@
-//! What Linux programs are told about the processor.
+//! The description of the processor that Linux programs get.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use linux::Processor;
 
-/// Bit of leaf 7, EBX: instructions that read and write FS and GS base, which the kernel switches
-/// on where they are.
+/// CPUID leaf 7, EBX: the processor has the FSGSBASE instructions, by which programs read and write
+/// FS and GS base. The kernel enables them.
 const FSGSBASE: u32 = 1;
-/// Bit of AT_HWCAP2: programs may use the FSGSBASE instructions.
+/// The bit of AT_HWCAP2 that tells programs that they may use the FSGSBASE instructions.
 const MAY_WRITE_BASES: u64 = 2;
 
-/// The processor that this program runs on, one of so many; threads' extended states have so many
-/// bytes.
+/// Describes the processor that this program runs on. `processors` is their number; `extended_size`
+/// is the size of a thread's extended state in bytes.
 pub(crate) fn describe(processors: usize, extended_size: usize) -> Processor {
     let basic = __cpuid(1);
     let extended = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };
@@ -36,10 +36,10 @@ pub(crate) fn name() -> String {
     String::from(String::from_utf8_lossy(&bytes).trim())
 }
 
-/// Bit of leaf 1, ECX: the processor has a random source.
+/// CPUID leaf 1, ECX: the processor has the RDRAND instruction.
 const RDRAND: u32 = 1 << 30;
 
-/// What the processor knows that no program can predict: its random source where it has one, and
+/// Values that no program can predict: words of the processor's random source where it has one, and
 /// its time-stamp counter.
 pub(crate) fn entropy() -> [u64; 3] {
     let has_source = __cpuid(1).ecx & RDRAND != 0;
@@ -47,19 +47,20 @@ pub(crate) fn entropy() -> [u64; 3] {
     [random(), random(), time_stamp()]
 }
 
-/// The time-stamp counter.
+/// Reads the time-stamp counter.
 #[allow(unsafe_code, reason = "one instruction")]
 pub(crate) fn time_stamp() -> u64 {
-    // SAFETY: reads a counter.
+    // SAFETY: the instruction only reads a counter.
     unsafe { core::arch::x86_64::_rdtsc() }
 }
 
-/// A word of the processor's random source, or 0 if it is exhausted; where there is one.
+/// A word of the processor's random source, or 0 if the source is exhausted. The processor must
+/// have RDRAND.
 #[allow(unsafe_code, reason = "one instruction")]
 fn random_word() -> u64 {
     let word: u64;
-    // SAFETY: the instruction exists, and writes a register and the flags only; without success it
-    // writes 0.
+    // SAFETY: the processor has the instruction, which writes only a register and the flags. If it
+    // does not succeed the register is 0.
     unsafe { core::arch::asm!("rdrand {}", out(reg) word, options(nomem, nostack)) };
     word
 }

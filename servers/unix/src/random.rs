@@ -1,7 +1,8 @@
-//! The random source: ChaCha20 (RFC 8439, section 2.3) as a generator that forgets its past.
+//! The random source: a generator based on ChaCha20 (RFC 8439, section 2.3) whose earlier output
+//! cannot be computed from its state.
 
 /// A generator of random bytes. Each request is answered from blocks of a key that is replaced
-/// afterwards, so that what was given out cannot be computed from the state later.
+/// afterwards, so that earlier output cannot be computed from the state.
 pub struct Random {
     key: [u32; 8],
 }
@@ -43,12 +44,12 @@ fn block(key: &[u32; 8], counter: u32, nonce: [u32; 3]) -> [u8; 64] {
 }
 
 impl Random {
-    /// A generator without any secret yet: [`Random::stir`] it.
+    /// A generator with a known key: [`Random::stir`] it before use.
     pub const fn new() -> Random {
         Random { key: [0; 8] }
     }
 
-    /// Mixes unpredictable values into the state.
+    /// Mixes unpredictable values into the key.
     pub fn stir(&mut self, entropy: [u64; 3]) {
         let [a, b, c] = entropy;
         let half = |word: u64| [word as u32, (word >> 32) as u32];
@@ -58,9 +59,9 @@ impl Random {
         self.replace_key(&block(&self.key, a0 ^ c0, [a1, b0, b1]));
     }
 
-    /// Fills `bytes`.
+    /// Fills `bytes` with random bytes, and replaces the key.
     pub fn fill(&mut self, bytes: &mut [u8]) {
-        // Block 0 becomes the next key; the others are the answer.
+        // Block 0 becomes the next key; the following blocks are the output.
         let (mut counter, mut nonce) = (1u32, 0);
         for piece in bytes.chunks_mut(64) {
             piece.copy_from_slice(&block(&self.key, counter, [nonce, 0, 0])[..piece.len()]);
@@ -89,7 +90,7 @@ impl Default for Random {
 mod tests {
     use super::*;
 
-    /// RFC 8439, section 2.3.2.
+    /// The test vector of RFC 8439, section 2.3.2.
     #[test]
     fn the_block_function_is_chacha20() {
         let key = core::array::from_fn(|word| {

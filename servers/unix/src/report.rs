@@ -1,30 +1,30 @@
-//! What the server says on the system's log.
+//! Messages of the server on the system's log.
 
 use alloc::string::String;
 use core::fmt::{self, Write};
 use mach_l4::StartError;
 use rt::root::{Console, Status};
 
-/// Prints a line in one go, so that no other server's text comes in between.
+/// Prints a line by one write, so that no other server's text comes in between.
 pub(crate) fn say(line: fmt::Arguments<'_>) {
-    // If the console does not work, there is no other place where that could be reported.
+    // An error is ignored: there is no other place where it could be reported.
     let _ = Console.write_str(&alloc::format!("{line}\n"));
 }
 
 /// Why the Unix server could not start.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// Root has not said what the server is to do.
+    /// Root has not given the server a start page.
     NoStartPage,
-    /// This argument of the server is not understood.
+    /// The server does not understand this argument.
     Argument(String),
-    /// There is no root file system.
+    /// Root has no boot module with the root file system.
     NoImage(Status),
     /// Root did not answer how much memory the server may have.
     NoMemoryFromRoot(Status),
     /// The machine library could not start.
     Machine(StartError),
-    /// There is too little memory.
+    /// There is too little memory for the server.
     NoMemory,
 }
 

@@ -1,5 +1,6 @@
-//! The server as the Unix library sees it: what makes and runs threads.
+//! The server as the Unix library sees it: its [`Host`], which makes and runs threads.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use core::fmt::Arguments;
@@ -14,92 +15,94 @@ use unix::process::Pid;
 use unix::thread::{End, Host, Shortage, Task, Thread};
 use unix::{Error, Result};
 
-/// What the server needs of the system below it, in addition to [`Machine`].
+/// The operations of the machine that the server needs in addition to [`Machine`].
 pub trait Driver<M: Machine>: Send + Sync + 'static {
-    /// What identifies a spawned task.
+    /// The handle of a spawned task.
     type Task;
 
-    /// Puts what every program finds in its address space into a new one. `ENOMEM`.
+    /// Maps into a new address space what every program finds there. Fails with `ENOMEM` if memory
+    /// is short.
     fn prepare(&self, task: &Task<M>) -> Result<()> {
         let _ = task;
         Ok(())
     }
 
-    /// Says which Unix thread `thread` is, before it runs for the first time: for what the program
-    /// can find out by itself.
+    /// Tells the machine the process and thread id of `thread`, which has not run yet, so that the
+    /// program can find them out without a system call.
     fn identify(&self, thread: &M::Thread, pid: Pid, tid: Pid);
 
-    /// Says which task runs `thread`: the two may be served together. May do nothing.
+    /// Tells the machine which task serves `thread`, so that both can be scheduled together. May do
+    /// nothing.
     fn set_task(&self, thread: &M::Thread, task: Self::Task) {
         let _ = (thread, task);
     }
 
-    /// Runs `task` concurrently with all others. `ENOMEM`.
+    /// Runs `task` concurrently with all others. Fails with `ENOMEM` if memory is short.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<Self::Task>;
 
     /// Shows bytes on the console, after those of earlier calls.
     fn show(&self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
 
-    /// Takes bytes that were typed on the console, at least one; waits for them. At most one such
-    /// future exists.
+    /// Reads bytes that were typed on the console, and waits until there is at least one. At most
+    /// one such future may exist.
     fn typed(&self, buffer: &mut [u8]) -> impl Future<Output = usize> + Send;
 
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
 
-    /// How short the Unix server is of memory for itself.
+    /// How short of memory for itself the Unix server is.
     fn shortage(&self) -> Shortage {
         Shortage::None
     }
 
-    /// Bytes of programs' memory that the server has borrowed for itself.
+    /// How many bytes of programs' memory the server has borrowed for itself.
     fn borrowed_memory(&self) -> u64 {
         0
     }
 
-    /// Gives back what it has borrowed and does not need.
+    /// Gives back borrowed memory that the server does not need.
     fn give_memory_back(&self) {}
 
-    /// Time since the start.
+    /// The time since the system's start.
     fn now(&self) -> Duration;
 
-    /// Begins to end the system, after what the console still has to show. `ENOSYS` where that
-    /// cannot be done.
+    /// Begins to end the system, after the console has shown all output. Fails with `ENOSYS` where
+    /// the system cannot be ended.
     fn end(&self, how: End) -> Result<()> {
         let _ = how;
         Err(Error::ENOSYS)
     }
 
-    /// What this system runs on: see [`Host::description`].
+    /// Describes the system below the server: see [`Host::description`].
     fn description(&self) -> String {
         String::new()
     }
 
-    /// Processors that threads may run on.
+    /// The number of processors that threads may run on.
     fn processors(&self) -> usize;
 
-    /// What a processor has been used for: see [`Host::processor_times`].
+    /// How a processor's time was used: see [`Host::processor_times`].
     fn processor_times(&self, processor: usize) -> Option<(Duration, Duration)> {
         let _ = processor;
         None
     }
 }
 
-/// The server around the Unix library: its [`Host`].
+/// The Unix server: the implementation of the Unix library's [`Host`].
 pub struct Server<M: Machine, D: Driver<M>, F: FrontEnds<M>> {
     me: Weak<Self>,
     pub(crate) front_ends: F,
     pub(crate) driver: D,
     /// Whether each system call is written to the log.
     pub(crate) trace: bool,
-    /// The newest messages of the log, which programs read as `/dev/kmsg`.
+    /// The newest messages of the log, which programs read from `/dev/kmsg`.
     pub(crate) log: Arc<Log>,
     machine: PhantomData<fn(M)>,
 }
 
 impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
-    /// A server for programs of these front ends. With `trace`, system calls are written to the
-    /// log.
+    /// Makes a server for programs of these front ends. With `trace`, system calls are written to
+    /// the log.
     pub fn new(driver: D, front_ends: F, trace: bool) -> Arc<Self> {
         Arc::new_cyclic(|me| Server {
             me: me.clone(),
@@ -111,7 +114,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         })
     }
 
-    /// Has `thread` served by a task of its own.
+    /// Starts a task that serves `thread`.
     pub(crate) fn start(&self, thread: &Arc<Thread<M>>, task: impl Future<Output = ()> + Send + 'static) {
         match self.driver.spawn(task) {
             Ok(task) => self.driver.set_task(thread.machine_thread(), task),
@@ -130,7 +133,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Host<M> for Server<M, D, F> {
         self.driver.prepare(task)
     }
 
-    fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState) {
+    fn start_thread(&self, thread: Arc<Thread<M>>, state: Box<ThreadState>) {
         let Some(server) = self.me.upgrade() else { return };
         let running = thread.clone();
         self.start(&thread, server.run(running, state));

@@ -1,4 +1,4 @@
-//! From an empty system to the first program, and its end.
+//! Starts a system up to its first program, and ends it.
 
 use crate::front_ends;
 use crate::server::{Driver, Server};
@@ -23,20 +23,20 @@ use unix::tty::{Ptys, Terminal};
 use unix::vfs::{At, Caller, DeviceNumber, FileType, Mode, MountFlags, OpenFlags, Vfs};
 use unix::{Bytes, Environment, Error, Result};
 
-/// A program to run, with its arguments and environment.
+/// A program that is to run, with its arguments and environment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
-    /// Its name or path, and its arguments.
+    /// The name or path of the program, then its arguments.
     pub arguments: Vec<Vec<u8>>,
-    /// Its environment, as `NAME=VALUE`.
+    /// The environment variables of the program, as `NAME=VALUE`.
     pub environment: Vec<Vec<u8>>,
 }
 
 /// The parts that a Unix system is made of.
 pub struct Parts<M: Machine> {
-    /// Memory.
+    /// The memory of programs.
     pub vm: Arc<Vm<M>>,
-    /// Time and randomness.
+    /// The source of time and randomness.
     pub environment: Arc<dyn Environment>,
     /// The root file system, as a cpio archive.
     pub archive: Arc<dyn AsRef<[u8]> + Send + Sync>,
@@ -48,28 +48,28 @@ pub struct Parts<M: Machine> {
 
 /// A Unix system without processes, ready for the first one.
 pub struct Started<M: Machine> {
-    /// The system.
+    /// The Unix system.
     pub system: Arc<System<M>>,
     /// The first process. It runs no program, and waits for orphans in [`run_command`].
     pub init: Arc<Thread<M>>,
-    /// The console.
+    /// The terminal of the console.
     pub terminal: Arc<Terminal>,
 }
 
-/// Files that the root file system may have in a machine with little memory.
+/// How many files the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
-/// The device number of the console as a serial line.
+/// The device number by which the console appears as a serial line.
 const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
 /// The path of the serial line's device node.
 const LINE_PATH: &[u8] = b"/dev/ttyS0";
-/// Exit statuses of a command that is not there, and of one that cannot be executed, as shells have
-/// them.
+/// Exit statuses, as in shells, of a command that does not exist, and of one that cannot be
+/// executed.
 const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
-/// Where a command without a slash is looked for.
+/// The directories in which a command without a slash is looked for.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Makes the system, with its file systems mounted and without programs.
+/// Makes the system: its file systems are mounted, and no program runs.
 ///
 /// # Errors
 /// The root file system cannot be made at all, or memory is short. Damage to the archive is only
@@ -83,8 +83,8 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let memory = Arc::new(ObjectProvider(vm.clone()));
     let options = TmpfsOptions {
         kind: "rootfs",
-        // Each takes somewhat more than a KiB of the server's memory: all together less than half
-        // of what files can have.
+        // Each file takes somewhat more than a KiB of the server's memory, so all together take
+        // less than half of the memory that files can have.
         files: (memory_pages.saturating_mul(3) / 2).max(LEAST_FILES),
         mode: Mode::new(0o755),
         ..TmpfsOptions::for_memory(memory_pages)
@@ -136,11 +136,11 @@ async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<
     }
 }
 
-/// Runs `command` as a child of the first process, on the console, and waits for its end: its exit
-/// status as a shell has it (128 and the number of the signal that killed it).
+/// Runs `command` as a child of the first process, on the console, and waits for its end. Returns
+/// its exit status as a shell does: 128 and the number of the signal that killed it, if one did.
 ///
 /// # Errors
-/// Memory or threads are short.
+/// There are not enough memory or threads.
 pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     server: &Arc<Server<M, D, F>>,
     started: &Started<M>,
@@ -165,7 +165,7 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     }
 }
 
-/// Runs the system's own init as the first process, and what comes of it, until it ends.
+/// Runs the init of the root file system as the first process. Returns when it has ended.
 pub async fn run_init<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     server: &Arc<Server<M, D, F>>,
     started: &Started<M>,
@@ -179,7 +179,7 @@ pub async fn run_init<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     }
 }
 
-/// Adds the variables that every program may rely on.
+/// Adds the environment variables that every program may rely on.
 fn complete(command: &mut Command) {
     for (name, value) in [("PATH=", PATH), ("HOME=", "/root"), ("TERM=", "linux")] {
         if !command.environment.iter().any(|variable| variable.starts_with(name.as_bytes())) {
@@ -188,7 +188,7 @@ fn complete(command: &mut Command) {
     }
 }
 
-/// The exit status by which a shell would report how the child ended.
+/// The exit status by which a shell would report this end of a child.
 fn status_of(event: ChildEvent) -> u8 {
     match event {
         ChildEvent::Exited(status) => status,
@@ -197,8 +197,8 @@ fn status_of(event: ChildEvent) -> u8 {
     }
 }
 
-/// Gives `thread`, of a process without a program, a session, the console, and its program. None:
-/// the command does not run, and the process has ended.
+/// Gives `thread`, of a process without a program, a session, the console and its program. `None`:
+/// the command cannot be run, and the process has ended.
 async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Option<Executed<M>> {
     let done = async {
         prepare(thread).await?;
@@ -219,8 +219,9 @@ async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Optio
     }
 }
 
-/// A session of its own, with the console as its terminal and as descriptors 0, 1 and 2. The first
-/// process gets no terminal of its own: it is there for the sessions that it starts.
+/// Gives the process of `thread` a session of its own, with the console as its terminal and as
+/// descriptors 0, 1 and 2. The first process gets no terminal: it exists for the sessions that it
+/// starts.
 async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     let pid = thread.pid();
     let mut flags = OpenFlags::READ_WRITE;
@@ -235,12 +236,12 @@ async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     for _ in 0..3 {
         thread.descriptors().insert(file.clone(), false, 3)?;
     }
-    // A home that is missing leaves it in the root directory.
+    // If the home directory does not exist, the process stays in the root directory.
     let _ = caller.change_directory(&At::Current, b"/root", false).await;
     Ok(())
 }
 
-/// Finds the program, as a shell would.
+/// Finds the program of a command as a shell would.
 async fn find<M: Machine>(thread: &Arc<Thread<M>>, command: &Command) -> Result<ExecRequest> {
     let name = command.arguments.first().ok_or(Error::ENOENT)?;
     let context = thread.context();
@@ -272,13 +273,13 @@ async fn find<M: Machine>(thread: &Arc<Thread<M>>, command: &Command) -> Result<
     })
 }
 
-/// Says on the console why the command does not run.
+/// Prints on the console why the command cannot be run.
 async fn complain<M: Machine>(thread: &Arc<Thread<M>>, command: &Command, error: Error) {
     let name = command.arguments.first().map_or(&b""[..], |name| name);
     let line = [b"cannot run '", name, alloc::format!("': {error:?}\n").as_bytes()].concat();
     if let Ok(file) = thread.descriptors().get(2) {
         let context = thread.context();
-        // There is no other place to report an error of this write.
+        // An error of this write is ignored: there is no other place to report it.
         let _ = file.write(&context.caller(), &mut Bytes::of(&line)).await;
     }
 }

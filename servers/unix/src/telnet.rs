@@ -1,38 +1,41 @@
-//! Commands on the console's line, as in Telnet (RFC 854): the size of the window (RFC 1073) and
-//! breaks. The emulated machine's serial port has nothing else that could tell them.
+//! Parses commands on the line of the console, as in Telnet (RFC 854): the size of the window (RFC
+//! 1073) and breaks. The emulated machine's serial port has no other way to transmit them.
 
 /// Telnet's IAC, the byte before a command; two of them are a data byte of this value.
 const COMMAND: u8 = 255;
 const SUBNEGOTIATION: u8 = 250;
 const BREAK: u8 = 243;
 const END: u8 = 240;
-/// WILL, WON'T, DO, DON'T: an option follows. Nothing is negotiated here.
+/// Telnet's WILL, WON'T, DO and DON'T, which an option follows. They are skipped: nothing is
+/// negotiated.
 const NEGOTIATION: core::ops::RangeInclusive<u8> = 251..=254;
 const WINDOW_SIZE: u8 = 31;
-/// Bytes of the longest subnegotiation that is understood, its option included.
+/// The length in bytes of the longest subnegotiation that is understood, its option included.
 const LONGEST: usize = 5;
 
-/// What the bytes of the line mean.
+/// The meaning of bytes on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Input {
-    /// A byte that the user typed.
+    /// The user typed this byte.
     Typed(u8),
-    /// The user's window has this size now.
+    /// The user's window has got this size.
     Window {
-        /// Lines.
+        /// The number of lines.
         rows: u16,
-        /// Characters in a line.
+        /// The number of characters in a line.
         columns: u16,
     },
-    /// A break.
+    /// The user sent a break.
     Break,
 }
 
-/// Tells commands from text, whatever the pieces are in which they come.
+/// The state of the parser, which tells commands from text. The bytes of a command may come in
+/// several reads.
 #[derive(Debug, Default)]
 pub(crate) struct Decoder {
     state: State,
-    /// The bytes of the present subnegotiation, and how many came, which may be more than are kept.
+    /// The bytes of the present subnegotiation, and how many have come: there may be more than are
+    /// kept.
     said: [u8; LONGEST],
     length: usize,
 }
@@ -48,7 +51,7 @@ enum State {
 }
 
 impl Decoder {
-    /// What the next byte of the line means.
+    /// Takes the next byte of the line. Returns what it completes, if anything.
     pub(crate) fn take(&mut self, byte: u8) -> Option<Input> {
         let (next, input) = match (self.state, byte) {
             (State::Text, COMMAND) => (State::Command, None),
@@ -76,7 +79,7 @@ impl Decoder {
         input
     }
 
-    /// What a complete subnegotiation means.
+    /// The meaning of a complete subnegotiation.
     fn said(&self) -> Option<Input> {
         let [WINDOW_SIZE, a, b, c, d] = self.said else { return None };
         let (rows, columns) = (u16::from_be_bytes([c, d]), u16::from_be_bytes([a, b]));
@@ -102,7 +105,7 @@ mod tests {
             decoded(b"a\xff\xfa\x1f\0\x50\0\x18\xff\xf0b"),
             [Input::Typed(b'a'), Input::Window { rows: 24, columns: 80 }, Input::Typed(b'b')]
         );
-        // 255 columns: doubled as everywhere.
+        // In a window size, too, a byte of value 255 is doubled: this one has 255 columns.
         assert_eq!(
             decoded(b"\xff\xfa\x1f\0\xff\xff\x01\0\xff\xf0"),
             [Input::Window { rows: 256, columns: 255 }]
@@ -112,8 +115,8 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_left_out() {
-        // Negotiation, another option's, too short, too long, nonsense: after each the text goes
-        // on.
+        // After a negotiation, another option's subnegotiation, one that is too short or too long,
+        // or an unknown command, text is text again.
         for command in [
             &b"\xff\xfb\x1f"[..],
             b"\xff\xfa\x18\0xterm\xff\xf0",

@@ -1,4 +1,5 @@
-//! The life of one thread of a program: run, come back, be served, run again.
+//! The task of one thread of a program: it resumes the thread, waits until it stops, serves the
+//! event, and resumes it again.
 
 use crate::Driver;
 use crate::server::Server;
@@ -10,19 +11,22 @@ use mach::machine::{
 };
 use mach::thread::Exception;
 use mach::vm::VmMap;
-use unix::front_end::{FrontEnds, Next, Registers};
+use unix::front_end::{FrontEnds, Next};
 use unix::thread::Thread;
 
-/// Serves, without the thread's task, page faults for which the memory system has all that it
-/// needs, and system calls that need not wait. It keeps the thread; the thread's end drops it.
-struct Quick<M: Machine, D: Driver<M>, F: FrontEnds<M>> {
+/// A thread that has begun its program, with the state that the front end keeps for it.
+///
+/// As the handler of the thread's events it serves, without the thread's task, page faults for
+/// which the memory system has all that it needs, and system calls that cannot block. It holds a
+/// reference to the thread, which is dropped when the thread ends.
+struct Begun<M: Machine, D: Driver<M>, F: FrontEnds<M>> {
     map: Arc<VmMap<M>>,
     server: Arc<Server<M, D, F>>,
     thread: Arc<Thread<M>>,
-    kept: Arc<F::Kept>,
+    kept: F::Kept,
 }
 
-impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> NonblockingHandler for Quick<M, D, F> {
+impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> NonblockingHandler for Begun<M, D, F> {
     #[inline]
     fn fault(&self, address: u64, access: Protection) -> bool {
         NonblockingHandler::fault(&*self.map, address, access)
@@ -36,52 +40,52 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> NonblockingHandler for Quick<M, 
 
 impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     /// Begins the program of `thread` with these registers, and serves the thread until it has
-    /// ended, its process's later programs included.
-    pub(crate) async fn run(self: Arc<Self>, mut thread: Arc<Thread<M>>, state: ThreadState) {
-        let mut kept = Arc::new(self.front_ends.begin(&thread));
-        let mut next = self.front_ends.return_to_user(&thread, &kept, Registers::All(state)).await;
-        // A thread that was killed before it ran has no use for its machine thread.
-        if !matches!(next, Next::Ended) {
-            self.prepare_to_run(&thread, &kept);
-        }
-        loop {
-            let resume = match next {
-                Next::Return(value) => Resume::Return(value),
-                Next::Resume => Resume::Continue,
-                Next::Run(state) => Resume::Registers(state),
-                Next::Executed(new, state) => {
-                    thread = new;
-                    kept = Arc::new(self.front_ends.begin(&thread));
-                    next = self.front_ends.return_to_user(&thread, &kept, Registers::All(*state)).await;
-                    if !matches!(next, Next::Ended) {
-                        self.prepare_to_run(&thread, &kept);
+    /// ended. Programs that the process executes later are included.
+    pub(crate) async fn run(self: Arc<Self>, thread: Arc<Thread<M>>, state: Box<ThreadState>) {
+        let mut begun = self.begin(thread);
+        let mut first = Resume::Registers(state);
+        'program: loop {
+            let mut next = self.front_ends.return_to_user(&begun.thread, &begun.kept, first).await;
+            // A thread that was killed before it ran is not started.
+            if !matches!(next, Next::Ended) {
+                self.prepare_to_run(&begun);
+            }
+            loop {
+                let resume = match next {
+                    Next::Resume(resume) => resume,
+                    Next::Executed(new, state) => {
+                        (begun, first) = (self.begin(new), Resume::Registers(state));
+                        continue 'program;
                     }
-                    continue;
-                }
-                Next::Ended => break,
-            };
-            let event = thread.machine_thread().run(resume).await;
-            next = self.serve(&thread, event, &kept).await;
+                    Next::Ended => break 'program,
+                };
+                let event = begun.thread.machine_thread().run(resume).await;
+                next = self.serve(&begun.thread, event, &begun.kept).await;
+            }
         }
-        // Its handler, which holds the thread, goes with it.
-        thread.machine_thread().end();
+        // Ending the machine thread also drops its handler, which holds a reference to the thread.
+        begun.thread.machine_thread().end();
+    }
+
+    /// Makes the front end's state for a thread that is about to begin its program.
+    fn begin(self: &Arc<Self>, thread: Arc<Thread<M>>) -> Arc<Begun<M, D, F>> {
+        let (map, kept) = (thread.task().map().clone(), self.front_ends.begin(&thread));
+        Arc::new(Begun { map, server: self.clone(), thread, kept })
     }
 
     /// Prepares a new thread before it runs for the first time.
-    fn prepare_to_run(self: &Arc<Self>, thread: &Arc<Thread<M>>, kept: &Arc<F::Kept>) {
-        let machine_thread = thread.machine_thread();
-        self.driver.identify(machine_thread, thread.pid(), thread.tid());
-        let map = thread.task().map().clone();
-        // With the option `trace` each call goes to the log, from the thread's task.
-        if self.trace {
-            machine_thread.set_handler(map);
-            return;
-        }
-        let (server, thread, kept) = (self.clone(), thread.clone(), kept.clone());
-        machine_thread.set_handler(Arc::new(Quick { map, server, thread, kept }));
+    fn prepare_to_run(&self, begun: &Arc<Begun<M, D, F>>) {
+        let thread = &begun.thread;
+        self.driver.identify(thread.machine_thread(), thread.pid(), thread.tid());
+        // With the option `trace` each call goes to the log, which only the thread's task does. So
+        // the handler serves page faults only.
+        thread.machine_thread().set_handler(match self.trace {
+            true => begun.map.clone(),
+            false => begun.clone(),
+        });
     }
 
-    /// Handles an event of the thread, and returns how the thread goes on.
+    /// Handles an event of the thread, and returns how the thread continues.
     async fn serve(&self, thread: &Arc<Thread<M>>, event: Event, kept: &F::Kept) -> Next<M> {
         let tid = thread.tid();
         if let Event::SystemCall(request) = event {
@@ -93,17 +97,17 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         self.front_ends.no_call(kept);
         thread.system().processes().with(|table| table.enter(tid));
         match event {
-            // No message that a program sends itself means anything here.
+            // These events need no service: no messages of programs have a meaning to the server.
             Event::SystemCall(_) | Event::Recalled | Event::Message(_) => {}
             Event::PageFault(fault) => {
                 if thread.begin_fault() {
-                    // A thread that has to end does not wait for memory.
+                    // A thread that is being killed does not wait for memory.
                     let serving = Box::pin(thread.fault(&fault));
                     let _ = thread.system().processes().killable(tid, serving).await;
                 }
             }
             Event::Exception(exception) => {
-                // Every exception becomes a signal, so that there is always an answer.
+                // Every exception becomes a signal, so that the thread always gets an answer.
                 let _ = Box::pin(thread.raise(&Exception::of_processor(&exception))).await;
             }
             Event::Ended => thread.lost(),
@@ -111,6 +115,6 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         if self.trace {
             self.trace_event(thread, event);
         }
-        self.front_ends.return_to_user(thread, kept, Registers::Unchanged).await
+        self.front_ends.return_to_user(thread, kept, Resume::Continue).await
     }
 }

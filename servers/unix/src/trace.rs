@@ -1,5 +1,4 @@
-//! System calls in the log, a line each, in the manner of strace(1), to find out what a program
-//! does.
+//! Writes system calls to the log, one on each line, in the manner of strace(1).
 
 use crate::Driver;
 use crate::server::Server;
@@ -8,13 +7,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use mach::Machine;
-use mach::machine::{Event, SystemCall};
+use mach::machine::{Event, Resume, SystemCall};
 use unix::Error;
 use unix::front_end::{CallDescription, FrontEnds, Next};
 use unix::thread::Thread;
 
 impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
-    /// Serves a call and writes it and its result to the log.
+    /// Serves a system call, and writes the call and its result to the log.
     pub(crate) async fn serve_traced(
         &self,
         thread: &Arc<Thread<M>>,
@@ -24,18 +23,22 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
         let description = self.front_ends.describe(kept, &request);
         let text = describe(thread, request, &description).await;
-        // A call that does not return, or only much later, is shown at its beginning, too.
+        // A call that may not return, or only much later, is also written when it begins.
         if description.is_long {
             self.driver.log(format_args!("[{pid}.{tid}] {text} ..."));
         }
         let next = self.front_ends.serve_call(thread, kept, request).await;
         match &next {
-            Next::Return(value) if *value > u64::MAX - 4095 => {
+            Next::Resume(Resume::Return(value)) if *value > u64::MAX - 4095 => {
                 self.driver.log(format_args!("[{pid}.{tid}] {text} = {}", *value as i64));
             }
-            Next::Return(value) => self.driver.log(format_args!("[{pid}.{tid}] {text} = {value:#x}")),
-            Next::Resume => self.driver.log(format_args!("[{pid}.{tid}] {text} = (unchanged)")),
-            Next::Run(state) | Next::Executed(_, state) => {
+            Next::Resume(Resume::Return(value)) => {
+                self.driver.log(format_args!("[{pid}.{tid}] {text} = {value:#x}"))
+            }
+            Next::Resume(Resume::Continue | Resume::Reply(_)) => {
+                self.driver.log(format_args!("[{pid}.{tid}] {text} = (unchanged)"))
+            }
+            Next::Resume(Resume::Registers(state)) | Next::Executed(_, state) => {
                 let (result, at, stack) = (state.result(), state.instruction(), state.stack());
                 self.driver
                     .log(format_args!("[{pid}.{tid}] {text} = {result:#x} at {at:#x}, stack {stack:#x}"));
@@ -45,7 +48,7 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         next
     }
 
-    /// Writes an event that is no system call to the log.
+    /// Writes an event that is not a system call to the log.
     pub(crate) fn trace_event(&self, thread: &Arc<Thread<M>>, event: Event) {
         let (pid, tid) = (thread.pid().number(), thread.tid().number());
         let at = thread.registers().map_or(0, |state| state.instruction());
@@ -53,14 +56,14 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     }
 }
 
-/// The text of a system call with its arguments, paths included.
+/// Formats a system call with its arguments, paths included.
 async fn describe<M: Machine>(
     thread: &Arc<Thread<M>>,
     request: SystemCall,
     description: &CallDescription,
 ) -> String {
     let mut text = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail, so the result is ignored.
     let _ = match description.name {
         Some(name) => write!(text, "{name}("),
         None => write!(text, "call {}(", request.number),

@@ -1,10 +1,10 @@
-//! The emulation library of bounce mode, as small as one can be: it forwards the system call to the
-//! server by an X.2 IPC, with a stack of its own, and returns as SYSCALL would. It is copied into
-//! each program's space.
+//! A minimal emulation library for bounce mode. It forwards each system call to the server by an
+//! X.2 IPC, with a stack of its own, and returns as SYSCALL would. It is copied into each program's
+//! space.
 
 use core::arch::naked_asm;
 
-/// Bytes of the library's code, at most.
+/// Upper bound of the size of the library's code in bytes.
 const CODE_SIZE: usize = 512;
 /// Distance of the library's page of data and stack from the start of its code.
 pub(crate) const DATA: u64 = 4096;
@@ -17,16 +17,16 @@ const SAVED_STACK_POINTER: usize = 16;
 /// Label with which the library's requests arrive.
 pub(crate) const LABEL: u64 = 0x5c;
 
-/// The library's code.
+/// The bytes of the library's code.
 pub(crate) fn code() -> &'static [u8] {
-    // SAFETY: the program's code is readable, and at least so much follows the entry (more code of
-    // this program).
+    // SAFETY: the program's code is readable, and more code of this program follows the entry, so
+    // that `CODE_SIZE` bytes can be read.
     unsafe { core::slice::from_raw_parts(entry as *const u8, CODE_SIZE) }
 }
 
-/// The code begins at a page boundary, and the data page follows it. The registers are as SYSCALL
-/// leaves them: RCX = where to go on, R11 = flags. The number travels in MR1 (RAX), the six
-/// arguments in MR2..MR7; the result comes back in MR1.
+/// The code begins at a page boundary, and the data page follows it. At the entry the registers are
+/// as SYSCALL leaves them: RCX is the return address, R11 the flags. The number of the call is
+/// passed in MR1 (RAX), the six arguments in MR2..MR7; the result is returned in MR1.
 #[unsafe(naked)]
 extern "C" fn entry() -> ! {
     naked_asm!(

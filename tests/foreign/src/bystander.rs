@@ -1,5 +1,5 @@
 //! A thread of another space that waits for a message of this server, while hostile programs try to
-//! reach it.
+//! send it messages.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use l4::ipc::{self, Message};
@@ -9,21 +9,21 @@ use x2::extension::{MapItem, MapOperation};
 use x2::{Fpage, Rights, ThreadId};
 
 static STACK: start::Stack = start::Stack::new();
-/// Messages that the bystander got.
+/// How many messages the bystander has received.
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
 pub(crate) struct Bystander(ThreadId);
 
 unsafe extern "C" {
-    /// Defined by the linker script; only their addresses mean something.
+    /// The linker script defines the two symbols; only their addresses have a meaning.
     static __program_start: u8;
     static __program_end: u8;
 }
 
-/// The address of the thread's UTCB, where the program does not lie.
+/// The address of the bystander's UTCB area, outside the program.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
 
-/// Starts it, in a space that this server owns, too, and which has this program's memory.
+/// Starts the bystander in another space that this server owns and that has this program's memory.
 pub(crate) fn start() -> Bystander {
     let number = kip().thread_info().user_base + 8;
     let id = ThreadId::global(number, 1).expect("the version makes a global id");
@@ -35,8 +35,8 @@ pub(crate) fn start() -> Bystander {
     extension::set_owner(id, me).expect("the root task is privileged");
     let (first, end) = (&raw const __program_start as u64 & !0xfff, &raw const __program_end as u64);
     for page in (first..end).step_by(4096) {
-        // One access first, so that this server has the page itself: it comes from sigma0 then.
-        // SAFETY: within this program, whose bytes can all be read; the value means nothing.
+        // The page is read once, so that this server gets it from sigma0 and can map it. SAFETY:
+        // the page lies within this program, whose bytes can all be read; the value is not used.
         unsafe { (page as *const u8).read_volatile() };
     }
     let target = Fpage::memory(first, 12).with_rights(Rights::ALL);
@@ -60,7 +60,7 @@ extern "C" fn wait_for_ever() -> ! {
 }
 
 impl Bystander {
-    /// Whether the thread has had no message but this one, and answers it.
+    /// Whether the bystander answers a message of this server, and has received no other.
     pub(crate) fn is_undisturbed(&self) -> bool {
         let answered = ipc::call(self.0, Message::new(0)).is_ok();
         answered && RECEIVED.load(Ordering::Relaxed) == 1

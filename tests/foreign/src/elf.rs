@@ -1,4 +1,4 @@
-//! The header and segments of a static executable. Any other file is refused.
+//! Parses the header and the segments of a static executable. Other files are refused.
 
 /// A loadable segment.
 #[derive(Clone, Copy)]
@@ -63,7 +63,8 @@ impl Executable {
         })
     }
 
-    /// Where the program finds its own program headers: in the segment that holds them.
+    /// The address at which the program finds its own program headers: they lie in one of its
+    /// segments.
     pub(crate) fn header_address(self) -> u64 {
         self.segments()
             .find(|segment| (segment.offset..segment.offset + segment.file_size).contains(&self.headers))

@@ -1,5 +1,5 @@
-//! The fifteen system calls of a static "hello", and its initial stack, as the x86-64 Linux
-//! interface has them.
+//! The fifteen system calls that a static "hello" makes, and its initial stack, by the interface of
+//! x86-64 Linux.
 
 use crate::process::{End, Process};
 use x2::Rights;
@@ -32,7 +32,8 @@ mod number {
     pub(super) const RSEQ: u64 = 334;
 }
 
-/// Carries out a system call; an error is a result, too. `Err`: the program has ended.
+/// Carries out a system call. Errors of the call are results. Returns `Err` if the program has
+/// ended.
 pub(crate) fn system_call(process: &mut Process, call: u64, arguments: [u64; 6]) -> Result<u64, End> {
     let [a, b, c, d, ..] = arguments;
     let result = match call {
@@ -41,7 +42,7 @@ pub(crate) fn system_call(process: &mut Process, call: u64, arguments: [u64; 6])
         number::WRITEV if matches!(a, 1 | 2) => write_vectors(process, b, c).unwrap_or(FAULT),
         number::WRITE | number::WRITEV => BAD_DESCRIPTOR,
         number::BRK => process.set_heap_end(a),
-        // Anonymous private memory, anywhere.
+        // A mapping of anonymous private memory at any address.
         number::MMAP if d & 0x32 == 0x22 => process.map_anonymous(b),
         number::MMAP => INVALID,
         number::MUNMAP => 0,
@@ -91,13 +92,13 @@ fn write_vectors(process: &mut Process, vectors: u64, count: u64) -> Option<u64>
     Some(written)
 }
 
-/// Every limit is 8 MiB: what the library asks for is the stack's.
+/// Answers that every limit is 8 MiB. The C library asks only for the limit of the stack.
 fn limits(process: &mut Process, old: u64) -> u64 {
     let limit = (8u64 << 20).to_le_bytes();
     if old == 0 || process.write(old, &limit) && process.write(old + 8, &limit) { 0 } else { FAULT }
 }
 
-/// Standard output as a character device.
+/// Describes standard output as a character device.
 fn character_device(process: &mut Process, buffer: u64) -> u64 {
     let mut status = [0; 144];
     status[24..28].copy_from_slice(&0o020_620u32.to_le_bytes());

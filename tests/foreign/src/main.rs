@@ -3,8 +3,8 @@
 //! page faults are served by MapControl, its system calls arrive by redirection. The boot modules
 //! are the programs; the results are TAP.
 //!
-//! This is no Unix: it knows the calls of a static "hello" and nothing more. What it shows is the
-//! kernel's.
+//! This server is not a Unix: it implements only the system calls of a static "hello". It tests the
+//! kernel.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 mod bounce;
@@ -20,10 +20,10 @@ use process::{End, Mode, Process};
 
 l4::program!(run);
 
-/// What the hello program prints, whichever library it is linked with.
+/// The output of the hello program, which does not depend on the C library.
 const HELLO: &[u8] = b"heap 99999, local 42, home /root, readlink -1 No such file or directory\n";
 
-/// Attacks that must come to nothing, and those that must end in an exception or a fault of the
+/// The attacks that must have no effect, and those that must end in an exception or a fault of the
 /// attacker.
 const HARMLESS: [u64; 4] = [1, 2, 3, 4];
 const FATAL: [u64; 12] = [10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21];

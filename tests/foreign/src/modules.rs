@@ -1,4 +1,4 @@
-//! The boot modules, found through the boot info.
+//! Finds the boot modules through the boot info.
 
 use core::slice;
 use l4::{kip, sigma0};
@@ -16,12 +16,13 @@ pub(crate) fn find(name: &str) -> Option<&'static [u8]> {
     })
 }
 
-/// The physical memory `start .. start + size`, which sigma0 maps here idempotently.
+/// The content of the physical memory `start .. start + size`. sigma0 maps it here; pages that are
+/// mapped already stay mapped.
 fn bytes(start: u64, size: u64) -> Option<&'static [u8]> {
     for page in (start & !0xfff..start + size).step_by(4096) {
-        // SAFETY: boot info and modules lie outside this program.
+        // SAFETY: boot info and modules lie outside this program, so no Rust object is replaced.
         unsafe { sigma0::request(Fpage::memory(page, 12)) }.ok().filter(|&mapped| mapped)?;
     }
-    // SAFETY: the memory is mapped, stays so, and no program writes to it.
+    // SAFETY: the memory is mapped and never unmapped, and no program writes to it.
     Some(unsafe { slice::from_raw_parts(start as *const u8, size as usize) })
 }

@@ -1,4 +1,4 @@
-//! One program: its space, its one thread, its memory, and the loop that serves it.
+//! A program: its space, its only thread, its memory, and the loop that serves it.
 
 use crate::elf::Executable;
 use crate::memory::{self, PAGE, Page};
@@ -10,17 +10,17 @@ use x2::extension::{MapItem, MapOperation, SYSTEM_CALL_LABEL, SystemCallAnswer, 
 use x2::protocol::{self, exception};
 use x2::{Fpage, Rights, ThreadId};
 
-/// Where the program's kernel interface page lies: where no Linux program maps anything.
+/// The address of the program's kernel interface page, where Linux programs do not map anything.
 pub(crate) const KIP_AREA: u64 = 0x7fff_8000_0000;
 /// The address of the process's UTCB area.
 const UTCB_AREA: u64 = 0x7fff_8001_0000;
 /// The address of the process's UTCB pointer.
 pub(crate) const UTCB_POINTER: u64 = UTCB_AREA + x2::utcb::MR0_OFFSET;
-/// Where the emulation library lies in bounce mode.
+/// The address of the emulation library in bounce mode.
 const EMULATION: u64 = 0x7fff_8002_0000;
 const STACK_TOP: u64 = 0x7fff_0000_0000;
 const STACK_PAGES: u64 = 64;
-/// Where anonymous memory begins.
+/// The address at which anonymous memory begins.
 const MMAP_BASE: u64 = 0x7000_0000_0000;
 const MAX_REGIONS: usize = 24;
 const MAX_PAGES: usize = 700;
@@ -43,11 +43,11 @@ pub(crate) enum End {
     Fault(u64),
     /// No memory is left for the process.
     OutOfMemory,
-    /// The process sent a message that no program sends.
+    /// The process sent a message that these programs do not send.
     Confused,
 }
 
-/// Part of the address space that may be used.
+/// A range of addresses that the program may use.
 #[derive(Clone, Copy)]
 struct Region {
     start: u64,
@@ -60,7 +60,7 @@ struct Region {
     size: usize,
 }
 
-/// What a program has written to its standard output.
+/// The bytes that a program has written to its standard output.
 pub(crate) struct Output {
     bytes: [u8; 1024],
     length: usize,
@@ -86,13 +86,13 @@ pub(crate) struct Process {
     regions: [Option<Region>; MAX_REGIONS],
     pages: [Option<(u64, Page)>; MAX_PAGES],
     output: Output,
-    /// End of the heap, and where it began.
+    /// The end of the heap, and its beginning.
     pub(crate) heap: (u64, u64),
     next_mapping: u64,
 }
 
 impl Process {
-    /// Loads a program; it has not run yet.
+    /// Loads a program. It does not run yet.
     pub(crate) fn load(image: &'static [u8], arguments: &[&str], mode: Mode) -> Process {
         let image = Executable::parse(image).expect("a static executable");
         let number = kip().thread_info().user_base + 9;
@@ -204,7 +204,7 @@ impl Process {
         }
     }
 
-    /// Maps the page with `address`, if the program may use it so.
+    /// Maps the page that contains `address`, if the program may access it in this way.
     fn page_fault(&mut self, address: u64, access: Rights) -> Result<(), End> {
         let region = self.region_at(address).ok_or(End::Fault(address))?;
         if !region.rights.contains(access) {
@@ -217,12 +217,14 @@ impl Process {
     }
 
     fn region_at(&self, address: u64) -> Option<Region> {
-        // The later of two regions counts, as a program may map something over another.
+        // Of two regions the later one counts, because a program may map something over another
+        // region.
         let mut regions = self.regions.iter().rev().flatten();
         regions.find(|region| (region.start..region.end).contains(&address)).copied()
     }
 
-    /// The page of the program with `address`, made and filled if need be.
+    /// The program's page that contains `address`. If it does not exist, it is allocated and
+    /// filled.
     fn page(&mut self, address: u64) -> Option<Page> {
         let start = address & !0xfff;
         self.region_at(start)?;
@@ -256,7 +258,7 @@ impl Process {
         self.add_region(Region { start, end, rights, content_at: 0, offset: 0, size: 0 });
     }
 
-    /// Moves the heap's end to `end`, if that is within reason; returns where it is.
+    /// Moves the end of the heap to `end`, if that is within limits. Returns the end of the heap.
     pub(crate) fn set_heap_end(&mut self, end: u64) -> u64 {
         let (start, present) = self.heap;
         if (present..start + (1 << 21)).contains(&end) {
@@ -269,7 +271,7 @@ impl Process {
         self.heap.1
     }
 
-    /// Adds `size` bytes of anonymous memory somewhere; returns where.
+    /// Adds `size` bytes of anonymous memory. Returns their address.
     pub(crate) fn map_anonymous(&mut self, size: u64) -> u64 {
         let start = self.next_mapping;
         self.next_mapping = start + size.next_multiple_of(4096) + 4096;
@@ -277,28 +279,28 @@ impl Process {
         start
     }
 
-    /// Reduces or restores the rights of the region's pages that are mapped.
+    /// Changes the rights of a region, and removes rights from its mapped pages.
     pub(crate) fn protect(&mut self, start: u64, size: u64, rights: Rights) {
         let Some(region) = self.region_at(start) else { return };
         let end = (start + size).next_multiple_of(4096).min(region.end);
         self.add_region(Region { start, end, rights, size: 0, ..region });
         let count = ((end - start) / 4096) as u32;
-        // Rights that the program has gained it gets by its next fault.
+        // A right that the program has gained is added to the mapping at its next page fault.
         let target = Fpage::memory(start, 12).with_rights(rights);
         let mut items = [MapItem::new(MapOperation::Protect, target, count, 0)];
         let _ = extension::map_control(self.thread, &mut items);
     }
 
-    /// Sets the thread's FS base; it waits for the answer to its system call.
+    /// Sets the FS base of the thread, which is waiting for the answer to its system call.
     pub(crate) fn set_fs_base(&mut self, base: u64) -> bool {
         let Ok(mut registers) = extension::read_registers(self.thread) else { return false };
         registers.set(extension::Registers::FS_BASE, base);
-        // SAFETY: only FS base changes, as the program asked.
+        // SAFETY: only the FS base changes, as the program has asked.
         unsafe { extension::write_registers(self.thread, &registers) }.is_ok()
     }
 
-    /// Writes the program's memory, whatever rights the program has to it. `false`: no page is
-    /// mapped there.
+    /// Writes to the program's memory, whatever rights the program has there. Returns `false` if no
+    /// page is mapped at the address.
     pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) -> bool {
         bytes.iter().enumerate().all(|(index, &byte)| {
             let at = address.wrapping_add(index as u64);
@@ -321,7 +323,7 @@ impl Process {
         Some(u64::from_le_bytes(bytes))
     }
 
-    /// Takes `size` bytes at `address` as output; `None`: they are not all there.
+    /// Adds `size` bytes at `address` to the output. `None` if not all of them are mapped.
     pub(crate) fn print(&mut self, address: u64, size: u64) -> Option<u64> {
         for index in 0..size.min(4096) {
             let byte = self.read_byte(address.checked_add(index)?)?;
@@ -330,14 +332,14 @@ impl Process {
         Some(size.min(4096))
     }
 
-    /// The executable's facts for the auxiliary vector: entry, address, size and number of program
-    /// headers.
+    /// Values of the executable for the auxiliary vector: entry, and address, size and number of
+    /// program headers.
     pub(crate) fn executable(&self) -> [u64; 4] {
         let image = &self.image;
         [image.entry, image.header_address(), image.header_size as u64, image.header_count as u64]
     }
 
-    /// Top of the stack.
+    /// The address of the top of the stack.
     pub(crate) fn stack_top(&self) -> u64 {
         STACK_TOP
     }
@@ -347,7 +349,7 @@ impl Process {
         Output { bytes: self.output.bytes, length: self.output.length }
     }
 
-    /// Deletes the program with everything it had.
+    /// Deletes the program's space, and frees its pages.
     pub(crate) fn delete(self) {
         thread::delete(self.thread).expect("deletion never fails");
         memory::free_all();

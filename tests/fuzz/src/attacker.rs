@@ -1,4 +1,4 @@
-//! A hostile thread: makes calls for ever, and counts what comes of them.
+//! A hostile thread: makes calls for ever, and counts their results.
 
 use crate::choose::Chooser;
 use crate::invoke::{Registers, invoke};
@@ -8,8 +8,8 @@ use crate::random::Random;
 use core::arch::{asm, naked_asm};
 use l4::{kip, utcb};
 
-/// Where each attacker begins, and begins again after an exception. Its UTCB's place tells which
-/// stack is its own, as `layout::slot_of` does.
+/// The first instructions of each attacker, and those after an exception. Like `layout::slot_of`,
+/// they find the thread's stack by the place of its UTCB.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn entry() -> ! {
     naked_asm!(
@@ -47,7 +47,7 @@ extern "C" fn run() -> ! {
     }
 }
 
-/// Makes one call, or does something else that a program had better not.
+/// Makes one call, or does something else that a program should not do.
 pub(crate) fn step(chooser: Chooser<'_>, slot: &Slot) {
     let kind = chooser.kind();
     let random = chooser.random;
@@ -60,13 +60,13 @@ pub(crate) fn step(chooser: Chooser<'_>, slot: &Slot) {
         }
         Kind::Fault => {
             slot.begin(kind);
-            // SAFETY: one byte that no Rust object has, if it is there at all.
+            // SAFETY: the byte, if it is mapped, belongs to no Rust object.
             unsafe { asm!("mov al, [{}]", in(reg) random.word() >> random.below(64), out("al") _) };
             return;
         }
         Kind::Port => {
             slot.begin(kind);
-            // SAFETY: no attacker has a port.
+            // SAFETY: no attacker has an I/O port.
             unsafe { asm!("in al, dx", in("dx") random.word() as u16, out("al") _) };
             return;
         }
@@ -83,13 +83,13 @@ pub(crate) fn call(kind: Kind, registers: Registers, slot: &Slot) {
 
 fn call_at(target: u64, kind: Kind, mut registers: Registers, slot: &Slot) {
     slot.begin(kind);
-    // SAFETY: what it does to this thread, the supervisor repairs; the controller names nothing but
-    // the attackers'.
+    // SAFETY: the supervisor repairs effects on this thread; the controller names only threads,
+    // spaces and memory of attackers.
     unsafe { invoke(&mut registers, target) };
     slot.end(kind, column(kind, &registers));
 }
 
-/// The column for the call's result.
+/// The column in which the result of a call is counted.
 fn column(kind: Kind, registers: &Registers) -> usize {
     const ERROR: u64 = 1 << 15;
     let good = match kind {
@@ -108,7 +108,7 @@ fn column(kind: Kind, registers: &Registers) -> usize {
     }
 }
 
-/// A system call that belongs to no interface.
+/// Makes a system call that belongs to no interface.
 #[unsafe(naked)]
 unsafe extern "C" fn foreign_call() {
     naked_asm!("syscall", "ret")
@@ -122,9 +122,9 @@ unsafe extern "C" fn interrupt() {
     naked_asm!(".set n, 0", ".rept 256", ".byte 0xcd", ".byte n", "ret", "nop", ".set n, n + 1", ".endr")
 }
 
-/// An instruction that a program may not execute, or that is none.
+/// Executes an instruction that a program may not execute, or that is undefined.
 fn instruction(random: Random<'_>) {
-    // SAFETY: each is an exception, or changes what only this thread has.
+    // SAFETY: each instruction raises an exception, or changes only registers of this thread.
     unsafe {
         match random.below(10) {
             0 => asm!("ud2"),

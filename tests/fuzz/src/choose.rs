@@ -9,15 +9,15 @@ use l4::{extension, kip, utcb};
 use x2::extension::{MapItem, ONE_MAP_ITEM};
 use x2::{Fpage, Rights, ThreadId};
 
-/// Chooses for an attacker, or for the controller: that has all privileges, so what it names is
-/// always the attackers'.
+/// Chooses calls for an attacker, or for the controller. The controller has all privileges, so the
+/// objects of its calls always belong to attackers.
 #[derive(Clone, Copy)]
 pub(crate) struct Chooser<'a> {
     pub(crate) random: Random<'a>,
     pub(crate) is_controller: bool,
-    /// Where arrays of map items can be: 32 bytes each, 512 bytes.
+    /// The address of memory for arrays of map items: 512 bytes, of which each item takes 32.
     pub(crate) items: Option<u64>,
-    /// The address where the attacker reads and writes extended state, as a rule.
+    /// The address at which extended state is usually read and written.
     pub(crate) buffer: u64,
 }
 
@@ -79,7 +79,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// Another thread of an attacker's own space, as a rule.
+    /// Another thread, usually one of the attacker's own space.
     fn sibling(self) -> u64 {
         if self.is_controller || self.random.one_in(3) {
             return self.thread();
@@ -102,7 +102,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// An fpage within the pool; the one that an attacker chooses is elsewhere at times.
+    /// An fpage within the pool. Those of attackers are sometimes elsewhere.
     fn fpage(self) -> u64 {
         let rights = Rights::from_bits(self.random.below(8));
         let page =
@@ -119,7 +119,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// 16 bits: mostly nothing or a short time.
+    /// A time of 16 bits: mostly zero or short.
     fn time(self) -> u64 {
         match self.random.below(16) {
             0 => self.random.below(1 << 16),
@@ -129,12 +129,13 @@ impl Chooser<'_> {
         }
     }
 
-    /// A transfer timeout, often never. A transfer lasts for ever if both sides allow that.
+    /// A transfer timeout, which is often never. If both sides choose that, a transfer may last for
+    /// ever.
     fn transfer_time(self) -> u64 {
         if self.random.one_in(2) { 0 } else { self.time() }
     }
 
-    /// A word for which nothing better is known.
+    /// A random word, for fields without a better choice.
     pub(crate) fn field(self) -> u64 {
         match self.random.below(8) {
             0 => 0,
@@ -148,7 +149,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// An instruction pointer at which a thread may go on.
+    /// An instruction pointer at which a thread may continue.
     fn ip(self) -> u64 {
         match self.random.below(8) {
             0 => self.address(),
@@ -157,7 +158,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// A typed item of two words, or more.
+    /// Writes a typed item of two words, or more.
     fn item(self, at: usize) {
         let words = match self.random.below(6) {
             0 => [self.field(), self.field()],
@@ -172,8 +173,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// Writes what the thread accepts, its transfer timeouts, and now and then any other word of
-    /// its UTCB.
+    /// Writes into the UTCB what the thread accepts, its transfer timeouts, and sometimes any other
+    /// word.
     fn buffers(self) {
         let acceptor = match self.random.below(8) {
             0 => 0,
@@ -190,14 +191,14 @@ impl Chooser<'_> {
         }
         self.set(x2::utcb::XFER_TIMEOUTS, self.transfer_time() << 16 | self.transfer_time());
         if self.random.one_in(8) {
-            // Any word but those at the beginning, which no object uses.
+            // Any word but those at the beginning of the block, which the kernel does not use.
             self.set(self.random.below(112) as isize - 48, self.field());
         }
     }
 
     fn set(self, word: isize, value: u64) {
-        // SAFETY: a word of this thread's UTCB; the kernel believes none of them, and neither does
-        // this program.
+        // SAFETY: the word lies in this thread's UTCB; neither the kernel nor this program relies
+        // on it.
         unsafe { (utcb::pointer() as *mut u64).offset(word).write_volatile(value) }
     }
 
@@ -212,7 +213,7 @@ impl Chooser<'_> {
         if self.random.one_in(16) {
             tag ^= 1 << self.random.below(64);
         }
-        // No attacker sends its supervisor or its handler a message that looks like a fault's.
+        // Attackers do not send their supervisor or handler messages that look like faults.
         let from = if self.random.one_in(2) { ThreadId::ANY.raw() } else { self.thread() };
         let to = if self.random.one_in(3) { 0 } else { self.thread() };
         self.set(x2::utcb::VIRTUAL_SENDER, self.thread());
@@ -225,7 +226,7 @@ impl Chooser<'_> {
         }
     }
 
-    /// The registers of a message with this tag, with MR0 to MR7 in their registers.
+    /// The registers of a message with this tag: MR0 to MR7 are passed in registers.
     fn message_registers(self, tag: u64) -> Registers {
         let mr = utcb::message_register;
         Registers {
@@ -288,7 +289,7 @@ impl Chooser<'_> {
             2 => self.address(),
             _ => area + self.random.below(UTCBS + 1) * 1024,
         };
-        // An interrupt gets no handler but an attacker.
+        // The handler of an interrupt is always an attacker.
         let pager = if dest >> 32 < 24 {
             self.attacker()
         } else {
@@ -347,7 +348,7 @@ impl Chooser<'_> {
         Registers { rdi: space, rsi: option, rdx: first, r8: second, ..Default::default() }
     }
 
-    /// A quota for a space: mostly none, otherwise one that leaves the space next to no memory.
+    /// A quota for a space: mostly none, otherwise one that leaves the space almost no memory.
     fn quota(self, space: u64) -> u64 {
         match self.random.below(8) {
             0 => self.random.below(1 << 18),
@@ -377,8 +378,7 @@ impl Chooser<'_> {
     }
 
     fn map_control(self) -> Registers {
-        // The controller's own space has nothing mapped in it that others gave: only its pool is
-        // named.
+        // The controller's own space has no mappings from other spaces, so only its pool is named.
         let space = self.thread();
         let Some(items) = self.items.filter(|_| self.random.one_in(2)) else {
             let [target, control, source, _] = self.map_item();
@@ -392,13 +392,13 @@ impl Chooser<'_> {
         };
         for index in 0..16 {
             for (word, value) in self.map_item().into_iter().enumerate() {
-                // SAFETY: the items' place is the caller's for them.
+                // SAFETY: the address is that of the caller's memory for items.
                 unsafe { ((items + index * 32) as *mut u64).add(word).write_volatile(value) }
             }
         }
         let number = if self.random.one_in(8) { self.random.below(600) } else { self.random.below(17) };
         let number = if self.is_controller { number.min(16) } else { number };
-        // The controller's items stay where no attacker writes.
+        // The controller's items stay where attackers cannot write.
         let wrong = !self.is_controller && self.random.one_in(16);
         let items = if wrong { items ^ 1 << self.random.below(64) } else { items };
         Registers {
@@ -412,7 +412,7 @@ impl Chooser<'_> {
 
     fn thread_state(self) -> Registers {
         let control = if self.random.one_in(8) { self.random.word() } else { self.random.below(1 << 7) };
-        // The words for the registers that a write takes.
+        // Writes the words for the registers that the call sets.
         for index in 1..=20 {
             let value = match index {
                 1 => self.ip(),
@@ -425,7 +425,7 @@ impl Chooser<'_> {
         utcb::set_message_register(21, self.thread());
         utcb::set_message_register(22, self.thread());
         let size = self.random.one_of(&[576, 832, 832, 4096, self.random.below(1000)]);
-        // The state that is read overwrites the buffer: it is memory of the pool.
+        // The state that is read overwrites the buffer, which is memory of the pool.
         let buffer = match self.random.below(4) {
             0 => self.pool_page(),
             1 if !self.is_controller => self.address(),
@@ -448,8 +448,8 @@ impl Chooser<'_> {
         }
     }
 
-    /// The registers of a call; what is in memory is written. Nothing of what an attacker chooses
-    /// keeps to rules.
+    /// The registers of a call of this kind. Arguments in memory are written, too. Attackers'
+    /// choices follow no rules.
     pub(crate) fn prepare(self, kind: Kind) -> Registers {
         let mut registers = match kind {
             Kind::Ipc | Kind::Lipc => self.message(),
@@ -494,8 +494,8 @@ impl Chooser<'_> {
     }
 }
 
-/// The item, or its first page alone if it names more memory than the pool has from its source on:
-/// that would give attackers the controller's own.
+/// The item, or only its first page if its source ends beyond the pool: the rest would give
+/// attackers memory of the controller.
 fn within_pool(item: MapItem) -> MapItem {
     let Some(page) = Fpage::from_raw(item.target).region() else { return item };
     let size = u128::from(item.count()) << page.size_log2;
@@ -506,7 +506,7 @@ fn within_pool(item: MapItem) -> MapItem {
     MapItem::new(item.operation(), target, 1, item.source)
 }
 
-/// Where the UTCBs of the caller's space are.
+/// The address of the UTCB area of the caller's space.
 fn own_area() -> u64 {
     utcb::pointer() & !(UTCBS * x2::utcb::SIZE - 1)
 }

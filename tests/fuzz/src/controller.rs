@@ -26,13 +26,13 @@ static STOPPED: AtomicBool = AtomicBool::new(false);
 #[repr(C, align(4096))]
 struct Page(UnsafeCell<[u64; 512]>);
 
-// SAFETY: nothing forms a reference to the content.
+// SAFETY: no reference to the content is ever made.
 unsafe impl Sync for Page {}
 
 static ITEMS: Page = Page(UnsafeCell::new([0; 512]));
 static BUFFER: Page = Page(UnsafeCell::new([0; 512]));
 
-/// The controller's program.
+/// The main function of the controller.
 pub(crate) fn run() -> ! {
     let random = Random::new(&CONTROLLER.state);
     let chooser = Chooser {
@@ -45,7 +45,8 @@ pub(crate) fn run() -> ! {
         let stop = STOP.load(Ordering::Acquire);
         STOPPED.store(stop, Ordering::Release);
         if !stop {
-            // Relaxed: a number that only grows; an old one makes it wait longer.
+            // Relaxed: the number only grows, and an old value only makes the controller wait
+            // longer.
             while CONTROLLER.progress().unwrap_or(0) < ALLOWED.load(Ordering::Relaxed)
                 && !STOP.load(Ordering::Relaxed)
             {

@@ -1,4 +1,4 @@
-//! Threads of the root task's space: the controller, and one that only answers its supervisor.
+//! Threads of the root task's space: the controller, and a thread that only answers the supervisor.
 
 use crate::controller;
 use crate::layout;
@@ -11,12 +11,12 @@ use x2::{Time, Timeouts};
 
 static STACKS: [Stack; 2] = [const { Stack::new() }; 2];
 
-/// Above the attackers', below the supervisor's.
+/// The priorities of the two threads: above those of attackers, below the supervisor's.
 const PRIORITIES: [u64; 2] = [250, 200];
-/// The longest time between two heartbeats; after it the thread counts as dead.
+/// How long the supervisor waits for an answer before the thread counts as dead.
 const LONG: Time = Time::period(60_000_000);
 
-/// Makes the heartbeat, then the controller, on the last processor.
+/// Makes the heartbeat thread and then the controller, on the last processor.
 pub(crate) fn make_threads() {
     for (index, (stack, run)) in STACKS.iter().zip([beat as fn() -> !, controller::run]).enumerate() {
         let (id, root) = (layout::own_thread(index as u32), kip().root());
@@ -45,7 +45,7 @@ fn beat() -> ! {
     }
 }
 
-/// Whether the thread answers. What comes instead is printed.
+/// Whether the heartbeat thread answers. Any other message is printed.
 pub(crate) fn beats() -> bool {
     let question = Message::with_words(0, &[14]);
     match ipc::call_timeouts(layout::own_thread(0), question, Timeouts::new(LONG, LONG)) {

@@ -1,6 +1,6 @@
-//! Calls with any registers.
+//! Makes calls with arbitrary registers.
 
-/// The general registers but the stack pointer, in the order of [`invoke`].
+/// The general registers except the stack pointer, in the order of [`invoke`].
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
 pub(crate) struct Registers {
@@ -21,11 +21,11 @@ pub(crate) struct Registers {
     pub(crate) r15: u64,
 }
 
-/// Calls `target` with `registers`, which become what it leaves in them.
+/// Calls `target` with `registers`, and stores the registers there after the call.
 ///
 /// # Safety
-/// `target` is a stub of the kernel, or code that ends with a return; what it does with such
-/// registers is the caller's affair.
+/// `target` must be a stub of the kernel, or code that ends with a return. The caller is
+/// responsible for the effects of a call with these registers.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn invoke(registers: *mut Registers, target: u64) {
     core::arch::naked_asm!(

@@ -1,12 +1,12 @@
 //! The kinds of calls, and their possible results.
 
-/// How many kinds of results there are: 0 success, 1 to 15 the value of the ErrorCode word, its
-/// phase included, 16 anything else.
+/// How many results are distinguished: 0 is success, 1 to 15 are values of the ErrorCode word
+/// including its phase, 16 is any other value.
 pub(crate) const COLUMNS: usize = 17;
 
 macro_rules! kinds {
     ($($kind:ident $entry:literal;)*) => {
-        /// What an attacker does.
+        /// The kinds of actions of an attacker.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum Kind {
             $($kind,)*
@@ -16,8 +16,8 @@ macro_rules! kinds {
             pub(crate) const ALL: &[Kind] = &[$(Kind::$kind,)*];
             pub(crate) const COUNT: usize = Self::ALL.len();
 
-            /// Where the kernel interface page has the address of the call's stub; 0 for what is
-            /// none.
+            /// The offset in the kernel interface page of the address of the call's stub; 0 if the
+            /// action is not a call.
             pub(crate) const fn entry(self) -> usize {
                 match self { $(Kind::$kind => $entry,)* }
             }
@@ -50,8 +50,8 @@ kinds! {
 }
 
 impl Kind {
-    /// The columns that this call has to reach, as bits: success, and every error that the
-    /// interface gives it.
+    /// The results that this call must have had at the end, as bits: success, and every error that
+    /// the interface defines for it.
     pub(crate) const fn expected(self) -> u32 {
         match self {
             // The errors of the send phase and of the receive phase: timeout, no partner,

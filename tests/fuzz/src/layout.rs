@@ -1,6 +1,6 @@
 //! The attackers' threads and their memory. The program lies at the same addresses in every space.
-//! Attackers can read it and execute its code. They can write only what is theirs: the records, the
-//! stacks and the pool, which they can also execute.
+//! Attackers can read it and execute its code. They can write only the records, the stacks and the
+//! pool, and can execute the pool, too.
 
 use crate::kind::{COLUMNS, Kind};
 use core::cell::UnsafeCell;
@@ -9,51 +9,52 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use l4::kip;
 use x2::{Fpage, ThreadId};
 
-/// Spaces of attackers. The third belongs to the first; the fourth's area is that of the spaces
-/// that the controller makes.
+/// How many spaces attackers have. The first owns the third; the UTCB area of the fourth is that of
+/// the spaces that the controller makes.
 pub(crate) const SPACES: u64 = 4;
-/// Attackers that the supervisor makes in each of the first three.
+/// How many attackers the supervisor makes in each of the first three spaces.
 pub(crate) const ATTACKERS: u64 = 8;
 /// UTCBs in each area.
 pub(crate) const UTCBS: u64 = 16;
 /// How many thread numbers there are for attackers. The supervisor uses the lower ones, the
 /// controller those from `FREE_NUMBERS` on.
 pub(crate) const NUMBERS: u64 = 40;
-/// Numbers left to the initial servers, the heartbeat and the controller.
+/// The first thread number of attackers. Lower ones belong to the initial servers, the heartbeat
+/// and the controller.
 const FIRST_NUMBER: u32 = 16;
-/// Pages that calls name.
+/// How many pages the pool has, to which the arguments of calls refer.
 pub(crate) const POOL_PAGES: u64 = 64;
 pub(crate) const POOL_LOG2: u32 = (POOL_PAGES * 4096).ilog2();
 const _: () = assert!(align_of::<Memory<0>>() == 1 << POOL_LOG2);
 pub(crate) const STACK: usize = 8192;
 const SLOTS: usize = (SPACES * UTCBS) as usize;
 
-/// The UTCB area of space `index`.
+/// The address of the UTCB area of space `index`.
 pub(crate) const fn utcb_area(index: u64) -> u64 {
     (8 + index) << 28
 }
 
-/// A thread number of an attacker, from 0, as an id.
+/// The id of the attacker with number `index`, counted from 0.
 pub(crate) fn attacker(index: u64, version: u32) -> ThreadId {
     let number = kip().thread_info().user_base + FIRST_NUMBER + index as u32;
     ThreadId::global(number, version).expect("the version makes a global id")
 }
 
-/// The heartbeat's id, and the controller's.
+/// The id of the heartbeat thread (0) or the controller (1).
 pub(crate) fn own_thread(index: u32) -> ThreadId {
     ThreadId::global(kip().thread_info().user_base + 8 + index, 1).expect("the version makes a global id")
 }
 
-/// What an attacker keeps outside its stack. The supervisor reads it and believes none of it: an
-/// attacker may write anything here.
+/// The record of an attacker, outside its stack. Attackers may write anything into records, so the
+/// supervisor does not rely on them.
 #[repr(C, align(4096))]
 pub(crate) struct Slot {
     /// The state of the attacker's random numbers.
     pub(crate) state: AtomicU64,
-    /// Calls begun, altogether and of each kind.
+    /// How many calls have begun, in total and of each kind.
     calls: Count,
     begun: [Count; Kind::COUNT],
-    /// Calls that came back, by what came back.
+    /// How many calls of each kind had each result.
     results: [[Count; COLUMNS]; Kind::COUNT],
 }
 
@@ -67,8 +68,8 @@ impl Slot {
         }
     }
 
-    /// The number of calls that the attacker has begun, since an attacker last wrote to the count.
-    /// `None` while it changes.
+    /// The number of calls that the attacker has begun since the count was last overwritten. `None`
+    /// while the count changes.
     pub(crate) fn progress(&self) -> Option<u64> {
         self.calls.get()
     }
@@ -78,25 +79,25 @@ impl Slot {
         self.begun[kind as usize].get().unwrap_or(0)
     }
 
-    /// Counts a call that begins.
+    /// Counts a call that is about to be made.
     pub(crate) fn begin(&self, kind: Kind) {
         self.calls.add_one();
         self.begun[kind as usize].add_one();
     }
 
-    /// Counts what has come of a call.
+    /// Counts the result of a call.
     pub(crate) fn end(&self, kind: Kind, column: usize) {
         self.results[kind as usize][column].add_one();
     }
 
-    /// How often calls of this kind had the result of this column.
+    /// How many calls of this kind had the result of this column.
     pub(crate) fn result(&self, kind: Kind, column: usize) -> u64 {
         self.results[kind as usize][column].get().unwrap_or(0)
     }
 }
 
-/// A count in memory that attackers may write to, by any call that takes an address. What one of
-/// them has written there is no count: it does not fit the check, and counting begins again.
+/// A count in memory that attackers may overwrite by any call that takes an address. An overwritten
+/// count does not fit its check word, and counting starts again.
 struct Count {
     value: AtomicU64,
     check: AtomicU64,
@@ -107,15 +108,15 @@ impl Count {
         Self { value: AtomicU64::new(0), check: AtomicU64::new(0) }
     }
 
-    /// The check word of `value`: it differs from that of another value, and from that of a count
-    /// elsewhere that was copied here.
+    /// The check word of `value`. It depends on the value and on the address of the count, so that
+    /// a count that was copied here does not fit.
     fn check_of(&self, value: u64) -> u64 {
         (value ^ (&raw const *self) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     }
 
-    /// The count. `None`: the word is no count, or is being changed.
+    /// The value of the count. `None`: it was overwritten, or is being changed.
     fn get(&self) -> Option<u64> {
-        // Relaxed, here and below: statistics, written by one thread each.
+        // Relaxed, here and below: these are statistics, each written by one thread.
         let value = self.value.load(Ordering::Relaxed);
         let check = self.check.load(Ordering::Relaxed);
         (value == 0 || check == self.check_of(value)).then_some(value)
@@ -128,18 +129,18 @@ impl Count {
     }
 }
 
-/// Aligned to the pool's size, so that no fpage up to that size which has one of its pages has
-/// anything else.
+/// Memory aligned to the size of the pool: an fpage up to that size that has a page of the pool has
+/// no other pages.
 #[repr(C, align(0x40000))]
 pub(crate) struct Memory<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: nothing forms a reference to the content.
+// SAFETY: no reference to the content is ever made.
 unsafe impl<const SIZE: usize> Sync for Memory<SIZE> {}
 
 static POOL: Memory<{ (POOL_PAGES * 4096) as usize }> = Memory(UnsafeCell::new([0; _]));
 pub(crate) static STACKS: Memory<{ SLOTS * STACK }> = Memory(UnsafeCell::new([0; _]));
 static SLOT_MEMORY: [Slot; SLOTS] = [const { Slot::new() }; SLOTS];
-/// The controller's record, and the memory that its calls point to.
+/// The controller's record, and the memory to which its calls refer.
 pub(crate) static CONTROLLER: Slot = Slot::new();
 
 /// The attackers' records.
@@ -150,19 +151,19 @@ pub(crate) fn slots() -> &'static [Slot; SLOTS] {
 /// How many records there are: the attackers', and the controller's.
 pub(crate) const RECORDS: usize = SLOTS + 1;
 
-/// The number of the slot of the thread with this UTCB pointer.
+/// The number of the slot of the thread with UTCB pointer `utcb`.
 pub(crate) fn slot_of(utcb: u64) -> usize {
     let (area, offset) = ((utcb >> 28).wrapping_sub(8) % SPACES, (utcb >> 10) % UTCBS);
     (area * UTCBS + offset) as usize
 }
 
-/// Where the stack of a slot begins.
+/// The address of the top of a slot's stack.
 pub(crate) fn stack_top(slot: usize) -> u64 {
     STACKS.0.get() as u64 + ((slot + 1) * STACK) as u64
 }
 
-/// A page of the pool in which calls of an attacker read and write extended state: its first, where
-/// no map items are.
+/// The page of the pool in which calls of attackers read and write extended state: the first one,
+/// which has no map items.
 pub(crate) fn buffer() -> u64 {
     POOL.0.get() as u64
 }
@@ -173,25 +174,25 @@ pub(crate) fn pool() -> Range<u64> {
     base..base + POOL_PAGES * 4096
 }
 
-/// Where attackers may write but the pool: their stacks and their records.
+/// The memory outside the pool that attackers may write: their stacks and their records.
 pub(crate) fn writable() -> [Range<u64>; 2] {
     let stacks = STACKS.0.get() as u64;
     let records = (&raw const SLOT_MEMORY) as u64;
     [stacks..stacks + (SLOTS * STACK) as u64, records..records + size_of_val(&SLOT_MEMORY) as u64]
 }
 
-/// Addresses of the whole program.
+/// The addresses of the whole program.
 #[cfg(target_os = "none")]
 pub(crate) fn image() -> Range<u64> {
     unsafe extern "C" {
         static __program_start: u8;
         static __program_end: u8;
     }
-    // The linker script defines both; only their addresses mean something.
+    // The linker script defines both symbols; only their addresses have a meaning.
     (&raw const __program_start) as u64..(&raw const __program_end) as u64
 }
 
-/// Pages of the program that attackers may at most read.
+/// The parts of the program that attackers may read but not write.
 pub(crate) fn own() -> [Range<u64>; 4] {
     let [stacks, records] = writable();
     let mut others = [pool(), stacks, records];
@@ -201,17 +202,17 @@ pub(crate) fn own() -> [Range<u64>; 4] {
     [image().start..first.start, first.end..second.start, second.end..third.start, third.end..end]
 }
 
-/// Addresses of the program's code, which comes first: whole pages.
+/// The addresses of the program's code, which comes first, in whole pages.
 #[cfg(target_os = "none")]
 pub(crate) fn code() -> Range<u64> {
     unsafe extern "C" {
         static __text_end: u8;
     }
-    // The linker script defines it; only its address means something.
+    // The linker script defines the symbol; only its address has a meaning.
     image().start..((&raw const __text_end) as u64).next_multiple_of(4096)
 }
 
-/// On the host the program is only checked.
+/// The addresses in host builds, where the program is only checked.
 #[cfg(not(target_os = "none"))]
 pub(crate) fn image() -> Range<u64> {
     0..0
@@ -222,7 +223,7 @@ pub(crate) fn code() -> Range<u64> {
     0..0
 }
 
-/// The kernel interface page's area, the same in all spaces.
+/// The area of the kernel interface page, which is the same in all spaces.
 pub(crate) fn kip_area() -> Fpage {
     Fpage::memory(kip().base(), x2::kip::SIZE_LOG2)
 }

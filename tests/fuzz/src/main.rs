@@ -1,18 +1,17 @@
-//! Hostile threads in three spaces, one of which belongs to another, make random system calls of
-//! the X.2 interface and of the extensions, and other things that programs had better not do. A
-//! thread with all privileges makes random calls about them. The root task supervises, deletes them
-//! at random moments, and reports in TAP that it goes on and so does a heartbeat thread, that every
-//! call has been made and each of its errors has come, and that in the end everything is given
-//! back.
+//! A test of the kernel by random calls. Hostile threads in three spaces, one of which owns
+//! another, make random system calls of the X.2 interface and of the extensions, and do other
+//! things that programs should not do. A thread with all privileges makes random calls about them.
+//! The root task supervises the threads and deletes them at random moments. It reports in TAP that
+//! it and a heartbeat thread keep running, that every call has been made and each of its errors has
+//! occurred, and that at the end all kernel objects are freed.
 //!
-//! The arguments on its command line are `seed=NUMBER`, by which the random numbers begin, and
-//! `calls=NUMBER`, how many are made altogether. The kernel's boot option `kdb=test` is needed.
+//! The arguments on its command line are `seed=NUMBER`, the seed of the random numbers, and
+//! `calls=NUMBER`, the total number of calls. The kernel's boot option `kdb=test` is needed.
 //!
-//! * `attacker` and `controller` are the threads that make calls, `choose` what they choose,
-//!   `invoke` how a call is made with any registers;
-//! * `scarcity` is what the controller does for errors that do not come by chance;
-//! * `supervisor` makes and deletes them; `layout` is what memory and which thread numbers are
-//!   theirs;
+//! * `attacker` and `controller` are the threads that make calls, `choose` chooses the calls and
+//!   their arguments, `invoke` makes a call with arbitrary registers;
+//! * `scarcity` has calls of the controller that provoke errors which random arguments do not;
+//! * `supervisor` makes and deletes the threads; `layout` defines their memory and thread numbers;
 //! * `kind` lists the calls with the errors that have to come.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
@@ -38,12 +37,13 @@ use x2::kdebug::statistic;
 
 l4::program!(run);
 
-/// Rounds, or more: all attackers are deleted after each, and what is in use is counted. What is
-/// made once and kept is made in the first.
+/// The minimum number of rounds. After each, all attackers are deleted, and the kernel objects in
+/// use are counted. Objects that are made once and kept are made in the first round.
 const ROUNDS: u64 = 10;
-/// A round has no more calls than that.
+/// The maximum number of calls in a round.
 const LONGEST_ROUND: u64 = 100_000;
-/// The rounds are multiplied by this as long as an error is missing that must occur.
+/// The number of rounds is multiplied by up to this factor while an error is missing that must
+/// occur.
 const PATIENCE: u64 = 4;
 const COUNTED: [(u64, &str); 4] = [
     (statistic::FRAMES, "frames"),
@@ -55,7 +55,8 @@ const DEFAULT_CALLS: u64 = 1_000_000;
 
 static STATE: AtomicU64 = AtomicU64::new(0);
 
-/// The kernel's objects in use, and how much of its memory is on the root task's account.
+/// How many kernel objects of each kind are in use, and how much memory is charged to the root
+/// task's account.
 fn in_use() -> [u64; COUNTED.len() + 1] {
     let mut counts = [0; COUNTED.len() + 1];
     for (count, (which, _)) in counts.iter_mut().zip(COUNTED) {
@@ -78,7 +79,7 @@ impl Report {
 
 fn run() -> ! {
     for page in layout::image().step_by(4096) {
-        // SAFETY: the byte is one of the program's.
+        // SAFETY: the byte lies in this program.
         unsafe { (page as *const u8).read_volatile() };
     }
     let mut line = [0; 1024];
@@ -100,7 +101,7 @@ fn run() -> ! {
     let mut supervisor = Supervisor::new(random);
     let (mut rounds, mut beats, mut first) = (0, 0, None);
     let (mut ended, mut grown) = (Ok(()), false);
-    // Results that are rare may come a little later.
+    // Rare results may need more rounds.
     let round = (calls / ROUNDS).clamp(1, LONGEST_ROUND);
     while rounds * round < calls || (rounds * round < PATIENCE * calls && !everything_came()) {
         rounds += 1;
@@ -167,8 +168,8 @@ fn reached(kind: Kind) -> u32 {
     (0..COLUMNS).filter(|&column| count(kind, column) > 0).fold(0, |bits, column| bits | 1 << column)
 }
 
-/// The calls of the controller that gave an error which the interface does not give them. Only its
-/// calls tell: an attacker's registers are set by others, between a call and its count, too.
+/// The errors of the controller's calls that the interface does not define. Attackers' calls are
+/// not checked: other threads set an attacker's registers, even between a call and its count.
 fn controllers_wrong_errors() -> impl Iterator<Item = (Kind, usize)> {
     let results = Kind::ALL.iter().flat_map(|&kind| (0..COLUMNS).map(move |column| (kind, column)));
     results.filter(|&(kind, column)| {
@@ -181,12 +182,13 @@ fn begun(kind: Kind) -> u64 {
     records().map(|record| record.begun(kind)).sum()
 }
 
-/// Whether everything came that has to.
+/// Whether every result has occurred that must occur.
 fn everything_came() -> bool {
     Kind::ALL.iter().all(|&kind| kind.expected() & !reached(kind) == 0)
 }
 
-/// Reports how often each result of a call came, and whether all results came that must.
+/// Reports how often each result of a call has occurred, and whether all results have occurred that
+/// must.
 fn report_kind(report: &mut Report, index: usize, kind: Kind) {
     print!("# {kind:?}: {}:", begun(kind));
     for column in 0..COLUMNS {

@@ -1,8 +1,8 @@
-//! Random numbers: SplitMix64, one state for each thread.
+//! Random numbers: SplitMix64, with a state for each thread.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A source of random numbers whose state stays in memory when its thread starts again.
+/// A random generator whose state stays in memory when its thread is started again.
 #[derive(Clone, Copy)]
 pub(crate) struct Random<'a>(&'a AtomicU64);
 
@@ -12,7 +12,7 @@ impl<'a> Random<'a> {
     }
 
     pub(crate) fn word(self) -> u64 {
-        // Relaxed: the state is one thread's.
+        // Relaxed: only one thread uses the state.
         let state = self.0.load(Ordering::Relaxed).wrapping_add(0x9e37_79b9_7f4a_7c15);
         self.0.store(state, Ordering::Relaxed);
         let state = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,7 +25,7 @@ impl<'a> Random<'a> {
         ((u128::from(self.word()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// True once in `times` times.
+    /// Returns true once in `times` calls on average.
     pub(crate) fn one_in(self, times: u64) -> bool {
         self.below(times) == 0
     }

@@ -1,6 +1,6 @@
-//! Directed calls of the controller: a space whose quota is what it uses, or little more, is made
-//! step by step. Calls about it want memory in vain, and about the threads of a space that is being
-//! made errors come which are rare elsewhere.
+//! Directed calls of the controller. A space is made step by step, with a quota that is what it
+//! uses, or little more. Calls about this space that need memory fail, and calls about the threads
+//! of a space that is being made have errors which are rare otherwise.
 
 use crate::attacker::call;
 use crate::choose::Chooser;
@@ -13,11 +13,11 @@ use l4::{extension, kip, space};
 use x2::extension::{ONE_MAP_ITEM, SpaceOption};
 use x2::{Fpage, Rights, ThreadId};
 
-/// The extended state is written, from the buffer.
+/// The control bit of ThreadState by which extended state is written, from the buffer.
 const WRITE_EXTENDED: u64 = 1 << 3;
 
-/// Makes such a space with a number that the supervisor has not taken, and deletes it. What fails
-/// because the supervisor has deleted it meanwhile is left out.
+/// Makes a space with little memory, under a thread number that the supervisor does not use, and
+/// deletes it. If the supervisor has deleted it meanwhile, calls about it fail without harm.
 pub(crate) fn make(chooser: Chooser<'_>) {
     let random = chooser.random;
     let id = layout::attacker(FREE_NUMBERS + random.below(NUMBERS - FREE_NUMBERS), 1);
@@ -34,7 +34,7 @@ pub(crate) fn make(chooser: Chooser<'_>) {
         let _ = extension::set_quota(id, used + random.below(4) * 640);
         about(chooser, id);
         let _ = extension::set_quota(id, u64::MAX);
-        // The first step sets the space up; the others activate the thread in it.
+        // The first step sets the areas of the space; the others activate its thread.
         let _ = match step {
             0 => space::control(id, 0, layout::kip_area(), utcbs, ThreadId::ANY).map(drop),
             _ => thread::control(id, ThreadControl { pager: root, utcb: Some(base), ..inactive }),
@@ -43,7 +43,7 @@ pub(crate) fn make(chooser: Chooser<'_>) {
     let _ = thread::delete(id);
 }
 
-/// All calls about this space that need memory, and some with any arguments.
+/// Makes all calls about this space that need memory, and some with arbitrary arguments.
 fn about(chooser: Chooser<'_>, id: ThreadId) {
     let (id, other, root) = (id.raw(), layout::attacker(0, 1).raw(), kip().root().raw());
     let any = |kind| Registers { rdi: id, ..chooser.prepare(kind) };
@@ -54,7 +54,7 @@ fn about(chooser: Chooser<'_>, id: ThreadId) {
     call(Kind::ThreadState, write, &CONTROLLER);
     let open = Registers { rdi: id, rsi: SpaceOption::Open as u64, rdx: other, r8: 1, ..Default::default() };
     call(Kind::SpaceOptions, open, &CONTROLLER);
-    // The address is one where no other page is, so that a page table is needed.
+    // The address has no other page near it, so a page table is needed.
     let page = chooser.pool_page();
     let target = Fpage::memory(page ^ chooser.random.below(64) << 30, 12).with_rights(Rights::ALL).raw();
     let map = Registers { rdi: id, rsi: target, rdx: ONE_MAP_ITEM | 1, r8: page, ..Default::default() };

@@ -1,4 +1,4 @@
-//! The supervisor: makes attackers, pages them, answers their exceptions, deletes them at random
+//! The supervisor: makes attackers, serves their page faults and exceptions, deletes them at random
 //! moments and makes them again.
 
 use crate::layout::{self, ATTACKERS, NUMBERS};
@@ -14,38 +14,38 @@ use x2::extension::{MapAnswer, MapItem as ControlItem, MapOperation};
 use x2::protocol;
 use x2::{ErrorCode, Fpage, MapItem, MessageTag, Region, Rights, ThreadId, Time, Timeouts};
 
-/// Spaces that the supervisor makes; the last belongs to the first.
+/// How many spaces the supervisor makes. The first owns the last.
 const MADE_SPACES: u64 = 3;
 const MADE: u64 = MADE_SPACES * ATTACKERS;
 /// The first thread number that the supervisor does not use: the controller's.
 pub(crate) const FREE_NUMBERS: u64 = MADE + MADE_SPACES;
-/// The supervisor looks at the attackers after this number of messages, or after this time.
+/// The supervisor checks the attackers after this number of messages, or after this time.
 const MESSAGES: u32 = 256;
 const LOOK: Time = Time::period(1000);
-/// Looks without a call after which an attacker is deleted, and after which its whole space is made
-/// again.
+/// After how many checks without a call an attacker is deleted, and after how many its whole space
+/// is made again.
 const PATIENCE: u32 = 6;
 const SPACE_PATIENCE: u32 = 10;
-/// One call in this number is made by the controller.
+/// The controller makes one of so many calls.
 const CONTROLLERS: u64 = 8;
-/// Page faults that are answered at a later look.
+/// How many page faults are kept to be answered after a later check.
 const HELD: usize = 8;
-/// Below the controller's and the heartbeat's.
+/// The priority of attackers, which is below those of the controller and the heartbeat.
 const PRIORITY: u64 = 100;
 
 pub(crate) struct Supervisor<'a> {
     random: Random<'a>,
     processors: u64,
-    /// How many calls each record had counted last time.
+    /// How many calls each record had counted at the last check.
     last: [u64; layout::RECORDS],
     quiet: [u32; MADE as usize],
     space_quiet: [u32; MADE_SPACES as usize],
     held: [Option<(ThreadId, u64)>; HELD],
-    /// Calls made by now by the attackers.
+    /// How many calls the attackers have made.
     pub(crate) attackers: u64,
-    /// Calls made by now.
+    /// How many calls have been made.
     pub(crate) calls: u64,
-    /// Attackers made, messages answered.
+    /// How many attackers were made, and how many messages were answered.
     pub(crate) made: u64,
     pub(crate) messages: u64,
 }
@@ -70,7 +70,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Makes attackers and lets them make `calls` calls, then deletes all.
+    /// Makes attackers and lets them make `calls` calls. Then deletes all of them.
     pub(crate) fn round(&mut self, calls: u64) -> Result<(), &'static str> {
         let wanted = self.calls + calls;
         for space in 0..MADE_SPACES {
@@ -95,7 +95,7 @@ impl<'a> Supervisor<'a> {
             }
             if since_look >= MESSAGES {
                 since_look = 0;
-                // The answer's words are in the message registers, so the answer goes first.
+                // The answer is sent first, because its words are in the message registers.
                 if let Some((to, tag)) = answer.take() {
                     let _ = ipc::ipc(to, ThreadId::NIL, Timeouts::new(Time::ZERO, Time::NEVER), tag);
                 }
@@ -108,8 +108,8 @@ impl<'a> Supervisor<'a> {
         if layout::own().into_iter().any(is_written_by_others) {
             return Err("an attacker has written to memory that is not the attackers'");
         }
-        // The thread is deleted twice: if another thread was deleting it, it has gone by the second
-        // time.
+        // The thread is deleted twice. If another thread was deleting it, it has ended before the
+        // second call.
         for _ in 0..2 {
             for number in 0..NUMBERS {
                 if !delete(number) {
@@ -122,7 +122,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// The answer to a message, which may be anything from any thread.
+    /// Answers a message, which may be any message from any thread.
     fn serve(&mut self, request: Received) -> Option<MessageTag> {
         match protocol::of(request.tag) {
             protocol::PAGE_FAULT if request.tag.untyped() == 2 => {
@@ -136,7 +136,7 @@ impl<'a> Supervisor<'a> {
                 if let Some(item) = own_page(address, access) {
                     return Some(Message::new(0).map_item(item).tag());
                 }
-                // Now and then the attacker gets a page where it looked for one.
+                // Sometimes the attacker gets a page at the address that it accessed.
                 if self.random.one_in(2) && address < 1 << 47 && !layout::image().contains(&address) {
                     let given = Fpage::memory(layout::pool().start, 12).with_rights(Rights::ALL);
                     return Some(Message::new(0).map_item(MapItem::map(given, address & !0xfff)).tag());
@@ -156,7 +156,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Adds the calls made since the last look.
+    /// Counts the calls that were made since the last check.
     fn count(&mut self) {
         let records = layout::slots().iter().chain([&layout::CONTROLLER]);
         for (index, (last, record)) in self.last.iter_mut().zip(records).enumerate() {
@@ -170,14 +170,14 @@ impl<'a> Supervisor<'a> {
         controller::allow(self.attackers / (CONTROLLERS - 1));
     }
 
-    /// Leaves a page fault for a later look, if there is room: what waits for the page, a transfer
-    /// above all, can be cancelled and can time out meanwhile.
+    /// Keeps a page fault for a later check, if there is room. Meanwhile a transfer that waits for
+    /// the page can be cancelled, and can time out.
     fn hold(&mut self, thread: ThreadId, address: u64) -> bool {
         let free = self.held.iter_mut().find(|held| held.is_none());
         free.map(|held| *held = Some((thread, address))).is_some()
     }
 
-    /// Answers some of the page faults that wait.
+    /// Answers some of the page faults that were kept.
     fn release(&mut self) {
         for held in &mut self.held {
             let Some((thread, address)) = *held else { continue };
@@ -202,8 +202,8 @@ impl<'a> Supervisor<'a> {
                 self.make(number);
             }
         }
-        // Changes that the controller makes to a space, or its threads to it, stay until the space
-        // is made again.
+        // Changes that the controller makes to a space, and its threads to it, persist until the
+        // space is made again.
         for (space, active) in active.into_iter().enumerate() {
             let quiet = &mut self.space_quiet[space];
             *quiet = if active { 0 } else { *quiet + 1 };
@@ -213,8 +213,8 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.count();
-        // One of the spaces that the controller has made is deleted: it may be one that only takes
-        // time from the others.
+        // A space that the controller has made is deleted, because its threads may only take time
+        // from the others.
         let number = MADE + self.random.below(NUMBERS - MADE);
         if self.random.one_in(4) {
             delete(number);
@@ -223,7 +223,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Deletes an attacker and makes it again, with its space if that is not what it was.
+    /// Deletes an attacker and makes it again, together with its space if that has changed.
     fn make(&mut self, number: u64) {
         if delete(number) && self.activate(number).is_err() {
             self.make_space(number / ATTACKERS);
@@ -238,7 +238,7 @@ impl<'a> Supervisor<'a> {
         }
         let arguments =
             ThreadControl { space: anchor, scheduler: kip().root(), pager: ThreadId::NIL, utcb: None };
-        // A failure is made good at a later look: an attacker whose space is missing is quiet.
+        // A failure is repaired after a later check: an attacker without a space makes no calls.
         if thread::control(anchor, arguments).is_err() {
             return;
         }
@@ -270,15 +270,15 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// The item that the supervisor maps at an address of the program for such an access: more than a
-/// page, but in the pool, whose pages are to be absent at times.
+/// The map item by which the supervisor answers a fault on the program, if such an access is
+/// allowed. It has more than a page, except in the pool, whose pages should be missing at times.
 fn own_page(address: u64, access: Rights) -> Option<MapItem> {
     let mapped = |region: Region, rights| MapItem::map(Fpage::from_region(region, rights), region.base);
     if layout::pool().contains(&address) {
         return Some(mapped(Region::containing(address, 12), Rights::ALL));
     }
-    // Only the code is executable: QEMU is slow where a page that is written holds instructions
-    // that were executed once, and random addresses lead into all of the program.
+    // Only the code is executable. QEMU is slow if a page is written from which instructions were
+    // executed, and random addresses lead to all parts of the program.
     let [stacks, records] = layout::writable();
     let parts = [
         (stacks, Rights::READ_WRITE),
@@ -295,7 +295,7 @@ fn own_page(address: u64, access: Rights) -> Option<MapItem> {
     largest.map(|region| mapped(region, rights))
 }
 
-/// Whether pages of the root task's were written by way of what is derived from them.
+/// Whether pages of the root task were written through mappings that other spaces have of them.
 fn is_written_by_others(range: Range<u64>) -> bool {
     if range.is_empty() {
         return false;
@@ -310,7 +310,8 @@ fn start_message() -> Message {
     Message::with_words(0, &[attacker::entry as *const () as u64, layout::stack_top(0)])
 }
 
-/// Deletes whatever has this number. One that another thread is deleting goes by itself.
+/// Deletes the thread with this number, if there is one. If another thread is deleting it, nothing
+/// has to be done.
 fn delete(number: u64) -> bool {
     (0..2000).any(|_| match thread::delete(layout::attacker(number, 1)) {
         Ok(()) => true,
@@ -322,12 +323,12 @@ fn delete(number: u64) -> bool {
     })
 }
 
-/// Lets a thread whose pager this is begin again, whatever it waits for.
+/// Starts a thread of which this thread is the pager again, whatever it is waiting for.
 fn restart(thread: ThreadId) {
     let values =
         ExchangedRegisters { ip: attacker::entry as *const () as u64, ..ExchangedRegisters::default() };
     let control = ExchangeControl::START;
-    // SAFETY: attackers begin there; a thread of the root task's space is not named: none of those
-    // asks.
+    // SAFETY: `begin` is where attackers start. No thread of the root task's space is meant,
+    // because none of them sends such requests.
     let _ = unsafe { thread::exchange_registers(thread, control, values) };
 }

@@ -1,5 +1,5 @@
-//! What the programs of the tests execute: a page of code that the server writes into them. It is
-//! position-independent, uses no stack, and talks to the server by foreign system calls.
+//! The code that the programs of the tests execute: a page that the server writes into them. It is
+//! position-independent, uses no stack, and makes foreign system calls to the server.
 #![allow(unsafe_code)]
 
 use core::arch::global_asm;
@@ -7,37 +7,40 @@ use core::arch::global_asm;
 /// The system call by which the servant asks for its next command: RDI is the result of the last.
 pub const NEXT: u64 = 0;
 
-/// System calls of the servant's loops.
+/// A system call of the loops: allocates a page. Its address is the result.
 pub const ALLOCATE: u64 = 100;
-/// See [`ALLOCATE`].
+/// A system call of the loops: deallocates the page at RDI.
 pub const DEALLOCATE: u64 = 101;
-/// See [`ALLOCATE`].
+/// A system call of the loops that does nothing.
 pub const NOTHING: u64 = 102;
 
-/// Commands of the servant, in RAX.
+/// The commands of the servant, which are passed in RAX.
 pub mod command {
-    /// RDI = address: the result is the word there.
+    /// Loads the word at address RDI, which is the result.
     pub const LOAD: u64 = 1;
-    /// RDI = address, RSI = word.
+    /// Stores the word RSI at address RDI.
     pub const STORE: u64 = 2;
-    /// RDI = address: counts up the word there, for ever.
+    /// Increments the word at address RDI for ever.
     pub const COUNT: u64 = 3;
-    /// An undefined instruction; then the result is RDI.
+    /// Executes an undefined instruction. If it is skipped, the result is RDI.
     pub const UNDEFINED: u64 = 4;
-    /// Counts RBX up for ever, without touching memory.
+    /// Increments RBX for ever, without accesses to memory.
     pub const SPIN: u64 = 5;
-    /// RDI = address, RCX = pages: writes into the first word of each its number plus RSI.
+    /// Writes into RCX pages from address RDI on: the first word of each becomes its number plus
+    /// RSI.
     pub const FILL: u64 = 6;
-    /// RDI = address, RCX = pages: the result is how many have not what FILL has written.
+    /// Checks RCX pages from address RDI on. The result is the number of pages without the word
+    /// that FILL has written.
     pub const CHECK: u64 = 7;
-    /// Calls the stub at R11 with all other registers as they are; the result is R9.
+    /// Calls the stub at R11 with all other registers unchanged. The result is R9.
     pub const CALL: u64 = 8;
-    /// Adds 1 to XMM0; the result is its low word.
+    /// Adds 1 to XMM0. The result is its low word.
     pub const VECTOR: u64 = 9;
-    /// RBX times: system call [`ALLOCATE`](super::ALLOCATE), writes to the address that it returns,
-    /// system call [`DEALLOCATE`](super::DEALLOCATE) with it in RDI.
+    /// Repeats RBX times: the system call [`ALLOCATE`](super::ALLOCATE), a write to the address
+    /// that it returns, and the system call [`DEALLOCATE`](super::DEALLOCATE) with this address in
+    /// RDI.
     pub const ALLOCATE_LOOP: u64 = 10;
-    /// RBX times: a system call that does nothing ([`NOTHING`](super::NOTHING)).
+    /// Repeats RBX times: a system call that does nothing ([`NOTHING`](super::NOTHING)).
     pub const CALL_LOOP: u64 = 11;
 }
 

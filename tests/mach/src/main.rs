@@ -1,6 +1,6 @@
-//! Runs tasks and threads of the Mach library on L4: small programs whose memory, threads and
-//! exceptions are those of the library, served by a worker on each processor. The tests are tasks
-//! of the first one. The results are TAP.
+//! Tests of tasks and threads of the Mach library on L4. Small programs have the memory, threads
+//! and exceptions of the library, and are served by a worker on each processor. The tests are async
+//! tasks of the first worker. The results are printed as TAP.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;

@@ -1,4 +1,4 @@
-//! TAP through root.
+//! Prints results as TAP through root.
 
 use alloc::format;
 use alloc::string::String;
@@ -42,7 +42,7 @@ macro_rules! tests {
 }
 pub(crate) use tests;
 
-/// Fails the test if the two are not equal.
+/// Fails the test if the two values are not equal.
 macro_rules! same {
     ($left:expr, $right:expr $(,)?) => {{
         let (left, right) = (&$left, &$right);

@@ -1,4 +1,4 @@
-//! A task with a thread that carries out what a test tells it, page faults and all.
+//! A Mach task with a thread that carries out commands of a test. Its page faults are served.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -11,14 +11,14 @@ use mach_l4::{L4Machine, UserThread};
 
 use crate::code::{self, command};
 
-/// A task's memory.
+/// The memory of a task.
 pub type Map = VmMap<L4Machine>;
 
-/// Where the code lies in every program.
+/// The address of the code in every program.
 pub const CODE: u64 = 0x10_0000;
-/// Where programs end.
+/// The end of the addresses of programs.
 pub const TOP: u64 = 0x7fff_0000_0000;
-/// Where a program's stack ends: for calls of stubs only.
+/// The end of a program's stack, which only calls of stubs use.
 const STACK: u64 = 0x20_1000;
 
 /// How a command ended.
@@ -32,7 +32,7 @@ pub enum Outcome {
     Exception(u64),
     /// The thread was recalled.
     Recalled,
-    /// The thread is gone.
+    /// The thread has ended.
     Ended,
     /// The command ended by a message that it sent.
     Message(u64),
@@ -62,9 +62,10 @@ pub async fn load(map: &Map) -> KernResult {
 }
 
 impl Servant {
-    /// A thread in a task whose memory has the code; it waits for its first command.
+    /// Starts a thread in a task whose memory has the code. It waits for its first command.
     pub async fn start(task: &Arc<Task<L4Machine>>) -> KernResult<Servant> {
-        // Calls of stubs need the stack, and tests do not always wait for what a call does.
+        // The page of the stack is entered here, since tests do not always serve faults of calls of
+        // stubs.
         task.map().fault(STACK - 8, Protection::WRITE).await?;
         let thread = task.create_thread().await?;
         let state = ThreadState { rip: CODE, rsp: STACK, ..ThreadState::default() };
@@ -83,8 +84,8 @@ impl Servant {
         self.task.map()
     }
 
-    /// Lets the thread go on, if it is to, and serves it until it is done with a command or
-    /// something else happens.
+    /// Resumes the thread with `resume`, if given, and serves it until a command is done or another
+    /// event ends the service.
     pub async fn serve(&self, resume: Option<Resume>) -> Outcome {
         if let Some(resume) = resume {
             self.user.answer(resume);
@@ -110,7 +111,7 @@ impl Servant {
         }
     }
 
-    /// Page faults so far.
+    /// How many page faults were served.
     pub fn faults(&self) -> u32 {
         self.faults.load(Ordering::Relaxed)
     }
@@ -130,29 +131,29 @@ impl Servant {
         self.serve(None).await
     }
 
-    /// The word at an address.
+    /// Loads the word at an address.
     pub async fn load(&self, address: u64) -> Outcome {
         self.command(command::LOAD, |state| state.rdi = address).await
     }
 
-    /// Writes a word.
+    /// Stores a word at an address.
     pub async fn store(&self, address: u64, word: u64) -> Outcome {
         self.command(command::STORE, |state| (state.rdi, state.rsi) = (address, word)).await
     }
 
-    /// Writes numbers from `seed` on into the first words of pages.
+    /// Writes consecutive numbers from `seed` on into the first words of pages.
     pub async fn fill(&self, address: u64, pages: u64, seed: u64) -> Outcome {
         let set = |state: &mut ThreadState| (state.rdi, state.rcx, state.rsi) = (address, pages, seed);
         self.command(command::FILL, set).await
     }
 
-    /// The number of pages that do not hold the numbers of `fill`.
+    /// The number of pages that do not contain the numbers that `fill` writes.
     pub async fn check(&self, address: u64, pages: u64, seed: u64) -> Outcome {
         let set = |state: &mut ThreadState| (state.rdi, state.rcx, state.rsi) = (address, pages, seed);
         self.command(command::CHECK, set).await
     }
 
-    /// After a failed command: back to where commands are asked for. Returns once it asks.
+    /// Makes the thread request its next command again, after a command has failed.
     pub async fn recover(&self) -> Outcome {
         let state = ThreadState { rip: CODE, rsp: STACK, ..ThreadState::default() };
         self.serve(Some(Resume::Registers(Box::new(state)))).await

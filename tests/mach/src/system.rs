@@ -1,4 +1,5 @@
-//! What the tests run on: a Mach host on the L4 machine, with swap space in the server's heap.
+//! The system on which the tests run: a Mach host on the L4 machine, with swap space in the
+//! server's heap.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -15,10 +16,10 @@ use mach_l4::{Configuration, L4Machine, SpaceLayout};
 
 use crate::servant::{self, Servant, TOP};
 
-/// The size of the frames in bytes: small, so that they are soon used up.
+/// The size of all frames in bytes. It is small, so that tests use them up.
 const FRAMES: u64 = 8 << 20;
 const HEAP: u64 = 48 << 20;
-/// How often `usage` is read before what is still in use counts as leaked.
+/// How often `usage` is read before a difference counts as a leak.
 const PATIENCE: usize = 200;
 
 /// Everything that tests use.
@@ -27,7 +28,7 @@ pub(crate) struct System {
     pub(crate) host: Arc<Host<L4Machine>>,
 }
 
-/// The objects that exist; the same before and after each test.
+/// The numbers of objects that exist, which must be the same before and after each test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Usage {
     free_frames: u32,
@@ -83,29 +84,29 @@ impl System {
         self.usage()
     }
 
-    /// A task whose memory is the servant's code.
+    /// Makes a task whose memory has the servant's code.
     pub(crate) async fn task(&self) -> KernResult<Arc<Task<L4Machine>>> {
         let task = self.host.create_task(PAGE_SIZE, TOP).await?;
         servant::load(task.map()).await?;
         Ok(task)
     }
 
-    /// A task with a thread that carries out commands.
+    /// Makes a task with a thread that carries out commands.
     pub(crate) async fn servant(&self) -> KernResult<Servant> {
         Servant::start(&self.task().await?).await
     }
 }
 
-/// Swap space in the server's heap.
+/// A default pager whose swap space is in the server's heap.
 pub(crate) struct Swap;
 
-/// Pages written to swap space so far, and read from it.
+/// How many pages were written to swap space, and how many were read.
 pub(crate) static RETURNED: AtomicU32 = AtomicU32::new(0);
 pub(crate) static REQUESTED: AtomicU32 = AtomicU32::new(0);
 
 type Page = Box<[u8; PAGE_SIZE as usize]>;
 
-/// The pages of one object.
+/// The pages of one object in swap space.
 struct SwapFile(SpinLock<BTreeMap<u64, Page>>);
 
 impl DefaultPager<L4Machine> for Swap {

@@ -1,4 +1,4 @@
-//! The console's driver, whose port sends back what it is sent; and what it is made of.
+//! Tests of the console's driver, whose port sends back what it is sent, and of its parts.
 
 use crate::report::Report;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use rt::root::share::{self, Share};
 use rt::root::{Status, names};
 
-/// Where areas are mapped.
+/// The address at which areas are mapped.
 const AREA: u64 = 0x5000_0000;
 const BITS: u64 = 1 << 7;
 
@@ -21,7 +21,7 @@ pub(crate) fn test() -> ! {
     report.test(opened.is_ok(), "CON0001", "the console is opened");
     let again = client::open("console", AREA + (1 << 20), me, BITS).map(drop);
     report.test(again == Err(Status::InUse), "CON0002", "it has one client");
-    // SAFETY: no window for typed items is opened.
+    // SAFETY: the acceptor takes no mappings or strings.
     unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
     let sent: Vec<u8> = (0..20_000u32).map(|number| (number * 7 + number / 251) as u8).collect();
     let intact = opened.is_ok_and(|(output, input)| echoed(output, input, &sent) == sent);
@@ -35,7 +35,7 @@ fn echoed(mut output: Output, mut input: Input, bytes: &[u8]) -> Vec<u8> {
     let mut got = Vec::new();
     let mut buffer = [0; 512];
     while got.len() < bytes.len() && input.lost() == 0 {
-        // Not more bytes are under way than the ring of input holds.
+        // No more bytes are sent at a time than the ring of input can hold.
         let most = left.len().min(4000 - (bytes.len() - left.len() - got.len()));
         let written = output.write(&left[..most]);
         left = &left[written..];

@@ -1,4 +1,4 @@
-//! A driver that ends in the midst of its work, and its client. The devices are a serial port that
+//! A driver that ends in the middle of its work, and its client. The devices are a serial port that
 //! sends back what it is sent (ports and an interrupt) and the emulator's configuration device
 //! (direct memory access).
 
@@ -7,21 +7,21 @@ use console::uart::{Line, Registers, Uart};
 use l4::ipc::{self, Message};
 use l4::x2::{IpcErrorKind, ThreadId};
 use l4::{port, utcb};
-use rt::root::{Status, device, memory, names, request, servers, share};
+use rt::root::{Status, device, memory, names, servers, share};
 
 /// Request: sends a byte through the port; the answer is what came back.
 const ECHO: u64 = 1;
-/// Request: lets the device write; the answer is what was there, what it wrote, and the physical
-/// address.
+/// Request: lets the device write. The answer is what was in memory before, what the device wrote,
+/// and the physical address.
 const SIGNATURE: u64 = 2;
 /// Request: maps a share and writes a word there.
 const SHARE: u64 = 3;
 /// Request: the driver faults.
 const FAULT: u64 = 4;
-/// Request: what root says to wrong requests for memory for devices.
+/// Request: sends wrong requests for DMA memory to root. The answer says whether they were refused.
 const REFUSALS: u64 = 5;
 
-/// Where the driver maps memory for the device, and the client's share.
+/// The addresses at which the driver maps memory for the device, and the client's share.
 const DMA: u64 = 0x4000_0000;
 const AREA: u64 = 0x5000_0000;
 /// Bits of a physical address.
@@ -29,30 +29,30 @@ const BITS: u32 = 32;
 /// How often root starts a server again.
 const RESTARTS: u64 = 5;
 
-/// The configuration device: its port for the address of a command (high half, then low half), and
-/// what a command says.
+/// The I/O port of the configuration device that takes the address of a command (high half, then
+/// low half), and the bits of a command.
 const COMMAND: u16 = 0x514;
 const READ_AND_SELECT: u32 = 2 | 8;
 /// Item 0 of the configuration device.
 const SIGNATURE_BYTES: [u8; 4] = *b"QEMU";
-/// The offset in the memory for devices at which the device is to write.
+/// The offset of the device's buffer in the DMA memory.
 const BUFFER: u64 = 64;
 
 struct Ports(u16);
 
 impl Registers for Ports {
     fn read(&mut self, register: u8) -> u8 {
-        // SAFETY: a serial port's registers have nothing to do with memory.
+        // SAFETY: the registers of a serial port do not affect memory.
         unsafe { port::read8(self.0 + u16::from(register)) }
     }
 
     fn write(&mut self, register: u8, value: u8) {
-        // SAFETY: as above.
+        // SAFETY: the registers of a serial port do not affect memory.
         unsafe { port::write8(self.0 + u16::from(register), value) }
     }
 }
 
-/// The byte that has come back.
+/// The byte that the port has received.
 #[derive(Default)]
 struct Back(Option<u8>);
 
@@ -74,7 +74,7 @@ impl Line for Back {
     }
 }
 
-/// The driver.
+/// The main function of the driver.
 pub(crate) fn drive() -> ! {
     let me = utcb::my_global_id();
     let ports = device::ports(0).expect("the configuration gives it ports");
@@ -109,8 +109,7 @@ pub(crate) fn drive() -> ! {
     }
 }
 
-/// Sends a byte and waits for the interrupt that says that it is back: the port is not asked
-/// before.
+/// Sends a byte and waits for the interrupt of its reception; the port is not polled before.
 fn echo(uart: &mut Uart<Ports>, port: u16, interrupt: ThreadId, byte: u8) -> u8 {
     Ports(port).write(0, byte);
     let mut line = Back::default();
@@ -129,12 +128,13 @@ fn word(address: u64) -> *mut u32 {
     address as *mut u32
 }
 
-/// Lets the device write its signature: what was there, what is there then, and where that is.
+/// Lets the device write its signature. Returns the word in memory before and after, and the
+/// physical address.
 fn signature(physical: u64) -> [u64; 3] {
     let target = physical + BUFFER;
     let command = [READ_AND_SELECT, SIGNATURE_BYTES.len() as u32, (target >> 32) as u32, target as u32];
-    // SAFETY: root has mapped the memory for this program and its device alone, and no reference
-    // points there; the device writes where it is told to, within that memory.
+    // SAFETY: root has mapped the memory only for this program and its device, and there are no
+    // references to it. The device writes only where it is told to, within that memory.
     unsafe {
         let before = word(DMA + BUFFER).read_volatile();
         for (index, part) in (0u64..).zip(command) {
@@ -152,15 +152,15 @@ fn signature(physical: u64) -> [u64; 3] {
 fn write_to_share(share: u64) -> bool {
     let mapped = share::map(share::Share::from_word(share), AREA).is_ok();
     if mapped {
-        // SAFETY: root has just mapped the memory there; the client looks at it when this has been
-        // answered.
+        // SAFETY: root has just mapped the memory there. The client reads it only after this
+        // request was answered.
         unsafe { word(AREA).write_volatile(77) };
     }
     mapped
 }
 
-/// Whether wrong requests for memory for devices are refused, and more than there may be, but not
-/// what was given back.
+/// Whether wrong requests for DMA memory are refused, and requests beyond the quota, and whether
+/// freed memory can be allocated again.
 fn refusals() -> [u64; 3] {
     let far = DMA + 0x10_0000;
     let wrong =
@@ -171,7 +171,7 @@ fn refusals() -> [u64; 3] {
     let low = memory::allocate_dma(far, 4096, 13) == Err(Status::NoMemory);
     let second = memory::allocate_dma(far, 4096, BITS);
     let third = memory::allocate_dma(far + 4096, 4096, BITS) == Err(Status::QuotaExceeded);
-    // SAFETY: nothing refers to the memory.
+    // SAFETY: there are no references to the memory.
     let freed = unsafe { memory::free(far, 4096) };
     let again = memory::allocate_dma(far, 4096, BITS);
     [refused.into(), (low && third).into(), (freed == Ok(()) && second.is_ok() && again == second).into()]
@@ -182,7 +182,7 @@ fn ask(driver: ThreadId, label: u64, argument: u64) -> Result<[u64; 3], IpcError
     Ok([answer.word(0), answer.word(1), answer.word(2)])
 }
 
-/// The client.
+/// The main function of the client.
 pub(crate) fn test() -> ! {
     let mut report = Report::plan(12);
     let first = names::lookup_wait("driver").unwrap_or(ThreadId::NIL);
@@ -196,7 +196,7 @@ pub(crate) fn test() -> ! {
         "DRIV0002",
         "a device writes to memory from root, where root says that it is",
     );
-    let none = rt::root::call(request::MEMORY_DMA, &[AREA, 4096, 32]) == Status::NotFound;
+    let none = memory::allocate_dma(AREA, 4096, 32) == Err(Status::NotFound);
     report.test(
         none && ask(first, REFUSALS, 0) == Ok([1; 3]),
         "DRIV0003",
@@ -241,7 +241,7 @@ pub(crate) fn test() -> ! {
     let now = servers::describe(0);
     let same = now.as_ref().is_ok_and(|now| used == Ok(now.used) && now.restarts == 1 && now.runs);
     report.test(same, "DRIV0009", "and with as much memory as before");
-    // SAFETY: root has mapped the memory there, and the driver that wrote to it is gone.
+    // SAFETY: root has mapped the memory there, and the driver that wrote to it has ended.
     let kept = shared.is_ok() && unsafe { word(AREA).read_volatile() } == 77;
     report.test(kept, "DRIV0010", "what it shared with its client is still there");
     let rest = (1..RESTARTS).all(|_| end_and_find_again(&works));

@@ -11,12 +11,16 @@ mod messages;
 mod names;
 mod parallel;
 mod random;
+mod raw;
 mod report;
 mod spaces;
 mod threads;
 
+use direct::Status as Refusal;
+use interfaces::root::id as request;
+use raw::is_refused;
 use report::Report;
-use rt::root::{self, Status, request};
+use rt::root::{self, Status};
 use rt::start_page;
 
 l4::program!(run, kip = start_page::KIP);
@@ -46,7 +50,7 @@ fn run() -> ! {
         "message-client" => messages::test(),
         "power" => power(),
         "port" => {
-            // SAFETY: the port is not this server's, so nothing is read.
+            // SAFETY: this server does not have the port, so nothing is read.
             unsafe { l4::port::read8(0x80) };
             root::exit(1)
         }
@@ -71,13 +75,13 @@ fn test() -> ! {
         "ROOT0001",
         "a server is told its name and its arguments as they stand in the file",
     );
-    report(root::call(4999, &[]) == Status::UnknownRequest, "ROOT0002", "an unknown request is refused");
-    let too_long = root::call(request::PRINT, &[9, 0]);
-    report(too_long == Status::InvalidArgument, "ROOT0003", "text longer than the message is refused");
-    let huge = root::call(request::PRINT, &[u64::MAX]);
-    report(huge == Status::InvalidArgument, "ROOT0004", "a length that overflows is refused");
+    report(raw::call(4999, &[]) == Err(Refusal::BAD_ID), "ROOT0002", "an unknown request is refused");
+    let too_long = raw::call(request::ROOT_PRINT, &[9, 0]);
+    report(too_long == Err(Refusal::BAD_ARGUMENTS), "ROOT0003", "text longer than the message is refused");
+    let huge = raw::call(request::ROOT_PRINT, &[u64::MAX]);
+    report(huge == Err(Refusal::BAD_ARGUMENTS), "ROOT0004", "a length that overflows is refused");
     report(
-        root::call(request::PRINT, &[]) == Status::InvalidArgument,
+        raw::call(request::ROOT_PRINT, &[]) == Err(Refusal::BAD_ARGUMENTS),
         "ROOT0005",
         "a text without length is refused",
     );
@@ -97,9 +101,9 @@ fn test() -> ! {
 
 fn small_memory(report: &mut impl FnMut(bool, &str, &str)) {
     const HERE: u64 = 0x4000_0000;
-    let allocate = |address, size| root::call(request::MEMORY_ALLOCATE, &[address, size]);
-    let free = |address, size| root::call(request::MEMORY_FREE, &[address, size]);
-    let mut good = allocate(HERE, 0x5000) == Status::Done;
+    let allocate = |address, size| raw::call(request::ROOT_MEMORY_ALLOCATE, &[address, size]);
+    let free = |address, size| raw::call(request::ROOT_MEMORY_FREE, &[address, size]);
+    let mut good = allocate(HERE, 0x5000).is_ok();
     for page in 0..5 {
         let word = (HERE + page * 4096) as *mut u64;
         // SAFETY: root has just mapped the page for this program alone.
@@ -120,14 +124,19 @@ fn small_memory(report: &mut impl FnMut(bool, &str, &str)) {
         (start_page::ADDRESS, 0x1000),
         (0x100_0000, 0x1000),
     ];
-    let refused = wrong.iter().all(|&(address, size)| allocate(address, size) == Status::InvalidArgument);
+    let refused =
+        wrong.iter().all(|&(address, size)| is_refused(allocate(address, size), Status::InvalidArgument));
     report(refused, "ROOT0011", "memory where some is, unaligned, empty or outside is refused");
-    report(allocate(0x5000_0000, 1 << 20) == Status::QuotaExceeded, "ROOT0012", "the quota of memory holds");
-    let wrong_free = free(HERE, 0x1000) == Status::InvalidArgument && free(0, 0) == Status::InvalidArgument;
-    let freed = free(HERE, 0x5000) == Status::Done && free(HERE, 0x5000) == Status::InvalidArgument;
+    report(
+        is_refused(allocate(0x5000_0000, 1 << 20), Status::QuotaExceeded),
+        "ROOT0012",
+        "the quota of memory holds",
+    );
+    let is_wrong = |address, size| is_refused(free(address, size), Status::InvalidArgument);
+    let wrong_free = is_wrong(HERE, 0x1000) && is_wrong(0, 0);
+    let freed = free(HERE, 0x5000).is_ok() && is_wrong(HERE, 0x5000);
     report(wrong_free && freed, "ROOT0013", "memory is given back once, as it was allocated");
-    let again =
-        (0..300).all(|_| allocate(HERE, 0x40000) == Status::Done && free(HERE, 0x40000) == Status::Done);
+    let again = (0..300).all(|_| allocate(HERE, 0x40000).is_ok() && free(HERE, 0x40000).is_ok());
     report(again, "ROOT0014", "what is given back counts against the quota no more");
 }
 
@@ -143,7 +152,7 @@ extern "C" fn answer_once() -> ! {
 fn threads(report: &mut impl FnMut(bool, &str, &str)) {
     let create = |which: usize| {
         let sp = &raw const STACKS[which] as u64 + l4::start::STACK_SIZE as u64 - 8;
-        // SAFETY: the function needs nothing but a stack, which no running thread has.
+        // SAFETY: the function needs only a stack, and no running thread uses this one.
         unsafe { root::create_thread(answer_once as extern "C" fn() -> ! as usize as u64, sp) }
     };
     let made = [create(0), create(1), create(2)];
@@ -152,11 +161,11 @@ fn threads(report: &mut impl FnMut(bool, &str, &str)) {
     });
     report(answers.count() == 3, "ROOT0020", "threads of the server run and answer");
     report(create(0) == Err(Status::QuotaExceeded), "ROOT0021", "the quota of threads holds");
-    let delete = |id: u64| root::call(request::THREAD_DELETE, &[id]);
+    let delete = |id: u64| raw::call(request::ROOT_THREAD_DELETE, &[id]);
     let me = l4::utcb::my_global_id().raw();
     let refused = [0, u64::MAX, me, l4::utcb::pager().raw(), me + 1].map(delete);
-    let deleted = made.iter().flatten().all(|thread| delete(thread.raw()) == Status::Done);
-    let only_own = refused.iter().all(|&status| status == Status::InvalidArgument);
+    let deleted = made.iter().flatten().all(|thread| delete(thread.raw()).is_ok());
+    let only_own = refused.iter().all(|&result| is_refused(result, Status::InvalidArgument));
     report(
         only_own && deleted && create(0).is_ok(),
         "ROOT0022",
@@ -167,25 +176,26 @@ fn threads(report: &mut impl FnMut(bool, &str, &str)) {
 /// Ends the system. If the program goes on, that is reported as an additional result.
 fn power() -> ! {
     let mut report = Report::plan(1);
-    let wrong = root::call(request::SYSTEM_END, &[2, 0]) == Status::InvalidArgument
-        && root::call(request::SYSTEM_END, &[0, 128]) == Status::InvalidArgument
-        && root::call(request::SYSTEM_END, &[0]) == Status::InvalidArgument;
+    let end = |words: &[u64]| raw::call(request::ROOT_SYSTEM_END, words);
+    let wrong = is_refused(end(&[2, 0]), Status::InvalidArgument)
+        && is_refused(end(&[0, 128]), Status::InvalidArgument)
+        && end(&[0]) == Err(Refusal::BAD_ARGUMENTS);
     report.test(wrong, "ROOT0400", "an end of the system that does not exist is refused");
     root::end_system(root::End::PowerOff(5));
     report.test(false, "ROOT0401", "the system ends");
     l4::start::halt()
 }
 
-/// Reads where nothing is.
+/// Reads an address at which nothing is mapped.
 fn fault() -> ! {
-    // SAFETY: a plain load as machine code, from where no Rust object lies; it faults.
+    // SAFETY: the load is assembler code at an address where there is no Rust object; it faults.
     unsafe {
         core::arch::asm!("mov rax, [rax]", inout("rax") 0x1234_5000u64 => _, options(nostack, readonly));
     }
     root::exit(1)
 }
 
-/// What only a privileged program may do.
+/// Executes an instruction that only a privileged program may use.
 fn print_through_the_kernel() {
     l4::console::print_byte(b'!');
 }

@@ -1,13 +1,15 @@
-//! Large memory, boot modules, a heap that grows; then the names of servers.
+//! Tests of large memory, boot modules, a heap that grows, and the names of servers.
 
 use crate::names;
+use crate::raw;
 use crate::report::Report;
 use alloc::vec::Vec;
+use interfaces::root::id as request;
 use l4::utcb;
+use rt::root::Status;
 use rt::root::memory::{self, LARGE_PAGE};
-use rt::root::{Status, request};
 
-/// Where the pool is mapped.
+/// The address at which the pool is mapped.
 const POOL: u64 = 0x1_0000_0000;
 /// An address where modules can be mapped.
 const ROOM: u64 = 0x2000_0000_0000;
@@ -48,34 +50,37 @@ fn pool(report: &mut Report) {
         "ROOT0310",
         "a server with `memory rest` can have what the machine has left",
     );
-    // The server's kernel memory holds page tables for large pages only.
+    // The quota of kernel memory suffices for page tables of large pages only.
     let given = memory::allocate_pool(POOL, size) == Ok(());
     let mut good = given;
     let ends = || (POOL..POOL + size).step_by(LARGE_PAGE as usize).flat_map(|at| [at, at + LARGE_PAGE - 8]);
     for at in ends().filter(|_| given) {
-        // SAFETY: root has mapped the memory for this program alone, and nothing refers to it.
+        // SAFETY: root has mapped the memory for this program alone, and there are no references to
+        // it.
         unsafe { word(at).write_volatile(at) };
     }
     for at in ends().filter(|_| given) {
-        // SAFETY: as above.
+        // SAFETY: root has mapped the memory for this program alone, and there are no references to
+        // it.
         good &= unsafe { word(at).read_volatile() } == at;
     }
     report.test(good, "ROOT0311", "all of it at once, mapped by large pages");
     let left = memory::available();
     let beyond = memory::allocate_pool(POOL + size, LARGE_PAGE) == Err(Status::QuotaExceeded);
     report.test(left.is_ok_and(|left| left < LARGE_PAGE) && beyond, "ROOT0312", "and no more than that");
-    // SAFETY: nothing refers to the memory.
+    // SAFETY: there are no references to the memory.
     let freed = unsafe { memory::free(POOL, size) };
     let back = memory::available().is_ok_and(|back| back >= size);
     report.test(freed == Ok(()) && back, "ROOT0313", "it is given back");
     let given = memory::allocate_pool(POOL, size) == Ok(());
     let mut clean = given;
     for at in ends().filter(|_| given) {
-        // SAFETY: as above.
+        // SAFETY: root has mapped the memory for this program alone, and there are no references to
+        // it.
         clean &= unsafe { word(at).read_volatile() } == 0;
     }
     report.test(clean, "ROOT0314", "what a server had in its memory is not there for the next one");
-    // SAFETY: nothing refers to the memory.
+    // SAFETY: there are no references to the memory.
     let _ = unsafe { memory::free(POOL, size) };
 }
 
@@ -83,7 +88,7 @@ fn modules(report: &mut Report) {
     let module = memory::module("x2-tests", ROOM).unwrap_or_default();
     let (address, size) = (module.as_ptr() as u64, module.len() as u64);
     let there = module.starts_with(b"\x7fELF") && (ROOM..ROOM + LARGE_PAGE).contains(&address);
-    // The section headers are the file's last part.
+    // The section headers are the last part of the file.
     let headers =
         module.get(40..48).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().unwrap_or([0; 8])));
     let complete =
@@ -92,8 +97,8 @@ fn modules(report: &mut Report) {
     let again = memory::module("x2-tests", ROOM + (1 << 30)).map(|again| again.as_ptr());
     report.test(again == Ok(module.as_ptr()), "ROOT0321", "asked for again, it is where it was");
     let others = ["root", "", "x2", "x2-tests "].map(|name| memory::module(name, ROOM + (1 << 30)).map(drop));
-    let taken = rt::root::call(request::MEMORY_ALLOCATE, &[address & !4095, 4096]) == Status::InvalidArgument;
-    let long = rt::root::call(request::MODULE_MAP, &[ROOM, 9, 0]) == Status::InvalidArgument;
+    let taken = memory::allocate(address & !4095, 4096) == Err(Status::InvalidArgument);
+    let long = raw::call(request::ROOT_MODULE_MAP, &[ROOM, 9, 0]) == Err(direct::Status::BAD_ARGUMENTS);
     report.test(
         others == [Err(Status::NotFound); 4] && taken && long,
         "ROOT0322",

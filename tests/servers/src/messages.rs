@@ -1,21 +1,23 @@
-//! A driver of devices that interrupt by messages, and its client. One is QEMU's for teaching
-//! (`edu`, one message), the other a network card (`e1000e`, a table of five), of which nothing is
-//! used but that it interrupts when it is told to.
+//! A driver of devices that interrupt by messages, and its client. One is QEMU's device for
+//! teaching (`edu`, one message). The other is a network card (`e1000e`, a table of five messages),
+//! which is only made to interrupt.
 
+use crate::raw::{self, is_refused};
 use crate::report::Report;
+use interfaces::root::id as request;
 use l4::ipc::{self, Message};
 use l4::utcb;
 use l4::x2::{IpcErrorKind, ThreadId, Time};
 use rt::root::pci::{self, Function, Region};
 use rt::root::{Status, device, names, servers};
 
-/// Request: lets the device compute the factorial of the argument; the answer is what it is when
+/// Request: lets the device compute the factorial of the argument. The answer is the result after
 /// the interrupt has come.
 const FACTORIAL: u64 = 1;
-/// Request: lets the card raise each of two causes; the answer says whether each came by its own
-/// message.
+/// Request: lets the card raise two causes. The answer says whether each came by its own message.
 const CAUSES: u64 = 2;
-/// Request: what root says to wrong requests, and about registers.
+/// Request: sends wrong requests to root, and requests about registers. The answer says whether
+/// root refused them.
 const REFUSALS: u64 = 3;
 const REGISTERS: u64 = 4;
 /// Request: attaches and detaches the card's messages.
@@ -23,42 +25,43 @@ const AGAIN: u64 = 5;
 /// Request: the driver faults.
 const FAULT: u64 = 6;
 
-/// Where the driver maps registers.
+/// The addresses at which the driver maps registers.
 const EDU: u64 = 0x4000_0000;
 const CARD: u64 = 0x4010_0000;
 const ELSEWHERE: u64 = 0x5000_0000;
 /// How often root starts a server again.
 const RESTARTS: u64 = 5;
-/// Long enough for a message that must not come.
+/// A time that is long enough to show that a message does not come.
 const SHORT: Time = Time::period(20_000);
 
-/// Registers of the first device: the number, its status with the bit that lets it interrupt when
-/// it is done, and what its interrupt is acknowledged by.
+/// Registers of the first device: the argument, the status with the bit that enables its interrupt,
+/// and the register that acknowledges the interrupt.
 const NUMBER: u64 = EDU + 8;
 const STATUS: u64 = EDU + 0x20;
 const INTERRUPTS: u32 = 0x80;
 const CAUSE: u64 = EDU + 0x24;
 const ACKNOWLEDGE: u64 = EDU + 0x64;
 
-/// Registers of the card: causes that are there, that are raised, that interrupt, and which message
-/// each is.
+/// Registers of the card: pending causes, causes to raise, enabled causes, and the message of each
+/// cause.
 const ICR: u64 = CARD + 0xc0;
 const ICS: u64 = CARD + 0xc8;
 const IMS: u64 = CARD + 0xd0;
 const IVAR: u64 = CARD + 0xe4;
-/// Two causes, of which the first is message 3, and the second message 1.
+/// Two causes. The first raises message 3, the second message 1.
 const RECEIVED: u32 = 1 << 20;
 const SENT: u32 = 1 << 22;
 const MESSAGE_OF_CAUSES: u32 = (8 | 3) | (8 | 1) << 8;
 
 fn read(register: u64) -> u32 {
-    // SAFETY: root has mapped the device's registers there; they have nothing to do with Rust's
+    // SAFETY: root has mapped the device's registers there; reading them does not affect Rust's
     // memory.
     unsafe { (register as *const u32).read_volatile() }
 }
 
 fn write(register: u64, value: u32) {
-    // SAFETY: as above; the device is told nothing that makes it write memory.
+    // SAFETY: root has mapped the device's registers there; the values do not make the device write
+    // memory.
     unsafe { (register as *mut u32).write_volatile(value) }
 }
 
@@ -78,7 +81,7 @@ struct Driver {
     sent: ThreadId,
 }
 
-/// The driver.
+/// The main function of the driver.
 pub(crate) fn drive() -> ! {
     let me = utcb::my_global_id();
     let edu = pci::function(0).expect("the machine has the device");
@@ -106,8 +109,8 @@ pub(crate) fn drive() -> ! {
             REGISTERS => driver.registers(),
             AGAIN => driver.again().into(),
             _ => {
-                // The register of the card's timer that keeps its messages apart. The emulator
-                // fails if messages are switched off before this timer has run out.
+                // The card delays messages by a timer. The emulator fails if messages are switched
+                // off before this timer has run out.
                 ipc::sleep(SHORT);
                 crate::fault()
             }
@@ -116,8 +119,8 @@ pub(crate) fn drive() -> ! {
     }
 }
 
-/// Waits until an interrupt tells of what `was_there`, which quiets the device, too. The card may
-/// repeat itself.
+/// Waits for an interrupt until `was_there` is true; that function also acknowledges the interrupt
+/// at the device. The card may repeat an interrupt.
 fn expect(interrupt: ThreadId, was_there: impl Fn() -> bool) -> bool {
     loop {
         let Ok(message) = ipc::receive(interrupt) else { return false };
@@ -159,18 +162,18 @@ impl Driver {
         let Driver { edu, card, .. } = *self;
         let Ok(Region::Memory { base, size }) = edu.region(0) else { return 0 };
         let ports = matches!(card.region(2), Ok(Region::Ports { count: 32, .. }));
-        // The memory next to these registers may be the other card's.
+        // The memory after these registers may belong to the other card.
         let outside = [(base + size - 4096, 8192), (0xfed0_0000, 4096), (0, 4096), (base + 1, 4095)];
         let outside = outside.iter().all(|&(address, size)| {
             let refused = device::map_device(address, size, ELSEWHERE);
             matches!(refused, Err(Status::NotFound | Status::InvalidArgument))
         });
-        // The table of messages is at the beginning of the fourth registers; their third page is
-        // the driver's.
+        // The table of messages is at the beginning of the fourth region of registers; the driver
+        // may map the third page of that region.
         let table = map(card, 3, 0, 4096, ELSEWHERE) == Err(Status::NotFound)
             && map(card, 3, 0, 16 << 10, ELSEWHERE) == Err(Status::NotFound)
             && map(card, 3, 0x2000, 4096, ELSEWHERE).is_ok();
-        // SAFETY: nothing refers to the registers.
+        // SAFETY: there are no references to the registers.
         let unmapped = unsafe { rt::root::memory::free(ELSEWHERE, 4096) }.is_ok();
         let counts = (edu.messages, card.messages) == (1, 5) && edu.region(1) == Err(Status::NotFound);
         let none = edu.region(6) == Err(Status::NotFound);
@@ -195,7 +198,7 @@ impl Driver {
         let detached = fourth.and_then(pci::detach) == Ok(())
             && fourth.and_then(pci::detach) == Err(Status::InvalidArgument)
             && pci::detach(ThreadId::interrupt(0)) == Err(Status::InvalidArgument);
-        // There is one such device only.
+        // There is only one such device.
         let second = pci::function(2) == Err(Status::NotFound) && pci::function(3) == Err(Status::NotFound);
         not_there && twice && strangers && fifth && detached && second
     }
@@ -204,7 +207,7 @@ impl Driver {
         let me = utcb::my_global_id();
         (0..20).all(|_| {
             pci::detach(self.done).is_ok() && {
-                // A wrong message would come now, or with the next association.
+                // A wrong message would arrive now, or when the interrupt is attached again.
                 write(STATUS, INTERRUPTS);
                 write(NUMBER, 3);
                 let none = ipc::receive_timeout(self.done, SHORT).is_err();
@@ -223,7 +226,7 @@ fn ask(driver: ThreadId, label: u64, argument: u64) -> Result<u64, IpcErrorKind>
     Ok(answer.word(0))
 }
 
-/// The client.
+/// The main function of the client.
 pub(crate) fn test() -> ! {
     let mut report = Report::plan(8);
     let first = names::lookup_wait("driver").unwrap_or(ThreadId::NIL);
@@ -248,10 +251,10 @@ pub(crate) fn test() -> ! {
         "MESS0004",
         "wrong requests are refused, and more than the kernel has",
     );
+    let me = utcb::my_global_id().raw();
     let none = pci::function(0) == Err(Status::NotFound)
-        && rt::root::call(rt::root::request::MESSAGE_ATTACH, &[0, 0, utcb::my_global_id().raw()])
-            == Status::NotFound
-        && rt::root::call(rt::root::request::PCI_REGION, &[0, 0]) == Status::NotFound;
+        && is_refused(raw::call(request::ROOT_MESSAGE_ATTACH, &[0, 0, me]), Status::NotFound)
+        && is_refused(raw::call(request::ROOT_PCI_REGION, &[0, 0]), Status::NotFound);
     report.test(none, "MESS0005", "who has no function gets nothing");
     report.test(
         ask(first, AGAIN, 0) == Ok(1),

@@ -1,4 +1,4 @@
-//! Servers that find each other.
+//! Tests of servers that find each other by name.
 
 use crate::report::Report;
 use l4::ipc::{self, Message};
@@ -7,7 +7,7 @@ use l4::x2::{IpcErrorKind, ThreadId};
 use rt::root::Status;
 use rt::root::names::{lookup, lookup_wait, register};
 
-/// Answers each word with the next; 0 ends the server.
+/// Answers each word with its successor; the word 0 ends the server.
 pub(crate) fn echo() -> ! {
     register(utcb::my_global_id()).expect("it is a thread of this server");
     let mut received = ipc::wait();
@@ -23,7 +23,7 @@ pub(crate) fn echo() -> ! {
     }
 }
 
-/// Never registers: waits for the tests to do so, then ends.
+/// A server that never registers: waits for a message of the tests, then ends.
 pub(crate) fn silent() -> ! {
     let tests = lookup_wait("tests");
     rt::root::exit(tests.is_err().into())

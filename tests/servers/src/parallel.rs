@@ -1,27 +1,29 @@
-//! Requests to root from all processors at the same time, long ones, and threads that are deleted
-//! while root serves them.
+//! Tests of requests to root from all processors at the same time, of long requests, and of threads
+//! that are deleted while root serves them.
 
 use crate::report::Report;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use direct::Transport;
+use interfaces::root::{encode_root_memory_allocate, encode_root_memory_available};
+use l4::direct::Direct;
 use l4::ipc::{self, Message};
 use l4::x2::Time;
 use l4::x2::extension::SystemCallMode;
 use l4::{kip, utcb};
 use rt::root::space::{self, Description};
-use rt::root::{Status, memory, names, request, servers};
+use rt::root::{Status, memory, names, servers};
 use rt::start_page;
 use rt::thread::{self, JoinHandle};
 
-/// Where threads put memory, each in a part of its own.
+/// The address of the memory that threads allocate, each in a part of its own.
 const AREA: u64 = 0x1_0000_0000;
 const PART: u64 = 1 << 32;
-/// The size of an area that takes root so long to clear that other requests come in between.
+/// A size that root clears for so long that other requests are served meanwhile.
 const LARGE: u64 = 64 << 20;
-/// Pieces of memory by which the quota is used up.
+/// The size of the allocations that use up the quota.
 const PIECE: u64 = 256 << 10;
-/// The numbers of two servers, which are their places in the configuration: this one, and the one
-/// that ends again and again.
+/// The indices of two servers in the configuration: this one, and the one that ends repeatedly.
 const TESTS: u64 = 0;
 const VICTIM: u64 = 1;
 /// How often root starts a server again.
@@ -31,7 +33,7 @@ fn processors() -> u64 {
     kip().processor_info().processors.into()
 }
 
-/// Two threads on each processor.
+/// Runs `main` in two threads on each processor. Returns their results.
 fn everywhere<T: Send + 'static>(main: impl Fn(u64) -> T + Copy + Send + 'static) -> Option<Vec<T>> {
     let start = |number| {
         let thread = thread::spawn(move || ipc::wait().ok().map(|_| main(number))).ok()?;
@@ -44,12 +46,12 @@ fn everywhere<T: Send + 'static>(main: impl Fn(u64) -> T + Copy + Send + 'static
     threads.into_iter().filter(|_| told).map(JoinHandle::join).collect()
 }
 
-/// Whether all threads found everything good.
+/// Whether all threads returned true.
 fn all_good(main: impl Fn(u64) -> bool + Copy + Send + 'static) -> bool {
     everywhere(main).is_some_and(|results| results.into_iter().all(|good| good))
 }
 
-/// This server's resources, once threads that have ended are freed.
+/// The resources that this server uses, after threads that have ended were freed.
 fn possessions() -> Option<[u64; 4]> {
     thread::spawn(|| ()).ok()?.join();
     let server = servers::describe(TESTS).ok()?;
@@ -57,7 +59,7 @@ fn possessions() -> Option<[u64; 4]> {
 }
 
 fn free(address: u64, size: u64) -> bool {
-    // SAFETY: nothing refers to the memory.
+    // SAFETY: there are no references to the memory.
     unsafe { memory::free(address, size) }.is_ok()
 }
 
@@ -115,8 +117,8 @@ pub(crate) fn test() -> ! {
     l4::start::halt()
 }
 
-/// Whether the threads on each processor know a thread of root's, each processor's another, and it
-/// answers.
+/// Whether the threads on each processor find a thread of root's there that answers, another one on
+/// each processor.
 fn own_root() -> bool {
     let Some(mut roots) = everywhere(|_| (start_page::root().raw(), memory::available().is_ok())) else {
         return false;
@@ -130,8 +132,8 @@ fn own_root() -> bool {
 fn every_kind(number: u64) -> bool {
     let here = AREA + number * PART;
     (0..12).all(|round| {
-        // Root clears short areas in one step, long ones in several; some lie so that they are many
-        // small pages.
+        // Root clears short areas in one step, long ones in several. Some areas are aligned so that
+        // they consist of many small pages.
         let (address, size) = (here + (round % 3) * 4096, 4096 << (round % 11));
         let cleared = || {
             let (first, last) = (address as *mut u64, (address + size - 8) as *mut u64);
@@ -149,7 +151,7 @@ fn every_kind(number: u64) -> bool {
             && free(address, size)
             && memory::allocate_pool(address, size).is_ok()
             && free(address, size);
-        // Creation may fail because too many spaces exist just now.
+        // The request may fail because too many spaces exist at the moment.
         let spaces = match space::create(&SPACE, utcb::my_global_id()) {
             Ok((space, _)) => {
                 let second = space::create_thread(space, 1, utcb::my_global_id());
@@ -181,7 +183,7 @@ fn memory_quota() -> bool {
         .zip(&taken)
         .all(|(number, &pieces)| (0..pieces).all(|piece| free(AREA + number * PART + piece * PIECE, PIECE)));
     let before = servers::describe(TESTS).map_or(0, |server| server.limit);
-    // The amount that the first thread saw may already lack what others had been given.
+    // Other threads may have allocated some of the amount before the first thread read it.
     let left = LEFT.load(Ordering::Relaxed) / PIECE;
     back && sum >= left && sum * PIECE <= before && sum - left <= 2 * processors()
 }
@@ -200,7 +202,8 @@ fn space_quota() -> bool {
     count == 7 && made.into_iter().flatten().all(|space| space::delete(space).is_ok())
 }
 
-/// On that processor one thread has much memory cleared, another one asks for something short.
+/// On one processor a thread has much memory cleared, and another one makes a short request
+/// meanwhile. Returns whether the short one is answered first.
 fn quick_beside_long(processor: u64) -> bool {
     static BEGUN: AtomicBool = AtomicBool::new(false);
     static SERVED: AtomicU64 = AtomicU64::new(0);
@@ -239,7 +242,7 @@ fn deleted_while_served(processor: u64) -> bool {
     }
     ASKS.store(false, Ordering::SeqCst);
     let sp = &raw const STACK as u64 + l4::start::STACK_SIZE as u64 - 8;
-    // SAFETY: the function needs nothing but a stack, which no other thread has now.
+    // SAFETY: the function needs only a stack, and no other thread uses this one now.
     let Ok(asker) = (unsafe { rt::root::create_thread(ask as extern "C" fn() -> ! as usize as u64, sp) })
     else {
         return false;
@@ -250,18 +253,19 @@ fn deleted_while_served(processor: u64) -> bool {
     let asked =
         wait_until(|| ASKS.load(Ordering::SeqCst) && memory::available().is_ok_and(|left| left < LARGE));
     let deleted = rt::root::delete_thread(asker).is_ok();
-    // While root works at the request, no other thread can give the memory back.
+    // While root works at the request, another thread cannot free the memory.
     placed && told && asked && deleted && wait_until(|| free(AREA, LARGE))
 }
 
-/// Sends requests and does not look at the answers.
+/// Sends requests without reading the answers.
 fn deaf(number: u64) -> bool {
-    let root = start_page::root();
+    let (mut registers, root) = (Direct::default(), start_page::root());
     let here = AREA + number * PART;
     (0..10).all(|_| {
-        let words = [here, 512 << 10];
-        let sent = ipc::send(root, Message::with_words(request::MEMORY_ALLOCATE, &words)).is_ok()
-            && ipc::send(root, Message::new(request::MEMORY_AVAILABLE)).is_ok();
+        let allocate = encode_root_memory_allocate(&mut registers, here, 512 << 10);
+        let sent = allocate.is_ok_and(|tag| registers.send(root, tag, &[]).is_ok());
+        let available = encode_root_memory_available(&mut registers);
+        let sent = sent && available.is_ok_and(|tag| registers.send(root, tag, &[]).is_ok());
         sent && wait_until(|| free(here, 512 << 10))
     })
 }
@@ -283,7 +287,7 @@ fn victim_is_given_up() -> bool {
     given_up && victim().is_ok_and(|victim| victim.threads + victim.spaces + victim.kernel_memory == 0)
 }
 
-/// Makes requests on all processors, and ends in the midst of them.
+/// Makes requests on all processors, and ends while they are served.
 pub(crate) fn end_while_served() -> ! {
     let start = |number: u64| {
         let thread = thread::spawn(move || while every_kind(number) {}).ok()?;
@@ -295,7 +299,7 @@ pub(crate) fn end_while_served() -> ! {
     if memory::allocate(AREA + 64 * PART, 16 << 20).is_err() { crate::fault() } else { rt::root::exit(3) }
 }
 
-/// Registers a name when others already wait for it.
+/// Registers a name for which other servers are waiting.
 pub(crate) fn register_late() -> ! {
     ipc::sleep(Time::period(300_000));
     names::register(utcb::my_global_id()).expect("it is a thread of this server");

@@ -1,32 +1,35 @@
-//! A server that makes random requests, to root, to a driver and to sigma0, with words, items and
-//! strings that may be anything; and one that watches: it is served as before, no quota is
-//! exceeded, and what the first had is taken back when it has ended.
+//! A server that makes random requests to root, to a driver and to sigma0, with arbitrary words,
+//! items and strings. A second server checks meanwhile that it is still served, that no quota is
+//! exceeded, and that the resources of the first are freed after its end.
 
 use crate::report::Report;
+use interfaces::root::id as request;
 use l4::ipc;
 use l4::x2::MessageTag;
 use l4::x2::{Fpage, Rights, ThreadId, Time, Timeouts};
 use l4::{kip, utcb};
-use rt::root::{self, memory, names, request, servers};
+use rt::root::{self, memory, names, servers};
 use rt::start_page;
 
-/// The attacker's place in the configuration, and how often root starts it again.
+/// The attacker's index in the configuration, and how often root starts it again.
 const ATTACKER: u64 = 2;
 const RESTARTS: u64 = 5;
 /// The attacker's quotas in the configuration.
 const MEMORY: u64 = 4 << 20;
 const THREADS: u64 = 8;
 const SPACES: u64 = 3;
-/// Requests in each of its lives; a hundredth of them ends before its answer comes.
+/// How many requests the attacker makes before it ends. For a hundredth of them the thread ends
+/// before the answer.
 const REQUESTS: u64 = 4000;
-/// The area in which the program asks for memory, and the area of its own memory.
+/// The area in which the program allocates memory, and the area of its own memory.
 const AREA: u64 = 0x4000_0000;
 const HERE: u64 = 0x5000_0000;
 const STATUS: u64 = 9;
 
 /// The stacks of the threads that this program makes, which only sleep.
 static STACKS: [l4::start::Stack<4096>; 16] = [const { l4::start::Stack::new() }; 16];
-/// Looks in a row at a server that has ended for the last time: root does not begin a life so late.
+/// After so many checks of a server that has ended, it is certain that root does not start it
+/// again.
 const LAST_LOOKS: u32 = 200;
 
 struct Random(u64);
@@ -43,7 +46,7 @@ impl Random {
         self.word() % bound
     }
 
-    /// A page of the area, or of its surroundings.
+    /// The address of a page of the area, or near it.
     fn address(&mut self) -> u64 {
         match self.below(8) {
             0 => self.word(),
@@ -89,7 +92,8 @@ impl Random {
     }
 }
 
-/// The attacker: its seed is the number of its life, so that no two are alike.
+/// The main function of the attacker. Its seed is the number of its restarts, so that no two runs
+/// are equal.
 pub(crate) fn attack() -> ! {
     let life = servers::describe(ATTACKER).map_or(0, |server| server.restarts);
     let mut random = Random(life + 1);
@@ -100,11 +104,11 @@ pub(crate) fn attack() -> ! {
     for _ in 0..REQUESTS {
         let label = match random.below(16) {
             0 => random.word() & 0xffff_ffff_ffff,
-            _ => request::PRINT + random.below(28),
+            _ => request::ROOT_PRINT + random.below(28),
         };
         // The program does not end yet, and shows nothing on the console, whose output is read as
         // the tests' report.
-        if label == request::EXIT || label == request::PRINT {
+        if label == request::ROOT_EXIT || label == request::ROOT_PRINT {
             continue;
         }
         let to = targets[random.below(targets.len() as u64) as usize];
@@ -113,20 +117,20 @@ pub(crate) fn attack() -> ! {
         for index in 1..=untyped {
             let word = match (label, index) {
                 // A thread that faulted would end the server.
-                (request::THREAD_CREATE, 1) => idle as extern "C" fn() -> ! as usize as u64,
-                (request::THREAD_CREATE, 2) => STACKS[made % STACKS.len()].top() - 8,
+                (request::ROOT_THREAD_CREATE, 1) => idle as extern "C" fn() -> ! as usize as u64,
+                (request::ROOT_THREAD_CREATE, 2) => STACKS[made % STACKS.len()].top() - 8,
                 (
-                    request::MEMORY_ALLOCATE
-                    | request::MEMORY_FREE
-                    | request::MEMORY_POOL
-                    | request::MEMORY_DMA,
+                    request::ROOT_MEMORY_ALLOCATE
+                    | request::ROOT_MEMORY_FREE
+                    | request::ROOT_MEMORY_POOL
+                    | request::ROOT_MEMORY_DMA,
                     1,
                 ) => random.address(),
                 (
-                    request::MEMORY_ALLOCATE
-                    | request::MEMORY_FREE
-                    | request::MEMORY_POOL
-                    | request::MEMORY_DMA,
+                    request::ROOT_MEMORY_ALLOCATE
+                    | request::ROOT_MEMORY_FREE
+                    | request::ROOT_MEMORY_POOL
+                    | request::ROOT_MEMORY_DMA,
                     2,
                 ) => random.size(),
                 _ => random.word_of_a_request(last),
@@ -152,7 +156,7 @@ pub(crate) fn attack() -> ! {
             && answer.tag.untyped() > 1
         {
             last = answer.word(1);
-            made += usize::from(label == request::THREAD_CREATE);
+            made += usize::from(label == request::ROOT_THREAD_CREATE);
         }
     }
     root::exit(STATUS)
@@ -162,7 +166,7 @@ extern "C" fn idle() -> ! {
     l4::start::halt()
 }
 
-/// The watcher.
+/// The main function of the watcher.
 pub(crate) fn watch() -> ! {
     let mut report = Report::plan(3);
     let (mut within, mut served) = (true, true);
@@ -171,7 +175,7 @@ pub(crate) fn watch() -> ! {
     let mut looks = 0;
     let ended = (0..200_000).any(|_| {
         served &= memory::allocate(AREA, 0x3000).is_ok();
-        // SAFETY: nothing refers to the memory.
+        // SAFETY: there are no references to the memory.
         served &= unsafe { memory::free(AREA, 0x3000) }.is_ok();
         served &= memory::available() == available && names::lookup("console").is_ok();
         let Ok(attacker) = attacker() else { return false };

@@ -1,4 +1,4 @@
-//! Test results in TAP, through root.
+//! Prints test results as TAP through root.
 
 use core::fmt::Write;
 use rt::root::Console;
@@ -15,7 +15,7 @@ impl Report {
         Report { number: 0 }
     }
 
-    /// One result.
+    /// Prints the result of a test.
     pub(crate) fn test(&mut self, good: bool, id: &str, sentence: &str) {
         self.number += 1;
         let verdict = if good { "ok" } else { "not ok" };

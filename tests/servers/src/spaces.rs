@@ -1,13 +1,15 @@
-//! Spaces that a server owns.
+//! Tests of spaces that a server owns.
 
+use crate::raw::{self, is_refused};
 use crate::report::Report;
 use alloc::vec::Vec;
+use interfaces::root::id as request;
 use l4::ipc::{self, Message, Received};
 use l4::x2::extension::{MapItem, MapOperation, SYSTEM_CALL_LABEL, SystemCallMode};
 use l4::x2::{ErrorCode, Fpage, Rights, ThreadId};
 use l4::{extension, utcb};
+use rt::root::Status;
 use rt::root::space::{self, Description, Space};
-use rt::root::{Status, request};
 
 const DESCRIPTION: Description = Description {
     kernel_interface: 0x7fff_8000_0000,
@@ -17,12 +19,12 @@ const DESCRIPTION: Description = Description {
     emulation_entry: 0,
     kernel_memory: 128 << 10,
 };
-/// Where the spaces have their code.
+/// The address of the code in the spaces.
 const CODE: u64 = 0x40_0000;
 
 /// `mov eax, 42; syscall; jmp` back to the `syscall`.
 const FOREIGN: [u8; 9] = [0xb8, 42, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xfc];
-/// Where the server has the page with that code, for all spaces.
+/// The address at which the server has the page with that code, for all spaces.
 const POOL: u64 = 0x4000_0000;
 
 fn me() -> ThreadId {
@@ -42,7 +44,7 @@ fn map_code(thread: ThreadId) -> bool {
     extension::map_control(thread, &mut [MapItem::new(MapOperation::Map, target, 1, POOL)]).is_ok()
 }
 
-/// Starts a thread of an owned space; whether its system call arrives here.
+/// Starts a thread of an owned space. Returns whether its system call arrives here.
 fn runs(thread: ThreadId) -> bool {
     let is_call = |message: Received| {
         message.from == thread && message.tag.label() == SYSTEM_CALL_LABEL && message.word(0) == 42
@@ -114,7 +116,7 @@ fn wrong(report: &mut Report) {
     let Description { kernel_interface: kip, utcb_area: area, .. } = DESCRIPTION;
     let create = |words: [u64; 6], handler: ThreadId| {
         let [kip, area, log2, mode, entry, memory] = words;
-        rt::root::call(request::SPACE_CREATE, &[kip, area, log2, mode, entry, memory, handler.raw()])
+        raw::call(request::ROOT_SPACE_CREATE, &[kip, area, log2, mode, entry, memory, handler.raw()])
     };
     let most = DESCRIPTION.kernel_memory;
     let areas = [
@@ -133,7 +135,7 @@ fn wrong(report: &mut Report) {
         [kip, area, 14, 1, 0, (1 << 52) - 4096],
         [kip, area, 14, 1, 0, u64::MAX - 1],
     ];
-    let refused = areas.into_iter().all(|words| create(words, me()) == Status::InvalidArgument);
+    let refused = areas.into_iter().all(|words| is_refused(create(words, me()), Status::InvalidArgument));
     report.test(
         refused,
         "ROOT0206",
@@ -141,7 +143,8 @@ fn wrong(report: &mut Report) {
     );
     let good = [kip, area, 14, 1, 0, most];
     let handlers = [ThreadId::NIL, ThreadId::ANY, utcb::pager(), ThreadId::from_raw(me().raw() + 1)];
-    let refused = handlers.into_iter().all(|handler| create(good, handler) == Status::InvalidArgument);
+    let refused =
+        handlers.into_iter().all(|handler| is_refused(create(good, handler), Status::InvalidArgument));
     report.test(refused, "ROOT0207", "a handler that is not the server's is refused");
 }
 

@@ -1,4 +1,4 @@
-//! Threads of a server, by the run-time library.
+//! Tests of threads of a server, made by the run-time library.
 
 use crate::report::Report;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -39,12 +39,12 @@ pub(crate) fn test() -> ! {
     l4::start::halt()
 }
 
-/// Receives from `thread` the message that says how far it is.
+/// Receives from `thread` the message that reports its progress.
 fn hear(thread: &JoinHandle<impl Send>) -> bool {
     ipc::receive(thread.id()).is_ok()
 }
 
-/// A thread that has surely ended when it is joined.
+/// Tests a thread that has certainly ended when it is joined.
 fn early() -> bool {
     let me = utcb::my_global_id();
     let Ok(thread) = thread::spawn(move || ipc::send(me, Message::new(0)).is_ok()) else { return false };
@@ -54,7 +54,7 @@ fn early() -> bool {
     }
 }
 
-/// A thread that surely runs when it is joined.
+/// Tests a thread that certainly still runs when it is joined.
 fn late() -> bool {
     let thread = thread::spawn(|| {
         ipc::sleep(l4::x2::Time::period(20_000));
@@ -90,7 +90,7 @@ fn local_values() -> bool {
     good && add(10) == Ok(10) && COUNT.load(Ordering::Relaxed) == 1
 }
 
-/// The memory that root could still give, after the threads that have ended are freed.
+/// The memory that root could still give this server, after threads that have ended were freed.
 fn available() -> Option<u64> {
     thread::spawn(|| ()).ok()?.join();
     memory::available().ok()
@@ -181,7 +181,7 @@ fn results_are_dropped() -> bool {
     })
 }
 
-/// Runs over a thread's stack.
+/// Overflows the stack of a thread.
 pub(crate) fn run_over() -> ! {
     #[allow(unconditional_recursion, reason = "that is what it is for")]
     fn deeper(depth: u64) -> u64 {

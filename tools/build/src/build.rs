@@ -45,20 +45,15 @@ pub fn everything(options: &Options) -> Result<Vec<PathBuf>> {
         files.extend(set.build(&toolchain, &chosen, profile, options.verbose)?);
     }
     let c_programs = programs_c::build(options.verbose)?.into_iter().chain(guests::build(options.verbose)?);
-    for program in c_programs {
-        let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push(install(&program, &name)?);
-    }
-    files.push(install(&kickstart::build(options.verbose)?, "kickstart")?);
-    for configuration in configurations()? {
-        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.push(install(&configuration, &name)?);
+    let others = c_programs.chain([kickstart::build(options.verbose)?]).chain(configurations()?);
+    for file in others {
+        files.push(install(&file)?);
     }
     remove_others(&files)?;
     Ok(files)
 }
 
-/// Builds a package outside the tree, with the flags of the tree's programs.
+/// Builds a package that is outside the tree, with the flags of the tree's own programs.
 fn outside(directory: &Path, verbose: bool) -> Result<Vec<PathBuf>> {
     let results = tree::target().join("outside");
     let toolchain = toolchain::find()?;
@@ -79,30 +74,29 @@ fn outside(directory: &Path, verbose: bool) -> Result<Vec<PathBuf>> {
     binaries.map(|binary| copy(&built.join(binary), &results.join(binary))).collect()
 }
 
-/// Builds those programs that the named boot files are of, and nothing else.
+/// Builds the programs to which the named boot files belong, and no others.
 pub fn programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
     named(&FlagSet::user()?, &toolchain, names, profile()?).map(drop)
 }
 
-/// Builds the kernel and those programs of ours that the named boot files are of; other names are
-/// left alone.
+/// Builds the kernel and those programs of the tree to which the named boot files belong. Other
+/// names are ignored.
 pub fn kernel_and_programs(names: &[&str]) -> Result<()> {
     let toolchain = toolchain::find()?;
     named(&FlagSet::kernel(), &toolchain, &["kernel"], RELEASE)?;
     named(&FlagSet::user()?, &toolchain, names, profile()?)?;
-    for configuration in configurations()? {
-        let name = configuration.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        install(&configuration, &name)?;
-    }
-    Ok(())
+    programs_c::build_named(names)?
+        .iter()
+        .chain(&configurations()?)
+        .try_for_each(|file| install(file).map(drop))
 }
 
-/// The feature of the kernel without what only several processors need.
+/// The feature that builds the kernel for one processor, without the code that only several need.
 pub const UNIPROCESSOR: &str = "uniprocessor";
 
-/// Builds the kernel with a feature that only a benchmark has. Returns its file, which is not among
-/// those that are booted otherwise.
+/// Builds the kernel with a feature that only a benchmark uses. Returns the file, which does not
+/// replace the usual kernel.
 pub fn kernel_with(feature: &str) -> Result<PathBuf> {
     let results = tree::target().join(format!("kernel-{feature}"));
     let mut cargo = FlagSet::kernel().cargo_into(&toolchain::find()?, "build", &results);
@@ -111,7 +105,7 @@ pub fn kernel_with(feature: &str) -> Result<PathBuf> {
     Ok(results.join(TARGET).join(RELEASE).join("kernel"))
 }
 
-/// Builds the packages of a set that the named boot files are of.
+/// Builds the packages of a set to which the named boot files belong.
 fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) -> Result<Vec<PathBuf>> {
     let packages = packages::all(&toolchain.cargo)?;
     let is_named = |package: &&Package| {
@@ -121,18 +115,25 @@ fn named(set: &FlagSet, toolchain: &Toolchain, names: &[&str], profile: &str) ->
     set.build(toolchain, &chosen, profile, false)
 }
 
-/// Builds what runs guests, the kernel and its servers, and nothing else.
+/// Builds the kernel and the servers that guests need, and nothing else.
 pub fn guest_system() -> Result<()> {
-    kernel_and_programs(&["sigma0", "root", "console", "unix"])
+    kernel_and_programs(&GUEST_SYSTEM)
 }
 
-/// The profile of the kernel, and of the programs that published figures are of.
+/// The boot files that run guests, the kernel first.
+pub fn guest_files() -> impl Iterator<Item = PathBuf> {
+    ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
+}
+
+const GUEST_SYSTEM: [&str; 4] = ["sigma0", "root", "console", "unix"];
+
+/// The profile with which the kernel, and the programs of published figures, are built.
 pub const RELEASE: &str = "release";
 
-/// The profile that the programs are built with: `MAC_PROFILE`, else [`RELEASE`].
+/// The profile with which programs are built: `MAC_PROFILE`, else [`RELEASE`].
 ///
 /// # Errors
-/// It names no profile of ours.
+/// The variable names no profile of this tree.
 pub fn profile() -> Result<&'static str> {
     match std::env::var("MAC_PROFILE").as_deref() {
         Err(_) | Ok("" | RELEASE) => Ok(RELEASE),
@@ -141,7 +142,7 @@ pub fn profile() -> Result<&'static str> {
     }
 }
 
-/// Refuses to measure what another profile builds.
+/// Refuses to measure programs that were built with another profile.
 ///
 /// # Errors
 /// The profile is not [`RELEASE`].
@@ -152,15 +153,12 @@ pub fn only_release() -> Result<()> {
     }
 }
 
-/// The boot configurations that tests boot root with.
+/// The boot configurations of the tests that boot root.
 fn configurations() -> Result<Vec<PathBuf>> {
-    let directory = tree::root().join("tests/servers");
-    let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
-    let paths = entries.flatten().map(|entry| entry.path());
-    Ok(paths.filter(|path| path.extension().is_some_and(|extension| extension == "conf")).collect())
+    tree::files(&tree::root().join("tests/servers"), &[".conf"])
 }
 
-/// Removes boot files of programs that no longer exist, so that nothing boots a stale one.
+/// Removes boot files of programs that no longer exist, so that no stale one is booted.
 fn remove_others(built: &[PathBuf]) -> Result<()> {
     let Ok(present) = fs::read_dir(tree::boot()) else { return Ok(()) };
     for path in present.flatten().map(|entry| entry.path()).filter(|path| !built.contains(path)) {
@@ -171,24 +169,25 @@ fn remove_others(built: &[PathBuf]) -> Result<()> {
 
 /// A set of compiler flags and the packages that are built with it.
 pub struct FlagSet {
-    kind: Kind,
+    /// The kind of these packages.
+    pub kind: Kind,
     what: &'static str,
     flags: Vec<String>,
 }
 
 impl FlagSet {
-    /// The kernel runs in the top 2 GiB, at a fixed address; its own build script passes its linker
-    /// script.
+    /// The set of the kernel, which runs in the top 2 GiB, at a fixed address. Its build script
+    /// passes its linker script.
     pub fn kernel() -> FlagSet {
         let flags = ["-Crelocation-model=static", "-Ccode-model=kernel", "-Cforce-frame-pointers=yes"];
         FlagSet { kind: Kind::Kernel, what: "the kernel", flags: flags.map(String::from).to_vec() }
     }
 
-    /// Programs run at a fixed low address, where the boot loader put them. Without `norelro` .data
-    /// and .bss would share a page across two segments, and pages must have one set of rights. The
-    /// code model is the target's own (kernel), as in the library that they are linked with: it
-    /// reaches the lowest 2 GiB as well as the highest, and link-time optimisation refuses to mix
-    /// models.
+    /// The set of programs, which run at a fixed low address, where the boot loader puts them.
+    /// Without `norelro` .data and .bss would share a page across two segments, and pages must have
+    /// one set of rights. The code model is the target's default (kernel), as in the libraries that
+    /// programs are linked with, because link-time optimisation refuses to mix models. It reaches
+    /// the lowest 2 GiB as well as the highest.
     pub fn user() -> Result<FlagSet> {
         let flags = [
             "-Crelocation-model=static",
@@ -201,12 +200,12 @@ impl FlagSet {
         Ok(FlagSet { kind: Kind::Program, what: "the native programs", flags })
     }
 
-    /// A cargo call with these flags and this set's own target directory.
+    /// A call of cargo with the flags and the target directory of this set.
     pub fn cargo(&self, toolchain: &Toolchain, verb: &str) -> std::process::Command {
         self.cargo_into(toolchain, verb, &self.directory())
     }
 
-    /// A cargo call with these flags, whose results go to that directory.
+    /// A call of cargo with the flags of this set, whose results go to the directory `results`.
     pub fn cargo_into(&self, toolchain: &Toolchain, verb: &str, results: &Path) -> std::process::Command {
         let mut cargo = self.unlocked(toolchain, verb, results);
         cargo.arg("--locked");
@@ -223,7 +222,7 @@ impl FlagSet {
         cargo
     }
 
-    /// Builds these packages of the set; returns their boot files.
+    /// Builds these packages of the set. Returns their boot files.
     fn build(
         &self,
         toolchain: &Toolchain,
@@ -245,7 +244,7 @@ impl FlagSet {
         command::run(&mut cargo, &format!("building {}", self.what))?;
         let binaries = packages.iter().flat_map(|package| &package.binaries);
         let results = self.directory().join(TARGET).join(profile);
-        binaries.map(|binary| install(&results.join(binary), binary)).collect()
+        binaries.map(|binary| install(&results.join(binary))).collect()
     }
 
     fn directory(&self) -> PathBuf {
@@ -268,16 +267,17 @@ pub(crate) fn program_script() -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Segments with one set of rights each, page-aligned, physical = virtual.
+/// The linker script: page-aligned segments, each with one set of rights, at equal physical and
+/// virtual addresses.
 const PROGRAM_SCRIPT: &str = include_str!("program.ld");
 
-/// Puts a finished file into `target/boot` under that name, only if it differs: what boots it can
-/// trust time stamps.
-fn install(built: &Path, name: &str) -> Result<PathBuf> {
-    copy(built, &tree::boot().join(name))
+/// Puts a finished file into `target/boot`, only if it differs: what boots it can trust time
+/// stamps.
+fn install(built: &Path) -> Result<PathBuf> {
+    copy(built, &tree::boot().join(built.file_name().unwrap_or_default()))
 }
 
-/// Copies a finished file, only if it differs.
+/// Copies a finished file. A copy that does not differ keeps its time stamp.
 fn copy(built: &Path, path: &Path) -> Result<PathBuf> {
     let content = fs::read(built).with_context(|| format!("reading {}", built.display()))?;
     write_if_changed(path, &content)?;

@@ -1,14 +1,15 @@
-//! Running other programs: a clean environment, and errors that say what failed.
+//! Starts other programs, in an environment that does not influence builds, and reports their
+//! errors.
 
 use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether a variable steers cargo or rustc in a way that must not leak into the compilers we
-/// start. What tells cargo where its home and its registry are is kept: a machine that reaches only
-/// a mirror needs it. So is whether it builds incrementally, which changes no result: a machine
-/// that builds everything once is faster without.
+/// Whether a variable influences cargo or rustc, and so must not be passed to the compilers that
+/// are started. The variables that say where cargo has its home and its registry are passed, since
+/// a machine may reach only a mirror. So is the one for incremental builds, which does not change
+/// results.
 fn steers_compiler(name: &str) -> bool {
     const KEPT: [&str; 6] =
         ["CARGO_HOME", "CARGO_HTTP_", "CARGO_INCREMENTAL", "CARGO_NET_", "CARGO_REGISTR", "CARGO_SOURCE_"];
@@ -20,9 +21,9 @@ fn steers_compiler(name: &str) -> bool {
         .any(|prefix| name.starts_with(prefix))
 }
 
-/// A command in whose environment nothing steers cargo or rustc, with the program's own directory
-/// first in PATH (so that a cargo finds the rustc of its own directory), started in the root of the
-/// tree.
+/// A command that is started in the root of the tree. Its environment does not influence cargo or
+/// rustc, and the program's own directory is first in PATH, so that a cargo finds the rustc next to
+/// it.
 pub fn clean(program: impl AsRef<OsStr>) -> Command {
     let program = program.as_ref();
     let mut command = Command::new(program);
@@ -42,7 +43,7 @@ pub fn clean(program: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// Runs to completion with inherited output; `what` names the step in the error.
+/// Runs a command to its end; its output goes to the terminal. `what` names the step in the error.
 pub fn run(command: &mut Command, what: &str) -> Result<()> {
     let status =
         command.status().with_context(|| format!("{what}: cannot start {:?}", command.get_program()))?;
@@ -52,7 +53,7 @@ pub fn run(command: &mut Command, what: &str) -> Result<()> {
     Ok(())
 }
 
-/// Runs to completion and returns what it printed, without the final newline.
+/// Runs a command to its end. Returns its output without the final newline.
 pub fn output(command: &mut Command) -> Result<String> {
     let program = command.get_program().to_owned();
     let output =
@@ -64,7 +65,7 @@ pub fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_string())
 }
 
-/// The first executable of that name in PATH.
+/// The first executable of this name in PATH.
 pub fn find(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())

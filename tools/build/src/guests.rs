@@ -1,16 +1,15 @@
-//! Linux programs that are built here: for Linux, statically, by the machine's own compilers, with
-//! nothing of ours linked in. Some are booted as modules, all others are part of guest images.
+//! Builds Linux programs from the tree's sources: statically, by the host's compilers, without code
+//! of Macadamia. Some are booted as modules, the others are part of guest images.
 
-use crate::programs_c::{execute, newer_than};
+use crate::programs_c::make;
 use crate::{command, tree};
-use anyhow::{Context, Result};
-use std::fs;
+use anyhow::Result;
 use std::path::{Path, PathBuf};
 
-/// One program.
+/// A Linux program that is built from one source file.
 struct Program {
     name: &'static str,
-    /// Below the root of the tree.
+    /// The path of the source from the root of the tree.
     source: &'static str,
     compiler: &'static str,
 }
@@ -19,14 +18,14 @@ const fn program(name: &'static str, source: &'static str, compiler: &'static st
     Program { name, source, compiler }
 }
 
-/// What tests boot as modules.
+/// The programs that tests boot as modules.
 const MODULES: [Program; 3] = [
     program("hello-musl", "tests/guests/hello.c", "musl-gcc"),
     program("hello-glibc", "tests/guests/hello.c", "gcc"),
     program("attack", "tests/guests/attack.c", "musl-gcc"),
 ];
 
-/// What is in the images of guest tests, below /tests/bin.
+/// The programs in the images of guest tests, below /tests/bin.
 const TESTS: [Program; 16] = [
     program("attack", "tests/guests/attack.c", "musl-gcc"),
     program("generations", "tests/guests/generations.c", "musl-gcc"),
@@ -46,7 +45,7 @@ const TESTS: [Program; 16] = [
     program("users", "tests/guests/users.c", "musl-gcc"),
 ];
 
-/// What is measured, in the images of benchmarks.
+/// The programs that measure, in the images of benchmarks.
 const BENCHMARKS: [Program; 5] = [
     program("calls", "bench/guests/calls.c", "musl-gcc"),
     program("file-calls", "bench/guests/file-calls.c", "musl-gcc"),
@@ -55,57 +54,52 @@ const BENCHMARKS: [Program; 5] = [
     program("speedup", "bench/guests/speedup.c", "musl-gcc"),
 ];
 
-/// The first process of every image.
+/// The program that is the first process of every image.
 const INIT: Program = program("init", "guests/programs/init.c", "musl-gcc");
 
-/// Builds the modules whose sources have changed; returns all of them.
+/// Builds the modules whose sources have changed. Returns all modules.
 pub fn build(verbose: bool) -> Result<Vec<PathBuf>> {
     MODULES.iter().map(|program| program.build(verbose)).collect()
 }
 
-/// Builds what guest tests run; returns name and file of each.
+/// Builds the programs of guest tests. Returns the name and the file of each.
 pub fn tests() -> Result<Vec<(String, PathBuf)>> {
     TESTS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?))).collect()
 }
 
-/// Builds what benchmarks of guests run; returns name and file of each, and of the script that they
-/// run.
+/// Builds the programs of guest benchmarks. Returns the name and the file of each, and of the
+/// script that they run.
 pub fn benchmarks() -> Result<Vec<(String, PathBuf)>> {
     let script = ("work.sh".to_string(), tree::root().join("bench/guests/work.sh"));
     let programs = BENCHMARKS.iter().map(|program| Ok((program.name.to_string(), program.build(false)?)));
     programs.chain([Ok(script)]).collect()
 }
 
-/// Builds the first process of guests.
+/// Builds the program that is the first process of guests.
 pub fn init() -> Result<PathBuf> {
     INIT.build(false)
 }
 
-/// Builds what measures guests.
+/// Builds the program that measures interactive sessions.
 pub fn stopwatch() -> Result<PathBuf> {
     program("stopwatch", "bench/guests/stopwatch.c", "musl-gcc").build(false)
 }
 
 impl Program {
     fn build(&self, verbose: bool) -> Result<PathBuf> {
-        let out = tree::target().join("guests");
-        fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-        let program = out.join(self.name);
-        if !newer_than(&program, &inputs(&tree::root().join(self.source))?) {
+        let program = tree::target().join("guests").join(self.name);
+        make(&program, &inputs(&tree::root().join(self.source))?, verbose, || {
             let mut compile = command::clean(self.compiler);
             compile.args(["-static", "-no-pie", "-O2", "-pthread", "-Wall", "-Wextra", "-Werror", "-o"]);
             compile.arg(&program).arg(self.source);
-            execute(compile, verbose, &format!("building the Linux program {}", self.name))?;
-        }
+            compile
+        })?;
         Ok(program)
     }
 }
 
-/// The source and the headers in the same directory.
+/// The source and the headers near it.
 fn inputs(source: &Path) -> Result<Vec<PathBuf>> {
-    let directory = source.parent().unwrap_or(Path::new("."));
-    let near = fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))?;
-    let headers =
-        near.flatten().map(|entry| entry.path()).filter(|path| path.extension() == Some("h".as_ref()));
-    Ok(headers.chain([source.to_path_buf()]).collect())
+    let headers = tree::files(source.parent().unwrap_or(Path::new(".")), &[".h"])?;
+    Ok(headers.into_iter().chain([source.to_path_buf()]).collect())
 }

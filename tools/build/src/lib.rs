@@ -1,5 +1,5 @@
-//! Builds what boots: the kernel and the native programs, the programs in C, those of Linux, and a
-//! boot loader. It also has what every other part of `./mac` needs: where things are, and how
+//! Builds the files that boot: the kernel, the native programs in Rust and C, Linux programs, and a
+//! boot loader. It also has what the other crates of `./mac` share: the paths of the tree, and how
 //! programs are started.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The workspace's packages, and which of them are programs of the system.
+//! Lists the workspace's packages, and which of them are programs of the system.
 //!
 //! A package whose `Cargo.toml` says
 //!
@@ -14,29 +14,29 @@ use anyhow::{Context, Result, bail};
 use cargo_metadata::MetadataCommand;
 use std::path::{Path, PathBuf};
 
-/// What a package is to the build.
+/// The kind of a package.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The microkernel itself.
+    /// The kernel.
     Kernel,
-    /// Native user programs.
+    /// Native programs.
     Program,
-    /// Libraries and host tools: not built for the bare machine on their own.
+    /// A library or a host tool, which is not built for the bare machine by itself.
     Host,
 }
 
-/// One package of the workspace.
+/// A package of the workspace.
 #[derive(Debug)]
 pub struct Package {
-    /// As its manifest has it.
+    /// The name in the package's manifest.
     pub name: String,
-    /// How it is built.
+    /// How the package is built.
     pub kind: Kind,
-    /// Where it is.
+    /// The directory of the package.
     pub directory: PathBuf,
-    /// Names of its binaries.
+    /// The names of the package's binaries.
     pub binaries: Vec<String>,
-    /// Whether it has tests that are model-checked: it depends on loom.
+    /// Whether the package has tests that are model-checked: it depends on loom.
     pub model_checked: bool,
 }
 
@@ -45,7 +45,7 @@ pub fn all(cargo: &Path) -> Result<Vec<Package>> {
     of(cargo, &tree::root().join("Cargo.toml"))
 }
 
-/// All packages of the workspace with this manifest.
+/// All packages of the workspace that has this manifest.
 pub fn of(cargo: &Path, manifest: &Path) -> Result<Vec<Package>> {
     let mut metadata = command::clean(cargo);
     metadata.args(["metadata", "--no-deps", "--format-version=1", "--offline", "--manifest-path"]);

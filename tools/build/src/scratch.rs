@@ -1,4 +1,4 @@
-//! What a running machine needs on the host, and what must not outlive it.
+//! Resources on the host that a running machine needs, and that must be released when it ends.
 
 use anyhow::{Context, Result};
 use std::fs;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Child;
 use std::sync::mpsc::Sender;
 
-/// Kills the machine when dropped, so that none outlives its run.
+/// A process that is killed when this is dropped, so that no machine outlives its run.
 pub struct Guard(pub Child);
 
 impl Drop for Guard {
@@ -17,7 +17,8 @@ impl Drop for Guard {
     }
 }
 
-/// Passes on what can be read, on a thread of its own, until the end or until nothing takes it.
+/// Starts a thread that reads to the end and passes each piece on, until the receiver does not take
+/// it any more.
 pub fn pass_on<T: Send + 'static>(
     mut from: impl Read + Send + 'static,
     to: Sender<T>,
@@ -33,7 +34,7 @@ pub fn pass_on<T: Send + 'static>(
     });
 }
 
-/// Shows something. Returns whether there is still a reader: the reader of a pipe may have ended,
+/// Writes to the terminal. Returns whether there is still a reader: that of a pipe may have ended,
 /// as `head -1` does after one line.
 pub fn show(terminal: &mut impl Write, shown: &[u8]) -> Result<bool> {
     match terminal.write_all(shown).and_then(|()| terminal.flush()) {
@@ -43,13 +44,13 @@ pub fn show(terminal: &mut impl Write, shown: &[u8]) -> Result<bool> {
     }
 }
 
-/// A private directory that disappears with its run.
+/// A temporary directory that is removed when this is dropped.
 pub struct Scratch(pub PathBuf);
 
 impl Scratch {
     /// Makes the directory; `name` becomes a part of its name.
     pub fn new(name: &str) -> Result<Scratch> {
-        // Sockets have short names, so this is not below the tree.
+        // The directory is not in the tree, because the paths of sockets must be short.
         let path = std::env::temp_dir().join(format!("mac-{}-{}", std::process::id(), file_name(name)));
         fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
         Ok(Scratch(path))
@@ -62,7 +63,7 @@ impl Drop for Scratch {
     }
 }
 
-/// A run's name as a file name.
+/// A file name made of a run's name.
 pub fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     name.chars().map(plain).collect::<String>().trim_end_matches('_').to_string()

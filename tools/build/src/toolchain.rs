@@ -1,9 +1,8 @@
-//! Finding a compiler that can build for the bare machine.
+//! Finds a compiler that can build for the bare machine.
 //!
-//! The kernel and the native programs are built for `x86_64-unknown-none` on stable Rust. Its
-//! `core` comes from wherever there is one: prebuilt (rustup's target), or built once from the
-//! library source that comes with a compiler (rustup's rust-src, Debian's rust-web-src). Nothing is
-//! ever downloaded.
+//! The kernel and the native programs are built for `x86_64-unknown-none` on stable Rust. The
+//! target's `core` is prebuilt (rustup's target), or is built once from the library source that
+//! comes with a compiler (rustup's rust-src, Debian's rust-web-src). Nothing is ever downloaded.
 
 use crate::{command, tree};
 use anyhow::{Context, Result, bail};
@@ -11,12 +10,13 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-/// The target of the kernel and of native programs: soft-float, no operating system.
+/// The target of the kernel and of native programs: no operating system, no floating-point
+/// registers.
 pub const TARGET: &str = "x86_64-unknown-none";
 
 /// A compiler that can build for [`TARGET`].
 pub struct Toolchain {
-    /// The cargo in that compiler's directory.
+    /// The cargo in the directory of that compiler.
     pub cargo: PathBuf,
     /// Flags that every compilation for the target needs: the sysroot and the linker, where they
     /// are not the default.
@@ -24,21 +24,21 @@ pub struct Toolchain {
 }
 
 impl Toolchain {
-    /// What the compiler calls itself, in one line.
+    /// The version that the compiler prints, in one line.
     pub fn version(&self) -> Result<String> {
         command::output(command::clean(self.cargo.with_file_name("rustc")).arg("--version"))
     }
 }
 
-/// A compiler on this machine and what it told about itself.
+/// A compiler on this machine, and what it says about itself.
 struct Candidate {
     rustc: PathBuf,
     sysroot: PathBuf,
-    /// Where the compiler looks for the target's libraries.
+    /// The directory in which the compiler looks for the target's libraries.
     libdir: PathBuf,
-    /// Host triple.
+    /// The triple of the host.
     host: String,
-    /// All of `rustc -vV`.
+    /// The output of `rustc -vV`.
     version: String,
 }
 
@@ -71,7 +71,8 @@ impl Candidate {
         self.rustc.with_file_name("cargo")
     }
 
-    /// The linker flag, if the target's own default (`rust-lld`) does not come with this compiler.
+    /// The linker flag that is needed if the target's default linker (`rust-lld`) does not come
+    /// with this compiler.
     fn linker_flag(&self) -> Result<Option<String>> {
         let bundled = self.sysroot.join("lib/rustlib").join(&self.host).join("bin/rust-lld");
         if bundled.is_file() {
@@ -93,13 +94,13 @@ impl Candidate {
     }
 }
 
-/// The cargo that built this program: the one for host code.
+/// The cargo for host code: the one that built this program.
 pub fn host_cargo() -> PathBuf {
     std::env::var_os("CARGO").map_or_else(|| "cargo".into(), PathBuf::from)
 }
 
-/// Finds a toolchain, building the target's libraries if only their source is there. At most once
-/// per compiler version; the result lies in `target/sysroot-<hash>`.
+/// Finds a toolchain. If there is only the source of the target's libraries, they are built, once
+/// for each compiler version, into `target/sysroot-<hash>`.
 pub fn find() -> Result<Toolchain> {
     let mut places: Vec<PathBuf> = Vec::new();
     if let Some(named) = std::env::var_os("MAC_RUSTC") {
@@ -128,7 +129,7 @@ pub fn find() -> Result<Toolchain> {
     )
 }
 
-/// The sysroot built from that compiler's library source: built now if it is not there yet.
+/// The sysroot built from the library source of that compiler; built now if it does not exist.
 fn sysroot(compiler: &Candidate, library: &Path) -> Result<PathBuf> {
     let mut hasher = DefaultHasher::new();
     (&compiler.version, &compiler.rustc, SYSROOT_MANIFEST, SYSROOT_FLAGS).hash(&mut hasher);
@@ -143,14 +144,14 @@ fn sysroot(compiler: &Candidate, library: &Path) -> Result<PathBuf> {
     });
     let _ = fs::remove_dir_all(&scratch);
     match built {
-        // Another process may have finished the same sysroot meanwhile. Then that one is used.
+        // If another process has finished this sysroot meanwhile, that one is used.
         Err(_) if finished.is_dir() => Ok(finished),
         Err(error) => Err(error.context(format!("cannot build the libraries of {TARGET}"))),
         Ok(()) => Ok(finished),
     }
 }
 
-/// A crate that depends on the libraries and on nothing else.
+/// The manifest of a crate that depends on the libraries and on nothing else.
 const SYSROOT_MANIFEST: &str = r#"
 [package]
 name = "sysroot"
@@ -172,8 +173,8 @@ debug = 1
 [workspace]
 "#;
 
-/// Frame pointers for backtraces through library code; bitcode, so that the kernel's LTO reaches
-/// into the libraries.
+/// Flags with which the libraries are built: frame pointers, for backtraces through library code;
+/// bitcode, so that the kernel's link-time optimisation includes the libraries.
 const SYSROOT_FLAGS: [&str; 3] =
     ["-Cforce-frame-pointers=yes", "-Cembed-bitcode=yes", "-Zforce-unstable-if-unmarked"];
 

@@ -1,13 +1,13 @@
-//! Where things are: the source tree and the directories under `target/`.
+//! The paths of the source tree and of the directories under `target/`.
 
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// The root of the source tree. cargo says where the package is that it runs: a path from compile
-/// time would still be that of the old place after the checkout, `target` included, was moved or
-/// copied.
+/// The root of the source tree. It comes from the environment that cargo sets when it runs a
+/// package. A path from compile time would be wrong after the checkout was moved or copied together
+/// with `target`.
 pub fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
         let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
@@ -22,18 +22,23 @@ pub fn target() -> PathBuf {
     root().join("target")
 }
 
-/// Where finished boot files are put: the kernel and each program under its own name.
+/// The directory of finished boot files: the kernel and each program under its own name.
 pub fn boot() -> PathBuf {
     target().join("boot")
 }
 
-/// The text of a file. The error names it.
+/// A file's path from the root of the tree, for messages; of a file elsewhere all of it.
+pub fn name(file: &Path) -> String {
+    file.strip_prefix(root()).unwrap_or(file).display().to_string()
+}
+
+/// Reads a text file. The error names it.
 pub fn read(file: &Path) -> Result<String> {
     fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// The files below a directory that end so (`.rs`), in the order of their names. Left out are
-/// results and the history, wherever they are.
+/// The files below a directory whose names end in one of `ends` (such as `.rs`), in the order of
+/// their names. Build results and git's directory are left out.
 pub fn files(directory: &Path, ends: &[&str]) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| format!("cannot read {}", directory.display()))? {

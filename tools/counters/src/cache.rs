@@ -13,8 +13,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A cache of `bytes` bytes in lines of 2^`line_log2`; `None` unless that makes a power of two
-    /// of sets.
+    /// The geometry of a cache of `bytes` bytes in lines of 2^`line_log2`; `None` unless the number
+    /// of sets is a power of two.
     pub fn of_size(bytes: usize, ways: usize, line_log2: u32) -> Option<Geometry> {
         let lines = bytes >> line_log2;
         let sets = lines.checked_div(ways)?;
@@ -30,8 +30,8 @@ impl Geometry {
 #[derive(Clone, Debug)]
 pub struct Cache {
     geometry: Geometry,
-    /// `ways` tags for each set, the most recently used first; 0 is empty (tags are stored plus
-    /// one).
+    /// `ways` tags for each set, the most recently used first. Tags are stored plus one, so that 0
+    /// is an empty line.
     tags: Vec<u64>,
 }
 
@@ -41,7 +41,7 @@ impl Cache {
         Cache { geometry, tags: vec![0; geometry.sets * geometry.ways] }
     }
 
-    /// Touches the line that holds `address`. True: it was there.
+    /// Accesses the line that contains `address`. Returns whether it was in the cache.
     pub fn access(&mut self, address: u64) -> bool {
         let line = address >> self.geometry.line_log2;
         let first = (line as usize & (self.geometry.sets - 1)) * self.geometry.ways;
@@ -54,7 +54,7 @@ impl Cache {
         found.is_some()
     }
 
-    /// Forgets everything (a TLB flush).
+    /// Empties the cache, as a TLB flush does.
     pub fn flush(&mut self) {
         self.tags.fill(0);
     }
@@ -86,7 +86,7 @@ mod tests {
     }
 
     proptest! {
-        /// The cache behaves as a list of the lines of each set in order of use does.
+        /// Compares the cache with a list, for each set, of its lines in the order of use.
         #[test]
         fn behaves_as_lists_in_order_of_use(addresses in proptest::collection::vec(0u64..4096, 1..500)) {
             let mut cache = Cache::new(Geometry { sets: 4, ways: 3, line_log2: 5 });

@@ -6,18 +6,18 @@ use crate::settings::Settings;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-/// What ran the instruction.
+/// The mode in which an instruction was executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// An instruction in the lower half of the address space.
+    /// The instruction lies in the lower half of the address space.
     User,
-    /// One in the upper half.
+    /// The instruction lies in the upper half of the address space.
     Kernel,
 }
 
 impl Mode {
-    /// By the address of the instruction. (The kernel's user-executable stub page is in the upper
-    /// half, too: its two instructions a call count as the kernel's.)
+    /// The mode of the instruction at `address`. (The kernel's stub page, which programs execute,
+    /// is in the upper half. So its two instructions of a call count as the kernel's.)
     pub fn of(address: u64) -> Mode {
         if address >> 63 == 0 { Mode::User } else { Mode::Kernel }
     }
@@ -26,21 +26,21 @@ impl Mode {
 /// A data access of an instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
-    /// Address in the guest's address space.
+    /// The virtual address in the guest.
     pub virtual_address: u64,
-    /// Physical address in the guest.
+    /// The physical address in the guest.
     pub physical_address: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// A store, else a load.
+    /// Whether it is a store; otherwise it is a load.
     pub store: bool,
-    /// To a device.
+    /// Whether the address belongs to a device.
     pub device: bool,
-    /// Part of a `rep movs` or `rep stos`.
+    /// Whether it is a part of a `rep movs` or `rep stos`.
     pub bulk: bool,
 }
 
-/// Offset of the interrupt command register in the local APIC's page: a store to it sends an
+/// The physical address of the local APIC's interrupt command register: a store to it sends an
 /// interrupt.
 const INTERRUPT_COMMAND: u64 = 0xfee0_0300;
 
@@ -76,7 +76,7 @@ pub struct Processor {
 }
 
 impl Processor {
-    /// Empty counters, cold caches.
+    /// A processor whose counters are zero and whose caches are empty.
     pub fn new(settings: &Settings) -> Processor {
         Processor {
             user: ModeCounts::default(),
@@ -89,19 +89,19 @@ impl Processor {
         }
     }
 
-    /// Clears the counters; the caches stay warm.
+    /// Clears the counters. The caches keep their contents.
     pub fn clear(&mut self) {
         self.user = ModeCounts::default();
         self.kernel = ModeCounts::default();
     }
 
-    /// Whether anything ran since the counters were cleared.
+    /// Whether the processor has executed an instruction since the counters were cleared.
     pub fn has_run(&self) -> bool {
         self.user.instructions + self.kernel.instructions > 0
     }
 
-    /// An instruction at `address`, whose bytes lie at `place` (unique for each byte of physical
-    /// memory).
+    /// Counts an instruction at `address`, whose bytes lie at `place` (unique for each byte of
+    /// physical memory).
     pub fn instruction(&mut self, address: u64, place: u64, special: Option<Special>) {
         let counts = match Mode::of(address) {
             Mode::User => &mut self.user,
@@ -125,7 +125,7 @@ impl Processor {
         }
     }
 
-    /// A data access by the instruction at `address`.
+    /// Counts a data access by the instruction at `address`.
     pub fn access(&mut self, address: u64, access: Access) {
         let counts = match Mode::of(address) {
             Mode::User => &mut self.user,
@@ -156,7 +156,8 @@ impl Processor {
         }
     }
 
-    /// One line of JSON for region `region` and processor `processor`, without the line's end.
+    /// A line of JSON with the counters, for region `region` and processor `processor`, without the
+    /// newline.
     pub fn report(&self, region: u8, processor: usize) -> String {
         let mut line = format!("{{\"region\":{region},\"processor\":{processor}");
         for (name, counts) in [("user", &self.user), ("kernel", &self.kernel)] {

@@ -1,18 +1,17 @@
-//! What kind of instruction a guest instruction is, from its bytes. Only the kinds that the lab
-//! counts are distinguished.
+//! Decodes a guest instruction, as far as the lab counts its kind.
 
-/// What the lab counts an instruction as, in addition to counting it as an instruction.
+/// The kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Nothing special.
+    /// An instruction that is only counted as one.
     Plain,
-    /// A mark: kind (1 begin, 2 end, 3 pause, 4 go on) and the region's number.
+    /// A mark: its kind (1 begin, 2 end, 3 pause, 4 resume) and the region's number.
     Mark(u8, u8),
-    /// One of [`Special`].
+    /// An instruction of one of the [`Special`] kinds.
     Special(Special),
 }
 
-/// Instructions whose cost an instruction count hides.
+/// Kinds of instructions whose cost an instruction count hides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Special {
@@ -43,9 +42,9 @@ pub enum Special {
     OtherSerialising,
     /// `mfence`, `lfence`, `sfence`.
     Fence,
-    /// Anything with a `lock` prefix, and `xchg` with memory.
+    /// An instruction with a `lock` prefix, or `xchg` with memory.
     Locked,
-    /// `fxsave`, `xsave` and their kind.
+    /// `fxsave` and the forms of `xsave`.
     SaveState,
     /// `fxrstor`, `xrstor`.
     RestoreState,
@@ -62,7 +61,7 @@ pub enum Special {
 }
 
 impl Special {
-    /// All kinds, in the order of their numbers.
+    /// All special kinds, in the order of their numbers.
     pub const ALL: [Special; 21] = [
         Special::Cr3Load,
         Special::ControlRegister,
@@ -87,7 +86,7 @@ impl Special {
         Special::Bulk,
     ];
 
-    /// Its name in the report.
+    /// The name of the kind in the report.
     pub const fn name(self) -> &'static str {
         match self {
             Special::Cr3Load => "cr3_load",
@@ -115,7 +114,7 @@ impl Special {
     }
 }
 
-/// The upper half of a mark's displacement.
+/// The upper half of the displacement of an instruction that is a mark.
 const MARK: u32 = 0x4d4c;
 
 #[derive(Clone, Copy, Default)]
@@ -124,7 +123,7 @@ struct Prefixes {
     rep: bool,
 }
 
-/// The kind of the 64-bit-mode instruction that `bytes` begin with.
+/// The kind of the 64-bit-mode instruction with which `bytes` begin.
 pub fn kind(bytes: &[u8]) -> Kind {
     let mut prefixes = Prefixes::default();
     let mut rest = bytes;

@@ -1,54 +1,57 @@
-//! For how long the kernel does not look for interrupts: the longest stretch of kernel instructions
-//! between two moments at which an interrupt would have been noticed.
+//! Measures for how long the kernel does not look for interrupts: the longest stretch of kernel
+//! instructions between two moments at which an interrupt would have been noticed.
 //!
-//! Such moments are: an instruction of a user program (interrupts are open there), the return to
-//! one, even if an interrupt comes before its first instruction, STI and HLT (the kernel waits),
-//! and a load from the interrupt request registers of the local APIC, by which the kernel's long
-//! operations poll. What follows a poll that has found something counts as a new stretch, up to the
-//! STI at which the interrupt is taken: so the bound for an interrupt is two stretches.
+//! Such moments are: an instruction of a user program, where interrupts are enabled; the return to
+//! a program, even if an interrupt comes before its first instruction; STI and HLT, when the kernel
+//! waits; and a load from the interrupt request registers of the local APIC, by which the kernel
+//! polls in long operations. After a poll that has found an interrupt, the instructions up to the
+//! STI at which it is taken are a stretch of their own. So an interrupt waits for two stretches at
+//! most.
 
 use std::collections::HashMap;
 use std::fmt::Write;
 
 /// Physical addresses of the local APIC's interrupt request registers.
 const REQUESTS: std::ops::Range<u64> = 0xfee0_0200..0xfee0_0280;
-/// What an instruction does to the stretch.
+/// The effect of an instruction on the stretch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// Nothing.
+    /// The stretch continues.
     None,
-    /// STI or HLT.
+    /// STI or HLT: interrupts are enabled.
     Opens,
-    /// SYSRET or IRET.
+    /// SYSRET or IRET: the processor returns to a program.
     Leaves,
 }
 
-/// How many of a stretch's most executed lines of code are reported.
+/// How many places are reported in the longest stretch: the 64-byte blocks of code that were
+/// executed most.
 const PLACES: usize = 8;
 
-/// One stretch.
+/// A stretch of kernel instructions.
 #[derive(Clone, Debug, Default)]
 struct Stretch {
     instructions: u64,
-    /// How many instructions of each 64 bytes of code.
+    /// The number of instructions executed in each 64-byte block of code.
     lines: HashMap<u64, u64>,
 }
 
 /// The stretches of one processor.
 #[derive(Clone, Debug, Default)]
 pub struct Latency {
-    /// The kernel has left for a user program: what came before is the start of the machine.
+    /// Whether the kernel has returned to a user program. Stretches before that belong to the start
+    /// of the machine.
     started: bool,
     present: Stretch,
     longest: Stretch,
-    /// Of the kernel, altogether.
+    /// The number of kernel instructions altogether.
     instructions: u64,
-    /// Stretches by the binary logarithm of their lengths.
+    /// The number of stretches by the binary logarithm of their lengths.
     lengths: [u64; 32],
 }
 
 impl Latency {
-    /// The processor executes an instruction at `address`.
+    /// Records that the processor executes an instruction at `address`.
     pub fn instruction(&mut self, address: u64, effect: Effect) {
         if address >> 63 == 0 {
             self.noticed();
@@ -64,14 +67,14 @@ impl Latency {
         }
     }
 
-    /// The processor loads from the physical address of a device.
+    /// Records that the processor loads from the physical address of a device.
     pub fn device_load(&mut self, address: u64) {
         if REQUESTS.contains(&address) {
             self.noticed();
         }
     }
 
-    /// An interrupt would have been noticed now.
+    /// Ends the stretch, since an interrupt would have been noticed now.
     fn noticed(&mut self) {
         if self.present.instructions == 0 {
             return;
@@ -84,13 +87,13 @@ impl Latency {
         self.present.lines.clear();
     }
 
-    /// From here on a region is measured, by itself.
+    /// Begins to measure a region.
     pub fn clear(&mut self) {
         *self = Self { started: self.started, ..Self::default() };
     }
 
-    /// One line of JSON about the region since [`Latency::clear`], as of other counters, or nothing
-    /// if the kernel did not run.
+    /// A line of JSON about the region since [`Latency::clear`], in the form of the other counters.
+    /// `None` if the kernel did not run.
     pub fn region(&self, region: u8, processor: usize) -> Option<String> {
         if self.longest.instructions == 0 {
             return None;
@@ -106,7 +109,7 @@ impl Latency {
         Some(line)
     }
 
-    /// The lines of code that most of the longest stretch was in, by address.
+    /// The 64-byte blocks of code in which most of the longest stretch was, by address.
     fn places(&self) -> String {
         let mut places: Vec<_> = self.longest.lines.iter().collect();
         places.sort_unstable_by_key(|&(line, count)| (std::cmp::Reverse(count), line));
@@ -114,8 +117,8 @@ impl Latency {
         texts.collect::<Vec<_>>().join(",")
     }
 
-    /// One line of JSON: the longest stretch, where most of its instructions were, and how many
-    /// stretches had which length.
+    /// A line of JSON: the longest stretch, where most of its instructions were, and how many
+    /// stretches there were of each length.
     pub fn report(&self, processor: usize) -> String {
         let (longest, places) = (self.longest.instructions, self.places());
         let mut text = format!("{{\"processor\":{processor},\"longest\":{longest},\"places\":{{{places}");

@@ -16,7 +16,7 @@ use std::sync::{Mutex, OnceLock};
 
 type PluginId = u64;
 
-/// `struct qemu_info_t`, as far as it is used.
+/// `struct qemu_info_t`, with the fields that are used.
 #[repr(C)]
 struct Info {
     target_name: *const c_char,
@@ -27,7 +27,7 @@ struct Info {
     max_vcpus: c_int,
 }
 
-/// An opaque object of QEMU's.
+/// An opaque object of QEMU.
 #[repr(C)]
 struct Opaque([u8; 0]);
 
@@ -74,20 +74,20 @@ unsafe extern "C" {
     );
 }
 
-/// QEMU reads the version of the interface that the plugin was written for from this symbol.
+/// The version of the plugin interface, which QEMU reads from this symbol.
 #[unsafe(no_mangle)]
 #[used]
 static qemu_plugin_version: c_int = 1;
 
-/// What one guest instruction is; leaked at translation, because QEMU keeps the pointer as long as
+/// A guest instruction that was translated. It is leaked, because QEMU keeps the pointer as long as
 /// it runs.
 struct Instruction {
     address: u64,
     place: u64,
     kind: Kind,
-    /// What it does to a stretch without interrupts.
+    /// The instruction's effect on a stretch without interrupts.
     effect: Effect,
-    /// How often it was executed, if that is asked for.
+    /// How often the instruction was executed, if a profile is wanted.
     count: Option<&'static Count>,
 }
 
@@ -95,17 +95,17 @@ struct State {
     processors: Vec<Mutex<Processor>>,
     out: Mutex<File>,
     counting: AtomicBool,
-    /// For each processor, if latency is what is measured.
+    /// The latency of each processor, if that is measured.
     latency: Option<Vec<Mutex<Latency>>>,
-    /// For each processor, if its work is what is measured.
+    /// The work of each processor, if that is measured.
     work: Option<Vec<Mutex<Work>>>,
-    /// If it is asked for how often each instruction is executed.
+    /// How often each instruction was executed, if a profile is wanted.
     profile: Option<Profile>,
 }
 
 static STATE: OnceLock<State> = OnceLock::new();
 
-/// QEMU's entry point: 0 for success; anything else ends QEMU.
+/// The function that QEMU calls first. Returns 0 for success; any other value ends QEMU.
 ///
 /// # Safety
 /// Called once by QEMU, with `info` and `argc` strings in `argv` valid during the call.
@@ -135,7 +135,7 @@ unsafe extern "C" fn qemu_plugin_install(
             return 1;
         }
     }
-    // SAFETY: `id` is this plugin's; the callbacks live as long as the library, which is never
+    // SAFETY: `id` is this plugin's. The callbacks exist as long as the library, which is never
     // unloaded.
     unsafe {
         qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
@@ -168,8 +168,8 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
     if STATE.get().is_some_and(|state| state.work.is_some()) {
         return translated_for_work(block);
     }
-    // SAFETY: QEMU's translation block is valid during this callback, and so are its instructions
-    // and their bytes; the leaked data that is registered with them is never freed.
+    // SAFETY: QEMU's translation block, its instructions and their bytes are valid during this
+    // callback. The leaked data that is registered with them is never freed.
     unsafe {
         for index in 0..qemu_plugin_tb_n_insns(block) {
             let instruction = qemu_plugin_tb_get_insn(block, index);
@@ -198,20 +198,22 @@ extern "C" fn translated(_id: PluginId, block: *mut Opaque) {
 /// The bytes of an instruction.
 ///
 /// # Safety
-/// `instruction` is of a translation block that is valid, and for as long as the bytes are used.
+/// `instruction` belongs to a translation block that is valid as long as the bytes are used.
 unsafe fn bytes_of<'a>(instruction: *const Opaque) -> &'a [u8] {
-    // SAFETY: QEMU keeps the bytes with the block, and says how many there are.
+    // SAFETY: QEMU keeps the bytes with the translation block, and says how many there are.
     unsafe {
         std::slice::from_raw_parts(qemu_plugin_insn_data(instruction), qemu_plugin_insn_size(instruction))
     }
 }
 
-/// Whole blocks are counted where only work is: they end at what matters to it, PAUSE and HLT.
+/// Registers a callback for whole blocks of instructions, if only work is counted. PAUSE and HLT,
+/// which matter for it, are the last instruction of a block.
 fn translated_for_work(block: *mut Opaque) {
     let mut whole = Block::default();
     let profile = STATE.get().and_then(|state| state.profile.as_ref());
     let mut counts = Vec::new();
-    // SAFETY: as in `translated`.
+    // SAFETY: the translation block, its instructions and their bytes are valid during this
+    // callback, and the leaked data is never freed.
     unsafe {
         for index in 0..qemu_plugin_tb_n_insns(block) {
             let instruction = qemu_plugin_tb_get_insn(block, index);
@@ -238,7 +240,8 @@ fn translated_for_work(block: *mut Opaque) {
 
 extern "C" fn block_executed(processor: c_uint, data: *mut c_void) {
     let Some(state) = STATE.get() else { return };
-    // SAFETY: `data` is what `translated_for_work` leaked, and nothing writes to it.
+    // SAFETY: `data` points to a block that `translated_for_work` has leaked, and that is never
+    // written.
     let block: &Block = unsafe { &*data.cast() };
     if let Some((kind, region)) = block.mark {
         state.mark(kind, region);
@@ -252,8 +255,8 @@ extern "C" fn block_executed(processor: c_uint, data: *mut c_void) {
 
 extern "C" fn stored(processor: c_uint, information: u32, address: u64, _data: *mut c_void) {
     let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) else { return };
-    // SAFETY: `information` and `address` are this access's; the object is valid until the callback
-    // returns.
+    // SAFETY: `information` and `address` belong to this access; the object is valid until the
+    // callback returns.
     unsafe {
         let place = qemu_plugin_get_hwaddr(information, address);
         if !place.is_null()
@@ -266,9 +269,10 @@ extern "C" fn stored(processor: c_uint, information: u32, address: u64, _data: *
     }
 }
 
-/// The instruction that a callback is for.
+/// The instruction for which a callback is called.
 fn instruction_of(data: *mut c_void) -> &'static Instruction {
-    // SAFETY: `data` is what `translated` leaked, and nothing writes to it.
+    // SAFETY: `data` points to an instruction that `translated` has leaked, and that is never
+    // written.
     unsafe { &*data.cast() }
 }
 
@@ -301,7 +305,8 @@ extern "C" fn executed(processor: c_uint, data: *mut c_void) {
 extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: *mut c_void) {
     let Some(state) = STATE.get() else { return };
     if let Some(latency) = &state.latency {
-        // SAFETY: as below.
+        // SAFETY: `information` and `address` belong to this access, and are valid until the
+        // callback returns.
         unsafe {
             let place = qemu_plugin_get_hwaddr(information, address);
             if !place.is_null()
@@ -317,8 +322,8 @@ extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: 
         return;
     }
     let instruction = instruction_of(data);
-    // SAFETY: `information` and `address` are this access's; the object is valid until the callback
-    // returns.
+    // SAFETY: `information` and `address` belong to this access; the object is valid until the
+    // callback returns.
     let access = unsafe {
         let place = qemu_plugin_get_hwaddr(information, address);
         if place.is_null() {
@@ -338,8 +343,8 @@ extern "C" fn accessed(processor: c_uint, information: u32, address: u64, data: 
 
 extern "C" fn exiting(_id: PluginId, _data: *mut c_void) {
     if let Some(state) = STATE.get().filter(|state| state.counting.load(Ordering::Relaxed)) {
-        // A region was begun and never ended. Say so, instead of leaving a file that looks
-        // complete.
+        // A region was begun and never ended. The file must say so, since it would look complete
+        // otherwise.
         let _ =
             state.out.lock().map(|mut out| writeln!(out, "{{\"error\":\"a region began and never ended\"}}"));
     }
@@ -359,7 +364,7 @@ impl State {
             match kind {
                 1 => latency.clear(),
                 2 => {
-                    // The user's instruction that is the mark ends a stretch, too.
+                    // The mark is an instruction of a user program, so it ends a stretch, too.
                     if let Some(line) = latency.region(region, number) {
                         let _ = writeln!(out, "{line}");
                     }
@@ -412,6 +417,6 @@ impl State {
     }
 }
 
-/// Kinds of marks within a region: nothing counts between the first and the second.
+/// Kinds of marks within a region: nothing is counted between a pause and the mark that resumes.
 const PAUSE: u8 = 3;
 const GO_ON: u8 = 4;

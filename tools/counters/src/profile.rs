@@ -1,4 +1,4 @@
-//! How often each instruction is executed in a region, so that a cost can be attributed to
+//! Counts how often each instruction is executed in a region, so that costs can be attributed to
 //! functions.
 
 use std::collections::BTreeMap;
@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One instruction as it was translated; there may be several for the same instruction.
+/// The count of a translated instruction. An instruction that was translated several times has
+/// several.
 #[derive(Debug)]
 pub struct Count {
     address: u64,
@@ -17,26 +18,26 @@ pub struct Count {
 }
 
 impl Count {
-    /// It is executed once more.
+    /// Counts an execution of the instruction.
     pub fn executed(&self) {
         self.executed.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often it was executed.
+    /// How often the instruction was executed.
     #[must_use]
     pub fn times(&self) -> u64 {
         self.executed.load(Ordering::Relaxed)
     }
 }
 
-/// The counts of all instructions that were translated, and where they go.
+/// The counts of all translated instructions, and the file to which they are written.
 pub struct Profile {
     out: Mutex<File>,
     counts: Mutex<Vec<&'static Count>>,
 }
 
 impl Profile {
-    /// Counts that are written to `file`.
+    /// Makes an empty profile that is written to `file`.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -44,7 +45,7 @@ impl Profile {
         Ok(Profile { out: Mutex::new(File::create(file)?), counts: Mutex::default() })
     }
 
-    /// A count for an instruction. It stays for ever, like the translation that refers to it.
+    /// Makes a count for an instruction. It is never freed, because the translation refers to it.
     pub fn count(&self, address: u64, bytes: &[u8]) -> &'static Count {
         let count: &'static Count =
             Box::leak(Box::new(Count { address, bytes: bytes.to_vec(), executed: AtomicU64::new(0) }));
@@ -54,7 +55,7 @@ impl Profile {
         count
     }
 
-    /// Begins again.
+    /// Sets all counts to 0.
     pub fn clear(&self) {
         if let Ok(counts) = self.counts.lock() {
             counts.iter().for_each(|count| count.executed.store(0, Ordering::Relaxed));
@@ -70,8 +71,8 @@ impl Profile {
     }
 }
 
-/// One line of JSON: for each instruction that was executed its address, its bytes (programs in
-/// different address spaces may have different ones there) and how often.
+/// A line of JSON: for each executed instruction its address, its bytes and how often it was
+/// executed. The bytes tell programs apart that have different instructions at this address.
 fn line(region: u8, counts: &[&Count]) -> String {
     let mut sums: BTreeMap<(u64, &[u8]), u64> = BTreeMap::new();
     for count in counts {

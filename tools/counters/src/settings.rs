@@ -1,29 +1,30 @@
-//! The plugin's arguments: where to write and the shape of the modelled caches.
+//! The arguments of the plugin: the output file, what is counted, and the shape of the modelled
+//! caches.
 
 use crate::cache::Geometry;
 
-/// The plugin's settings, from its command line.
+/// The settings of the plugin, from its arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// The file to which the counts are written, one JSON object a line.
+    /// The file to which the counts are written, one JSON object on each line.
     pub out: String,
-    /// Level-1 instruction cache.
+    /// The level-1 instruction cache.
     pub l1i: Geometry,
-    /// Level-1 data cache.
+    /// The level-1 data cache.
     pub l1d: Geometry,
-    /// Level-2 cache, of instructions and data.
+    /// The level-2 cache, which has instructions and data.
     pub l2: Geometry,
-    /// TLB of instruction fetches.
+    /// The TLB of instruction fetches.
     pub itlb: Geometry,
-    /// TLB of data accesses.
+    /// The TLB of data accesses.
     pub dtlb: Geometry,
-    /// Measure for how long the kernel does not look for interrupts, from the first user
-    /// instruction to the end, and nothing else.
+    /// Whether only latency is measured: for how long the kernel does not look for interrupts, from
+    /// the first user instruction to the end.
     pub latency: bool,
-    /// Count the work of each processor, polling apart, and nothing else: fast.
+    /// Whether only the work of each processor is counted, without polling. That is fast.
     pub work: bool,
-    /// The file to which is written how often each instruction was executed in each region; empty:
-    /// none.
+    /// The file to which is written how often each instruction was executed in each region; empty
+    /// if that is not wanted.
     pub profile: String,
 }
 
@@ -33,7 +34,7 @@ impl Settings {
     /// all geometries; the defaults here are for a QEMU that is started by hand.
     ///
     /// # Errors
-    /// A sentence for the author of the arguments.
+    /// A sentence that says which argument is wrong, and why.
     pub fn parse<'a>(arguments: impl Iterator<Item = &'a str>) -> Result<Settings, String> {
         let mut settings = Settings {
             out: String::new(),
@@ -73,7 +74,7 @@ impl Settings {
     }
 }
 
-/// `SIZE/WAYS`; for a TLB (`line_log2` 12) the size is in entries.
+/// Parses `SIZE/WAYS`. The size of a TLB (`line_log2` 12) is in entries.
 fn geometry(value: &str, line_log2: u32) -> Result<Geometry, String> {
     let parsed = value.split_once('/').and_then(|(size, ways)| {
         let (size, ways) = (size.parse::<usize>().ok()?, ways.parse::<usize>().ok()?);

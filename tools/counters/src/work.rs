@@ -1,41 +1,41 @@
-//! How much work each processor does: its instructions, and apart from them those of polling.
+//! Counts the work of each processor: its instructions, and separately those of polling.
 //!
-//! A processor that waits in HLT executes nothing. One that waits in a loop, for another processor
-//! or for work, executes PAUSE in every round: what lies between two executions of the same PAUSE
-//! is polling, if it is so little that nothing else can have happened meanwhile. This is so under
-//! every kernel and in programs, without knowing where their loops are.
+//! A processor that waits in HLT executes nothing. A processor that waits in a loop, for another
+//! processor or for work, executes PAUSE in every round. So the instructions between two executions
+//! of one PAUSE instruction are polling, if there are so few that no other work can be among them.
+//! That holds for every kernel and in programs, and the plugin need not know where their loops are.
 
 use crate::counts::Mode;
 use crate::decode::Special;
 use crate::profile::Count;
 use std::fmt::Write;
 
-/// Instructions that a round of a loop has at most.
+/// The most instructions in a round of a polling loop.
 const ROUND: u64 = 256;
-/// Where the local APIC takes the end of an interrupt.
+/// The physical address of the local APIC's end-of-interrupt register.
 const END_OF_INTERRUPT: u64 = 0xfee0_00b0;
 
-/// Instructions of one processor and mode.
+/// The instructions of one processor in one mode.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
     work: u64,
     polling: u64,
-    /// Since the last PAUSE; they are among `work`.
+    /// Instructions since the last PAUSE. They are included in `work`.
     since: u64,
 }
 
-/// Instructions that are executed one after the other.
+/// A block of instructions that are executed one after the other.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Block {
-    /// Of the last one.
+    /// The address of the last instruction.
     pub address: u64,
-    /// How many.
+    /// How many instructions there are.
     pub instructions: u64,
-    /// What the last one is: PAUSE and HLT are the last of a block.
+    /// The kind of the last instruction: PAUSE and HLT end a block.
     pub special: Option<Special>,
-    /// A mark among them: its kind and its region.
+    /// A mark in the block: its kind and its region.
     pub mark: Option<(u8, u8)>,
-    /// How often each was executed as work, if that is asked for.
+    /// How often each instruction was executed as work, if a profile is wanted.
     pub counts: &'static [&'static Count],
 }
 
@@ -44,16 +44,17 @@ pub struct Block {
 pub struct Work {
     user: Counts,
     kernel: Counts,
-    /// Where the last PAUSE was.
+    /// The address of the last PAUSE that was executed.
     pause: u64,
     halts: u64,
     interrupts: u64,
-    /// Instructions that may turn out to be polling: those of a round, at most.
+    /// Instructions that may turn out to be polling: at most those of one round.
     undecided: Vec<&'static [&'static Count]>,
 }
 
 impl Work {
-    /// The processor executes a block. One that it leaves early, by a fault, counts as a whole.
+    /// Records that the processor executes a block. A block that is left early, by a fault, counts
+    /// as a whole.
     pub fn block(&mut self, block: &Block) {
         let counts = match Mode::of(block.address) {
             Mode::User => &mut self.user,
@@ -95,12 +96,12 @@ impl Work {
         }
     }
 
-    /// The processor stores to the physical address of a device.
+    /// Records that the processor stores to the physical address of a device.
     pub fn device_store(&mut self, address: u64) {
         self.interrupts += u64::from(address == END_OF_INTERRUPT);
     }
 
-    /// One line of JSON for region `region` and processor `processor`, without the line's end.
+    /// A line of JSON for region `region` and processor `processor`, without the newline.
     /// `instructions` are those of work.
     pub fn report(&self, region: u8, processor: usize) -> String {
         let mut line = format!("{{\"region\":{region},\"processor\":{processor}");
@@ -143,7 +144,7 @@ mod tests {
         work.block(&block(0x1000, 1, None));
         rounds(&mut work, 10, 9);
         work.block(&block(KERNEL, 1, Some(Special::Halt)));
-        // A request to another processor, and the end of an interrupt.
+        // The store sends an interrupt to another processor; the next one ends an interrupt.
         work.device_store(0xfee0_0300);
         work.device_store(END_OF_INTERRUPT);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The plugin in a real QEMU, with a guest whose every instruction is known.
+//! Tests the plugin in a real QEMU, with a guest of which every instruction is known.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,13 +9,13 @@ fn run(command: &mut Command) -> std::process::Output {
     output
 }
 
-/// The plugin as cargo built it for this test: it lies next to the test's own executable.
+/// The plugin that cargo has built for this test: it lies next to the test's own executable.
 fn plugin() -> PathBuf {
     let executable = std::env::current_exe().unwrap();
     executable.with_file_name("liblab_counters.so")
 }
 
-/// Boots the guest with the plugin and gives the lines that it wrote.
+/// Boots the guest with the plugin. Returns the lines that the plugin has written.
 fn count(name: &str, arguments: &str) -> Vec<String> {
     let directory = std::env::temp_dir().join(format!("counters-{}-{name}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
@@ -38,7 +38,7 @@ fn count(name: &str, arguments: &str) -> Vec<String> {
     lines
 }
 
-/// A path in one of QEMU's options, in which a comma inside a value is doubled.
+/// A path as a value in QEMU's options, in which a comma is doubled.
 fn option(path: &Path) -> String {
     path.display().to_string().replace(',', ",,")
 }
@@ -73,7 +73,7 @@ fn the_same_run_gives_the_same_counts() {
 
 #[test]
 fn a_smaller_cache_misses_more() {
-    // One set of one line: the two lines of region 1's loop push each other out.
+    // The cache has a single line, so the two lines of the loop of region 1 replace each other.
     let lines = count("small", ",l1d=64/1");
     assert_eq!(field(&lines[0], "l1d_misses"), 20);
 }

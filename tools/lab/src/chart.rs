@@ -1,5 +1,5 @@
-//! Charts as SVG, drawn with crate `plotters`. Each is black on white also on a page whose ground
-//! is dark, and its columns are as wide as what stands in them.
+//! Charts as SVG, drawn with crate `plotters`. Each is black on a white background, so that dark
+//! pages can show it, and its columns are as wide as their text.
 
 use crate::bench::Point;
 use anyhow::Result;
@@ -8,12 +8,12 @@ use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// The size of letters as plotters counts it: 12 pixels.
+/// The size of letters in plotters' unit: 12 pixels.
 const LETTERS: i32 = 15;
-/// How high a line of a legend is.
+/// The height of a line of a legend, in pixels.
 pub(crate) const LINE: i32 = 18;
 const MARGIN: i32 = 12;
-/// The colours can be distinguished in greys, too, because neighbours differ in lightness.
+/// Colours that can also be distinguished in greys, because neighbours differ in lightness.
 const COLOURS: [RGBColor; 12] = [
     RGBColor(0x1b, 0x3a, 0x5c),
     RGBColor(0x6f, 0x9f, 0xd0),
@@ -28,13 +28,13 @@ const COLOURS: [RGBColor; 12] = [
     RGBColor(0x55, 0x55, 0x55),
     RGBColor(0xc4, 0xc4, 0xc4),
 ];
-/// Lengths and gaps of the dashes of lines, so that these differ without colours, too.
+/// Lengths and gaps of dashes, by which lines differ without colours, too.
 const DASHES: [(u32, u32); 4] = [(12, 0), (6, 4), (2, 4), (12, 4)];
 
-/// Where something is drawn, in pixels.
+/// An area of a picture, in pixels.
 pub(crate) struct Area<'a>(DrawingArea<SVGBackend<'a>, Shift>);
 
-/// Makes a picture of that size.
+/// Makes a picture of this size.
 pub(crate) fn draw(width: i32, height: i32, content: impl FnOnce(&Area<'_>) -> Result<()>) -> Result<String> {
     let mut svg = String::new();
     {
@@ -48,25 +48,26 @@ pub(crate) fn draw(width: i32, height: i32, content: impl FnOnce(&Area<'_>) -> R
 }
 
 impl Area<'_> {
-    /// A line of text, whose middle is at this height; `side` says on which end of it `x` is.
+    /// Draws a line of text whose middle has this height; `side` says which end of the text is at
+    /// `x`.
     pub(crate) fn text(&self, x: i32, y: i32, side: HPos, ink: RGBColor, text: &str) -> Result<()> {
         let style = ("sans-serif", LETTERS).into_text_style(&self.0).color(&ink);
         let style = style.pos(Pos::new(side, VPos::Center));
         Ok(self.0.draw(&Text::new(text, (x, y), style))?)
     }
 
-    /// A filled rectangle, one pixel wide at least.
+    /// Draws a filled rectangle, at least one pixel wide.
     pub(crate) fn block(&self, (x, y): (i32, i32), width: i32, height: i32, colour: RGBColor) -> Result<()> {
         let corners = [(x, y), (x + width.max(1), y + height)];
         Ok(self.0.draw(&Rectangle::new(corners, colour.filled()))?)
     }
 
-    /// A straight line.
+    /// Draws a straight line.
     pub(crate) fn line(&self, from: (i32, i32), to: (i32, i32), colour: RGBColor) -> Result<()> {
         Ok(self.0.draw(&PathElement::new(vec![from, to], colour))?)
     }
 
-    /// What the colours mean, a line for each.
+    /// Draws a legend: a line for each colour.
     fn legend<'a>(&self, x: i32, y: i32, names: impl Iterator<Item = &'a str>) -> Result<()> {
         for ((name, index), line) in names.zip(0..).zip(0..) {
             let y = y + LINE * line;
@@ -77,12 +78,12 @@ impl Area<'_> {
     }
 }
 
-/// The colour of a part or a line.
+/// The colour of the part or line with this index.
 pub(crate) fn colour(index: usize) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
-/// How wide the widest of some texts is at most.
+/// An upper bound of the width of the widest of these texts, in pixels.
 pub(crate) fn width<'a>(texts: impl Iterator<Item = &'a str>) -> i32 {
     let letters = texts.map(|text| text.chars().count()).max().unwrap_or(0);
     i32::try_from(letters).unwrap_or(i32::MAX / 16) * 7
@@ -94,22 +95,22 @@ pub(crate) struct Line<'a> {
     pub(crate) points: &'a [Point],
 }
 
-/// How the axes of a chart are divided.
+/// The scale of a chart's axes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Axes {
-    /// Evenly, from 0.
+    /// Linear, from 0.
     #[default]
     Linear,
-    /// By powers of ten: for parameters that grow by factors, where the bend of a line is the
-    /// point. Points at 0 have no place there.
+    /// Logarithmic, for parameters that grow by factors, where the bend of a line matters. Points
+    /// at 0 are left out.
     Logarithmic,
 }
 
-/// Height of the part of a chart that has the lines.
+/// The height in pixels of the part of a chart that has the lines.
 const HEIGHT: i32 = 340;
 
-/// Lines over axes that are called `across` and `up`, and below what the lines are called.
+/// A chart of lines. The axes are called `across` and `up`; a legend names the lines.
 pub(crate) fn lines(lines: &[Line<'_>], axes: Axes, across: &str, up: &str) -> Result<String> {
     let points = || lines.iter().flat_map(|line| line.points).filter(|point| axes.has(point));
     let end = |value: fn(&Point) -> f64| points().map(value).fold(1.0, f64::max);
@@ -127,7 +128,7 @@ pub(crate) fn lines(lines: &[Line<'_>], axes: Axes, across: &str, up: &str) -> R
             }
             Axes::Logarithmic => {
                 let (left, bottom) = (start(|point| point.parameter), start(|point| point.value));
-                // Whole powers of ten above and below, so that each axis has at least two names.
+                // The axes extend to whole powers of ten, so that each has at least two labels.
                 let whole = |low: f64, high: f64| {
                     let (low, high) = (low.min(high).log10().floor(), high.log10().ceil());
                     (10_f64.powf(low)..10_f64.powf(high.max(low + 1.0)) * 1.1).log_scale()
@@ -141,13 +142,13 @@ pub(crate) fn lines(lines: &[Line<'_>], axes: Axes, across: &str, up: &str) -> R
 }
 
 impl Axes {
-    /// Whether a point has a place between these axes.
+    /// Whether a point lies within the axes.
     fn has(self, point: &Point) -> bool {
         self == Axes::Linear || point.parameter > 0.0 && point.value > 0.0
     }
 }
 
-/// Draws the grid, the names of the axes, and the lines.
+/// Draws the grid, the labels of the axes, and the lines.
 fn plot<'a, X, Y>(
     mut chart: ChartContext<'_, SVGBackend<'a>, Cartesian2d<X, Y>>,
     lines: &[Line<'_>],
@@ -174,7 +175,7 @@ where
     Ok(())
 }
 
-/// A number at an axis, short enough for the room there.
+/// Formats a number for an axis, short enough for its space.
 fn short(value: &f64) -> String {
     let (scale, unit) = match *value {
         1e9.. => (1e9, " G"),
@@ -185,19 +186,18 @@ fn short(value: &f64) -> String {
     format!("{}{unit}", (value / scale * 1e3).round() / 1e3)
 }
 
-/// A row of a chart: what took how much of it, one after the other.
+/// A row of a chart of bars: pieces that follow each other.
 pub(crate) struct Row {
     pub(crate) name: String,
     /// The name of each lane.
     pub(crate) lanes: Vec<String>,
-    /// Lane, part and length of each piece.
+    /// The lane, part and length of each piece.
     pub(crate) pieces: Vec<(usize, usize, f64)>,
-    /// What all of it is.
+    /// The text for the sum of all pieces.
     pub(crate) sum: String,
 }
 
-/// Rows of pieces, `longest` being the length of the longest row, and below what the parts are
-/// called.
+/// A chart of rows. `longest` is the length of the longest row; a legend names the parts.
 pub(crate) fn rows(rows: &[Row], parts: &[&str], longest: f64) -> Result<String> {
     const LENGTH: i32 = 520;
     const LANE: i32 = 20;
@@ -223,13 +223,8 @@ pub(crate) fn rows(rows: &[Row], parts: &[&str], longest: f64) -> Result<String>
                 area.block((place(at), y), wide, LANE - 2, colour(part))?;
                 let label = format!("{length}");
                 if row.lanes.len() > 1 && width([label.as_str()].into_iter()) + 4 < wide {
-                    area.text(
-                        place(at) + wide / 2,
-                        y + LANE / 2,
-                        HPos::Center,
-                        ink_on(colour(part)),
-                        &label,
-                    )?;
+                    let (middle, ink) = (place(at) + wide / 2, ink_on(colour(part)));
+                    area.text(middle, y + LANE / 2, HPos::Center, ink, &label)?;
                 }
                 at += length;
             }
@@ -240,22 +235,17 @@ pub(crate) fn rows(rows: &[Row], parts: &[&str], longest: f64) -> Result<String>
     })
 }
 
-/// Black or white, whichever is readable on a colour.
+/// Black or white, whichever is readable on this colour.
 fn ink_on(RGBColor(red, green, blue): RGBColor) -> RGBColor {
     let light = 3 * u32::from(red) + 6 * u32::from(green) + u32::from(blue);
     if light > 1280 { BLACK } else { WHITE }
-}
-
-/// Text for HTML.
-pub(crate) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// The values of an attribute of all elements of a kind.
+    /// The values of an attribute of all elements with this name.
     fn values(svg: &str, element: &str, attribute: &str) -> Vec<i32> {
         let elements = svg.split('<').filter(|rest| rest.starts_with(element));
         let value = |element: &str| {
@@ -272,7 +262,7 @@ mod tests {
         let svg = draw(Axes::Linear);
         assert_eq!(svg.matches("<circle").count(), 2);
         assert!(["a&lt;b", "words", "instructions"].iter().all(|text| svg.contains(text)), "{svg}");
-        // A point at 0 has no place on a logarithmic axis.
+        // A point at 0 cannot be drawn on a logarithmic axis.
         assert_eq!(draw(Axes::Logarithmic).matches("<circle").count(), 1);
     }
 
@@ -303,7 +293,7 @@ mod tests {
             rows(&[row("a long name of something", 900.0), row("b", 20.0)], &["one", "two"], 901.0).unwrap();
         let wide = values(&svg, "svg", "width")[0];
         let (starts, lengths) = (values(&svg, "rect", "x"), values(&svg, "rect", "width"));
-        // The ground, two pieces of each row, and the legend.
+        // The rectangles are the background, two pieces of each row, and the legend.
         assert_eq!(starts.len(), 1 + 4 + 2);
         assert!(starts.iter().zip(&lengths).all(|(start, length)| start + length <= wide));
         let names = width(["a long name of something"].into_iter());

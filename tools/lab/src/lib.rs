@@ -1,4 +1,4 @@
-//! The lab: what is measured and counted, how it is kept and compared, and the charts of it.
+//! The lab: measures and counts, keeps and compares results, and draws charts of them.
 #![forbid(unsafe_code)]
 
 pub mod bench;

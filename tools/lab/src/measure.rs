@@ -1,8 +1,8 @@
-//! `./mac measure`: what an interactive session at the shell costs on Macadamia and under Debian's
-//! own kernel.
+//! `./mac measure`: compares the cost of an interactive session at the shell on Macadamia and under
+//! Debian's kernel.
 
 use crate::bench::{self, Measurement};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use mac_build::{build, guests, tree};
 use mac_guest::{Kernel, Request, Start, linux, make};
 use mac_machine::suites::Mode;
@@ -18,44 +18,38 @@ pub struct Options {
     publish: bool,
 }
 
-/// KiB of memory of the machine.
+/// The size of the machine's memory in KiB.
 const MEMORY: u64 = 512 << 10;
-/// Boots of which the fastest counts where seconds of the host are measured.
+/// How many boots are made when seconds of the host are measured. The fastest counts.
 const BOOTS: usize = 3;
-/// What the shell does instead of asking for its first command.
+/// The command that the shell runs before its first prompt.
 const AT_THE_PROMPT: &str = "PROMPT_COMMAND='/bench/stopwatch now \"power-on to the prompt\"; \
      sed -n \"s/^MemFree: */free at the prompt\\t/p\" /proc/meminfo >&2; exit 0'\n";
 /// The name of the results.
 const RESULTS: &str = "shell";
 
-/// Boots both systems, prints the table, and publishes it if that is wanted.
+/// Boots both systems and prints the table. Publishes it if the options say so.
 pub fn run(options: &Options) -> Result<()> {
-    let profile = build::profile()?;
-    if options.publish && profile != build::RELEASE {
-        bail!("MAC_PROFILE is {profile}: only the release profile is published");
+    if options.publish {
+        build::only_release()?;
     }
     build::guest_system()?;
     let image = image()?;
     let mut measurements = Vec::new();
     for kernel in [Kernel::Macadamia, Kernel::Linux] {
         for (index, (name, value)) in measure(kernel, &image)?.into_iter().enumerate() {
-            let counter = bench::column(kernel).to_string();
-            measurements.push(Measurement {
-                test: format!("{index:02} {name}"),
-                parameter: 0.0,
-                counter,
-                value,
-            });
+            let test = format!("{index:02} {name}");
+            measurements.push(Measurement::single(test, bench::column(kernel), value));
         }
     }
     print!("{}", bench::session(RESULTS, &measurements, options.publish)?);
     Ok(())
 }
 
-/// A name with its unit, and what was measured.
+/// Measurements: a name with its unit, and the value.
 type Figures = Vec<(String, f64)>;
 
-/// The image for both systems, with what measures in it.
+/// The image for both systems, with the programs that measure.
 fn image() -> Result<PathBuf> {
     let mut request = Request { name: "shell".into(), ..Request::default() };
     request.files.push(("bench/stopwatch".into(), guests::stopwatch()?));
@@ -66,7 +60,7 @@ fn image() -> Result<PathBuf> {
     Ok(make(&request)?.path)
 }
 
-/// What one system takes for everything.
+/// Makes all measurements of one system.
 fn measure(kernel: Kernel, image: &Path) -> Result<Figures> {
     let mut figures = vec![
         ("kernel and servers, as they are loaded, KiB".into(), kibibytes(&system_files(kernel)?)?),
@@ -88,12 +82,10 @@ fn measure(kernel: Kernel, image: &Path) -> Result<Figures> {
     Ok(figures)
 }
 
-/// What is loaded in addition to the image.
+/// The files that are loaded in addition to the image.
 fn system_files(kernel: Kernel) -> Result<Vec<PathBuf>> {
-    let ours =
-        || ["kernel", "sigma0", "root", "console", "unix"].map(|name| tree::boot().join(name)).to_vec();
     Ok(match kernel {
-        Kernel::Macadamia => ours(),
+        Kernel::Macadamia => build::guest_files().collect(),
         Kernel::Linux => vec![linux::kernel()?.0],
     })
 }
@@ -106,15 +98,15 @@ fn kibibytes(files: &[PathBuf]) -> Result<f64> {
     Ok((bytes >> 10) as f64)
 }
 
-/// Boots, with instructions counted if that is wanted; returns what the terminal has shown when the
-/// machine has ended, and the seconds until then.
+/// Boots a system, with instructions counted if `icount` is set. Returns the terminal's output up
+/// to the end of the machine, and the seconds until then.
 fn boot(kernel: Kernel, image: &Path, command: &[String], icount: bool) -> Result<(String, f64)> {
     let mut machine = Hardware::plain().machine();
     machine.icount = icount;
     machine.arguments = "exit".into();
     let mut environment = vec![("TERM", "xterm-256color"), ("ROWS", "24"), ("COLUMNS", "80")];
     if kernel == Kernel::Linux {
-        // Ours has no such mitigations either.
+        // Macadamia has no such mitigations either.
         environment.push(("mitigations", "off"));
     }
     let environment = environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
@@ -125,7 +117,7 @@ fn boot(kernel: Kernel, image: &Path, command: &[String], icount: bool) -> Resul
     Ok((shown, begin.elapsed().as_secs_f64()))
 }
 
-/// The lines of a name, a tabulator and a number, as figures with their units.
+/// Parses lines of a name, a tabulator and a number. Returns them as measurements with their units.
 fn lines(shown: &str) -> Figures {
     let line = |line: &str| {
         let (name, number) = line.trim_end().split_once('\t')?;

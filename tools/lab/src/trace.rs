@@ -1,5 +1,5 @@
-//! `./mac trace`: the kernel's trace buffer, dumped by the debugger onto the console, as a table,
-//! or as a picture.
+//! `./mac trace`: shows the kernel's trace buffer, as the debugger has dumped it on the console, as
+//! a table or a picture.
 
 mod lanes;
 mod phases;
@@ -9,8 +9,9 @@ use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Options of `./mac trace`.
 #[derive(Args)]
@@ -38,7 +39,7 @@ pub struct Options {
 pub(crate) use self::phases::picture as picture_of_phases;
 pub use self::phases::publish as publish_phases;
 
-/// The largest number of events in a picture: more could not be distinguished.
+/// The largest number of events in a picture: more of them could not be distinguished.
 const MOST_SHOWN: usize = 200;
 
 /// Prints the table, or writes the picture.
@@ -48,13 +49,10 @@ pub fn run(options: &Options) -> Result<()> {
     }
     let mut text = Vec::new();
     match &options.log {
-        Some(path) => {
-            text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        }
-        None => {
-            std::io::stdin().read_to_end(&mut text).context("cannot read standard input")?;
-        }
+        Some(path) => File::open(path).and_then(|mut file| file.read_to_end(&mut text)),
+        None => std::io::stdin().read_to_end(&mut text),
     }
+    .with_context(|| format!("cannot read {}", options.log.as_deref().unwrap_or(Path::new("-")).display()))?;
     let wanted = match EventSet::parse(options.events.as_deref().unwrap_or("all")) {
         Ok(set) => set,
         Err(name) => {
@@ -84,8 +82,8 @@ pub fn run(options: &Options) -> Result<()> {
     std::fs::write(picture, lanes::svg(&records)?).with_context(|| format!("writing {}", picture.display()))
 }
 
-/// The records of all processors on one time line, from `start` on; `since` is the time since the
-/// same processor's previous event.
+/// A table of the records of all processors on one time line, from `start` on; `since` is the time
+/// since the previous event of the same processor.
 fn table(mut records: Vec<Record>, start: u64) -> String {
     records.sort_by_key(|record| (record.time, record.processor));
     let mut table = String::from("      time    since  cpu  thread  event           words\n");

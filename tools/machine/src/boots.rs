@@ -1,10 +1,11 @@
-//! Boots a suite on one machine and judges what it prints.
+//! Boots a suite on one machine, and judges it by its output.
 
 use crate::patience::Clock;
 use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
 use crate::{image, monitor};
+use anstream::adapter::strip_str;
 use anyhow::{Context, Result};
 use mac_build::scratch::{Guard, Scratch, file_name, pass_on};
 use mac_build::tree;
@@ -16,28 +17,29 @@ use std::process::{Child, ChildStdin, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// What came of one boot.
+/// The result of a boot.
 #[derive(Debug, Default)]
 pub struct Verdict {
-    /// In the order in which they were reported.
+    /// The tests, in the order in which they were reported.
     pub tests: Vec<Test>,
-    /// Whether the plan of the tests was printed: the machine came as far as running them.
+    /// Whether the plan of the tests was printed, so that the machine got as far as running them.
     pub announced: bool,
     /// The JSON lines that the programs printed.
     pub records: Vec<Value>,
-    /// What is wrong beyond single tests: hung, ended early, fewer tests than announced. Each
-    /// counts as a failure.
+    /// Failures that do not belong to a test: the machine hung, ended early, or announced too few
+    /// tests. Each counts as a failure.
     pub failures: Vec<String>,
-    /// The console's last lines with the backtraces explained, and the machine's state if it hung.
+    /// The last lines of the console, with the addresses of backtraces explained, and the machine's
+    /// state if it hung.
     pub tail: Vec<String>,
-    /// How long it took.
+    /// How many seconds the boot took.
     pub seconds: f64,
-    /// Where the whole console output is kept.
+    /// The file that has the whole console output.
     pub log: PathBuf,
 }
 
 impl Verdict {
-    /// How many tests failed, and how much else is wrong.
+    /// How many tests failed, plus the other failures.
     pub fn failed(&self) -> usize {
         self.failures.len() + self.tests.iter().filter(|test| test.outcome == Outcome::Failed).count()
     }
@@ -51,16 +53,15 @@ impl Verdict {
 /// How many console lines a failure report shows.
 const TAIL: usize = 40;
 
-/// How long a machine may go on printing after its last test, so that a crash just after it is
-/// seen.
+/// How long a machine may print after its last test, so that a crash directly after it is seen.
 const GRACE: Duration = Duration::from_millis(300);
 
-/// How long a machine that was asked where it is may be silent before its answer counts as
+/// How long the console must be silent before a hung machine's report of its state counts as
 /// complete.
 pub const ANSWER: Duration = Duration::from_secs(2);
 
-/// Boots a suite of native programs, watches, stops the machine and judges. An error means that the
-/// machine could not even be started.
+/// Boots a suite of native programs, watches its output, stops the machine and judges. Returns an
+/// error only if the machine could not be started.
 pub fn run(run: &Run) -> Result<Verdict> {
     let scratch = Scratch::new(&run.name)?;
     let mut machine = run.machine.clone();
@@ -84,7 +85,7 @@ pub fn run(run: &Run) -> Result<Verdict> {
     Ok(verdict)
 }
 
-/// Prints the result of a run: each test that did not pass, and the end of the console if one
+/// Prints the result of a run: each test that did not pass, and the end of the console if a test
 /// failed.
 pub fn show(run: &Run, verdict: &Verdict) {
     let word = if verdict.failed() == 0 { "ok" } else { "not ok" };
@@ -111,36 +112,35 @@ pub fn show(run: &Run, verdict: &Verdict) {
 /// The console of a running machine.
 struct Console {
     output: Receiver<Heard>,
-    /// The machine's own time.
+    /// The clock of the machine's processes, which stands still while the host is busy with others.
     clock: Clock,
     input: ChildStdin,
     log: fs::File,
     socket: PathBuf,
-    /// The lines that are not complete yet: one of the machine's console, and one of QEMU's own
-    /// output.
+    /// The incomplete last lines: one of the machine's console, and one of QEMU's own output.
     partial: Vec<u8>,
     complaint: Vec<u8>,
     lines: Vec<String>,
 }
 
-/// What can be heard of a machine.
+/// Output of a machine.
 enum Heard {
-    /// Its console.
+    /// Output of the console.
     Console(Vec<u8>),
     /// Output of QEMU itself. It may come at any moment, also in the middle of a line of the
     /// console.
     Emulator(Vec<u8>),
 }
 
-/// Why watching stopped.
+/// Why the machine is not watched any more.
 enum Stop {
-    /// Everything announced and expected has been seen.
+    /// All announced tests and expected texts have been seen.
     Complete,
-    /// Nothing was printed for too long, and its processors rest.
+    /// The machine was silent for too long, and its processors are idle.
     Hung,
-    /// QEMU ended.
+    /// QEMU has ended.
     Ended,
-    /// It went on, printing or at work, for longer than any suite takes.
+    /// The machine was busy for longer than its limit.
     GivenUp,
 }
 
@@ -175,8 +175,7 @@ impl Console {
                 Ok(heard) => self.hear(heard),
                 Err(RecvTimeoutError::Timeout) if judge.complete() => break Stop::Complete,
                 Err(RecvTimeoutError::Timeout) if monitor::stands_still(&self.socket) => break Stop::Hung,
-                // The machine is at work. It may work for longer than this before it prints
-                // something.
+                // The machine is busy, so it may be silent for longer.
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break Stop::Ended,
             }
@@ -185,8 +184,8 @@ impl Console {
                 keys += &judge.line(&self.lines[read]);
                 read += 1;
             }
-            // A prompt has no newline: what is expected may stand in the line that is not complete
-            // yet.
+            // A prompt has no newline, so expected texts are looked for in the incomplete line,
+            // too.
             keys += &judge.partial_line(&String::from_utf8_lossy(&self.partial));
             // An error is ignored: a machine that has stopped reading is noticed because it does
             // not print what is expected.
@@ -229,7 +228,7 @@ impl Console {
         verdict
     }
 
-    /// Asks a hung machine where it is, and notes what it and QEMU say.
+    /// Asks a hung machine for its state, and keeps what the kernel and QEMU print.
     fn interrogate(&mut self) {
         let registers = monitor::interrogate(&self.socket);
         while let Ok(heard) = self.clock.receive(&self.output, ANSWER) {
@@ -254,14 +253,14 @@ impl Console {
         }
     }
 
-    /// Appends output of the console: to the log as it is, and split into lines.
+    /// Appends output of the console: unchanged to the log, and split into lines.
     fn take(&mut self, bytes: &[u8]) {
         let _ = self.log.write_all(bytes);
         split(bytes, &mut self.partial, &mut self.lines);
     }
 }
 
-/// Appends the lines that `bytes` complete, of which `partial` was there before.
+/// Appends the lines that `bytes` complete. `partial` is the incomplete line before and after.
 fn split(bytes: &[u8], partial: &mut Vec<u8>, lines: &mut Vec<String>) {
     for byte in bytes {
         match byte {
@@ -274,35 +273,22 @@ fn split(bytes: &[u8], partial: &mut Vec<u8>, lines: &mut Vec<String>) {
     }
 }
 
-/// The line without cursor movements, colours and what else steers a terminal.
+/// The line without cursor movements, colours and other control sequences.
 pub(crate) fn without_control_sequences(line: &str) -> String {
-    let mut plain = String::new();
-    let mut characters = line.chars().peekable();
-    while let Some(character) = characters.next() {
-        match character {
-            '\x1b' if characters.next_if_eq(&'[').is_some() => {
-                while characters.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
-                characters.next();
-            }
-            '\t' => plain.push(' '),
-            _ if character.is_control() => {}
-            _ => plain.push(character),
-        }
-    }
-    plain
+    strip_str(&line.replace('\t', " ")).to_string()
 }
 
-/// Keeps the score of one run.
+/// The state of judging a run.
 struct Judge<'a> {
     tap: Option<Report>,
     expected: &'a [Expectation],
-    /// What must not appear.
+    /// Texts that must not appear.
     never: &'a [String],
-    /// How many expectations have been met.
+    /// How many expected texts have appeared.
     met: usize,
-    /// How much of the current line has met expectations already.
+    /// How many bytes of the current line have been matched with expected texts.
     consumed: usize,
-    /// What QEMU's monitor is to be told now.
+    /// Commands that are to be sent to QEMU's monitor now.
     commands: Vec<String>,
     records: Vec<Value>,
     failures: Vec<String>,
@@ -322,7 +308,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Reads a finished line; returns what is to be typed now.
+    /// Reads a complete line. Returns the text that is to be typed now.
     fn line(&mut self, line: &str) -> String {
         if let Some(report) = &mut self.tap {
             report.line(line);
@@ -341,7 +327,7 @@ impl<'a> Judge<'a> {
         keys
     }
 
-    /// Reads the line as far as it has been printed, for prompts; returns what is to be typed now.
+    /// Reads an incomplete line, for prompts. Returns the text that is to be typed now.
     fn partial_line(&mut self, text: &str) -> String {
         let mut keys = String::new();
         while let Some(next) = self.expected.get(self.met) {

@@ -1,5 +1,5 @@
-//! Bootable images: an ISO that starts under BIOS and under UEFI, from a CD or written to a USB
-//! stick as it is.
+//! Makes bootable images: an ISO file that starts under BIOS and under UEFI, from a CD or unchanged
+//! from a USB stick.
 
 use crate::qemu::{Machine, module_name};
 use anyhow::{Context, Result, bail};
@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// The image for what boots on that machine, made once for the same content.
+/// The image with the files of this machine; it is made once for the same content.
 pub fn cached(machine: &Machine) -> Result<PathBuf> {
-    // Several threads may want the same image: one makes it, the others find it.
+    // If several threads want an image, one makes it, and the others find it.
     static MAKING: Mutex<()> = Mutex::new(());
     let _guard = MAKING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let configuration = grub_configuration(machine)?;
@@ -28,7 +28,7 @@ pub fn cached(machine: &Machine) -> Result<PathBuf> {
     Ok(image)
 }
 
-/// Writes an image to that path, whole or not at all.
+/// Writes an image to `path`. After an error there is no incomplete file.
 pub fn write(machine: &Machine, path: &Path) -> Result<()> {
     make(machine, &grub_configuration(machine)?, path)
 }
@@ -50,7 +50,7 @@ const MODULES: &str = "multiboot2 normal iso9660 fat search serial terminal all_
                        part_msdos part_acorn part_amiga part_apple part_bsd part_dfly part_dvh part_plan part_sun \
                        part_sunpc";
 
-/// Lays out the image's files below `scratch` and packs them; returns the packed image, also below
+/// Writes the image's files below `scratch` and packs them. Returns the image, which is also below
 /// `scratch`.
 fn assemble(machine: &Machine, configuration: &str, scratch: &Path) -> Result<PathBuf> {
     let boot = scratch.join("files/boot");
@@ -62,7 +62,8 @@ fn assemble(machine: &Machine, configuration: &str, scratch: &Path) -> Result<Pa
     fs::write(boot.join("grub/grub.cfg"), configuration).context("cannot write grub.cfg")?;
     let made = scratch.join("image.iso");
     let mut grub = Command::new("grub-mkrescue");
-    // Only what the configuration uses, and what grub-mkrescue's own start-up script asks for.
+    // Only the modules are installed that the configuration uses, and those of grub-mkrescue's own
+    // start-up script.
     grub.args(["--locales=", "--fonts=", "--themes="]).arg(format!("--install-modules={MODULES}"));
     grub.arg("-o").arg(&made).arg(scratch.join("files")).env("TMPDIR", scratch);
     command::output(&mut grub).context("grub-mkrescue could not make the image")?;
@@ -72,21 +73,19 @@ fn assemble(machine: &Machine, configuration: &str, scratch: &Path) -> Result<Pa
     Ok(made)
 }
 
-/// What grub-mkrescue needs, by the Debian package that has it.
+/// Checks that the programs which grub-mkrescue needs exist. The error names the Debian packages
+/// that have them.
 fn check_tools() -> Result<()> {
-    let needed = [("grub-mkrescue", "grub-common"), ("xorriso", "xorriso"), ("mformat", "mtools")];
-    let mut missing: Vec<&str> = needed
-        .iter()
-        .filter(|(tool, _)| command::find(tool).is_none())
-        .map(|(_, package)| *package)
-        .collect();
-    for (directory, package) in
-        [("/usr/lib/grub/i386-pc", "grub-pc-bin"), ("/usr/lib/grub/x86_64-efi", "grub-efi-amd64-bin")]
-    {
-        if !Path::new(directory).is_dir() {
-            missing.push(package);
-        }
-    }
+    let needed = [
+        ("grub-mkrescue", "grub-common"),
+        ("/usr/lib/grub/i386-pc", "grub-pc-bin"),
+        ("/usr/lib/grub/x86_64-efi", "grub-efi-amd64-bin"),
+        ("xorriso", "xorriso"),
+        ("mformat", "mtools"),
+    ];
+    let is_there = |tool: &str| Path::new(tool).is_dir() || command::find(tool).is_some();
+    let missing = needed.into_iter().filter(|(tool, _)| !is_there(tool));
+    let missing: Vec<&str> = missing.map(|(_, package)| package).collect();
     if !missing.is_empty() {
         bail!("making an image needs {0} (Debian: apt-get install {0})", missing.join(" "));
     }
@@ -99,9 +98,9 @@ fn grub_configuration(machine: &Machine) -> Result<String> {
         commands.push(format!("module2 /boot/{} {}", module_name(module), quoted(module)?));
     }
     commands.push("boot".into());
-    // No menu: there is one thing to boot. When one of the commands fails, GRUB has said what is
-    // wrong. The configuration then waits ten seconds, so that a user can read it, and restarts the
-    // machine. An emulated machine ends at the restart, so it never waits for a key.
+    // There is no menu, since there is one system to boot. When one of the commands fails, GRUB has
+    // said what is wrong. The configuration then waits ten seconds, so that a user can read it, and
+    // restarts the machine. An emulated machine ends at the restart, so it never waits for a key.
     Ok(format!(
         "# A machine without a serial port makes the serial command fail, which harms nothing.\n\
          serial --unit=0 --speed=115200\n\
@@ -114,8 +113,7 @@ fn grub_configuration(machine: &Machine) -> Result<String> {
     ))
 }
 
-/// Words for GRUB's command line, each in quotes so that none of its special characters means
-/// anything.
+/// Words for GRUB's command line, each in quotes, so that special characters have no meaning.
 fn quoted(arguments: &str) -> Result<String> {
     if arguments.contains(['\'', '\n']) {
         bail!("GRUB cannot pass a quote or a line end: {arguments:?}");

@@ -1,4 +1,5 @@
-//! The emulated machine: its QEMU, what boots on it, and the suites that are booted and judged.
+//! The emulated machine: the command line of QEMU, the systems that boot on it, and the suites that
+//! are booted and judged.
 #![forbid(unsafe_code)]
 
 pub mod boots;

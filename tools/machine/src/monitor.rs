@@ -1,5 +1,5 @@
-//! QEMU's machine protocol, as far as the questions go whether a machine hangs, and where, and
-//! whether it rests.
+//! A client of QEMU's machine protocol: it finds out whether a machine hangs, where, and whether
+//! its processors are idle.
 
 use crate::qemu;
 use anyhow::{Context, Result, bail};
@@ -13,11 +13,12 @@ use std::time::Duration;
 /// How long QEMU may take for an answer; on a busy host that may be long.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// How often a machine that stands still is found at rest, and how long before each time.
+/// How often the processors of a machine must be found idle before it counts as hung, and the pause
+/// before each look.
 const RESTS: u32 = 5;
 const REST: Duration = Duration::from_millis(20);
 
-/// Has a QEMU that is to be started listen on that socket.
+/// Makes a QEMU that is to be started listen on this socket.
 pub fn listen(command: &mut Command, socket: &Path) -> Result<()> {
     command.arg("-qmp").arg(format!("unix:{},server=on,wait=off", qemu::value(socket)?));
     Ok(())
@@ -39,8 +40,7 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Sends every processor of the machine a non-maskable interrupt, upon which the kernel reports
-    /// where it is.
+    /// Sends every processor a non-maskable interrupt; the kernel then reports where it is.
     pub(crate) fn inject_nmi(&mut self) -> Result<()> {
         self.execute("inject-nmi", json!({})).map(|_| ())
     }
@@ -50,9 +50,9 @@ impl Monitor {
         self.ask("info registers -a")
     }
 
-    /// Whether every processor of the machine has halted until its next interrupt, and has none to
-    /// take. On a busy host one that was interrupted may stay halted for long, before it gets any
-    /// time to notice. One that has halted with interrupts disabled takes none.
+    /// Whether every processor of the machine has halted until its next interrupt, and has no
+    /// interrupt to take. On a busy host a processor may stay halted for long although it has an
+    /// interrupt. A processor that has halted with interrupts disabled takes none.
     pub fn is_at_rest(&mut self) -> Result<bool> {
         let registers = self.registers()?;
         for (processor, registers) in of_each(&registers).enumerate() {
@@ -93,9 +93,9 @@ impl Monitor {
     }
 }
 
-/// Asks a machine that hangs where it is: the kernel through an NMI, upon which its debugger prints
-/// threads and a backtrace, and QEMU for the registers, in case the kernel cannot answer. Returns
-/// those, for the log; the kernel's answer comes on its console.
+/// Asks a machine that hangs for its state: the kernel by a non-maskable interrupt, upon which its
+/// debugger prints threads and a backtrace on the console; and QEMU for the registers, in case the
+/// kernel cannot answer. Returns the registers.
 pub fn interrogate(socket: &Path) -> String {
     let answer = Monitor::connect(socket).and_then(|mut monitor| {
         let registers = monitor.registers()?;
@@ -116,18 +116,19 @@ fn all_halted(registers: &str) -> bool {
     registers.contains("HLT=1") && !registers.contains("HLT=0")
 }
 
-/// The registers of each processor.
+/// Splits QEMU's output into the registers of each processor.
 fn of_each(registers: &str) -> impl Iterator<Item = &str> {
     registers.split("CPU#").skip(1)
 }
 
-/// Whether a processor takes interrupts, by bit 9 of its flags.
+/// Whether a processor has interrupts enabled: bit 9 of its flags.
 fn takes_interrupts(registers: &str) -> bool {
     let flags = registers.split_whitespace().find_map(|word| word.strip_prefix("RFL="));
     flags.and_then(|flags| u64::from_str_radix(flags, 16).ok()).is_none_or(|flags| flags & 1 << 9 != 0)
 }
 
-/// Whether a machine that prints nothing rests each time it is looked at, or does not even answer.
+/// Whether a silent machine is idle each time that it is looked at, or its QEMU does not even
+/// answer.
 pub fn stands_still(socket: &Path) -> bool {
     let look = |monitor: &mut Monitor| {
         std::thread::sleep(REST);

@@ -1,12 +1,12 @@
-//! Machines side by side, as many as the host has processors for.
+//! Runs several machines at a time, as many as the host has processors for.
 
 use crate::boots::Verdict;
 use crate::suites::Run;
 use anyhow::Result;
 use std::sync::mpsc::channel;
 
-/// Boots machines on as many host processors as there are; reports each as it ends. `seconds` says
-/// what a run took when it was made before.
+/// Boots machines in parallel, and reports each as it ends. `seconds` gives the duration of a run
+/// when it was last made, if that is known.
 pub fn in_parallel(
     runs: Vec<Run>,
     boot: fn(&Run) -> Result<Verdict>,
@@ -27,7 +27,8 @@ pub fn in_parallel(
                 let sender = sender.clone();
                 scope.spawn(move || {
                     let result = boot(&run);
-                    // The receiver outlives every runner: it waits for all of them.
+                    // The receiver exists longer than the threads that send, since it waits for all
+                    // of them.
                     let _ = sender.send((run, result));
                 });
                 continue;
@@ -41,17 +42,17 @@ pub fn in_parallel(
     });
 }
 
-/// How many processors of the host a machine takes: as many as it has itself, all of the host's at
-/// most. A machine where instructions are counted takes one, because its processors take turns
+/// How many processors of the host a machine takes: as many as it has, but no more than the host
+/// has. A machine where instructions are counted takes one, because its processors take turns
 /// there. A machine with guests takes one, too: its scripts run one program after the other, so
-/// that most of its processors rest most of the time.
+/// that most of its processors are idle most of the time.
 fn width(run: &Run, processors: usize) -> usize {
     let is_narrow = run.machine.icount || run.suite.image.is_some();
     if is_narrow { 1 } else { (run.machine.cpus as usize).min(processors) }
 }
 
-/// The wide ones first, so that they do not wait at the end for a gap, and of those of one width
-/// the longest first.
+/// Orders runs: those that take most processors first, so that they need not wait at the end for
+/// enough free ones. Among equal ones the longest is first.
 fn in_order(mut runs: Vec<Run>, processors: usize, seconds: impl Fn(&Run) -> Option<f64>) -> Vec<Run> {
     let tenths = |run: &Run| seconds(run).map_or(0, |seconds| (seconds * 10.0) as u64);
     runs.sort_by_key(|run| std::cmp::Reverse((width(run, processors), tenths(run))));

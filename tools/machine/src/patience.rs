@@ -1,22 +1,22 @@
-//! How long a process is waited for. Time in which the host's other work kept it from running does
-//! not count, so that no limit depends on how busy the host is.
+//! Limits how long a process is waited for. Time in which the host's other work kept it from
+//! running does not count, so that no limit depends on how busy the host is.
 
 use std::cell::Cell;
 use std::fs;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// What is waited for at least before the clock is read again.
+/// The shortest wait between two readings of the clock.
 const QUANTUM: Duration = Duration::from_millis(10);
 
-/// The time of a process and of those that it has started. It is wall-clock time, minus the time
-/// that one of their threads has waited for a processor of the host: the thread that has waited
-/// most. So the clock stands still while the processes wait for a processor. Where the host does
-/// not say how long threads wait, it is the wall clock.
+/// The clock of a process and its descendants. It shows wall-clock time, minus the time that one of
+/// their threads has waited for a processor of the host: the thread that has waited most. So the
+/// clock stands still while the processes wait for a processor. Where the host does not say how
+/// long threads wait, it is the wall clock.
 pub struct Clock {
     process: u32,
     started: Instant,
-    /// The longest wait of a thread so far; threads that have ended do not count any more.
+    /// The longest wait of a thread so far. Threads that have ended are not counted any more.
     waited: Cell<Duration>,
 }
 
@@ -26,13 +26,13 @@ impl Clock {
         Clock { process, started: Instant::now(), waited: Cell::default() }
     }
 
-    /// What has passed for the process.
+    /// The time that has passed for the process.
     pub fn elapsed(&self) -> Duration {
         self.waited.set(self.waited.get().max(waited(self.process)));
         self.started.elapsed().saturating_sub(self.waited.get())
     }
 
-    /// Receives what comes next, for so long on this clock.
+    /// Receives the next value, and waits for it for `patience` on this clock.
     pub fn receive<T>(&self, from: &Receiver<T>, patience: Duration) -> Result<T, RecvTimeoutError> {
         if let Ok(received) = from.try_recv() {
             return Ok(received);
@@ -48,7 +48,7 @@ impl Clock {
     }
 }
 
-/// For how long one thread of these processes, that with the most, was ready but had no processor.
+/// How long the thread of these processes that waited longest was ready without a processor.
 fn waited(process: u32) -> Duration {
     let Ok(threads) = fs::read_dir(format!("/proc/{process}/task")) else { return Duration::ZERO };
     let of_thread = |thread: fs::DirEntry| {

@@ -1,47 +1,46 @@
-//! One emulated machine: what it consists of, and the QEMU command line that makes it.
+//! Describes an emulated machine, and makes the QEMU command line for it.
 
 use anyhow::{Context, Result, bail};
 use mac_build::{command, kickstart, tree};
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The oldest QEMU that the tree is tested with.
 const OLDEST: (u32, u32) = (7, 2);
 
-/// The processor of emulated machines, feature by feature: the same under every QEMU, and without
-/// what TCG lacks (it would warn about each). Without ERMS and FSRM: where instructions are
-/// counted, a string instruction counts each of its elements, and a kernel that copies by bytes
-/// because the processor says that this is fast would seem eight times as expensive as one that
-/// copies by words. With KVM the processor is the host's own.
+/// The processor of emulated machines, feature by feature, so that it is the same under every QEMU.
+/// Features that TCG lacks are left out, since QEMU would warn about each. ERMS and FSRM are left
+/// out, too: where instructions are counted, a string instruction counts each of its elements, and
+/// a kernel that copies by bytes because the processor says that this is fast would seem eight
+/// times as expensive as one that copies by words. With KVM the machine has the host's processor.
 const PROCESSOR: &str =
     "Haswell,+fsgsbase,+xsave,+pdpe1gb,-erms,-fsrm,-pcid,-invpcid,-x2apic,-tsc-deadline,-hle,-rtm,-spec-ctrl";
 
-/// What executes the guest's instructions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
+/// A variant's name, as the command line and the tables have it.
+pub(crate) fn name_of(variant: &impl clap::ValueEnum) -> String {
+    variant.to_possible_value().map(|value| value.get_name().to_string()).unwrap_or_default()
+}
+
+/// How the guest's instructions are executed.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum, serde::Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Accelerator {
     /// QEMU's own translator: runs everywhere and repeats
+    #[default]
     Tcg,
     /// The host's processor: fast, needs a working /dev/kvm
     Kvm,
 }
 
-impl fmt::Display for Accelerator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Accelerator::Tcg => "tcg",
-            Accelerator::Kvm => "kvm",
-        })
-    }
-}
-
-/// How the kernel gets into the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+/// How the kernel is loaded into the machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Boot {
     /// QEMU's `-kernel` and `-initrd`: Multiboot 1
+    #[default]
     Direct,
     /// QEMU's `-kernel` with the loader of `tests/kickstart`, which loads the kernel as Pistachio's
     /// does
@@ -57,7 +56,7 @@ pub enum Boot {
 }
 
 impl Boot {
-    /// Whether QEMU loads the files itself, without an image.
+    /// Whether QEMU loads the files directly, without an image.
     pub fn imageless(self) -> bool {
         matches!(self, Boot::Direct | Boot::Kickstart)
     }
@@ -72,50 +71,37 @@ impl Boot {
     }
 }
 
-impl fmt::Display for Boot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Boot::Direct => "direct",
-            Boot::Kickstart => "kickstart",
-            Boot::BiosCd => "bios-cd",
-            Boot::BiosUsb => "bios-usb",
-            Boot::UefiCd => "uefi-cd",
-            Boot::UefiUsb => "uefi-usb",
-        })
-    }
-}
-
-/// One emulated machine and what boots on it.
-#[derive(Clone, Debug)]
+/// An emulated machine and the system that boots on it.
+#[derive(Clone, Debug, Default)]
 pub struct Machine {
     /// QEMU's machine type: `pc` or `q35`.
     pub model: String,
-    /// How many processors it has.
+    /// How many processors the machine has.
     pub cpus: u32,
-    /// As QEMU writes it: `128M`, `2G`.
+    /// The size of memory as QEMU writes it: `128M`, `2G`.
     pub memory: String,
-    /// What executes its instructions.
+    /// How instructions are executed.
     pub accelerator: Accelerator,
-    /// How the kernel gets into it.
+    /// How the kernel is loaded.
     pub boot: Boot,
     /// The kernel's command line.
     pub arguments: String,
     /// Module names (files in `target/boot`), each with its arguments after a space.
     pub modules: Vec<String>,
-    /// Modules (or `kernel`) whose files are not in `target/boot`: name and file.
+    /// Modules (or `kernel`) whose files are not in `target/boot`, by name.
     pub elsewhere: BTreeMap<String, PathBuf>,
-    /// Another system's kernel and initial root file system, which boot instead of ours.
+    /// The kernel and initial root file system of another system, which boot instead of Macadamia.
     pub foreign: Option<(PathBuf, PathBuf)>,
     /// The ISO image, unless the boot is direct.
     pub image: Option<PathBuf>,
-    /// One virtual nanosecond per instruction, without any relation to the wall clock.
+    /// Whether an instruction takes one virtual nanosecond, independently of the wall clock.
     pub icount: bool,
     /// Further QEMU arguments.
     pub extra: Vec<String>,
 }
 
 impl Machine {
-    /// The files that run in the machine: the kernel and its modules.
+    /// The files that are loaded into the machine: the kernel and its modules.
     pub fn files(&self) -> Vec<PathBuf> {
         let names = self.modules.iter().map(|module| module_name(module));
         std::iter::once("kernel").chain(names).map(|name| self.file(name)).collect()
@@ -130,7 +116,7 @@ impl Machine {
     /// this run.
     pub fn command(&self, scratch: &Path) -> Result<Command> {
         let mut qemu = command::clean(binary()?);
-        // No default devices: their option ROMs have prompts, which only cost time.
+        // Default devices are left out, because their option ROMs show prompts, which take time.
         qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-net", "none"]);
         qemu.args(["-machine", &self.model, "-m", &self.memory, "-smp", &self.cpus.to_string()]);
         match self.accelerator {
@@ -154,14 +140,14 @@ impl Machine {
             (Some((kernel, root)), _) => {
                 qemu.arg("-kernel").arg(kernel).arg("-initrd").arg(root).args(["-append", &self.arguments]);
             }
-            (None, None) => self.direct(&mut qemu)?,
+            (None, None) => self.direct(&mut qemu, scratch)?,
             (None, Some(image)) => self.disk(&mut qemu, image, scratch)?,
         }
         qemu.args(&self.extra);
         Ok(qemu)
     }
 
-    fn direct(&self, qemu: &mut Command) -> Result<()> {
+    fn direct(&self, qemu: &mut Command, scratch: &Path) -> Result<()> {
         let (first, arguments, mut modules) = match self.boot {
             Boot::Kickstart => ("kickstart", "", vec![format!("kernel {}", self.arguments)]),
             _ => ("kernel", self.arguments.as_str(), Vec::new()),
@@ -177,7 +163,7 @@ impl Machine {
             let name = module_name(module);
             let mut path = present(self.file(name))?;
             if self.boot == Boot::Kickstart {
-                path = kickstart::stripped(&path)?;
+                path = kickstart::stripped(&path, scratch)?;
             }
             list.push(module_option(&path, &module[name.len()..])?);
         }
@@ -219,8 +205,9 @@ pub fn value(path: &Path) -> Result<String> {
 }
 
 /// A module in QEMU's list: its file, and its arguments, which begin with a blank. QEMU takes
-/// everything after the first blank for arguments, so that the path must have none. It is started
-/// in the root of the tree: a file of the tree goes by its path there, which never has one.
+/// everything after the first blank for arguments, so the path must have no blank. QEMU is started
+/// in the root of the tree, and files of the tree are named relative to it, since their paths there
+/// have no blanks.
 fn module_option(file: &Path, arguments: &str) -> Result<String> {
     let file = value(file.strip_prefix(tree::root()).unwrap_or(file))?;
     if file.contains(' ') {
@@ -237,16 +224,13 @@ fn present(file: PathBuf) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// The emulator, if it is there and new enough. Asked once per process.
+/// The emulator, if it exists and is new enough. The check is made once in each process.
 fn binary() -> Result<&'static Path> {
     use std::sync::OnceLock;
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
-        let name = std::env::var_os("MAC_QEMU").unwrap_or_else(|| "qemu-system-x86_64".into());
-        let path = PathBuf::from(name);
-        let path = if path.is_absolute() { Some(path) } else { command::find(&path.to_string_lossy()) };
-        let path =
-            path.ok_or("qemu-system-x86_64 is not installed (Debian: apt-get install qemu-system-x86)")?;
+        let path = command::find("qemu-system-x86_64")
+            .ok_or("qemu-system-x86_64 is not installed (Debian: apt-get install qemu-system-x86)")?;
         let said =
             command::output(Command::new(&path).arg("--version")).map_err(|error| format!("{error:#}"))?;
         match version(&said) {
@@ -263,7 +247,7 @@ fn binary() -> Result<&'static Path> {
     found.as_deref().map_err(|error| anyhow::anyhow!("{error}"))
 }
 
-/// What the emulator calls itself, in one line.
+/// The version that the emulator prints, in one line.
 pub fn version_line() -> Result<String> {
     let said = command::output(Command::new(binary()?).arg("--version"))?;
     Ok(said.lines().next().unwrap_or_default().to_string())
@@ -275,21 +259,13 @@ fn version(said: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Whether KVM can be opened; the reason if not.
+/// An error if KVM cannot be used.
 fn check_kvm() -> Result<()> {
-    let device = "/dev/kvm";
-    match std::fs::OpenOptions::new().read(true).write(true).open(device) {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            bail!(
-                "--accel kvm: there is no {device} (no virtualisation here, or the kvm module is not loaded)"
-            )
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            bail!("--accel kvm: no right to open {device}: add yourself to its group (usually kvm)")
-        }
-        Err(error) => bail!("--accel kvm: cannot open {device}: {error}"),
-    }
+    let device = std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm");
+    device.map(drop).context(
+        "--accel kvm: /dev/kvm cannot be opened; it is there if the host has virtualisation and the module \
+         kvm is loaded, and for the members of its group (usually kvm)",
+    )
 }
 
 /// The UEFI firmware: code and empty variables.

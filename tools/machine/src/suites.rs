@@ -13,11 +13,11 @@ use serde::Deserialize;
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-/// One entry of the table.
+/// An entry of a table of suites.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Suite {
-    /// Unique; what the filter of `./mac test` and the reports name.
+    /// The unique name of the suite; the filter of `./mac test` and reports use it.
     pub name: String,
     /// What the suite shows, in a sentence.
     pub about: String,
@@ -38,48 +38,47 @@ pub struct Suite {
     /// Further QEMU arguments.
     #[serde(default)]
     qemu: Vec<String>,
-    /// Count instructions instead of following the clock. Never for races: processors take turns.
+    /// Whether instructions are counted instead of time. Not for suites about races, since
+    /// processors take turns then.
     #[serde(default)]
     icount: bool,
-    /// Of a benchmark: functions of its program whose size is measured, too.
+    /// For a benchmark: the functions of its program whose sizes are measured, too.
     #[serde(default)]
     pub code: Vec<String>,
-    /// Of a benchmark: measure for how long the kernel does not look for interrupts, instead of
-    /// counting.
+    /// For a benchmark: whether it measures for how long the kernel does not look for interrupts,
+    /// instead of costs.
     #[serde(default)]
     pub latency: bool,
-    /// Of a benchmark: add up what all processors do, polling apart, and the interrupts that they
-    /// take.
+    /// For a benchmark: whether it adds up the work of all processors, without polling, and the
+    /// interrupts that they take.
     #[serde(default)]
     pub work: bool,
-    /// Of a benchmark: the feature with which the kernel is built for it, instead of the usual one.
-    #[serde(default)]
+    /// For a benchmark: the feature with which a kernel is built for it, instead of the usual
+    /// kernel.
     pub kernel: Option<String>,
-    /// Of a benchmark with guests: count what each processor does.
+    /// For a benchmark with guests: whether the work of each processor is counted.
     #[serde(default)]
     pub speedup: bool,
-    /// How many times each machine is booted, for suites about races.
-    #[serde(default = "one")]
-    repeat: u32,
+    /// How many times each machine is booted; more than once for suites about races.
+    #[serde(default = "number::<1>")]
+    repeat: u64,
     /// Seconds without any console output after which the machine counts as hung.
-    #[serde(default = "default_quiet")]
+    #[serde(default = "number::<60>")]
     quiet: u64,
-    /// Seconds after which the machine is stopped even if it goes on printing.
-    #[serde(default = "default_limit")]
+    /// Seconds after which the machine is stopped even if it is still printing.
+    #[serde(default = "number::<600>")]
     limit: u64,
     /// The number of tests that the suite has at least; a run that announces fewer has failed.
-    /// Absent: the suite prints no TAP and is judged by `expect` alone.
-    #[serde(default)]
+    /// `None`: the suite prints no TAP and is judged by `expect` alone.
     pub tests: Option<usize>,
-    /// What must appear on the console, in this order.
+    /// Texts that must appear on the console, in this order.
     #[serde(default)]
     pub expect: Vec<Expectation>,
-    /// What must not appear on the console.
+    /// Texts that must not appear on the console.
     #[serde(default)]
     pub never: Vec<String>,
-    /// The image of guest programs that the suite boots with; then it consists of the scripts in
-    /// `guest` or `interactive`.
-    #[serde(default)]
+    /// The image of guest programs with which the suite boots. The suite then consists of the
+    /// scripts in `guest` or `interactive`.
     pub image: Option<String>,
     /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under
     /// Debian's own kernel.
@@ -89,39 +88,36 @@ pub struct Suite {
     /// interactive session at the shell.
     #[serde(default)]
     pub interactive: Vec<String>,
-    /// The ways of delivering system calls in which guests run.
+    /// The modes of the Unix server in which guests run.
     #[serde(default = "default_modes")]
     modes: Vec<Mode>,
-    /// Of a suite with guests: processor counts with which it runs in bounce mode, if not all of
-    /// `cpus`.
-    #[serde(default)]
+    /// For a suite with guests: the processor counts with which it runs in bounce mode, if not all
+    /// of `cpus`.
     bounce_cpus: Option<Vec<u32>>,
-    /// Why the suite is not run yet, though it is recorded: said, and counted as skipped.
-    #[serde(default)]
+    /// Why the suite is recorded but not run yet. The reason is printed, and the suite counts as
+    /// skipped.
     pub pending: Option<String>,
-    /// Whether it is a campaign in full, which only `./mac test --all` runs.
+    /// Whether it is a complete campaign, which only `./mac test --all` runs.
     #[serde(default)]
     pub campaign: bool,
     /// Accelerators that cannot run the suite, each with the reason.
     #[serde(default)]
-    not_under: BTreeMap<String, String>,
+    not_under: BTreeMap<Accelerator, String>,
 }
 
-/// A text that must appear on the console; a test of its own when it has an id.
+/// A text that must appear on the console. If it has an id it is a test.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Expectation {
     /// The stable id of the test.
     pub id: String,
-    /// What it shows.
+    /// The sentence of the test.
     pub sentence: String,
     /// A part of one console line.
     pub text: String,
-    /// What is typed into the console once the text has appeared.
-    #[serde(default)]
+    /// What is typed into the console after the text has appeared.
     pub send: Option<String>,
-    /// What QEMU's monitor is told then.
-    #[serde(default)]
+    /// The commands that QEMU's monitor gets after the text has appeared.
     pub monitor: Option<String>,
 }
 
@@ -145,19 +141,11 @@ fn default_memory() -> String {
     "256M".into()
 }
 
-fn default_quiet() -> u64 {
-    60
+fn number<const NUMBER: u64>() -> u64 {
+    NUMBER
 }
 
-fn default_limit() -> u64 {
-    600
-}
-
-fn one() -> u32 {
-    1
-}
-
-/// How Macadamia delivers system calls.
+/// How system calls of guests are delivered to the Unix server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -168,7 +156,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// As the command line and the tables have it.
+    /// The name of the mode on the command line and in the tables.
     pub fn name(self) -> &'static str {
         match self {
             Mode::Exception => "exception",
@@ -177,37 +165,41 @@ impl Mode {
     }
 }
 
-/// What the command line changes about every suite.
-#[derive(Clone, Debug, Default)]
+/// The settings of the command line that override those of every suite.
+#[derive(clap::Args, Clone, Debug, Default)]
 pub struct Overrides {
-    /// How many processors each machine has.
+    /// Boot every suite with this many processors instead of its own choices
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
     pub cpus: Option<u32>,
-    /// How much memory, as QEMU writes it.
+    /// Memory of every machine, as QEMU writes it (128M, 2G)
+    #[arg(long, value_name = "M")]
     pub memory: Option<String>,
-    /// What executes the instructions.
-    pub accelerator: Option<Accelerator>,
-    /// Whether each boots through UEFI.
+    /// What executes the guest's instructions
+    #[arg(long, value_enum, default_value = "tcg")]
+    pub accel: Accelerator,
+    /// Boot every suite through UEFI
+    #[arg(long)]
     pub uefi: bool,
 }
 
-/// One boot of a suite on one machine.
+/// A boot of a suite on one machine.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// What is booted.
+    /// The suite that is booted.
     pub suite: Suite,
-    /// The suite's name and what distinguishes this run: `ipc[pc,2 cpus]`.
+    /// The name of the suite, with what distinguishes this run: `ipc[pc,2 cpus]`.
     pub name: String,
-    /// Where.
+    /// The machine on which the suite is booted.
     pub machine: Machine,
     /// How system calls of guests are delivered.
     pub mode: Mode,
-    /// How long the console may be silent.
+    /// How long the console may be silent before the machine counts as hung.
     pub quiet: Duration,
     /// How long the whole run may take.
     pub limit: Duration,
 }
 
-/// A suite that is not run, with the reason.
+/// A suite that is not run, and the reason.
 #[derive(Clone, Debug)]
 pub struct Excluded {
     /// The suite's name.
@@ -216,13 +208,21 @@ pub struct Excluded {
     pub reason: String,
 }
 
-/// What distinguishes the runs of a suite.
+impl std::fmt::Display for Excluded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} is not run: {}", self.name, self.reason)
+    }
+}
+
+impl std::error::Error for Excluded {}
+
+/// The choices that distinguish the runs of a suite.
 struct Variant<'a> {
     model: &'a str,
     boot: Boot,
     cpus: u32,
     mode: Mode,
-    round: u32,
+    round: u64,
 }
 
 #[derive(Deserialize)]
@@ -232,20 +232,20 @@ struct Table {
     suite: Vec<Suite>,
 }
 
-/// The tests of `./mac test`.
+/// The path of the table of booted tests.
 pub const TESTS: &str = "tests/suites.toml";
-/// The tests that are unmodified Linux programs.
+/// The path of the table of tests that are unmodified Linux programs.
 pub const GUESTS: &str = "tests/guests/suites.toml";
-/// The benchmarks of `./mac bench`.
+/// The path of the table of benchmarks.
 pub const BENCHMARKS: &str = "bench/benchmarks.toml";
 
-/// Reads a table of the tree.
+/// Reads a table of suites.
 pub fn read(table: &str) -> Result<Vec<Suite>> {
     let path = tree::root().join(table);
     parse(&tree::read(&path)?).with_context(|| path.display().to_string())
 }
 
-/// Builds what these suites boot: everything, unless all of them run guests.
+/// Builds the files that these suites boot: all, unless all suites run guests.
 pub fn build(suites: &[Suite]) -> Result<()> {
     match suites.iter().all(|suite| suite.image.is_some()) && !suites.is_empty() {
         true => build::guest_system(),
@@ -297,13 +297,10 @@ impl Suite {
         if let Some(bad) = self.expect.iter().find(|expectation| !tap::is_id(&expectation.id)) {
             bail!("{:?} is not a test id like BOOT0001", bad.id);
         }
-        if let Some(bad) = self.not_under.keys().find(|name| !["tcg", "kvm"].contains(&name.as_str())) {
-            bail!("not-under: there is no accelerator {bad:?}");
-        }
         Ok(())
     }
 
-    /// Whether the filter of the command line means this suite.
+    /// Whether the filter of the command line selects this suite.
     pub fn matches(&self, filter: &str) -> bool {
         self.name.contains(filter)
             || self.expect.iter().any(|expectation| expectation.id.contains(filter))
@@ -311,21 +308,21 @@ impl Suite {
             || self.modules.iter().any(|module| module.contains(filter))
     }
 
-    /// Its modules with their arguments.
+    /// The modules of the suite, with their arguments.
     pub fn modules(&self) -> impl Iterator<Item = &str> {
         self.modules.iter().map(String::as_str)
     }
 
-    /// The names of its modules.
+    /// The names of the suite's modules.
     pub fn programs(&self) -> impl Iterator<Item = &str> {
         self.modules.iter().map(|module| qemu::module_name(module))
     }
 
-    /// The machines that the suite is to be booted on, or why it cannot be.
+    /// The runs of the suite, one for each machine; or why it cannot be run.
     pub fn runs(&self, overrides: &Overrides) -> Result<Vec<Run>, Excluded> {
-        let accelerator = overrides.accelerator.unwrap_or(Accelerator::Tcg);
+        let accelerator = overrides.accel;
         let excluded = |reason: String| Err(Excluded { name: self.name.clone(), reason });
-        if let Some(reason) = self.not_under.get(&accelerator.to_string()) {
+        if let Some(reason) = self.not_under.get(&accelerator) {
             return excluded(reason.clone());
         }
         if self.icount && accelerator == Accelerator::Kvm {
@@ -333,7 +330,7 @@ impl Suite {
         }
         let boots = if overrides.uefi { vec![Boot::UefiCd] } else { self.boots.clone() };
         let mut runs = Vec::new();
-        // The mode matters to guests only.
+        // Only suites with guests run in several modes.
         let modes = if self.image.is_none() { &self.modes[..1] } else { &self.modes };
         for model in &self.machines {
             for &boot in &boots {
@@ -342,7 +339,7 @@ impl Suite {
                     for cpus in cpus {
                         for round in 1..=self.repeat {
                             let variant = Variant { model, boot, cpus, mode, round };
-                            runs.push(self.run(&variant, accelerator, overrides));
+                            runs.push(self.run(&variant, overrides));
                         }
                     }
                 }
@@ -351,19 +348,19 @@ impl Suite {
         Ok(runs)
     }
 
-    /// The processor counts with which it runs in a mode.
+    /// The processor counts with which the suite runs in a mode.
     fn cpus_in(&self, mode: Mode) -> &[u32] {
         self.bounce_cpus.as_ref().filter(|_| mode == Mode::Bounce).unwrap_or(&self.cpus)
     }
 
-    fn run(&self, variant: &Variant<'_>, accelerator: Accelerator, overrides: &Overrides) -> Run {
+    fn run(&self, variant: &Variant<'_>, overrides: &Overrides) -> Run {
         let &Variant { model, boot, cpus, mode, round } = variant;
         let mut marks = Vec::new();
         if self.machines.len() > 1 {
             marks.push(model.to_string());
         }
         if self.boots.len() > 1 || overrides.uefi {
-            marks.push(boot.to_string());
+            marks.push(qemu::name_of(&boot));
         }
         if self.cpus.len() > 1 || cpus != 1 {
             marks.push(if cpus == 1 { "1 cpu".into() } else { format!("{cpus} cpus") });
@@ -382,17 +379,15 @@ impl Suite {
                 model: model.into(),
                 cpus,
                 memory: overrides.memory.clone().unwrap_or_else(|| self.memory.clone()),
-                accelerator,
+                accelerator: overrides.accel,
                 boot,
-                // A panic ends the machine immediately instead of being noticed by the silence
-                // after it.
+                // With `exit`, a panic ends the machine immediately, so that the silence after it
+                // need not be waited for.
                 arguments: format!("{} exit", self.arguments).trim_start().to_string(),
                 modules: self.modules.clone(),
-                elsewhere: BTreeMap::new(),
-                foreign: None,
-                image: None,
                 icount: self.icount,
                 extra: self.qemu.clone(),
+                ..Machine::default()
             },
             mode,
             quiet: Duration::from_secs(self.quiet),
@@ -478,7 +473,7 @@ mod tests {
     fn what_an_accelerator_cannot_run_is_named_with_the_reason() {
         let suites = suites("tests = 1\nnot-under = { tcg = \"TCG has no PCID\" }").unwrap();
         assert_eq!(suites[0].runs(&Overrides::default()).unwrap_err().reason, "TCG has no PCID");
-        let kvm = Overrides { accelerator: Some(Accelerator::Kvm), ..Overrides::default() };
+        let kvm = Overrides { accel: Accelerator::Kvm, ..Overrides::default() };
         assert_eq!(suites[0].runs(&kvm).unwrap().len(), 1);
     }
 }

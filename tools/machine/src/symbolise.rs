@@ -8,10 +8,10 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::path::Path;
 
-/// Symbol information of what runs in one machine.
+/// The symbols of the programs that run in a machine.
 pub struct Symboliser {
     images: Vec<Image>,
-    /// Whether the line before was one of a backtrace.
+    /// Whether the last line was a part of a backtrace.
     in_backtrace: Cell<bool>,
 }
 
@@ -21,7 +21,7 @@ struct Image {
     code: Vec<Segment>,
 }
 
-/// An executable segment, as far as it lies in the file.
+/// The part of an executable segment that is in the file.
 struct Segment {
     addresses: Range<u64>,
     bytes: Vec<u8>,
@@ -32,7 +32,27 @@ impl Image {
         self.code.iter().any(|segment| segment.addresses.contains(&address))
     }
 
-    /// Whether the file has this instruction there.
+    /// The function and the `file:line` of each frame there, the innermost inlined one first.
+    fn frames(&self, address: u64) -> Vec<(Option<String>, Option<String>)> {
+        let mut found = Vec::new();
+        let Ok(mut frames) = self.loader.find_frames(address) else { return found };
+        while let Ok(Some(frame)) = frames.next() {
+            let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
+            let place = frame.location.map(|location| {
+                format!("{}:{}", shorten(location.file.unwrap_or("?")), location.line.unwrap_or(0))
+            });
+            found.push((function.map(Into::into), place));
+        }
+        found
+    }
+
+    /// The symbol there.
+    fn symbol(&self, address: u64) -> Option<String> {
+        let symbol = self.loader.find_symbol(address)?;
+        Some(addr2line::demangle_auto(symbol.into(), None).into_owned())
+    }
+
+    /// Whether the segment has this instruction at this address.
     fn has_instruction(&self, address: u64, instruction: &[u8]) -> bool {
         self.code.iter().any(|segment| {
             let offset = address.checked_sub(segment.addresses.start).and_then(|at| usize::try_from(at).ok());
@@ -41,17 +61,18 @@ impl Image {
     }
 }
 
-/// Where an instruction lies.
+/// The place of an instruction in the programs.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
-    /// The file's name.
+    /// The name of the program's file.
     pub image: String,
-    /// The function whose code it is, then those that are inlined there, the innermost last.
+    /// The function that contains the instruction, then the functions inlined there, the innermost
+    /// last.
     pub functions: Vec<String>,
 }
 
 impl Symboliser {
-    /// Reads the symbols of these ELF files; one that has none is passed over.
+    /// Reads the symbols of these ELF files. Files without symbols are ignored.
     pub fn new<'a>(files: impl IntoIterator<Item = &'a Path>) -> Symboliser {
         let open = |path: &Path| {
             let code = executable_segments(&std::fs::read(path).ok()?);
@@ -62,63 +83,53 @@ impl Symboliser {
         Symboliser { images: files.into_iter().filter_map(open).collect(), in_backtrace: Cell::new(false) }
     }
 
-    /// `function at file:line`, innermost inlined function first, for every image that has code at
-    /// that address.
+    /// `function at file:line`, innermost inlined function first, for every program that has code
+    /// at that address.
     fn locations(&self, address: u64) -> Vec<String> {
         let images: Vec<&Image> = self.images.iter().filter(|image| image.has_code_at(address)).collect();
         let mut found = Vec::new();
         for image in &images {
             let prefix = if images.len() > 1 { format!("{}: ", image.name) } else { String::new() };
-            let Ok(mut frames) = image.loader.find_frames(address) else { continue };
-            let mut any = false;
-            while let Ok(Some(frame)) = frames.next() {
-                any = true;
-                let function = frame.function.as_ref().and_then(|name| name.demangle().ok());
-                let place = frame.location.map(|location| {
-                    let file = location.file.unwrap_or("?");
-                    format!("{}:{}", shorten(file), location.line.unwrap_or(0))
-                });
-                found.push(format!(
-                    "{prefix}{} at {}",
-                    function.as_deref().unwrap_or("?"),
-                    place.as_deref().unwrap_or("?")
-                ));
-            }
-            if !any && let Some(symbol) = image.loader.find_symbol(address) {
-                found.push(format!("{prefix}{}", addr2line::demangle_auto(symbol.into(), None)));
+            let frames = image.frames(address);
+            let places = frames.iter().map(|(function, place)| {
+                let (function, place) = (function.as_deref().unwrap_or("?"), place.as_deref().unwrap_or("?"));
+                format!("{prefix}{function} at {place}")
+            });
+            found.extend(places);
+            if frames.is_empty()
+                && let Some(symbol) = image.symbol(address)
+            {
+                found.push(format!("{prefix}{symbol}"));
             }
         }
         found
     }
 
-    /// Where the instruction with these bytes lies; `None`: in none of the images.
+    /// The place of the instruction with these bytes; `None` if no program has it.
     pub fn place(&self, address: u64, instruction: &[u8]) -> Option<Place> {
         let image = self.images.iter().find(|image| image.has_instruction(address, instruction))?;
-        let mut functions = Vec::new();
-        if let Ok(mut frames) = image.loader.find_frames(address) {
-            while let Ok(Some(frame)) = frames.next() {
-                let name = frame.function.as_ref().and_then(|name| name.demangle().ok());
-                functions.extend(name.map(|name| without_hash(&name).to_string()));
-            }
-        }
+        let mut functions: Vec<String> =
+            image.frames(address).into_iter().filter_map(|(function, _)| function).collect();
         if functions.is_empty() {
-            let symbol = image.loader.find_symbol(address).unwrap_or("?");
-            let name = addr2line::demangle_auto(symbol.into(), None);
-            functions.push(without_hash(&name).to_string());
+            functions.push(image.symbol(address).unwrap_or_else(|| "?".into()));
+        }
+        for function in &mut functions {
+            *function = without_hash(function).to_string();
         }
         functions.reverse();
         Some(Place { image: image.name.clone(), functions })
     }
 
-    /// Explanations of the code addresses in a console line that says where something is executed:
-    /// a line of a backtrace or one with an instruction pointer; each is one line or, if functions
-    /// were inlined, several. Empty for other lines: not every number is an address. Lines must be
-    /// given in their order.
+    /// Explains the code addresses in a line of the console that is a part of a backtrace or has an
+    /// instruction pointer. Each address is explained by one line or, if functions were inlined,
+    /// several. The result is empty for other lines, since not every number is an address. Lines
+    /// must be passed in order.
     pub fn explain(&self, line: &str) -> Vec<String> {
         let lower = line.to_ascii_lowercase();
         let is_frame = is_frame(&lower);
         // All frames of a backtrace but the first are return addresses, which may already belong to
-        // the next line or even to the next function: the call is just before.
+        // the next line or even to the next function. So the address of the call is looked up,
+        // which is just before.
         let before = u64::from(self.in_backtrace.replace(is_frame) && is_frame);
         let is_pointer = ["rip", "ip ", "ip="].iter().any(|mark| lower.contains(mark));
         if !is_pointer && !lower.contains("at 0x") {
@@ -126,14 +137,14 @@ impl Symboliser {
         }
         let mut explained = Vec::new();
         for address in addresses(line) {
-            // Of addresses in the lower half, which are those of programs, explain only those that
-            // are certainly of code: the one in "sigma0 at 0xf00000" is not.
+            // Addresses in the lower half belong to programs. They are explained only where they
+            // certainly are addresses of code: that in "sigma0 at 0xf00000" is not.
             if !is_frame && !is_pointer && address < 1 << 63 {
                 continue;
             }
             let mut lead = format!("{address:#x} =");
             let mut locations = self.locations(address.wrapping_sub(before));
-            // A function whose inlined part has no name of its own appears twice.
+            // A function is listed twice if code inlined in it has no name of its own.
             locations.dedup();
             for location in locations {
                 explained.push(format!("{lead} {location}"));
@@ -170,7 +181,7 @@ fn addresses(line: &str) -> Vec<u64> {
     found
 }
 
-/// A function's name without the compiler's own mark.
+/// The name of a function without the hash that the compiler has added.
 fn without_hash(name: &str) -> &str {
     match name.rsplit_once("::h") {
         Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name,
@@ -178,8 +189,8 @@ fn without_hash(name: &str) -> &str {
     }
 }
 
-/// A path within the tree, if the tree has that file: also one that was compiled before the tree
-/// was moved.
+/// A path relative to the tree, if the tree has that file. The tree may have been moved since the
+/// file was compiled.
 fn shorten(file: &str) -> String {
     let mut rest = Path::new(file).components();
     while rest.next().is_some() {
@@ -190,7 +201,7 @@ fn shorten(file: &str) -> String {
     file.into()
 }
 
-/// The executable segments of a file; none if it is no ELF file.
+/// The executable segments of an ELF file; none for other files.
 fn executable_segments(elf: &[u8]) -> Vec<Segment> {
     let Ok(file) = object::File::parse(elf) else { return Vec::new() };
     let code = file.segments().filter(|segment| segment.permissions().executable());
@@ -216,8 +227,8 @@ mod tests {
 
     #[test]
     fn our_own_function_is_found_by_address() {
-        // The test program is position-independent, so its symbols' addresses are offsets from
-        // where it was loaded: take one from its symbol table instead of from a pointer.
+        // The test program is position-independent, so its symbols' addresses are offsets from its
+        // load address. The test takes one from the symbol table, not from a pointer.
         let own = std::env::current_exe().unwrap();
         let symboliser = Symboliser::new([own.as_path()]);
         let image = &symboliser.images[0];

@@ -1,18 +1,19 @@
-//! The table of systems that can be booted by name, `systems.toml`; a test suite's name works too.
+//! Reads `systems.toml`, the table of systems that can be booted by name. The name of a test suite
+//! is accepted as well.
 
 use crate::qemu::{Accelerator, Boot, Machine};
 use crate::suites::{self, Overrides};
 use anyhow::{Context, Result, bail};
+use clap::{Args, FromArgMatches};
 use mac_build::tree;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
-/// One entry of the table.
+/// An entry of the table.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct System {
     name: String,
-    /// What it is, in a sentence.
+    /// A sentence about the system.
     about: String,
     /// The kernel's command line.
     #[serde(default)]
@@ -29,7 +30,7 @@ struct Table {
 }
 
 /// Options that `run`, `debug` and `image` share: what boots, and on what.
-#[derive(clap::Args, Clone)]
+#[derive(Args, Clone)]
 pub struct Choice {
     /// The system in systems.toml, or the suite in tests/suites.toml, that boots
     pub system: Option<String>,
@@ -39,7 +40,7 @@ pub struct Choice {
 }
 
 /// Options of an emulated machine.
-#[derive(clap::Args)]
+#[derive(Args)]
 pub struct Hardware {
     /// Processors
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=64))]
@@ -62,14 +63,14 @@ pub struct Hardware {
 }
 
 impl Choice {
-    /// The chosen system on that hardware.
+    /// The chosen system on this machine.
     pub fn machine(&self, hardware: &Hardware) -> Result<Machine> {
         let (arguments, modules) = self.contents()?;
         let words = [arguments, self.arguments.clone()];
         Ok(Machine { arguments: words.join(" ").trim().to_string(), modules, ..hardware.machine() })
     }
 
-    /// Kernel command line and modules.
+    /// The kernel's command line and the modules of the chosen system.
     fn contents(&self) -> Result<(String, Vec<String>)> {
         let name = self.system.as_deref().unwrap_or("default");
         let path = tree::root().join("systems.toml");
@@ -79,16 +80,15 @@ impl Choice {
         }
         let mut suites = suites::read(suites::TESTS)?;
         suites.extend(suites::read(suites::BENCHMARKS)?);
-        if let Some(suite) = suites.iter().find(|suite| suite.name == name) {
-            let runs =
-                suite.runs(&Overrides::default()).map_err(|excluded| anyhow::anyhow!(excluded.reason))?;
-            if let Some(run) = runs.into_iter().next() {
-                return Ok((run.machine.arguments, run.machine.modules));
-            }
+        if let Some(suite) = suites.iter().find(|suite| suite.name == name)
+            && let Some(run) = suite.runs(&Overrides::default())?.into_iter().next()
+        {
+            return Ok((run.machine.arguments, run.machine.modules));
         }
         let systems = table.system.iter().map(|system| format!("  {:24} {}\n", system.name, system.about));
         let suites = suites.iter().map(|suite| format!("  {:24} {}\n", suite.name, suite.about));
-        // The list is long: what it is about stands where the reader is then.
+        // The message ends with the reason, because the list before it may be long and scroll it
+        // away.
         bail!(
             "the systems are\n{}and the suites\n{}no system or suite is called {name:?}; \
              a command of the guest's is run with: ./mac run -- {name}",
@@ -99,7 +99,7 @@ impl Choice {
 }
 
 impl Hardware {
-    /// The machine, with nothing to boot.
+    /// The machine that the options describe, without a system.
     pub fn machine(&self) -> Machine {
         Machine {
             model: self.machine.clone(),
@@ -107,26 +107,15 @@ impl Hardware {
             memory: self.memory.clone(),
             accelerator: self.accel,
             boot: if self.uefi { Boot::UefiCd } else { Boot::Direct },
-            arguments: String::new(),
-            modules: Vec::new(),
-            elsewhere: BTreeMap::new(),
-            foreign: None,
-            image: None,
             icount: self.virtual_time,
-            extra: Vec::new(),
+            ..Machine::default()
         }
     }
 
-    /// A plain machine, for what does not depend on the hardware.
+    /// The hardware that no option changes, for what does not depend on it.
     pub fn plain() -> Hardware {
-        Hardware {
-            cpus: 1,
-            memory: "512M".into(),
-            accel: Accelerator::Tcg,
-            machine: "q35".into(),
-            uefi: false,
-            virtual_time: false,
-        }
+        let none = Hardware::augment_args(clap::Command::new("plain")).get_matches_from([""]);
+        Hardware::from_arg_matches(&none).expect("every option has a default value")
     }
 }
 

@@ -15,66 +15,63 @@
 
 use std::collections::HashSet;
 
-/// What one test reported.
+/// The outcome of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It holds.
+    /// The test has passed.
     Passed,
-    /// It does not.
+    /// The test has failed.
     Failed,
-    /// Not run, with the reason.
+    /// The test was not run, for this reason.
     Skipped(String),
 }
 
-/// One reported test.
+/// A test that was reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Test {
-    /// Its stable id, for instance `IPC0001`.
+    /// The stable id of the test, for instance `IPC0001`.
     pub id: String,
-    /// What it shows.
+    /// The sentence of the test.
     pub sentence: String,
-    /// What it reported.
+    /// The outcome that was reported.
     pub outcome: Outcome,
 }
 
-/// What a suite has reported so far.
+/// The tests that a suite has reported so far.
 #[derive(Debug, Default)]
 pub struct Report {
     plan: Option<usize>,
-    /// In the order in which they were reported.
+    /// The tests, in the order in which they were reported.
     pub tests: Vec<Test>,
-    /// Breaches of the protocol, each a sentence.
+    /// Violations of the protocol, each a sentence.
     pub(crate) breaches: Vec<String>,
     ids: HashSet<String>,
 }
 
 impl Report {
-    /// Reads one console line; returns whether it belonged to the protocol.
-    pub fn line(&mut self, line: &str) -> bool {
+    /// Reads a line of the console.
+    pub fn line(&mut self, line: &str) {
         let line = line.trim_end();
         if let Some(count) = line.strip_prefix("1..").and_then(|count| count.parse().ok()) {
-            match self.plan {
-                None => self.plan = Some(count),
-                Some(_) => {
-                    self.breaches.push("the suite announced a second plan: did it start again?".into())
-                }
+            if self.plan.is_some() {
+                self.breaches.push("the suite announced a second plan: did it start again?".into());
             }
-            return true;
-        }
-        if let Some(reason) = line.strip_prefix("Bail out!") {
+            self.plan = self.plan.or(Some(count));
+        } else if let Some(reason) = line.strip_prefix("Bail out!") {
             self.breaches.push(format!("the suite gave up:{reason}"));
-            return true;
+        } else if let Some(rest) = line.strip_prefix("ok ") {
+            self.outcome(true, rest);
+        } else if let Some(rest) = line.strip_prefix("not ok ") {
+            self.outcome(false, rest);
         }
-        let (passed, rest) = match (line.strip_prefix("ok "), line.strip_prefix("not ok ")) {
-            (Some(rest), _) => (true, rest),
-            (_, Some(rest)) => (false, rest),
-            _ => return false,
-        };
+    }
+
+    /// Reads what follows `ok` or `not ok`.
+    fn outcome(&mut self, passed: bool, rest: &str) {
         match parse_result(passed, rest) {
             Some((number, test)) => self.result(number, test),
-            None => self.breaches.push(format!("not a test result with number, id and sentence: {line:?}")),
+            None => self.breaches.push(format!("not a test result with number, id and sentence: {rest:?}")),
         }
-        true
     }
 
     fn result(&mut self, number: usize, test: Test) {
@@ -104,8 +101,8 @@ impl Report {
         self.plan.is_some_and(|plan| self.tests.len() >= plan)
     }
 
-    /// What is wrong with the report as a whole, now that the machine has stopped; `expected` is
-    /// the number of tests that the suite is known to have.
+    /// What is wrong with the report as a whole, after the machine has stopped. `expected` is the
+    /// number of tests that the suite has at least.
     pub(crate) fn shortcomings(&self, expected: Option<usize>) -> Vec<String> {
         let mut wrong = self.breaches.clone();
         match self.plan {
@@ -114,18 +111,17 @@ impl Report {
             Some(plan) if self.tests.len() < plan => {
                 wrong.push(format!("{} of {plan} announced tests reported", self.tests.len()));
             }
-            Some(plan) => {
-                if expected.is_some_and(|expected| plan < expected) {
-                    let expected = expected.unwrap_or_default();
-                    wrong.push(format!("{plan} tests announced, the suite has at least {expected}"));
-                }
-            }
+            Some(plan) => wrong.extend(
+                expected
+                    .filter(|expected| plan < *expected)
+                    .map(|expected| format!("{plan} tests announced, the suite has at least {expected}")),
+            ),
         }
         wrong
     }
 }
 
-/// `N - ID sentence [# SKIP reason]`.
+/// Parses `N - ID sentence [# SKIP reason]`.
 fn parse_result(passed: bool, rest: &str) -> Option<(usize, Test)> {
     let (number, rest) = rest.split_once(' ')?;
     let description = rest.trim_start().strip_prefix("- ")?;
@@ -146,7 +142,8 @@ fn parse_result(passed: bool, rest: &str) -> Option<(usize, Test)> {
     Some((number.parse().ok()?, Test { id: id.into(), sentence: sentence.trim().into(), outcome }))
 }
 
-/// Capital letters or digits, then four digits: `IPC0001`, `X20007`.
+/// Whether a word is the id of a test: capital letters or digits, then four digits, as in `IPC0001`
+/// or `X20007`.
 pub fn is_id(word: &str) -> bool {
     let Some((area, number)) = word.len().checked_sub(4).and_then(|middle| word.split_at_checked(middle))
     else {

@@ -6,7 +6,7 @@ mod type_table;
 
 use crate::ast::{ImportKind, Name, Statement, StatementKind};
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::interface::{Import, Interface, Wait};
+use crate::interface::{Consume, Import, Interface, Wait};
 use crate::source::Span;
 use crate::target::{Dialect, Target};
 use type_table::TypeTable;
@@ -129,11 +129,17 @@ impl Analysis {
             StatementKind::Error(_) => {}
             StatementKind::UserTypeLimit(_) => self.only_in(Dialect::Untyped, "`UserTypeLimit`", span),
             StatementKind::OnStackLimit(_) => self.only_in(Dialect::Untyped, "`OnStackLimit`", span),
-            StatementKind::UseSpecialReplyPort(_) => {
+            StatementKind::UseSpecialReplyPort(special) => {
                 self.only_in(Dialect::Untyped, "`UseSpecialReplyPort`", span);
+                self.interface.current.special_reply_port = *special;
             }
-            StatementKind::ConsumeOnSendError(_) => {
+            StatementKind::ConsumeOnSendError(when) => {
                 self.only_in(Dialect::Untyped, "`ConsumeOnSendError`", span);
+                self.interface.current.consume = match when.text.to_ascii_lowercase().as_str() {
+                    "timeout" => Consume::Timeout,
+                    "any" => Consume::Any,
+                    _ => Consume::Never,
+                };
             }
         }
     }

@@ -1,18 +1,24 @@
-//! Stubs in C over Mach messages, for the typed dialect.
+//! Stubs in C over Mach messages. What differs between the dialects is in `typed`, `untyped` and
+//! `trailer`.
 //!
 //! A stub walks a message with a cursor, `At_`, one item after the other. Where every item has a
 //! fixed size the compiler turns the cursor into constants. Items are copied with `memcpy`: what
 //! lies in a message need not be aligned for its type.
 
+mod demux;
 mod header;
 mod item;
 mod parameter;
 mod prologue;
 mod server;
+mod structs;
 pub(crate) mod text;
+mod trailer;
+mod typed;
+mod untyped;
 mod user;
 
-pub use header::{header, server_header};
+pub use header::{definitions_header, header, internal_header, server_header};
 pub use server::server;
 pub use user::{separate_users, user};
 

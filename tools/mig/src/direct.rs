@@ -117,6 +117,12 @@ impl Plan<'_> {
     }
 }
 
+/// How many words a message has, untyped and typed, if that does not vary.
+fn fixed_words(parts: &Parts) -> Option<(u64, u64)> {
+    let varies = parts.iter().any(|(_, part)| matches!(part, Part::Value(Form::Array { .. })));
+    (!varies).then(|| Plan::words(parts))
+}
+
 fn untyped(part: &Part) -> u64 {
     match part {
         Part::Value(form) => form.words(),

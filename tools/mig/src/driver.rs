@@ -8,7 +8,7 @@ use crate::options::{Options, Output};
 use crate::output::Files;
 use crate::preprocess::{self, Preprocessed};
 use crate::target::Dialect;
-use crate::{Compiled, compile, list, page};
+use crate::{Compiled, compile, list, message, page};
 use anyhow::{Context, Result, bail};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -75,20 +75,22 @@ fn checked<'a>(options: &Options, file: &Path, compiled: &'a Compiled) -> Result
     }
 }
 
-/// Writes stubs over direct IPC.
+/// Writes stubs that not every interface can have.
 type Module = fn(&Interface) -> std::result::Result<String, Diagnostic>;
 
 fn write(options: &Options, compiled: &Compiled, interface: &Interface, files: &mut Files) -> Result<()> {
     messages(options, interface, files)?;
-    for (output, module) in
-        [(Output::DirectRust, direct::module as Module), (Output::DirectC, direct::header)]
-    {
+    for (output, way, module) in [
+        (Output::Rust, "have stubs in Rust", message::module as Module),
+        (Output::DirectRust, "go by direct IPC", direct::module),
+        (Output::DirectC, "go by direct IPC", direct::header),
+    ] {
         if let Some(path) = options.path(output, None) {
             match module(interface) {
                 Ok(text) => files.add(path, text),
                 Err(found) => {
                     eprintln!("{}", found.render(&compiled.source));
-                    bail!("{} cannot go by direct IPC", interface.name);
+                    bail!("{} cannot {way}", interface.name);
                 }
             }
         }
@@ -112,14 +114,10 @@ fn messages(options: &Options, interface: &Interface, files: &mut Files) -> Resu
     let server_header = options.path(Output::ServerHeader, None);
     let user = options.path(Output::User, named("User.c"));
     let server = options.path(Output::Server, named("Server.c"));
-    let outputs = [&header, &server_header, &user, &server];
-    if interface.target.dialect == Dialect::Untyped {
-        if outputs.iter().any(|path| path.is_some()) {
-            bail!(
-                "there are no stubs of the untyped dialect yet: -n with -list, -layout, -page, -l4-rust or -l4-c"
-            );
-        }
-        return Ok(());
+    let (internal, definitions) =
+        (options.path(Output::InternalHeader, None), options.path(Output::DefinitionsHeader, None));
+    if interface.target.dialect == Dialect::Typed && (internal.is_some() || definitions.is_some()) {
+        bail!("-iheader and -dheader: the typed dialect has no such headers; -dialect untyped has them");
     }
     let style = CStyle {
         prefix: options.prefix.clone(),
@@ -131,6 +129,12 @@ fn messages(options: &Options, interface: &Interface, files: &mut Files) -> Resu
     }
     if let Some(path) = server_header {
         files.add(path, c::server_header(interface));
+    }
+    if let Some(path) = internal {
+        files.add(path, c::internal_header(interface, &style));
+    }
+    if let Some(path) = definitions {
+        files.add(path, c::definitions_header(interface));
     }
     match &options.separate {
         Some(prefix) => {

@@ -41,6 +41,22 @@ pub struct Settings {
     pub wait: Wait,
     /// How long the client waits until the request is taken.
     pub send: Wait,
+    /// The reply comes to the thread's special reply port.
+    pub special_reply_port: bool,
+    /// After which errors the request's rights and memory are destroyed.
+    pub consume: Consume,
+}
+
+/// After which errors of sending a client destroys what the request holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Consume {
+    /// None: the program still has it.
+    #[default]
+    Never,
+    /// The request was not taken in time.
+    Timeout,
+    /// Any.
+    Any,
 }
 
 /// A whole interface.
@@ -158,6 +174,17 @@ impl Routine {
         self.id + REPLY
     }
 
+    /// The argument whose number of elements an argument has: itself, or with `samecount` the array
+    /// before it.
+    pub fn leader<'a>(&'a self, argument: &'a Argument) -> &'a Argument {
+        let is_leader = |other: &&Argument| {
+            other.of.is_counted() && !other.same_count && other.direction == argument.direction
+        };
+        let own = self.arguments.iter().position(|other| other.name == argument.name).unwrap_or(0);
+        let before = || self.arguments[..own].iter().rfind(is_leader);
+        if argument.same_count { before().unwrap_or(argument) } else { argument }
+    }
+
     /// The port that the request goes to.
     pub fn port(&self) -> &Argument {
         &self.arguments[self.request_port]
@@ -183,6 +210,8 @@ pub struct Argument {
     pub long: bool,
     /// The server gets out-of-line data without its being mapped.
     pub server_copy: bool,
+    /// Memory of the untyped dialect is copied when it is sent.
+    pub physical_copy: bool,
     /// The caller says how much of an out array there is room for.
     pub count_in_out: bool,
     /// `const`: the server does not change it.

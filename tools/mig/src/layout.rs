@@ -118,8 +118,21 @@ impl Message {
             message.minimum += descriptor + if item.varies { 0 } else { data };
             message.maximum += descriptor + data;
         }
-        message.complexity = complexity(&message.items);
+        message.complexity = match target.dialect {
+            Dialect::Typed => complexity(&message.items),
+            Dialect::Untyped if message.descriptors() > 0 => Complexity::Complex,
+            Dialect::Untyped => Complexity::Simple,
+        };
         message
+    }
+
+    /// How many descriptors a message of the untyped dialect has.
+    pub fn descriptors(&self) -> u64 {
+        let number = |descriptor: Descriptor| match descriptor.placement {
+            Placement::Inline => descriptor.count.max(1),
+            _ => 1,
+        };
+        self.items.iter().filter_map(|item| item.descriptor).map(number).sum()
     }
 
     /// Whether all messages have the same size.

@@ -4,7 +4,7 @@
 //! ```text
 //! .defs -> preprocessor -> source -> parser -> ast -> analysis -> interface, with layouts
 //!                                                                   |-> list, page
-//!                                                                   |-> C stubs over messages
+//!                                                                   |-> stubs over messages
 //!                                                                   `-> stubs over direct IPC
 //! ```
 //!
@@ -14,7 +14,7 @@
 //! | [`lexer`], [`parser`], [`ast`] | the language |
 //! | [`types`], [`interface`], [`analysis`] | what a definition means |
 //! | [`layout`] | messages as data |
-//! | [`list`], [`page`], [`c`], [`direct`] | what is written |
+//! | [`list`], [`page`], [`c`], [`message`], [`direct`] | what is written |
 //! | [`options`], [`preprocess`], [`output`], [`driver`] | the program |
 //!
 //! Nothing here panics, whatever the text: it comes from outside.
@@ -31,12 +31,14 @@ pub mod ipc_type;
 pub mod layout;
 pub mod lexer;
 pub mod list;
+pub mod message;
 pub mod options;
 pub mod output;
 pub mod page;
 pub mod parser;
 mod parser_types;
 pub mod preprocess;
+mod rust;
 pub mod source;
 pub mod target;
 pub mod types;

@@ -15,12 +15,18 @@ pub enum Output {
     Header,
     /// The header of the server's functions.
     ServerHeader,
+    /// The header of the client's functions for the program's own files.
+    InternalHeader,
+    /// A header of ids.
+    DefinitionsHeader,
     /// Names and ids.
     List,
     /// The layouts of all messages.
     Layout,
     /// A page for people.
     Page,
+    /// Both sides over messages, in Rust.
+    Rust,
     /// Both sides over direct L4 IPC, in Rust.
     DirectRust,
     /// Both sides over direct L4 IPC, in C.
@@ -28,14 +34,17 @@ pub enum Output {
 }
 
 /// The options for outputs. Those of the last kind suppress the files that are written otherwise.
-const OUTPUTS: [(&str, Output); 9] = [
+const OUTPUTS: [(&str, Output); 12] = [
     ("-user", Output::User),
     ("-server", Output::Server),
     ("-header", Output::Header),
     ("-sheader", Output::ServerHeader),
+    ("-iheader", Output::InternalHeader),
+    ("-dheader", Output::DefinitionsHeader),
     ("-list", Output::List),
     ("-layout", Output::Layout),
     ("-page", Output::Page),
+    ("-rust", Output::Rust),
     ("-l4-rust", Output::DirectRust),
     ("-l4-c", Output::DirectC),
 ];
@@ -94,10 +103,14 @@ messages, in C (default: NAMEUser.c, NAMEServer.c, NAME.h)
   -server FILE     the server's side
   -header FILE     the header of the client's functions
   -sheader FILE    the header of the server's functions
+  -iheader FILE    the header of the client's functions, with the files of iimport (untyped)
+  -dheader FILE    a header of ids, with the files of dimport (untyped)
   -i PREFIX        a file PREFIXroutine.c for each of the client's functions instead of -user
   -n               write only the files that are named
   -prefix P        what the client's names begin with, before userprefix; also -subrprefix
   -s, -S           with (without) a table of names in the server
+messages, in Rust; implies -n
+  -rust FILE       clients and server
 direct L4 IPC; these imply -n
   -l4-rust FILE    clients and server, in Rust
   -l4-c FILE       clients and server, in C (one header)
@@ -157,7 +170,7 @@ impl Options {
             None => bail!("{argument} needs a value"),
         };
         if let Some(&(_, output)) = OUTPUTS.iter().find(|(name, _)| *name == argument) {
-            let ours = [Output::Layout, Output::Page, Output::DirectRust, Output::DirectC];
+            let ours = [Output::Layout, Output::Page, Output::Rust, Output::DirectRust, Output::DirectC];
             self.only_named |= ours.contains(&output);
             let path = PathBuf::from(value()?);
             self.outputs.retain(|(other, _)| *other != output);
@@ -192,8 +205,11 @@ impl Options {
                 self.target = target;
             }
             "-cc" => self.preprocessor = Some(value()?),
-            // Which back end the original's script runs: there is one.
-            "-migcom" => drop(value()?),
+            // Which back end the original's script runs: there is one. Above which size buffers are
+            // not on the stack: all are.
+            "-migcom" | "-maxonstack" => drop(value()?),
+            // Functions in files of their own are asked for by -i.
+            "-split" => {}
             "-MD" => self.dependencies = true,
             "-I" | "-D" | "-U" | "-include" | "-imacros" | "-isystem" | "-idirafter" | "-iquote"
             | "-isysroot" | "-arch" => {

@@ -4,8 +4,8 @@
 //! By hand: `MIG_FUZZ=1000000 MIG_SEED=1 cargo test --release -p mig --test fuzz -- --nocapture`.
 
 use mig::c::{self, CStyle};
-use mig::target::{Dialect, Target};
-use mig::{direct, list, page};
+use mig::target::Target;
+use mig::{direct, list, message, page};
 use std::fs;
 use std::path::Path;
 
@@ -151,13 +151,15 @@ fn soup(random: &mut Random) -> String {
 
 /// Routines whose types and flags are drawn at random: most are valid.
 fn plausible(random: &mut Random) -> String {
-    let mut text =
-        "subsystem s 1; type p = MACH_MSG_TYPE_COPY_SEND; type q = polymorphic ctype: p;\n".to_owned();
+    let mut text = "subsystem s 1; type p = MACH_MSG_TYPE_COPY_SEND; type q = polymorphic ctype: p; \
+         type char = MACH_MSG_TYPE_CHAR; type short = MACH_MSG_TYPE_INTEGER_16; \
+         type int = MACH_MSG_TYPE_INTEGER_32;\n"
+        .to_owned();
     let bases = [
         "char",
         "short",
         "int",
-        "uintptr_t",
+        "MACH_MSG_TYPE_INTEGER_64",
         "p",
         "q",
         "MACH_MSG_TYPE_PORT_SEND",
@@ -166,15 +168,19 @@ fn plausible(random: &mut Random) -> String {
         "MACH_MSG_TYPE_UNSTRUCTURED",
         "(MACH_MSG_TYPE_STRING, 8*30)",
     ];
-    let mut names: Vec<String> = vec!["int".into(), "p".into(), "q".into(), "char".into()];
+    // Those of a fixed size can be elements.
+    let mut fixed: Vec<String> = vec!["int".into(), "p".into(), "q".into(), "char".into()];
+    let mut names = fixed.clone();
     for at in 0..1 + random.below(6) {
         let base = if random.below(2) == 0 {
             bases[random.below(bases.len())].to_owned()
         } else {
-            names[random.below(names.len())].clone()
+            let from = if random.below(8) == 0 { &names } else { &fixed };
+            from[random.below(from.len())].clone()
         };
-        let n = [0, 1, 2, 3, 7, 64, 300, 5000][random.below(8)];
-        let of = match random.below(9) {
+        let n = [0, 1, 2, 3, 7, 64, 300, 5000][random.below(8).max(random.below(4))];
+        let kind = random.below(9);
+        let of = match kind {
             0 => format!("array[{n}] of {base}"),
             1 => format!("array[*:{n}] of {base}"),
             2 => format!("array[] of {base}"),
@@ -187,13 +193,16 @@ fn plausible(random: &mut Random) -> String {
         };
         text += &format!("type t{at} = {of};\n");
         names.push(format!("t{at}"));
+        if matches!(kind, 0 | 4 | 6) {
+            fixed.push(format!("t{at}"));
+        }
     }
     for at in 0..1 + random.below(3) {
         let arguments: Vec<String> = (0..random.below(6))
             .map(|at| {
                 let direction = ["", "in", "out", "inout"][random.below(4)];
-                let flags = ["", "", ", dealloc", ", dealloc[]", ", countinout", ", islong", ", servercopy"];
-                let flags = flags[random.below(flags.len())];
+                let flags = ["", "", ", dealloc", ", dealloc[]", ", countinout", ", islong", ", samecount"];
+                let flags = if random.below(3) == 0 { flags[random.below(flags.len())] } else { "" };
                 format!("; {direction} a{at} : {}{flags}", names[random.below(names.len())])
             })
             .collect();
@@ -216,15 +225,15 @@ fn try_one(random: &mut Random, text: &str) -> bool {
     list::names(interface);
     list::layouts(interface);
     page::page(interface);
-    if target.dialect == Dialect::Typed {
-        c::header(interface, &style);
-        c::server_header(interface);
-        c::user(interface, &style);
-        c::server(interface, &style);
-    }
+    c::internal_header(interface, &style);
+    c::definitions_header(interface);
+    c::server_header(interface);
+    c::user(interface, &style);
+    c::server(interface, &style);
     // Layouts of any size; the time of Rust's formatter for large ones is not of interest.
     if interface.present().count() < 4 && random.below(8) == 0 {
         let _ = direct::module(interface).map_err(|error| error.render(&compiled.source));
+        let _ = message::module(interface).map_err(|error| error.render(&compiled.source));
     }
     let _ = direct::header(interface).map_err(|error| error.render(&compiled.source));
     true

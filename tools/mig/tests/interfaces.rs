@@ -1,16 +1,52 @@
-//! The definitions in `interfaces/` are valid.
+//! The stubs and the pages in the tree are those of their definitions.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+/// A definition, the option of its stubs or its page, and the file with them.
+const STUBS: [(&str, &str, &str); 6] = [
+    ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
+    ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
+    ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
+    ("interfaces/root.defs", "-page", "docs/src/interfaces/root.md"),
+    ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
+    ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
+];
+
+/// The root of the tree, wherever it is now.
+fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
+    Path::new(&package).join("../..")
+}
+
+#[test]
+fn the_stubs_of_the_servers_are_those_of_their_definitions() {
+    let root = root();
+    let written = std::env::temp_dir().join(format!("mig-interface-{}", std::process::id()));
+    for (definition, option, stubs) in STUBS {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
+        command.current_dir(&root).args(["-I", "interfaces", option]).arg(&written);
+        let output = command.arg(definition).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let module = root.join(stubs);
+        let text = fs::read_to_string(&written).unwrap();
+        if std::env::var_os("MIG_BLESS").is_some() {
+            fs::write(&module, &text).unwrap();
+        }
+        let present = fs::read_to_string(&module).unwrap_or_default();
+        assert!(present == text, "MIG_BLESS=1 writes {}", module.display());
+    }
+    fs::remove_file(&written).unwrap();
+}
 
 #[test]
 fn every_definition_in_the_tree_is_valid() {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
-    let root = Path::new(&package).join("../..");
-    for name in ["console", "root"] {
+    let root = root();
+    for (definition, ..) in STUBS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&root).args(["-I", "interfaces", "-check"]);
-        let output = command.arg(format!("interfaces/{name}.defs")).output().unwrap();
+        let output = command.arg(definition).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }

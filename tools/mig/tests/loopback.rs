@@ -20,3 +20,11 @@ fn clients_and_servers_in_c_understand_each_other() {
 fn clients_and_servers_in_c_understand_each_other_with_narrow_descriptors() {
     understand_each_other("mach64-2022");
 }
+
+#[test]
+fn clients_and_servers_in_c_of_the_untyped_dialect_understand_each_other() {
+    for subject in ["data", "trailers"] {
+        let stubs = Stubs::ours(subject, "untyped64");
+        build_and_run(subject, "untyped64", &stubs, &stubs);
+    }
+}

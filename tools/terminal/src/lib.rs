@@ -1,5 +1,4 @@
-//! A terminal with its screen: what programs write becomes a screen, and a screen becomes a
-//! picture.
+//! A terminal emulator: it turns the output of programs into a screen, and a screen into a picture.
 
 #![forbid(unsafe_code)]
 

@@ -1,22 +1,22 @@
-//! A screen as a picture.
+//! Draws a screen as a picture in SVG.
 
 use super::screen::{Screen, text};
 use std::fmt::Write;
 use vt100::{Cell, Color};
 
-/// Size of a cell, in pixels.
+/// The size of a cell in pixels.
 const WIDTH: f64 = 8.4;
 const HEIGHT: f64 = 18.0;
 const MARGIN: f64 = 14.0;
 const PAPER: &str = "#16181d";
 const INK: &str = "#d6d9e0";
-/// The first sixteen colours.
+/// The first sixteen colours of the palette.
 const PALETTE: [&str; 16] = [
     "#2b2e37", "#e06c75", "#98c379", "#d7b26d", "#6aa8f0", "#c678dd", "#56b6c2", "#c8ccd4", "#737987",
     "#ff7b86", "#b5e890", "#f0cd86", "#8cc2ff", "#dd9af0", "#7fd6e0", "#ffffff",
 ];
 
-/// The screen as a picture in SVG.
+/// The picture of a screen in SVG.
 pub fn svg(screen: &Screen) -> String {
     let (rows, columns) = screen.size();
     let (width, height) = (columns as f64 * WIDTH + 2.0 * MARGIN, rows as f64 * HEIGHT + 2.0 * MARGIN);
@@ -41,12 +41,13 @@ pub fn svg(screen: &Screen) -> String {
     picture + "</svg>\n"
 }
 
-/// Where the text of a cell stands: left end, base line.
+/// The position of a cell's text: its left end and its base line.
 fn place(row: usize, column: usize) -> (f64, f64) {
     (MARGIN + column as f64 * WIDTH, MARGIN + row as f64 * HEIGHT + 14.0)
 }
 
-/// Draws what looks alike in one piece. Writing to a string cannot fail.
+/// Draws a row. Neighbouring cells that look alike are drawn together. Writing to a string cannot
+/// fail.
 fn draw_row(picture: &mut String, row: usize, cells: &[&Cell]) {
     let mut column = 0;
     while column < cells.len() {
@@ -80,18 +81,18 @@ fn draw_row(picture: &mut String, row: usize, cells: &[&Cell]) {
     }
 }
 
-/// What cells must have in common to be drawn in one piece.
+/// The properties that cells must share to be drawn together.
 fn style(cell: &Cell) -> (Color, Color, bool, bool, bool) {
     (cell.fgcolor(), cell.bgcolor(), cell.bold(), cell.underline(), cell.inverse())
 }
 
-/// Ink and paper of a cell.
+/// The colours of a cell: that of the text and that of the background.
 fn colours(cell: &Cell) -> (String, String) {
     let (ink, paper) = (colour(cell.fgcolor(), INK), colour(cell.bgcolor(), PAPER));
     if cell.inverse() { (paper, ink) } else { (ink, paper) }
 }
 
-/// A colour; of the palette of 256 these are sixteen, a cube of 6 x 6 x 6, and greys.
+/// A colour as SVG. The palette of 256 colours has sixteen, then a cube of 6 x 6 x 6, then greys.
 fn colour(colour: Color, default: &str) -> String {
     let level = |step: u8| if step == 0 { 0 } else { 55 + 40 * step };
     let (red, green, blue) = match colour {

@@ -1,5 +1,5 @@
-//! The screen of a terminal of the kind `xterm-256color`: crate `vt100`, and what it leaves out
-//! that programs on a character screen use.
+//! The screen of a terminal that behaves as `xterm-256color`. It is that of crate `vt100`, with
+//! those functions added that text programs use and the crate lacks.
 
 use std::num::NonZeroU16;
 use vt100::{Cell, Parser};
@@ -7,36 +7,36 @@ use vt100::{Cell, Parser};
 /// How many rows that have left the screen come back when the window grows.
 const SCROLLBACK: usize = 1000;
 
-/// A screen.
+/// The screen of a terminal.
 pub struct Screen {
     terminal: Parser,
-    /// Reads the same bytes as the terminal.
+    /// A parser that reads the same bytes as the terminal.
     sequences: vte::Parser,
     seen: Seen,
-    /// What the terminal answers to questions, for what types.
+    /// The terminal's answers to queries of programs, which are to be typed.
     pub answers: Vec<u8>,
 }
 
-/// What crate `vt100` reports about the bytes in addition to what it does on its screen.
+/// Receives from crate `vt100` the events that the crate does not handle itself.
 #[derive(Default)]
 struct Seen {
-    /// Every character that was ever shown, in order, with line feeds.
+    /// All characters that were ever shown, in order, with line feeds.
     shown: String,
-    /// Characters of the last byte.
+    /// The characters that the last byte has completed.
     drawn: String,
-    /// What the terminal understands instead of a sequence that it does not know.
+    /// The sequence that replaces one which the crate does not know.
     instead: &'static str,
     further: Option<Further>,
-    /// Lines are drawn by letters (the special graphics set).
+    /// Whether the special graphics set is active, in which letters draw lines.
     graphics: bool,
     saved_graphics: bool,
 }
 
-/// What a sequence demands beyond what the terminal does.
+/// The effects of sequences that the crate does not handle.
 enum Further {
     AnswerCursor,
     AnswerKind,
-    /// The screen of full-screen programs begins where the cursor was, as in xterm.
+    /// The screen of full-screen programs begins with the cursor where it was, as in xterm.
     KeepCursor,
 }
 
@@ -49,7 +49,8 @@ impl vte::Perform for Seen {
             (true, 'k') => ('┐', '┐'),
             (true, 'm') => ('└', '└'),
             (true, 'j') => ('┘', '┘'),
-            // vt100 leaves out the character U+FFFD, which stands for bytes that are no character.
+            // The crate leaves out the character U+FFFD, which stands for bytes that are not a
+            // character. So another one is shown instead.
             (_, '\u{fffd}') => ('\u{fffd}', '?'),
             _ => (character, character),
         };
@@ -86,7 +87,7 @@ impl vte::Perform for Seen {
     }
 }
 
-/// A size as vt100 wants it: one at least.
+/// A length as the crate requires it: at least one.
 fn size(length: usize) -> NonZeroU16 {
     u16::try_from(length).ok().and_then(NonZeroU16::new).unwrap_or(NonZeroU16::MIN)
 }
@@ -98,18 +99,18 @@ impl Screen {
         Screen { terminal, sequences: vte::Parser::new(), seen: Seen::default(), answers: Vec::new() }
     }
 
-    /// The size of the window changes. As in xterm, the line of the cursor stays visible.
+    /// Changes the size of the window. As in xterm, the line of the cursor stays visible.
     pub fn resize(&mut self, rows: usize, columns: usize) {
         self.terminal.set_size(size(rows), size(columns));
     }
 
-    /// How many rows and columns it has.
+    /// The number of rows and columns.
     pub(crate) fn size(&self) -> (usize, usize) {
         let (rows, columns) = self.terminal.screen().size();
         (rows.get().into(), columns.get().into())
     }
 
-    /// A row of cells.
+    /// The cells of a row.
     pub(crate) fn cells(&self, row: usize) -> impl Iterator<Item = &Cell> {
         let screen = self.terminal.screen();
         let row = u16::try_from(row).unwrap_or(u16::MAX);
@@ -121,31 +122,31 @@ impl Screen {
         !self.terminal.screen().hide_cursor()
     }
 
-    /// Row and column of the cursor.
+    /// The row and the column of the cursor.
     pub fn cursor(&self) -> (usize, usize) {
         let (row, column) = self.terminal.screen().cursor_position();
-        // After the last column the cursor waits for the next character.
+        // After a character in the last column, the cursor stays there until the next character.
         (row.into(), usize::from(column).min(self.size().1 - 1))
     }
 
-    /// A row as text, without the blanks at its end.
+    /// The text of a row, without blanks at its end.
     pub fn line(&self, row: usize) -> String {
         self.cells(row).map(text).collect::<String>().trim_end().to_string()
     }
 
-    /// All rows as text, without empty ones at the end.
+    /// The text of all rows, without empty ones at the end.
     pub fn text(&self) -> String {
         let lines: Vec<String> = (0..self.size().0).map(|row| self.line(row)).collect();
         let used = lines.iter().rposition(|line| !line.is_empty()).map_or(0, |last| last + 1);
         lines[..used].iter().map(|line| format!("{line}\n")).collect()
     }
 
-    /// Every character that was ever shown, in order, with line feeds.
+    /// All characters that were ever shown, in order, with line feeds.
     pub fn shown(&self) -> &str {
         &self.seen.shown
     }
 
-    /// Takes what a program has written.
+    /// Reads output of a program.
     pub fn write(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             self.sequences.advance(&mut self.seen, &[byte]);
@@ -168,7 +169,7 @@ impl Screen {
     }
 }
 
-/// What a cell shows.
+/// The text that a cell shows.
 pub(crate) fn text(cell: &Cell) -> &str {
     match cell.contents() {
         "" if cell.is_wide_continuation() => "",
@@ -184,7 +185,7 @@ mod tests {
 
     fn shown(text: &str) -> Screen {
         let mut screen = Screen::new(4, 10);
-        // Sequences come in pieces.
+        // The bytes of a sequence may come one by one.
         for byte in text.bytes() {
             screen.write(&[byte]);
         }
@@ -196,7 +197,7 @@ mod tests {
         let screen = shown("one\r\ntwo\r\n0123456789abc\r\nlast");
         assert_eq!(screen.text(), "two\n0123456789\nabc\nlast\n");
         assert_eq!((screen.cursor(), screen.shown()), ((3, 4), "one\ntwo\n0123456789abc\nlast"));
-        // After the last column the cursor waits: nothing is empty between.
+        // After the last column the cursor waits, so there is no empty line between the two.
         assert_eq!(shown("0123456789\r\nx").text(), "0123456789\nx\n");
     }
 
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_answered() {
+    fn queries_of_programs_are_answered() {
         assert_eq!(shown("ab\x1b[6n").answers, b"\x1b[1;3R");
     }
 
@@ -258,13 +259,13 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_written_breaks_it() {
+    fn no_output_of_a_program_makes_the_screen_panic() {
         let mut random = 1u32;
         let mut screen = Screen::new(3, 7);
         for round in 0..200_000u32 {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             let byte = (random >> 24) as u8;
-            // Sequences are rare among random bytes.
+            // Random bytes seldom contain sequences, so some are replaced by parts of one.
             let bytes = [b"\x1b[", b";9"][usize::from(byte & 1)];
             screen.write(if byte & 0x42 == 0x42 { bytes } else { std::slice::from_ref(&byte) });
             if round % 997 == 0 {

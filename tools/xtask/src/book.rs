@@ -1,7 +1,7 @@
-//! The book in `docs/`: rendering it, and what `./mac check` asks of it. Every chapter is in the
-//! summary, every link leads to a file of the book and to a heading that exists there, and what it
-//! names is there: commands ([`commands`]) and files of the tree ([`paths`]). What programs
-//! understand is explained ([`mentioned`]).
+//! The book in `docs/`: rendering it, and its checks in `./mac check`. Every chapter must be in the
+//! summary; every link must lead to a file of the book and a heading in it. The commands
+//! ([`commands`]) and the files of the tree ([`paths`]) that the book names must exist. Words that
+//! programs understand must be explained ([`mentioned`]).
 
 mod commands;
 mod mentioned;
@@ -13,6 +13,7 @@ use mac_build::tree::read;
 use mac_build::{command, toolchain, tree};
 pub(crate) use mentioned::check as check_mentioned;
 pub(crate) use paths::check as check_paths;
+use pulldown_cmark::{CodeBlockKind, Event, Options as Markdown, Parser, Tag, TagEnd};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -20,25 +21,22 @@ use std::path::{Path, PathBuf};
 const MDBOOK: &str = "0.5.4";
 /// Where the chapters are, from the root of the tree.
 const CHAPTERS: &str = "docs/src";
-/// Prose outside the book that is checked as its chapters are.
+/// Files outside the book that are checked like its chapters.
 const OTHERS: [&str; 3] = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"];
 
 /// Options of `./mac book`.
 #[derive(clap::Args)]
 pub(crate) struct Options {
-    /// Only check links, commands and names of files, which `./mac check` does too
-    #[arg(long)]
-    check: bool,
     /// Only run the commands that the book marks to be run, which `./mac test` does too
-    #[arg(long, conflicts_with = "check")]
+    #[arg(long)]
     run: bool,
     /// Only make the pictures again that show the system and its figures: boots it, plays the
     /// sessions that are shown, and records a trace
-    #[arg(long, conflicts_with_all = ["check", "run"])]
+    #[arg(long, conflicts_with = "run")]
     pictures: bool,
 }
 
-/// What plays the sessions of which the book has pictures.
+/// The session that is played for the book's pictures of screens.
 const SESSIONS: &str = "shell/programs";
 
 /// Renders the book into `target/book`. The first call builds mdBook, from crates.io and with the
@@ -46,16 +44,13 @@ const SESSIONS: &str = "shell/programs";
 pub(crate) fn run(options: &Options) -> Result<()> {
     if options.pictures {
         mac_guest::pictures(SESSIONS, &tree::root().join(CHAPTERS).join("pictures"))?;
-        // Writes the pictures of results, too.
+        // This also draws the pictures of results.
         return mac_lab::trace::publish_phases();
     }
     check_links()?;
     check_commands()?;
     check_paths()?;
     check_mentioned()?;
-    if options.check {
-        return Ok(());
-    }
     if options.run {
         println!("{} blocks of commands ended with status 0", run_commands()?);
         return Ok(());
@@ -79,7 +74,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Checks the book, and the prose in the root of the tree.
+/// Checks the links of the book, and of the prose in the root of the tree.
 pub(crate) fn check_links() -> Result<()> {
     let root = tree::root();
     let chapters = chapters()?;
@@ -87,23 +82,22 @@ pub(crate) fn check_links() -> Result<()> {
     let mut wrong = Vec::new();
     for chapter in &chapters {
         let name = chapter.strip_prefix(root.join(CHAPTERS)).unwrap_or(chapter).display().to_string();
-        if name != "SUMMARY.md" && !links(&listed).contains(&name.as_str()) {
+        if name != "SUMMARY.md" && !links(&listed).contains(&name) {
             wrong.push(format!("{name} is not in SUMMARY.md"));
         }
     }
-    for file in chapters.into_iter().chain(OTHERS.map(|name| root.join(name))) {
+    for file in prose()? {
         let text = read(&file)?;
         for link in links(&text) {
-            if let Err(error) = follow(&root.join(CHAPTERS), &file, link) {
-                wrong
-                    .push(format!("{}: {link}: {error}", file.strip_prefix(root).unwrap_or(&file).display()));
+            if let Err(error) = follow(&root.join(CHAPTERS), &file, &link) {
+                wrong.push(format!("{}: {link}: {error}", tree::name(&file)));
             }
         }
     }
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
 }
 
-/// The chapters and the prose in the root of the tree.
+/// The files with prose: the chapters, and those in the root of the tree.
 fn prose() -> Result<Vec<PathBuf>> {
     let mut files = chapters()?;
     files.extend(OTHERS.map(|name| tree::root().join(name)));
@@ -114,32 +108,63 @@ fn chapters() -> Result<Vec<PathBuf>> {
     tree::files(&tree::root().join(CHAPTERS), &[".md"])
 }
 
-/// The lines of a text outside fenced code.
-fn unfenced(text: &str) -> impl Iterator<Item = &str> {
-    let mut fenced = false;
-    text.lines().filter(move |line| {
-        let is_fence = line.trim_start().starts_with("```");
-        fenced ^= is_fence;
-        !fenced && !is_fence
-    })
+/// What the chapters are written in: what mdBook understands, as far as it matters here.
+const MARKDOWN: Markdown =
+    Markdown::ENABLE_TABLES.union(Markdown::ENABLE_HEADING_ATTRIBUTES).union(Markdown::ENABLE_FOOTNOTES);
+
+/// The code in a text.
+#[derive(Default)]
+struct Code {
+    /// Between back quotes, within prose.
+    spans: Vec<String>,
+    /// Blocks: what stands after the fence, and the content.
+    blocks: Vec<(String, String)>,
+    /// Prose with a back quote that has no other.
+    unmatched: Vec<String>,
 }
 
-/// The targets of a text's `[...](...)` links, outside code.
-fn links(text: &str) -> Vec<&str> {
-    let mut found = Vec::new();
-    for line in unfenced(text) {
-        let mut rest = line;
-        while let Some(start) = rest.find("](") {
-            rest = &rest[start + 2..];
-            let Some(end) = rest.find(')') else { break };
-            found.push(&rest[..end]);
-            rest = &rest[end..];
+impl Code {
+    fn of(text: &str) -> Code {
+        let mut code = Code::default();
+        let mut in_block = false;
+        for event in Parser::new_ext(text, MARKDOWN) {
+            match event {
+                Event::Code(span) => code.spans.push(span.into_string()),
+                Event::Start(Tag::CodeBlock(kind)) => {
+                    let words = if let CodeBlockKind::Fenced(words) = kind { words } else { "".into() };
+                    code.blocks.push((words.into_string(), String::new()));
+                    in_block = true;
+                }
+                Event::End(TagEnd::CodeBlock) => in_block = false,
+                Event::Text(text) if in_block => {
+                    code.blocks.last_mut().expect("a block has begun").1.push_str(&text);
+                }
+                Event::Text(text) if text.contains('`') => code.unmatched.push(text.into_string()),
+                _ => {}
+            }
         }
+        code
     }
-    found
+
+    /// The spans, and the lines of the blocks.
+    fn lines(&self) -> impl Iterator<Item = &str> {
+        let blocks = self.blocks.iter().flat_map(|(_, content)| content.lines());
+        self.spans.iter().map(String::as_str).chain(blocks)
+    }
 }
 
-/// Says why a link leads nowhere, if it does. Other sites are not asked.
+/// Where a text's links and pictures lead.
+fn links(text: &str) -> Vec<String> {
+    let target = |event| match event {
+        Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+            Some(dest_url.into_string())
+        }
+        _ => None,
+    };
+    Parser::new_ext(text, MARKDOWN).filter_map(target).collect()
+}
+
+/// Returns why a link leads nowhere, if it does. Links to other sites are not checked.
 fn follow(chapters: &Path, from: &Path, link: &str) -> Result<()> {
     if link.contains("://") {
         return Ok(());
@@ -159,40 +184,30 @@ fn follow(chapters: &Path, from: &Path, link: &str) -> Result<()> {
     bail!("there is no such heading")
 }
 
-/// The names by which a chapter's headings are linked to, as mdBook makes them.
+/// The anchors of a chapter's headings, as mdBook makes them.
 fn anchors(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for line in unfenced(text) {
-        let title = line.trim_start_matches('#');
-        let depth = line.len() - title.len();
-        let Some(title) = title.strip_prefix(' ').filter(|_| (1..=6).contains(&depth)) else { continue };
-        if let Some((_, name)) = title.trim_end().strip_suffix('}').and_then(|it| it.rsplit_once("{#")) {
-            found.push(name.into());
-            continue;
+    let (mut found, mut slugs) = (Vec::new(), Vec::new());
+    let mut title: Option<String> = None;
+    for event in Parser::new_ext(text, MARKDOWN) {
+        match (event, &mut title) {
+            (Event::Start(Tag::Heading { id: Some(id), .. }), _) => found.push(id.into_string()),
+            (Event::Start(Tag::Heading { .. }), _) => title = Some(String::new()),
+            (Event::Text(text) | Event::Code(text), Some(title)) => title.push_str(&text),
+            (Event::End(TagEnd::Heading(_)), Some(title_text)) => {
+                let name = slug(title_text);
+                let again = slugs.iter().filter(|slug| **slug == name).count();
+                found.push(if again == 0 { name.clone() } else { format!("{name}-{again}") });
+                slugs.push(name);
+                title = None;
+            }
+            _ => {}
         }
-        let name = slug(title);
-        let again = found.iter().filter(|it| **it == name || is_numbered(it, &name)).count();
-        found.push(if again == 0 { name } else { format!("{name}-{again}") });
     }
     found
 }
 
-/// Whether this is the name with a number after it.
-fn is_numbered(candidate: &str, name: &str) -> bool {
-    let number = candidate.strip_prefix(name).and_then(|rest| rest.strip_prefix('-'));
-    number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
 fn slug(title: &str) -> String {
-    let mut text = String::new();
-    let mut rest = title.trim();
-    // Of a link in a heading only its words count.
-    while let Some((before, link)) = rest.split_once("](") {
-        text.push_str(before);
-        rest = link.split_once(')').map_or("", |(_, after)| after);
-    }
-    text.push_str(rest);
-    let kept = text.chars().filter_map(|character| match character {
+    let kept = title.trim().chars().filter_map(|character| match character {
         _ if character.is_alphanumeric() || "-_".contains(character) => Some(character),
         _ if character.is_whitespace() => Some('-'),
         _ => None,

@@ -1,43 +1,33 @@
-//! `./mac check`: formatting and lints, for host code and for code of the bare machine.
+//! `./mac check`: formatting, lints and the other checks that need no tests.
 
-use crate::{book, documentation, layers, mutations, rules, words};
+use crate::{book, documentation, mutations, requests, rules, words};
 use anyhow::Result;
 use mac_build::build::{FlagSet, UNIPROCESSOR};
-use mac_build::packages::{Kind, Package};
+use mac_build::packages::Package;
 use mac_build::{command, packages, toolchain};
 use mac_lab::bench;
 use std::path::Path;
 
-/// Runs every check; all of them, even if one fails, so that one run shows everything.
+/// Runs every check, even if one has failed, so that one run shows all errors.
 pub(crate) fn run() -> Result<()> {
     let toolchain = toolchain::find()?;
     let packages = packages::all(&toolchain.cargo)?;
     let host = toolchain::host_cargo();
+    let lints = |flags: &FlagSet, features: &[&str]| target_lints(&toolchain, flags, &packages, features);
     let results = [
         ("formatting", format(&host)),
         ("lints for the host", host_lints(&host)),
-        ("lints for the kernel", target_lints(&toolchain, &FlagSet::kernel(), &packages, Kind::Kernel, &[])),
-        (
-            "lints for the kernel of one processor",
-            target_lints(
-                &toolchain,
-                &FlagSet::kernel(),
-                &packages,
-                Kind::Kernel,
-                &["--features", UNIPROCESSOR],
-            ),
-        ),
-        (
-            "lints for the programs",
-            target_lints(&toolchain, &FlagSet::user()?, &packages, Kind::Program, &[]),
-        ),
+        ("lints for the kernel", lints(&FlagSet::kernel(), &[])),
+        ("lints for the kernel of one processor", lints(&FlagSet::kernel(), &["--features", UNIPROCESSOR])),
+        ("lints for the programs", lints(&FlagSet::user()?, &[])),
         ("documentation of the libraries", documentation::render()),
         ("links of the book", book::check_links()),
         ("commands of the book", book::check_commands()),
         ("files that the book names", book::check_paths()),
         ("words that the book explains", book::check_mentioned()),
         ("words", words::check()),
-        ("names foreign to a layer", layers::check()),
+        ("names foreign to a layer", words::check_layers()),
+        ("requests encoded by hand", requests::check()),
         ("tables and charts of the book", bench::check_tables()),
         ("budgets and targets", bench::check_budgets()),
         ("index of rules", rules::check()),
@@ -68,16 +58,11 @@ fn target_lints(
     toolchain: &toolchain::Toolchain,
     flags: &FlagSet,
     packages: &[Package],
-    kind: Kind,
     features: &[&str],
 ) -> Result<()> {
-    let chosen: Vec<&Package> = packages.iter().filter(|package| package.kind == kind).collect();
-    if chosen.is_empty() {
-        return Ok(());
-    }
     let mut clippy = flags.cargo(toolchain, "clippy");
     clippy.args(["--release", "--keep-going"]).args(features);
-    for package in chosen {
+    for package in packages.iter().filter(|package| package.kind == flags.kind) {
         clippy.args(["--package", &package.name]);
     }
     clippy.args(["--", "-Dwarnings"]);

@@ -1,5 +1,5 @@
-//! Tests of the script `./mac`, on a machine of their own: a copy of the script whose file system
-//! is a scratch directory, with programs that only note how they are called.
+//! Tests of the script `./mac` on fake machines. A fake machine is a scratch directory with a copy
+//! of the script, whose root directory it is, and with programs that only record their calls.
 
 use crate::Arguments;
 use clap::CommandFactory;
@@ -10,21 +10,22 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-/// What the script uses of every machine.
+/// The programs that the script expects on every machine.
 const BASE: [&str; 10] = ["awk", "dirname", "df", "env", "find", "ln", "mkdir", "sed", "touch", "tr"];
 
-/// What the script asks for, by file.
+/// The files by which the script finds out what is installed.
 const TOOLS: [&str; 5] = ["bin/cc", "bin/g++", "bin/musl-gcc", "usr/include/stdlib.h", "etc/ssl/cert.pem"];
 
-/// A machine.
+/// A fake machine.
 struct Machine {
-    /// Its directory, whose name has a blank and a comma.
+    /// The machine's root directory, whose name has a blank and a comma.
     root: PathBuf,
     _scratch: Scratch,
 }
 
 impl Machine {
-    /// Debian 12 with every tool, and the tree in `tree`. Its programs note their calls in `calls`.
+    /// A machine with Debian 12 and every tool, and the tree in `tree`. Its programs record their
+    /// calls in `calls`.
     fn new(name: &str) -> Machine {
         let scratch = Scratch::new(name).unwrap();
         let machine = Machine { root: scratch.0.join("a machine, a tree"), _scratch: scratch };
@@ -45,7 +46,7 @@ impl Machine {
         }
         let root = machine.root.to_str().unwrap();
         let mut script = fs::read_to_string(tree::root().join("mac")).unwrap();
-        // In a word of the shell the blank is quoted.
+        // The blank in the directory's name must be quoted in the shell script.
         for directory in ["/usr/", "/etc/"] {
             script = script.replace(directory, &format!("'{root}'{directory}"));
         }
@@ -63,7 +64,8 @@ impl Machine {
         fs::write(self.path(path), content).unwrap();
     }
 
-    /// A program that notes how it is called, then does this. `$root` is the machine's directory.
+    /// Adds a program that records its call, then runs `script`. `$root` is the machine's root
+    /// directory.
     fn program(&self, path: &str, script: &str) {
         let root = self.root.display();
         let text = format!("#!/bin/sh\nroot='{root}'\necho \"{path} $*\" >>\"$root/calls\"\n{script}\n");
@@ -71,7 +73,8 @@ impl Machine {
         fs::set_permissions(self.path(path), fs::Permissions::from_mode(0o755)).unwrap();
     }
 
-    /// A complete compiler of version 1.`minor`. Its cargo says which rustc comes first in PATH.
+    /// Adds a complete compiler of version 1.`minor`. Its cargo says which rustc comes first in
+    /// PATH.
     fn compiler(&self, directory: &str, minor: u32) {
         let library = "lib/rustlib/x86_64-unknown-none/lib/libcore.rlib";
         self.file(&format!("{directory}/{library}"), "");
@@ -94,7 +97,7 @@ impl Machine {
         shell.output().unwrap()
     }
 
-    /// The calls of programs, a line each.
+    /// The recorded calls of programs, one on each line.
     fn calls(&self) -> String {
         fs::read_to_string(self.root.join("calls")).unwrap_or_default()
     }
@@ -145,7 +148,7 @@ fn an_older_rustc_first_in_path_is_not_used() {
     assert_eq!(text(&output.stdout), "rustc 1.96.0\n", "{}", text(&output.stderr));
     assert!(!machine.calls().contains("old/cargo"), "{}", machine.calls());
     assert!(machine.calls().contains("bin/cargo run --quiet --locked --package xtask -- build --verbose\n"));
-    // The survey's result is kept, and holds only for this PATH.
+    // The result of the search for tools is kept, and is used only with the same PATH.
     machine.compiler("older", 62);
     let output = machine.mac(&["older", "old", "bin"], &["build"]);
     assert_eq!(text(&output.stdout), "rustc 1.96.0\n", "{}", text(&output.stderr));
@@ -172,7 +175,7 @@ fn a_package_that_is_new_in_the_workspace_is_added_to_the_lock_file_but_not_by_t
     let lacks = "case $1 in metadata) echo 'cannot update the lock file because --locked was passed' >&2
         exit 101 ;; esac";
     machine.program("bin/cargo", lacks);
-    // Nothing was added since the file was complete.
+    // No line was added, since the file was complete before.
     assert!(machine.mac(&["bin"], &["words"]).status.success());
     assert!(!machine.calls().contains("metadata"), "{}", machine.calls());
     let added = fs::File::create(machine.path("tree/new/Cargo.toml")).unwrap();
@@ -185,7 +188,7 @@ fn a_package_that_is_new_in_the_workspace_is_added_to_the_lock_file_but_not_by_t
     assert!(text(&output.stderr).contains("completing Cargo.lock"), "{}", text(&output.stderr));
 }
 
-/// What apt would do: fetch so much, and remove a package if there is a file `removes`.
+/// A fake apt. It would fetch some packages, and remove one if the file `removes` exists.
 const APT: &str = "case $* in
     *--simulate*) echo 'Inst gcc (4:12.2.0-3 Debian:12.5/oldstable [amd64])'
         [ ! -e \"$root/removes\" ] || echo 'Remv libother [1.0]' ;;
@@ -203,7 +206,7 @@ fn without_gcc(name: &str) -> Machine {
     machine
 }
 
-/// Whether apt was told to install something.
+/// Whether apt was called to install something.
 fn installs(machine: &Machine) -> bool {
     machine.calls().lines().any(|call| call.contains(" install --yes"))
 }
@@ -261,7 +264,8 @@ fn a_compiler_that_is_too_old_is_not_installed() {
 fn without_a_network_one_line_says_that_packages_cannot_be_fetched() {
     let error = "E: Failed to fetch http://there/InRelease  Temporary failure resolving 'there'";
     let fails = format!("echo \"{error}\" >&2; echo 'E: Some index files failed' >&2; exit 100");
-    // The lists of packages, a package although the lists are there, and a new compiler.
+    // The three cases: the lists of packages are missing, a package is missing although the lists
+    // exist, the compiler is too old.
     for (name, apt, minor) in [
         ("lists", fails.clone(), 96),
         ("package", APT.replace("--download-only*) ;;", &format!("--download-only*) {fails} ;;")), 96),
@@ -283,8 +287,8 @@ fn without_a_network_one_line_says_that_packages_cannot_be_fetched() {
     }
 }
 
-/// Sources that would keep the place in which they were compiled, and then use that of another copy
-/// of the tree: `target` goes with a checkout that is moved or copied.
+/// No source may keep the directory in which it was compiled: it would use that directory when the
+/// checkout, together with `target`, was moved or copied.
 #[test]
 fn no_program_keeps_the_place_where_it_was_compiled() {
     let found = tree::files(tree::root(), &[".rs"]).unwrap();
@@ -293,7 +297,7 @@ fn no_program_keeps_the_place_where_it_was_compiled() {
         let text = fs::read_to_string(&file).unwrap();
         for name in ["CARGO_MANIFEST_DIR", "CARGO_TARGET_TMPDIR"] {
             let kept = text.contains(&format!("env!(\"{name}\""));
-            // What a build script prints is kept, too.
+            // The output of a build script is kept in `target`, too.
             let printed = file.ends_with("build.rs") && text.contains(&format!("(\"{name}\")"));
             assert!(!kept && !printed, "{} keeps {name}", file.display());
         }

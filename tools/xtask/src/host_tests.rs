@@ -1,28 +1,44 @@
-//! Tests that run on the host: `cargo test`, counted.
+//! Runs the tests on the host by `cargo test`, and counts them.
 
 use anyhow::{Context, Result};
 use mac_build::{command, packages, toolchain, tree};
 use mac_machine::patience::Clock;
 use std::io::{BufRead, BufReader};
+use std::ops::AddAssign;
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How many tests ran.
-#[derive(Debug, Default, PartialEq, Eq)]
+/// The numbers of tests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) passed: usize,
     pub(crate) failed: usize,
-    /// Left out by their own marks.
-    pub(crate) ignored: usize,
+    /// Tests that are marked as ignored.
+    pub(crate) skipped: usize,
 }
 
-/// The variable by which tests are told that campaigns are to be run in full.
+impl Counts {
+    /// So many tests passed, and no other ran.
+    pub(crate) fn of_passed(passed: usize) -> Counts {
+        Counts { passed, ..Counts::default() }
+    }
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, more: Counts) {
+        self.passed += more.passed;
+        self.failed += more.failed;
+        self.skipped += more.skipped;
+    }
+}
+
+/// The variable that tells tests to run campaigns in full.
 const ALL: &str = "MAC_TEST_ALL";
 
 /// Runs the tests of all packages, programs included, whose names contain the filter (all without
-/// one), showing what fails; then the model-checked tests, which are a build of their own
-/// (`cfg(loom)`). `campaigns`: in full.
+/// one), showing what fails; then the model-checked tests, which are built separately
+/// (`cfg(loom)`). With `campaigns`, campaigns run in full.
 pub(crate) fn run(filter: Option<&str>, campaigns: bool) -> Result<Counts> {
     let host = toolchain::host_cargo();
     let all = |arguments: &[&str]| {
@@ -46,22 +62,19 @@ pub(crate) fn run(filter: Option<&str>, campaigns: bool) -> Result<Counts> {
             cargo.args(arguments);
             cargo
         };
-        let models = match filter {
+        counts += match filter {
             None => build_and_count(loom, &[MODELS])?,
             Some(filter) => chosen_models(loom, filter)?,
         };
-        counts.passed += models.passed;
-        counts.failed += models.failed;
-        counts.ignored += models.ignored;
     }
     Ok(counts)
 }
 
-/// What the names of model-checked tests contain.
+/// The part of a name by which model-checked tests are recognised.
 const MODELS: &str = "loom";
 
-/// Runs the models whose names contain the filter. A test program takes several words for
-/// alternatives, so they are listed first.
+/// Runs the models whose names contain the filter. A test program takes several filters as
+/// alternatives, not as conditions, so the tests are listed first.
 fn chosen_models(tests: impl Fn(&[&str]) -> Command, filter: &str) -> Result<Counts> {
     let listing = tests(&["--quiet", "--", "--list", "--format=terse"]).output();
     let listing = listing.context("cannot start cargo test")?;
@@ -78,13 +91,13 @@ fn chosen_models(tests: impl Fn(&[&str]) -> Command, filter: &str) -> Result<Cou
     count(tests(&["--", "--quiet", "--exact"]).args(names))
 }
 
-/// The tests of a listing, a line `NAME: test` each.
+/// The names in a list of tests, which has lines `NAME: test`.
 fn listed(listing: &str) -> impl Iterator<Item = &str> {
     listing.lines().filter_map(|line| line.strip_suffix(": test"))
 }
 
-/// Makes a call of `cargo test` one for tests that are model-checked. Models explore very many
-/// interleavings: optimised, but without the slow linking of a release.
+/// Makes a call of `cargo test` run model-checked tests. Models explore very many interleavings, so
+/// they are optimised, but without the slow linking of a release.
 pub(crate) fn with_loom(cargo: &mut Command) {
     cargo.arg("--release").env("CARGO_ENCODED_RUSTFLAGS", "--cfg\x1floom");
     cargo.env("CARGO_PROFILE_RELEASE_LTO", "off").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16");
@@ -103,15 +116,15 @@ fn build_and_count(tests: impl Fn(&[&str]) -> Command, wanted: &[&str]) -> Resul
     count(tests(&["--", "--quiet"]).args(wanted))
 }
 
-/// Runs one cargo call. Whatever makes cargo fail without a failed test (a test program that does
-/// not compile, that was killed, or that hangs) counts as one failure.
+/// Runs one cargo call. If cargo fails without a failed test (because a test program does not
+/// compile, was killed, or hangs), that counts as one failure.
 fn count(cargo: &mut Command) -> Result<Counts> {
     let mut child = cargo.stdout(Stdio::piped()).spawn().context("cannot start cargo test")?;
     let output = child.stdout.take().context("cargo test without output")?;
     let (sender, lines) = channel::<Vec<u8>>();
     std::thread::spawn(move || {
         let lines = BufReader::new(output).split(b'\n').map_while(Result::ok);
-        // The receiver goes away only when the tests have been given up.
+        // The receiver is dropped only when the tests have been given up.
         lines.map(|line| sender.send(line)).take_while(Result::is_ok).for_each(drop);
     });
     let mut counts = Counts::default();
@@ -138,12 +151,11 @@ fn count(cargo: &mut Command) -> Result<Counts> {
     Ok(counts)
 }
 
-/// Ends a process and what it has started: a test program does not end with its cargo.
+/// Kills a process and its descendants: a test program does not end with its cargo.
 pub(crate) fn stop(process: u32) {
     let children =
         std::fs::read_to_string(format!("/proc/{process}/task/{process}/children")).unwrap_or_default();
-    // End the parent first. Otherwise it could see its children end, and end itself as if nothing
-    // were wrong.
+    // The parent is killed first. Otherwise it could see its children end, and report success.
     let all = core::iter::once(process.to_string()).chain(children.split_whitespace().map(String::from));
     // Use the shell's own `kill`, because a minimal system has no other. An error is ignored: the
     // only one that can happen is that a process has ended already.
@@ -161,12 +173,12 @@ impl Counts {
         };
         self.passed += number("passed");
         self.failed += number("failed");
-        self.ignored += number("ignored");
+        self.skipped += number("ignored");
         number("failed") == 0
     }
 }
 
-/// Lines that say only that all went well.
+/// Whether a line only says that all went well.
 fn is_noise(line: &str) -> bool {
     let line = line.trim_end();
     let progress = |line: &str| line.bytes().next() == Some(b'.') || line.starts_with('i');
@@ -206,7 +218,7 @@ mod tests {
                 shell
             }
         };
-        // Lists two models; run with names, it passes as many tests.
+        // The script lists two models, and reports as many passed tests as it gets names.
         let tests = "case $* in *--list*) printf 'loom_a: test\nloom_b: test\n';; \
                      *) while [ \"$1\" != --exact ]; do shift; done; shift; echo \"test result: ok. $# passed;\";; esac";
         let passed = |filter: &str| chosen_models(shell(tests), filter).unwrap().passed;
@@ -228,6 +240,6 @@ mod tests {
             !counts.read("test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out")
         );
         assert!(!counts.read("something else"));
-        assert_eq!(counts, Counts { passed: 5, failed: 1, ignored: 1 });
+        assert_eq!(counts, Counts { passed: 5, failed: 1, skipped: 1 });
     }
 }

@@ -1,8 +1,7 @@
-//! Which booted suites report a test, by its id: for `./mac test FST0006`.
+//! Finds the booted suites that report a test with a given id, for `./mac test FST0006`.
 //!
-//! The ids of texts that must appear, of scripts of guests and of scripts for a terminal stand in
-//! the tables and scripts themselves. Those of programs that report in TAP are found in the
-//! programs' sources.
+//! Ids of expected texts, of scripts of guests and of interactive scripts are in the tables and
+//! scripts. Ids of programs that report in TAP are found in the programs' sources.
 
 use anyhow::Result;
 use mac_build::packages::{self, Package};
@@ -11,15 +10,15 @@ use mac_machine::qemu;
 use mac_machine::suites::Suite;
 use std::path::{Path, PathBuf};
 
-/// The program whose command line names chapters or tests, and the directory of its chapters.
-const CHOOSES: &str = "x2-tests";
+/// The program whose command line selects chapters or tests, and the directory of its chapters.
+pub(crate) const CHOOSES: &str = "x2-tests";
 const CHAPTERS: &str = "tests/x2/src/chapters";
-/// Which of the modules is the root task.
+/// The index of the module that is the root task.
 const ROOT_TASK: usize = 1;
-/// The words of its command line that are neither.
+/// The words of its command line that select nothing.
 const OPTIONS: [&str; 2] = ["leak-check", "regions"];
 
-/// Where the sources of native programs are.
+/// The directories of the sources of native programs.
 pub(crate) struct Sources {
     packages: Vec<Package>,
 }
@@ -34,17 +33,15 @@ impl Sources {
         if suite.expect.iter().any(|expectation| expectation.id == id) {
             return Ok(true);
         }
-        for script in mac_guest::ids(suite)? {
-            if script == id {
-                return Ok(true);
-            }
+        if mac_guest::ids(suite)?.iter().any(|script| script == id) {
+            return Ok(true);
         }
         if suite.tests.is_none() {
             return Ok(false);
         }
         for (place, module) in suite.modules().enumerate() {
             let program = qemu::module_name(module);
-            // It runs as the root task only; elsewhere it is a file like any other.
+            // The program reports tests only as the root task; as another module it is just a file.
             let reports = match program {
                 CHOOSES if place == ROOT_TASK => chapter_of(id)?.is_some_and(|it| chooses(module, &it, id)),
                 CHOOSES => false,
@@ -57,15 +54,10 @@ impl Sources {
         Ok(false)
     }
 
-    /// Whether the sources of a program have the test.
+    /// Whether the sources of a program contain the test.
     fn has(&self, program: &str, id: &str) -> Result<bool> {
         let Some(directory) = self.directory(program) else { return Ok(false) };
-        for file in files(&directory)? {
-            if names(&tree::read(&file)?, id) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(find(&directory, id)?.is_some())
     }
 
     fn directory(&self, program: &str) -> Option<PathBuf> {
@@ -76,25 +68,31 @@ impl Sources {
     }
 }
 
-/// Whether a command line names the test or its chapter, or nothing in particular.
+/// Whether a command line selects the test or its chapter, or selects nothing.
 fn chooses(module: &str, chapter: &str, id: &str) -> bool {
     let mut words = module.split(' ').skip(1).filter(|word| !OPTIONS.contains(word)).peekable();
     words.peek().is_none() || words.any(|word| word == chapter || word == id)
 }
 
-/// The chapter that has the test.
+/// The chapter that contains the test.
 fn chapter_of(id: &str) -> Result<Option<String>> {
     let root = tree::root().join(CHAPTERS);
-    for file in files(&root)? {
+    let Some(file) = find(&root, id)? else { return Ok(None) };
+    let path = file.strip_prefix(&root)?.with_extension("");
+    Ok(Some(path.to_string_lossy().replace(['_', '/'], "-")))
+}
+
+/// The first source below a directory, or included there, that has the test.
+fn find(directory: &Path, id: &str) -> Result<Option<PathBuf>> {
+    for file in files(directory)? {
         if names(&tree::read(&file)?, id) {
-            let path = file.strip_prefix(&root).unwrap_or(&file).with_extension("");
-            return Ok(Some(path.to_string_lossy().replace(['_', '/'], "-")));
+            return Ok(Some(file));
         }
     }
     Ok(None)
 }
 
-/// The sources below a directory, and those that they include from another program's.
+/// The sources below a directory, and sources of other programs that they include.
 fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = tree::files(directory, &[".rs", ".c", ".cc"])?;
     for path in found.clone() {

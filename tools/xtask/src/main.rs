@@ -1,7 +1,8 @@
 //! Everything that `./mac` does: it builds, boots, tests and measures Macadamia.
 //!
-//! One module per concern; `main` only reads the command line and dispatches. Every verb returns an
-//! error that says what is wrong and what to do; `main` prints it and exits with status 1.
+//! There is one module for each subject; `main` only reads the command line and calls the module.
+//! Every verb returns an error that says what is wrong and what to do; `main` prints it and exits
+//! with status 1.
 #![forbid(unsafe_code)]
 
 mod book;
@@ -11,8 +12,8 @@ mod documentation;
 mod front_door;
 mod host_tests;
 mod ids;
-mod layers;
 mod mutations;
+mod requests;
 mod rules;
 mod run;
 mod stress;
@@ -71,7 +72,8 @@ enum Verb {
     Trace(mac_lab::trace::Options),
 }
 
-/// Whether a panic says only that the reader of the output has ended, as `head` does.
+/// Whether a panic says only that the reader of the output has ended, as `head` does after some
+/// lines.
 fn has_no_reader(panic: &str) -> bool {
     panic.starts_with("failed printing to stdout") && panic.contains("Broken pipe")
 }

@@ -1,22 +1,24 @@
-//! `./mac mutations`: shows that the tests notice what they are there for. Each patch of
-//! `tests/mutations` removes one check and names the test that must fail then. A patch that its
-//! test does not notice is a failure, and so is one that no longer applies.
+//! `./mac mutations`: shows that the tests notice the defects for which they were written. Each
+//! patch of `tests/mutations` removes one check and names the test that must fail then. A patch
+//! that its test does not notice is a failure, and so is one that no longer applies.
 //!
-//! Patches are applied to a copy of the tree, one at a time. For one whose test is booted only the
-//! kernel is built, quickly, and one machine is booted, which runs that test alone where the
-//! suite's program can choose. Before any patch, each test must pass in just this way.
+//! Patches are applied to a copy of the tree, one at a time. For a patch whose test is booted, only
+//! the kernel is built, quickly, and one machine is booted. It runs only that test if the suite's
+//! program can select it. Each test must first pass without any patch in this way.
 
 mod copy;
 mod patch;
 mod record;
 mod trial;
 
+use crate::host_tests::Counts;
 use anyhow::{Result, bail};
 use copy::Copy;
 use mac_build::{scratch, tree};
 use mac_machine::suites;
 use patch::{Patch, Witness};
 use record::Record;
+pub(crate) use record::commit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
@@ -42,21 +44,14 @@ pub(crate) struct Options {
     record: bool,
 }
 
-/// The patches that `./mac test` tries: some of each kind, which take seconds, and which say most
-/// about whether the tests notice anything at all.
+/// The patches that `./mac test` tries: some of each kind that take only seconds, and that show
+/// best whether the tests notice anything at all.
 const SAMPLE: [&str; 4] = ["confined-send", "fast-version", "map-control-owner", "quota"];
-
-/// How many patches were noticed, and how many were not.
-#[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) noticed: usize,
-    pub(crate) failed: usize,
-}
 
 /// Tries the patches, and prints the result of each.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let counts = attempt(options)?;
-    println!("{} noticed, {} failed", counts.noticed, counts.failed);
+    println!("{} noticed, {} failed", counts.passed, counts.failed);
     if counts.failed > 0 { bail!("{} mutations are not noticed", counts.failed) } else { Ok(()) }
 }
 
@@ -65,6 +60,7 @@ pub(crate) fn sample() -> Result<Counts> {
     attempt(&Options { names: SAMPLE.map(String::from).to_vec(), ..Options::default() })
 }
 
+/// Tries patches. Those that were noticed have passed, the others have failed.
 fn attempt(options: &Options) -> Result<Counts> {
     let all = read_all()?;
     let patches = choose(&all, options)?;
@@ -72,8 +68,8 @@ fn attempt(options: &Options) -> Result<Counts> {
     for patch in &patches {
         tests.entry(&patch.witness).or_default().insert(&patch.test);
     }
-    // First each test without any patch; then those with the same witness one after the other,
-    // whose builds have most in common.
+    // Each test is first run without any patch. Then patches with the same witness follow each
+    // other, since their builds have most in common.
     let unpatched = tests.into_iter().map(|(witness, tests)| Attempt {
         name: format!("none-{}", scratch::file_name(witness.name())),
         witness,
@@ -93,7 +89,7 @@ fn attempt(options: &Options) -> Result<Counts> {
     let names: Vec<&str> = all.iter().map(|patch| patch.name.as_str()).collect();
     let (mut before, mut counts) = (BTreeMap::new(), Counts::default());
     std::thread::scope(|scope| {
-        // The next is built while a machine runs.
+        // The next kernel is built while a machine runs.
         let (sender, begun) = sync_channel(1);
         let (trials, copy, attempts) = (&trials, &copy, &attempts);
         scope.spawn(move || attempts.iter().all(|attempt| sender.send(attempt.begin(trials, copy)).is_ok()));
@@ -111,7 +107,7 @@ fn attempt(options: &Options) -> Result<Counts> {
                 let (noticed, what) = verdict(patch, &before[&test], went);
                 let not = if noticed { "" } else { "not " };
                 println!("{not}ok - {}: {what}, without {}", patch.name, patch.removes);
-                *if noticed { &mut counts.noticed } else { &mut counts.failed } += 1;
+                *if noticed { &mut counts.passed } else { &mut counts.failed } += 1;
                 if options.record {
                     record::note(&patch.name, noticed, &commit, &what, &names)?;
                 }
@@ -121,7 +117,7 @@ fn attempt(options: &Options) -> Result<Counts> {
     })
 }
 
-/// The patches that the options mean, in the order in which they are tried.
+/// The patches that the options select, in the order in which they are tried.
 fn choose<'a>(all: &'a [Patch], options: &Options) -> Result<Vec<&'a Patch>> {
     let mut patches: Vec<&Patch> = all.iter().collect();
     if !options.names.is_empty() {
@@ -140,7 +136,7 @@ fn choose<'a>(all: &'a [Patch], options: &Options) -> Result<Vec<&'a Patch>> {
     Ok(patches)
 }
 
-/// Tests to run, with a patch or without.
+/// Tests that are to be run, with a patch or without one.
 struct Attempt<'a> {
     name: String,
     witness: &'a Witness,
@@ -149,7 +145,8 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Does what needs the copy of the tree; or says why it cannot.
+    /// Does the part that needs the copy of the tree. Returns why that is not possible, if it is
+    /// not.
     fn begin(&self, trials: &Trials, copy: &Copy) -> Result<Result<Begun, String>> {
         let changed =
             match self.patch.map_or(Ok(BTreeMap::new()), |patch| patch.apply(|path| read(copy.root(), path)))
@@ -161,7 +158,7 @@ impl Attempt<'_> {
     }
 }
 
-/// Whether the test of a patch noticed it, and what was seen.
+/// Whether the test of a patch has noticed it, and how.
 fn verdict(patch: &Patch, before: &Went, went: Went) -> (bool, String) {
     match (before, went) {
         (Went::Passed, Went::Failed(how)) => (true, format!("{} {how}", patch.test)),
@@ -194,8 +191,8 @@ fn texts() -> Result<BTreeMap<String, String>> {
     files.iter().map(|path| Ok((name(path), tree::read(path)?))).collect()
 }
 
-/// Checks every patch without trying it: it applies, the test that must notice exists, and the book
-/// says which rule it belongs to. Says of which the log has no run in which the test noticed.
+/// Checks every patch without trying it: it applies, its test exists, and the book says which rule
+/// it belongs to. Lists the patches for which the log has no run in which the test failed.
 pub(crate) fn check() -> Result<()> {
     let tests = test_sources()?;
     let suites = suites::read(suites::TESTS)?;
@@ -242,7 +239,7 @@ pub(crate) fn check() -> Result<()> {
 /// The chapter with the table of rules and patches.
 const BOOK: &str = "docs/src/mutations.md";
 
-/// Everything that can define a test.
+/// All texts in which tests can be defined.
 fn test_sources() -> Result<String> {
     let mut text = String::new();
     for place in ["tests", "kernel", "lib", "personality", "servers", "tools"] {

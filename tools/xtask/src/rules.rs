@@ -14,28 +14,28 @@ use mac_machine::tap::is_id;
 use std::collections::{BTreeMap, BTreeSet};
 
 const INDEX: &str = "docs/src/reference/rules.md";
-/// The conditions that leave the fast path, each with its tests.
+/// The chapter with the conditions that leave the fast path, each with its tests.
 const CONDITIONS: &str = "docs/src/ipc-fast-path.md";
 const CAVEATS: &str = "docs/src/caveats.md";
 /// The section of the caveats that lists the rules without a test, one `- **rule**: reason` to
 /// each.
 const WITHOUT: &str = "## Rules without a test";
-/// Where tests that cite rules are.
+/// The directories in which tests cite rules.
 const PLACES: [&str; 5] = ["tests", "kernel/src", "lib/x2", "lib/l4", "servers/sigma0"];
 const MARK: &str = "Rules:";
 
-/// Rule or clause of one, and the tests that cite it, in their order.
+/// For each rule or clause, the tests that cite it, in order.
 type Citations = BTreeMap<String, BTreeSet<String>>;
 
-/// Writes the index again.
+/// Writes the tests into the index.
 pub(crate) fn update() -> Result<()> {
     let path = tree::root().join(INDEX);
     let index = renew(&tree::read(&path)?, &collect()?)?;
     build::write_if_changed(&path, index.as_bytes())
 }
 
-/// Checks that the index is what the tests cite, and that the caveats list exactly the rules that
-/// no test cites.
+/// Checks that the index has the tests that cite each rule, and that the caveats list exactly the
+/// rules that no test cites.
 pub(crate) fn check() -> Result<()> {
     let read = |name: &str| tree::read(&tree::root().join(name));
     let index = read(INDEX)?;
@@ -57,13 +57,13 @@ pub(crate) fn check() -> Result<()> {
     }
 }
 
-/// The tests that a chapter of the book names and that are not among those that cite rules.
+/// The tests that a chapter of the book names, but that cite no rule.
 fn unknown_tests<'a>(chapter: &'a str, citations: &Citations) -> impl Iterator<Item = &'a str> {
     let words = chapter.split(|character: char| !character.is_ascii_alphanumeric());
     words.filter(|word| is_id(word) && !citations.values().any(|tests| tests.contains(*word)))
 }
 
-/// One rule of the index.
+/// A row of the index.
 struct Row<'a> {
     rule: &'a str,
     statement: &'a str,
@@ -77,7 +77,7 @@ impl<'a> Row<'a> {
         Some(Self { rule, statement: cells.next()? })
     }
 
-    /// The letters of the rule's clauses, in their order.
+    /// The letters of the rule's clauses, in order.
     fn clauses(&self) -> impl Iterator<Item = char> {
         ('a'..='z').take_while(|letter| self.statement.contains(&format!("({letter}) ")))
     }
@@ -88,7 +88,7 @@ impl<'a> Row<'a> {
         if clauses.is_empty() { vec![self.rule.into()] } else { clauses }
     }
 
-    /// The last column: the tests, by clauses if there are any.
+    /// The content of the last column: the tests, by clauses if the rule has any.
     fn tests(&self, citations: &Citations) -> String {
         let tests = |rule: &str| {
             let tests = citations.get(rule).into_iter().flatten();
@@ -109,7 +109,7 @@ fn rows(index: &str) -> impl Iterator<Item = Row<'_>> {
     index.lines().filter_map(Row::of)
 }
 
-/// The index with the last column as the tests say.
+/// The index with its last column replaced according to `citations`.
 fn renew(index: &str, citations: &Citations) -> Result<String> {
     let known: BTreeSet<String> = rows(index).flat_map(|row| row.citable()).collect();
     if let Some((rule, tests)) = citations.iter().find(|(rule, _)| !known.contains(*rule)) {
@@ -138,7 +138,7 @@ fn listed(caveats: &str) -> BTreeSet<&str> {
     bold.flat_map(|(rules, _)| rules.split(", ")).collect()
 }
 
-/// What all tests cite.
+/// Collects the citations of all tests.
 fn collect() -> Result<Citations> {
     let mut citations = Citations::new();
     for place in PLACES {
@@ -149,7 +149,7 @@ fn collect() -> Result<Citations> {
     Ok(citations)
 }
 
-/// Adds what the tests of one file cite.
+/// Adds the citations in one file.
 fn cited(text: &str, citations: &mut Citations) -> Result<()> {
     // Citations in a comment are kept until the test below the comment is found.
     let mut waiting: Vec<String> = Vec::new();
@@ -181,7 +181,7 @@ fn cited(text: &str, citations: &mut Citations) -> Result<()> {
     Ok(())
 }
 
-/// A list of rules and clauses, each clause for itself: `7.1, ABI 5, EXT 2.1ab`.
+/// Parses a list of rules and clauses into single clauses: `7.1, ABI 5, EXT 2.1ab`.
 fn parse(list: &str) -> Result<Vec<String>> {
     let mut rules = Vec::new();
     for item in list.trim().trim_end_matches(['.', '/', '*', ' ']).split(',').map(str::trim) {
@@ -198,7 +198,7 @@ fn parse(list: &str) -> Result<Vec<String>> {
     Ok(rules)
 }
 
-/// Whether this looks like a rule: `7.1`, `ABI 5`, `ABI 11.2`, `EXT 2.1`.
+/// Whether a text has the form of a rule: `7.1`, `ABI 5`, `ABI 11.2`, `EXT 2.1`.
 fn is_rule(text: &str) -> bool {
     let number = text.strip_prefix("ABI ").or_else(|| text.strip_prefix("EXT "));
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_column_is_made_anew() {
+    fn the_last_column_is_written_again() {
         let index = "# Rules\n\n| rule | what holds | tests |\n|---|---|---|\n| 1.1 | a |  |\n| ABI 5 | b | OLD0001 |\n";
         let citations = Citations::from([("1.1".into(), ["A0001".to_string(), "B0001".into()].into())]);
         let renewed = renew(index, &citations).unwrap();

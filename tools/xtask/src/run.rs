@@ -1,4 +1,5 @@
-//! `./mac run`, `./mac debug` and `./mac image`: the system for interactive use.
+//! `./mac run`, `./mac debug` and `./mac image`: boot the system for interactive use, or write it
+//! as an image.
 
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, show};
@@ -46,13 +47,13 @@ pub(crate) struct ImageOptions {
     output: PathBuf,
 }
 
-/// The system that measures real hardware.
+/// The system that measures on real hardware.
 const BENCHMARKS: &str = "hardware-benchmarks";
 
 /// Runs a command or a shell of Linux programs, or boots another system with its console in this
 /// terminal.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
-    // The system with guest programs, unless another one is named.
+    // Without a name, the system with guest programs is booted.
     if options.choice.system.is_none() {
         if options.guest.kernel == mac_guest::Kernel::Macadamia {
             build::guest_system()?;
@@ -84,10 +85,10 @@ impl RunOptions {
     }
 }
 
-/// Boots what `run` would boot, stopped, waiting for gdb.
+/// Boots the system that `run` would boot, stopped until gdb connects.
 pub(crate) fn debug(options: &DebugOptions) -> Result<ExitCode> {
     let DebugOptions { run, port } = options;
-    // QEMU's own message for a port in use names neither the port nor the way out.
+    // QEMU's own message for a port in use names neither the port nor the option to choose another.
     if let Err(error) = TcpListener::bind(("127.0.0.1", *port)) {
         bail!("port {port} cannot be used ({error}): choose another with --port");
     }
@@ -109,13 +110,13 @@ pub(crate) fn debug(options: &DebugOptions) -> Result<ExitCode> {
     boot(&run.choice, &run.hardware, &stopped).map(|()| ExitCode::SUCCESS)
 }
 
-/// The line with which gdb begins, with the symbols of these files, of which the first is the
-/// kernel. A file that is no program has none.
+/// The command line for gdb, with the symbols of these files, of which the first is the kernel.
+/// Files that are not programs have none.
 fn how_to_attach(files: &[PathBuf], port: u16) -> String {
     let kernel = files.first().map(|file| file.display().to_string()).unwrap_or_default();
     let is_program =
         |file: &&PathBuf| std::fs::read(file).is_ok_and(|content| content.starts_with(b"\x7fELF"));
-    // A path may have blanks.
+    // Paths may have blanks, so they are quoted.
     let symbols = files.iter().skip(1).filter(is_program);
     let symbols = symbols.map(|file| format!(" -ex 'add-symbol-file \"{}\"'", file.display()));
     format!(
@@ -135,7 +136,7 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
     }
     let machine = choice.machine(&Hardware::plain())?;
     match options.bench {
-        // Nothing else is built for guests, because building everything takes minutes.
+        // Only the programs for guests are built, because building everything takes minutes.
         true => {
             let programs: Vec<&str> = machine.modules.iter().map(|module| module_name(module)).collect();
             build::kernel_and_programs(&programs)?;
@@ -170,7 +171,7 @@ fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
 }
 
 /// Passes the machine's console through to this terminal and explains the backtraces in it. The
-/// machine ends when its output has no reader any more.
+/// machine is stopped when its output has no reader any more.
 fn console(qemu: &mut Command, symboliser: &Symboliser, terminal: &mut impl Write) -> Result<()> {
     let mut child = Guard(qemu.stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
     let mut output = child.0.stdout.take().context("QEMU without standard output")?;
@@ -195,7 +196,7 @@ fn console(qemu: &mut Command, symboliser: &Symboliser, terminal: &mut impl Writ
         }
     }
     let status = child.0.wait()?;
-    // The guest's way to end the machine is isa-debug-exit, which makes QEMU exit with an odd
+    // A guest ends the machine by the device isa-debug-exit, which makes QEMU exit with an odd
     // status.
     match status.code() {
         Some(code) if code == 0 || code % 2 == 1 && code > 1 => Ok(()),

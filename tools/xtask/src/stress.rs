@@ -1,9 +1,10 @@
 //! `./mac stress`: boots suites about races again and again, each time with other random delays in
 //! the kernel, for hours.
 
+use crate::mutations;
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::Scratch;
-use mac_build::{build, command, tree};
+use mac_build::{build, tree};
 use mac_machine::boots::Verdict;
 use mac_machine::qemu::module_name;
 use mac_machine::suites::{self, Overrides, Run, Suite};
@@ -31,18 +32,19 @@ pub(crate) struct Options {
     keep: bool,
 }
 
-/// What came of the boots of one suite.
+/// The results of the boots of a suite.
 #[derive(Default)]
 struct Sum {
     boots: usize,
     passed: usize,
     skipped: usize,
-    /// The seeds with which something failed.
+    /// The seeds with which a test failed.
     failed: Vec<u64>,
 }
 
-/// Builds, boots for each seed each suite once, one machine at a time, and says what failed and how
-/// much passed. What is booted is copied first, so that builds during the run do not disturb it.
+/// Builds; then boots each suite once for each seed, one machine at a time, and prints what failed
+/// and how many tests passed. The booted files are copied first, so that builds during the run do
+/// not disturb it.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut suites = suites::read(suites::TESTS)?;
     if let Some(name) = options.suites.iter().find(|&name| suites.iter().all(|suite| suite.name != *name)) {
@@ -53,7 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let runs = choose(&suites, options.cpus)?;
     let images = Scratch::new("stress")?;
     let runs = runs.into_iter().map(|run| copied(run, &images)).collect::<Result<Vec<_>>>()?;
-    println!("# the tree is at {}", commit()?);
+    println!("# the tree is at {}", mutations::commit()?);
     let started = Instant::now();
     let until = options.minutes.map(|minutes| Duration::from_secs(60 * minutes));
     let mut sums: Vec<_> = runs.iter().map(|_| Sum::default()).collect();
@@ -107,7 +109,7 @@ fn choose(suites: &[Suite], cpus: Option<u32>) -> Result<Vec<Run>> {
     suites.iter().map(machine).collect()
 }
 
-/// The same run, but with copies of its files.
+/// A run that uses copies of the files of `run`.
 fn copied(mut run: Run, images: &Scratch) -> Result<Run> {
     let modules = run.machine.modules.iter().map(|module| module_name(module).to_string());
     for name in std::iter::once("kernel".to_string()).chain(modules) {
@@ -121,7 +123,7 @@ fn copied(mut run: Run, images: &Scratch) -> Result<Run> {
     Ok(run)
 }
 
-/// The same run with delays from this seed, which programs that take a seed get, too.
+/// A run with delays from this seed, which programs that take a seed get as an argument, too.
 fn seeded(run: &Run, seed: u64) -> Run {
     let mut run = run.clone();
     for module in &mut run.machine.modules {
@@ -161,11 +163,6 @@ impl Sum {
             self.skipped += verdict.tests.len() - verdict.passed();
         }
     }
-}
-
-/// Which source this is.
-fn commit() -> Result<String> {
-    command::output(command::clean("git").args(["describe", "--always", "--dirty"]))
 }
 
 #[cfg(test)]

@@ -1,19 +1,21 @@
-//! `./mac test`: builds, lints, tests on the host and in booted machines, and one closing line.
+//! `./mac test`: builds, lints, runs tests on the host and in booted machines, and prints one
+//! closing line.
 
 mod again;
 mod selection;
 mod times;
 
-use crate::{book, check, host_tests, mutations};
+use crate::host_tests::{self, Counts};
+use crate::{book, check, mutations};
 use again::{Failed, Flaky};
 use anyhow::{Result, bail};
 use mac_build::build;
 use mac_lab::bench::{self, Verified};
 use mac_machine::boots::{Verdict, show};
 use mac_machine::parallel::in_parallel;
-use mac_machine::qemu::Accelerator;
 use mac_machine::suites::{self, Overrides, Run};
 use selection::{Filter, Selection};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use times::Times;
 
@@ -23,18 +25,8 @@ pub(crate) struct Options {
     /// Run only host tests and booted suites whose name, module or test id contains this (and no
     /// lints); of a whole id, like FST0006, the suites that report this test
     filter: Option<String>,
-    /// Boot every suite with this many processors instead of its own choices
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
-    cpus: Option<u32>,
-    /// Memory of every machine, as QEMU writes it (128M, 2G)
-    #[arg(long, value_name = "M")]
-    memory: Option<String>,
-    /// What executes the guest's instructions
-    #[arg(long, value_enum, default_value = "tcg")]
-    accel: Accelerator,
-    /// Boot every suite through UEFI
-    #[arg(long)]
-    uefi: bool,
+    #[command(flatten)]
+    overrides: Overrides,
     /// Only the booted suites
     #[arg(long)]
     booted: bool,
@@ -50,22 +42,22 @@ pub(crate) struct Options {
     strict: bool,
 }
 
-/// The score of everything that ran.
+/// The counts of everything that ran.
 #[derive(Default)]
 struct Score {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-    /// What each part took.
+    counts: Counts,
+    /// The duration of each part.
     times: Vec<(&'static str, Duration)>,
-    /// What each booted suite took.
+    /// The duration of each booted suite.
     suites: Times,
-    /// What failed, and passed when it was run again.
+    /// The ids of the tests that suites have reported.
+    reported: HashSet<String>,
+    /// Runs that failed, and passed when they were repeated.
     flaky: Vec<Flaky>,
 }
 
-/// Runs the tests. Prints what failed, why, and one closing line; an error if anything failed, or
-/// if nothing was to be run.
+/// Runs the tests. Prints what failed, why, and one closing line. Returns an error if a test
+/// failed, or if there was none to run.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let everything = !options.booted && !options.host && options.filter.is_none();
     let filter = options.filter.as_deref().map(Filter::of);
@@ -82,22 +74,11 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         })?;
     }
     if everything {
-        let clean = score.timed("lints", check::run);
-        match clean {
-            Ok(()) => score.passed += 1,
-            Err(error) => {
-                eprintln!("not ok - lints: {error:#}");
-                score.failed += 1;
-            }
-        }
+        score.part("lints", || check::run().map(|()| Counts::of_passed(1)));
     }
-    // Tests on the host have names and no ids.
+    // Only booted tests have ids.
     if !options.booted && !matches!(filter, Some(Filter::Id(_))) {
-        let host = || host_tests::run(options.filter.as_deref(), options.all);
-        let counts = score.timed("host tests", host)?;
-        score.passed += counts.passed;
-        score.failed += counts.failed;
-        score.skipped += counts.ignored;
+        score.part("host tests", || host_tests::run(options.filter.as_deref(), options.all));
     }
     if !options.host {
         let started = Instant::now();
@@ -105,30 +86,18 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         score.times.push(("booted tests", started.elapsed()));
     }
     if everything {
-        match score.timed("commands of the book", book::run_commands) {
-            Ok(count) => score.passed += count,
-            Err(error) => {
-                println!("not ok - commands of the book: {error:#}");
-                score.failed += 1;
-            }
-        }
-        let counts = score.timed("mutations", mutations::sample)?;
-        score.passed += counts.noticed;
-        score.failed += counts.failed;
-        match score.timed("published figures", bench::verify) {
-            Ok(Verified::True(points)) => {
+        score.part("commands of the book", || book::run_commands().map(Counts::of_passed));
+        score.part("mutations", mutations::sample);
+        score.part("published figures", || match bench::verify()? {
+            Verified::True(points) => {
                 println!("ok - published figures: {points} points are what they were");
-                score.passed += 1;
+                Ok(Counts::of_passed(1))
             }
-            Ok(Verified::Unknown(reason)) => {
+            Verified::Unknown(reason) => {
                 println!("# published figures are not measured again: {reason}");
-                score.skipped += 1;
+                Ok(Counts { skipped: 1, ..Counts::default() })
             }
-            Err(error) => {
-                println!("not ok - published figures: {error:#}");
-                score.failed += 1;
-            }
-        }
+        });
     }
     score.close(options)
 }
@@ -142,7 +111,16 @@ impl Score {
         result
     }
 
-    /// A part without which nothing else makes sense: its failure is the verdict.
+    /// A part with tests of its own. That it could not be run is a failure.
+    fn part(&mut self, what: &'static str, part: impl FnOnce() -> Result<Counts>) {
+        let counts = self.timed(what, part).unwrap_or_else(|error| {
+            println!("not ok - {what}: {error:#}");
+            Counts { failed: 1, ..Counts::default() }
+        });
+        self.counts += counts;
+    }
+
+    /// Runs a part without which the others make no sense: its error is the result.
     fn step(&mut self, what: &'static str, part: impl FnOnce() -> Result<()>) -> Result<()> {
         let result = self.timed(what, part);
         if result.is_err() {
@@ -162,18 +140,19 @@ impl Score {
         self.closing(options)
     }
 
-    /// The closing line.
+    /// Prints the closing line.
     fn closing(&self, options: &Options) -> Result<()> {
-        let skipped = if self.skipped > 0 { format!(", {} skipped", self.skipped) } else { String::new() };
-        println!("{} passed, {} failed{skipped}", self.passed, self.failed);
-        if self.passed + self.failed + self.skipped == 0 {
+        let Counts { passed, failed, skipped } = self.counts;
+        let also = if skipped > 0 { format!(", {skipped} skipped") } else { String::new() };
+        println!("{passed} passed, {failed} failed{also}");
+        if passed + failed + skipped == 0 {
             bail!("no test matches {:?}", options.filter.as_deref().unwrap_or_default());
         }
-        if self.failed > 0 { bail!("{} failed", self.failed) } else { Ok(()) }
+        if failed > 0 { bail!("{failed} failed") } else { Ok(()) }
     }
 
-    /// Boots what was selected, several machines at a time, then what has failed once more, each
-    /// alone.
+    /// Boots the selected suites, several machines at a time; then those that have failed again,
+    /// each alone.
     fn booted(
         &mut self,
         options: &Options,
@@ -181,15 +160,8 @@ impl Score {
         selection: &Selection,
     ) -> Result<()> {
         println!("# booted tests");
-        let overrides = Overrides {
-            cpus: options.cpus,
-            memory: options.memory.clone(),
-            accelerator: Some(options.accel),
-            uefi: options.uefi,
-        };
-        let (runs, excluded) = selection.runs(&overrides);
+        let (runs, excluded) = selection.runs(&options.overrides);
         let mut failed = Vec::new();
-        let mut reported = Reported::new(filter);
         let times = Times::read();
         self.suites = Times::read();
         let report = |run: &Run, result: Result<Verdict>| {
@@ -200,7 +172,6 @@ impl Score {
             match result {
                 Ok(verdict) if verdict.failed() == 0 => {
                     self.suites.add(&run.name, verdict.seconds);
-                    reported.hear(&verdict);
                     self.add(&verdict);
                 }
                 result => failed.push(Failed { run: run.clone(), result }),
@@ -212,28 +183,21 @@ impl Score {
         }
         let is_tried = failed.len() <= again::MANY;
         for failed in failed {
-            self.again(failed, is_tried, options.strict, &mut reported)?;
+            self.again(failed, is_tried, options.strict)?;
         }
         for suite in excluded {
-            println!("# {} is not run: {}", suite.name, suite.reason);
-            self.skipped += 1;
+            println!("# {suite}");
+            self.counts.skipped += 1;
         }
-        if let Some(id) = reported.missing() {
-            println!("not ok - {id} is in the sources, but no suite has reported it");
-            self.failed += 1;
+        if let Some(Filter::Id(id)) = filter {
+            self.require(id);
         }
         Ok(())
     }
 
     /// Counts a suite that has failed. If `is_tried` is set, runs it again first: if it passes
     /// then, it is flaky.
-    fn again(
-        &mut self,
-        failed: Failed,
-        is_tried: bool,
-        strict: bool,
-        reported: &mut Reported<'_>,
-    ) -> Result<()> {
+    fn again(&mut self, failed: Failed, is_tried: bool, strict: bool) -> Result<()> {
         let boot = |run: &Run| {
             println!("# again: {}", run.name);
             let result = mac_guest::boot(run);
@@ -243,9 +207,6 @@ impl Score {
             result
         };
         let passed = if is_tried { again::again(&failed, boot)? } else { None };
-        if let Ok(verdict) = &failed.result {
-            reported.hear(verdict);
-        }
         match (passed, failed.result) {
             (Some((verdict, flaky)), result) => {
                 self.suites.add(&failed.run.name, verdict.seconds);
@@ -253,47 +214,32 @@ impl Score {
                 match (strict, result) {
                     (false, _) => self.add(&verdict),
                     (true, Ok(first)) => self.add(&first),
-                    (true, Err(_)) => self.failed += 1,
+                    (true, Err(_)) => self.counts.failed += 1,
                 }
             }
             (None, Ok(verdict)) => {
                 self.suites.add(&failed.run.name, verdict.seconds);
                 self.add(&verdict);
             }
-            (None, Err(_)) => self.failed += 1,
+            (None, Err(_)) => self.counts.failed += 1,
         }
         Ok(())
     }
 
-    fn add(&mut self, verdict: &Verdict) {
-        self.passed += verdict.passed();
-        self.failed += verdict.failed();
-        self.skipped += verdict.tests.len() + verdict.failures.len() - verdict.passed() - verdict.failed();
-    }
-}
-
-/// Whether the test that the filter names has been reported.
-struct Reported<'a> {
-    wanted: Option<&'a str>,
-}
-
-impl<'a> Reported<'a> {
-    fn new(filter: Option<&Filter<'a>>) -> Self {
-        let wanted = match filter {
-            Some(Filter::Id(id)) => Some(*id),
-            _ => None,
-        };
-        Reported { wanted }
-    }
-
-    fn hear(&mut self, verdict: &Verdict) {
-        if self.wanted.is_some_and(|id| verdict.tests.iter().any(|test| test.id == id)) {
-            self.wanted = None;
+    /// Counts a failure if no suite has reported this test.
+    fn require(&mut self, id: &str) {
+        if !self.reported.contains(id) {
+            println!("not ok - {id} is in the sources, but no suite has reported it");
+            self.counts.failed += 1;
         }
     }
 
-    fn missing(self) -> Option<&'a str> {
-        self.wanted
+    fn add(&mut self, verdict: &Verdict) {
+        self.reported.extend(verdict.tests.iter().map(|test| test.id.clone()));
+        self.counts.passed += verdict.passed();
+        self.counts.failed += verdict.failed();
+        self.counts.skipped +=
+            verdict.tests.len() + verdict.failures.len() - verdict.passed() - verdict.failed();
     }
 }
 
@@ -323,23 +269,23 @@ mod tests {
 
     #[test]
     fn what_is_only_skipped_has_been_matched() {
-        let skipped = Score { skipped: 1, ..Score::default() };
+        let skipped = Score { counts: Counts { skipped: 1, ..Counts::default() }, ..Score::default() };
         assert!(skipped.closing(&options(&["pending"])).is_ok());
-        assert!(Score { failed: 1, ..Score::default() }.closing(&options(&[])).is_err());
+        assert!(
+            Score { counts: Counts { failed: 1, ..Counts::default() }, ..Score::default() }
+                .closing(&options(&[]))
+                .is_err()
+        );
     }
 
     #[test]
     fn a_named_test_must_have_been_reported() {
-        let verdict = |id: &str| {
-            let test = Test { id: id.into(), sentence: String::new(), outcome: Outcome::Passed };
-            Verdict { tests: vec![test], ..Verdict::default() }
-        };
-        let filter = Filter::of("FST0006");
-        let mut reported = Reported::new(Some(&filter));
-        reported.hear(&verdict("FST0007"));
-        assert_eq!(reported.wanted, Some("FST0006"));
-        reported.hear(&verdict("FST0006"));
-        assert_eq!(reported.missing(), None);
-        assert_eq!(Reported::new(Some(&Filter::of("fast"))).missing(), None);
+        let test = Test { id: "FST0007".into(), sentence: String::new(), outcome: Outcome::Passed };
+        let mut score = Score::default();
+        score.add(&Verdict { tests: vec![test], ..Verdict::default() });
+        score.require("FST0007");
+        assert_eq!((score.counts.passed, score.counts.failed), (1, 0));
+        score.require("FST0006");
+        assert_eq!((score.counts.passed, score.counts.failed), (1, 1));
     }
 }

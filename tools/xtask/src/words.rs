@@ -1,6 +1,6 @@
-//! The words that comments and prose should not use, and lines that are too long for two windows
-//! side by side: `tools/xtask/words.toml` says how many of each there may still be. More is an
-//! error of `./mac check`; `./mac words` writes a smaller number down, never a larger one.
+//! Counts words that comments and prose should not use, and lines that are too long for two windows
+//! side by side: `tools/xtask/words.toml` says how many of each there may still be. `./mac check`
+//! refuses larger numbers; `./mac words` writes smaller ones into the list, never larger ones.
 
 use anyhow::{Context, Result, bail};
 use mac_build::tree::{self, read};
@@ -8,9 +8,10 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 
-/// The list, from the root of the tree.
+/// The path of the list from the root of the tree.
 const LIST: &str = "tools/xtask/words.toml";
-/// How files with text of ours end, but for Markdown, and what their comments begin with.
+/// The endings of the names of files with comments, and the characters with which comments begin in
+/// them.
 const COMMENTS: [(&[&str], &[&str]); 2] =
     [(&["rs", "c", "cc", "h", "S", "defs"], &["//", "/*", "* "]), (&["toml", "conf", "sh"], &["#"])];
 /// How many columns a line of prose may have.
@@ -20,18 +21,20 @@ const COLUMNS: usize = 100;
 struct List {
     /// How many lines of comments and prose may have more than [`COLUMNS`] columns.
     long_lines: usize,
-    /// Each word or phrase, and how often it may stand in comments and prose.
+    /// For each word or phrase, how often it may be in comments and prose.
     words: BTreeMap<String, usize>,
+    /// Of a layer's directory, parts of names, in lower case, that belong to a layer above it.
+    foreign: BTreeMap<String, Vec<String>>,
 }
 
-/// Where in the tree there is what the list counts, as `FILE:LINE`.
+/// The places in the tree of what the list counts, as `FILE:LINE`.
 #[derive(Default)]
 struct Found {
     long_lines: Vec<String>,
     words: BTreeMap<String, Vec<String>>,
 }
 
-/// One limit of the list: its key, how many are allowed, and where they are.
+/// A limit of the list: its key, the number that is allowed, and the places that were found.
 type Limit = (String, usize, Vec<String>);
 
 /// Checks that nothing is found more often than the list allows.
@@ -40,8 +43,8 @@ pub(crate) fn check() -> Result<()> {
     for (key, limit, places) in limits()? {
         if places.len() > limit {
             more.push(format!("{key}: {} times, {LIST} allows {limit}", places.len()));
-            // List the places only if there are few of them. Otherwise the new ones could not be
-            // seen among the old ones.
+            // The places are listed only if they are few. Otherwise new ones could not be found
+            // among old ones.
             more.extend(places.iter().filter(|_| places.len() <= 20).map(|place| format!("    {place}")));
         }
     }
@@ -66,14 +69,48 @@ pub(crate) fn lower() -> Result<()> {
     fs::write(&path, text).with_context(|| format!("cannot write {LIST}"))
 }
 
-/// What the list allows, and what there is.
+fn list() -> Result<List> {
+    toml::from_str(&read(&tree::root().join(LIST))?).with_context(|| LIST.to_string())
+}
+
+/// Checks that no layer names what belongs to one above it, neither in code nor in comments: the
+/// Unix core explains what it has in POSIX' terms or its own.
+pub(crate) fn check_layers() -> Result<()> {
+    let mut found = Vec::new();
+    for (layer, foreign) in list()?.foreign {
+        let files = tree::files(&tree::root().join(&layer), &[".rs"])?;
+        if files.is_empty() {
+            bail!("{layer} has no files");
+        }
+        for file in files {
+            let name = tree::name(&file);
+            let lines = foreign_lines(&read(&file)?, &foreign);
+            found.extend(lines.into_iter().map(|(line, what)| format!("    {name}:{line}: {what:?}")));
+        }
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    bail!("a layer names what belongs above it (docs/src/architecture.md, U4):\n{}", found.join("\n"))
+}
+
+/// The lines, counted from 1, that contain one of the names, with the name.
+fn foreign_lines<'n>(text: &str, foreign: &'n [String]) -> Vec<(usize, &'n str)> {
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.to_lowercase()));
+    let names = |(number, line): (usize, String)| {
+        foreign.iter().filter(move |name| line.contains(*name)).map(move |name| (number, name.as_str()))
+    };
+    lines.flat_map(names).collect()
+}
+
+/// The limits of the list, with the places that were found in the tree.
 fn limits() -> Result<Vec<Limit>> {
-    let list: List = toml::from_str(&read(&tree::root().join(LIST))?).with_context(|| LIST.to_string())?;
+    let list = list()?;
     let mut found = Found::default();
     for file in tree::files(tree::root(), &[""])? {
-        let name = file.strip_prefix(tree::root()).unwrap_or(&file).display().to_string();
+        let name = tree::name(&file);
         let is_text = name.ends_with(".md") || comments_of(&name).is_some();
-        // The list itself names the words.
+        // The list itself contains the words.
         if is_text && name != LIST {
             found.add(&name, &read(&file)?, list.words.keys());
         }
@@ -87,14 +124,14 @@ fn limits() -> Result<Vec<Limit>> {
 }
 
 impl Found {
-    /// Adds what is in one file.
+    /// Adds the places in one file.
     fn add<'w>(&mut self, name: &str, text: &str, words: impl Iterator<Item = &'w String> + Clone) {
         for (number, line, prose) in texts(name, text) {
-            // A row of a table and a heading cannot be broken.
+            // Rows of tables and headings cannot be broken.
             if line.chars().count() > COLUMNS && !line.starts_with(['|', '#']) {
                 self.long_lines.push(format!("{name}:{number}"));
             }
-            // Code within prose names things as they are called today.
+            // Code within prose contains names as they are in the sources.
             let prose = prose.split('`').step_by(2).collect::<Vec<_>>().join(" ");
             for word in words.clone() {
                 let times = occurrences(&prose, word);
@@ -105,14 +142,14 @@ impl Found {
     }
 }
 
-/// What a line begins with that is a comment, in a file with this name.
+/// The characters with which comments begin in a file of this name.
 fn comments_of(name: &str) -> Option<&'static [&'static str]> {
     let (_, extension) = name.rsplit_once('.')?;
     COMMENTS.iter().find(|(extensions, _)| extensions.contains(&extension)).map(|(_, marks)| *marks)
 }
 
-/// The lines with prose in a file: each one's number, all of it, and its prose. Of Markdown that is
-/// what is not code, of others their comments.
+/// The lines with prose in a file, each with its number, the whole line and its prose. In Markdown,
+/// prose is all text outside code; in other files it is the comments.
 fn texts<'t>(name: &str, text: &'t str) -> Vec<(usize, &'t str, &'t str)> {
     let marks = comments_of(name).unwrap_or_default();
     let mut fenced = false;
@@ -132,8 +169,8 @@ fn texts<'t>(name: &str, text: &'t str) -> Vec<(usize, &'t str, &'t str)> {
     found
 }
 
-/// How often a word or phrase stands in a text, as a whole and in this spelling but for the case of
-/// its first letter.
+/// How often a word or phrase occurs in a text. It must be a whole word, with the same case except
+/// for its first letter.
 fn occurrences(text: &str, word: &str) -> usize {
     let is_letter = |it: Option<char>| it.is_some_and(|it| it.is_alphanumeric() || it == '_');
     let matches = |spelling: &str| {
@@ -179,5 +216,17 @@ mod tests {
         found.add("a.rs", &format!("// {long}\n//{long}\n{long}xxx\n"), [].iter());
         found.add("a.md", &format!("| {long}\n{long}xxx\n"), [].iter());
         assert_eq!(found.long_lines, ["a.rs:1", "a.md:2"]);
+    }
+
+    #[test]
+    fn foreign_names_are_found_in_code_and_comments_however_they_are_written() {
+        let text = "struct Poll;\n// as Linux does\nuse a::EPOLL_IN;\nlet path = \"/process\";\n";
+        let foreign = ["linux", "epoll", "/sys/"].map(String::from);
+        assert_eq!(foreign_lines(text, &foreign), [(2, "linux"), (3, "epoll")]);
+    }
+
+    #[test]
+    fn the_core_of_unix_is_free_of_its_front_ends() {
+        check_layers().unwrap();
     }
 }

@@ -156,6 +156,35 @@ L4_INLINE L4_Word_t l4_ipc_through(L4_Word_t entry, L4_Word_t to, L4_Word_t from
     return *utcb;
 }
 
+/* The same with MR0 ..= MR7 in the caller's variables, which need not be in memory; those in the
+ * UTCB are left alone. Returns the sender. */
+L4_INLINE L4_Word_t l4_ipc_registers(L4_Word_t to, L4_Word_t from_specifier, L4_Word_t timeouts, L4_Word_t mr[8])
+{
+    L4_Word_t entry = l4_entry(l4_entry_ipc), mr1 = mr[1], mr2 = mr[2];
+    volatile L4_Word_t *utcb = l4_utcb();
+    register L4_Word_t r8 __asm__("r8") = timeouts;
+    register L4_Word_t mr0 __asm__("r9") = mr[0];
+    register L4_Word_t mr3 __asm__("r10") = mr[3];
+    register L4_Word_t mr4 __asm__("r12") = mr[4];
+    register L4_Word_t mr5 __asm__("r13") = mr[5];
+    register L4_Word_t mr6 __asm__("r14") = mr[6];
+    register L4_Word_t mr7 __asm__("r15") = mr[7];
+    __asm__ volatile(L4_CALL_STUB("%%rcx")
+                     : "+c"(entry), "+S"(to), "+d"(from_specifier), "+D"(utcb), "+r"(r8), "+r"(mr0), "+a"(mr1),
+                       "+b"(mr2), "+r"(mr3), "+r"(mr4), "+r"(mr5), "+r"(mr6), "+r"(mr7)
+                     :
+                     : "r11", "memory", "cc");
+    mr[0] = mr0;
+    mr[1] = mr1;
+    mr[2] = mr2;
+    mr[3] = mr3;
+    mr[4] = mr4;
+    mr[5] = mr5;
+    mr[6] = mr6;
+    mr[7] = mr7;
+    return to;
+}
+
 L4_INLINE void L4_Unmap(L4_Word_t control)
 {
     L4_Word_t entry = l4_entry(l4_entry_unmap);

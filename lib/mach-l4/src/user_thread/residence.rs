@@ -1,4 +1,4 @@
-//! On which processor a thread lives, and which worker serves it.
+//! Moves threads between processors and between the workers that serve them.
 
 use core::sync::atomic::Ordering;
 
@@ -13,7 +13,7 @@ impl Record {
         if self.shared.placement.is_some() { self.state.lock().assignment.processor() } else { 0 }
     }
 
-    /// The processors that it may live on, a bit for each.
+    /// The mask of processors on which the thread may run.
     pub(super) fn affinity(&self) -> u64 {
         if self.shared.placement.is_some() { self.state.lock().assignment.allowed() } else { 1 }
     }
@@ -33,15 +33,15 @@ impl Record {
             state.assignment.allow(&mut placement, mask)
         };
         if has_to_move && state.place == Place::Program {
-            // Its worker follows when it next comes.
+            // The thread gets the new processor's worker when it next sends a message.
             self.settle_again(&mut state);
         }
         Ok(())
     }
 
-    /// Chooses the processor on which a thread that is not with its program goes on, and gives it
-    /// the worker there. Called by the thread's own worker when it is about to answer it; before
-    /// the thread first runs, any worker may call this.
+    /// Chooses the processor on which a thread that is not with its program continues, and gives it
+    /// the worker of that processor. It is called by the thread's own worker just before it answers
+    /// the thread; before the thread first runs, any worker may call it.
     pub(super) fn settle(&self, state: &mut State) {
         let Some(placement) = &self.shared.placement else { return };
         let processor = state.assignment.settle(&mut placement.lock(), self.shared.moment());
@@ -49,8 +49,8 @@ impl Record {
         self.follow(state);
     }
 
-    /// The calling worker is about to answer this thread's message without its task: chooses the
-    /// processor on which the thread goes on.
+    /// Chooses the processor on which the thread continues whose message the calling worker is
+    /// about to answer without the thread's task.
     #[inline(always)]
     pub(super) fn try_settle(&self) {
         if self.shared.placement.is_some() {
@@ -65,7 +65,7 @@ impl Record {
         self.follow(&mut state);
     }
 
-    /// Chooses where one goes on that is with its program.
+    /// Chooses the processor on which the thread continues, if the thread is with its program.
     pub(super) fn settle_again(&self, state: &mut State) {
         let Some(placement) = &self.shared.placement else { return };
         if state.place == Place::Program {
@@ -80,23 +80,23 @@ impl Record {
         }
     }
 
-    /// Lets it live on a processor, if it is a new one.
+    /// Moves the thread to `processor`, if one is given.
     fn live(&self, processor: Option<usize>) {
         if let Some(processor) = processor {
-            // A thread that has ended cannot be moved.
+            // This fails only for a thread that has ended.
             let _ = kernel::move_to(self.id, processor);
         }
     }
 
-    /// Lets the worker of its processor be its own. Called by the worker that is about to answer
-    /// it.
+    /// Makes the worker of the thread's processor receive its messages. It is called by the worker
+    /// that is about to answer the thread.
     fn follow(&self, state: &mut State) {
         let worker = placement::worker_of(state.assignment.processor(), self.shared.idle.len());
         if worker == self.worker() {
             return;
         }
         let handler = self.shared.executor.platform().worker(worker);
-        // A thread that has ended sends no messages.
+        // This fails only for a thread that has ended, which sends no messages.
         if kernel::set_handlers(self.id, handler).is_ok() {
             self.worker.store(worker, Ordering::Relaxed);
             if let Some(task) = &state.task {

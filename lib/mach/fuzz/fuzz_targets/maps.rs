@@ -1,5 +1,5 @@
-//! Any bytes are a sequence of map operations; the first byte says how much memory there is,
-//! whether there is swap, and whether pages are large wherever they can be.
+//! Fuzzes maps: any bytes are a sequence of map operations. The first byte says how much memory
+//! there is, whether there is swap space, and whether large pages are used wherever they fit.
 #![no_main]
 
 #[path = "../../tests/model/contents.rs"]

@@ -8,8 +8,8 @@ pub const MAX_ORDER: u32 = 18;
 const NIL: u32 = u32::MAX;
 const NOT_FREE: u8 = u8::MAX;
 
-/// What is known of a frame: `order` is set in the first frame of a free block only, which is then
-/// also linked.
+/// The record of a frame. `order` is set only in the first frame of a free block, which is also in
+/// a list of free blocks.
 #[derive(Clone, Copy)]
 struct Link {
     next: u32,
@@ -17,7 +17,7 @@ struct Link {
     order: u8,
 }
 
-/// Free frames as aligned blocks of powers of two. 12 bytes a frame.
+/// The allocator: free frames as aligned blocks of powers of two. It takes 12 bytes for each frame.
 pub struct Buddy {
     links: Vec<Link>,
     heads: [u32; MAX_ORDER as usize + 1],
@@ -26,7 +26,7 @@ pub struct Buddy {
 
 impl Buddy {
     /// An allocator for frame numbers below `limit`, all in use. `None` if there is no memory for
-    /// it.
+    /// its records.
     pub fn new(limit: u32) -> Option<Self> {
         let mut links = Vec::new();
         links.try_reserve_exact(limit as usize).ok()?;
@@ -34,12 +34,13 @@ impl Buddy {
         Some(Self { links, heads: [NIL; MAX_ORDER as usize + 1], free: 0 })
     }
 
-    /// Frames free now.
+    /// The number of free frames.
     pub fn free_frames(&self) -> u32 {
         self.free
     }
 
-    /// The smallest suitable block, cut to 2^`order` frames.
+    /// Allocates an aligned block of 2^`order` frames, cut from the smallest free block that is
+    /// large enough. `None` if there is none.
     pub fn allocate(&mut self, order: u32) -> Option<u32> {
         let mut found = (order..=MAX_ORDER).find(|&order| self.heads[order as usize] != NIL)?;
         let first = self.heads[found as usize];
@@ -128,7 +129,7 @@ mod tests {
         assert!(frames.windows(2).all(|pair| pair[0] < pair[1]));
         taken.iter().for_each(|&(first, order)| buddy.release(first, order));
         assert_eq!(buddy.free_frames(), 97);
-        // The memory is whole again: both aligned blocks of 32 can be had.
+        // All memory is free in one piece again: both aligned blocks of 32 frames can be allocated.
         assert!(buddy.allocate(5).is_some() && buddy.allocate(5).is_some());
     }
 

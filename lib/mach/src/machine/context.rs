@@ -1,10 +1,10 @@
-//! Execution contexts: threads as the machine has them, why they come to their server, and how they
-//! go on.
+//! Execution contexts: threads as the machine has them, the events by which they come to their
+//! server, and the ways in which they are resumed.
 //!
-//! A context is with its program (it runs, or will), or with its server (it has come with an
-//! [`Event`] and waits for a [`Resume`]), or it is new. Each event is answered once, and each
-//! answer has its event. Everything above the machine uses these types as they are: Mach's threads,
-//! the personalities, and their servers' loops.
+//! A context is new, or with its program (it runs, or will when it is scheduled), or with its
+//! server (it has sent an [`Event`] and waits for a [`Resume`]). Each event is answered once, and
+//! each answer belongs to an event. Mach's threads, the personalities and their servers' loops all
+//! use these types.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -14,13 +14,14 @@ use core::future::Future;
 use super::{ProcessorException, Protection, ThreadState};
 use crate::KernResult;
 
-/// Why a context has come to its server. It waits there, at the boundary of user level, until it is
-/// answered.
+/// The reason why a context has come to its server. The context waits at the boundary of user level
+/// until it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The thread has made a system call of another system.
     SystemCall(SystemCall),
-    /// It has accessed memory that is not mapped, or not for this kind of access.
+    /// The thread has accessed memory that is not mapped, or in a way that the mapping does not
+    /// allow.
     PageFault(PageFault),
     /// The thread has caused a processor exception.
     Exception(ProcessorException),
@@ -36,65 +37,54 @@ pub enum Event {
 /// [`ExecutionContext::state`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SystemCall {
-    /// RAX.
+    /// The number of the call (RAX).
     pub number: u64,
     /// The arguments of the call: RDI, RSI, RDX, R10, R8, R9.
     pub arguments: [u64; 6],
 }
 
-impl SystemCall {
-    /// The call that a program made with these registers.
-    pub fn from_registers(state: &ThreadState) -> Self {
-        let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
-        Self { number: state.rax, arguments }
-    }
-}
-
-/// A page fault.
+/// A page fault of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageFault {
-    /// The address accessed.
+    /// The address that the program accessed.
     pub address: u64,
     /// The right that the access needs.
     pub access: Protection,
-    /// The instruction pointer.
+    /// The address of the instruction that faulted.
     pub ip: u64,
 }
 
 /// A message of up to seven words from or to a context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserMessage {
-    /// 48 bits.
+    /// The label of the message, in 48 bits.
     pub label: u64,
-    /// How many words the exception has, at most 7.
+    /// How many words the message has, at most 7.
     pub count: usize,
     /// The words; those beyond the count are 0.
     pub words: [u64; 7],
 }
 
-/// How a context goes on.
+/// How a context is resumed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Resume {
-    /// Returns from its system call with this result; no other register changes but RCX and R11.
-    /// After any other event the same as `Continue`.
+    /// Returns from the system call with this result; no other register changes but RCX and R11.
+    /// After any other event it is [`Continue`](Self::Continue).
     Return(u64),
-    /// The thread makes its system call again. After any other event the same as `Continue`.
-    Restart,
-    /// Goes on with all these registers. Starts a context that has never run.
+    /// Continues with all these registers. Starts a context that has never run.
     ///
-    /// A state that no program may have (addresses outside the user area) is not taken; the context
-    /// ends.
+    /// If a program cannot have such registers (addresses outside the user area), the context ends.
     Registers(Box<ThreadState>),
-    /// Goes on with the registers that it has: repeats the access that faulted, or continues after
-    /// the system call (with what [`set_state`](ExecutionContext::set_state) has left, else RAX is
-    /// the call's number), or at the instruction that raised the exception. Starts a context that
-    /// has never run.
+    /// Continues with the registers that the context has: repeats the access that faulted, or
+    /// continues after the system call (with what [`set_state`](ExecutionContext::set_state) has
+    /// left, else RAX is the call's number), or at the instruction that raised the exception.
+    /// Starts a context that has never run.
     Continue,
-    /// The thread's message is answered. After any other event the same as `Continue`.
-    Reply(UserMessage),
+    /// Answers the thread's message. After any other event it is [`Continue`](Self::Continue).
+    Reply(Box<UserMessage>),
 }
 
-/// Processor time of a context, in microseconds.
+/// The processor time of a context, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// Time that the thread's program used.
@@ -103,56 +93,58 @@ pub struct Times {
     pub server: u64,
 }
 
-/// Serves those events of a context that need not wait. Called by the machine outside of any task:
-/// nothing here may block.
+/// Serves those events of a context that need no wait. The machine calls it outside of any task, so
+/// it must not block.
 pub trait NonblockingHandler: Send + Sync {
-    /// Serves a page fault, if that needs no wait: then true, and the access is repeated. False: it
-    /// becomes an event.
+    /// Serves a page fault, if that needs no wait. Returns true if it was served: the access is
+    /// repeated. False: the fault becomes an event.
     fn fault(&self, address: u64, access: Protection) -> bool;
 
-    /// The result of a system call, if there is one without waiting; `None`, with nothing done: it
-    /// becomes an event. Must not recall or end the context.
+    /// Serves a system call, if that needs no wait, and returns its result. `None`: nothing has
+    /// been done, and the call becomes an event. It must not recall or end the context.
     fn call(&self, call: &SystemCall) -> Option<u64> {
         let _ = call;
         None
     }
 }
 
-/// An execution context of the machine. Clones are the same context; it ends with
+/// An execution context of the machine. Clones stand for one context. It ends with
 /// [`end`](Self::end), or when the last clone is dropped.
 ///
-/// One task serves a context: it awaits [`run`](Self::run) again and again. Everything else may be
-/// called by any other, and no method without a future blocks.
+/// One task serves a context: it awaits [`run`](Self::run) repeatedly. Any task may call the other
+/// methods; those that do not return a future do not block.
 pub trait ExecutionContext: Clone + Send + Sync + 'static {
-    /// Answers the context's event, or starts it, and awaits its next event. The answer is given
-    /// when this is called, the future is for the event; dropped, the event is there for the next
-    /// [`next_event`](Self::next_event).
+    /// Answers the context's event, or starts the context, and awaits its next event. The answer is
+    /// given by the call itself, before the future is polled. If the future is dropped,
+    /// [`next_event`](Self::next_event) returns the event.
     fn run(&self, resume: Resume) -> impl Future<Output = Event> + Send {
         self.answer(resume);
         self.next_event()
     }
 
-    /// Answers the context's event, or starts it. No effect while it is with its program, or ended.
+    /// Answers the context's event, or starts the context. It has no effect on a context that is
+    /// with its program or has ended.
     fn answer(&self, resume: Resume);
 
-    /// Awaits the context's next event. Ready with [`Event::Ended`] from its end on. At most one
-    /// such future exists at a time.
+    /// Awaits the context's next event, which is [`Event::Ended`] after its end. At most one such
+    /// future exists at a time.
     fn next_event(&self) -> impl Future<Output = Event> + Send;
 
-    /// Lets `handler` serve what needs no wait, from now on.
+    /// Makes `handler` serve the events that need no wait.
     fn set_handler(&self, handler: Arc<dyn NonblockingHandler>);
 
-    /// Says that the task which awaits the events of `other` awaits this context's events from now
-    /// on: the two are served on the same worker.
+    /// Tells the machine that the task which has awaited the events of `other` will await those of
+    /// this context: the two contexts are served on one worker.
     fn succeed(&self, other: &Self) {
         let _ = other;
     }
 
     /// Makes the context come to the server with [`Event::Recalled`] before its next instruction at
-    /// user level, also if it is only about to go on or to start. Recalls do not add up.
+    /// user level, even if it is about to be resumed or started. A recall that repeats a pending
+    /// one has no effect.
     ///
     /// # Errors
-    /// `Terminated`.
+    /// `Terminated`: the context has ended.
     fn recall(&self) -> KernResult;
 
     /// Stops the context: after this it executes no instruction until [`unstop`](Self::unstop). Its
@@ -162,53 +154,57 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// `Terminated`.
     fn stop(&self) -> KernResult;
 
-    /// Lets a stopped context go on. One that is new is started with the registers that it has.
+    /// Lets a stopped context execute again. A new context is started with the registers that it
+    /// has.
     ///
     /// # Errors
-    /// `Terminated`.
+    /// `Terminated`: the context has ended.
     fn unstop(&self) -> KernResult;
 
     /// Ends the context wherever it is: it executes no further instruction, and what awaits its
     /// events gets [`Event::Ended`].
     fn end(&self);
 
-    /// The registers of a context that is new, with the server, or stopped. GS base is 0 unless the
-    /// program has set another than its own.
+    /// The registers of a context that is new, with the server, or stopped. The GS base is 0 unless
+    /// the program has changed it.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs, or is not at rest yet.
+    /// `Terminated`: the context has ended. `InvalidArgument`: it runs, or has not come to rest
+    /// yet.
     fn state(&self) -> KernResult<ThreadState>;
 
-    /// Replaces the registers of a context as in [`state`](Self::state); a GS base of 0 is its own.
-    /// Flags that programs may not change keep their values.
+    /// Replaces the registers of a context that is new, with the server, or stopped; a GS base of 0
+    /// means the initial one. Flags that programs may not change keep their values.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs, or an address lies outside the user area.
+    /// `Terminated`: the context has ended. `InvalidArgument`: it runs, or an address lies outside
+    /// the user area.
     fn set_state(&self, state: &ThreadState) -> KernResult;
 
-    /// The extended state (x87, SSE, AVX) in XSAVE's standard format, of a context as in
-    /// [`state`](Self::state).
+    /// The extended state (x87, SSE, AVX), in XSAVE's standard format, of a context that is new,
+    /// with the server, or stopped.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs. `ResourceShortage`.
+    /// `Terminated`: the context has ended. `InvalidArgument`: it runs. `ResourceShortage`: memory
+    /// is short.
     fn extended_state(&self) -> KernResult<Vec<u8>>;
 
-    /// Replaces the extended state: by an image in that format, by the 512 bytes of x87 and SSE
-    /// alone (the rest becomes initial), or, with no bytes, by the initial state.
+    /// Replaces the extended state by an image in XSAVE's standard format; by the 512 bytes of x87
+    /// and SSE, with the initial state for the rest; or, if `image` is empty, by the initial state.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs, or the processor would refuse the image.
-    /// `ResourceShortage`: of the machine.
+    /// `Terminated`: the context has ended. `InvalidArgument`: it runs, or the processor would
+    /// refuse the image. `ResourceShortage`: the machine's memory is short.
     fn set_extended_state(&self, image: &[u8]) -> KernResult;
 
     /// The processor time that the thread has used.
     fn times(&self) -> Times;
 
-    /// Sets its priority in the machine, 0 (least) to 255, and its time slice in microseconds (0:
-    /// none, it runs until it blocks).
+    /// Sets the context's priority in the machine, 0 (least) to 255, and its time slice in
+    /// microseconds (0: it runs until it blocks).
     ///
     /// # Errors
-    /// `Terminated`.
+    /// `Terminated`: the context has ended.
     fn set_priority(&self, priority: u8, slice: u32) -> KernResult;
 
     /// The processor to which the thread is assigned.
@@ -217,10 +213,10 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// The processors that the thread may run on, a bit for each.
     fn affinity(&self) -> u64;
 
-    /// Sets the processors that it may live on; bits of others mean nothing. If it is on another
-    /// one it is moved, also if it does not get to run there.
+    /// Sets the processors that the thread may run on; bits of processors that do not exist are
+    /// ignored. A thread on another processor is moved, even if it gets no time there.
     ///
     /// # Errors
-    /// `InvalidArgument`: none of them exists.
+    /// `InvalidArgument`: none of the processors exists.
     fn set_affinity(&self, mask: u64) -> KernResult;
 }

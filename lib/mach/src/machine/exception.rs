@@ -1,9 +1,9 @@
-//! Exceptions of the processor (x86-64), by what they mean: nothing above the machine knows their
-//! vectors.
+//! Exceptions of x86-64 processors and their meanings. Code above the machine uses the meanings,
+//! not the vectors.
 
 use super::Protection;
 
-/// What an exception of a program means.
+/// The meaning of an exception that a program has raised.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExceptionCause {
     /// Division by zero, or a quotient that is too large.
@@ -18,28 +18,30 @@ pub enum ExceptionCause {
     Bound,
     /// An undefined instruction.
     UndefinedInstruction,
-    /// The thread uses extended state, for which the kernel has no memory.
+    /// The thread has used extended state, and the kernel has no memory for it.
     NoExtendedState,
-    /// A segment is not there.
+    /// A segment that is not present.
     Segment,
     /// A stack access outside of its segment, or at an address that is not canonical.
     Stack,
     /// An instruction that is not allowed, or an address that is not canonical.
     Protection,
-    /// A page fault. Without a fault's address: the kernel's memory did not suffice to map a page.
+    /// A page fault. If it is reported as an exception without an address, the kernel's memory did
+    /// not suffice to map a page.
     PageFault,
-    /// An unaligned access, where the program wants to know of those.
+    /// An unaligned access, in a program that has enabled the check.
     Alignment,
-    /// Floating point: x87 or SSE.
+    /// An exception of the floating-point units: x87 or SSE.
     FloatingPoint,
-    /// Anything else: no program can cause it.
+    /// Any other exception: no program can cause it.
     Other,
 }
 
-/// Vector of a page fault.
+/// The vector of a page fault.
 const PAGE_FAULT: u64 = 14;
 
-/// Bits of a page fault's error code: a store, an instruction fetch, at user level.
+/// Bits of a page fault's error code: it was a store; an instruction fetch; an access at user
+/// level.
 const STORE: u64 = 2;
 const USER: u64 = 4;
 const FETCH: u64 = 16;
@@ -66,19 +68,19 @@ impl ExceptionCause {
     }
 }
 
-/// A processor exception.
+/// An exception that the processor has raised for a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessorException {
     /// The vector. 14 (page fault) says that the kernel's memory did not suffice to map a page.
     pub vector: u64,
     /// The processor's error code where the kernel delivers it (a boot option), else 0.
     pub error: u64,
-    /// The instruction pointer.
+    /// The address of the instruction.
     pub ip: u64,
 }
 
-/// An exception as the processor reported it. Debuggers and signal handlers are shown these
-/// numbers; what they mean is [`cause`](Self::cause).
+/// An exception in the processor's terms, as debuggers and signal handlers see it. Its meaning is
+/// [`cause`](Self::cause).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ExceptionState {
     /// The processor's error code.
@@ -90,7 +92,7 @@ pub struct ExceptionState {
 }
 
 impl ExceptionState {
-    /// The state of a page fault.
+    /// The state that describes a page fault.
     pub fn of_page_fault(address: u64, access: Protection) -> ExceptionState {
         let bit = |right, bit: u64| if access.contains(right) { bit } else { 0 };
         let error = USER | bit(Protection::WRITE, STORE) | bit(Protection::EXECUTE, FETCH);
@@ -102,7 +104,7 @@ impl ExceptionState {
         ExceptionCause::of_vector(self.number)
     }
 
-    /// How memory was accessed, if it is a page fault.
+    /// The kind of access that faulted, if the exception is a page fault.
     pub fn access(&self) -> Protection {
         match () {
             () if self.error & STORE != 0 => Protection::WRITE,

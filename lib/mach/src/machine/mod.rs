@@ -1,12 +1,13 @@
-//! What the library asks of the machine below: translation, frames, threads, time, processors.
+//! The interface between the library and the machine below it: translation, frames, threads, time,
+//! processors.
 //!
 //! [`Machine`] is implemented by the L4 layer of the Mach server and by `simulated::Simulated`. It
 //! is a parameter of every type of the library, never a trait object, so a page costs no indirect
 //! call.
 //!
-//! Two things keep the library free of page tables (Darwin thesis 11.1). The machine may throw away
-//! a translation at any time: the next access faults, and the map has all that it takes to answer.
-//! And one call revokes the rights to a *frame* in all address spaces
+//! Two things keep the library free of page tables (section 11.1 of the thesis on Darwin over L4).
+//! The machine may throw away a translation at any time: the next access faults, and the map can
+//! enter the translation again. One call revokes the rights to a *frame* in all address spaces
 //! ([`Machine::frames_protect`]), so no list of a page's mappings is kept.
 
 pub mod buddy;
@@ -36,7 +37,8 @@ bitflags::bitflags! {
     pub struct Protection: u8 {
         /// Loads.
         const READ = 1;
-        /// Stores. Hardware has no write-only page: this implies loads once a page is mapped.
+        /// Stores. Hardware has no write-only pages, so this right implies loads once a page is
+        /// mapped.
         const WRITE = 2;
         /// Instruction fetches.
         const EXECUTE = 4;
@@ -48,17 +50,17 @@ impl Protection {
     pub const NONE: Self = Self::empty();
     /// Loads and stores, the default of fresh memory.
     pub const DEFAULT: Self = Self::READ.union(Self::WRITE);
-    /// Everything.
+    /// All rights.
     pub const ALL: Self = Self::all();
 }
 
 bitflags::bitflags! {
-    /// What the hardware noticed about a page.
+    /// What the hardware has recorded about a page.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct PageStatus: u8 {
-        /// Touched.
+        /// The page has been accessed.
         const REFERENCED = 1;
-        /// Written.
+        /// The page has been written.
         const MODIFIED = 2;
     }
 }
@@ -66,12 +68,12 @@ bitflags::bitflags! {
 /// How accesses to a page of device memory are cached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Caching {
-    /// Write-back, as ordinary memory.
+    /// Write-back, as for ordinary memory.
     #[default]
     Default,
-    /// Not cached: registers of devices.
+    /// Not cached; for registers of devices.
     Uncached,
-    /// Not cached, but writes are combined: frame buffers.
+    /// Not cached, but writes are combined; for frame buffers.
     WriteCombined,
 }
 
@@ -82,7 +84,7 @@ pub enum Caching {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Frame(pub u32);
 
-/// What a virtual page is mapped to.
+/// The memory that a virtual page is mapped to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PhysicalPage {
     /// A frame of the memory that the library manages.
@@ -98,89 +100,92 @@ pub enum PmapChange {
     /// Maps one page of 2^`shift` bytes, in place of whatever was mapped there. Both sides are
     /// aligned to its size.
     Enter {
-        /// First virtual address of the page.
+        /// The first virtual address of the page.
         address: u64,
-        /// First byte of memory.
+        /// The memory that the page is mapped to.
         page: PhysicalPage,
-        /// Size of the page as a shift: one of [`Machine::page_shifts`].
+        /// The size of the page as a shift: one of [`Machine::page_shifts`].
         shift: u32,
-        /// The page gets exactly these rights (write implies read).
+        /// The rights of the page (write implies read).
         protection: Protection,
     },
     /// Unmaps everything in the range.
     Remove {
-        /// First virtual address.
+        /// The first virtual address of the range.
         address: u64,
-        /// Bytes.
+        /// The length of the range in bytes.
         length: u64,
     },
-    /// Takes the rights outside `protection` from what is mapped in the range; never adds a right.
+    /// Removes the rights that are not in `protection` from all mappings in the range. No right is
+    /// added.
     Protect {
-        /// First virtual address.
+        /// The first virtual address of the range.
         address: u64,
-        /// Bytes.
+        /// The length of the range in bytes.
         length: u64,
-        /// The rights that remain, at most.
+        /// The rights that remain, where they exist.
         protection: Protection,
     },
 }
 
-/// An [`PmapChange::Enter`] found no kernel memory. Changes before `index` are done, those from it
-/// on are not.
+/// The error that there is no kernel memory for a [`PmapChange::Enter`]. Changes before `index`
+/// have been made, that one and those after it have not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PmapFull {
-    /// The change that failed.
+    /// The index of the change that failed.
     pub index: usize,
 }
 
-/// The machine. All methods without a future are short and do not block: they may be called in spin
-/// sections.
+/// The machine. All methods that do not return a future are short and do not block: they may be
+/// called while spin locks are held.
 pub trait Machine: Send + Sync + Sized + 'static {
     /// An address space's translation.
     type Pmap: Send + Sync;
-    /// Names an address space, to make threads in it; it may outlive the space.
+    /// A reference to an address space, by which threads are made in it; it may outlive the space.
     type Space: Clone + Send + Sync;
     /// A thread of the machine.
     type Thread: ExecutionContext;
 
-    /// Page sizes that can be mapped, as shifts, ascending; the first is [`PAGE_SHIFT`].
+    /// The page sizes that can be mapped, as shifts in ascending order; the first is
+    /// [`PAGE_SHIFT`].
     fn page_shifts(&self) -> &[u32];
 
     // Address spaces
 
-    /// A new, empty address space.
+    /// Makes a new, empty address space.
     fn pmap_create(&self) -> impl Future<Output = KernResult<Self::Pmap>> + Send;
 
-    /// Ends an address space and every translation in it. Its threads have ended before. Cannot
-    /// fail; what takes time is done after the call has returned.
+    /// Ends an address space and every translation in it. Its threads must have ended. It cannot
+    /// fail; work that takes time is done after the call has returned.
     fn pmap_destroy(&self, pmap: Self::Pmap);
 
-    /// The name of the address space.
+    /// The reference to an address space.
     fn space(&self, pmap: &Self::Pmap) -> Self::Space;
 
-    /// Makes the changes in order, in as few kernel entries as the machine can.
+    /// Makes the changes in order, in as few system calls as possible.
     ///
-    /// Only [`PmapChange::Enter`] can fail. The machine may revoke more than asked (a large page
-    /// that cannot be split is unmapped whole, K4).
+    /// Only [`PmapChange::Enter`] can fail. The machine may revoke more than it is asked to: if a
+    /// large page cannot be split for lack of kernel memory, all of it is unmapped.
     fn pmap_change(&self, pmap: &Self::Pmap, changes: &[PmapChange]) -> Result<(), PmapFull>;
 
-    /// Reads and clears the status of the pages mapped at `addresses`; one answer each, empty where
-    /// nothing is mapped.
+    /// Reads and clears the status of the pages that are mapped at `addresses`. There is one status
+    /// for each address, empty if nothing is mapped there.
     fn pmap_query(&self, pmap: &Self::Pmap, addresses: &[u64], status: &mut [PageStatus]);
 
     // Frames
 
-    /// One more than the highest frame number there can ever be.
+    /// An upper bound of the frame numbers: all are below it.
     fn frame_limit(&self) -> u32;
 
-    /// Frames free now.
+    /// The number of free frames.
     fn free_frames(&self) -> u32;
 
-    /// A run of 2^`order` frames aligned to its size, contents undefined, or `None`.
+    /// Allocates a run of 2^`order` frames, aligned to its size. The contents are undefined. `None`
+    /// if there is no such run.
     fn allocate_frames(&self, order: u32) -> Option<Frame>;
 
-    /// Gives back a run of 2^`order` aligned frames. They need not have been allocated as one run,
-    /// and are mapped nowhere.
+    /// Frees a run of 2^`order` aligned frames, which must not be mapped. They need not have been
+    /// allocated as one run.
     fn release_frames(&self, first: Frame, order: u32);
 
     /// Clears a frame.
@@ -195,26 +200,27 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// Copies bytes into a frame. `offset + bytes.len()` is at most [`PAGE_SIZE`].
     fn write_frame(&self, frame: Frame, offset: usize, bytes: &[u8]);
 
-    /// Copies `length` bytes from one frame, at the offset given with it, to another. `offset +
-    /// length` is at most [`PAGE_SIZE`] for both.
+    /// Copies `length` bytes from one frame to another, each at its offset. `offset + length` is at
+    /// most [`PAGE_SIZE`] for both.
     fn copy_between(&self, from: (Frame, usize), to: (Frame, usize), length: usize);
 
-    /// Atomically loads the aligned word at `offset` of a frame.
+    /// Loads the aligned word at `offset` of a frame atomically.
     fn load_u32(&self, frame: Frame, offset: usize) -> u32;
 
-    /// Atomically replaces the aligned word at `offset` if it is `current`. The result holds the
-    /// old value.
+    /// Atomically replaces the aligned word at `offset` if it is `current`. Returns the old value,
+    /// as `Err` if it was not `current`.
     fn compare_exchange_u32(&self, frame: Frame, offset: usize, current: u32, new: u32) -> Result<u32, u32>;
 
-    /// Takes the rights outside `protection` from every mapping of these frames, in every address
-    /// space.
+    /// Removes the rights that are not in `protection` from every mapping of these frames, in every
+    /// address space.
     fn frames_protect(&self, frames: &[Frame], protection: Protection);
 
     /// Reads and clears the status of these frames over all address spaces.
     fn frames_status(&self, frames: &[Frame], status: &mut [PageStatus]);
 
-    /// Sets aside `bytes` of the server's own memory for a structure about to be made; false when
-    /// its limit is reached. The allocator must be able to deliver all that is granted here.
+    /// Reserves `bytes` of the server's own memory for a structure that is about to be made.
+    /// Returns false if the limit is reached. The allocator must be able to deliver all reserved
+    /// memory.
     fn reserve_memory(&self, bytes: usize) -> bool;
 
     /// Gives back what [`reserve_memory`](Self::reserve_memory) granted.
@@ -222,9 +228,9 @@ pub trait Machine: Send + Sync + Sized + 'static {
 
     // Threads
 
-    /// A new thread in an address space, with all registers zero; it does not run before it is
-    /// answered or let go. `Terminated` if the space is gone. A future dropped before its end
-    /// leaves no thread.
+    /// Makes a thread in an address space, with all registers zero. It does not run before it is
+    /// answered or unstopped. Fails with `Terminated` if the space has ended. If the future is
+    /// dropped, no thread is left.
     fn thread_create(&self, space: &Self::Space) -> impl Future<Output = KernResult<Self::Thread>> + Send;
 
     // Time and processors

@@ -1,6 +1,6 @@
-//! A thread's registers.
+//! The registers of a thread.
 
-/// The integer registers of an x86-64 thread in user mode, by their own names.
+/// The integer registers of an x86-64 thread in user mode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "registers are named after themselves")]
 pub struct ThreadState {
@@ -21,16 +21,16 @@ pub struct ThreadState {
     pub r14: u64,
     pub r15: u64,
     pub rip: u64,
-    /// The machine keeps the flags that a program may not change.
+    /// The flags. When they are set, the machine keeps the flags that a program may not change.
     pub rflags: u64,
-    /// Base of FS: the thread pointer of most systems.
+    /// The base of FS: the thread pointer of most systems.
     pub fs_base: u64,
     pub gs_base: u64,
 }
 
 impl ThreadState {
-    /// The registers with which a program starts at this instruction, on this stack: all others are
-    /// 0, and interrupts are on.
+    /// The registers with which a program starts at this instruction with this stack pointer: all
+    /// others are 0, and interrupts are enabled.
     pub fn at_start(instruction: u64, stack: u64) -> ThreadState {
         const INTERRUPTS: u64 = 1 << 9;
         // Bit 1 of the flags is always 1.
@@ -48,7 +48,7 @@ impl ThreadState {
         self.rsp
     }
 
-    /// What a call returns.
+    /// The result of a system call (RAX).
     pub fn result(&self) -> u64 {
         self.rax
     }

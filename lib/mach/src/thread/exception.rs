@@ -1,4 +1,4 @@
-//! Exceptions: handing a thread's fault to what answers for it.
+//! Exceptions of threads, which are handed to exception handlers.
 
 use alloc::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::machine::{ExceptionCause, ExceptionState, Machine, PageFault, Process
 use crate::personality::Personality;
 use crate::vm::BoxFuture;
 
-/// What a thread did, by Mach's kinds.
+/// The kinds of exceptions, with Mach's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ExceptionKind {
@@ -16,9 +16,9 @@ pub enum ExceptionKind {
     BadAccess = 1,
     /// An instruction that is undefined or not allowed.
     BadInstruction = 2,
-    /// Arithmetic.
+    /// An arithmetic exception, such as a division by zero.
     Arithmetic = 3,
-    /// An emulated instruction.
+    /// An emulated instruction was executed.
     Emulation = 4,
     /// An exception that a language's run-time raises.
     Software = 5,
@@ -28,15 +28,15 @@ pub enum ExceptionKind {
     SystemCall = 7,
 }
 
-/// An exception: its kind, two codes that depend on kind and machine, and the processor's own
-/// account of it.
+/// An exception: its kind, two codes that depend on kind and machine, and the exception in the
+/// processor's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exception {
-    /// What happened.
+    /// The kind of the exception.
     pub kind: ExceptionKind,
     /// The machine's number for the exception, or the error of a page fault.
     pub code: u64,
-    /// The address concerned, or more details of the code.
+    /// The address concerned, or further details.
     pub subcode: u64,
     /// The exception as the processor reported it.
     pub state: ExceptionState,
@@ -71,17 +71,17 @@ impl Exception {
     }
 }
 
-/// What an exception handler did.
+/// The outcome of an exception handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handled {
-    /// The thread goes on, with the state that the handler has left.
+    /// The thread is resumed, in the state that the handler has left.
     Resume,
-    /// The handler does not handle this exception: the next handler is asked.
+    /// The handler does not handle this exception; the next handler gets it.
     Pass,
 }
 
-/// Handles exceptions of a thread or task. The thread is stopped, and its state may be read and
-/// written, until the answer.
+/// A handler of exceptions of threads or tasks. While it runs, the thread is stopped, and its state
+/// may be read and written.
 pub trait ExceptionHandler<M: Machine, P: Personality<M> = ()>: Send + Sync {
     /// Handles one exception. The future may be dropped at any await, when the thread ends.
     fn raise<'a>(&'a self, thread: &'a Arc<Thread<M, P>>, exception: Exception) -> BoxFuture<'a, Handled>;

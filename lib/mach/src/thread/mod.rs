@@ -1,9 +1,9 @@
-//! Threads: what runs in a task.
+//! Threads: the units of execution of a task.
 //!
-//! A thread is one execution context of the machine, together with what Mach wants of it: it runs
-//! when neither it nor its task is suspended. An operation changes what is wanted, and then makes
-//! the context as it is wanted, under one lock. An event and its answer do not take this lock: they
-//! pass between the context and the task that serves it.
+//! A thread has one execution context of the machine. `Wanted` says how the context is to be: for
+//! example, it runs if neither the thread nor its task is suspended. An operation changes `Wanted`
+//! and then the context, under one lock. Events and their answers do not take this lock: they pass
+//! between the context and the task that serves it.
 
 mod exception;
 mod schedule;
@@ -26,16 +26,16 @@ use crate::task::Task;
 use crate::{KernError, KernResult};
 use schedule::Usage;
 
-/// The values that the context has been given.
+/// The settings that the context has been given.
 #[derive(Default)]
 struct Told {
     runs: bool,
-    /// Priority and slice.
+    /// The priority and the time slice.
     priority: Option<(u8, u32)>,
     processor: Option<usize>,
 }
 
-/// The state in which the thread is to be.
+/// The state in which the thread's context is to be.
 struct Wanted<M: Machine, P: Personality<M>> {
     suspend_count: u32,
     policy: Policy,
@@ -48,13 +48,13 @@ struct Wanted<M: Machine, P: Personality<M>> {
     told: Told,
 }
 
-/// How often a stopped thread is looked at, while the machine still works for it, and after how
-/// many microseconds each time.
+/// How often the registers of a stopped thread are read, if the machine still works for the thread,
+/// and how many microseconds lie between two attempts.
 const REST_ATTEMPTS: usize = 100;
 const REST_TIME: u64 = 1000;
 
-/// A thread. It ends with [`terminate`](Self::terminate), with its task, or with the last reference
-/// to it.
+/// A Mach thread. It ends with [`terminate`](Self::terminate), with its task, or with the last
+/// reference to it.
 pub struct Thread<M: Machine, P: Personality<M> = ()> {
     id: u64,
     task: Arc<Task<M, P>>,
@@ -75,13 +75,13 @@ impl<M: Machine, P: Personality<M>> Deref for Thread<M, P> {
 /// Information about a thread: `thread_info`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadInfo {
-    /// Suspensions of the thread itself.
+    /// How often the thread itself is suspended.
     pub suspend_count: u32,
     /// Whether neither the thread nor its task is suspended.
     pub runnable: bool,
-    /// Microseconds of processor time used.
+    /// The processor time that the thread has used, in microseconds.
     pub time: u64,
-    /// Percent of a processor used lately.
+    /// The share of a processor that the thread has used lately, in per cent.
     pub usage: u8,
     /// The scheduling policy of the thread.
     pub policy: Policy,
@@ -89,16 +89,15 @@ pub struct ThreadInfo {
     pub base: u8,
     /// The thread's present priority.
     pub level: u8,
-    /// Its processor.
+    /// The processor on which the thread runs.
     pub processor: usize,
 }
 
 impl<M: Machine, P: Personality<M>> Thread<M, P> {
-    /// Bytes that are charged for a thread.
+    /// How many bytes of server memory are reserved for a thread.
     const BYTES: usize = size_of::<Self>();
 
-    /// A new thread of a task, with this suspend count; [`Task::create_thread_of`] adds it to the
-    /// task.
+    /// Makes a thread with this suspend count; [`Task::create_thread_of`] adds it to the task.
     pub(crate) async fn new(
         task: &Arc<Task<M, P>>,
         suspend_count: u32,
@@ -110,7 +109,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         if !machine.reserve_memory(Self::BYTES) {
             return Err(KernError::ResourceShortage);
         }
-        // Gives the reservation back if this future is dropped or the machine has no thread for us.
+        // Unreserves the memory if this future is dropped, or if the machine has no thread.
         let reserved = Reservation { machine, bytes: Self::BYTES };
         let context = machine.thread_create(&space).await?;
         if suspend_count > 0 {
@@ -138,12 +137,12 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         }))
     }
 
-    /// A number that names this thread alone, for ever.
+    /// A number that no other thread of the host has or had.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Its task.
+    /// The task to which the thread belongs.
     pub fn task(&self) -> &Arc<Task<M, P>> {
         &self.task
     }
@@ -153,20 +152,20 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         self.alive.load(Ordering::Relaxed)
     }
 
-    /// The machine's side of the thread: its events, and how it goes on.
+    /// The machine's execution context of the thread.
     pub fn machine_thread(&self) -> &M::Thread {
         &self.context
     }
 
-    /// Microseconds of processor time used.
+    /// The processor time that the thread has used, in microseconds.
     pub(crate) fn time(&self) -> u64 {
         used(&self.context)
     }
 
-    /// Suspends the thread once more. When this is done it executes no instruction.
+    /// Increments the thread's suspend count. After the call the thread executes no instruction.
     ///
     /// # Errors
-    /// `Terminated`. `ResourceShortage`: suspended 2^32 times.
+    /// `Terminated`: the thread has ended. `ResourceShortage`: it is suspended 2^32 times.
     pub fn suspend(&self) -> KernResult {
         self.change(|wanted| {
             wanted.suspend_count = wanted.suspend_count.checked_add(1).ok_or(KernError::ResourceShortage)?;
@@ -174,10 +173,10 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         })
     }
 
-    /// Takes back one suspension; the last lets it run if its task does.
+    /// Decrements the thread's suspend count. At 0 the thread runs, unless its task is suspended.
     ///
     /// # Errors
-    /// `Terminated`. `Failure`: it was not suspended.
+    /// `Terminated`: the thread has ended. `Failure`: it was not suspended.
     pub fn resume(&self) -> KernResult {
         self.change(|wanted| {
             wanted.suspend_count = wanted.suspend_count.checked_sub(1).ok_or(KernError::Failure)?;
@@ -185,8 +184,8 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         })
     }
 
-    /// Ends the thread. Nothing of it runs any more; operations that are under way end with
-    /// `Terminated`.
+    /// Ends the thread: it executes no instruction any more. Operations on it that are in progress
+    /// end with `Terminated`.
     pub fn terminate(&self) {
         // Relaxed: the context's own lock orders its end.
         if self.alive.swap(false, Ordering::Relaxed) {
@@ -195,14 +194,15 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         self.context.end();
     }
 
-    /// The registers. The thread must be suspended, or stopped by an exception.
+    /// Reads the registers. The thread must be suspended, or stopped by an exception. Waits up to a
+    /// limit for the machine to finish an operation for the thread.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs.
+    /// `Terminated`: the thread has ended. `InvalidArgument`: it runs.
     pub async fn state(&self) -> KernResult<ThreadState> {
         for _ in 0..REST_ATTEMPTS {
             match self.context.state() {
-                // The thread was stopped in the midst of something that the machine does for it.
+                // The thread was stopped in the middle of an operation of the machine.
                 Err(KernError::InvalidArgument) => {}
                 done => return done,
             }
@@ -212,13 +212,14 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         self.context.state()
     }
 
-    /// Replaces the registers; as [`state`](Self::state).
+    /// Replaces the registers. The thread must be suspended, or stopped by an exception.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: it runs, or a state that no program may have.
+    /// `Terminated`: the thread has ended. `InvalidArgument`: it runs, or a program cannot have
+    /// such registers.
     pub async fn set_state(&self, state: &ThreadState) -> KernResult {
-        // `InvalidArgument` has two causes: the thread is not at rest yet, or the argument is
-        // wrong. After `state` has succeeded, it can only be the second.
+        // `InvalidArgument` has two causes: the thread has not come to rest yet, or the argument is
+        // wrong. After `state` has succeeded, only the second is possible.
         self.state().await?;
         self.context.set_state(state)
     }
@@ -244,11 +245,11 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         })
     }
 
-    /// Sets how the thread is scheduled, and its base level.
+    /// Sets the scheduling policy and the base level of the thread.
     ///
     /// # Errors
-    /// `Terminated`. `InvalidArgument`: no such level. `NoAccess`: more urgent than its processor
-    /// set allows.
+    /// `Terminated`: the thread has ended. `InvalidArgument`: there is no such level. `NoAccess`:
+    /// it is more urgent than the processor set allows.
     pub fn set_policy(&self, policy: Policy, base: u8) -> KernResult {
         self.change(|wanted| {
             if base >= LEVELS {
@@ -275,8 +276,8 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         })
     }
 
-    /// Moves the thread to another processor of its set if it has `processor` and the set has lost
-    /// that.
+    /// Moves the thread to another processor of its set if it runs on `processor`, which has left
+    /// the set.
     pub(crate) fn leave_processor(&self, processor: usize, set: &Arc<ProcessorSet<M>>) -> KernResult {
         self.change(|wanted| {
             if wanted.processor == Some(processor) && Arc::ptr_eq(&wanted.set, set) {
@@ -286,10 +287,11 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         })
     }
 
-    /// Takes note of the processor time used, and lowers or raises a time-sharing thread for it.
+    /// Reads the processor time that the thread has used, and adjusts the priority of a
+    /// time-sharing thread.
     ///
     /// # Errors
-    /// `Terminated`.
+    /// `Terminated`: the thread has ended.
     pub fn age(&self) -> KernResult {
         let (now, time) = (self.task.host().machine().now(), self.time());
         self.change(|wanted| {
@@ -304,11 +306,11 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         let _old = core::mem::replace(&mut self.wanted.lock().handler, handler);
     }
 
-    /// Answers a page fault of this thread from its task's memory; one that memory does not answer
-    /// is an exception.
+    /// Serves a page fault of this thread from its task's memory. A fault that cannot be served is
+    /// raised as an exception.
     ///
     /// # Errors
-    /// `Terminated`: the thread does not go on.
+    /// `Terminated`: the thread must not be resumed.
     pub async fn fault(self: &Arc<Self>, fault: &PageFault) -> KernResult {
         match self.task.map().fault(fault.address, fault.access).await {
             Ok(()) => Ok(()),
@@ -322,10 +324,10 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
 
     /// Hands an exception of this thread to its handler, then to its task's, then to its
     /// personality, then to the host's handler. If none handles it, the task is terminated. The
-    /// machine keeps the thread stopped meanwhile; the caller lets it go on after `Ok`.
+    /// thread is stopped meanwhile; the caller resumes it after `Ok`.
     ///
     /// # Errors
-    /// `Terminated`: the thread does not go on.
+    /// `Terminated`: the thread must not be resumed.
     pub async fn raise(self: &Arc<Self>, exception: &Exception) -> KernResult {
         let own = self.wanted.lock().handler.clone();
         if self.is_handled_by(own, exception).await?
@@ -350,7 +352,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         Ok(handled == Handled::Resume)
     }
 
-    /// Changes what is wanted, and brings the context in line with it.
+    /// Changes the wanted state, and applies it to the context.
     fn change(&self, change: impl FnOnce(&mut Wanted<M, P>) -> KernResult) -> KernResult {
         self.check_alive()?;
         let mut wanted = self.wanted.lock();
@@ -358,7 +360,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         self.tell(&mut wanted)
     }
 
-    /// Brings the context in line with what is wanted of the thread and its task.
+    /// Applies to the context what the thread and its task want.
     pub(crate) fn apply(&self) -> KernResult {
         self.change(|_| Ok(()))
     }
@@ -387,7 +389,8 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         Ok(())
     }
 
-    /// Looks at the task, whose lock comes after this thread's.
+    /// Whether the context should run. Takes the lock of the task, which comes after the lock of
+    /// this thread.
     fn should_run(&self, wanted: &Wanted<M, P>) -> bool {
         wanted.suspend_count == 0 && !self.task.is_suspended()
     }
@@ -414,13 +417,14 @@ impl<M: Machine, P: Personality<M>> Wanted<M, P> {
 
 impl<M: Machine, P: Personality<M>> Drop for Thread<M, P> {
     fn drop(&mut self) {
-        // The thread ends before its address space, whatever else refers to its context.
+        // The context ends here, before the address space can end, even if there are other
+        // references to it.
         self.terminate();
         self.task.host().machine().unreserve_memory(Self::BYTES);
     }
 }
 
-/// Server memory that is given back unless something took it over.
+/// A reservation of server memory, which is given back when it is dropped unless it was taken over.
 pub(crate) struct Reservation<'a, M: Machine> {
     pub(crate) machine: &'a M,
     pub(crate) bytes: usize,

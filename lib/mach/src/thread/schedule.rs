@@ -1,9 +1,9 @@
 //! Scheduling: policies, the 32 levels of Mach, and ageing by use.
 //!
-//! The machine below schedules threads by fixed priorities, in turn within one. Mach's time-sharing
-//! is made of that by changing a thread's priority as it uses the processor: once a second at most,
-//! from the machine's own account of its time, so that no clock tick enters the server. A thread
-//! that did nothing since costs one look.
+//! The machine schedules threads by fixed priorities; threads of one priority run in turn.
+//! Time-sharing is built on that by changing a thread's priority with its use of the processor.
+//! This is done once a second at most, by the processor time that the machine has counted, so the
+//! server needs no clock ticks. A thread that has not run since the last time costs one comparison.
 
 /// Levels of priority; 0 is the most urgent.
 pub const LEVELS: u8 = 32;
@@ -11,24 +11,24 @@ pub const LEVELS: u8 = 32;
 pub const BASE_LEVEL: u8 = 12;
 /// How often threads are aged, in microseconds.
 pub const AGE_INTERVAL: u64 = 1_000_000;
-/// Time used, decayed, that costs a level: a thread that always runs (8/3 seconds in the long run)
-/// sinks 19 levels, from the base to the last.
+/// The decayed processor time in microseconds that lowers a thread by a level. A thread that always
+/// runs has 8/3 seconds in the long run, and is 19 levels lower: from the base to the last level.
 const LEVEL_COST: u64 = 140_000;
 
-/// How a thread shares its processor with others.
+/// A scheduling policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Policy {
-    /// The more a thread has run lately, the lower its priority, from its base down.
+    /// The priority falls from the base as the thread uses the processor.
     TimeSharing,
-    /// Always at its base; others of the same level run when it has used its time slice, in
-    /// microseconds (0: when it blocks).
+    /// The priority is always the base. After its time slice the thread gives way to others of its
+    /// level.
     FixedPriority {
-        /// Microseconds.
+        /// The time slice in microseconds; 0: the thread runs until it blocks.
         slice: u32,
     },
 }
 
-/// The priorities of the machine that levels map to.
+/// The range of the machine's priorities to which Mach's levels are mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PriorityRange {
     /// The machine's priority for level 31.
@@ -51,10 +51,10 @@ impl PriorityRange {
     }
 }
 
-/// What a thread has used lately. Times are microseconds.
+/// The recent use of the processor by a thread. Times are in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
-    /// Processor time used, reduced to 5/8 in each interval.
+    /// The processor time used, multiplied by 5/8 in each interval.
     decayed: u64,
     /// The thread's total processor time at the last reading.
     seen: u64,
@@ -63,12 +63,12 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// The usage of a thread that starts now.
+    /// The usage of a thread that starts now and has used `time` before.
     pub(super) fn starting(now: u64, time: u64) -> Self {
         Self { decayed: 0, seen: time, at: now }
     }
 
-    /// Adds the processor time that was used until now.
+    /// Adds the processor time that was used until `now`.
     pub(super) fn age(&mut self, now: u64, time: u64) {
         let intervals = (now.saturating_sub(self.at) + AGE_INTERVAL / 2) / AGE_INTERVAL;
         for _ in 0..intervals.min(64) {
@@ -81,7 +81,7 @@ impl Usage {
         self.seen = time;
     }
 
-    /// The level of a time-sharing thread with this base.
+    /// The level of a time-sharing thread with this base level.
     pub(super) fn level(&self, base: u8) -> u8 {
         let sunk = (self.decayed / LEVEL_COST).min(u64::from(LEVELS));
         (u64::from(base) + sunk).min(u64::from(LEVELS - 1)) as u8

@@ -1,4 +1,4 @@
-//! What a pager asks of the library about the pages of its object: Mach's
+//! Requests of a pager to the library about the pages of its object: Mach's
 //! `memory_object_lock_request`.
 
 use alloc::sync::Arc;
@@ -10,14 +10,14 @@ use super::pageout::Purpose;
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
-/// Pages that are locked with one call of the machine, under the object's lock.
+/// How many pages are locked by one call of the machine, under the object's lock.
 const BATCH: usize = 32;
 
 /// Which pages are given to the pager (Mach's `memory_object_return_t`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ReturnPages {
-    /// No pages are written; with `flush`, what was written to them is lost.
+    /// No pages are written. With `flush`, changes of them are lost.
     #[default]
     None = 0,
     /// The pages that were written to.
@@ -26,26 +26,26 @@ pub enum ReturnPages {
     All = 2,
 }
 
-/// What a pager asks about a range of its object.
+/// The arguments of a pager's request about a range of its object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LockRequest {
-    /// The pages that the caller wants to have.
+    /// Which pages are written to the pager.
     pub returned: ReturnPages,
-    /// Whether memory is to forget the pages then, and ask for them again. Wired ones stay.
+    /// Whether the pages are freed afterwards, so that they are requested again when they are used.
+    /// Wired pages stay.
     pub flush: bool,
-    /// What programs may not do with the pages in memory until the pager
-    /// [allows](super::Pager::data_unlock) it; `None`: as before. Without `READ` nothing is
-    /// allowed.
+    /// Which accesses programs may not make to pages in memory until the pager
+    /// [allows](super::Pager::data_unlock) them; `None`: no change. If `READ` is prohibited, all
+    /// accesses are.
     pub prohibited: Option<Protection>,
 }
 
 impl<M: Machine> VmObject<M> {
-    /// Does what the object's pager asks about a byte range, and ends when it is done: Mach's
-    /// `memory_object_lock_request`, and `memory_object_lock_completed`. What is forbidden holds
-    /// before the first page is returned. A lock is a page's, and goes with it when it leaves
-    /// memory.
+    /// Carries out a pager's request about a byte range of its object, and ends when that is done:
+    /// Mach's `memory_object_lock_request`, and `memory_object_lock_completed`. Prohibitions are in
+    /// force before the first page is returned. They end when the page leaves memory.
     ///
-    /// Dropped before its end, a part of it is done.
+    /// If the future is dropped before its end, the request is carried out in part.
     ///
     /// # Errors
     /// `InvalidObject`: the object has no pager of its own. `MemoryError`: the pager refused a
@@ -74,8 +74,8 @@ impl<M: Machine> VmObject<M> {
                 Err(blocked) => blocked.wait(self.vm()).await?,
             }
         }
-        // Each page that was in transit is waited for once only: other users of the object may
-        // begin further transfers, and those could keep this loop going for ever.
+        // Each page in transit is waited for only once: other users of the object may begin further
+        // transfers, which could keep this loop going for ever.
         next = first;
         while let Some(page) = self.first_in_transit(next, end) {
             self.page_settles(page).await;
@@ -84,8 +84,8 @@ impl<M: Machine> VmObject<M> {
         if self.state.lock().write_errors == errors { Ok(()) } else { Err(KernError::MemoryError) }
     }
 
-    /// Forbids what is asked for pages from `next` on, a batch of them; moves `next` on. The page
-    /// that must be waited for.
+    /// Prohibits accesses to a batch of pages from `next` on, and advances `next`. Returns a page
+    /// that must be waited for, if any.
     fn lock_pages(&self, next: &mut u64, end: u64, request: LockRequest) -> Option<u64> {
         let (mut frames, mut count) = ([Frame(0); BATCH], 0);
         let mut state = self.state.lock();
@@ -126,8 +126,8 @@ impl<M: Machine> VmObject<M> {
         in_transit
     }
 
-    /// Gives the pager a run of pages, or forgets one, from `next` on; moves `next` on. The page
-    /// that must be waited for.
+    /// Writes a run of pages from `next` on to the pager, or frees one page, and advances `next`.
+    /// Returns a page that must be waited for, if any.
     fn return_pages(
         self: &Arc<Self>,
         next: &mut u64,
@@ -150,7 +150,7 @@ impl<M: Machine> VmObject<M> {
         *next = index + 1;
         if slot.has(SlotFlags::DIRTY) && request.returned != ReturnPages::None {
             let purpose = if flush { Purpose::Flush } else { Purpose::Clean };
-            // A wired page among those that go is written alone.
+            // A wired page between pages that are to be freed is written alone.
             let end = if request.flush && !flush { index + 1 } else { end };
             let Some(pager) = state.pager() else { return Err(Blocked::Error(KernError::InvalidObject)) };
             let count = self.vm().write_run(self, state, pager, index..end, purpose);
@@ -161,7 +161,7 @@ impl<M: Machine> VmObject<M> {
         Ok(None)
     }
 
-    /// Frees a page that is not in transit, unwritten.
+    /// Frees a page that is not in transit, without writing it.
     fn forget_page(&self, state: &mut ObjectState<M>, index: u64) {
         let machine = self.vm().machine();
         let Some(slot) = state.pages.get(index) else { return };
@@ -172,14 +172,14 @@ impl<M: Machine> VmObject<M> {
         self.vm().free_frame(slot.frame, false);
     }
 
-    /// The first page in a range that its pager works on.
+    /// The first page in a range that the pager is reading or writing.
     fn first_in_transit(&self, first: u64, end: u64) -> Option<u64> {
         let state = self.state.lock();
         let in_transit = |slot: &Slot| slot.has(SlotFlags::BUSY | SlotFlags::CLEANING);
         state.pages.range(first, end).find(|(_, slot)| in_transit(slot)).map(|(index, _)| index)
     }
 
-    /// Waits until no pager reads or writes a page.
+    /// Waits until no pager reads or writes the page.
     async fn page_settles(&self, page: u64) {
         let settled = || self.first_in_transit(page, page + 1).is_none().then_some(());
         self.vm().beside_laundry(self.changed.wait_until(settled)).await
@@ -192,7 +192,7 @@ fn all_without_read(prohibited: Protection) -> Protection {
     if prohibited.contains(Protection::READ) { Protection::ALL } else { prohibited }
 }
 
-/// Asks the pager to allow an access to a page that it has forbidden, and takes note that it does.
+/// Asks the pager to allow an access that it has prohibited, and records that it does.
 pub(super) async fn unlock<M: Machine>(
     object: Arc<VmObject<M>>,
     index: u64,

@@ -4,8 +4,8 @@
 //! - *Symmetric*: both sides keep the same object and mark their entries `needs_copy`; the side
 //!   that writes first puts a shadow object over it. The object below never changes again.
 //! - *Delayed*: the copy is a new object over the original, which goes on changing and first gives
-//!   each page that is about to change to its newest copy. For objects that others write to as
-//!   well.
+//!   each page that is about to change to its newest copy. It is used for objects that others write
+//!   to as well.
 //! - *Collapse*: an object referenced only by the one above it is merged into that. *Bypass*: an
 //!   object all of whose pages are hidden by the one above is left out of that one's chain.
 
@@ -19,7 +19,8 @@ use super::page_index::SlotFlags;
 use crate::KernResult;
 use crate::machine::{Frame, Machine, PAGE_SHIFT, Protection};
 
-/// Pages moved by one step of a collapse: it is done under spin locks. The next fault continues.
+/// How many pages one step of a collapse moves, since it holds spin locks. The next fault continues
+/// the collapse.
 const COLLAPSE_STEP: usize = 256;
 
 /// A new object over `length` pages of `object` from page `offset` on.
@@ -52,8 +53,8 @@ pub(super) fn copy_delayed<M: Machine>(
             copy.state.lock().is_copy = true;
             new = Some(copy);
         }
-        // The copy is locked first, as it is above its original. The original may have got another
-        // copy meanwhile.
+        // The copy is locked first, since it is above its original. The original may have got
+        // another copy before its own lock was taken.
         let mut copy_state = existing.as_ref().map(|copy| copy.state.lock());
         let mut state = object.state.lock();
         let current = state.copy.as_ref().map_or(core::ptr::null(), Weak::as_ptr);
@@ -82,7 +83,7 @@ pub(super) fn copy_delayed<M: Machine>(
     }
 }
 
-/// Takes write access to the object's pages from every map.
+/// Removes write access to the object's pages from every mapping.
 fn protect<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>) {
     let mut frames = [Frame(0); 64];
     let mut count = 0;
@@ -119,7 +120,7 @@ pub(super) fn collapse<M: Machine>(vm: &Arc<Vm<M>>, object: &Arc<VmObject<M>>, t
     }
 }
 
-/// One step of a collapse; true if the object below is gone.
+/// Does one step of a collapse. Returns true if the object below is gone.
 fn merge<M: Machine>(
     vm: &Arc<Vm<M>>,
     object: &Arc<VmObject<M>>,
@@ -127,9 +128,9 @@ fn merge<M: Machine>(
     mut below: OwnedSpinGuard<VmObject<M>, ObjectState<M>>,
 ) -> bool {
     let Some(Shadow { offset, length, .. }) = top.shadow else { return false };
-    // Pages that the object below has paged out belong to the upper object from now on, at the same
-    // place in swap space; until all is moved both refer to the pager. Two different pagers do not
-    // go together.
+    // Pages of the object below that are in swap space belong to the upper object from now on, at
+    // the same offsets. Until all pages have been moved, both objects refer to the pager. Objects
+    // with two different pagers are not merged.
     let swap = match (&below.backing, &top.backing) {
         (Backing::Anonymous, _) => None,
         (Backing::Swap(pager, at), Backing::Anonymous) => Some((pager.clone(), at + (offset << PAGE_SHIFT))),

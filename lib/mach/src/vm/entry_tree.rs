@@ -8,7 +8,7 @@
 
 use alloc::vec::Vec;
 
-/// Names a range of a tree as long as it is in it.
+/// A reference to a range of a tree; valid as long as the range is in the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EntryId(u32);
 
@@ -37,11 +37,11 @@ pub(crate) struct EntryTree<T> {
     count: usize,
     lowest: u64,
     highest: u64,
-    /// Where the last look-up ended: the next is often there.
+    /// The result of the last look-up: the next is often near it.
     hint: u32,
 }
 
-/// There is no memory for another node.
+/// The error that there is no memory for another node.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutOfMemory;
 
@@ -128,7 +128,7 @@ impl<T> EntryTree<T> {
         Some(found)
     }
 
-    /// The range that contains `address`, or else the next above it.
+    /// The range that contains `address`, or else the next range above it.
     pub(crate) fn find_at_or_after(&self, address: u64) -> Option<EntryId> {
         let (mut at, mut above) = (self.root, NIL);
         while at != NIL {
@@ -146,7 +146,8 @@ impl<T> EntryTree<T> {
         Self::id(above)
     }
 
-    /// Makes room for `more` nodes: as many [`insert`](Self::insert)s cannot fail then.
+    /// Reserves memory for `more` nodes: so many calls of [`insert`](Self::insert) cannot fail
+    /// then.
     pub(crate) fn reserve(&mut self, more: usize) -> Result<(), OutOfMemory> {
         let spare = self.nodes.len() - self.count;
         self.nodes.try_reserve(more.saturating_sub(spare)).map_err(|_| OutOfMemory)
@@ -189,8 +190,8 @@ impl<T> EntryTree<T> {
             next => self.node_mut(next).previous = at,
         }
         self.count += 1;
-        // The gap before the next range has changed, too: a new leaf lies below the next, and the
-        // whole path is refreshed.
+        // The gap before the next range has changed, too. The new leaf lies below the node of the
+        // next range, and all nodes on the path to it are recomputed.
         self.root = self.insert_below(self.root, at);
         EntryId(at)
     }
@@ -219,7 +220,7 @@ impl<T> EntryTree<T> {
         self.count += 1;
     }
 
-    /// Makes the tree of ranges that were all added by [`append`](Self::append).
+    /// Builds the tree from ranges that were all added by [`append`](Self::append).
     pub(crate) fn balance_all(&mut self) {
         self.root = self.balance_range(0, self.nodes.len() as u32);
     }
@@ -237,14 +238,14 @@ impl<T> EntryTree<T> {
         middle
     }
 
-    /// Takes all ranges out, in no particular order: size and value.
+    /// Removes all ranges, in no particular order. Yields the size and value of each.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = (u64, T)> {
         let empty = Self::new(self.lowest, self.highest);
         let nodes = core::mem::replace(self, empty).nodes;
         nodes.into_iter().filter_map(|node| Some((node.end - node.start, node.value?)))
     }
 
-    /// Takes a range out.
+    /// Removes a range, and returns its value.
     pub(crate) fn remove(&mut self, id: EntryId) -> T {
         let Node { start, next, previous, .. } = *self.node(id.0);
         match previous {
@@ -269,7 +270,7 @@ impl<T> EntryTree<T> {
         value.expect("the name of a range in the tree")
     }
 
-    /// Moves the bounds of a range, which must not reach its neighbours'.
+    /// Moves the bounds of a range, which must not overlap its neighbours.
     pub(crate) fn resize(&mut self, id: EntryId, start: u64, end: u64) {
         debug_assert!(start < end);
         debug_assert!(self.previous(id).is_none_or(|previous| self.end(previous) <= start));
@@ -295,7 +296,8 @@ impl<T> EntryTree<T> {
         self.lowest_gap(self.root, from, size, &fits).or_else(|| fits(end_of_last, self.highest))
     }
 
-    /// Like [`find_gap_above`](Self::find_gap_above), but the highest such address.
+    /// Finds a free range as [`find_gap_above`](Self::find_gap_above) does, but at the highest such
+    /// address.
     pub(crate) fn find_gap_below(&self, from: u64, to: u64, size: u64, alignment: u64) -> Option<u64> {
         let (from, to) = (from.max(self.lowest), to.min(self.highest));
         let fits = |start: u64, end: u64| {
@@ -339,7 +341,7 @@ impl<T> EntryTree<T> {
             .or_else(|| self.highest_gap(node.left, to, size, fits))
     }
 
-    /// Where the gap before a range begins.
+    /// The start of the gap before a range.
     fn gap_start(&self, at: u32) -> u64 {
         match self.node(at).previous {
             NIL => self.lowest,
@@ -355,7 +357,7 @@ impl<T> EntryTree<T> {
         if at == NIL { 0 } else { self.node(at).largest_gap }
     }
 
-    /// Computes again the sums that a node has about its subtree.
+    /// Recomputes what a node stores about its subtree.
     fn refresh(&mut self, at: u32) {
         let node = self.node(at);
         let own = node.start - self.gap_start(at);
@@ -398,7 +400,7 @@ impl<T> EntryTree<T> {
         self.balance(at)
     }
 
-    /// Removes the range at `start` from a subtree; the new root of the subtree.
+    /// Removes the range at `start` from a subtree. Returns the new root of the subtree.
     fn remove_below(&mut self, at: u32, start: u64) -> u32 {
         if at == NIL {
             return NIL;

@@ -1,6 +1,6 @@
 //! Finds the frame for an access to a page of an object: walks the chain of shadow objects, and
-//! copies and clears pages as needed. Everything here is one synchronous step; what must be waited
-//! for comes back as [`Blocked`].
+//! copies and clears pages as needed. All functions are synchronous; if something must be waited
+//! for, they return [`Blocked`].
 
 use alloc::boxed::Box;
 use alloc::sync::{Arc, Weak};
@@ -21,23 +21,25 @@ pub(super) struct Target<'a, M: Machine> {
     pub(super) index: u64,
     /// The rights that the map's entry allows.
     pub(super) protection: Protection,
-    /// The object is shared with a copy: no writing to it. (A write fault shadows it first.)
+    /// The object is shared with a copy, and must not be written. (A write fault first puts a
+    /// shadow over it.)
     pub(super) needs_copy: bool,
-    /// The entry is wired: a page that takes another's place takes its wiring.
+    /// The entry is wired: when a page replaces another one, it is wired as often.
     pub(super) wired: bool,
-    /// How many pages to ask of a pager in one request.
+    /// How many pages are requested from a pager at a time.
     pub(super) cluster: u64,
     /// The large page around this one lies in the entry, aligned in the object as it is in the
     /// address space.
     pub(super) large: bool,
-    /// The page is for an address space, not for the server alone: it may become mapped.
+    /// The page is for an address space, not for the server alone: it may be mapped.
     pub(super) maps: bool,
-    /// The address space is one that page-out waits for: when memory is gone, it gets the reserve.
+    /// The address space is one that page-out waits for. If no memory is free, it may use the
+    /// reserve.
     pub(super) privileged: bool,
 }
 
 impl<'a, M: Machine> Target<'a, M> {
-    /// A page of an object itself, in no map.
+    /// A page of an object that is accessed without a map.
     pub(super) fn of_object(object: &'a Arc<VmObject<M>>, index: u64) -> Self {
         let cluster = object.vm().settings.cluster;
         Self {
@@ -54,16 +56,16 @@ impl<'a, M: Machine> Target<'a, M> {
     }
 }
 
-/// A page that may be used as long as the caller's closure runs: its object is locked.
+/// A page that may be used while the caller's closure runs, since its object is locked.
 pub(super) struct Found<'a, M: Machine> {
     pub(super) page: PhysicalPage,
-    /// The large page around it, and the frames around its frame, may be mapped as one.
+    /// The large page around the page, and the frames around its frame, may be mapped as one.
     pub(super) large: bool,
     /// The rights with which the page may be mapped now.
     pub(super) rights: Protection,
-    /// The page took the place of another that may be mapped at the address.
+    /// The page has replaced another page that may be mapped at the address.
     pub(super) replaces: bool,
-    /// If neighbouring pages may be mapped as well: the state of the object that has them.
+    /// The object that has the neighbouring pages, if these may be mapped, too.
     pub(super) around: Option<Around<'a, M>>,
 }
 
@@ -71,10 +73,10 @@ pub(super) struct Found<'a, M: Machine> {
 pub(super) struct Around<'a, M: Machine> {
     state: &'a mut ObjectState<M>,
     index: u64,
-    /// If the page was found below the top object: the top object's pages, and the place of the
-    /// found page among them. A page that is there hides the one of the object below.
+    /// Set if the page was found below the top object: the top object's pages, and the number of
+    /// the found page among them. A page of the top object hides that of the object below.
     hidden_by: Option<(&'a PageIndex, u64)>,
-    /// Rights with which a clean, and a dirty, neighbour may be mapped.
+    /// The rights with which a clean neighbour, and a dirty one, may be mapped.
     clean: Protection,
     dirty: Protection,
 }
@@ -105,18 +107,17 @@ impl<M: Machine> Around<'_, M> {
     }
 }
 
-/// What a step must wait for.
+/// What a fault must wait for.
 pub(super) enum Pause<M: Machine> {
     /// The end of a page-in that another fault has begun.
     Busy(Arc<VmObject<M>>, u64),
     /// The pager's permission for an access to a page.
     Locked(Arc<VmObject<M>>, u64, Protection),
-    /// A page-in of our own, not yet begun. Boxed: the outcome of a step is small where nothing
-    /// waits.
+    /// A page-in that this fault has to begin. It is boxed so that the result of a step is small.
     PageIn(Box<PageIn<M>>),
-    /// Wait for a free frame; with `true` one of the reserve will do.
+    /// A free frame; with `true`, one of the reserve may be used.
     Memory(bool),
-    /// A lock that may not be waited for in this order.
+    /// A lock that may not be waited for, because of the lock order.
     Contended,
 }
 
@@ -136,7 +137,7 @@ impl<M: Machine> From<KernError> for Blocked<M> {
 pub(super) type Step<M, T> = Result<T, Blocked<M>>;
 
 impl<M: Machine> Blocked<M> {
-    /// Waits until the step is worth another attempt. Called with no lock held.
+    /// Waits until another attempt is worthwhile. No lock may be held.
     pub(super) async fn wait(self, vm: &Arc<Vm<M>>) -> KernResult {
         match self {
             Self::Error(error) => Err(error),
@@ -191,7 +192,8 @@ pub(super) fn resolve<M: Machine, R>(
     resolve_other(vm, target, access, top, use_page)
 }
 
-/// Like [`resolve`], for pages that [`fresh_page`] does not make; the object is locked.
+/// Finds or makes pages like [`resolve`], in the cases that [`fresh_page`] does not handle. The
+/// object is locked.
 #[inline(never)]
 pub(super) fn resolve_other<M: Machine, R>(
     vm: &Arc<Vm<M>>,
@@ -231,7 +233,7 @@ pub(super) fn resolve_other<M: Machine, R>(
     let mut below: Option<OwnedSpinGuard<VmObject<M>, ObjectState<M>>> = None;
     let mut index = target.index;
     let mut between_is_empty = true;
-    // The copy is written; the page itself is only read.
+    // If the copy is written, the page itself is only read.
     let want = if write { Want { access: Protection::READ, ..want } } else { want };
     loop {
         let state = below.as_deref().unwrap_or(&top);
@@ -266,8 +268,8 @@ pub(super) fn resolve_other<M: Machine, R>(
         if target.wired {
             unwire(vm, state, index);
         }
-        // If this object has fewer pages, it cannot hide all of the object just below. For an
-        // object further down, the pages must be looked at.
+        // If this object has fewer pages than the object directly below it, it cannot hide all of
+        // them. For an object further down, the pages must be compared one by one.
         let is_next = top.shadow.as_ref().is_some_and(|shadow| Arc::ptr_eq(&shadow.object, &object));
         let may_hide = !is_next || state.pages.len() <= top.pages.len();
         drop(below);
@@ -318,13 +320,13 @@ pub(super) fn fresh_page<M: Machine>(
 #[derive(Clone, Copy)]
 struct Want {
     access: Protection,
-    /// How many pages to ask of a pager in one request.
+    /// How many pages are requested from a pager at a time.
     cluster: u64,
     privileged: bool,
 }
 
-/// The slot of a page if it can be used now; `None` if the object does not have it and its shadow
-/// must be asked.
+/// The slot of a page if it can be used now. `None` if the object does not have the page, which may
+/// be in its shadow.
 #[inline]
 fn resident<M: Machine>(
     vm: &Arc<Vm<M>>,
@@ -348,7 +350,7 @@ fn resident<M: Machine>(
     }
 }
 
-/// Begins a page-in of `index` and of pages after it that are with the pager as well.
+/// Begins a page-in of `index`, and of pages after it that the pager has as well.
 fn page_in<M: Machine>(
     vm: &Arc<Vm<M>>,
     object: &Arc<VmObject<M>>,
@@ -406,8 +408,8 @@ fn page_in<M: Machine>(
     )))))
 }
 
-/// A frame for page `index` of `object`; one of the reserve if there is no other and page-out waits
-/// for it.
+/// A frame for page `index` of `object`. It comes from the reserve if there is no other and
+/// page-out waits for the object.
 #[inline(always)]
 fn frame_for<M: Machine>(
     vm: &Arc<Vm<M>>,
@@ -432,7 +434,8 @@ fn no_frame<M: Machine>(
     reserved.ok_or(Blocked::Wait(Pause::Memory(privileged)))
 }
 
-/// A new page at the target's place in the top object, contents undefined, dirty.
+/// Makes a new page at the target's place in the top object. Its contents are undefined, and it is
+/// dirty.
 pub(super) fn new_page<M: Machine>(
     vm: &Arc<Vm<M>>,
     target: &Target<'_, M>,
@@ -452,7 +455,7 @@ pub(super) fn new_page<M: Machine>(
 }
 
 /// Makes all pages of the large page around the target, cleared, in one run of frames, if none of
-/// them exists and there is such a run. False if not; then nothing has changed.
+/// them exists and there is such a run. Otherwise returns false, and nothing has changed.
 #[cold]
 fn new_large_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut ObjectState<M>) -> bool {
     let machine = vm.machine();
@@ -486,8 +489,8 @@ fn new_large_page<M: Machine>(vm: &Arc<Vm<M>>, target: &Target<'_, M>, top: &mut
     true
 }
 
-/// Calls `with` for the object in the chain that has the page, with its number there; `None` if
-/// none has.
+/// Calls `with` for the object in the chain that has the page, with the page's number in it. `None`
+/// if no object has it.
 fn with_owner<M: Machine, R>(
     object: &Arc<VmObject<M>>,
     index: u64,
@@ -505,8 +508,8 @@ fn with_owner<M: Machine, R>(
     }
 }
 
-/// Wires the page that `object` shows at `index`; false if it is not in memory, or not the object's
-/// own although it has to be.
+/// Wires the page that `object` shows at `index`. Returns false if the page is not in memory, or
+/// belongs to an object below although it must be `object`'s own.
 pub(super) fn wire<M: Machine>(vm: &Arc<Vm<M>>, object: &Arc<VmObject<M>>, index: u64, own: bool) -> bool {
     let wire = |state: &mut ObjectState<M>, index| match state.pages.get_mut(index) {
         Some(slot) if !slot.has(SlotFlags::BUSY | SlotFlags::PAGED_OUT) => {
@@ -538,7 +541,7 @@ fn unwire<M: Machine>(vm: &Arc<Vm<M>>, state: &mut ObjectState<M>, index: u64) {
     }
 }
 
-/// How a page came to be in the top object.
+/// How a page got into the top object.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Resident,
@@ -549,7 +552,7 @@ enum Origin {
     Copied,
 }
 
-/// Hands out a resident page of the top object itself.
+/// Passes a resident page of the top object itself to the caller.
 fn use_top<M: Machine, R>(
     vm: &Arc<Vm<M>>,
     target: &Target<'_, M>,
@@ -586,14 +589,15 @@ fn use_top<M: Machine, R>(
     Ok(use_page(Found { page, large, rights, replaces: origin == Origin::Copied, around })?)
 }
 
-/// Before a page changes that a delayed copy has not saved: gives the copy its own, and takes ours
-/// from every map that may see it through the copy.
+/// Prepares a change of a page that a delayed copy has not saved: gives the copy a page of its own,
+/// and removes the original from every map that may show it through the copy.
 pub(super) fn push_to_copy<M: Machine>(vm: &Arc<Vm<M>>, top: &mut ObjectState<M>, index: u64) -> Step<M, ()> {
     let Some(copy) = top.copy.as_ref().and_then(Weak::upgrade) else {
         top.copy = None;
         return Ok(());
     };
-    // The copy comes before its original in the lock order; we hold the original.
+    // In the lock order the copy comes before its original, which is locked already: so the lock of
+    // the copy is only tried.
     let Some(mut copy_state) = copy.state.try_lock() else { return Err(Blocked::Wait(Pause::Contended)) };
     let covered = copy_state.shadow.as_ref().is_some_and(|shadow| index < shadow.length);
     if !covered || copy_state.pages.get(index).is_some() {

@@ -1,12 +1,11 @@
-//! Frames lent for a moment, without waiting: what a copy from page to page is made of.
+//! Frames that are lent for a short time, without waiting, to copy from page to page.
 //!
 //! A copy between a program's memory and a page of a file needs both frames at the same time, and
-//! neither may go away meanwhile. So it happens under both objects' locks:
+//! neither may be freed meanwhile. So it is made under the locks of both objects:
 //! [`VmMap::try_with_frame`](super::VmMap::try_with_frame) lends the program's frame, and inside it
-//! [`VmObject::try_with_frame`] lends the file's. Always in this order; the second lock is tried
-//! and never waited for, whatever object it is of. So no two copies can wait for each other, and
-//! one whose two pages are of the same object does not wait for itself: it is refused, and goes
-//! through a buffer of its own instead.
+//! [`VmObject::try_with_frame`] lends the file's. The order is always this one, and the second lock
+//! is only tried. So no two copies can wait for each other. If both pages belong to one object, the
+//! second lock is refused, and the caller copies through a buffer.
 
 use alloc::sync::Arc;
 
@@ -16,13 +15,13 @@ use super::page_index::SlotFlags;
 use crate::machine::{Frame, Machine, PAGE_SHIFT, Protection};
 
 impl<M: Machine> ObjectState<M> {
-    /// The frame of a page that the object itself has in memory, if nothing stands in the way of
-    /// the access. From then on the page counts as used, and by a write as changed.
+    /// The frame of a page that the object itself has in memory, if the access is possible now. The
+    /// page counts as used afterwards, and after a write access as changed.
     #[inline]
     pub(super) fn ready_frame(&mut self, index: u64, access: Protection) -> Option<Frame> {
         let write = access.contains(Protection::WRITE);
-        // The page cannot be lent now: a copy has to be given it first, or it is beyond the end, or
-        // it is on its way and is waited for.
+        // The page cannot be lent if a delayed copy must be given it first, if it is beyond the
+        // end, or if a pager is working on it.
         if write && self.copy.is_some() || index >= self.limit() {
             return None;
         }
@@ -34,18 +33,18 @@ impl<M: Machine> ObjectState<M> {
         Some(slot.frame)
     }
 
-    /// Whether a page that has no slot is zeros, and nothing but a frame is needed to make it.
+    /// Whether a page without a slot is zeros, and only a frame is needed to make it.
     fn makes_zeros(&self) -> bool {
         self.is_internal() && self.shadow.is_none() && self.copy.is_none()
     }
 }
 
 impl<M: Machine> VmObject<M> {
-    /// Lends the frame of the page at byte `offset` to `with`, and says how many bytes from
-    /// `offset` on belong to the object. `None`: it cannot be had without waiting, or the object is
-    /// locked, be it by the caller; nothing has been begun. A page of zeros that is not there is
-    /// made for a write only. `with` runs under the object's lock: it is short, and takes no lock
-    /// of memory.
+    /// Lends the frame of the page at byte `offset` to `with`, together with the number of bytes
+    /// from `offset` on that belong to the object. `None`: this is not possible without waiting, or
+    /// the object is locked, perhaps by the caller; nothing has been begun. A page of zeros is made
+    /// only for a write. `with` runs under the object's lock: it must be short, and take no lock of
+    /// the memory system.
     pub fn try_with_frame<R>(
         self: &Arc<Self>,
         offset: u64,

@@ -98,21 +98,21 @@ use page_index::PageIndex;
 use pageout::Laundry;
 use queues::Queues;
 
-/// Parameters of the memory system that can be tuned.
+/// The parameters of the memory system.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How many pages around a faulting one are mapped with it if they are resident; a power of
     /// two, at most 16.
     pub fault_around: u64,
-    /// How many pages are asked of a pager in one request where accesses are not random.
+    /// How many pages are requested from a pager at a time where accesses are not random.
     pub cluster: u64,
-    /// Free pages that page-out tries to keep, as Mach's `free_target`.
+    /// The number of free pages that page-out tries to keep, as Mach's `free_target`.
     pub free_target: u32,
-    /// Free pages that only page-out may use, as Mach's `free_reserved`: those of
+    /// The number of free pages that only page-out may use, as Mach's `free_reserve`: for
     /// [privileged](VmObject::set_privileged) objects and maps.
     pub free_reserve: u32,
-    /// Use large pages wherever they fit, not only where [`Behavior::LargePages`] asks for them. A
-    /// large page is cleared as a whole at its first touch.
+    /// Whether large pages are used wherever they fit, not only where [`Behavior::LargePages`] asks
+    /// for them. A large page is cleared as a whole when it is first accessed.
     pub large_pages: bool,
 }
 
@@ -120,14 +120,14 @@ pub struct Settings {
 pub struct Vm<M: Machine> {
     machine: M,
     settings: Settings,
-    /// log2 of the size of large pages: the next larger than base pages that the machine has; if it
-    /// has none, theirs.
+    /// log2 of the size of large pages: the smallest of the machine's page sizes that is larger
+    /// than a base page; that of base pages if there is none.
     large_shift: u32,
     queues: SpinLock<Queues<M>>,
     laundry: Laundry,
-    /// Woken when a frame was freed.
+    /// Woken when a frame has been freed.
     memory_freed: WaitQueue,
-    /// Woken when fewer frames are free than there should be.
+    /// Woken when fewer frames are free than the target.
     memory_low: WaitQueue,
     default_pager: SpinLock<Option<Arc<dyn DefaultPager<M>>>>,
     /// The OOM killer, which finds memory when no page can be taken.
@@ -135,16 +135,16 @@ pub struct Vm<M: Machine> {
     next_id: AtomicU64,
 }
 
-/// How many pages of each kind the library has.
+/// The numbers of pages of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VmStatistics {
     /// Pages that can be allocated without waiting, the reserve included.
     pub free: u32,
-    /// Pages in use, recently used.
+    /// Pages in use that were used recently.
     pub active: u32,
-    /// Pages in use that may be taken next.
+    /// Pages in use that page-out may take next.
     pub inactive: u32,
-    /// Pages that may not be taken.
+    /// Pages that page-out may not take.
     pub wired: u32,
 }
 
@@ -167,7 +167,7 @@ impl<M: Machine> Vm<M> {
         )
     }
 
-    /// Like [`new`](Self::new), with other settings.
+    /// The memory system of `machine` with other settings than those of [`new`](Self::new).
     pub fn with_settings(machine: M, settings: Settings) -> KernResult<Arc<Self>> {
         let queues = Queues::new(&machine, settings.free_reserve)?;
         let large_shift = machine.page_shifts().get(1).copied().unwrap_or(PAGE_SHIFT);
@@ -216,13 +216,14 @@ impl<M: Machine> Vm<M> {
         1 << (self.large_shift - PAGE_SHIFT)
     }
 
-    /// A number that no other object or map of this system has had.
+    /// A number that no other object or map of this memory system has or had.
     fn new_id(&self) -> u64 {
         // Relaxed: only uniqueness matters.
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A frame with undefined contents for a page of `owner`, active.
+    /// Allocates a frame for a page of `owner`, which is active at first. The contents are
+    /// undefined.
     #[inline(always)]
     fn allocate_frame(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
         let weak: Weak<VmObject<M>> = Arc::downgrade(owner);
@@ -237,14 +238,13 @@ impl<M: Machine> Vm<M> {
         frame
     }
 
-    /// Allocates like [`allocate_frame`](Self::allocate_frame) when no frame is free, for pagers
-    /// that page-out waits for.
+    /// Allocates a frame of the reserve, when no other is free, for pagers that page-out waits for.
     #[cold]
     fn allocate_reserved(&self, owner: &Arc<VmObject<M>>, index: u64) -> Option<Frame> {
         self.queues.lock().allocate_reserved(Arc::downgrade(owner), index)
     }
 
-    /// Frees all pages of an object that is going away, which are mapped nowhere.
+    /// Frees all pages of an object that is being dropped. They must not be mapped.
     fn free_frames(&self, pages: &mut PageIndex) {
         if let Some(slot) = pages.take_only() {
             if slot.is_resident() {
@@ -257,7 +257,7 @@ impl<M: Machine> Vm<M> {
                 if slot.is_resident() {
                     count += 1;
                     if u32::is_multiple_of(count, 64) {
-                        // Gives other threads the lock in between.
+                        // The lock is released between batches, so that other threads get it.
                         drop(queues.take());
                     }
                     let queues = queues.get_or_insert_with(|| self.queues.lock());
@@ -269,7 +269,7 @@ impl<M: Machine> Vm<M> {
         }
     }
 
-    /// Frees a frame that is mapped nowhere.
+    /// Frees a frame, which must not be mapped.
     fn free_frame(&self, frame: Frame, wired: bool) {
         self.queues.lock().free(&self.machine, frame, wired);
         self.memory_freed.wake_all();

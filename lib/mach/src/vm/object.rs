@@ -1,5 +1,5 @@
-//! Objects: what can be mapped. An object holds the pages that are in memory and knows where others
-//! come from.
+//! VM objects: the memory that can be mapped. An object holds the pages that are in memory, and
+//! knows where the others are.
 
 use alloc::sync::{Arc, Weak};
 
@@ -19,51 +19,53 @@ pub enum CopyStrategy {
     /// the object first saves the page in a copy object.
     Delay,
     /// A private mapping shares the object's pages until it writes them itself, and until then sees
-    /// what is written to the object. What Unix asks of private file mappings, and cheaper.
+    /// what is written to the object. Unix requires this of private file mappings, and it costs
+    /// less.
     Symmetric,
 }
 
-/// Where the pages come from that are not in memory.
+/// The source of the pages that are not in memory.
 pub(super) enum Backing<M: Machine> {
     /// The object's pages are zeros, or those of the object below it.
     Anonymous,
-    /// Like anonymous memory, but slots marked `PAGED_OUT` are with this pager, page 0 at this byte
-    /// offset.
+    /// The object is anonymous, but the pages whose slots are marked `PAGED_OUT` are with this
+    /// pager, page 0 at this byte offset.
     Swap(Arc<dyn Pager<M>>, u64),
     /// A pager has the object's pages.
     Pager(Arc<dyn Pager<M>>),
-    /// Device memory from this address on. No pages are kept.
+    /// Device memory from this physical address on. The object has no pages.
     Device(u64, Caching),
 }
 
-/// The object below in a chain of copies: where pages are that this one does not have.
+/// The object below in a chain of copies, which has the pages that the upper object does not have.
 pub(super) struct Shadow<M: Machine> {
     pub(super) object: Arc<VmObject<M>>,
-    /// Page 0 of the upper object is this page of the lower.
+    /// The number of the lower object's page that is page 0 of the upper object.
     pub(super) offset: u64,
-    /// Pages of the upper object from this on are not below: they are zeros.
+    /// The pages of the upper object from this number on are not in the lower one: they are zeros.
     pub(super) length: u64,
 }
 
-/// What the object's lock protects.
+/// The state that the object's lock protects.
 pub(super) struct ObjectState<M: Machine> {
     pub(super) pages: PageIndex,
     pub(super) backing: Backing<M>,
     pub(super) shadow: Option<Shadow<M>>,
-    /// The newest delayed copy of this object, which must be given a page before it changes here.
+    /// The newest delayed copy of this object. Before a page changes in this object, the copy must
+    /// be given it.
     pub(super) copy: Option<Weak<VmObject<M>>>,
     /// The size in bytes; there are no pages beyond it. `u64::MAX`: no limit.
     pub(super) size: u64,
     pub(super) strategy: CopyStrategy,
-    /// Several entries write to this object: it may not be copied symmetrically.
+    /// Several entries write to this object, so it may not be copied symmetrically.
     pub(super) shared: bool,
-    /// This is, or was, the delayed copy of the object that it shadows.
+    /// This object is, or was, the delayed copy of the object that it shadows.
     pub(super) is_copy: bool,
-    /// Page-out waits for what is done with this object: its pages may be made of the reserve.
+    /// Page-out may wait for operations on this object, so its pages may get frames of the reserve.
     pub(super) privileged: bool,
-    /// Page-ins and page-outs under way.
+    /// The number of page-ins and page-outs in progress.
     pub(super) paging: u32,
-    /// Page-outs that failed so far.
+    /// The number of page-outs that have failed.
     pub(super) write_errors: u32,
 }
 
@@ -75,22 +77,22 @@ pub struct VmObject<M: Machine> {
     vm: Arc<Vm<M>>,
     id: u64,
     pub(super) state: SpinLock<ObjectState<M>>,
-    /// A page stopped being busy, or the object's paging ended.
+    /// Woken when a page is not busy any more, or paging of the object has ended.
     pub(super) changed: WaitQueue,
 }
 
 impl<M: Machine> ObjectState<M> {
-    /// Pages that the size allows.
+    /// The number of pages that the size allows.
     pub(super) fn limit(&self) -> u64 {
         self.size.div_ceil(PAGE_SIZE)
     }
 
-    /// The library made this object for itself: zeros where there is no page.
+    /// Whether the library made this object for itself, so that pages that do not exist are zeros.
     pub(super) fn is_internal(&self) -> bool {
         matches!(self.backing, Backing::Anonymous | Backing::Swap(..))
     }
 
-    /// The pager that has a page for which there is no frame, and the byte offset of page 0 there.
+    /// The pager that has the pages which have no frames, and the byte offset of page 0 there.
     pub(super) fn pager(&self) -> Option<(Arc<dyn Pager<M>>, u64)> {
         match &self.backing {
             Backing::Swap(pager, offset) => Some((pager.clone(), *offset)),
@@ -104,18 +106,18 @@ impl<M: Machine> VmObject<M> {
     /// The size in bytes that is accounted for an object, its reference counts included.
     pub(super) const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
 
-    /// An object that is zeros until it is written.
+    /// Makes an anonymous object, which is zeros until it is written.
     ///
     /// # Errors
-    /// `ResourceShortage`.
+    /// `ResourceShortage`: memory is short.
     pub fn anonymous(vm: &Arc<Vm<M>>) -> KernResult<Arc<Self>> {
         Self::with_backing(vm, Backing::Anonymous, u64::MAX, CopyStrategy::Symmetric)
     }
 
-    /// An object of `size` bytes whose pages a pager has: a file.
+    /// Makes an object of `size` bytes whose pages a pager has, such as a file.
     ///
     /// # Errors
-    /// `ResourceShortage`.
+    /// `ResourceShortage`: memory is short.
     pub fn paged(
         vm: &Arc<Vm<M>>,
         pager: Arc<dyn Pager<M>>,
@@ -125,11 +127,12 @@ impl<M: Machine> VmObject<M> {
         Self::with_backing(vm, Backing::Pager(pager), size, strategy)
     }
 
-    /// Device memory from physical `address` on. It cannot be copied, only shared.
+    /// Makes an object for device memory from the physical `address` on. It cannot be copied, only
+    /// shared.
     ///
     /// # Errors
     /// `InvalidArgument`: address or size is not a multiple of the page size, or they wrap.
-    /// `ResourceShortage`.
+    /// `ResourceShortage`: memory is short.
     pub fn device(vm: &Arc<Vm<M>>, address: u64, size: u64, caching: Caching) -> KernResult<Arc<Self>> {
         if !(address | size).is_multiple_of(PAGE_SIZE) || address.checked_add(size).is_none() {
             return Err(KernError::InvalidArgument);
@@ -167,15 +170,15 @@ impl<M: Machine> VmObject<M> {
         }))
     }
 
-    /// Says whether page-out depends on this object: a pager needs its pages to write others', as a
-    /// file system needs its own blocks. When no memory is free, they are made of frames that no
-    /// other object gets (Mach's privilege of the default pager). There are
-    /// [few](super::Settings::free_reserve).
+    /// Sets whether page-out depends on this object: a pager needs the object's pages in order to
+    /// write pages of other objects, as a file system needs its own blocks. When no memory is free,
+    /// the object gets frames of a [small reserve](super::Settings::free_reserve) (Mach's privilege
+    /// of the default pager).
     pub fn set_privileged(&self, privileged: bool) {
         self.state.lock().privileged = privileged;
     }
 
-    /// A number that names this object alone, for ever.
+    /// A number that no other object or map of the memory system has or had.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -185,14 +188,14 @@ impl<M: Machine> VmObject<M> {
         &self.vm
     }
 
-    /// Pages in memory now, those of objects below not counted.
+    /// How many pages the object has in memory, without those of objects below it.
     pub fn resident_pages(&self) -> usize {
         let state = self.state.lock();
         state.pages.range(0, u64::MAX).filter(|(_, slot)| slot.is_resident()).count()
     }
 
-    /// Pages from `first` up to `end` that are in memory, in this object or one below (where both
-    /// have one, it may count twice: at most `end - first` all the same).
+    /// How many pages from `first` up to `end` are in memory, in this object or one below it. A
+    /// page that both have may count twice, but the result is at most `end - first`.
     pub(crate) fn resident_in(&self, first: u64, end: u64) -> u64 {
         let count = |state: &ObjectState<M>, first: u64, end: u64| {
             state.pages.range(first, end).filter(|(_, slot)| slot.is_resident()).count() as u64
@@ -212,20 +215,20 @@ impl<M: Machine> VmObject<M> {
         total.min(end - first)
     }
 
-    /// The first page from `page` on that the object has of its own, in memory or with its pager.
+    /// The first page from `page` on that the object itself has, in memory or with its pager.
     pub fn next_page(&self, page: u64) -> Option<u64> {
         self.state.lock().pages.next(page).map(|(page, _)| page)
     }
 
-    /// Size in bytes; `u64::MAX` if there is no limit.
+    /// The size in bytes; `u64::MAX` if there is no limit.
     pub fn size(&self) -> u64 {
         self.state.lock().size
     }
 
     /// Changes the size in bytes, as truncating or extending a file does. Pages that lie beyond a
     /// smaller size are unmapped everywhere and freed, unwritten; the rest of the last page is
-    /// cleared. Waits for paging of the pages concerned. Dropped before its end, the size has
-    /// changed and some of the pages beyond may still be held.
+    /// cleared. Waits for paging of the pages concerned. If the future is dropped before its end,
+    /// the size has changed, and some of the pages beyond it may not be freed yet.
     ///
     /// # Errors
     /// `MemoryError`: the pager could not provide the last page, of which a part remains; the size
@@ -248,9 +251,9 @@ impl<M: Machine> VmObject<M> {
         Ok(())
     }
 
-    /// Frees the pages from `start` to before `end`, unwritten; false if some must be waited for
-    /// because a pager works on them. Unless the caller knows that they are mapped nowhere, they
-    /// are unmapped everywhere.
+    /// Frees the pages from `start` to before `end`, without writing them. Returns false if some
+    /// must be waited for because a pager works on them. They are unmapped everywhere, unless the
+    /// caller knows that they are not mapped.
     pub(super) fn discard_pages(&self, start: u64, end: u64, mapped: bool) -> bool {
         let mut at = start;
         loop {
@@ -284,8 +287,9 @@ impl<M: Machine> VmObject<M> {
         }
     }
 
-    /// Reads bytes at `offset`, asking the pager for what is not in memory: a file's read, through
-    /// the page cache. How many were read: less than asked for at the end of the object.
+    /// Reads bytes at `offset`, through the page cache: pages that are not in memory are requested
+    /// from the pager. Returns how many bytes were read: fewer than asked for at the end of the
+    /// object.
     ///
     /// # Errors
     /// `MemoryError`, `ResourceShortage`, `NotSupported` (device memory); some of the buffer may be
@@ -298,8 +302,8 @@ impl<M: Machine> VmObject<M> {
         .await
     }
 
-    /// Writes bytes at `offset`: a file's write, through the page cache. The size must allow it.
-    /// How many were written: less than asked for at the end of the object.
+    /// Writes bytes at `offset`, through the page cache. Returns how many were written: fewer than
+    /// asked for at the end of the object, which is not extended.
     ///
     /// # Errors
     /// `MemoryError`, `ResourceShortage`, `NotSupported` (device memory); some of the bytes may be
@@ -312,8 +316,8 @@ impl<M: Machine> VmObject<M> {
         .await
     }
 
-    /// Calls `with` for the part of each page in the range: machine, frame, offset in it, bytes
-    /// done before, bytes now.
+    /// Calls `with` for the part of each page in the range, with the machine, the frame, the offset
+    /// in it, the bytes done before, and the bytes of this part.
     async fn access(
         self: &Arc<Self>,
         offset: u64,
@@ -351,7 +355,7 @@ impl<M: Machine> Drop for VmObject<M> {
         let machine = self.vm.machine();
         let state = self.state.get_mut();
         debug_assert!(state.paging == 0, "paging keeps a reference");
-        // Nothing refers to the object, so nothing maps its pages (see the rules of `vm`).
+        // No entry refers to the object, so its pages are not mapped (see the rules of `vm`).
         self.vm.free_frames(&mut state.pages);
         machine.unreserve_memory(Self::BYTES);
         // The chain may be long, so it is taken apart in a loop, not by recursion.

@@ -1,4 +1,4 @@
-//! What an object knows of its pages: a sparse array from page number to [`Slot`].
+//! The pages of an object: a sparse array from page number to [`Slot`].
 //!
 //! The first few pages are kept in place; beyond that it is a radix tree with 64 slots a leaf, so
 //! that a look-up is a handful of loads however large the object, and runs of pages are walked
@@ -21,27 +21,28 @@ bitflags::bitflags! {
         /// There is no frame: the contents are with the object's pager. Only in objects that the
         /// library made itself.
         const PAGED_OUT = 1 << 1;
-        /// The contents are newer than the pager's (or the pager has none).
+        /// The contents are newer than those with the pager, or the pager has none.
         const DIRTY = 1 << 2;
         /// A page-out reads the frame. The page stays where it is, and may be used.
         const CLEANING = 1 << 3;
         /// The frame may be mapped writable somewhere.
         const WRITABLE = 1 << 4;
-        /// The frame may be mapped somewhere. Without it, and `WRITABLE`, there is nothing to
-        /// revoke: a file that is only read and written as a file costs no kernel entries.
+        /// The frame may be mapped somewhere. If this is not set, no mapping has to be revoked: a
+        /// file that is only read and written through the page cache needs no system calls.
         const MAPPED = 1 << 5;
-        /// Used since page-out last looked, in a way that the machine does not see: it is passed
-        /// over once.
+        /// The page was used since page-out last looked, in a way that the machine does not see.
+        /// Page-out passes it over once.
         const REFERENCED = 1 << 7;
-        /// What the pager forbids for now: the bits of a [`Protection`], see [`Slot::prohibited`].
+        /// The accesses that the pager forbids: the bits of a [`Protection`], see
+        /// [`Slot::prohibited`].
         const LOCKED = 7 << LOCK_SHIFT;
     }
 }
 
-/// What an object knows of one of its pages.
+/// The record of one page of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
-    /// The page's frame; meaningless if `PAGED_OUT`.
+    /// The page's frame; undefined if `PAGED_OUT` is set.
     pub(crate) frame: Frame,
     /// How many wirings keep the page in memory.
     pub(crate) wired: u16,
@@ -84,7 +85,7 @@ const FEW: usize = 4;
 const EMPTY: Slot = Slot { frame: Frame(u32::MAX), wired: 0, flags: SlotFlags::empty() };
 
 struct Leaf {
-    /// Which slots are in use.
+    /// The mask of the slots that are in use.
     used: u64,
     slots: [Slot; FANOUT],
 }
@@ -99,12 +100,12 @@ enum Node {
     Branch(Branch),
 }
 
-/// Bytes that a node is accounted with.
+/// The size in bytes that is accounted for a node.
 const NODE_BYTES: usize = size_of::<Node>();
 
 enum Shape {
     Few([(u64, Slot); FEW]),
-    /// `height` 0: the root is a leaf.
+    /// `height` 0 means that the root is a leaf.
     Tree {
         root: Box<Node>,
         height: u32,
@@ -118,7 +119,7 @@ pub(crate) struct PageIndex {
     shape: Shape,
 }
 
-/// The place of a slot that is not in use.
+/// A place in the index where no slot is.
 pub(crate) struct Vacancy<'a> {
     place: Place<'a>,
     count: &'a mut usize,
@@ -130,7 +131,7 @@ enum Place<'a> {
 }
 
 impl Vacancy<'_> {
-    /// Puts a slot into a place of the index.
+    /// Puts a slot into the place.
     #[inline]
     pub(crate) fn fill(self, slot: Slot) {
         match self.place {
@@ -215,7 +216,7 @@ impl Node {
         }
     }
 
-    /// The first slot in use at `index` (within this node) or after.
+    /// The first slot in use within this node, at `index` or after it.
     fn next(&self, index: u64, height: u32) -> Option<(u64, Slot)> {
         let at = (index >> (height * BITS)) as usize % FANOUT;
         let mut candidates = self.used() & (u64::MAX << at);
@@ -316,7 +317,7 @@ impl PageIndex {
         }
     }
 
-    /// The place of a slot where none is, if it is there without more memory.
+    /// The place of a slot that is not in use, if it exists without allocating memory.
     #[inline(always)]
     pub(crate) fn vacancy(&mut self, index: u64) -> Option<Vacancy<'_>> {
         let place = match &mut self.shape {
@@ -345,7 +346,7 @@ impl PageIndex {
         Some(Vacancy { place, count: &mut self.count })
     }
 
-    /// Puts a slot where none is. On an error nothing has changed.
+    /// Adds a slot where none is. After an error nothing has changed.
     pub(crate) fn insert<M: Machine>(&mut self, machine: &M, index: u64, slot: Slot) -> KernResult {
         debug_assert!(self.get(index).is_none(), "a page twice in one object");
         match &mut self.shape {
@@ -404,7 +405,7 @@ impl PageIndex {
         }
     }
 
-    /// The first slot in use at `index` or after, in order of page numbers.
+    /// The first slot in use at `index` or after it.
     pub(crate) fn next(&self, index: u64) -> Option<(u64, Slot)> {
         match &self.shape {
             Shape::Few(few) => {
@@ -425,7 +426,7 @@ impl PageIndex {
         })
     }
 
-    /// The slot in use, taken out, if it is the only one and kept in place.
+    /// Removes and returns the only slot, if there is a single one, in the first few places.
     #[inline]
     pub(crate) fn take_only(&mut self) -> Option<Slot> {
         let Shape::Few([(_, slot), ..]) = self.shape else { return None };
@@ -435,7 +436,7 @@ impl PageIndex {
         })
     }
 
-    /// Hands out all slots and forgets them, and gives back the nodes' memory.
+    /// Passes all slots to `with`, removes them, and unreserves the nodes' memory.
     pub(crate) fn drain<M: Machine>(&mut self, machine: &M, mut with: impl FnMut(Slot)) {
         let count = core::mem::take(&mut self.count);
         if let Shape::Few(few) = &self.shape {
@@ -445,7 +446,7 @@ impl PageIndex {
         }
     }
 
-    /// Forgets all slots and gives back the nodes' memory.
+    /// Removes all slots and unreserves the nodes' memory.
     pub(crate) fn clear<M: Machine>(&mut self, machine: &M) {
         self.drain(machine, |_| {});
     }

@@ -27,9 +27,9 @@ use super::queues::Queue;
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PageStatus, Protection};
 use crate::{KernError, KernResult};
 
-/// Pages looked at with one query of referenced bits.
+/// How many pages one query of referenced bits covers.
 const BATCH: usize = 32;
-/// Pages written with one request to a pager.
+/// How many pages one request to a pager writes at most.
 const RUN: usize = 16;
 /// How long a task that needs memory waits for a pager that is busy writing, in microseconds.
 const PATIENCE: u64 = 2_000_000;
@@ -37,11 +37,11 @@ const PATIENCE: u64 = 2_000_000;
 /// The page-outs under way.
 pub(super) struct Laundry {
     futures: SpinLock<Vec<BoxFuture<'static, ()>>>,
-    /// Page-outs begun and not ended.
+    /// Page-outs that have begun and not ended.
     outstanding: AtomicU64,
     /// Page-outs that have ended.
     finished: AtomicU64,
-    /// A write ended, or a task stopped polling the futures.
+    /// Woken when a write has ended, or a task has stopped polling the futures.
     changed: WaitQueue,
 }
 
@@ -59,7 +59,7 @@ impl Laundry {
         self.finished.load(Ordering::Acquire) != before
     }
 
-    /// Polls every write. If another worker holds the list of writes, that one polls them.
+    /// Polls every write. If another worker is polling them, does nothing.
     fn poll(&self, context: &mut Context<'_>) {
         let mut futures = core::mem::take(&mut *self.futures.lock());
         futures.retain_mut(|future| future.as_mut().poll(context).is_pending());
@@ -67,7 +67,7 @@ impl Laundry {
     }
 }
 
-/// A task that polls the laundry. When it stops, it wakes the others: one of them must go on.
+/// A task that polls the laundry. When it stops, it wakes the others: one of them must continue.
 struct Driver<'a>(&'a Laundry);
 
 impl Drop for Driver<'_> {
@@ -78,7 +78,7 @@ impl Drop for Driver<'_> {
 
 impl<M: Machine> Vm<M> {
     /// Waits until a frame may be free: taken from a page, or from a program that the OOM killer
-    /// ([`super::OomKiller`]) has ended. The reserve counts for the `privileged` only.
+    /// ([`super::OomKiller`]) has ended. Frames of the reserve count only if `privileged`.
     ///
     /// # Errors
     /// `ResourceShortage`: no page can be taken, and the OOM killer finds no memory.
@@ -100,14 +100,15 @@ impl<M: Machine> Vm<M> {
         let deadline = self.machine.now() + PATIENCE;
         let mut idle_passes = 0;
         loop {
-            // The count is read before the look at what is free: a write that ends after it is
-            // noticed.
+            // The count is read before free memory is checked, so a write that ends after the check
+            // is noticed.
             let before = self.laundry.finished.load(Ordering::Acquire);
             if is_free() || self.take_pages(1) > 0 {
                 return Ok(());
             }
             if self.laundry.outstanding.load(Ordering::Relaxed) == 0 {
-                // Pages just used are passed over the first time.
+                // A pass frees no pages that were just used, so one idle pass is no reason to give
+                // up.
                 idle_passes += 1;
                 if idle_passes > 2 {
                     return Err(KernError::ResourceShortage);
@@ -117,28 +118,29 @@ impl<M: Machine> Vm<M> {
             let freed = self.memory_freed.wait_until(|| is_free().then_some(()));
             let in_time =
                 self.beside_laundry(self.until(deadline, either(freed, self.write_end(before)))).await;
-            // Page-outs that end without success would keep this loop running.
+            // Page-outs that fail would otherwise keep this loop running.
             if !in_time || self.machine.now() >= deadline {
                 return Err(KernError::ResourceShortage);
             }
         }
     }
 
-    /// Keeps memory free and the laundry going, for ever: a server spawns this once. Without it,
+    /// Keeps memory free and polls the laundry, for ever; a server spawns this once. Without it,
     /// pages are taken only when one is needed, and writes go on only while a task waits for one.
     pub async fn page_out_daemon(self: Arc<Self>) {
         let target = self.settings.free_target;
         let keep_free = async {
             loop {
                 let low = self.memory_low.wait_until(|| (self.free_count() < target).then_some(()));
-                // `changed` is awaited for its wake-ups only: one comes when no other task polls
+                // `changed` is awaited only for its wake-ups: there is one when no other task polls
                 // the laundry any more.
                 either(low, self.laundry.changed.wait_until(|| None::<()>)).await;
                 let before = self.laundry.finished.load(Ordering::Acquire);
                 let wanted = || target.saturating_sub(self.free_count());
-                // Pages just used are passed over the first time.
+                // A second pass takes pages that the first has passed over because they were just
+                // used.
                 if self.take_pages(wanted()) == 0 && self.take_pages(wanted()) == 0 {
-                    // No frame can be had now: wait until a write ends, or for a while.
+                    // No frame can be freed now: wait until a write ends, or for a while.
                     self.until(self.machine.now() + PATIENCE, self.write_end(before)).await;
                 }
             }
@@ -151,7 +153,7 @@ impl<M: Machine> Vm<M> {
         self.laundry.changed.wait_until(|| self.laundry.has_finished(before).then_some(())).await
     }
 
-    /// Waits until no page is being written to a pager: before a system stops.
+    /// Waits until no page is being written to a pager. It is used before a system stops.
     pub async fn finish_writes(&self) {
         let none = || (self.laundry.outstanding.load(Ordering::Acquire) == 0).then_some(());
         self.beside_laundry(self.laundry.changed.wait_until(none)).await
@@ -167,7 +169,7 @@ impl<M: Machine> Vm<M> {
         let mut future = pin!(future);
         poll_fn(|context| {
             let outcome = future.as_mut().poll(context);
-            // The writes are polled after the future: it may have begun some, and one that ends
+            // The writes are polled after the future, which may have begun some. A write that ends
             // here wakes it.
             if outcome.is_pending() {
                 self.laundry.poll(context);
@@ -177,7 +179,7 @@ impl<M: Machine> Vm<M> {
         .await
     }
 
-    /// Runs a future until a time; false if it has not ended then.
+    /// Runs a future until it ends or a time has come. Returns false if it has not ended.
     pub(super) async fn until(&self, deadline: u64, future: impl Future) -> bool {
         let mut future = pin!(future);
         let mut late = pin!(self.machine.sleep_until(deadline));
@@ -191,11 +193,11 @@ impl<M: Machine> Vm<M> {
     }
 
     /// Frees up to `wanted` pages that are clean and not in use, and begins to write dirty ones.
-    /// How many were freed.
+    /// Returns how many were freed.
     fn take_pages(self: &Arc<Self>, wanted: u32) -> u32 {
         let mut taken = 0;
         let (active, inactive, _) = self.queues.lock().counts();
-        // Every page is tried once: to take a page that was used a moment ago is no better than to
+        // Every page is tried once. A page that was just used is not taken, since it is better to
         // wait for those that are being written.
         let mut rounds = (active + inactive) as usize / BATCH + 1;
         while taken < wanted && rounds > 0 {
@@ -216,7 +218,7 @@ impl<M: Machine> Vm<M> {
         taken
     }
 
-    /// Keeps two thirds of the pages in use inactive.
+    /// Moves pages to the inactive queue until it has two thirds of the pages in use.
     fn age_pages(&self) {
         loop {
             let (mut frames, mut status) = ([Frame(0); BATCH], [PageStatus::empty(); BATCH]);
@@ -236,8 +238,8 @@ impl<M: Machine> Vm<M> {
         }
     }
 
-    /// Takes one inactive page if its object is not locked and it needs no write; true if it is
-    /// free now.
+    /// Takes one inactive page if its object is not locked and it need not be written. Returns true
+    /// if the page is free now.
     fn take_page(self: &Arc<Self>, frame: Frame, status: PageStatus) -> bool {
         let (owner, index) = self.queues.lock().owner(frame);
         // An object that is going away frees its pages itself.
@@ -271,7 +273,7 @@ impl<M: Machine> Vm<M> {
         false
     }
 
-    /// Frees a page whose contents its pager has.
+    /// Frees a page that its pager has, too.
     fn free_clean_page(&self, state: &mut ObjectState<M>, index: u64, slot: Slot) {
         if slot.has(SlotFlags::MAPPED) {
             self.machine.frames_protect(&[slot.frame], Protection::NONE);
@@ -286,8 +288,8 @@ impl<M: Machine> Vm<M> {
         self.free_frame(slot.frame, false);
     }
 
-    /// The object's pager, made by the default pager if it has none; with the byte offset of page 0
-    /// there.
+    /// The object's pager; made by the default pager if the object has none. Returned with the byte
+    /// offset of page 0 there.
     fn pager_for(&self, state: &mut ObjectState<M>) -> Option<(Arc<dyn Pager<M>>, u64)> {
         if matches!(state.backing, Backing::Anonymous) {
             let default_pager = self.default_pager.lock().clone()?;
@@ -296,8 +298,8 @@ impl<M: Machine> Vm<M> {
         state.pager()
     }
 
-    /// Begins to write the dirty pages with which `range` begins; its first page is dirty. Returns
-    /// how many pages are written.
+    /// Begins to write the dirty pages at the start of `range`; its first page must be dirty.
+    /// Returns how many pages are written.
     pub(super) fn write_run(
         self: &Arc<Self>,
         object: &Arc<VmObject<M>>,
@@ -307,14 +309,14 @@ impl<M: Machine> Vm<M> {
         purpose: Purpose,
     ) -> u64 {
         let index = range.start;
-        // The frames of pages whose mappings lose their rights.
+        // The frames of pages from whose mappings rights are removed.
         let (mut revoked, mut revoked_count) = ([Frame(0); RUN], 0);
         let (lost, state_meanwhile, rights) = match purpose {
             Purpose::Flush => (SlotFlags::MAPPED, SlotFlags::BUSY | SlotFlags::CLEANING, Protection::NONE),
             _ => (SlotFlags::WRITABLE, SlotFlags::CLEANING, Protection::ALL - Protection::WRITE),
         };
-        // A page that is to be freed is first given to a delayed copy. This has been done for the
-        // first page.
+        // A page that is to be freed is first given to a delayed copy. The caller has done that for
+        // the first page only.
         let most = if purpose == Purpose::Flush && state.copy.is_some() { 1 } else { RUN };
         let mut frames = Vec::new();
         if frames.try_reserve_exact(RUN).is_err() {
@@ -336,7 +338,8 @@ impl<M: Machine> Vm<M> {
             slot.flags.insert(state_meanwhile);
             frames.push(slot.frame);
         }
-        // From here on a store faults: it makes the page dirty again, or waits for the end.
+        // From here on a store faults: the fault makes the page dirty again, or waits for the end
+        // of the write.
         if revoked_count > 0 {
             self.machine.frames_protect(&revoked[..revoked_count], rights);
         }
@@ -366,7 +369,7 @@ async fn either(one: impl Future, other: impl Future) {
     .await
 }
 
-/// Why pages are written to their pager.
+/// The purpose of writing pages to their pager.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The pager gets the pages; they stay in memory, and may be used meanwhile.
@@ -378,7 +381,7 @@ pub(super) enum Purpose {
     Flush,
 }
 
-/// A run of pages being written.
+/// A run of pages that is being written.
 struct Write<M: Machine> {
     vm: Arc<Vm<M>>,
     object: Arc<VmObject<M>>,
@@ -416,7 +419,7 @@ impl<M: Machine> Write<M> {
         }
         self.object.changed.wake_all();
         vm.laundry.outstanding.fetch_sub(1, Ordering::Release);
-        // Release: a task that sees the new count also sees the pages' state.
+        // Release: a task that reads the new count also sees the pages' new state.
         vm.laundry.finished.fetch_add(1, Ordering::Release);
         vm.laundry.changed.wake_all();
     }
@@ -424,8 +427,8 @@ impl<M: Machine> Write<M> {
 
 impl<M: Machine> VmObject<M> {
     /// Writes the dirty pages of a byte range to the object's pager and waits until they are there:
-    /// a file's sync. Pages written to meanwhile may be dirty again. An object must be cleaned
-    /// before its last reference goes, or what was written to it is lost.
+    /// a file's sync. Pages that are written meanwhile may be dirty again. An object must be
+    /// cleaned before its last reference is dropped, or changes of it are lost.
     ///
     /// # Errors
     /// `MemoryError`: the pager reported an error; the pages stay dirty.
@@ -435,8 +438,8 @@ impl<M: Machine> VmObject<M> {
         let errors = self.state.lock().write_errors;
         let mut next = first;
         loop {
-            // The count is read before the look at the pages: a write that ends after it is
-            // noticed.
+            // The count is read before the pages are checked, so a write that ends after the check
+            // is noticed.
             let before = vm.laundry.finished.load(Ordering::Acquire);
             let waits = {
                 let mut state = self.state.lock();
@@ -447,7 +450,8 @@ impl<M: Machine> VmObject<M> {
                 let dirty = |slot: &Slot| {
                     slot.has(SlotFlags::DIRTY) && !slot.has(SlotFlags::BUSY | SlotFlags::CLEANING)
                 };
-                // Each page is begun once, or a program that keeps writing would keep us here.
+                // The writing of each page is begun only once: otherwise a program that keeps
+                // writing could keep this loop running.
                 let found = state.pages.range(next, last).find(|(_, slot)| dirty(slot));
                 match found {
                     Some((index, _)) => {

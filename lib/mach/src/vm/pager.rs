@@ -6,8 +6,8 @@
 //! completes holds up only the faults and calls that need its pages, and each of them may be
 //! cancelled.
 //!
-//! What Mach's messages between kernel and pager are here, for a proxy that carries them to an
-//! external pager:
+//! This table lists Mach's messages between kernel and pager, and what stands for each in this
+//! library. A proxy needs it to talk to an external pager:
 //!
 //! | message | here |
 //! |---|---|
@@ -35,8 +35,8 @@ use super::page_index::{Slot, SlotFlags};
 use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
-/// A boxed future. A page-in costs so much that one allocation does not matter, and pagers are of
-/// many types.
+/// A boxed future: pagers are of many types, and the cost of an allocation is small compared with
+/// that of a page-in.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A run of pages that a pager is to fill.
@@ -45,11 +45,12 @@ pub struct DataRequest<'a, M: Machine> {
     pub machine: &'a M,
     /// Byte offset of the first page in the memory object.
     pub offset: u64,
-    /// The frames, one a page, for pagers that fill them by device. Contents undefined.
+    /// The frames, one for each page, for pagers that fill them by a device. Their contents are
+    /// undefined.
     pub frames: &'a [Frame],
     /// The access for which the first page is needed.
     pub access: Protection,
-    /// Where the pager's prohibitions for the pages are put ([`lock`](Self::lock)).
+    /// The accesses that the pager prohibits to the pages ([`lock`](Self::lock)).
     prohibited: &'a AtomicU8,
 }
 
@@ -59,11 +60,11 @@ pub struct DataReturn<'a, M: Machine> {
     pub machine: &'a M,
     /// Byte offset of the first page in the memory object.
     pub offset: u64,
-    /// The frames, one a page. A program may write to them meanwhile; then they are dirty again and
-    /// return later.
+    /// The frames, one for each page. If a program writes to a page meanwhile, it is dirty again
+    /// and is returned again later.
     pub frames: &'a [Frame],
-    /// Memory keeps the pages (Mach's `kernel_copy`). If not, it forgets them when this is done,
-    /// unless they are used meanwhile.
+    /// Whether the pages stay in memory (Mach's `kernel_copy`). If not, they are freed after the
+    /// write, unless they are used meanwhile.
     pub kept: bool,
 }
 
@@ -73,15 +74,15 @@ impl<M: Machine> DataRequest<'_, M> {
         self.frames.len() << PAGE_SHIFT
     }
 
-    /// Says what programs may not do with the pages of this run until the pager
-    /// [allows](Pager::data_unlock) it: the `lock_value` of Mach's `memory_object_data_supply`.
-    /// Without `READ`, which is what they are wanted for, the lock is not taken note of.
+    /// Prohibits accesses of programs to the pages of this run until the pager
+    /// [allows](Pager::data_unlock) them: the `lock_value` of Mach's `memory_object_data_supply`.
+    /// `READ` cannot be prohibited, since the pages are requested in order to be read.
     pub fn lock(&self, prohibited: Protection) {
-        // Relaxed: it is read after the answer has come, by the task that polls for it.
+        // Relaxed: the value is read after the answer, by the task that polls for the answer.
         self.prohibited.store((prohibited - Protection::READ).bits(), Ordering::Relaxed);
     }
 
-    /// Fills in bytes at `at` from the start of the run. What lies beyond its end is ignored.
+    /// Fills in bytes at offset `at` of the run. Bytes beyond the end of the run are ignored.
     pub fn write(&self, mut at: usize, mut bytes: &[u8]) {
         while !bytes.is_empty() && at < self.length() {
             let offset = at % PAGE_SIZE as usize;
@@ -99,7 +100,7 @@ impl<M: Machine> DataReturn<'_, M> {
         self.frames.len() << PAGE_SHIFT
     }
 
-    /// Reads bytes at `at` from the start of the run; how many there are, less than asked for at
+    /// Reads bytes at offset `at` of the run. Returns how many were read: fewer than asked for at
     /// its end.
     pub fn read(&self, at: usize, buffer: &mut [u8]) -> usize {
         let mut done = 0;
@@ -117,20 +118,20 @@ impl<M: Machine> DataReturn<'_, M> {
 /// Provides and keeps the pages of an object. Offsets are bytes in the memory object, multiples of
 /// the page size.
 pub trait Pager<M: Machine>: Send + Sync {
-    /// Fills pages. The answer is how many bytes from the start of the run were filled, every one
-    /// of them; the rest of the page in which they end is cleared, further pages of the run are
-    /// asked for again when they are needed. `Ok(0)`: there is no data for the first page, it reads
-    /// as zeros. The future may be dropped at any await.
+    /// Fills pages. Returns how many bytes from the start of the run were filled. The rest of the
+    /// page in which they end is cleared; further pages of the run are requested again when they
+    /// are needed. `Ok(0)`: there is no data for the first page, which reads as zeros. The future
+    /// may be dropped at any await.
     fn data_request<'a>(&'a self, request: DataRequest<'a, M>) -> BoxFuture<'a, KernResult<usize>>;
 
-    /// Keeps pages. When this is done without an error the frames may be reused. The future is not
-    /// dropped before its end unless the whole memory system is.
+    /// Keeps the contents of pages. After its end without an error the frames may be reused. The
+    /// future is not dropped before its end unless the whole memory system is.
     fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> BoxFuture<'a, KernResult>;
 
-    /// Allows, if this is done without an error, an access to a page of which the pager has
-    /// forbidden it ([`VmObject::lock_request`]); on an error the access fails with `MemoryError`.
-    /// Each fault that wants the access asks for itself. The future may be dropped at any await. A
-    /// pager that forbids nothing is never asked.
+    /// Asks the pager to allow an access to a page that it has prohibited
+    /// ([`VmObject::lock_request`]). On an error the access fails with `MemoryError`. Each fault
+    /// that needs the access asks separately. The future may be dropped at any await. It is not
+    /// called for pagers that prohibit nothing.
     fn data_unlock<'a>(&'a self, _offset: u64, _access: Protection) -> BoxFuture<'a, KernResult> {
         Box::pin(core::future::ready(Ok(())))
     }
@@ -138,12 +139,12 @@ pub trait Pager<M: Machine>: Send + Sync {
 
 /// Keeps pages that have no pager of their own: swap space.
 pub trait DefaultPager<M: Machine>: Send + Sync {
-    /// A pager for an object whose pages are to be paged out for the first time. It goes when the
-    /// object does.
+    /// Makes a pager for an object whose pages are to be paged out for the first time. The pager is
+    /// dropped with the object.
     fn create(&self) -> KernResult<Arc<dyn Pager<M>>>;
 }
 
-/// A page-in under way: it owns the busy pages of the run. If it is dropped before its end, the
+/// A page-in in progress: it owns the busy pages of the run. If it is dropped before its end, the
 /// object is as it was, and the tasks that wait for the pages wake and ask for them again.
 pub(crate) struct PageIn<M: Machine> {
     vm: Arc<Vm<M>>,
@@ -208,7 +209,8 @@ impl<M: Machine> PageIn<M> {
         self.end(filled);
     }
 
-    /// Ends the request: the first `filled` pages are valid, the others go back to what they were.
+    /// Ends the request: the first `filled` pages become valid, the others are as they were before
+    /// it.
     fn end(&mut self, filled: usize) {
         let frames = core::mem::take(&mut self.frames);
         let prohibited = Protection::from_bits_truncate(*self.prohibited.get_mut());

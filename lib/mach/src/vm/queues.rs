@@ -1,9 +1,9 @@
 //! The page queues: which pages are in use (active), which may soon be taken (inactive), which are
 //! free.
 //!
-//! All of it is under one spin lock, the last in the lock order (map, translation, object, queues).
-//! A page's owner is recorded here, so that the page-out scan finds its way from a frame to the
-//! object; the state of the page itself is in the object's slot.
+//! All queues are under one spin lock, the last in the lock order (map, translation, object,
+//! queues). A page's owner is recorded here, so that the page-out scan finds its way from a frame
+//! to the object; the state of the page itself is in the object's slot.
 
 use alloc::sync::Weak;
 use alloc::vec::Vec;
@@ -13,7 +13,8 @@ use crate::machine::{Frame, Machine};
 use crate::{KernError, KernResult};
 
 const NIL: u32 = u32::MAX;
-/// Free frames kept here rather than given back to the machine, whose allocator costs more.
+/// How many free frames are kept in these queues rather than given back to the machine, whose
+/// allocator costs more.
 const FREE_KEPT: usize = 256;
 
 /// How many free frames are taken from the machine in one call, as a power of two.
@@ -50,7 +51,7 @@ const EMPTY: List = List { head: NIL, tail: NIL, count: 0 };
 pub(crate) struct Queues<M: Machine> {
     frames: Vec<FrameRecord<M>>,
     free: Vec<Frame>,
-    /// Free frames that only page-out gets: `free_reserve` of them, less those that it uses now.
+    /// Free frames that only page-out gets: `free_reserve` of them, less those that it is using.
     reserve: Vec<Frame>,
     free_reserve: usize,
     active: List,
@@ -78,18 +79,18 @@ impl<M: Machine> Queues<M> {
         Ok(Self { frames, free, reserve, free_reserve, active: EMPTY, inactive: EMPTY, wired: 0 })
     }
 
-    /// Frames that can be allocated now without a privilege.
+    /// How many frames can be allocated now without a privilege.
     pub(crate) fn free_count(&self, machine: &M) -> u32 {
         self.free.len() as u32 + machine.free_frames()
     }
 
-    /// Frames that page-out alone can allocate now.
+    /// How many frames only page-out can allocate now.
     pub(crate) fn reserve_count(&self) -> u32 {
         self.reserve.len() as u32
     }
 
-    /// Whether fewer frames are free than `target`. The machine is asked only if those kept here
-    /// are fewer.
+    /// Whether fewer frames are free than `target`. The machine is asked only if too few are kept
+    /// here.
     pub(crate) fn is_low(&self, machine: &M, target: u32) -> bool {
         (self.free.len() as u32) < target && self.free_count(machine) < target
     }
@@ -110,7 +111,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// Like [`allocate`](Self::allocate), from the reserve.
+    /// Allocates a frame like [`allocate`](Self::allocate), but from the reserve.
     pub(crate) fn allocate_reserved(&mut self, owner: Weak<VmObject<M>>, index: u64) -> Option<Frame> {
         let frame = self.reserve.pop()?;
         self.set_owner(frame, owner, index);
@@ -118,7 +119,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// Takes frames from the machine: one to use, and more for later.
+    /// Takes frames from the machine: one to use now, and more for later.
     #[cold]
     fn refill(&mut self, machine: &M) -> Option<Frame> {
         // The frames are allocated together if that many are free: neighbouring pages in
@@ -132,7 +133,7 @@ impl<M: Machine> Queues<M> {
         Some(frame)
     }
 
-    /// Like [`allocate`](Self::allocate), a run of 2^`order` frames for as many pages.
+    /// Allocates a run of 2^`order` frames for as many pages, like [`allocate`](Self::allocate).
     pub(crate) fn allocate_run(
         &mut self,
         machine: &M,
@@ -140,7 +141,8 @@ impl<M: Machine> Queues<M> {
         index: u64,
         order: u32,
     ) -> Option<Frame> {
-        // The single frames kept here may be what a run lacks.
+        // The free frames kept here may be what the machine lacks for a run, so they are given
+        // back.
         let first = machine.allocate_frames(order).or_else(|| {
             self.give_back(machine, 0);
             machine.allocate_frames(order)
@@ -153,7 +155,7 @@ impl<M: Machine> Queues<M> {
         Some(first)
     }
 
-    /// Frees a frame that is mapped nowhere.
+    /// Frees a frame, which must not be mapped.
     pub(crate) fn free(&mut self, machine: &M, frame: Frame, wired: bool) {
         self.unlink(frame);
         self.wired -= u32::from(wired);
@@ -167,14 +169,14 @@ impl<M: Machine> Queues<M> {
         self.free.push(frame);
     }
 
-    /// Gives the machine all free frames: nothing is allocated any more.
+    /// Gives all free frames back to the machine. Nothing can be allocated afterwards.
     pub(crate) fn give_back_all(&mut self, machine: &M) {
         self.give_back(machine, 0);
         self.reserve.drain(..).for_each(|frame| machine.release_frames(frame, 0));
     }
 
-    /// Gives the machine all but `keep` of the free frames kept here, so that they can form larger
-    /// runs.
+    /// Gives the free frames kept here back to the machine, except for `keep`, so that they can
+    /// form larger runs.
     pub(crate) fn give_back(&mut self, machine: &M, keep: usize) {
         self.free.drain(keep.min(self.free.len())..).for_each(|frame| machine.release_frames(frame, 0));
     }
@@ -195,19 +197,19 @@ impl<M: Machine> Queues<M> {
         self.push(frame, queue);
     }
 
-    /// Takes a frame out of the queues while it is wired.
+    /// Takes a frame out of its queue while it is wired.
     pub(crate) fn wire(&mut self, frame: Frame) {
         self.unlink(frame);
         self.wired += 1;
     }
 
-    /// Puts a frame back when its last wiring ends.
+    /// Puts a frame back into a queue when its last wiring ends.
     pub(crate) fn unwire(&mut self, frame: Frame) {
         self.wired -= 1;
         self.push(frame, Queue::Active);
     }
 
-    /// The pages that have been longest in a queue, oldest first; how many there are.
+    /// Lists the pages that have been longest in a queue, oldest first. Returns how many there are.
     pub(crate) fn oldest(&self, queue: Queue, frames: &mut [Frame]) -> usize {
         let mut at = match queue {
             Queue::Active => self.active.head,

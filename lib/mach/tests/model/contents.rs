@@ -1,4 +1,4 @@
-//! What a page holds in the model, and a program's loads and stores on the library.
+//! The contents of pages in the model, and a program's loads and stores on the library.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -10,14 +10,15 @@ use mach::vm::VmMap;
 
 use crate::driver::PAGE;
 
-/// What is to be seen at a page: all pages that hold the same cell show the same.
+/// The contents of a page. All pages that refer to one cell have the same contents.
 pub(crate) type Cell = Rc<RefCell<Contents>>;
 
 pub(crate) enum Contents {
     Bytes(Vec<u8>),
-    /// A file's page, until this one is written (a private mapping of a symmetric file).
+    /// The page shows this page of a file until it is written (a private mapping of a symmetric
+    /// file).
     Of(Cell),
-    /// The contents are not defined, and not looked at: see [`copy_of`].
+    /// The contents are not defined, and not compared: see [`copy_of`].
     Any,
 }
 
@@ -34,10 +35,11 @@ pub(crate) fn bytes_of(cell: &Cell) -> Option<Vec<u8>> {
     }
 }
 
-/// A private copy as the library makes it, of a page that others may write to if it is `shared`.
+/// A private copy, as the library makes it, of a page. If the page is `shared`, others may write to
+/// it.
 ///
-/// A copy of a shared page sees writes to the file below until a program writes to the shared page;
-/// when that is, the model does not know.
+/// A copy of a shared page shows writes to the file below until a program writes to the shared
+/// page. The model does not know when that happens.
 pub(crate) fn copy_of(cell: &Cell, shared: bool) -> Cell {
     let contents = match &*cell.borrow() {
         Contents::Bytes(bytes) => Contents::Bytes(bytes.clone()),
@@ -58,7 +60,7 @@ pub(crate) fn write(cell: &Cell, at: usize, new: &[u8]) {
     }
 }
 
-/// The parts of `bytes`, which lie from `address` on, in each page, with their addresses.
+/// Splits `bytes`, which begin at `address`, at page boundaries. Yields each part with its address.
 pub(crate) fn in_pages(address: u64, mut bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
     let mut at = address;
     core::iter::from_fn(move || {
@@ -70,8 +72,8 @@ pub(crate) fn in_pages(address: u64, mut bytes: &[u8]) -> impl Iterator<Item = (
     })
 }
 
-/// Compares what was found of a page from address `at` on with what it holds, and names the first
-/// byte that differs.
+/// Compares the bytes that were found in a page from address `at` on with the model. Names the
+/// first byte that differs.
 pub(crate) fn assert_same(found: &[u8], cell: &Cell, at: u64, task: usize) {
     match &*cell.borrow() {
         Contents::Any => {}
@@ -87,7 +89,7 @@ pub(crate) fn assert_same(found: &[u8], cell: &Cell, at: u64, task: usize) {
     }
 }
 
-/// Does a program's store. Returns the number of bytes done, and why it stopped.
+/// Does a program's store. Returns how many bytes were stored, and why it stopped.
 pub(crate) async fn store(map: &VmMap<Simulated>, address: u64, bytes: &[u8]) -> (usize, Option<KernError>) {
     let machine = map.vm().machine();
     let mut done = 0;
@@ -104,7 +106,7 @@ pub(crate) async fn store(map: &VmMap<Simulated>, address: u64, bytes: &[u8]) ->
     (done, None)
 }
 
-/// What a program's load does.
+/// Does a program's load. Returns how many bytes were loaded, and why it stopped.
 pub(crate) async fn load(
     map: &VmMap<Simulated>,
     address: u64,

@@ -17,26 +17,26 @@ use mach::{KernError, KernResult};
 use crate::contents::{Cell, Contents, assert_same, bytes_of, cell, copy_of, in_pages, load, store, write};
 use crate::pagers::{FilePager, Swap};
 
-/// Bytes that say what a step does.
+/// How many bytes encode a step.
 pub(crate) const STEP_BYTES: usize = 8;
-/// Pages of an address space that are used.
+/// How many pages of an address space are used.
 const PAGES: u64 = 24;
 const BASE: u64 = 0x10_0000;
 const TASKS: usize = 4;
 const FILE_PAGES: u64 = 4;
-/// Where the device is, and how much of it there is: two large pages.
+/// The physical address of the device memory, and its size: two large pages.
 const DEVICE: u64 = 0xfe00_0000;
 const DEVICE_PAGES: u64 = 8;
 /// log2 of the size of large pages: small, so that a few fit.
 const LARGE_SHIFT: u32 = 14;
 pub(crate) const PAGE: usize = PAGE_SIZE as usize;
 
-/// The settings under which a sequence runs.
+/// The settings of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Conditions {
     pub(crate) frames: u32,
     pub(crate) swap: bool,
-    /// Large pages wherever they fit, not only where they are asked for.
+    /// Whether large pages are used wherever they fit, not only where a program asks for them.
     pub(crate) large_pages: bool,
 }
 
@@ -86,15 +86,15 @@ struct World {
     device: Arc<VmObject<Simulated>>,
     device_pages: Vec<Cell>,
     next_byte: u8,
-    /// An operation may fail for want of memory.
+    /// Whether an operation may fail for lack of memory.
     may_run_out: bool,
     short_of_frames: bool,
 }
 
-/// Runs a sequence and checks everything.
+/// Runs a sequence of steps and checks all results.
 ///
 /// # Panics
-/// If the library does not do what the model does, or leaks.
+/// If the library differs from the model, or leaks.
 pub(crate) fn run(steps: &[[u8; STEP_BYTES]], conditions: Conditions) {
     let Conditions { frames, swap, large_pages } = conditions;
     let machine = Simulated::with_large_pages(frames, LARGE_SHIFT);
@@ -186,7 +186,7 @@ impl World {
         assert_eq!(self.executor.block_on(self.tasks[0].map.size()), size);
     }
 
-    /// One step in four meets a failure of some kind.
+    /// Injects a failure of some kind in one step of four.
     fn inject(&mut self, failure: u8) {
         let after = u32::from(failure >> 4);
         let injected = (1..=3).contains(&(failure & 0xf));
@@ -200,13 +200,13 @@ impl World {
         }
     }
 
-    /// Whether many pages are wired: then memory may run out although there is swap space.
+    /// Whether so many pages are wired that memory may run out although there is swap space.
     fn much_is_wired(&self) -> bool {
         let pages = self.tasks.iter().flat_map(|task| task.pages.values());
         pages.filter(|page| page.wired > 0).count() > 4
     }
 
-    /// Whether an outcome is an accepted failure: then the model does not change.
+    /// Whether a result is a failure that is possible now; the model does not change then.
     fn failed<T: std::fmt::Debug>(&self, result: &KernResult<T>) -> bool {
         match result {
             Err(KernError::ResourceShortage) => {
@@ -270,7 +270,8 @@ impl World {
         }
     }
 
-    /// Memory is asked for, used and given back, and, if nothing came between, asked for again.
+    /// Allocates memory, uses it, frees it and, if no other operation comes between, allocates it
+    /// again.
     fn again(&mut self, task: usize, page: u64, count: u64, [choice, between, used]: [u8; 3]) {
         let mapped = |world: &Self| world.tasks[task].pages.keys().copied().collect::<Vec<u64>>();
         for turn in 0..2 {
@@ -298,7 +299,7 @@ impl World {
 
     fn protect(&mut self, task: usize, page: u64, count: u64, choice: u8) {
         let protection = Protection::from_bits_truncate(choice & 7);
-        // The limit shrinks for good, so this is done seldom.
+        // The maximum can never grow again, so it is reduced seldom.
         let set_maximum = choice > 0xe0;
         let map = self.tasks[task].map.clone();
         let change = map.protect(Self::address(page), count * PAGE_SIZE, protection, set_maximum);
@@ -337,7 +338,7 @@ impl World {
         self.pages_mut(task, page, count).for_each(|page| page.inheritance = inheritance);
     }
 
-    /// Stores a few bytes, by the program or by the server.
+    /// Stores a few bytes, in the name of the program or of the server.
     fn store(&mut self, task: usize, page: u64, choice: u8, at: u8, length: u8) {
         let address = Self::address(page) + u64::from(at) * 16;
         let length = if choice & 2 == 0 { length as usize % 16 } else { length as usize * 24 };
@@ -362,15 +363,15 @@ impl World {
             let at = address + done as u64;
             self.check_error(task, at, Protection::WRITE, error);
             if error == KernError::ResourceShortage {
-                // Whether the page was copied before memory ran out is not known: it is not looked
-                // at any more.
+                // It is not known whether the page was copied before memory ran out, so it is not
+                // compared any more.
                 self.machine.inject(Failures::default());
                 self.deallocate(task, (at - BASE) / PAGE_SIZE, 1);
             }
         }
     }
 
-    /// Whether an access may fail so.
+    /// Checks that an access may fail with this error.
     fn check_error(&self, task: usize, address: u64, access: Protection, error: KernError) {
         let page = self.tasks[task].pages.get(&((address - BASE) / PAGE_SIZE));
         match error {
@@ -512,8 +513,8 @@ impl World {
         }
     }
 
-    /// Unmaps everything everywhere and reads the files again: the model has no expectations of
-    /// shared memory any more.
+    /// Unmaps everything in all tasks and reads the files again: afterwards the model expects
+    /// nothing of shared memory.
     fn start_again(&mut self) {
         self.machine.inject(Failures::default());
         for task in 0..self.tasks.len() {
@@ -531,7 +532,7 @@ impl World {
         }
     }
 
-    /// Moves or shares a range into another task (or the same).
+    /// Moves or shares a range into a task.
     fn transfer(&mut self, task: usize, page: u64, count: u64, choice: u8, to: u64) {
         let target = choice as usize / 2 % self.tasks.len();
         let to = to % (PAGES - count + 1);
@@ -548,8 +549,8 @@ impl World {
             Err(KernError::InvalidAddress) => return assert!(!self.all_mapped(task, page, count)),
             Err(error) => {
                 assert!(error == KernError::ResourceShortage && self.may_run_out, "{error:?}");
-                // Some pages may be marked as shared already. That can only be seen in that they
-                // are copied otherwise.
+                // Some pages may be marked as shared already. That has no effect but on later
+                // copies of them.
                 return;
             }
         };
@@ -601,8 +602,8 @@ impl World {
             Ok(()) => assert!(mapped && accessible),
             Err(KernError::InvalidAddress) => return assert!(!mapped),
             Err(KernError::ProtectionFailure) => return assert!(!accessible),
-            // A part of the range may have been brought in, and so copied: its contents of a file
-            // are not known any more.
+            // A part of the range may have been brought in, and so copied. The contents of such
+            // pages of a file are not known any more.
             Err(KernError::ResourceShortage | KernError::MemoryError) => {
                 self.machine.inject(Failures::default());
                 return self.deallocate(task, page, count);
@@ -640,7 +641,7 @@ impl World {
         for number in 0..PAGES {
             let address = Self::address(number);
             let result = if self.tasks[task].pages.get(&number).is_some_and(|page| page.device) {
-                // Only programs read devices.
+                // The server cannot read device memory; only programs can.
                 let (copied, error) = self.executor.block_on(load(&map, address, &mut bytes));
                 error.map_or(Ok(()), |error| Err(CopyFault { copied, error }))
             } else {

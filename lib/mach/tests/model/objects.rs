@@ -1,4 +1,4 @@
-//! Steps of the driver on files and the device.
+//! Steps of the driver that concern files and the device.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -43,7 +43,7 @@ impl World {
 
     pub(super) fn map_device(&mut self, task: usize, page: u64, count: u64, choice: u8, first: u8) {
         let first = u64::from(first) % DEVICE_PAGES;
-        // The range is often the whole object, where large pages fit.
+        // The range is often the whole object, so that large pages fit.
         let (page, first, count) =
             if choice & 1 == 0 { (page & !3, 0, DEVICE_PAGES) } else { (page, first, count) };
         let count = count.min(DEVICE_PAGES - first).min(PAGES - page);
@@ -96,8 +96,8 @@ impl World {
         self.compare_file(choice, 0, FILE_PAGES);
     }
 
-    /// A request that the file's pager could make; the pager allows everything that it has
-    /// forbidden, so no program sees a difference.
+    /// Makes a request of a file's pager. The pager allows everything that it has prohibited, so no
+    /// program sees a difference.
     pub(super) fn lock(&mut self, choice: u8, first: u64, count: u64, extra: u8) {
         let file = &self.files[choice as usize & 1];
         let first = first % FILE_PAGES;
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// Compares what a file's pager has with what it should have.
+    /// Compares the contents of a file with its pager against the model.
     fn compare_file(&self, choice: u8, first: u64, end: u64) {
         let file = &self.files[choice as usize & 1];
         let contents = file.pager.contents.lock().unwrap();

@@ -9,12 +9,13 @@ use mach::machine::{Machine, PAGE_SIZE};
 use mach::vm::{BoxFuture, DataRequest, DataReturn, DefaultPager, Pager};
 use mach::{KernError, KernResult};
 
-/// A file. Its contents here are what has been written back; the page cache is ahead of them.
+/// A pager for a file. It has the contents that have been written back; the page cache may have
+/// newer ones.
 pub(crate) struct FilePager {
     pub(crate) contents: Mutex<Vec<u8>>,
     /// The number of requests that still succeed; the next fails.
     pub(crate) fail: Mutex<Option<u32>>,
-    /// Microseconds that a request takes.
+    /// How long a request takes, in microseconds.
     pub(crate) delay: u64,
 }
 
@@ -71,7 +72,7 @@ impl Pager<Simulated> for FilePager {
     }
 }
 
-/// Swap space.
+/// A pager for swap space.
 pub(crate) struct Swap {
     pub(crate) delay: u64,
 }

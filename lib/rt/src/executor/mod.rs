@@ -1,4 +1,4 @@
-//! An `async` executor for servers: a blocked request is a future, not a stack (U6 in
+//! An `async` executor for servers: a blocked request is a future, not a stack (section U6 of
 //! `docs/src/architecture.md`).
 //!
 //! An [`Executor`] has one [`Worker`] per processor. A task has a worker, and only that worker
@@ -22,9 +22,9 @@
 //! **No lost wake-up.** `prepare_sleep` sets `sleeping` under the queue's lock and only while the
 //! queue is empty; a wake-up pushes under the same lock and takes `sleeping`. So either the worker
 //! sees the task before it sleeps, or the waker sees `sleeping` and notifies. A notification that
-//! arrives between `prepare_sleep` and the receive is kept by the kernel (K15) and ends the receive
-//! immediately. A timer that becomes the earliest is handled in the same way: the worker reads the
-//! earliest deadline after it has set `sleeping`.
+//! arrives between `prepare_sleep` and the receive is kept by the kernel (section K15) and ends the
+//! receive immediately. A timer that becomes the earliest is handled in the same way: the worker
+//! reads the earliest deadline after it has set `sleeping`.
 //!
 //! **Memory.** A spawned task is three allocations (task, future, result); a wake-up, a poll and a
 //! timer are none (room is reserved when a task is spawned; a timer that finds no memory polls
@@ -53,18 +53,18 @@ use timers::Timers;
 /// A point in time: microseconds of the platform's monotonic clock.
 pub type Instant = u64;
 
-/// What the executor needs of the system below it.
+/// The operations of the system below that the executor needs.
 pub trait Platform: Send + Sync + 'static {
     /// The monotonic clock, in microseconds.
     fn now(&self) -> Instant;
 
-    /// Ends the present or the next sleep of worker `worker`. Must not block, and must not be lost
-    /// if the worker is only about to sleep. May do nothing where the worker itself calls this, if
-    /// it looks at [`Worker::is_sleeping`] before it waits.
+    /// Ends the present or the next sleep of worker `worker`. It must not block, and must not be
+    /// lost if the worker is only about to sleep. It may do nothing if the worker calls it for
+    /// itself and checks [`Worker::is_sleeping`] before it waits.
     fn notify(&self, worker: usize);
 }
 
-/// There is no memory for what was asked; nothing has changed.
+/// The error that there is not enough memory; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OutOfMemory;
 
@@ -74,18 +74,19 @@ struct WorkerShared {
     timers: Timers,
 }
 
-/// All workers of one server and the platform they run on. Type-erased inside tasks as [`Wakeups`].
+/// All workers of a server, and the platform on which they run. Tasks refer to it as [`Wakeups`],
+/// without its type.
 struct Group<P> {
     platform: P,
     workers: Box<[WorkerShared]>,
 }
 
-/// How a task reaches its worker's queue, whatever the platform.
+/// The interface by which a task gets into its worker's queue, whatever the platform.
 trait Wakeups: Send + Sync {
     /// Queues `task` at `worker` and notifies it if it sleeps.
     fn enqueue(&self, worker: usize, task: Arc<Task>);
 
-    /// A task has ended and needs no room in the queues any more.
+    /// Records that a task has ended, and needs no room in the queues any more.
     fn release_room(&self);
 }
 
@@ -111,10 +112,10 @@ impl<P> Clone for Executor<P> {
 }
 
 impl<P: Platform> Executor<P> {
-    /// An executor of `workers` workers, which its threads fetch with [`Executor::worker`].
+    /// An executor with `workers` workers. Each thread gets its worker by [`Executor::worker`].
     ///
     /// # Panics
-    /// If `workers` is 0: an executor that can never run anything is a mistake in the server.
+    /// If `workers` is 0: such an executor could never run anything.
     pub fn new(platform: P, workers: usize) -> Self {
         assert!(workers > 0, "an executor needs at least one worker");
         let workers =
@@ -127,20 +128,19 @@ impl<P: Platform> Executor<P> {
         self.0.workers.len()
     }
 
-    /// The platform.
+    /// The platform on which the executor runs.
     pub fn platform(&self) -> &P {
         &self.0.platform
     }
 
-    /// The loop driver of worker `index`. Each worker is to be driven by one thread; two drivers of
-    /// one worker would be safe, but would share its tasks.
+    /// The driver of worker `index`. Only one thread should drive a worker; two drivers would be
+    /// safe, but would share its tasks.
     pub fn worker(&self, index: usize) -> Worker<P> {
         assert!(index < self.workers(), "worker {index} of {}", self.workers());
         Worker { group: self.0.clone(), index }
     }
 
-    /// Starts `future` as a task of `worker`. The task runs on whether or not the handle is
-    /// kept.
+    /// Starts `future` as a task of `worker`. The task also runs if the handle is dropped.
     ///
     /// # Errors
     /// [`OutOfMemory`] if the worker's queue cannot hold one more task.
@@ -160,19 +160,19 @@ impl<P: Platform> Executor<P> {
         Ok(task::spawn(self.0.clone(), worker, future))
     }
 
-    /// A future that is ready once the clock has reached `deadline`, kept by `worker`'s timers.
+    /// A future that is ready when the clock has reached `deadline`. Its timer belongs to `worker`.
     pub fn sleep_until(&self, worker: usize, deadline: Instant) -> SleepUntil<P> {
         SleepUntil::new(self.clone(), worker, deadline)
     }
 
-    /// `future`, or [`Elapsed`] if it is not ready when the clock reaches `deadline`. The future is
-    /// polled first: one that is ready wins against a deadline that has passed.
+    /// The result of `future`, or [`Elapsed`] if it is not ready when the clock reaches `deadline`.
+    /// The future is polled before the clock is checked.
     pub fn timeout_at<F: Future>(&self, worker: usize, deadline: Instant, future: F) -> Timeout<F, P> {
         Timeout::new(future, self.sleep_until(worker, deadline))
     }
 }
 
-/// What a worker may do next.
+/// What a worker may do after it has polled its tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sleep {
     /// There is work: receive without blocking.
@@ -182,14 +182,14 @@ pub enum Sleep {
     Until(Option<Instant>),
 }
 
-/// Drives the tasks of one worker; owned by that worker's thread.
+/// The driver of one worker's tasks. It belongs to the worker's thread.
 pub struct Worker<P> {
     group: Arc<Group<P>>,
     index: usize,
 }
 
 impl<P: Platform> Worker<P> {
-    /// This worker's number.
+    /// The number of this worker.
     pub fn index(&self) -> usize {
         self.index
     }
@@ -199,11 +199,12 @@ impl<P: Platform> Worker<P> {
         Executor(self.group.clone())
     }
 
-    /// Fires the timers that are due, then polls up to `budget` ready tasks. A task that gives way
-    /// is not polled a second time: messages come first. Returns how many were polled.
+    /// Fires the timers that are due, then polls up to `budget` ready tasks. A task that yields is
+    /// not polled a second time, because messages are served first. Returns how many tasks were
+    /// polled.
     pub fn run(&mut self, mut budget: usize) -> usize {
         let shared = &self.group.workers[self.index];
-        // The clock is a system call where it cannot be read at user level.
+        // The clock is read only if there is a timer, since that may need a system call.
         if shared.timers.earliest().is_some() {
             shared.timers.fire(self.group.platform.now());
         }
@@ -228,8 +229,8 @@ impl<P: Platform> Worker<P> {
         if !shared.queue.prepare_sleep() {
             return Sleep::Busy;
         }
-        // This is read after `sleeping` is set: a timer that is armed from now on notifies if it is
-        // the earliest.
+        // The deadline is read after `sleeping` was set: a timer that is armed later and is the
+        // earliest notifies the worker.
         match shared.timers.earliest() {
             Some(deadline) if deadline <= self.group.platform.now() => {
                 shared.queue.awake();
@@ -239,12 +240,12 @@ impl<P: Platform> Worker<P> {
         }
     }
 
-    /// Whether the sleep that was announced goes on: false once a task was woken.
+    /// Whether the announced sleep is still in force: false after a task was woken.
     pub fn is_sleeping(&self) -> bool {
         self.group.workers[self.index].queue.is_sleeping()
     }
 
-    /// Says that the sleep is over; wake-ups need no notification any more.
+    /// Announces that the sleep has ended, so that wake-ups need no notification.
     pub fn awake(&mut self) {
         self.group.workers[self.index].queue.awake();
     }

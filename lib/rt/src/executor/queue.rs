@@ -6,10 +6,10 @@ use spin::Mutex;
 
 struct State<T> {
     ready: VecDeque<T>,
-    /// The worker found nothing to do and will sleep: the next caller that pushes must notify it.
+    /// The worker found nothing to do and will sleep. The next push must notify it.
     sleeping: bool,
-    /// How many members may be in the queue at the same time, each at most once: `ready` has room
-    /// for them all.
+    /// How many members may be in the queue at the same time, each at most once. `ready` has room
+    /// for all of them.
     members: usize,
 }
 
@@ -37,7 +37,7 @@ impl<T> RunQueue<T> {
         self.0.lock().members -= 1;
     }
 
-    /// Appends a member. True: the worker sleeps and the caller must notify it.
+    /// Appends a member. Returns true if the worker sleeps, so that the caller must notify it.
     #[must_use]
     pub(super) fn push(&self, member: T) -> bool {
         let mut state = self.0.lock();
@@ -54,7 +54,7 @@ impl<T> RunQueue<T> {
         self.0.lock().ready.len()
     }
 
-    /// True: the queue is empty and the worker counts as sleeping.
+    /// Marks the worker as sleeping if the queue is empty. Returns whether it did.
     pub(super) fn prepare_sleep(&self) -> bool {
         let mut state = self.0.lock();
         state.sleeping = state.ready.is_empty();
@@ -69,7 +69,8 @@ impl<T> RunQueue<T> {
         self.0.lock().sleeping
     }
 
-    /// True: the worker was sleeping, no longer counts as such, and the caller must notify it.
+    /// Ends the sleep of a worker. Returns true if it was sleeping, so that the caller must notify
+    /// it.
     #[must_use]
     pub(super) fn rouse(&self) -> bool {
         core::mem::take(&mut self.0.lock().sleeping)

@@ -1,4 +1,4 @@
-//! Futures over time: sleeping, deadlines, and giving way to other tasks.
+//! Futures that concern time: sleeping, deadlines, and yielding to other tasks.
 
 use super::timers::TimerId;
 use super::{Executor, Instant, Platform};
@@ -6,7 +6,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll};
 
-/// See [`Executor::sleep_until`]. Never ready before its deadline. Dropping it disarms the timer.
+/// The future of [`Executor::sleep_until`]. It is never ready before its deadline. Dropping it
+/// disarms the timer.
 pub struct SleepUntil<P: Platform> {
     executor: Executor<P>,
     worker: usize,
@@ -39,8 +40,8 @@ impl<P: Platform> Future for SleepUntil<P> {
                         group.platform.notify(this.worker);
                     }
                 }
-                // There is no memory for a timer: the task polls again and again instead. That is
-                // slow, but right, and it ends.
+                // There is no memory for a timer, so the task is polled repeatedly until its time
+                // has come. That is slow, but correct.
                 Err(_) => context.waker().wake_by_ref(),
             },
         }
@@ -56,11 +57,11 @@ impl<P: Platform> Drop for SleepUntil<P> {
     }
 }
 
-/// The error when the deadline passed before the future was ready.
+/// The error that the deadline has passed before the future was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Elapsed;
 
-/// See [`Executor::timeout_at`].
+/// The future of [`Executor::timeout_at`].
 pub struct Timeout<F, P: Platform> {
     future: Pin<alloc::boxed::Box<F>>,
     sleep: SleepUntil<P>,
@@ -83,7 +84,7 @@ impl<F: Future, P: Platform> Future for Timeout<F, P> {
     }
 }
 
-/// Ready at its second poll: lets the other ready tasks of the worker run first.
+/// A future that is ready at its second poll: the worker's other ready tasks run first.
 #[derive(Debug, Default)]
 pub struct YieldNow {
     yielded: bool,

@@ -1,4 +1,4 @@
-//! Tasks: a future, its state word, its worker, and the handle that waits for its result.
+//! Tasks: a future with its state, its worker, and the handle that waits for the result.
 
 use super::Wakeups;
 use super::task_state::TaskState;
@@ -16,12 +16,12 @@ type BoxedFuture = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 pub(super) struct Task {
     state: TaskState,
-    /// The worker that polls this task. Read by any processor; a stale value only costs one more
-    /// hop.
+    /// The worker that polls this task. Any processor may read it; with a stale value the task is
+    /// passed on once more.
     worker: AtomicUsize,
     aborted: AtomicBool,
     wakeups: Arc<dyn Wakeups>,
-    /// Locked by the worker that polls; `None` once the task has ended.
+    /// The future, which is locked by the worker that polls it; `None` after the task has ended.
     future: Mutex<Option<BoxedFuture>>,
 }
 
@@ -34,8 +34,8 @@ impl Task {
         self.worker.store(worker, Ordering::Relaxed);
     }
 
-    /// Polls the task once. Called by its worker, which has just taken it from its queue.
-    /// True: it was woken meanwhile and is in the queue again.
+    /// Polls the task once. Its worker calls this after it has taken the task from its queue.
+    /// Returns true if the task was woken meanwhile and is in the queue again.
     pub(super) fn run(self: Arc<Self>) -> bool {
         self.state.start();
         let waker = Waker::from(self.clone());
@@ -108,9 +108,9 @@ impl<T> Drop for Finish<T> {
 }
 
 pin_project! {
-    /// The state that a task polls: a future, and then its result. It is one structure. A future
-    /// around the future would hold it twice, as what it is made of and as what it waits for, and
-    /// move it from there to there.
+    /// The state that a task polls: a future, and then its result. It is a structure and not an
+    /// `async` block around the future: such a block would hold the future twice, as a captured
+    /// variable and as the future that it awaits, and would move it from one place to the other.
     struct Finishing<F: Future> {
         // The future is dropped before `finish` reports the end of the task.
         #[pin]
@@ -137,7 +137,7 @@ where
 {
     let outcome = Arc::new(Mutex::new(Outcome::Running(None)));
     let finish = Finish { outcome: outcome.clone(), value: None };
-    // The future is written where it stays: futures are large.
+    // The future is written directly to its place, because futures are large.
     let future = Box::into_pin(Box::write(Box::new_uninit(), Finishing { future, finish }));
     let task = Arc::new(Task {
         state: TaskState::queued(),
@@ -150,13 +150,13 @@ where
     JoinHandle { task, outcome }
 }
 
-/// Names the worker that polls a task. Keeps the task's memory, but not its future once it has
-/// ended.
+/// A reference to a task by which it is given another worker. It keeps the task's memory, but not
+/// its future after the end.
 #[derive(Clone)]
 pub struct TaskAssignment(Arc<Task>);
 
 impl TaskAssignment {
-    /// Gives the task another worker. It is polled there from its next wake-up on.
+    /// Gives the task another worker, which polls it from its next wake-up on.
     pub fn move_to(&self, worker: usize) {
         self.0.move_to(worker);
     }
@@ -169,14 +169,14 @@ pub struct JoinHandle<T> {
 }
 
 impl<T> JoinHandle<T> {
-    /// Ends the task: its future is dropped at its worker before it is polled again. No effect
-    /// if it has ended.
+    /// Ends the task: its worker drops the future before it would be polled again. No effect if the
+    /// task has ended.
     pub fn abort(&self) {
         self.task.aborted.store(true, Ordering::Release);
         self.task.wake_by_ref();
     }
 
-    /// A handle with which code that does not wait for the task assigns the task to another worker.
+    /// A reference by which code that does not wait for the task can give it another worker.
     pub fn assignment(&self) -> TaskAssignment {
         TaskAssignment(self.task.clone())
     }
@@ -193,7 +193,7 @@ impl<T> JoinHandle<T> {
 }
 
 impl<T> Future for JoinHandle<T> {
-    /// `None` if the task was aborted.
+    /// The result of the task; `None` if it was aborted.
     type Output = Option<T>;
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {

@@ -1,20 +1,20 @@
-//! The state word of a task: which waker may queue it, and that no wake-up during a poll is lost.
-//! Model-checked with loom.
+//! The state of a task: which waker may queue the task, and how no wake-up during a poll is lost.
+//! It is model-checked with loom.
 
 #[cfg(not(loom))]
 use core::sync::atomic::{AtomicU8, Ordering};
 #[cfg(loom)]
 use loom::sync::atomic::{AtomicU8, Ordering};
 
-/// Waits for a wake-up; in no queue.
+/// The task waits for a wake-up and is in no queue.
 const IDLE: u8 = 0;
 /// The task is in exactly one queue.
 const QUEUED: u8 = 1;
-/// Being polled.
+/// The task is being polled.
 const RUNNING: u8 = 2;
-/// Being polled, and woken since the poll began.
+/// The task is being polled, and was woken since the poll began.
 const WOKEN: u8 = 3;
-/// Finished; wake-ups have no effect.
+/// The task has ended; wake-ups have no effect.
 const DONE: u8 = 4;
 
 /// The state of a task. Every transition is one atomic operation; acquire and release order what
@@ -28,7 +28,7 @@ impl TaskState {
         TaskState(AtomicU8::new(QUEUED))
     }
 
-    /// A wake-up. True: the caller must put the task into its worker's queue.
+    /// Records a wake-up. Returns true if the caller must put the task into its worker's queue.
     #[must_use]
     pub(super) fn wake(&self) -> bool {
         let mut state = self.0.load(Ordering::Relaxed);
@@ -36,7 +36,8 @@ impl TaskState {
             let next = match state {
                 IDLE => QUEUED,
                 RUNNING => WOKEN,
-                // QUEUED and WOKEN still publish: the poll to come must see what this waker wrote.
+                // The store is made in these states, too, for the following poll must see what this
+                // waker wrote before.
                 QUEUED | WOKEN => state,
                 _ => return false,
             };
@@ -47,25 +48,26 @@ impl TaskState {
         }
     }
 
-    /// The worker took the task from its queue and will poll it.
+    /// Records that the worker has taken the task from its queue and will poll it.
     pub(super) fn start(&self) {
         let before = self.0.swap(RUNNING, Ordering::AcqRel);
         debug_assert_eq!(before, QUEUED);
     }
 
-    /// The poll ended pending. True: it was woken meanwhile; the caller must queue it again.
+    /// Records that the poll has ended without a result. Returns true if the task was woken
+    /// meanwhile, so that the caller must queue it again.
     #[must_use]
     pub(super) fn pause(&self) -> bool {
         if self.0.compare_exchange(RUNNING, IDLE, Ordering::AcqRel, Ordering::Acquire).is_ok() {
             return false;
         }
-        // Only the poller leaves WOKEN, so this cannot race with anything but further (absorbed)
-        // wake-ups.
+        // Only the worker that polls leaves the state WOKEN. Other threads can only repeat the
+        // wake-up.
         self.0.swap(QUEUED, Ordering::AcqRel);
         true
     }
 
-    /// Notes that the poll has ended with a result.
+    /// Records that the poll has ended with a result.
     pub(super) fn finish(&self) {
         self.0.swap(DONE, Ordering::AcqRel);
     }

@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use core::task::{Context, Poll, Waker};
 use std::sync::{Condvar, Mutex};
 
-/// A platform with a clock that the test moves, and notifications that it counts.
+/// A platform whose clock the test sets, and that counts notifications.
 #[derive(Default)]
 struct Manual {
     now: AtomicU64,
@@ -175,7 +175,7 @@ fn a_moved_task_is_polled_at_its_new_home() {
             }),
         )
         .unwrap();
-    // The task moves while it is queued at its old worker, which passes it on.
+    // The task gets another worker while it is in the queue of the old one, which passes it on.
     handle.move_to(1);
     assert_eq!((first.run(10), polls.load(Ordering::SeqCst)), (1, 0));
     assert_eq!((second.run(10), polls.load(Ordering::SeqCst)), (1, 1));
@@ -187,7 +187,7 @@ fn a_moved_task_is_polled_at_its_new_home() {
     assert!(handle.has_ended());
 }
 
-/// A platform of real threads: a notification is a flag and a condition variable per worker.
+/// A platform of real threads. A notification is a flag and a condition variable for each worker.
 struct Threads {
     bells: Vec<(Mutex<bool>, Condvar)>,
 }
@@ -202,8 +202,8 @@ impl Platform for Threads {
     }
 }
 
-/// Tokens travel a ring of tasks on four workers through hand-made mailboxes. A lost wake-up or a
-/// lost notification would leave a token where it is, and the test would not end.
+/// Tasks on four workers pass tokens around in a ring, through mailboxes made for the test. If a
+/// wake-up or a notification were lost, a token would stay where it is, and the test would not end.
 #[test]
 fn wake_ups_across_workers_are_never_lost() {
     const WORKERS: usize = 4;

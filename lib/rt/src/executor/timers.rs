@@ -6,13 +6,13 @@ use alloc::vec::Vec;
 use core::task::Waker;
 use spin::Mutex;
 
-/// Names an armed timer until it fires or is cancelled.
+/// Identifies an armed timer until it is cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimerId(usize);
 
 struct Slot {
     deadline: Instant,
-    /// Position in `heap`, or the next free slot when `waker` is `None`.
+    /// The position in `heap`; if `waker` is `None`, the next free slot.
     position: usize,
     waker: Option<Waker>,
 }
@@ -21,7 +21,7 @@ struct Heap {
     /// Slot numbers, the earliest deadline first (a binary heap).
     heap: Vec<usize>,
     slots: Vec<Slot>,
-    /// Head of the list of free slots, `NONE` at its end.
+    /// The first of the list of free slots; `NONE` at its end.
     free: usize,
 }
 
@@ -34,15 +34,15 @@ impl Timers {
         Timers(Mutex::new(Heap { heap: Vec::new(), slots: Vec::new(), free: NONE }))
     }
 
-    /// Arms a timer that wakes `waker` at `deadline`. Also says whether it is now the earliest, in
-    /// which case a sleeping worker must be notified.
+    /// Arms a timer that wakes `waker` at `deadline`. Also returns whether it is the earliest now,
+    /// so that a sleeping worker must be notified.
     pub(super) fn arm(&self, deadline: Instant, waker: &Waker) -> Result<(TimerId, bool), OutOfMemory> {
         let mut heap = self.0.lock();
         let slot = heap.arm(deadline, waker)?;
         Ok((TimerId(slot), heap.heap[0] == slot))
     }
 
-    /// Replaces the waker of an armed timer; false if it has fired.
+    /// Replaces the waker of an armed timer. No effect if the timer has fired.
     pub(super) fn rearm(&self, id: TimerId, waker: &Waker) {
         let mut heap = self.0.lock();
         if let Some(current) = heap.slots[id.0].waker.as_mut() {
@@ -50,7 +50,7 @@ impl Timers {
         }
     }
 
-    /// Takes an armed timer back. The caller must not have seen it fire.
+    /// Cancels a timer, whether it has fired or not, and frees its slot.
     pub(super) fn cancel(&self, id: TimerId) {
         let waker = self.0.lock().remove(id.0);
         drop(waker); // outside the lock: it may be a task's last reference
@@ -63,7 +63,8 @@ impl Timers {
     }
 
     /// Wakes every timer whose deadline is not after `now`. A fired timer stays in its slot, out of
-    /// the heap, until its owner cancels it: so a `TimerId` never names another's timer.
+    /// the heap, until its owner cancels it. So a `TimerId` never identifies the timer of another
+    /// owner.
     pub(super) fn fire(&self, now: Instant) {
         loop {
             let waker = {
@@ -82,12 +83,13 @@ impl Timers {
     }
 }
 
-/// `position` of a slot that has fired and waits for its owner to cancel it.
+/// The `position` of a timer that has fired and was not cancelled yet.
 const FIRED: usize = usize::MAX - 1;
 
 impl Heap {
     fn arm(&mut self, deadline: Instant, waker: &Waker) -> Result<usize, OutOfMemory> {
-        // The heap never holds more than there are slots, so one check of each suffices.
+        // The heap never has more elements than there are slots, so room for one is enough for each
+        // new slot.
         self.heap.try_reserve(1).map_err(|_| OutOfMemory)?;
         let position = self.heap.len();
         let slot = if self.free != NONE {
@@ -114,7 +116,7 @@ impl Heap {
         self.slots[slot].waker.take()
     }
 
-    /// Takes a slot out of the heap and marks it fired.
+    /// Removes a timer from the heap and marks it as fired.
     fn unlink(&mut self, slot: usize) {
         let position = self.slots[slot].position;
         let last = self.heap.len() - 1;
@@ -201,8 +203,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against a sorted set: the same timers fire at the same step, in order of their
-        /// deadlines, and slots are reused.
+        /// Compares the timers with a sorted set: at each step the same timers fire, in order of
+        /// their deadlines. Slots are reused.
         #[test]
         fn behaves_as_a_sorted_set(steps in proptest::collection::vec(step(), 1..200)) {
             let timers = Timers::new();

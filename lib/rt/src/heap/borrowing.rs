@@ -1,49 +1,49 @@
-//! A heap that borrows memory when its own is used up, and gives back what it does not use any
-//! more.
+//! A heap that borrows memory when its own is used up, and returns borrowed memory that is not used
+//! any more.
 
 use super::{Keeping, SizeClassCache};
 use core::alloc::Layout;
 use core::ptr::{self, NonNull};
 use talc::{OomHandler, Span, Talc};
 
-/// Has memory for a heap, in pieces of whole pages.
+/// A lender of memory for a heap, in pieces of whole pages.
 pub trait Lender: Sync {
     /// Lends a piece of at least this size in bytes, or `None` if there is none. Called while the
     /// heap is locked: must not allocate.
     fn lend(&self, bytes: usize) -> Option<&'static mut [u8]>;
 
-    /// Takes back a piece that it has lent. Called while the heap is locked: does not allocate.
+    /// Takes back a piece that was lent. Called while the heap is locked: must not allocate.
     fn take_back(&self, piece: &'static mut [u8]);
 
-    /// The bytes that the lender has to lend now, in pieces of any size.
+    /// How many bytes the lender can lend now, in pieces of any size.
     fn available(&self) -> usize;
 }
 
 /// The number of bytes that a heap borrows at a time, if the lender has that many.
 const STEP: usize = 2 << 20;
-/// The maximum number of bytes of a piece that are not for allocations: its own header and the
-/// allocator's notes.
+/// The maximum number of bytes of a piece that cannot be allocated: its header and the allocator's
+/// bookkeeping.
 const NOTES: usize = 256;
 
-/// How a heap grows by memory of a [`Lender`].
+/// The way in which a heap grows by memory of a [`Lender`].
 pub struct Borrowing {
-    /// The first memory of the heap, until it is used.
+    /// The first memory of the heap, until the allocator has claimed it.
     initial: Option<Span>,
     lender: Option<&'static dyn Lender>,
-    /// The bytes that the heap may borrow in all, and those that it has borrowed.
+    /// How many bytes the heap may borrow, and how many it has borrowed.
     most: usize,
     borrowed: usize,
     first: Option<NonNull<Piece>>,
 }
 
-/// The beginning of a borrowed piece. What follows is part of the heap.
+/// The header of a borrowed piece. The rest of the piece is a part of the heap.
 struct Piece {
     next: Option<NonNull<Piece>>,
     bytes: usize,
     heap: Span,
 }
 
-// SAFETY: the pieces are the heap's alone, and only used under its lock.
+// SAFETY: the pieces belong to the heap alone, and are used only with its lock held.
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl Send for Borrowing {}
 
@@ -51,24 +51,24 @@ unsafe impl Send for Borrowing {}
 /// for it.
 pub type Locked = SizeClassCache<talc::Talck<spin::Mutex<()>, Borrowing>>;
 
-/// The size of a heap, in bytes.
+/// The size of a heap and its use, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// In use.
+    /// Bytes that are allocated.
     pub used: usize,
-    /// Free, in pieces of any size.
+    /// Bytes that are free, in pieces of any size.
     pub free: usize,
     /// The bytes that the heap may still borrow, in pieces of any size.
     pub obtainable: usize,
-    /// Memory borrowed from the lender; the first two numbers contain it.
+    /// Bytes that are borrowed from the lender. They are contained in `used` and `free`.
     pub borrowed: usize,
 }
 
 impl Borrowing {
-    /// A heap that begins with `initial` and borrows nothing yet.
+    /// A heap that begins with `initial` and has borrowed nothing.
     ///
     /// # Safety
-    /// Nothing else uses the memory.
+    /// No other code may use the memory.
     #[allow(unsafe_code, reason = "what else uses the memory is the caller's promise")]
     pub const unsafe fn new(initial: Span) -> Borrowing {
         Borrowing { initial: Some(initial), lender: None, most: 0, borrowed: 0, first: None }
@@ -91,7 +91,7 @@ impl OomHandler for Borrowing {
     #[allow(unsafe_code, reason = "the memory is the allocator's own")]
     fn handle_oom(talc: &mut Talc<Self>, layout: Layout) -> Result<(), ()> {
         if let Some(initial) = talc.oom_handler.initial.take() {
-            // SAFETY: `new`'s caller has promised that it is this heap's alone.
+            // SAFETY: the caller of `new` has promised that only this heap uses the memory.
             return unsafe { talc.claim(initial) }.map(drop);
         }
         let needed =
@@ -99,8 +99,8 @@ impl OomHandler for Borrowing {
         let memory = talc.oom_handler.borrow(needed).ok_or(())?;
         let (piece, bytes) = (memory.as_mut_ptr().cast::<Piece>(), memory.len());
         let heap = Span::new(piece.wrapping_add(1).cast(), memory.as_mut_ptr_range().end);
-        // SAFETY: the lender has given the memory up; it is whole pages, so that a piece's
-        // beginning has room.
+        // SAFETY: the lender does not use the memory any more. It is whole pages, so the header
+        // fits.
         let heap = unsafe {
             let heap = talc.claim(heap)?;
             piece.write(Piece { next: talc.oom_handler.first, bytes, heap });
@@ -114,7 +114,7 @@ impl OomHandler for Borrowing {
 }
 
 impl Keeping {
-    /// From now on borrows from `lender`, `most` bytes in all.
+    /// Makes the heap borrow from `lender` when it needs memory, at most `most` bytes.
     pub fn borrow_from(&self, lender: &'static dyn Lender, most: usize) {
         let mut talc = self.heap().below().lock();
         (talc.oom_handler.lender, talc.oom_handler.most) = (Some(lender), most);
@@ -133,20 +133,20 @@ impl Keeping {
         }
     }
 
-    /// Gives back pieces in which nothing is allocated, as long as `least` bytes are free.
+    /// Returns borrowed pieces in which nothing is allocated, as long as `least` bytes stay free.
     #[allow(unsafe_code, reason = "an allocator")]
     pub fn trim(&self, least: usize) {
         let Extent { free, borrowed, .. } = self.extent();
         if borrowed == 0 || free < least.saturating_add(STEP - NOTES) {
             return;
         }
-        // A small block that stays in use would keep its whole piece.
+        // The cached small blocks are freed first: each would keep its whole piece in use.
         self.heap().give_back();
         let talc = &mut *self.heap().below().lock();
         let Some(lender) = talc.oom_handler.lender else { return };
         let mut link: *mut Option<NonNull<Piece>> = ptr::from_mut(&mut talc.oom_handler.first);
-        // SAFETY: the links are this heap's, which is locked; a piece is read before it is given
-        // back, and not after.
+        // SAFETY: the list of pieces belongs to this heap, which is locked. A piece is not accessed
+        // after it was returned.
         unsafe {
             while let Some(piece) = *link {
                 let Piece { next, bytes, heap } = piece.read();
@@ -172,7 +172,7 @@ mod tests {
     use alloc::vec::Vec;
     use core::alloc::GlobalAlloc;
 
-    /// A lender of memory of its own, which counts what it lends.
+    /// A lender for tests, which counts what it lends.
     struct Bank {
         pieces: spin::Mutex<Vec<&'static mut [u8]>>,
         lent: spin::Mutex<usize>,
@@ -181,7 +181,7 @@ mod tests {
     impl Bank {
         fn new(pieces: usize) -> &'static Bank {
             let pieces = (0..pieces).map(|_| &mut *vec![0u64; STEP / 8].leak()).map(|piece| {
-                // SAFETY: the same memory, of which every byte may have any value.
+                // SAFETY: it is the memory of the piece, of which every byte may have any value.
                 unsafe { core::slice::from_raw_parts_mut(piece.as_mut_ptr().cast(), STEP) }
             });
             let bank = Bank { pieces: spin::Mutex::new(pieces.collect()), lent: spin::Mutex::new(0) };
@@ -213,7 +213,7 @@ mod tests {
 
     fn heap() -> Keeping {
         let arena = vec![0u8; 256 << 10].leak();
-        // SAFETY: nothing else uses the memory.
+        // SAFETY: no other code uses the memory.
         let arena = unsafe { Borrowing::new(Span::from(arena)) };
         Keeping::new(SizeClassCache::new(Talc::new(arena).lock()))
     }
@@ -230,7 +230,7 @@ mod tests {
         };
         let free = |blocks: Vec<*mut u8>| {
             for block in blocks {
-                // SAFETY: it was allocated so, and is not used any more.
+                // SAFETY: the block was allocated with this layout, and is not used any more.
                 unsafe { heap.dealloc(block, layout) };
             }
         };
@@ -246,7 +246,7 @@ mod tests {
             "{:?}",
             heap.extent()
         );
-        // The blocks are apart from each other, and hold what was written into them.
+        // The blocks do not overlap, and contain what was written into them.
         for (number, block) in own.iter().chain(&more).enumerate() {
             // SAFETY: the block has this size.
             unsafe { block.write_bytes(number as u8, 1 << 10) };

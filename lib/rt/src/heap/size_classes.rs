@@ -1,12 +1,13 @@
-//! Small blocks that were given back, kept by size for the next request of that size. Most of what
-//! a server allocates is of a size that it has just given back, and to take a block from a list
-//! costs a sixth of what finding a gap, cutting it and joining it again do.
+//! A cache of small blocks that were freed, by size classes. A server mostly allocates blocks of
+//! sizes that it has just freed. To take a block from a list costs a sixth of the allocator's work,
+//! which is to find, split and join gaps.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::ptr;
 use spin::Mutex;
 
-/// Sizes up to here are told apart by [`STEP`] bytes, larger ones by [`WIDE_STEP`].
+/// Up to this size, classes differ by [`STEP`] bytes; for larger sizes they differ by
+/// [`WIDE_STEP`].
 const NARROW: usize = 1 << 10;
 const STEP: usize = 16;
 /// Larger blocks are not cached.
@@ -17,12 +18,13 @@ const KINDS: usize = NARROW / STEP + (LARGEST - NARROW) / WIDE_STEP;
 /// Blocks with a larger alignment are not cached.
 const ALIGNMENT: usize = align_of::<Block>();
 
-/// Bytes of one kind that are kept, and blocks that are kept even if they have more.
+/// For each class, how many bytes are cached at most, and how many blocks are cached even if they
+/// have more bytes.
 const BYTES_OF_KIND: usize = 2 << 10;
 const BLOCKS_OF_KIND: usize = 2;
 /// The maximum size of the cached blocks together, in bytes.
 const MOST_BYTES: usize = 64 << 10;
-/// The bytes that the allocator below needs for a block beyond its size.
+/// The bytes that the allocator below needs for each block in addition to its size.
 const TAG: usize = size_of::<usize>();
 
 /// The number of a size class: all its blocks have the same size.
@@ -30,7 +32,7 @@ const TAG: usize = size_of::<usize>();
 struct Kind(usize);
 
 impl Kind {
-    /// The kind of block that serves a layout with at least a byte, if such blocks are kept.
+    /// The class of the blocks for a layout of at least one byte, if its blocks are cached.
     #[inline]
     const fn of(size: usize, alignment: usize) -> Option<Kind> {
         if alignment > ALIGNMENT || size > LARGEST {
@@ -42,7 +44,7 @@ impl Kind {
         }))
     }
 
-    /// Size of a block of this class in bytes.
+    /// The size of the blocks of this class in bytes.
     const fn size(self) -> usize {
         match self.0.checked_sub(NARROW / STEP) {
             None => (self.0 + 1) * STEP,
@@ -55,7 +57,7 @@ impl Kind {
         Layout::from_size_align(self.size(), ALIGNMENT).expect("a size far from the largest")
     }
 
-    /// The most blocks of this class that are cached.
+    /// How many blocks of this class are cached at most.
     const fn most(self) -> usize {
         let most = BYTES_OF_KIND / self.size();
         if most > BLOCKS_OF_KIND { most } else { BLOCKS_OF_KIND }
@@ -76,11 +78,11 @@ struct List {
 
 struct Kept {
     lists: [List; KINDS],
-    /// The size of all cached blocks together, with what the allocator below needs for them.
+    /// The total size of all cached blocks, including what the allocator below needs for each.
     bytes: usize,
 }
 
-// SAFETY: the blocks belong to the lists alone.
+// SAFETY: only the lists refer to the blocks.
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl Send for Kept {}
 
@@ -95,17 +97,17 @@ impl Kept {
             return None;
         }
         let block = list.first;
-        // SAFETY: `keep` has made it a block, and it has not been handed out since.
+        // SAFETY: `keep` has written a `Block` there, and the memory has not been allocated since.
         list.first = unsafe { (*block).next };
         list.count -= 1;
         self.bytes -= kind.size() + TAG;
         Some(block.cast())
     }
 
-    /// Keeps a block; false if there are enough.
+    /// Caches a block. Returns false if there are enough blocks of its class.
     ///
     /// # Safety
-    /// It is a block of this kind, and not in use.
+    /// The block must be of this class, and not in use.
     #[inline]
     #[allow(unsafe_code, reason = "an allocator")]
     unsafe fn keep(&mut self, kind: Kind, block: *mut u8) -> bool {
@@ -115,15 +117,15 @@ impl Kept {
             return false;
         }
         let block = block.cast::<Block>();
-        // SAFETY: blocks of every kind have room for it and its alignment.
+        // SAFETY: blocks of every class are large enough and aligned for a `Block`.
         unsafe { block.write(Block { next: list.first }) };
         (list.first, list.count, self.bytes) = (block, list.count + 1, bytes);
         true
     }
 }
 
-/// An allocator that keeps some small blocks which were given back; all others are those of the
-/// allocator below. What is kept goes back there when it has no more.
+/// An allocator that caches small blocks which were freed, on top of another one. If that one has
+/// no memory left, the cached blocks are freed there.
 pub struct SizeClassCache<A> {
     below: A,
     kept: Mutex<Kept>,
@@ -145,7 +147,7 @@ impl<A: GlobalAlloc> SizeClassCache<A> {
         self.kept.lock().bytes
     }
 
-    /// Gives all that is kept to the allocator below. Returns whether that was anything.
+    /// Frees all cached blocks in the allocator below. Returns whether there were any.
     #[cold]
     #[allow(unsafe_code, reason = "an allocator")]
     pub(super) fn give_back(&self) -> bool {
@@ -160,8 +162,8 @@ impl<A: GlobalAlloc> SizeClassCache<A> {
         any
     }
 
-    /// The block that `allocate` gets from the allocator below. If that fails, the cached blocks
-    /// are freed and it is called again.
+    /// Allocates by `allocate` from the allocator below. If that fails, the cached blocks are freed
+    /// and it is called once more.
     #[inline]
     fn allocate_below(&self, allocate: impl Fn(&A) -> *mut u8) -> *mut u8 {
         let first = allocate(&self.below);
@@ -169,8 +171,8 @@ impl<A: GlobalAlloc> SizeClassCache<A> {
     }
 }
 
-// SAFETY: a block is in a list or belongs to its user; all blocks come from the allocator below,
-// with the layout of their kind, and everything else is passed on.
+// SAFETY: a block is either in one list or belongs to its user. All blocks come from the allocator
+// below, with the layout of their class, and all other calls are passed on.
 #[allow(unsafe_code, reason = "an allocator")]
 unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
     #[inline]
@@ -180,7 +182,7 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
             return self.allocate_below(|below| unsafe { below.alloc(layout) });
         };
         let kept = self.kept.lock().take(kind);
-        // SAFETY: no kind has blocks without bytes.
+        // SAFETY: every class has blocks of at least one byte.
         kept.unwrap_or_else(|| self.allocate_below(|below| unsafe { below.alloc(kind.layout()) }))
     }
 
@@ -190,7 +192,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
             // SAFETY: the caller keeps this function's contract.
             return unsafe { self.below.dealloc(pointer, layout) };
         };
-        // SAFETY: `alloc` gave it as a block of this kind, and the caller gives it up.
+        // SAFETY: `alloc` has returned it as a block of this class, and the caller does not use it
+        // any more.
         if !unsafe { self.kept.lock().keep(kind, pointer) } {
             // SAFETY: cached blocks come from the allocator below, with this layout.
             unsafe { self.below.dealloc(pointer, kind.layout()) }
@@ -209,8 +212,8 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for SizeClassCache<A> {
         let Ok(larger_or_smaller) = Layout::from_size_align(size, layout.align()) else {
             return ptr::null_mut();
         };
-        // SAFETY: both have as many bytes as are copied, and the old is the caller's until it is
-        // given up.
+        // SAFETY: both blocks have as many bytes as are copied, and the old one belongs to the
+        // caller until it is freed.
         unsafe {
             let moved = self.alloc(larger_or_smaller);
             if !moved.is_null() {
@@ -235,7 +238,7 @@ mod tests {
 
     fn heap(bytes: usize) -> Heap {
         let mut talc = Talc::new(ErrOnOom);
-        // SAFETY: nothing else uses the memory.
+        // SAFETY: no other code uses the memory.
         unsafe { talc.claim(Span::from(vec![0u8; bytes].leak())) }.expect("enough for a heap");
         SizeClassCache::new(talc.lock())
     }
@@ -261,7 +264,7 @@ mod tests {
     #[test]
     fn a_block_serves_the_next_of_its_size() {
         let heap = heap(64 << 10);
-        // SAFETY: nothing is used after it was given back.
+        // SAFETY: no block is used after it was freed.
         unsafe {
             let first = heap.alloc(layout(100));
             heap.dealloc(first, layout(100));
@@ -276,7 +279,7 @@ mod tests {
     #[test]
     fn what_is_kept_is_bounded_and_there_when_it_is_needed() {
         let heap = heap(512 << 10);
-        // SAFETY: nothing is used after it was given back.
+        // SAFETY: no block is used after it was freed.
         unsafe {
             let small: Vec<_> = (0..300).map(|_| heap.alloc(layout(16))).collect();
             let sizes = (1..=LARGEST).step_by(48);
@@ -286,27 +289,27 @@ mod tests {
             assert_eq!(heap.kept(), Kind(0).most() * (16 + TAG));
             all.into_iter().for_each(|(block, layout)| heap.dealloc(block, layout));
             assert!(heap.kept() > MOST_BYTES / 2 && heap.kept() <= MOST_BYTES);
-            // The test takes all of the memory but the tables of the allocator below.
+            // The test allocates all memory except for the tables of the allocator below.
             assert!(!heap.alloc(layout(500 << 10)).is_null());
             assert_eq!(heap.kept(), 0);
         }
     }
 
     proptest! {
-        /// Blocks never overlap, and keep what is written to them wherever they move.
+        /// Blocks never overlap, and keep their content wherever they move.
         #[test]
-        fn blocks_are_their_owners_alone(steps in proptest::collection::vec((0..24usize, 1..6000usize, 0..3u32), 1..400)) {
+        fn blocks_do_not_overlap_and_keep_their_content(steps in proptest::collection::vec((0..24usize, 1..6000usize, 0..3u32), 1..400)) {
             let heap = heap(64 << 10);
             let mut owned: Vec<(*mut u8, Layout, u8)> = Vec::new();
             let filled = |&(block, layout, byte): &(*mut u8, Layout, u8), bytes: usize| {
-                // SAFETY: it is owned, and has been written.
+                // SAFETY: the block belongs to the test, and has been written.
                 unsafe { core::slice::from_raw_parts(block, bytes.min(layout.size())) }.iter().all(|&is| is == byte)
             };
             for (step, (which, size, what)) in steps.into_iter().enumerate() {
                 let alignment = if size % 7 == 0 { 64 } else { 8 };
                 let layout = Layout::from_size_align(size, alignment).unwrap();
                 let byte = step as u8;
-                // SAFETY: what is used is owned, with the layout that it has.
+                // SAFETY: each block belongs to the test, and has the layout that is passed.
                 unsafe {
                     match owned.get(which).copied() {
                         Some(old) if what == 0 => {
@@ -336,7 +339,7 @@ mod tests {
             }
             prop_assert!(owned.iter().all(|old| filled(old, usize::MAX)));
             for (block, layout, _) in owned {
-                // SAFETY: as above.
+                // SAFETY: the block belongs to the test, and has this layout.
                 unsafe { heap.dealloc(block, layout) };
             }
             heap.give_back();

@@ -1,39 +1,39 @@
-//! Printing through root, and what a server does when it panics.
+//! Printing through root, and the report of a server's panic.
 
-use super::{ask, exit, request, with_text};
+use super::{ask, exit};
 use core::fmt::{self, Write};
-use l4::ipc::Message;
 
-/// Bytes that one request can carry.
+/// How many bytes of text fit into one request.
 const TEXT: usize = 61 * 8;
 
-/// The console, through root: each piece of up to 488 bytes is printed in one go.
+/// The console, through root. Up to 488 bytes are printed by one request, without other servers'
+/// text in between.
 #[derive(Clone, Copy, Debug)]
 pub struct Console;
 
 impl Write for Console {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for piece in text.as_bytes().chunks(TEXT) {
-            ask(with_text(Message::new(request::PRINT), piece)).map_err(|_| fmt::Error)?;
+            ask(|root| root.root_print(piece)).map_err(|_| fmt::Error)?;
         }
         Ok(())
     }
 }
 
-/// What a server does on a panic: message and backtrace go to the console, then it exits with this
-/// status.
+/// The status with which a server exits after a panic.
 pub const PANIC_STATUS: u64 = 101;
 
-/// Frames of a backtrace that are printed.
+/// How many frames of a backtrace are printed at most.
 const FRAMES: usize = 16;
 
-/// From now on a panic is printed through root and ends the server. Call it first in a server.
+/// Makes a panic print its message and a backtrace through root, and end the server. A server
+/// should call this first.
 pub fn report_panics() {
     l4::start::set_panic_hook(|info| {
         let name = crate::start_page::read().map_or("?", |(name, _)| name);
         let mut text = Text::new();
-        // Text that does not fit is left out. There is no way to report a console that does not
-        // work.
+        // Text that does not fit is left out. If the console does not work, that cannot be
+        // reported.
         let _ = text.write_str("backtrace:\n");
         for address in crate::backtrace::frames().take(FRAMES) {
             let _ = writeln!(text, "  at {address:#x}");
@@ -44,7 +44,8 @@ pub fn report_panics() {
     });
 }
 
-/// Text of one request, so that no other server's comes in between: a panic must not allocate.
+/// The text of one request. It is sent in one piece, so that no other server's text comes in
+/// between, and has a fixed size, since a panic must not allocate.
 struct Text {
     bytes: [u8; TEXT],
     length: usize,
@@ -56,7 +57,7 @@ impl Text {
     }
 
     fn as_str(&self) -> &str {
-        // The buffer never ends within a character.
+        // The text never ends within a character.
         core::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
     }
 }

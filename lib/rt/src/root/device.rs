@@ -1,12 +1,10 @@
-//! What drivers need: interrupts and device memory, as far as the configuration gives them to this
-//! server.
+//! Requests of drivers: interrupts and device memory that the configuration gives to this server.
 //!
-//! I/O ports need no request: a server uses those of its configuration ([`l4::port`]); root gives
-//! them at the first use.
+//! I/O ports need no request. A server uses the ports of its configuration ([`l4::port`]); root
+//! gives them to it at the first use.
 
-use super::{Status, ask, order, request, word_in};
+use super::{Status, ask};
 use core::ops::RangeInclusive;
-use l4::ipc::Message;
 use l4::x2::ThreadId;
 
 /// The `index`th interrupt line that the configuration gives this server.
@@ -27,35 +25,35 @@ pub fn device_memory(index: usize) -> Option<(u64, u64)> {
 }
 
 fn resource(kind: u64, index: usize) -> Option<(u64, u64)> {
-    let answer = ask(Message::with_words(request::RESOURCE, &[kind, index as u64])).ok()?;
-    word_in(answer, 1).ok().zip(word_in(answer, 2).ok())
+    ask(|root| root.root_resource(kind, index as u64)).ok()
 }
 
-/// From now on interrupts of `line` are messages to `thread`, one of this server's, from thread
-/// number `line` ([`ThreadId::interrupt`]). Each must be answered by an empty message, or the next
-/// does not come.
+/// Makes interrupts of `line` messages to `thread`, a thread of this server. They come from thread
+/// number `line` ([`ThreadId::interrupt`]). Each must be answered by an empty message before the
+/// next one can come.
 ///
 /// # Errors
 /// `NotFound`: the line is not this server's, or the machine has none. `InUse`: it is attached
 /// already. `InvalidArgument`: the thread is not this server's.
 pub fn attach_interrupt(line: u32, thread: ThreadId) -> Result<(), Status> {
-    order(request::INTERRUPT_ATTACH, &[line.into(), thread.raw()])
+    ask(|root| root.root_interrupt_attach(line.into(), thread.raw()))
 }
 
-/// Ends the association of a line that this server has attached.
+/// Detaches this server from an interrupt line.
 ///
 /// # Errors
-/// `InvalidArgument`: it has not.
+/// `InvalidArgument`: the server is not attached to the line.
 pub fn detach_interrupt(line: u32) -> Result<(), Status> {
-    order(request::INTERRUPT_DETACH, &[line.into()])
+    ask(|root| root.root_interrupt_detach(line.into()))
 }
 
 /// Maps `size` bytes of device memory from `physical` on at `address`, all whole pages, readable
 /// and writable.
 ///
 /// # Errors
-/// `NotFound`: not this server's. `Unsupported`: there is no such device memory. `InvalidArgument`:
-/// not whole pages, or something is at `address`. `NoMemory`.
+/// `NotFound`: the configuration does not give it to this server. `Unsupported`: there is no such
+/// device memory. `InvalidArgument`: not whole pages, or something is at `address`. `NoMemory`:
+/// memory is short.
 pub fn map_device(physical: u64, size: u64, address: u64) -> Result<(), Status> {
-    order(request::DEVICE_MAP, &[physical, size, address])
+    ask(|root| root.root_device_map(physical, size, address))
 }

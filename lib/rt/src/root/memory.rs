@@ -1,80 +1,82 @@
-//! Memory at addresses that the server chooses, and the boot modules.
+//! Requests for memory, at addresses that the server chooses, and for boot modules.
 
-use super::{Status, ask, order, request, with_text, word_in};
-use l4::ipc::Message;
+use super::{LONGEST_NAME, Status, ask};
 
-/// Bytes in a large page. Memory at a multiple of it is mapped by large pages as far as possible.
+/// The size of a large page in bytes. Memory at a multiple of it is mapped by large pages as far as
+/// possible.
 pub const LARGE_PAGE: u64 = 2 << 20;
 
 /// How many bytes this server could still be given, within its quota and the machine's free memory.
-/// Fragments count, so an [`allocate`] of all of it works, in pages as small as need be.
+/// [`allocate`] succeeds for so many bytes, even if free memory is fragmented into small pages.
 ///
 /// # Errors
 /// A working root gives none.
 pub fn available() -> Result<u64, Status> {
-    word_in(ask(Message::new(request::MEMORY_AVAILABLE))?, 1)
+    ask(|root| root.root_memory_available())
 }
 
-/// Zeroed memory at `address`, where nothing is; both in whole 4 KiB pages, below 0x7000_0000_0000.
+/// Allocates zeroed memory at `address`, where nothing may be mapped. Address and size must be
+/// multiples of 4 KiB, below 0x7000_0000_0000.
 ///
 /// # Errors
-/// `InvalidArgument`, `QuotaExceeded`, `NoMemory`.
+/// `InvalidArgument`: address or size. `QuotaExceeded`: the server may not have so much.
+/// `NoMemory`: the machine does not have so much.
 pub fn allocate(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_ALLOCATE, &[address, size])
+    ask(|root| root.root_memory_allocate(address, size))
 }
 
-/// [`allocate`], but with whatever the memory holds (never another server's data), and executable:
-/// for pools of frames that are cleared when they are used, and mapped into the server's own
-/// spaces.
+/// Allocates memory like [`allocate`], but with any content (never another server's data), and
+/// executable. It is meant for pools of frames that are cleared when they are used, and mapped into
+/// the spaces that the server owns.
 ///
 /// # Errors
 /// Those of [`allocate`].
 pub fn allocate_pool(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_POOL, &[address, size])
+    ask(|root| root.root_memory_pool(address, size))
 }
 
-/// Zeroed memory of `size` bytes, a power of two, at `address`, for devices that read and write it
-/// themselves: in one physical piece below 2^`bits`, whose address is returned. It does not count
-/// against the quota of memory but against that of `dma`.
+/// Allocates zeroed memory for devices that read and write it themselves: `size` bytes, a power of
+/// two, at `address`, physically contiguous and below 2^`bits`. Returns its physical address. It
+/// counts against the quota `dma`, not against that of memory.
 ///
-/// The device may write there as long as it likes: what is given back, or left when the server
-/// ends, goes only to this server, or to the server that is started in its place.
+/// The device may continue to write there at any time. So memory that is freed, or left when the
+/// server ends, is given only to this server again, or to the server that is started in its place.
 ///
 /// # Errors
 /// `NotFound`: the configuration gives this server none. `InvalidArgument`: size, address or bits.
-/// `QuotaExceeded`, `NoMemory`.
+/// `QuotaExceeded`: the quota `dma` is used up. `NoMemory`: there is no such block.
 pub fn allocate_dma(address: u64, size: u64, bits: u32) -> Result<u64, Status> {
-    word_in(ask(Message::with_words(request::MEMORY_DMA, &[address, size, bits.into()]))?, 1)
+    ask(|root| root.root_memory_dma(address, size, bits.into()))
 }
 
-/// Gives memory back, all that was allocated together.
+/// Frees memory: a whole region, as it was allocated.
 ///
 /// # Errors
-/// `InvalidArgument`: no such memory.
+/// `InvalidArgument`: there is no such region.
 ///
 /// # Safety
-/// Nothing uses the memory any more.
+/// No code may use the memory any more.
 #[allow(unsafe_code, reason = "that nothing uses the memory is the caller's promise")]
 pub unsafe fn free(address: u64, size: u64) -> Result<(), Status> {
-    order(request::MEMORY_FREE, &[address, size])
+    ask(|root| root.root_memory_free(address, size))
 }
 
-/// Maps the boot module `name` (one that the configuration gives this server), not to be written,
-/// into `room`, a multiple of [`LARGE_PAGE`]. The address space must be empty from there on, for
-/// the module's size and one large page more. The module does not begin at `room` exactly but where
-/// its large pages are large pages here, too. A second request for the same module gives the same
-/// place.
+/// Maps the boot module `name`, which the configuration must give this server, read-only at or
+/// after `room`, a multiple of [`LARGE_PAGE`]. The address space must be empty from there on, for
+/// the module's size and one large page more. The module begins at the address at which its large
+/// physical pages can be mapped by large pages. A second request for the same module returns the
+/// same address.
 ///
 /// # Errors
-/// `NotFound`: no such module, or not this server's. `InvalidArgument`: no room there. `NoMemory`.
+/// `NotFound`: no such module, or not this server's. `InvalidArgument`: no room there. `NoMemory`:
+/// memory is short.
 #[allow(unsafe_code, reason = "the module's memory is root's, not a Rust object")]
 pub fn module(name: &str, room: u64) -> Result<&'static [u8], Status> {
-    if name.len() > 256 {
+    if name.len() > LONGEST_NAME {
         return Err(Status::NotFound);
     }
-    let answer = ask(with_text(Message::new(request::MODULE_MAP).word(room), name.as_bytes()))?;
-    let (address, size) = (word_in(answer, 1)?, word_in(answer, 2)?);
-    // SAFETY: root has mapped the module there, never changes it, and lets it be as long as the
-    // server lives.
+    let (address, size) = ask(|root| root.root_module_map(room, name.as_bytes()))?;
+    // SAFETY: root has mapped the module there, never changes it, and never unmaps it while the
+    // server exists.
     Ok(unsafe { core::slice::from_raw_parts(address as *const u8, size as usize) })
 }

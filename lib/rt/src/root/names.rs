@@ -1,21 +1,20 @@
-//! Finding other servers. A server's name is the one in the configuration; no server can take
-//! another's.
+//! Requests that find other servers. The name of a server is that in the configuration; no server
+//! can take the name of another.
 
-use super::{Status, ask, order, request, thread_in, with_text};
-use l4::ipc::Message;
+use super::{LONGEST_NAME, Status, ask};
 use l4::x2::ThreadId;
 
-/// From now on `thread`, one of this server's, is found by the server's name; servers that wait for
-/// the name are told.
+/// Registers `thread`, a thread of this server, under the server's name. Servers that wait for the
+/// name get their answers.
 ///
 /// # Errors
-/// `InvalidArgument`: it is no thread of this server's.
+/// `InvalidArgument`: it is not a thread of this server.
 pub fn register(thread: ThreadId) -> Result<(), Status> {
-    order(request::NAME_REGISTER, &[thread.raw()])
+    ask(|root| root.root_name_register(thread.raw()))
 }
 
-/// The thread that the server `name` has registered. From then on the two servers can send to each
-/// other, until one ends.
+/// Finds the thread that the server `name` has registered. From then on the two servers can send to
+/// each other, until one ends.
 ///
 /// # Errors
 /// `NotFound`: there is no such server, it has not registered, or it has ended. `NoMemory`: one of
@@ -24,7 +23,7 @@ pub fn lookup(name: &str) -> Result<ThreadId, Status> {
     find(name, false)
 }
 
-/// [`lookup`], waiting until the server registers if it runs and has not done so.
+/// Finds a server like [`lookup`]. If it runs and has not registered yet, blocks until it does.
 ///
 /// # Errors
 /// Those of [`lookup`].
@@ -33,9 +32,8 @@ pub fn lookup_wait(name: &str) -> Result<ThreadId, Status> {
 }
 
 fn find(name: &str, wait: bool) -> Result<ThreadId, Status> {
-    if name.len() > 256 {
+    if name.len() > LONGEST_NAME {
         return Err(Status::NotFound);
     }
-    let message = Message::new(request::NAME_LOOKUP).word(wait.into());
-    thread_in(ask(with_text(message, name.as_bytes()))?, 1)
+    ask(|root| root.root_name_lookup(wait.into(), name.as_bytes())).map(ThreadId::from_raw)
 }

@@ -1,20 +1,18 @@
 //! PCI functions that the configuration gives this server: their registers, and their interrupts by
 //! messages.
 //!
-//! Registers are used as those of any device: memory is mapped by
-//! [`map_device`](super::device::map_device), whole pages of it, ports are there at the first use.
-//! Configuration space is root's, and so are the pages of registers that hold the table of messages
-//! (MSI-X): they are not mapped. The function writes memory, and with it messages, from the first
-//! [`Function::attach`] on until the server ends.
+//! Memory registers are mapped by [`map_device`](super::device::map_device), in whole pages. Ports
+//! can be used without a request. Root keeps configuration space, and the pages of registers that
+//! hold the table of messages (MSI-X). The function can write memory, and so send messages, from
+//! the first [`Function::attach`] until the server ends.
 
-use super::{Status, ask, order, request, word_in};
-use l4::ipc::Message;
+use super::{Status, ask};
 use l4::x2::ThreadId;
 
-/// A function.
+/// A PCI function of this server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Function {
-    /// The number of the function among those of the server.
+    /// The index of the function among those of the server.
     index: u64,
     /// Bus (bits 8..16), device (bits 3..8) and function.
     pub place: u64,
@@ -22,68 +20,77 @@ pub struct Function {
     pub messages: u64,
 }
 
-/// The registers that a base address leads to.
+/// The registers to which a base address register leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Region {
-    /// Memory.
+    /// The registers are in memory.
     Memory {
-        /// Physical address.
+        /// The physical address of the first register.
         base: u64,
-        /// Bytes.
+        /// How many bytes the registers take.
         size: u64,
     },
-    /// I/O ports.
+    /// The registers are I/O ports.
     Ports {
         /// The first port of the range.
         first: u16,
-        /// How many.
+        /// How many ports there are.
         count: u32,
     },
 }
 
-/// The function that the `index`th `pci` of the configuration names.
+/// The PCI function that the `index`th line `pci` of the configuration gives this server.
 ///
 /// # Errors
-/// `NotFound`: the server has no function of that number, or the machine has no such function.
+/// `NotFound`: the configuration has no such line, or the machine no such function.
 pub fn function(index: usize) -> Result<Function, Status> {
-    let answer = ask(Message::with_words(request::RESOURCE, &[3, index as u64]))?;
-    Ok(Function { index: index as u64, place: word_in(answer, 1)?, messages: word_in(answer, 2)? })
+    let index = index as u64;
+    let (place, messages) = ask(|root| root.root_resource(3, index))?;
+    Ok(Function { index, place, messages })
 }
 
 impl Function {
-    /// The registers that base address 0 to 5 leads to.
+    /// Reads the word of 32 bits at this offset in the function's configuration space, a multiple
+    /// of 4. Root alone can write it.
     ///
     /// # Errors
-    /// `NotFound`: it has none there.
+    /// `InvalidArgument`: it is not a multiple of 4.
+    pub fn configuration(self, register: u8) -> Result<u32, Status> {
+        let value = ask(|root| root.root_pci_read(self.index, register.into()))?;
+        u32::try_from(value).map_err(|_| Status::UnknownRequest)
+    }
+
+    /// The registers of base address register `number`, 0 to 5.
+    ///
+    /// # Errors
+    /// `NotFound`: the function has no registers there.
     pub fn region(self, number: u64) -> Result<Region, Status> {
-        let answer = ask(Message::with_words(request::PCI_REGION, &[self.index, number]))?;
-        let (kind, first, size) = (word_in(answer, 1)?, word_in(answer, 2)?, word_in(answer, 3)?);
+        let (kind, first, size) = ask(|root| root.root_pci_region(self.index, number))?;
         Ok(match kind {
             0 => Region::Memory { base: first, size },
             _ => Region::Ports { first: first as u16, count: size as u32 },
         })
     }
 
-    /// From now on the function's message `entry` (0 with MSI) is a message to `thread`, one of
-    /// this server's, from the thread that is returned. It must be answered by an empty message, or
-    /// the next does not come. A device is not masked meanwhile: what comes before the answer comes
-    /// once, right after it.
+    /// Makes the function's interrupt message `entry` (0 with MSI) an IPC message to `thread`, a
+    /// thread of this server. It comes from the thread id that is returned. Each must be answered
+    /// by an empty message before the next one can come. The device is not masked meanwhile: all
+    /// interrupts before the answer become one message, directly after the answer.
     ///
     /// # Errors
-    /// `NotFound`: it has no such message. `InUse`: it is attached already. `InvalidArgument`: the
-    /// thread is not this server's. `NoMemory`: the kernel has no interrupt left (boot option
-    /// `msi`).
+    /// `NotFound`: the function has no such message. `InUse`: it is attached already.
+    /// `InvalidArgument`: the thread is not this server's. `NoMemory`: the kernel has no interrupt
+    /// left (boot option `msi`).
     pub fn attach(self, entry: u64, thread: ThreadId) -> Result<ThreadId, Status> {
-        let words = [self.index, entry, thread.raw()];
-        let number = word_in(ask(Message::with_words(request::MESSAGE_ATTACH, &words))?, 1)?;
+        let number = ask(|root| root.root_message_attach(self.index, entry, thread.raw()))?;
         u32::try_from(number).map(ThreadId::interrupt).map_err(|_| Status::UnknownRequest)
     }
 }
 
-/// Ends what [`Function::attach`] has begun.
+/// Detaches an interrupt that [`Function::attach`] has attached.
 ///
 /// # Errors
-/// `InvalidArgument`: it is no interrupt that this server has attached so.
+/// `InvalidArgument`: this server has not attached such an interrupt.
 pub fn detach(interrupt: ThreadId) -> Result<(), Status> {
-    order(request::MESSAGE_DETACH, &[interrupt.number().into()])
+    ask(|root| root.root_message_detach(interrupt.number().into()))
 }

@@ -1,13 +1,12 @@
 //! The list of servers, with their states and what they use.
 
-use super::{Status, ask, request};
+use super::{Status, ask};
 use alloc::vec::Vec;
-use l4::ipc::Message;
 
 /// A server of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Server {
-    /// Its name.
+    /// The name of the server.
     pub name: Vec<u8>,
     /// Memory that the server has, in bytes.
     pub used: u64,
@@ -23,7 +22,7 @@ pub struct Server {
     pub threads: u64,
     /// How many spaces the server has: its own and those that it owns.
     pub spaces: u64,
-    /// Why the server has ended the last time, if it has.
+    /// Why the server ended the last time, if it has ended.
     pub end: Option<End>,
 }
 
@@ -32,25 +31,25 @@ pub struct Server {
 pub enum End {
     /// The server has [exited](super::exit) with this status.
     Exit(u64),
-    /// An access to an address at which nothing is mapped.
+    /// The server accessed an address at which nothing is mapped.
     Fault {
-        /// The address.
+        /// The address that was accessed.
         address: u64,
-        /// The instruction.
+        /// The address of the instruction.
         ip: u64,
     },
-    /// An exception.
+    /// The server raised an exception.
     Exception {
-        /// Its number.
+        /// The number of the exception.
         number: u64,
-        /// The instruction.
+        /// The address of the instruction.
         ip: u64,
     },
-    /// An access to I/O ports that the server does not have.
+    /// The server accessed I/O ports that it does not have.
     Ports {
         /// The first of the ports.
         first: u64,
-        /// The instruction.
+        /// The address of the instruction.
         ip: u64,
     },
     /// The server's program could not be loaded or started.
@@ -70,33 +69,13 @@ impl End {
     }
 }
 
-/// The server that comes at this place in the configuration.
+/// Describes the server at index `index` of the configuration.
 ///
 /// # Errors
-/// `NotFound`: there is no server of that number.
+/// `NotFound`: there is no such server.
 pub fn describe(index: u64) -> Result<Server, Status> {
-    let answer = ask(Message::with_words(request::SERVER, &[index]))?;
-    let count = answer.tag.untyped();
-    let words: Vec<u64> = (0..count).map(|word| answer.word(word)).collect();
-    let [
-        _,
-        used,
-        limit,
-        runs,
-        restarts,
-        kernel_memory,
-        threads,
-        spaces,
-        kind,
-        what,
-        ip,
-        length,
-        ref text @ ..,
-    ] = words[..]
-    else {
-        return Err(Status::UnknownRequest);
-    };
-    let name = text.iter().flat_map(|word| word.to_le_bytes()).take(length as usize).collect();
-    let end = End::from_words(kind, what, ip);
+    let (used, limit, runs, restarts, kernel_memory, threads, spaces, kind, what, ip, name) =
+        ask(|root| root.root_server(index))?;
+    let (name, end) = (name.to_vec(), End::from_words(kind, what, ip));
     Ok(Server { name, used, limit, runs: runs != 0, restarts, kernel_memory, threads, spaces, end })
 }

@@ -1,4 +1,4 @@
-//! The end of a thread and the end of its handle: one of the two sees that the other is done.
+//! Decides whether a thread or the owner of its handle frees the thread: the one that is done last.
 
 use l4::x2::ThreadId;
 
@@ -14,10 +14,11 @@ const ENDED: u64 = 1;
 /// The thread's handle was dropped.
 const ALONE: u64 = 2;
 
-/// One of the three, or the id of the thread that waits for the end: ids are larger.
+/// The state: one of the three values above, or the id of the thread that waits for the end. Ids
+/// are larger.
 pub(super) struct Ending(AtomicU64);
 
-/// The thread that is to learn that the thread has ended.
+/// Which thread has to learn that the thread has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// No thread waits yet: the handle still exists.
@@ -33,7 +34,8 @@ impl Ending {
         Ending(AtomicU64::new(RUNNING))
     }
 
-    /// The thread has ended. What it has written is the handle's from now on, unless that is gone.
+    /// Records that the thread has ended. From now on the owner of the handle, if it exists, owns
+    /// what the thread has written.
     pub(super) fn end_thread(&self) -> Told {
         // Release: a thread that sees the end sees what this thread has written. Acquire: this
         // thread sees what the handle's owner did.
@@ -44,7 +46,7 @@ impl Ending {
         }
     }
 
-    /// `me` waits for the end, by `wait`, which may return early.
+    /// Waits for the end of the thread; `me` is the caller. `wait` blocks, but may return early.
     pub(super) fn join(&self, me: ThreadId, mut wait: impl FnMut()) {
         if self.0.compare_exchange(RUNNING, me.raw(), Ordering::AcqRel, Ordering::Acquire).is_ok() {
             wait();
@@ -54,7 +56,8 @@ impl Ending {
         }
     }
 
-    /// The handle goes. Whether the thread has ended, so that the caller frees what it leaves.
+    /// Records that the handle was dropped. Returns whether the thread has ended, so that the
+    /// caller has to free it.
     pub(super) fn drop_handle(&self) -> bool {
         self.0.compare_exchange(RUNNING, ALONE, Ordering::AcqRel, Ordering::Acquire).is_err()
     }
@@ -101,7 +104,7 @@ mod models {
     struct Shared {
         ending: Ending,
         result: UnsafeCell<u32>,
-        /// The message of the thread that has ended.
+        /// The message by which the thread tells that it has ended.
         message: Notify,
     }
 
@@ -121,7 +124,7 @@ mod models {
         (shared, ends)
     }
 
-    /// A thread that joins sees the result, and is never left waiting.
+    /// A thread that joins sees the result, and never waits for ever.
     #[test]
     fn loom_a_joiner_sees_the_result() {
         loom::model(|| {
@@ -132,7 +135,7 @@ mod models {
         });
     }
 
-    /// The result of a thread whose handle goes is dropped once, by one of the two.
+    /// If the handle is dropped, the thread's result is dropped once, by either side.
     #[test]
     fn loom_a_result_that_is_not_wanted_is_dropped_once() {
         loom::model(|| {

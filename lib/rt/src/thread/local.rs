@@ -1,4 +1,4 @@
-//! Values of which each thread has its own.
+//! Thread-local values.
 
 use crate::executor::OutOfMemory;
 use alloc::boxed::Box;
@@ -6,15 +6,17 @@ use alloc::vec::Vec;
 use core::cell::RefCell;
 use core::ptr;
 
-/// A value of which each thread has its own, made when the thread first asks for it, and dropped
-/// when it ends, the last made first. To be a static, whose address tells one from the other.
+/// A thread-local value. Each thread's value is made when the thread first uses it. When the thread
+/// ends its values are dropped, the newest first. A `Local` must be a static: its address
+/// identifies it.
 ///
-/// Found by a search among the thread's values: for a few, not for thousands. The thread's list of
-/// them hangs on its UTCB's user-defined handle, which programs that use this leave alone.
+/// A value is found by a search in the thread's list of values, which suits a few values, not
+/// thousands. The list is referred to by the user-defined handle in the thread's UTCB, which
+/// programs that use this must not change.
 #[derive(Debug)]
 pub struct Local<T: 'static> {
     make: fn() -> T,
-    /// Statics of no size could share an address.
+    /// Statics of size zero could share an address.
     _place: u8,
 }
 
@@ -30,15 +32,16 @@ struct Value {
 type Values = RefCell<Vec<Value>>;
 
 impl<T: 'static> Local<T> {
-    /// A value that `make` makes for each thread.
+    /// A thread-local value that `make` makes for each thread.
     pub const fn new(make: fn() -> T) -> Local<T> {
         Local { make, _place: 0 }
     }
 
-    /// What `look` finds in the calling thread's value.
+    /// Calls `look` with the calling thread's value. Returns its result.
     ///
     /// # Errors
-    /// [`OutOfMemory`] if the value is to be made and there is none; `look` is not called then.
+    /// [`OutOfMemory`] if the value has to be made and there is no memory; `look` is not called
+    /// then.
     #[allow(unsafe_code, reason = "values of all types are in one list")]
     pub fn with<R>(&'static self, look: impl FnOnce(&T) -> R) -> Result<R, OutOfMemory> {
         let key = ptr::from_ref(self) as usize;
@@ -60,34 +63,36 @@ impl<T: 'static> Local<T> {
                 pointer
             }
         };
-        // SAFETY: made above, or by an earlier call, from a box of a `T`, which lives until this
-        // thread's end.
+        // SAFETY: the pointer was made above or by an earlier call, from a box of a `T`, which
+        // exists until the thread ends.
         Ok(look(unsafe { &*value.cast::<T>() }))
     }
 }
 
 #[allow(unsafe_code, reason = "values of all types are in one list")]
 fn drop_value<T>(value: *mut ()) {
-    // SAFETY: called once for each value, with what `Local::with` made of a box.
+    // SAFETY: this is called once for each value, with the pointer that `Local::with` has made from
+    // a box.
     drop(unsafe { Box::from_raw(value.cast::<T>()) });
 }
 
-/// A box, if there is memory for it.
+/// Allocates a box, if there is memory for it.
 fn try_box<T>(value: T) -> Result<Box<T>, OutOfMemory> {
     let mut room: Vec<T> = Vec::new();
     room.try_reserve_exact(1).map_err(|_| OutOfMemory)?;
     room.push(value);
     let array: Box<[T; 1]> = room.into_boxed_slice().try_into().map_err(|_| OutOfMemory)?;
-    // A box of one is a box of an array of one: the same layout.
+    // A box of a value and a box of an array with one element have the same layout.
     #[allow(unsafe_code, reason = "see above")]
-    // SAFETY: the array has one element, so that a pointer to it is one to the element.
+    // SAFETY: the array has one element, so a pointer to the array is a pointer to the element.
     Ok(unsafe { Box::from_raw(Box::into_raw(array).cast()) })
 }
 
-/// The calling thread's list, if it has one.
+/// The calling thread's list of values, if it has one.
 #[allow(unsafe_code, reason = "the list hangs on a word of the UTCB")]
 fn values() -> Option<&'static Values> {
-    // SAFETY: 0, or what `new_values` has put there; only the thread itself frees it, at its end.
+    // SAFETY: the handle is 0 or was set by `new_values`; only the thread itself frees the list, at
+    // its end.
     unsafe { (handle::get() as *const Values).as_ref() }
 }
 
@@ -97,8 +102,8 @@ fn new_values() -> Result<&'static Values, OutOfMemory> {
     Ok(values)
 }
 
-/// Drops the values of the calling thread, which ends. What their destructors make again is
-/// dropped, too.
+/// Drops the values of the calling thread, which is ending. Values that their destructors make
+/// again are dropped, too.
 #[allow(unsafe_code, reason = "the list hangs on a word of the UTCB")]
 pub(super) fn drop_all() {
     let Some(values) = values() else { return };
@@ -108,17 +113,17 @@ pub(super) fn drop_all() {
         drop(value);
     }
     handle::set(0);
-    // SAFETY: a leaked box, to which nothing refers any more.
+    // SAFETY: the pointer is that of a leaked box, to which there are no other references.
     drop(unsafe { Box::from_raw(ptr::from_ref(values).cast_mut()) });
 }
 
-/// The word of the UTCB.
+/// The user-defined handle in the UTCB.
 #[cfg(not(test))]
 mod handle {
     pub(super) use l4::utcb::{set_user_defined_handle as set, user_defined_handle as get};
 }
 
-/// Threads of the host have no UTCB.
+/// The handle in host builds, whose threads have no UTCB.
 #[cfg(test)]
 mod handle {
     use core::cell::Cell;
@@ -171,7 +176,7 @@ mod tests {
     }
 
     static FIRST: Local<Dropped> = Local::new(|| Dropped("first"));
-    /// Needs another to be made.
+    /// A value whose destructor needs another value, which has to be made.
     static SECOND: Local<Dropped> = Local::new(|| FIRST.with(|_| Dropped("second")).unwrap());
     static LATE: Local<Dropped> = Local::new(|| Dropped("late"));
 

@@ -1,17 +1,16 @@
-//! Where threads have their stacks: slots of one MiB of the address space, a stack at each one's
-//! end.
+//! The addresses of threads' stacks: slots of one MiB, with a stack at the end of each.
 
 use crate::root::{Status, memory};
 use spin::Mutex;
 
-/// Where the slots begin: a server that makes threads leaves them the 4 GiB from here on.
+/// The address of the first slot. A server that makes threads must not use the 4 GiB from here on.
 const BEGIN: u64 = 0x6800_0000_0000;
-/// Bytes of a slot.
+/// The size of a slot in bytes.
 const SLOT: u64 = 1 << 20;
 /// How many slots there are: the threads that a server can have.
 const SLOTS: usize = 4096;
 const PAGE: u64 = 4096;
-/// The largest stack: at least one page of the slot below it is not mapped.
+/// The largest size of a stack, so that at least one page below it is not mapped.
 pub(super) const LARGEST: u64 = SLOT - PAGE;
 
 /// Which slots are taken, one bit each.
@@ -32,7 +31,7 @@ impl Taken {
     }
 }
 
-/// A slot with a stack.
+/// A slot that has a stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slot {
     number: u32,
@@ -40,11 +39,11 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// A slot with a stack of `size` bytes, rounded up to pages, all zeros.
+    /// Takes a slot and allocates a stack of `size` bytes, rounded up to pages, all zeros.
     ///
     /// # Errors
-    /// `InvalidArgument`: it is larger than [`LARGEST`], or nothing. Root's, for the memory;
-    /// `QuotaExceeded`: no slot is free.
+    /// `InvalidArgument`: the size is larger than [`LARGEST`], or 0. `QuotaExceeded`: no slot is
+    /// free. Otherwise root's error for the memory.
     pub(super) fn take(size: u64) -> Result<Slot, Status> {
         if size == 0 || size > LARGEST {
             return Err(Status::InvalidArgument);
@@ -55,28 +54,29 @@ impl Slot {
         Ok(slot)
     }
 
-    /// Frees stack and slot: neither is in use any more.
+    /// Frees the stack and the slot. The thread must have been deleted.
     pub(super) fn give_back(self) {
         #[allow(unsafe_code, reason = "nothing refers to the stack")]
-        // SAFETY: the caller's promise: the thread that ran on it is gone.
+        // SAFETY: the caller promises that the thread that ran on the stack has been deleted.
         let freed = unsafe { memory::free(self.begin(), self.size()) };
-        // Root gave it in one piece. If it did not take it back, the slot would stay taken.
+        // Root gave the memory as one region. If it did not take it back, the slot would stay in
+        // use.
         if freed.is_ok() {
             TAKEN.lock().give_back(self.number);
         }
     }
 
-    /// The stack's first address.
+    /// The first address of the stack.
     pub(super) fn begin(self) -> u64 {
         self.end() - self.size()
     }
 
-    /// One past the stack's last byte.
+    /// The first address after the stack.
     pub(super) fn end(self) -> u64 {
         BEGIN + (u64::from(self.number) + 1) * SLOT
     }
 
-    /// Bytes of the stack.
+    /// The size of the stack in bytes.
     pub(super) fn size(self) -> u64 {
         self.size.into()
     }

@@ -1,4 +1,5 @@
-//! Descriptors: open, close, dup, fcntl, pipes, locks, and what holds for the file of one.
+//! Calls on descriptors: open, close, dup, fcntl, pipes, locks, and calls on the open file of a
+//! descriptor.
 
 use crate::call::{Call, Done, Stop};
 use crate::layout::Fields;
@@ -19,7 +20,7 @@ async fn open_at<M: Machine>(call: &Call<'_, M>, at: At, path: Vec<u8>, flags: u
     let context = call.thread.context();
     let caller = context.caller();
     let mode = Mode::new((mode & 0o7777) as u16);
-    // Only the other end of a FIFO is waited for.
+    // An open blocks only to wait for the other end of a FIFO.
     let opened =
         call.wait(RestartKind::RestartSys, caller.open(&at, &path, open_flags(flags), mode)).await??;
     insert(call, opened, flags & CLOSE_ON_EXEC != 0)
@@ -114,11 +115,11 @@ pub(crate) async fn pipe<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     }
     let status = open_flags(flags).intersection(OpenFlags::NONBLOCK | OpenFlags::DIRECT);
     let pair = unix::pipe::pipe(&call.thread.context().caller(), status)?;
-    give_pair(call, pair, flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
+    install_pair(call, pair, flags & CLOSE_ON_EXEC != 0, call.arg(0)).await
 }
 
-/// Makes descriptors of both files and stores their numbers at `address`.
-pub(crate) async fn give_pair<M: Machine>(
+/// Makes descriptors for two files and stores their numbers at `address` in the program's memory.
+pub(crate) async fn install_pair<M: Machine>(
     call: &Call<'_, M>,
     pair: (Arc<OpenFile>, Arc<OpenFile>),
     close_on_exec: bool,
@@ -191,7 +192,7 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
             let owner = call.read::<8>(call.arg(2)).await?;
             let owner = match (owner.u32_at(0)?, owner.u32_at(4)?) {
                 (_, 0) => None,
-                // A thread's signals go to its process.
+                // Signals for a thread (F_OWNER_TID) are sent to its process.
                 (0 | 1, id) => Some(SignalOwner::Process(id)),
                 (2, id) => Some(SignalOwner::Group(id)),
                 _ => return Err(Error::EINVAL.into()),
@@ -208,7 +209,7 @@ pub(crate) async fn fcntl<M: Machine>(call: &Call<'_, M>) -> Done {
             call.write(call.arg(2), &[kind.to_le_bytes(), id.to_le_bytes()].concat()).await?;
             Ok(0)
         }
-        // The signal is SIGIO always.
+        // The signal is always SIGIO, the default.
         SETSIG if argument == 0 => Ok(0),
         GETSIG => Ok(0),
         // No file has a lease.
@@ -345,7 +346,7 @@ pub(crate) async fn sync<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// fadvise64(2), readahead(2): everything is in memory already; only the arguments are checked.
+/// fadvise64(2), readahead(2): all files are in memory already, so only the arguments are checked.
 pub(crate) fn fadvise64<M: Machine>(call: &Call<'_, M>) -> Done {
     let file = file(call, 0)?;
     if file.object().is_some_and(|_| file.file_type() == unix::vfs::FileType::Fifo) {
@@ -374,7 +375,7 @@ pub(crate) async fn fallocate<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// getdents64(2), and getdents(2), whose entries have their type at their end.
+/// getdents64(2), and getdents(2), which has each entry's type at the end of the entry.
 pub(crate) async fn getdents<M: Machine>(call: &Call<'_, M>, layout: EntryLayout) -> Done {
     use crate::layout::file::append_entry;
     let room = (call.arg(2) as u32).min(64 << 10) as usize;

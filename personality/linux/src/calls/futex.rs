@@ -1,4 +1,4 @@
-//! futex(2).
+//! The system call futex(2).
 
 use super::time::until;
 use crate::call::{Call, Done};
@@ -67,12 +67,12 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
             Ok(done.await?.into())
         }
         LOCK_PI | LOCK_PI2 => {
-            // LOCK_PI's time is on the wall clock always.
+            // FUTEX_LOCK_PI's time is always on the wall clock.
             let clock = if command == LOCK_PI { REALTIME } else { flags };
             let deadline = deadline(call, clock, false).await?;
             let lives = |tid| Pid::new(tid).is_some_and(|tid| call.table(|table| table.thread(tid).is_ok()));
             let locking = futexes.lock(&words, address, shared, thread, lives);
-            // Boxed: only a command that waits pays for this memory.
+            // Boxed: only a command that waits needs this memory.
             let locking = Box::pin(until(&**call.system().environment(), deadline, locking));
             let done = call.wait(RestartKind::RestartNoIntr, locking).await;
             match done {
@@ -99,13 +99,12 @@ pub(crate) async fn futex<M: Machine>(call: &Call<'_, M>) -> Done {
     }
 }
 
-/// How many to wake: Linux wakes one even if asked for none.
+/// How many waiters to wake: Linux wakes one even if the program asks for none.
 fn limit(value: u32) -> u32 {
     value.max(1)
 }
 
-/// Until when to wait, from argument 3: for how long (FUTEX_WAIT), or until when on the clock that
-/// the flags name.
+/// The deadline in argument 3: a duration (FUTEX_WAIT), or a time on the clock that the flags name.
 async fn deadline<M: Machine>(call: &Call<'_, M>, flags: u32, relative: bool) -> Result<Option<Duration>> {
     let Some(time) = call.time(3).await? else { return Ok(None) };
     let system = call.system();
@@ -114,8 +113,8 @@ async fn deadline<M: Machine>(call: &Call<'_, M>, flags: u32, relative: bool) ->
     clock.deadline(&**system.environment(), system.processes(), when).map(Some)
 }
 
-/// Waits for a word to change, until `deadline`. A wait with a time is continued after a signal
-/// without a handler.
+/// Waits for a futex word to change, until `deadline`. A wait with a deadline is continued after a
+/// signal without a handler.
 pub(crate) async fn wait_until<M: Machine>(
     call: &Call<'_, M>,
     (address, shared): (u64, bool),

@@ -1,4 +1,4 @@
-//! inotify_init, inotify_add_watch, inotify_rm_watch.
+//! The system calls inotify_init, inotify_add_watch, inotify_rm_watch.
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done};
@@ -17,7 +17,7 @@ const MASK_CREATE: u32 = 0x1000_0000;
 const MASK_ADD: u32 = 0x2000_0000;
 const ONE_SHOT: u32 = 0x8000_0000;
 
-/// As struct inotify_event, the name padded to a multiple of its size.
+/// An event as struct inotify_event, its name padded to a multiple of the size of that structure.
 fn encode(event: &Event) -> Vec<u8> {
     let length = if event.name.is_empty() { 0 } else { (event.name.len() + 1).next_multiple_of(16) };
     let mut bytes = Vec::new();

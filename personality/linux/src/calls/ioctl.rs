@@ -1,4 +1,4 @@
-//! ioctl(2): what files have in common, terminals, pseudoterminals.
+//! The system call ioctl(2): requests to all files, to terminals, and to pseudoterminals.
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done};
@@ -70,7 +70,7 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
             let count = readable(&file).await?;
             call.write(call.arg(2), &(count.min(i32::MAX as usize) as u32).to_le_bytes()).await?;
         }
-        // Files cannot share their storage.
+        // No file system here lets files share their storage.
         FICLONE | FICLONERANGE if file.file_type() == FileType::Regular => {
             return Err(Error::EOPNOTSUPP.into());
         }
@@ -79,7 +79,7 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// An int in the program's memory, as a truth value.
+/// An int in the program's memory (the address is argument 2), as a truth value.
 async fn flag<M: Machine>(call: &Call<'_, M>) -> Result<bool> {
     Ok(call.read::<4>(call.arg(2)).await? != [0; 4])
 }
@@ -119,7 +119,8 @@ async fn terminal_request<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, 
             };
             call.wait(RestartKind::RestartSys, terminal.set_settings(&context, settings, when)).await??;
         }
-        // A break is not sent; with an argument it only waits for the output.
+        // No break is sent: these requests only wait until the output has been taken, as TCSBRK
+        // with a non-zero argument does on Linux.
         TCSBRK | TCSBRKP => call.wait(RestartKind::RestartSys, terminal.drain()).await??,
         TCXONC => {
             let flow = match call.uint(2) {
@@ -196,7 +197,7 @@ async fn session_request<M: Machine>(
     Ok(0)
 }
 
-/// Requests to the master of a pseudoterminal; `None` if it is another kind of request.
+/// Requests to the master of a pseudoterminal; `None` if the request is of another kind.
 async fn master_request<M: Machine>(call: &Call<'_, M>, master: &PtyMaster, request: u32) -> Option<Done> {
     Some(match request {
         TIOCGPTN => write_word(call, master.index()).await,
@@ -209,7 +210,7 @@ async fn master_request<M: Machine>(call: &Call<'_, M>, master: &PtyMaster, requ
             Err(error) => Err(error.into()),
         },
         TIOCSIG => {
-            // The signals that typing sends.
+            // The signals that special characters can send.
             let signal = match call.uint(2) {
                 2 => FileSignal::Interrupt,
                 3 => FileSignal::Quit,

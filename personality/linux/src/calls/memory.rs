@@ -1,4 +1,4 @@
-//! Memory: mmap and its kin.
+//! Calls on memory: mmap and related calls.
 
 use crate::call::{Call, Done};
 use mach::Machine;
@@ -26,7 +26,8 @@ pub(crate) async fn mmap<M: Machine>(call: &Call<'_, M>) -> Done {
     const POPULATE: u64 = 0x8000;
     const HUGETLB: u64 = 0x4_0000;
     const FIXED_NOREPLACE: u64 = 0x10_0000;
-    /// DENYWRITE, EXECUTABLE, NORESERVE, NONBLOCK, STACK: without effect on Linux, too, or hints.
+    /// Flags of mmap that are hints, or without effect on Linux, too: DENYWRITE, EXECUTABLE,
+    /// NORESERVE, NONBLOCK, STACK.
     const IGNORED: u64 = 0x800 | 0x1000 | 0x4000 | 0x1_0000 | 0x2_0000;
     const KNOWN: u64 =
         15 | FIXED | ANONYMOUS | GROWSDOWN | LOCKED | POPULATE | HUGETLB | FIXED_NOREPLACE | IGNORED;
@@ -39,7 +40,7 @@ pub(crate) async fn mmap<M: Machine>(call: &Call<'_, M>) -> Done {
         _ => return Err(Error::EINVAL.into()),
     };
     if flags & HUGETLB != 0 {
-        // There is no pool of huge pages.
+        // There are no huge pages here.
         return Err(Error::ENOMEM.into());
     }
     let rights = Rights { ..rights(call.arg(2) & 7)? };
@@ -95,8 +96,8 @@ pub(crate) async fn brk<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) async fn madvise<M: Machine>(call: &Call<'_, M>) -> Done {
     let advice = match call.uint(2) {
-        // NORMAL, RANDOM, SEQUENTIAL, MERGEABLE, UNMERGEABLE, HUGEPAGE, NOHUGEPAGE, DONTDUMP,
-        // DODUMP, COLD, PAGEOUT.
+        // The advice is NORMAL, RANDOM, SEQUENTIAL, MERGEABLE, UNMERGEABLE, HUGEPAGE, NOHUGEPAGE,
+        // DONTDUMP, DODUMP, COLD or PAGEOUT.
         0..=2 | 12..=17 | 20 | 21 => Advice::Hint,
         3 | 22 | 23 => Advice::Want,
         4 | 8 => Advice::Forget,
@@ -125,8 +126,8 @@ pub(crate) async fn msync<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// mincore(2): all mapped pages count as there. There is no swap space, so no program has pages
-/// that were paged out to it.
+/// mincore(2): all mapped pages are reported as resident. There is no swap space, so no program has
+/// pages that were paged out to it.
 pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.arg(0).is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
@@ -145,7 +146,7 @@ pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// mlock2(2); pages are locked when they are first used in either case.
+/// mlock2(2): pages are locked when they are first used, with or without MLOCK_ONFAULT.
 pub(crate) async fn mlock2<M: Machine>(call: &Call<'_, M>) -> Done {
     const ON_FAULT: u32 = 1;
     if call.uint(2) & !ON_FAULT != 0 {
@@ -180,8 +181,8 @@ async fn lock_all<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     Ok(0)
 }
 
-/// membarrier(2): what it orders is ordered by every entry to a server already; only asking is
-/// supported.
+/// membarrier(2): each entry to the server orders memory as the call would, so only
+/// MEMBARRIER_CMD_QUERY has to be answered.
 pub(crate) fn membarrier<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.uint(0) == 0 && call.uint(1) == 0 { Ok(0) } else { Err(Error::EINVAL.into()) }
 }

@@ -1,4 +1,4 @@
-//! mount(2), umount2(2).
+//! The system calls mount(2) and umount2(2).
 
 use crate::call::{Call, Done};
 use alloc::string::String;
@@ -16,8 +16,8 @@ const PRIVATE: u64 = 0x4_0000;
 const SLAVE: u64 = 0x8_0000;
 const SHARED: u64 = 0x10_0000;
 
-/// The flags of a mount, by their numbers in mount(2) and statfs(2) (where RELATIME and STRICTATIME
-/// are others).
+/// The flags of a mount, by their numbers in mount(2), which statfs(2) uses, too (except for
+/// RELATIME and STRICTATIME).
 pub(crate) const FLAGS: [(MountFlags, u64); 6] = [
     (MountFlags::READ_ONLY, 1),
     (MountFlags::NO_SET_ID, 2),
@@ -35,7 +35,7 @@ fn mount_flags(bits: u64) -> MountFlags {
     flags
 }
 
-/// A string argument that may be absent.
+/// A string argument; `None` if its address is 0.
 async fn optional_string<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Option<Vec<u8>>> {
     match call.arg(index) {
         0 => Ok(None),
@@ -44,7 +44,7 @@ async fn optional_string<M: Machine>(call: &Call<'_, M>, index: usize) -> Result
 }
 
 pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
-    /// In the upper half of the flags of very old programs.
+    /// MS_MGC_VAL, which very old programs have in the upper half of the flags.
     const MAGIC: u64 = 0xc0ed_0000;
     let bits = match call.arg(3) {
         bits if bits & 0xffff_0000 == MAGIC => bits & 0xffff,
@@ -60,7 +60,8 @@ pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
     match bits {
         bits if bits & REMOUNT != 0 => caller.remount(&path, mount_flags(bits), &options).await?,
         bits if bits & BIND != 0 => caller.bind(from()?, &path, bits & RECURSIVE != 0).await?,
-        // Mounts are seen by all processes alike, and never appear in several places by themselves.
+        // All processes see the same mounts, and no mount is propagated, so private and slave
+        // mounts need no change.
         bits if bits & (PRIVATE | SLAVE) != 0 => caller.check_mount(&path).await?,
         bits if bits & (SHARED | UNBINDABLE) != 0 => return Err(Error::EINVAL.into()),
         bits if bits & MOVE != 0 => caller.move_mount(from()?, &path).await?,

@@ -1,5 +1,5 @@
-//! Names and attributes: stat, access, directories, links, owners, times, extended attributes,
-//! mounts.
+//! Calls on path names and attributes: stat, access, directories, links, owners, times, extended
+//! attributes, mounts.
 
 use super::descriptor::file;
 use crate::call::{Call, Done};
@@ -17,7 +17,8 @@ const SYMLINK_FOLLOW: u32 = 0x400;
 const NO_AUTOMOUNT: u32 = 0x800;
 const EMPTY_PATH: u32 = 0x1000;
 
-/// The metadata of what a path names, or of `at` itself if the path is empty and that is allowed.
+/// The metadata of the file that a path names, or of `at` itself if the path is empty and that is
+/// allowed.
 async fn metadata<M: Machine>(
     call: &Call<'_, M>,
     at: At,
@@ -130,7 +131,7 @@ fn mode(bits: u64) -> Mode {
 }
 
 /// The directory and path of an `*at` call whose directory is argument `index`, or of its older
-/// form, whose path is argument `index` itself.
+/// form, whose path is argument `index`.
 async fn place<M: Machine>(
     call: &Call<'_, M>,
     index: usize,
@@ -234,7 +235,7 @@ pub(crate) async fn renameat<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done
     Ok(0)
 }
 
-/// Where argument `index` of a call on an open file is.
+/// The location of the open file whose descriptor is argument `index`.
 fn open_place<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Location> {
     file(call, index)?.location().cloned().ok_or(Error::EINVAL)
 }
@@ -339,7 +340,7 @@ pub(crate) async fn utimensat<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// utime(2): whole seconds; utimes(2) and futimesat(2): microseconds.
+/// utime(2), with whole seconds, and utimes(2) and futimesat(2), with microseconds.
 pub(crate) async fn utimes<M: Machine>(call: &Call<'_, M>, whole_seconds: bool, has_directory: bool) -> Done {
     let (at, path, next) = place(call, 0, has_directory).await?;
     let time = |seconds: i64, microseconds: i64| match microseconds {
@@ -395,7 +396,7 @@ pub(crate) async fn fstatfs<M: Machine>(call: &Call<'_, M>) -> Done {
     file_system(call, open_place(call, 0)?).await
 }
 
-/// How the first argument of an extended-attribute call names a file.
+/// How the first argument of an extended-attribute call names the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Named {
     Path,
@@ -415,8 +416,9 @@ async fn attribute_name<M: Machine>(call: &Call<'_, M>) -> Result<Vec<u8>> {
     if name.is_empty() { Err(Error::ERANGE) } else { Ok(name) }
 }
 
-/// Returns bytes whose size may be asked for with a size of 0.
-async fn give<M: Machine>(call: &Call<'_, M>, bytes: &[u8], address: usize) -> Done {
+/// Copies bytes to the program and returns their size; if the program's size is 0, only returns the
+/// size.
+async fn return_bytes<M: Machine>(call: &Call<'_, M>, bytes: &[u8], address: usize) -> Done {
     let size = call.arg(address + 1);
     if size != 0 {
         if (bytes.len() as u64) > size {
@@ -427,13 +429,13 @@ async fn give<M: Machine>(call: &Call<'_, M>, bytes: &[u8], address: usize) -> D
     Ok(bytes.len() as u64)
 }
 
-/// Access control lists: there are none, so that an access list that only repeats the mode is the
-/// mode.
+/// The name of the attribute with an access control list. Lists are not kept: only one that says no
+/// more than the mode can be set, and that sets the mode.
 const ACCESS_LIST: &[u8] = b"system.posix_acl_access";
 const DEFAULT_LIST: &[u8] = b"system.posix_acl_default";
 
-/// The mode that an access list of owner, group and others stands for. `EOPNOTSUPP` if it says
-/// more.
+/// The mode that an access list of owner, group and others is equivalent to. `EOPNOTSUPP` if it
+/// says more than a mode can.
 fn mode_of_list(list: &[u8]) -> Result<Mode> {
     const VERSION: u32 = 2;
     const TAGS: [(u16, u16); 3] = [(1, 6), (4, 3), (0x20, 0)];
@@ -454,7 +456,7 @@ fn mode_of_list(list: &[u8]) -> Result<Mode> {
     Ok(Mode::new(mode))
 }
 
-/// Sets an access list, or none.
+/// Sets a file's mode from an access control list; an empty list changes nothing.
 async fn set_list<M: Machine>(
     call: &Call<'_, M>,
     place: &Location,
@@ -478,13 +480,13 @@ pub(crate) async fn getxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Do
         return Err(Error::ENODATA.into());
     }
     let value = call.thread.context().caller().attribute(&place, &name).await?;
-    give(call, &value, 2).await
+    return_bytes(call, &value, 2).await
 }
 
 pub(crate) async fn listxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Done {
     let place = attribute_place(call, named).await?;
     let names = call.thread.context().caller().attributes(&place).await?;
-    give(call, &names, 1).await
+    return_bytes(call, &names, 1).await
 }
 
 pub(crate) async fn setxattr<M: Machine>(call: &Call<'_, M>, named: Named) -> Done {

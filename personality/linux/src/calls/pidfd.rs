@@ -1,4 +1,4 @@
-//! Processes by descriptor: pidfd_open, pidfd_send_signal, pidfd_getfd.
+//! Calls on process descriptors: pidfd_open, pidfd_send_signal, pidfd_getfd.
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done};
@@ -18,15 +18,15 @@ pub(crate) fn pidfd_open<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let id = Pid::new(call.uint(0)).ok_or(Error::ESRCH)?;
     let flags = if call.uint(1) != 0 { OpenFlags::NONBLOCK } else { OpenFlags::empty() };
-    // A thread that is not its process's first one does not stand for it.
+    // The id of a thread that is not the first one of its process does not identify the process.
     if call.table(|table| table.thread(id).is_ok_and(|thread| thread.pid() != id)) {
         return Err(Error::EINVAL.into());
     }
     insert(call, PidFile::create(call.system(), id, flags)?, true)
 }
 
-/// Makes a descriptor for `child`, which does not run yet, and stores its number at `address`.
-/// Without the number there is no descriptor.
+/// Makes a descriptor for `child`, which does not run yet, and stores its number at `address`. If
+/// the number cannot be stored, no descriptor is made.
 pub(crate) async fn store_for_child<M: Machine>(call: &Call<'_, M>, child: Pid, address: u64) -> Result<()> {
     let file = PidFile::create(call.system(), child, OpenFlags::empty())?;
     let descriptors = call.thread.descriptors();
@@ -38,8 +38,8 @@ pub(crate) async fn store_for_child<M: Machine>(call: &Call<'_, M>, child: Pid, 
     stored
 }
 
-/// The process that the descriptor in an argument stands for. `EBADF` if it is another kind of
-/// descriptor.
+/// The process to which the descriptor in argument `index` refers. `EBADF` if the descriptor is of
+/// another kind.
 pub(crate) fn process_of<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<(ExactPid, OpenFlags)> {
     let file = file(call, index)?;
     let found: Arc<PidFile<M>> = file.object_as().ok_or(Error::EBADF)?;
@@ -78,8 +78,8 @@ pub(crate) fn pidfd_getfd<M: Machine>(call: &Call<'_, M>) -> Done {
     }
     let (process, _) = process_of(call, 0)?;
     let thread = call.system().thread_of_exact(process).ok_or(Error::ESRCH)?;
-    // The file is taken before the check whether the caller may have it: `may_inspect` requires
-    // this order.
+    // Take the file before the check whether the caller may have it: `may_inspect` requires this
+    // order.
     let theirs = thread.descriptors().get(call.int(1));
     call.table(|table| {
         let target = table.exact_process(process)?.pid();

@@ -1,4 +1,5 @@
-//! poll, select, epoll, and the files that exist for them: event counters, timers, signals.
+//! The calls poll, select and epoll, and those that make files to wait for: event counters, timers,
+//! signals.
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done, Stop};
@@ -22,7 +23,7 @@ use unix::timer::Setting;
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
 
-/// Entries of a poll that are read before others have their turn.
+/// After this many entries of a poll, reading them lets other tasks run.
 const TURN: u32 = 1024;
 
 const IN: u32 = 1;
@@ -46,7 +47,7 @@ fn interest(events: u32) -> Readiness {
     interest
 }
 
-/// What is ready, as far as it was asked for; errors and hang-ups always.
+/// The events in `ready` that the program asked for; errors and hang-ups are always included.
 fn events(ready: Readiness, asked: u32) -> u32 {
     const EVENTS: [(Readiness, u32); 4] = [
         (Readiness::READ, IN | RDNORM),
@@ -60,12 +61,12 @@ fn events(ready: Readiness, asked: u32) -> u32 {
     events | if ready.contains(Readiness::HANGUP) { HUP } else { 0 }
 }
 
-/// The monotonic time after `time` from now.
+/// The monotonic time at which the duration `time` has passed.
 fn after<M: Machine>(call: &Call<'_, M>, time: Duration) -> Duration {
     call.system().environment().monotonic().saturating_add(time)
 }
 
-/// A time-out in milliseconds; a negative one never ends.
+/// The deadline for a time-out in milliseconds; `None` for a negative one, which never ends.
 fn milliseconds<M: Machine>(call: &Call<'_, M>, timeout: i32) -> Option<Duration> {
     u64::try_from(timeout).ok().map(|timeout| after(call, Duration::from_millis(timeout)))
 }
@@ -75,7 +76,8 @@ pub(crate) async fn poll<M: Machine>(call: &Call<'_, M>) -> Done {
     poll_until(call, call.arg(0), call.uint(1).into(), deadline).await
 }
 
-/// poll(2) with its end as a time; continued after a signal without a handler.
+/// poll(2) with its time-out as a deadline. After a signal without a handler, the call is
+/// continued.
 pub(crate) async fn poll_until<M: Machine>(
     call: &Call<'_, M>,
     array: u64,
@@ -134,7 +136,7 @@ async fn poll_array<M: Machine>(
     Ok((ready + invalid) as u64)
 }
 
-/// Replaces the mask for this call by the one at `address`, if there is one.
+/// Replaces the signal mask for this call by the one at `address`, if that is not 0.
 async fn temporary_mask<M: Machine>(call: &Call<'_, M>, address: u64, size: u64) -> Result<()> {
     if address == 0 {
         return Ok(());
@@ -147,7 +149,7 @@ async fn temporary_mask<M: Machine>(call: &Call<'_, M>, address: u64, size: u64)
     call.table(|table| table.set_temporary_mask(tid, mask))
 }
 
-/// Ends [`temporary_mask`] for a call that was not interrupted.
+/// Restores the mask that [`temporary_mask`] replaced, for a call that was not interrupted.
 fn restore_mask<M: Machine>(call: &Call<'_, M>, done: &Done) {
     if !matches!(done, Err(Stop::Outcome(_))) {
         let tid = call.tid();
@@ -155,7 +157,7 @@ fn restore_mask<M: Machine>(call: &Call<'_, M>, done: &Done) {
     }
 }
 
-/// The time that is left until `deadline`.
+/// How much time is left until `deadline`.
 fn left<M: Machine>(call: &Call<'_, M>, deadline: Duration) -> Duration {
     deadline.saturating_sub(call.system().environment().monotonic())
 }
@@ -166,7 +168,7 @@ pub(crate) async fn ppoll<M: Machine>(call: &Call<'_, M>) -> Done {
     let done = poll_array(call, call.arg(0), call.uint(1).into(), deadline, RestartKind::RestartNoHand).await;
     restore_mask(call, &done);
     if let Some(deadline) = deadline {
-        // If the time that is left cannot be written to the program's memory, the call succeeds all
+        // If the remaining time cannot be written to the program's memory, the call succeeds all
         // the same.
         let _ = call.write(call.arg(2), &to_timespec(left(call, deadline))).await;
     }
@@ -207,8 +209,8 @@ pub(crate) async fn pselect6<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 async fn select_sets<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>) -> Done {
-    /// For each set: what its descriptors are asked for, and which kinds of readiness count as
-    /// that.
+    /// For each of select's three sets: the readiness that its descriptors wait for, and the
+    /// readiness with which they are reported.
     const KINDS: [(Readiness, Readiness); 3] = [
         (Readiness::READ, Readiness::READ.union(Readiness::HANGUP).union(Readiness::ERROR)),
         (Readiness::WRITE, Readiness::WRITE.union(Readiness::ERROR)),
@@ -332,7 +334,8 @@ pub(crate) async fn epoll_pwait2<M: Machine>(call: &Call<'_, M>) -> Done {
 
 const NONBLOCK: u32 = 0o4000;
 
-/// Status flags of a new file; `EINVAL` for others.
+/// The status flags of a new file, from the flags of its call. `others` are flags of the call that
+/// are not status flags; any further flag is `EINVAL`.
 fn status_flags(flags: u32, others: u32) -> Result<OpenFlags> {
     match flags & !(CLOSE_ON_EXEC | NONBLOCK | others) {
         0 => Ok(open_flags(flags).intersection(OpenFlags::NONBLOCK)),

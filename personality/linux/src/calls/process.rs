@@ -1,6 +1,7 @@
-//! Processes and threads: wait, ids, groups, credentials, limits, usage, priorities.
+//! Calls on processes and threads: wait, ids, groups, credentials, limits, usage, priorities.
 
 use crate::call::{Call, Done, Outcome, Stop};
+use crate::kept::Addresses;
 use crate::layout::Fields;
 use crate::layout::process::{limit, resource, to_limit, to_rusage, to_tms};
 use crate::layout::signal::{child_code, optional_signal, wait_status};
@@ -8,6 +9,7 @@ use crate::layout::time::ticks;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::credentials::Credentials;
@@ -16,7 +18,7 @@ use unix::signal::{RestartKind, Signal};
 use unix::vfs::OpenFlags;
 use unix::{Error, Result};
 
-/// The id in an argument, which must be a positive number.
+/// The id in an argument; `EINVAL` unless the number is positive.
 pub(crate) fn id(number: i32) -> Result<Pid> {
     u32::try_from(number).ok().and_then(Pid::new).ok_or(Error::ESRCH)
 }
@@ -73,7 +75,7 @@ pub(crate) async fn waitid<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let number = call.int(1);
-    // A descriptor of a process may say not to wait.
+    // An O_NONBLOCK process descriptor makes the call return without waiting.
     let mut immediate = false;
     let which = match call.uint(0) {
         0 => WaitFor::Any,
@@ -129,7 +131,7 @@ pub(crate) fn getppid<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(parent.map_or(0, |parent| parent.number().into()))
 }
 
-/// The process that an argument names; 0 is the caller's.
+/// The process that an argument names; 0 names the caller's process.
 fn process<M: Machine>(call: &Call<'_, M>, number: i32) -> Result<Pid> {
     if number == 0 { Ok(call.pid()) } else { id(number) }
 }
@@ -158,7 +160,7 @@ pub(crate) fn setsid<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(call.table(|table| table.set_session(call.pid()))?.number().into())
 }
 
-/// Replaces the caller's credentials by what `change` makes of them.
+/// Replaces the caller's credentials by the result of `change`.
 pub(crate) fn change_credentials<M: Machine>(
     call: &Call<'_, M>,
     change: impl FnOnce(&Credentials) -> Result<Credentials>,
@@ -207,8 +209,8 @@ pub(crate) async fn setgroups<M: Machine>(call: &Call<'_, M>) -> Done {
     change_credentials(call, |credentials| credentials.set_groups(&groups))
 }
 
-/// Whether `rule` permits the caller to do something to process `pid`: its own process in any case.
-/// `EPERM`, `ESRCH`.
+/// Checks that `rule` permits the caller to act on process `pid`; the caller's own process is
+/// always permitted. `EPERM`, `ESRCH`.
 fn check_target<M: Machine>(
     call: &Call<'_, M>,
     pid: Pid,
@@ -219,7 +221,7 @@ fn check_target<M: Machine>(
     if pid == call.pid() || rule(&own, &target) { Ok(()) } else { Err(Error::EPERM) }
 }
 
-/// Whether the caller may change how process `pid` is scheduled. `EPERM`, `ESRCH`.
+/// Checks that the caller may change how process `pid` is scheduled. `EPERM`, `ESRCH`.
 pub(crate) fn check_schedule<M: Machine>(call: &Call<'_, M>, pid: Pid) -> Result<()> {
     check_target(call, pid, Credentials::may_schedule)
 }
@@ -311,7 +313,8 @@ pub(crate) fn getpriority<M: Machine>(call: &Call<'_, M>) -> Done {
     let targets = priority_targets(call)?;
     let nice = |pid: &Pid| call.table(|table| table.process(*pid).map(|process| process.nice)).ok();
     let lowest = targets.iter().filter_map(nice).min().ok_or(Error::ESRCH)?;
-    // The call itself counts from 40 to 1, so that no value looks like an error.
+    // The system call returns 40 to 1, so that no value looks like an error; the C library converts
+    // it to the nice value.
     Ok((20 - i64::from(lowest)) as u64)
 }
 
@@ -330,7 +333,7 @@ pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
             Ok(())
         })
     };
-    // A process that the caller may not change does not prevent the change of the others.
+    // A process that the caller may not change does not keep the call from changing the others.
     let mut result = Ok(0);
     for pid in priority_targets(call)? {
         result = set(pid).map_or_else(|error| Err(error.into()), |()| result);
@@ -350,8 +353,8 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_CHILD_SUBREAPER: u32 = 37;
     const SET_NO_NEW_PRIVS: u32 = 38;
     const GET_NO_NEW_PRIVS: u32 = 39;
-    // The answers to these requests are always the same here: capabilities are never kept, and
-    // nothing is secured, filtered or measured.
+    // The requests of prctl that always have the same answer here: capabilities are never kept over
+    // a change of user, and there are no secure bits, filters or timing modes.
     const GET_KEEP_CAPABILITIES: u32 = 7;
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;
@@ -360,7 +363,7 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const GET_TIMER_SLACK: u32 = 30;
     const GET_HUGE_PAGES_DISABLED: u32 = 42;
     const AMBIENT_CAPABILITIES: u32 = 47;
-    /// Nanoseconds: the default of Linux.
+    /// Linux' default for the timer slack, in nanoseconds.
     const TIMER_SLACK: u64 = 50_000;
     const LAST_CAPABILITY: u64 = 40;
     let (tid, pid, argument) = (call.tid(), call.pid(), call.arg(1));
@@ -382,7 +385,7 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
             let name = call.memory().read_bytes(argument, 16).await.or(Err(Error::EFAULT));
             let name = match name {
                 Ok(name) => name,
-                // A short name may end just before memory that is not there.
+                // The memory after a short name may not be mapped.
                 Err(_) => call.memory().read_string(argument, 16, Error::EFAULT).await?,
             };
             call.table(|table| table.set_name(tid, &name))?;
@@ -432,7 +435,7 @@ pub(crate) async fn arch_prctl<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn set_tid_address<M: Machine>(call: &Call<'_, M>) -> Done {
     let (tid, address) = (call.tid(), call.arg(0));
-    call.kept.set_clear_child_tid(address);
+    Addresses::of(call.thread).clear_child_tid.store(address, Ordering::Relaxed);
     Ok(tid.number().into())
 }
 
@@ -440,7 +443,7 @@ pub(crate) fn set_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.arg(1) != 24 {
         return Err(Error::EINVAL.into());
     }
-    call.kept.set_robust_list(call.arg(0));
+    Addresses::of(call.thread).robust_list.store(call.arg(0), Ordering::Relaxed);
     Ok(0)
 }
 
@@ -450,7 +453,8 @@ pub(crate) async fn get_robust_list<M: Machine>(call: &Call<'_, M>) -> Done {
         let pid = table.thread(tid)?.pid();
         table.may_inspect(call.tid(), pid, InspectAs::RealUser)
     })?;
-    let head = call.linux.threads.robust_list(tid);
+    let thread = call.system().thread(tid).ok_or(Error::ESRCH)?;
+    let head = Addresses::of(&thread).robust_list.load(Ordering::Relaxed);
     call.write(call.arg(2), &24u64.to_le_bytes()).await?;
     call.write(call.arg(1), &head.to_le_bytes()).await?;
     Ok(0)

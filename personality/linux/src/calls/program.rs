@@ -1,10 +1,12 @@
-//! New threads, processes and programs: clone, fork, vfork, unshare, execve.
+//! Calls that make threads, processes and programs: clone, fork, vfork, unshare, execve.
 
 use crate::call::{Call, Done, Outcome, Stop};
+use crate::kept::Addresses;
 use crate::layout::Fields;
 use crate::layout::signal::optional_signal;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
 use mach::Machine;
 use mach::machine::ThreadState;
 use unix::exec::Arguments;
@@ -34,7 +36,7 @@ const CLONE_CHILD_SETTID: u64 = 0x100_0000;
 const CLONE_IO: u64 = 0x8000_0000;
 const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
 
-/// The arguments of clone, however they were passed.
+/// The arguments of clone, from registers (clone) or from a structure (clone3).
 struct CloneArguments {
     flags: u64,
     exit_signal: u64,
@@ -55,7 +57,7 @@ pub(crate) async fn fork<M: Machine>(call: &Call<'_, M>, vfork: bool) -> Done {
 
 pub(crate) async fn clone<M: Machine>(call: &Call<'_, M>) -> Done {
     let flags = call.arg(0) & 0xffff_ffff;
-    // The thread id and the descriptor of the process would be stored at the same address.
+    // The kernel would store the thread id and the descriptor of the process at the same address.
     if flags & (CLONE_PIDFD | CLONE_PARENT_SETTID) == CLONE_PIDFD | CLONE_PARENT_SETTID {
         return Err(Error::EINVAL.into());
     }
@@ -90,7 +92,7 @@ pub(crate) async fn clone3<M: Machine>(call: &Call<'_, M>) -> Done {
     if (stack == 0) != (stack_size == 0) || word(0)? & (0xff | CLONE_DETACHED) != 0 {
         return Err(Error::EINVAL.into());
     }
-    // Choosing ids and joining control groups are not available.
+    // The fields set_tid and cgroup are not supported.
     if word(8)? != 0 || word(9)? != 0 {
         return Err(Error::EINVAL.into());
     }
@@ -133,8 +135,8 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         return Err(Error::EINVAL.into());
     }
     let tid = call.tid();
-    // Signals that are pending are delivered before a child is made; the call is made again after
-    // that.
+    // Signals that are pending are delivered before a child is made, and then the call is made
+    // again.
     if call.table(|table| table.has_work(tid)) {
         return Err(Stop::Outcome(Outcome::Interrupted(RestartKind::RestartNoIntr)));
     }
@@ -155,7 +157,7 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         store_in_parent: chosen(CLONE_PARENT_SETTID, arguments.parent_tid),
         store_in_child: chosen(CLONE_CHILD_SETTID, arguments.child_tid),
     };
-    let mut state = ThreadState { rax: 0, ..call.registers()? };
+    let mut state = Box::new(ThreadState { rax: 0, ..call.registers()? });
     if arguments.stack != 0 {
         state.rsp = arguments.stack;
     }
@@ -163,7 +165,8 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
         state.fs_base = arguments.tls;
     }
     let unstarted = match call.thread.clone_thread(&request).await {
-        // A signal has come in between: as above, the call is made again after its delivery.
+        // A signal has come since the check for pending ones: the call is made again after its
+        // delivery.
         Err(Error::EINTR) => return Err(Stop::Outcome(Outcome::Interrupted(RestartKind::RestartNoIntr))),
         made => made?,
     };
@@ -171,7 +174,9 @@ async fn clone_with<M: Machine>(call: &Call<'_, M>, arguments: CloneArguments) -
     if has(CLONE_PIDFD) && arguments.pid_file != 0 {
         super::pidfd::store_for_child(call, child, arguments.pid_file).await?;
     }
-    call.linux.threads.announce(child, chosen(CLONE_CHILD_CLEARTID, arguments.child_tid));
+    Addresses::of(unstarted.thread())
+        .clear_child_tid
+        .store(chosen(CLONE_CHILD_CLEARTID, arguments.child_tid), Ordering::Relaxed);
     unstarted.start(state);
     if request.vfork {
         call.system().processes().wait_vfork(tid, child).await;
@@ -193,10 +198,11 @@ pub(crate) fn unshare<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// So many strings are read before other requests are served.
+/// After this many strings, reading them lets other tasks run.
 const STRINGS_TURN: u32 = 256;
 
-/// A null-terminated array of strings; a null array is an empty one, as Linux has it.
+/// A null-terminated array of strings in the program's memory; a null pointer is an empty array, as
+/// in Linux.
 async fn strings<M: Machine>(call: &Call<'_, M>, array: u64) -> Result<Arguments> {
     let limits = call.thread.limits();
     let limit = unix::exec::arguments::size_limit(limits.soft(Resource::Stack));
@@ -247,11 +253,12 @@ async fn exec<M: Machine>(
 ) -> Done {
     let mut arguments = strings(call, arguments).await?;
     if arguments.is_empty() {
-        // A program may rely on having a name.
+        // Linux gives a program without arguments an empty string as its name, which the program
+        // may rely on.
         arguments.push(b"")?;
     }
     let environment = strings(call, environment).await?;
     let request = ExecRequest { at, path, follow, empty, arguments, environment };
-    let executed = call.thread.exec(request, call.linux.leave_memory(call.thread, call.kept)).await?;
-    Err(Stop::Outcome(Outcome::Executed(Box::new(executed.state))))
+    let executed = call.thread.exec(request, call.linux.leave_memory(call.thread)).await?;
+    Err(Stop::Outcome(Outcome::Executed(executed.state)))
 }

@@ -1,6 +1,6 @@
-//! Scheduling: processors, policies and priorities. Programs may ask for all of these, and may
-//! change the processors. The policy and its priority cannot be changed: a program may only set
-//! those that it has.
+//! Calls on scheduling: affinity, policies and priorities. Programs may ask for all of these, and
+//! may change the affinity. The policy and its priority cannot be changed: a program may only set
+//! the values that it has.
 
 use super::process::{check_schedule, id};
 use crate::call::{Call, Done};
@@ -14,17 +14,17 @@ use unix::process::Pid;
 use unix::thread::{Thread, context_error};
 use unix::{Error, Result};
 
-/// The id of the thread that an argument names; 0 is the caller.
+/// The id of the thread that an argument names; 0 names the caller.
 fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
     let tid = if call.int(index) == 0 { call.tid() } else { id(call.int(index))? };
     call.table(|table| table.thread(tid).map(|_| tid))
 }
 
-/// Bytes of a mask of processors, and the most that a program gives.
+/// Bytes of an affinity mask in the system's own size.
 const MASK: usize = 8;
 const LONGEST_MASK: usize = 1024;
 
-/// The thread that argument 0 names, which may be the caller.
+/// The thread that argument 0 names; 0 names the caller.
 fn target<M: Machine>(call: &Call<'_, M>) -> Result<Arc<Thread<M>>> {
     let tid = thread(call, 0)?;
     call.system().thread(tid).ok_or(Error::ESRCH)
@@ -49,15 +49,14 @@ pub(crate) async fn sched_setaffinity<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Whether the caller may change how the thread in its first argument is scheduled. `EPERM`,
-/// `ESRCH`.
+/// Checks that the caller may change how the thread in argument 0 is scheduled. `EPERM`, `ESRCH`.
 fn may_set<M: Machine>(call: &Call<'_, M>) -> Result<()> {
     let tid = thread(call, 0)?;
     let pid = call.table(|table| table.process_of(tid).map(|process| process.pid()))?;
     check_schedule(call, pid)
 }
 
-/// The only scheduling policy there is: SCHED_OTHER, with priority 0.
+/// sched_getparam and related calls: the only scheduling policy is SCHED_OTHER, with priority 0.
 pub(crate) async fn sched_param<M: Machine>(call: &Call<'_, M>, set: Option<usize>) -> Done {
     thread(call, 0)?;
     match set {
@@ -88,8 +87,8 @@ pub(crate) fn sched_priority_bound<M: Machine>(call: &Call<'_, M>, real_time: u6
     }
 }
 
-/// sched_yield(2): the thread has just been in its server, so others had their chance; now they
-/// have another.
+/// sched_yield(2): lets other threads run, once more than they could while this one came to the
+/// server.
 pub(crate) async fn sched_yield() -> Done {
     let mut yielded = false;
     core::future::poll_fn(|cx| match core::mem::replace(&mut yielded, true) {
@@ -103,7 +102,7 @@ pub(crate) async fn sched_yield() -> Done {
     Ok(0)
 }
 
-/// How long a thread runs before another of its priority does.
+/// How long a thread runs before another of its priority (sched_rr_get_interval(2)).
 const TURN: Duration = Duration::from_millis(10);
 
 pub(crate) async fn sched_rr_get_interval<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -112,7 +111,7 @@ pub(crate) async fn sched_rr_get_interval<M: Machine>(call: &Call<'_, M>) -> Don
     Ok(0)
 }
 
-/// Bytes of struct sched_attr in its first version, which has no more than is known here.
+/// Bytes of the first version of struct sched_attr, which has all the fields that are used here.
 const ATTRIBUTES: usize = 48;
 
 pub(crate) async fn sched_getattr<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -126,8 +125,8 @@ pub(crate) async fn sched_getattr<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// sched_setattr(2): only the policy that there is (`EPERM` for others) with the nice value as it
-/// is.
+/// sched_setattr(2): sets only the values that the thread has, SCHED_OTHER and its nice value
+/// (`EPERM` for others).
 pub(crate) async fn sched_setattr<M: Machine>(call: &Call<'_, M>) -> Done {
     let tid = thread(call, 0)?;
     if call.uint(2) != 0 {
@@ -142,7 +141,7 @@ pub(crate) async fn sched_setattr<M: Machine>(call: &Call<'_, M>) -> Done {
     if same { Ok(0) } else { Err(Error::EPERM.into()) }
 }
 
-/// ioprio_get(2): no priority of input and output has been set.
+/// ioprio_get(2): returns that no priority of input and output has been set, since none can be.
 pub(crate) fn ioprio_get<M: Machine>(call: &Call<'_, M>) -> Done {
     match call.uint(0) {
         1 => thread(call, 1).map(|_| 0).map_err(Into::into),

@@ -1,6 +1,5 @@
-//! Signals: actions, masks, sending, waiting.
+//! Calls on signals: actions, masks, sending, waiting.
 
-use super::poll_once;
 use crate::call::{Call, Done, Outcome, Stop};
 use crate::layout::signal::{
     MINIMUM_STACK, action, information, optional_signal, signal, stack, to_action, to_information, to_stack,
@@ -10,7 +9,7 @@ use unix::process::{Pid, Target};
 use unix::signal::{RestartKind, SignalSet};
 use unix::{Error, Result};
 
-/// Sets of signals are 8 bytes.
+/// Checks the size of a signal set, which must be 8 bytes.
 fn check_size(size: u64) -> Result<()> {
     if size == 8 { Ok(()) } else { Err(Error::EINVAL) }
 }
@@ -29,17 +28,18 @@ pub(crate) async fn rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// As [`rt_sigaction`], if nothing is wrong with the arguments and the memory is there.
+/// Does [`rt_sigaction`] without blocking; `None` if an argument is wrong or the program's memory
+/// is not resident.
 pub(crate) fn try_rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     check_size(call.arg(3)).ok()?;
     let (pid, signal) = (call.pid(), signal(call.arg(0)).ok()?);
     let new = match call.arg(1) {
         0 => None,
         _ if SignalSet::UNMASKABLE.contains(signal) => return None,
-        address => Some(action(&poll_once(call.read(address))?.ok()?).ok()?),
+        address => Some(action(&call.try_read(address)?).ok()?),
     };
     let old = call.table(|table| Some(table.process(pid).ok()?.actions().lock().get(signal)))?;
-    poll_once(call.write_optional(call.arg(2), &to_action(&old)))?.ok()?;
+    call.try_write_optional(call.arg(2), &to_action(&old))?;
     if let Some(new) = new {
         call.table(|table| table.set_action(pid, signal, new)).ok()?;
     }
@@ -47,10 +47,15 @@ pub(crate) fn try_rt_sigaction<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
 }
 
 async fn read_set<M: Machine>(call: &Call<'_, M>, address: u64) -> Result<SignalSet> {
-    Ok(SignalSet::from_bits(u64::from_le_bytes(call.read(address).await?)))
+    Ok(set_of(call.read(address).await?))
 }
 
-/// The mask that `how` makes of `old` and `set`.
+/// The set that these bytes of a program's memory are.
+fn set_of(bytes: [u8; 8]) -> SignalSet {
+    SignalSet::from_bits(u64::from_le_bytes(bytes))
+}
+
+/// The signal mask that `how` (SIG_BLOCK, SIG_UNBLOCK, SIG_SETMASK) makes of `old` and `set`.
 fn changed_mask(how: u32, old: SignalSet, set: SignalSet) -> Result<SignalSet> {
     match how {
         0 => Ok(old | set),
@@ -73,8 +78,8 @@ pub(crate) async fn rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// As [`rt_sigprocmask`], if no signal is pending that a change of the mask could concern, nothing
-/// is wrong with the arguments and the memory is there.
+/// Does [`rt_sigprocmask`] without blocking; `None` if a signal is pending that the new mask could
+/// concern, an argument is wrong, or the program's memory is not resident.
 pub(crate) fn try_rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     check_size(call.arg(3)).ok()?;
     let tid = call.tid();
@@ -85,9 +90,9 @@ pub(crate) fn try_rt_sigprocmask<M: Machine>(call: &Call<'_, M>) -> Option<Done>
     })?;
     let new = match call.arg(1) {
         0 => None,
-        address => Some(changed_mask(call.uint(0), old, poll_once(read_set(call, address))?.ok()?).ok()?),
+        address => Some(changed_mask(call.uint(0), old, set_of(call.try_read(address)?)).ok()?),
     };
-    poll_once(call.write_optional(call.arg(2), &old.bits().to_le_bytes()))?.ok()?;
+    call.try_write_optional(call.arg(2), &old.bits().to_le_bytes())?;
     if let Some(new) = new {
         call.table(|table| table.set_mask(tid, new)).ok()?;
     }
@@ -148,7 +153,7 @@ pub(crate) fn kill<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// kill(2) accepts the id of any thread for its process.
+/// The process whose id kill(2) gets: the id of any thread is accepted for its process.
 fn process_of<M: Machine>(call: &Call<'_, M>, id: Pid) -> Pid {
     call.table(|table| table.thread(id).map_or(id, |thread| thread.pid()))
 }
@@ -195,7 +200,7 @@ pub(crate) async fn sigaltstack<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// restart_syscall(2): goes on with an interrupted call.
+/// restart_syscall(2): continues a call that a signal interrupted.
 pub(crate) async fn restart_syscall<M: Machine>(call: &Call<'_, M>) -> Done {
     use crate::kept::Continuation;
     match call.kept.take_continuation() {

@@ -1,4 +1,4 @@
-//! Sockets of the Unix domain; other families do not exist: `EAFNOSUPPORT`.
+//! Calls on sockets. Only sockets of the Unix domain exist; other families are `EAFNOSUPPORT`.
 
 use super::descriptor::{file, insert};
 use crate::call::{Call, Done, Outcome, Stop};
@@ -34,7 +34,7 @@ const WAIT_FOR_ONE: u32 = 0x1_0000;
 const CONTROL_CLOSE_ON_EXEC: u32 = 0x4000_0000;
 const NONBLOCK: u32 = 0o4000;
 
-/// The socket that argument 0 names.
+/// The socket whose descriptor is argument 0.
 fn socket_file<M: Machine>(call: &Call<'_, M>) -> Result<(Arc<OpenFile>, Arc<UnixSocket>)> {
     let file = file(call, 0)?;
     if file.flags().contains(OpenFlags::PATH) {
@@ -44,7 +44,7 @@ fn socket_file<M: Machine>(call: &Call<'_, M>) -> Result<(Arc<OpenFile>, Arc<Uni
     Ok((file, socket))
 }
 
-/// Type and status flags of a new socket, from arguments 0 to 2.
+/// Type and status flags of a new socket, from the arguments of the call.
 fn new_socket<M: Machine>(call: &Call<'_, M>) -> Result<(SocketType, OpenFlags)> {
     const TYPES: u32 = 15;
     let (family, kind, protocol) = (call.uint(0), call.uint(1), call.int(2));
@@ -74,10 +74,10 @@ pub(crate) async fn socketpair<M: Machine>(call: &Call<'_, M>) -> Done {
     let (kind, flags) = new_socket(call)?;
     let context = call.thread.context();
     let pair = unix::socket::socket_pair(&context.caller(), kind, flags)?;
-    super::descriptor::give_pair(call, pair, call.uint(1) & CLOSE_ON_EXEC != 0, call.arg(3)).await
+    super::descriptor::install_pair(call, pair, call.uint(1) & CLOSE_ON_EXEC != 0, call.arg(3)).await
 }
 
-/// An address that a program passes.
+/// A socket address in the program's memory: `length` bytes at `at`.
 async fn read_address<M: Machine>(call: &Call<'_, M>, at: u64, length: u32) -> Result<Vec<u8>> {
     let length = usize::try_from(length as i32).map_err(|_| Error::EINVAL)?;
     if length > ADDRESS_MAXIMUM {
@@ -86,9 +86,9 @@ async fn read_address<M: Machine>(call: &Call<'_, M>, at: u64, length: u32) -> R
     call.memory().read_bytes(at, length).await
 }
 
-/// Returns an address (nothing of it if it is `None`) in the buffer at `at`, whose size is at
+/// Copies a socket address (an empty one for `None`) to the buffer at `at`, whose size is at
 /// `length_at`.
-async fn give_address<M: Machine>(
+async fn return_address<M: Machine>(
     call: &Call<'_, M>,
     address: Option<&UnixAddress>,
     at: u64,
@@ -113,7 +113,7 @@ pub(crate) async fn bind<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn listen<M: Machine>(call: &Call<'_, M>) -> Done {
     let (_, socket) = socket_file(call)?;
-    // A negative number counts as a large one.
+    // A negative number is taken for a large one, as in Linux.
     socket.listen(&call.thread.context().caller(), call.uint(1) as usize)?;
     Ok(0)
 }
@@ -133,7 +133,7 @@ pub(crate) async fn connect<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// A wait that has a time-out of the socket's own is not started again.
+/// How a call is restarted after a signal: not at all if the socket has a time-out (signal(7)).
 fn restart_kind(timeout: Option<Duration>) -> RestartKind {
     if timeout.is_some() { RestartKind::Never } else { RestartKind::RestartSys }
 }
@@ -151,7 +151,7 @@ pub(crate) async fn accept<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
     if call.arg(1) != 0 {
         let connected: Arc<UnixSocket> = accepted.object_as().ok_or(Error::ECONNABORTED)?;
         let peer = connected.peer_address().map_err(|_| Error::ECONNABORTED)?;
-        give_address(call, Some(&peer), call.arg(1), call.arg(2)).await?;
+        return_address(call, Some(&peer), call.arg(1), call.arg(2)).await?;
     }
     insert(call, accepted, flags & CLOSE_ON_EXEC != 0)
 }
@@ -170,7 +170,7 @@ async fn required_address<M: Machine>(call: &Call<'_, M>, address: &UnixAddress)
     if call.arg(1) == 0 {
         return Err(Error::EFAULT.into());
     }
-    give_address(call, Some(address), call.arg(1), call.arg(2)).await?;
+    return_address(call, Some(address), call.arg(1), call.arg(2)).await?;
     Ok(0)
 }
 
@@ -239,7 +239,7 @@ async fn send_message<M: Machine>(
     at: u64,
     flags: u32,
 ) -> Done {
-    /// Bytes of control messages that are accepted (net.core.optmem_max).
+    /// The most bytes of control messages that are accepted (net.core.optmem_max).
     const CONTROL_MAXIMUM: u64 = 20480;
     let (header, buffer) = read_header(call, at).await?;
     let mut how = SendHow::default();
@@ -266,7 +266,7 @@ pub(crate) async fn sendmsg<M: Machine>(call: &Call<'_, M>) -> Done {
     send_message(call, &socket_file(call)?, call.arg(1), call.uint(2)).await
 }
 
-/// Bytes of struct mmsghdr, whose last word is the count.
+/// Bytes of struct mmsghdr, whose last word is the count of bytes.
 const MULTIPLE_HEADER: u64 = 64;
 
 pub(crate) async fn sendmmsg<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -312,13 +312,14 @@ async fn receive<M: Machine>(
     }
 }
 
-/// What a receive returns: the length of a message that was cut only if that was asked for.
+/// The result of a receive; if the program asked for it (MSG_TRUNC), the length of a message that
+/// was cut.
 fn received_count(socket: &UnixSocket, received: &Received, flags: u32) -> u64 {
     let whole = flags & TRUNCATED != 0 && socket.kind() != SocketType::Stream;
     if whole { received.length as u64 } else { received.count as u64 }
 }
 
-/// The address that a receive shows as the source; none for a sender without a name.
+/// The address that a receive returns as the source; `None` for a sender without a name.
 fn source(socket: &UnixSocket, received: &Received) -> Option<UnixAddress> {
     let source = match socket.kind() {
         SocketType::Stream => socket.peer_address().unwrap_or_default(),
@@ -332,7 +333,7 @@ pub(crate) async fn recvfrom<M: Machine>(call: &Call<'_, M>) -> Done {
     let mut buffer = call.buffer(call.arg(1), call.arg(2))?;
     let received = receive(call, &target, &mut buffer, call.uint(3)).await?;
     let source = source(&target.1, &received);
-    give_address(call, source.as_ref(), call.arg(4), call.arg(5)).await?;
+    return_address(call, source.as_ref(), call.arg(4), call.arg(5)).await?;
     Ok(received_count(&target.1, &received, call.uint(3)))
 }
 
@@ -374,7 +375,7 @@ async fn receive_message<M: Machine>(
     }
     if header.name != 0 {
         let length_at = at + MessageHeader::NAME_LENGTH_AT;
-        give_address(call, source(socket, &received).as_ref(), header.name, length_at).await?;
+        return_address(call, source(socket, &received).as_ref(), header.name, length_at).await?;
     }
     call.write(header.control, control.bytes()).await?;
     let mut end = (control.bytes().len() as u64).to_le_bytes().to_vec();
@@ -387,7 +388,7 @@ pub(crate) async fn recvmsg<M: Machine>(call: &Call<'_, M>) -> Done {
     receive_message(call, &socket_file(call)?, call.arg(1), call.uint(2)).await
 }
 
-/// recvmmsg(2): its time is looked at after each message, as Linux does.
+/// recvmmsg(2): its time-out is checked after each message only, as in Linux.
 pub(crate) async fn recvmmsg<M: Machine>(call: &Call<'_, M>) -> Done {
     let target = socket_file(call)?;
     let environment = call.system().environment().clone();
@@ -428,12 +429,12 @@ const SEND_BUFFER_FORCE: u32 = 32;
 const RECEIVE_BUFFER_FORCE: u32 = 33;
 const PROTOCOL: u32 = 38;
 const DOMAIN: u32 = 39;
-/// Booleans that do nothing to these sockets, on Linux neither, but can be read back: DEBUG,
-/// REUSEADDR, DONTROUTE, BROADCAST, KEEPALIVE, OOBINLINE, REUSEPORT.
+/// Options that have no effect on Unix sockets, on Linux neither, but that programs can set and
+/// read back: DEBUG, REUSEADDR, DONTROUTE, BROADCAST, KEEPALIVE, OOBINLINE, REUSEPORT.
 const WITHOUT_EFFECT: [u32; 7] = [1, 2, 5, 6, 9, 10, 15];
 
 pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
-    /// net.core.wmem_max and rmem_max.
+    /// The largest buffer that a program can ask for, in bytes (net.core.wmem_max and rmem_max).
     const BUFFER_MAXIMUM: u32 = 212_992;
     const SEND_MINIMUM: usize = 4608;
     const RECEIVE_MINIMUM: usize = 2304;
@@ -478,7 +479,8 @@ pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Buffers are given twice what is asked for, and never more than fits a signed number.
+/// The size of a buffer for which a program asks: twice that, and never more than fits a signed
+/// number.
 fn doubled(value: u32) -> usize {
     2 * value.min(i32::MAX as u32 / 2) as usize
 }
@@ -512,7 +514,7 @@ fn option_value(socket: &UnixSocket, options: &SocketOptions, option: u32) -> Re
         PASS_CREDENTIALS => number(options.pass_credentials.into()),
         PEER_CREDENTIALS => match socket.peer_credentials() {
             Some(credentials) => to_credentials(credentials).to_vec(),
-            // No process, and the ids that mean "no user" and "no group".
+            // There is no peer: no process, and the ids that mean "no user" and "no group".
             None => [number(0), number(u32::MAX), number(u32::MAX)].concat(),
         },
         RECEIVE_LOW => number(1),

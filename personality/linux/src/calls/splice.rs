@@ -1,4 +1,4 @@
-//! Moving bytes from file to file: sendfile, copy_file_range, splice, tee, vmsplice.
+//! Calls that move bytes from file to file: sendfile, copy_file_range, splice, tee, vmsplice.
 
 use super::descriptor::file;
 use crate::call::{Call, Done};
@@ -11,12 +11,12 @@ use unix::{Error, Result};
 
 /// The most bytes that one call moves.
 const MAXIMUM: u64 = 0x7fff_f000;
-/// SPLICE_F_NONBLOCK.
+/// The flag SPLICE_F_NONBLOCK.
 const NONBLOCK: u32 = 2;
-/// All flags of splice, tee and vmsplice.
+/// The mask of all flags of splice, tee and vmsplice.
 const FLAGS: u32 = 15;
 
-/// An optional offset in the program's memory.
+/// The offset at the address in argument `index`; `None` if the address is 0.
 async fn optional_offset<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Option<u64>> {
     match call.arg(index) {
         0 => Ok(None),
@@ -27,7 +27,8 @@ async fn optional_offset<M: Machine>(call: &Call<'_, M>, index: usize) -> Result
     }
 }
 
-/// Returns how much was moved, and stores the offsets that moved with it at their addresses.
+/// Returns how many bytes were moved, and stores the offsets, which have advanced by that, at their
+/// addresses.
 async fn finish<M: Machine>(
     call: &Call<'_, M>,
     done: Result<Result<()>, crate::call::Stop>,
@@ -113,8 +114,8 @@ pub(crate) async fn tee<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(copied as u64)
 }
 
-/// vmsplice(2): a writev to a pipe, or a readv from one; pages are copied, as the manual page
-/// allows.
+/// vmsplice(2): does a writev to a pipe, or a readv from one; the pages are copied, as the manual
+/// page allows.
 pub(crate) async fn vmsplice<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.uint(3) & !FLAGS != 0 {
         return Err(Error::EINVAL.into());

@@ -1,4 +1,4 @@
-//! The system as a whole: names, memory, random numbers, capabilities.
+//! Calls on the system as a whole: names, memory, random numbers, capabilities.
 
 use crate::call::{Call, Done};
 use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
@@ -55,7 +55,7 @@ pub(crate) async fn sysinfo<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Pieces of 256 bytes after which others have their turn.
+/// After this many pieces of 256 bytes, getrandom(2) lets other tasks run.
 const RANDOM_TURN: u32 = 64;
 
 pub(crate) async fn getrandom<M: Machine>(call: &Call<'_, M>) -> Done {
@@ -95,12 +95,13 @@ pub(crate) async fn getcpu<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// personality(2): that of Linux, without deviations, is the only one.
+/// personality(2): Linux without any of the flags is the only personality.
 pub(crate) fn personality<M: Machine>(call: &Call<'_, M>) -> Done {
     if matches!(call.uint(0), 0 | u32::MAX) { Ok(0) } else { Err(Error::EINVAL.into()) }
 }
 
-/// syslog(2): the log can be read by the superuser, not consumed, and the console is not set here.
+/// syslog(2): the superuser can read the log, but not consume it, and the level of the console
+/// cannot be set.
 pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
     const READ_ALL: u32 = 3;
     const UNREAD: u32 = 9;
@@ -123,7 +124,7 @@ pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
     }
 }
 
-/// vhangup(2): the terminal of the caller's session is as if its line had been cut. `EPERM` without
+/// vhangup(2): hangs up the controlling terminal of the caller's session. `EPERM` without
 /// privilege.
 pub(crate) fn vhangup<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.thread.credentials().is_privileged() {
@@ -138,8 +139,8 @@ pub(crate) fn vhangup<M: Machine>(call: &Call<'_, M>) -> Done {
 pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
     const MAGIC: u32 = 0xfee1_dead;
     const MAGICS: [u32; 4] = [672_274_793, 85_072_278, 369_367_448, 537_993_216];
-    /// Switches off that Ctrl-Alt-Del restarts the machine. This server does not handle these keys,
-    /// so there is nothing to do.
+    /// The command of reboot(2) that keeps Ctrl-Alt-Del from restarting the machine. The server
+    /// does not handle these keys, so there is nothing to do.
     const KEYS_OFF: u32 = 0;
     if !call.thread.credentials().is_privileged() {
         return Err(Error::EPERM.into());
@@ -161,7 +162,8 @@ pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
 const CAPABILITY_VERSION: u32 = 0x2008_0522;
 const ALL_CAPABILITIES: u64 = (1 << 41) - 1;
 
-/// Reads the header of capget and capset; an unknown version is answered with ours.
+/// Reads the header of capget and capset; if its version is unknown, stores the version that is
+/// known.
 async fn capability_header<M: Machine>(call: &Call<'_, M>) -> Result<(), crate::call::Stop> {
     let header = call.read::<8>(call.arg(0)).await?;
     if header.u32_at(0)? == CAPABILITY_VERSION {
@@ -171,7 +173,7 @@ async fn capability_header<M: Machine>(call: &Call<'_, M>) -> Result<(), crate::
     if call.arg(1) == 0 { Ok(()) } else { Err(Error::EINVAL.into()) }
 }
 
-/// Privilege goes with the effective user id 0: all capabilities or none.
+/// The capabilities of the caller: all with the effective user id 0, otherwise none.
 fn capabilities<M: Machine>(call: &Call<'_, M>) -> [u8; 24] {
     let all = if call.thread.credentials().is_privileged() { ALL_CAPABILITIES } else { 0 };
     let (low, high) = (all as u32, (all >> 32) as u32);

@@ -1,4 +1,4 @@
-//! Clocks, sleeping, timers.
+//! Calls on clocks, sleeping and timers.
 
 use crate::call::{Call, Done};
 use crate::kept::Continuation;
@@ -17,7 +17,7 @@ use unix::signal::{RestartKind, Signal};
 use unix::timer::{Notification, TimerId};
 use unix::{Environment, Error, Result};
 
-/// Waits for `work` until `deadline` on the monotonic clock: `None` if that passes first.
+/// Waits for `work` until `deadline` on the monotonic clock; `None` if the deadline passes first.
 pub(crate) async fn until<T>(
     environment: &dyn Environment,
     deadline: Option<Duration>,
@@ -35,9 +35,9 @@ pub(crate) async fn until<T>(
 fn clock<M: Machine>(call: &Call<'_, M>, id: i32) -> Result<Clock> {
     const PER_THREAD: i32 = 4;
     Ok(match id {
-        // Realtime, its coarse form, its alarm form, international atomic time.
+        // REALTIME, REALTIME_COARSE, REALTIME_ALARM and TAI.
         0 | 5 | 8 | 11 => Clock::Realtime,
-        // Monotonic, its raw and coarse forms, time since boot and its alarm form.
+        // MONOTONIC, MONOTONIC_RAW, MONOTONIC_COARSE, BOOTTIME and BOOTTIME_ALARM.
         1 | 4 | 6 | 7 | 9 => Clock::Monotonic,
         2 => Clock::ProcessTime(call.pid()),
         3 => Clock::ThreadTime(call.tid()),
@@ -68,7 +68,7 @@ pub(crate) async fn clock_getres<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Setting the clock is for the system itself.
+/// clock_settime(2): `EPERM` or `EINVAL`, since programs cannot set the clocks.
 pub(crate) async fn clock_settime<M: Machine>(call: &Call<'_, M>) -> Done {
     if clock(call, call.int(0))? != Clock::Realtime {
         return Err(Error::EINVAL.into());
@@ -97,8 +97,8 @@ pub(crate) async fn time<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(seconds)
 }
 
-/// Sleeps until `deadline`; interrupted, it can be continued, and what is left is written to
-/// `remaining`.
+/// Sleeps until `deadline`. If a signal interrupts the sleep, it can be continued, and the
+/// remaining time is written to `remaining`.
 pub(crate) async fn sleep<M: Machine>(
     call: &Call<'_, M>,
     clock: Clock,
@@ -128,7 +128,7 @@ pub(crate) async fn clock_nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
     let clock = clock(call, call.int(0))?;
     let time = timespec(&call.read::<16>(call.arg(2)).await?)?;
     match clock {
-        // The processor time of the calling thread, named by the constant CLOCK_THREAD_CPUTIME_ID.
+        // The clock is the calling thread's own, named by the constant CLOCK_THREAD_CPUTIME_ID.
         Clock::ThreadTime(_) if call.int(0) >= 0 => return Err(Error::EOPNOTSUPP.into()),
         Clock::ThreadTime(_) => return Err(Error::EINVAL.into()),
         Clock::ProcessTime(_) => return processor_sleep(call, clock, time).await,
@@ -144,7 +144,8 @@ pub(crate) async fn clock_nanosleep<M: Machine>(call: &Call<'_, M>) -> Done {
     Ok(0)
 }
 
-/// Sleeps until the process has used processor time; looks again as soon as it can be so.
+/// Sleeps until the process has used so much processor time. It looks again at the earliest time at
+/// which that is possible.
 async fn processor_sleep<M: Machine>(call: &Call<'_, M>, clock: Clock, time: Duration) -> Done {
     let system = call.system().clone();
     let target = if call.uint(1) & 1 != 0 { time } else { now(call, clock)?.saturating_add(time) };
@@ -194,7 +195,7 @@ pub(crate) fn alarm<M: Machine>(call: &Call<'_, M>) -> Done {
     let timer = (call.pid(), TimerId::Real);
     let old =
         system.timers().set(&**system.environment(), system.processes(), timer, when, Duration::ZERO)?;
-    // Part of a second counts as one, so that a pending alarm is not zero.
+    // A part of a second counts as one, so that a pending alarm is not reported as zero.
     Ok(old.value.as_secs() + u64::from(old.value.subsec_nanos() > 0))
 }
 

@@ -1,5 +1,5 @@
-//! Moving bytes through descriptors: read, write, and their forms with offsets and with several
-//! buffers.
+//! Calls that transfer bytes through descriptors: read, write, and their forms with offsets and
+//! with several buffers.
 
 use super::descriptor::{file, offset};
 use super::poll_once;
@@ -13,21 +13,23 @@ fn decode<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
     Ok(Transfer { file: file(call, 0)?, buffer: call.buffer(call.arg(1), call.arg(2))? })
 }
 
-/// What an attempt to do the same call has left, or what the call's arguments say.
+/// The decoded arguments of a transfer: those that an attempt to do the call has left, or decoded
+/// now.
 fn known_or_decoded<M: Machine>(call: &Call<'_, M>) -> Result<Transfer<M>> {
     call.kept.decoded.take().map_or_else(|| decode(call), |known| Ok(*known))
 }
 
-/// Bytes that are moved without the thread's task at most.
+/// The most bytes that a call moves without the thread's async task.
 const LITTLE: u64 = 4096;
 
-/// A read or write that moves little, to or from a pipe or a device whose bytes are always the same
-/// or random, if it need not wait and sends no signal.
+/// Does a read or write of few bytes without blocking, to or from a pipe or a device such as
+/// /dev/zero. `None` if it would block or send a signal.
 pub(crate) fn try_transfer<M: Machine>(call: &Call<'_, M>, write: bool) -> Option<Done> {
     attempt(call, write).map_err(|left| call.kept.decoded.leave(left)).ok()
 }
 
-/// Does such a call, or returns what it leaves for the time when the call is served.
+/// Does the call of [`try_transfer`], or returns the decoded arguments that it leaves for the time
+/// when the call is served.
 #[inline]
 fn attempt<M: Machine>(call: &Call<'_, M>, write: bool) -> Result<Done, Option<Transfer<M>>> {
     if call.arg(2) > LITTLE {
@@ -56,7 +58,8 @@ fn attempt<M: Machine>(call: &Call<'_, M>, write: bool) -> Result<Done, Option<T
     }
 }
 
-/// A pread that moves little, if it need not wait. One that comes half way begins again.
+/// Does a pread of few bytes without blocking; `None` if it would block. A pread that comes only
+/// half way is started again.
 pub(crate) fn try_pread<M: Machine>(call: &Call<'_, M>) -> Option<Done> {
     if call.arg(2) > LITTLE { None } else { poll_once(pread64(call)) }
 }
@@ -105,7 +108,7 @@ pub(crate) async fn pwrite64<M: Machine>(call: &Call<'_, M>) -> Done {
     call.transfer(&mut buffer, async |buffer| file.write_at(&context.caller(), offset, buffer).await).await
 }
 
-/// preadv(2), and preadv2(2) without flags, where an offset of -1 is the position.
+/// preadv(2), and preadv2(2) without flags, where an offset of -1 means the file offset.
 pub(crate) async fn preadv<M: Machine>(call: &Call<'_, M>, second: bool) -> Done {
     if second && call.uint(5) != 0 {
         return Err(Error::EOPNOTSUPP.into());
@@ -118,7 +121,7 @@ pub(crate) async fn preadv<M: Machine>(call: &Call<'_, M>, second: bool) -> Done
     call.transfer(&mut buffer, async |buffer| file.read_at(&context.caller(), offset, buffer).await).await
 }
 
-/// pwritev(2), and pwritev2(2) without flags, where an offset of -1 is the position.
+/// pwritev(2), and pwritev2(2) without flags, where an offset of -1 means the file offset.
 pub(crate) async fn pwritev<M: Machine>(call: &Call<'_, M>, second: bool) -> Done {
     if second && call.uint(5) != 0 {
         return Err(Error::EOPNOTSUPP.into());

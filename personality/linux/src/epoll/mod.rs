@@ -1,4 +1,4 @@
-//! epoll(7).
+//! Epoll instances (epoll(7)).
 
 mod nesting;
 #[cfg(test)]
@@ -21,14 +21,14 @@ use unix::sync::{SpinLock, delay};
 use unix::vfs::OpenFlags;
 use unix::{AttemptError, Environment, Error, Result};
 
-/// Held while an instance is added to another one, or something to one that others watch.
+/// Locked while an instance is added to another one, or a file to an instance that others watch.
 static NESTING: SpinLock<()> = SpinLock::new(());
 
 /// An epoll instance.
 pub(crate) struct Epoll {
     this: Weak<Epoll>,
     state: SpinLock<State>,
-    /// The queue of those that wait for this instance.
+    /// The queue of the threads that wait for this instance.
     queue: PollQueue,
     /// The account of the user that made the instance. Its watches are charged to this account.
     account: Arc<Account>,
@@ -36,65 +36,66 @@ pub(crate) struct Epoll {
 
 #[derive(Default)]
 struct State {
-    /// A watched file is known by descriptor and description: the same description may be watched
-    /// through several.
+    /// The watched files, by descriptor and description: one description may be watched through
+    /// several descriptors.
     items: BTreeMap<(Descriptor, u64), Arc<EpollItem>>,
     /// Items that may be ready, each at most once.
     ready: VecDeque<Arc<EpollItem>>,
-    /// Items whose files may become ready without waking any waiter, because a time has come.
+    /// Items whose files may become ready without waking a waiter, because a time has come.
     timed: Vec<Arc<EpollItem>>,
-    /// The items by which other instances watch this one, and some that do not exist any more.
+    /// The items by which other instances watch this one, and some that have been removed.
     watchers: Vec<Weak<EpollItem>>,
 }
 
-/// One watched file. Being the waker that its file's queue wakes, it puts itself on the ready list.
+/// A file that an instance watches. The item is also the waker in the file's queue: when woken, it
+/// enters the instance's ready list.
 pub(crate) struct EpollItem {
     epoll: Weak<Epoll>,
     key: (Descriptor, u64),
-    /// The watched file; a weak reference, so that watching keeps no file open.
+    /// The watched file; a weak reference, since watching does not keep a file open.
     file: Weak<OpenFile>,
-    /// The watched file is itself an epoll instance.
+    /// Whether the watched file is itself an epoll instance.
     nested: bool,
     settings: SpinLock<Current>,
     registration: SpinLock<Option<Registration>>,
-    /// Whether it is on the ready list; changes under the instance's lock.
+    /// Whether the item is on the ready list; changed only under the instance's lock.
     queued: AtomicBool,
     _charge: Charge,
 }
 
-/// An item's settings, and how often they were set.
+/// The settings of an item, and how often they were set.
 #[derive(Clone, Copy)]
 struct Current {
     settings: EpollSettings,
     version: u64,
 }
 
-/// What is of interest about a watched file, and how.
+/// For which events a file is watched, and how they are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EpollSettings {
-    /// What is of interest; errors and hang-ups always are.
+    /// The events of interest; errors and hang-ups are always reported.
     pub(crate) interest: Readiness,
-    /// The program's value, which is returned with each event.
+    /// A value of the program's, which is returned with each event.
     pub(crate) data: u64,
-    /// Report changes only (EPOLLET).
+    /// Report only changes (EPOLLET).
     pub(crate) edge: bool,
-    /// Report once, then not until modified (EPOLLONESHOT).
+    /// Report one event, and then none until the settings are changed (EPOLLONESHOT).
     pub(crate) once: bool,
-    /// The event was reported, and `once` forbids another report.
+    /// An event was reported, and [`once`](Self::once) forbids another one.
     pub(crate) disarmed: bool,
 }
 
 /// An event that epoll_wait(2) reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EpollEvent {
-    /// What the file is ready for.
+    /// The events for which the file is ready.
     pub(crate) ready: Readiness,
-    /// [`EpollSettings::data`].
+    /// The value that the program gave for the file ([`EpollSettings::data`]).
     pub(crate) data: u64,
 }
 
 impl Epoll {
-    /// A new instance of this user as an open file.
+    /// Makes an epoll instance of this user, as an open file.
     pub(crate) fn create(account: Arc<Account>) -> Arc<OpenFile> {
         let epoll = Arc::new_cyclic(|this: &Weak<Epoll>| Epoll {
             this: this.clone(),
@@ -105,9 +106,10 @@ impl Epoll {
         OpenFile::of_object(epoll, OpenFlags::READ_WRITE)
     }
 
-    /// Watches a file (EPOLL_CTL_ADD). `EEXIST` if it is watched, `EPERM` if it is always ready,
-    /// `EINVAL` and `ELOOP` for instances that would watch themselves, too deeply, or by too many
-    /// ways, `ENOSPC` for more than the user may have.
+    /// Adds a file to the watched ones (EPOLL_CTL_ADD). `EEXIST` if it is watched already, `EPERM`
+    /// if it is always ready, `EINVAL` and `ELOOP` for instances that would watch themselves, be
+    /// nested too deeply, or make too many wakeup paths of a file, `ENOSPC` for more files than the
+    /// user may watch.
     pub(crate) fn add(
         &self,
         descriptor: Descriptor,
@@ -120,7 +122,7 @@ impl Epoll {
             return Err(Error::EINVAL);
         }
         // Only one instance is nested at a time. Otherwise two threads could make two instances
-        // watch each other, and a change would go round for ever.
+        // watch each other, and a change would be reported from one to the other without end.
         let _nesting = (inner.is_some() || self.is_watched()).then(|| NESTING.lock());
         nesting::check(self, file)?;
         delay("epoll may be added");
@@ -161,14 +163,14 @@ impl Epoll {
             state.watchers.push(Arc::downgrade(&item));
         }
         if !self.has(&item) {
-            // The watch was removed again before its waiter could be registered.
+            // The item was removed before its waker could be registered.
             item.unregister(Some(queue));
         }
         item.check(file);
         Ok(())
     }
 
-    /// Changes what is of interest (EPOLL_CTL_MOD) and arms the item again.
+    /// Changes the settings of a watched file (EPOLL_CTL_MOD), which can then be reported again.
     pub(crate) fn modify(
         &self,
         descriptor: Descriptor,
@@ -188,7 +190,7 @@ impl Epoll {
         Ok(())
     }
 
-    /// Stops watching (EPOLL_CTL_DEL).
+    /// Removes a file from the watched ones (EPOLL_CTL_DEL).
     pub(crate) fn remove(&self, descriptor: Descriptor, file: &Arc<OpenFile>) -> Result<()> {
         let item = self.take((descriptor, file.id())).ok_or(Error::ENOENT)?;
         item.unregister(file.queue());
@@ -205,7 +207,7 @@ impl Epoll {
         Some(item)
     }
 
-    /// Waits for events, at most `limit`, until `deadline`; empty when that has passed.
+    /// Waits for events, at most `limit`, until `deadline`; returns none when that has passed.
     pub(crate) async fn wait(
         &self,
         environment: &dyn Environment,
@@ -237,14 +239,14 @@ impl Epoll {
         }
     }
 
-    /// Whether this item is still one of the instance's watches.
+    /// Whether the instance still has this item.
     fn has(&self, item: &EpollItem) -> bool {
         self.state.lock().items.get(&item.key).is_some_and(|known| core::ptr::eq(&**known, item))
     }
 
-    /// Reports what is ready. Each item of the list is looked at one time. Other callers may do the
-    /// same meanwhile. A level-triggered item stays on the list, after the others, until it is
-    /// found not to be ready: so every caller finds it there.
+    /// Reports the events of files that are ready. Each item of the ready list is checked once.
+    /// Other callers may do so at the same time. A level-triggered item stays at the end of the
+    /// list until its file is found not to be ready, so that every caller finds it there.
     fn harvest(&self, limit: usize) -> Vec<EpollEvent> {
         self.queue_due_items(&mut Look::default());
         let mut events = Vec::new();
@@ -257,8 +259,8 @@ impl Epoll {
                 for item in &items {
                     match item.settings.lock().settings {
                         EpollSettings { once: false, edge: false, .. } => state.ready.push_back(item.clone()),
-                        // Cleared before the file is looked at: so a change after the look queues
-                        // the item again.
+                        // The flag is cleared before the file is looked at, so that a change after
+                        // the look queues the item again.
                         _ => item.queued.store(false, Ordering::Relaxed),
                     }
                 }
@@ -284,7 +286,8 @@ impl Epoll {
         events
     }
 
-    /// Takes an item off the list that was found not to be ready, unless it has become ready since.
+    /// Removes an item from the ready list whose file was found not to be ready, unless it has
+    /// become ready since.
     fn is_not_ready(&self, item: &Arc<EpollItem>, file: &OpenFile) {
         {
             let mut state = self.state.lock();
@@ -293,13 +296,13 @@ impl Epoll {
             }
             state.ready.retain(|other| !Arc::ptr_eq(other, item));
         }
-        // A change that came before the item was taken off the list did not queue it, so look at
+        // A change that came before the item was removed from the list did not queue it, so look at
         // the file again.
         item.check(file);
     }
 
     /// Queues the items of files that became ready because a time has come: such files wake no
-    /// waiter. Returns whether there are any.
+    /// waiter. Returns whether the instance has items of such files.
     fn queue_due_items(&self, look: &mut Look) -> bool {
         let mut found = false;
         for item in self.timed_items() {
@@ -313,7 +316,7 @@ impl Epoll {
         found
     }
 
-    /// What the instance itself is ready for, as part of a look.
+    /// For what the instance itself is ready, as part of a look at several instances.
     fn look(&self, look: &mut Look) -> Readiness {
         let due = self.queue_due_items(look);
         let ready: Vec<_> = self.state.lock().ready.iter().cloned().collect();
@@ -325,22 +328,22 @@ impl Epoll {
         if found { Readiness::READ } else { Readiness::empty() }
     }
 
-    /// Items whose files may become ready without waking any waiter, because a time has come.
+    /// The items whose files may become ready without waking a waiter, because a time has come.
     fn timed_items(&self) -> Vec<Arc<EpollItem>> {
         self.state.lock().timed.clone()
     }
 
-    /// All items.
+    /// All items of the instance.
     fn items(&self) -> Vec<Arc<EpollItem>> {
         self.state.lock().items.values().cloned().collect()
     }
 
-    /// Whether another instance watches this one.
+    /// Whether another epoll instance watches this one.
     fn is_watched(&self) -> bool {
         !self.watchers().is_empty()
     }
 
-    /// The instances that watch this one.
+    /// The epoll instances that watch this one.
     fn watchers(&self) -> Vec<Arc<Epoll>> {
         let items: Vec<_> = self.state.lock().watchers.iter().filter_map(Weak::upgrade).collect();
         items.iter().filter_map(|item| item.instance()).collect()
@@ -357,17 +360,17 @@ impl EpollSettings {
 }
 
 impl EpollItem {
-    /// The watched file, if it is still open.
+    /// The watched file; `None` if it was closed.
     fn file(&self) -> Option<Arc<OpenFile>> {
         self.file.upgrade()
     }
 
-    /// The watched file, if it is an instance.
+    /// The watched file as an epoll instance; `None` if it is none.
     fn watched_instance(&self, file: &OpenFile) -> Option<Arc<Epoll>> {
         if self.nested { file.object_as() } else { None }
     }
 
-    /// The instance that watches by this item, if it still does.
+    /// The instance to which this item belongs; `None` if the item was removed.
     fn instance(&self) -> Option<Arc<Epoll>> {
         self.epoll.upgrade().filter(|epoll| epoll.has(self))
     }
@@ -385,8 +388,8 @@ impl EpollItem {
         self.settings.lock().settings
     }
 
-    /// Whether this caller is the one that reports a one-shot item. Several callers may have found
-    /// it ready with the settings of this version; only the first one reports it.
+    /// Whether this caller may report a one-shot item. Several callers may have found it ready with
+    /// settings of this version; only the first one reports it.
     fn disarm(&self, version: u64) -> bool {
         let mut current = self.settings.lock();
         let reports = current.version == version && !current.settings.disarmed;
@@ -400,7 +403,7 @@ impl EpollItem {
         }
     }
 
-    /// The items by which instances watch a description.
+    /// The items by which epoll instances watch an open file description.
     fn all_of(file: &OpenFile) -> Vec<Arc<EpollItem>> {
         let listeners = file.close_listeners().into_iter();
         listeners.filter_map(|listener| (listener as Arc<dyn Any + Send + Sync>).downcast().ok()).collect()

@@ -1,9 +1,10 @@
-//! Epoll instances that watch other instances: how deep they may be nested, by how many ways a
-//! change may reach an instance, and one look at all of them together.
+//! Epoll instances that watch other instances: the limits on their nesting, and a look at all of
+//! them together.
 //!
-//! A change of a file goes up by every way to an instance that no other instance watches. So that
-//! one change never takes long, there are at most [`WAYS_MAXIMUM`] such ways, as on Linux. A look
-//! goes down, and looks at each instance only once ([`Look`]).
+//! A wakeup path is a chain of instances from one that watches a file up to one that no other
+//! instance watches. A change of the file is reported along every path. So that this never takes
+//! long, there are at most [`PATHS_MAXIMUM`] wakeup paths of a file, as on Linux. A look at an
+//! instance goes down to the instances that it watches, and checks each only once ([`Look`]).
 
 use super::{Epoll, EpollItem};
 use alloc::collections::BTreeMap;
@@ -13,51 +14,52 @@ use unix::file::OpenFile;
 use unix::poll::Readiness;
 use unix::{Error, Result};
 
-/// The longest chain of epoll instances, each watching the next one.
+/// The longest chain of epoll instances in which each watches the next one.
 const CHAIN_MAXIMUM: usize = 6;
-/// Ways at most by which a file is watched that is no instance itself, by the number of instances
-/// on them, from one on.
-const WAYS_MAXIMUM: [u32; CHAIN_MAXIMUM] = [u32::MAX, 500, 100, 50, 10, 0];
+/// The most wakeup paths of a file, by the number of instances on the path, from one on.
+const PATHS_MAXIMUM: [u32; CHAIN_MAXIMUM] = [u32::MAX, 500, 100, 50, 10, 0];
 
-/// Ways upwards, by the number of instances on them, from one on.
-type Ways = [u32; CHAIN_MAXIMUM];
+/// The numbers of wakeup paths of a file or instance, by the number of instances on the path, from
+/// one on.
+type PathCounts = [u32; CHAIN_MAXIMUM];
 
-/// Whether `outer` may watch `file`. `ELOOP`: `file` is an instance that watches `outer`. `EINVAL`:
-/// too many instances would watch each other in a chain, or a file be watched by too many ways.
+/// Checks that `outer` may watch `file`. `ELOOP` if `file` is an instance that watches `outer`;
+/// `EINVAL` if the chain of instances would be too long, or a file would have too many wakeup
+/// paths.
 pub(super) fn check(outer: &Epoll, file: &OpenFile) -> Result<()> {
     let Some(inner) = file.object_as::<Epoll>() else {
-        // If no other instance watches `outer`, each way has one instance only, and of those there
-        // may be any number.
+        // If no other instance watches `outer`, each new wakeup path has one instance only, and of
+        // such paths there may be any number.
         return if outer.is_watched() { check_file(outer, file) } else { Ok(()) };
     };
     let mut below = Below { outer, heights: BTreeMap::new(), files: BTreeMap::new() };
     let height = below.height(&inner)?;
-    if height + length(&Upwards::new(None).ways(outer)) > CHAIN_MAXIMUM {
+    if height + length(&Upwards::new(None).paths(outer)) > CHAIN_MAXIMUM {
         return Err(Error::EINVAL);
     }
     let mut upwards = Upwards::new(Some((&inner, outer)));
-    let few = below.files.values().all(|file| are_few(&upwards.ways_of_file(file)));
+    let few = below.files.values().all(|file| are_few(&upwards.paths_of_file(file)));
     if few { Ok(()) } else { Err(Error::EINVAL) }
 }
 
 fn check_file(outer: &Epoll, file: &OpenFile) -> Result<()> {
     let mut upwards = Upwards::new(None);
-    let mut ways = upwards.ways_of_file(file);
-    add(&mut ways, &upwards.ways(outer));
-    if are_few(&ways) { Ok(()) } else { Err(Error::EINVAL) }
+    let mut paths = upwards.paths_of_file(file);
+    add(&mut paths, &upwards.paths(outer));
+    if are_few(&paths) { Ok(()) } else { Err(Error::EINVAL) }
 }
 
-fn add(sum: &mut Ways, more: &Ways) {
+fn add(sum: &mut PathCounts, more: &PathCounts) {
     sum.iter_mut().zip(more).for_each(|(sum, more)| *sum = sum.saturating_add(*more));
 }
 
-fn are_few(ways: &Ways) -> bool {
-    ways.iter().zip(WAYS_MAXIMUM).all(|(count, maximum)| *count <= maximum)
+fn are_few(paths: &PathCounts) -> bool {
+    paths.iter().zip(PATHS_MAXIMUM).all(|(count, maximum)| *count <= maximum)
 }
 
-/// How many epoll instances are on the longest chain.
-fn length(ways: &Ways) -> usize {
-    ways.iter().rposition(|count| *count > 0).map_or(0, |index| index + 1)
+/// The number of instances on the longest of these wakeup paths.
+fn length(paths: &PathCounts) -> usize {
+    paths.iter().rposition(|count| *count > 0).map_or(0, |index| index + 1)
 }
 
 /// A number that identifies an epoll instance.
@@ -65,16 +67,16 @@ fn key(instance: &Epoll) -> usize {
     core::ptr::from_ref(instance) as usize
 }
 
-/// What lies below an instance that `outer` is to watch.
+/// The instances and files that an instance watches, directly or through other instances.
 struct Below<'a> {
     outer: &'a Epoll,
     heights: BTreeMap<usize, usize>,
-    /// The files that are no instances, by their numbers.
+    /// The watched files that are no instances, by the numbers of their descriptions.
     files: BTreeMap<u64, Arc<OpenFile>>,
 }
 
 impl Below<'_> {
-    /// Instances in the longest chain from this one downwards, itself included.
+    /// The number of instances on the longest chain from this one down, itself included.
     fn height(&mut self, instance: &Epoll) -> Result<usize> {
         if core::ptr::eq(instance, self.outer) {
             return Err(Error::ELOOP);
@@ -99,7 +101,7 @@ impl Below<'_> {
 /// watching).
 struct Upwards<'a> {
     more: Option<(&'a Epoll, &'a Epoll)>,
-    known: BTreeMap<usize, Ways>,
+    known: BTreeMap<usize, PathCounts>,
 }
 
 impl<'a> Upwards<'a> {
@@ -107,40 +109,41 @@ impl<'a> Upwards<'a> {
         Upwards { more, known: BTreeMap::new() }
     }
 
-    /// The ways from an instance on, itself included.
-    fn ways(&mut self, instance: &Epoll) -> Ways {
-        if let Some(ways) = self.known.get(&key(instance)) {
-            return *ways;
+    /// The wakeup paths from an instance upwards, itself included.
+    fn paths(&mut self, instance: &Epoll) -> PathCounts {
+        if let Some(paths) = self.known.get(&key(instance)) {
+            return *paths;
         }
-        let mut above = Ways::default();
+        let mut above = PathCounts::default();
         for watching in instance.watchers() {
-            add(&mut above, &self.ways(&watching));
+            add(&mut above, &self.paths(&watching));
         }
         if let Some((watched, watching)) = self.more
             && core::ptr::eq(watched, instance)
         {
-            add(&mut above, &self.ways(watching));
+            add(&mut above, &self.paths(watching));
         }
-        let mut ways = Ways::default();
+        let mut paths = PathCounts::default();
         match length(&above) {
-            0 => ways[0] = 1,
-            _ => ways[1..].copy_from_slice(&above[..CHAIN_MAXIMUM - 1]),
+            0 => paths[0] = 1,
+            _ => paths[1..].copy_from_slice(&above[..CHAIN_MAXIMUM - 1]),
         }
-        self.known.insert(key(instance), ways);
-        ways
+        self.known.insert(key(instance), paths);
+        paths
     }
 
-    /// The ways from a file that is no instance.
-    fn ways_of_file(&mut self, file: &OpenFile) -> Ways {
-        let mut ways = Ways::default();
+    /// The wakeup paths of a file that is no instance.
+    fn paths_of_file(&mut self, file: &OpenFile) -> PathCounts {
+        let mut paths = PathCounts::default();
         for watching in EpollItem::all_of(file).iter().filter_map(|item| item.instance()) {
-            add(&mut ways, &self.ways(&watching));
+            add(&mut paths, &self.paths(&watching));
         }
-        ways
+        paths
     }
 }
 
-/// What one look finds out about instances: each is asked once, by however many ways it is watched.
+/// The results of one look at instances. Each instance is checked once, on however many wakeup
+/// paths it is.
 #[derive(Default)]
 pub(super) struct Look {
     ready: BTreeMap<usize, Readiness>,
@@ -148,7 +151,7 @@ pub(super) struct Look {
 }
 
 impl Look {
-    /// What a watched file is ready for.
+    /// For which events a watched file is ready.
     pub(super) fn readiness(&mut self, item: &EpollItem, file: &OpenFile) -> Readiness {
         match item.watched_instance(file) {
             Some(inner) => self.readiness_of(&inner),
@@ -165,7 +168,7 @@ impl Look {
         ready
     }
 
-    /// When the readiness of what an instance watches changes by itself.
+    /// When the readiness of a file that `instance` watches next changes because of the time.
     pub(super) fn next_change(&mut self, instance: &Epoll) -> Option<Duration> {
         if let Some(change) = self.changes.get(&key(instance)) {
             return *change;

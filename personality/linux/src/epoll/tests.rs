@@ -1,4 +1,4 @@
-//! What instances watch and report.
+//! Tests of what epoll instances watch and report.
 
 use super::*;
 use crate::timerfd::TimerFile;
@@ -30,7 +30,7 @@ fn collect(w: &World, instance: &OpenFile) -> Vec<(u64, Readiness)> {
 }
 
 #[test]
-fn level_and_edge() {
+fn level_triggered_files_are_reported_while_ready_and_edge_triggered_at_changes() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let instance = Epoll::create(account());
@@ -59,7 +59,7 @@ fn level_and_edge() {
 }
 
 #[test]
-fn once_and_modify() {
+fn a_one_shot_file_is_reported_again_after_modify() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let instance = Epoll::create(account());
@@ -78,7 +78,7 @@ fn once_and_modify() {
 }
 
 #[test]
-fn waiting_and_being_dropped() {
+fn wait_blocks_until_a_file_is_ready_and_a_closed_instance_leaves_nothing() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let instance = Epoll::create(account());
@@ -99,14 +99,14 @@ fn waiting_and_being_dropped() {
     task.waits();
     w.environment.advance(SECOND);
     assert_eq!(task.finish(), 0);
-    // Closing the description ends the watching and leaves no registration.
+    // Closing the watched file ends the watch and leaves no registration.
     let end = read.object_as::<unix::pipe::PipeEnd>().unwrap();
     let queue = unix::file::FileObject::queue(&*end).unwrap();
     assert_eq!(queue.len(), 1);
     drop(read);
     assert!(queue.is_empty());
     assert_eq!(collect(w, &instance), []);
-    // Closing the instance removes the registrations, too.
+    // Closing the instance removes its registrations, too.
     e.add(4, &write, settings(Readiness::WRITE, 1)).unwrap();
     assert_eq!(queue.len(), 1);
     drop((instance, e, task));
@@ -114,7 +114,7 @@ fn waiting_and_being_dropped() {
 }
 
 #[test]
-fn what_cannot_be_watched() {
+fn regular_files_loops_and_deep_nesting_are_refused() {
     let w = world();
     w.put("/f", b"");
     let instance = Epoll::create(account());
@@ -133,7 +133,7 @@ fn what_cannot_be_watched() {
     assert_eq!(epoll(&more).add(3, &chain[5], settings(Readiness::READ, 1)), Err(Error::EINVAL));
 }
 
-/// A layer of instances that watch all of the layer below.
+/// A layer of `width` instances, each of which watches all files of the layer below.
 fn layer(below: &[Arc<OpenFile>], width: usize) -> Vec<Arc<OpenFile>> {
     let layer: Vec<_> = (0..width).map(|_| Epoll::create(account())).collect();
     for outer in &layer {
@@ -145,7 +145,7 @@ fn layer(below: &[Arc<OpenFile>], width: usize) -> Vec<Arc<OpenFile>> {
 }
 
 #[test]
-fn chains_that_grow_at_their_lower_end_end_too() {
+fn a_chain_that_grows_at_its_lower_end_is_limited_too() {
     let mut lowest = Epoll::create(account());
     let mut chain = vec![lowest.clone()];
     for _ in 1..6 {
@@ -156,7 +156,7 @@ fn chains_that_grow_at_their_lower_end_end_too() {
     }
     let more = Epoll::create(account());
     assert_eq!(epoll(&lowest).add(3, &more, settings(Readiness::READ, 1)), Err(Error::EINVAL));
-    // A file below this many instances would be too deep, too. One step higher it is not.
+    // A file below this many instances would be too deep. One instance higher it is not.
     let (read, _write) = pipe(OpenFlags::empty());
     assert_eq!(epoll(&lowest).add(4, &read, settings(Readiness::READ, 1)), Err(Error::EINVAL));
     assert_eq!(epoll(&chain[4]).add(4, &read, settings(Readiness::READ, 1)), Ok(()));
@@ -166,7 +166,7 @@ fn chains_that_grow_at_their_lower_end_end_too() {
 }
 
 #[test]
-fn a_file_is_watched_by_a_bounded_number_of_ways() {
+fn the_number_of_wakeup_paths_of_a_file_is_limited() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     // Any number of instances may watch a file directly.
@@ -174,7 +174,7 @@ fn a_file_is_watched_by_a_bounded_number_of_ways() {
     w.write(&write, b"x").unwrap();
     assert!(many.iter().all(|instance| instance.readiness() == Readiness::READ));
     drop(many);
-    // 22 times 22 ways over two instances, and 16 more, are 500.
+    // There are 22 times 22 wakeup paths over two instances, and 16 more: 500.
     let first = layer(std::slice::from_ref(&read), 22);
     let mut second = layer(&first, 22);
     second.extend(layer(&first[..8], 2));
@@ -185,7 +185,7 @@ fn a_file_is_watched_by_a_bounded_number_of_ways() {
     assert_eq!(epoll(&first[0]).add(2, &other, settings(Readiness::READ, 1)), Ok(()));
     assert!(second.iter().all(|instance| instance.readiness() == Readiness::READ));
     drop((first, second));
-    // Instances below instances: the new way may be anywhere.
+    // Instances are nested, and the new way may be at any place between them.
     let (lower, upper) = (layer(std::slice::from_ref(&read), 10), layer(&[], 50));
     let middle = layer(&lower, 1).remove(0);
     for (number, outer) in upper.iter().enumerate() {
@@ -195,10 +195,10 @@ fn a_file_is_watched_by_a_bounded_number_of_ways() {
 }
 
 #[test]
-fn each_instance_of_a_wide_fan_is_looked_at_one_time() {
+fn a_look_visits_each_instance_once_on_however_many_wakeup_paths_it_is() {
     let w = world();
     let timer = TimerFile::create(w.environment.clone(), false, OpenFlags::NONBLOCK);
-    // Twenty to the fifth ways down.
+    // There are 20 to the fifth wakeup paths.
     let mut fan = layer(&[], 20);
     for _ in 0..4 {
         fan = layer(&fan, 20);
@@ -214,7 +214,7 @@ fn each_instance_of_a_wide_fan_is_looked_at_one_time() {
     assert_eq!(
         epoll(&fan[0]).add(99, &timer, settings(Readiness::READ, 1)),
         Ok(()),
-        "few ways lead through the upper layer"
+        "few wakeup paths lead through the upper layer"
     );
     timer.object_as::<TimerFile>().unwrap().set(SECOND / 2, Duration::ZERO, false);
     waiting.waits();
@@ -223,7 +223,7 @@ fn each_instance_of_a_wide_fan_is_looked_at_one_time() {
 }
 
 #[test]
-fn once_is_once_also_for_two_who_wait() {
+fn a_one_shot_event_is_reported_to_one_of_two_waiters() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let instance = Epoll::create(account());
@@ -240,7 +240,7 @@ fn once_is_once_also_for_two_who_wait() {
     all.append(&mut found.lock().unwrap());
     assert!(has_happened());
     assert_eq!(all, [(1, Readiness::READ)]);
-    // An item that has been armed again is not reported by a caller that looked before that.
+    // An item that was armed again is not reported by a caller that looked at it before.
     epoll(&instance).modify(3, &read, once).unwrap();
     let (other, file) = (instance.clone(), read.clone());
     meanwhile("epoll reports", move || {
@@ -254,7 +254,7 @@ fn once_is_once_also_for_two_who_wait() {
 }
 
 #[test]
-fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
+fn a_ready_file_is_reported_to_a_second_caller_while_the_first_looks() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let instance = Epoll::create(account());
@@ -264,7 +264,7 @@ fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
     meanwhile("epoll reports", move || assert_eq!(collect(w, &other), [(1, Readiness::READ)]));
     assert_eq!(collect(w, &instance), [(1, Readiness::READ)]);
     assert!(has_happened());
-    // The pipe is emptied. It is written to again at the moment at which it is found not to be
+    // The pipe is emptied. It is written to again at the moment at which the look finds it not
     // ready.
     w.read(&read, 1).unwrap();
     let end = write.clone();
@@ -275,7 +275,7 @@ fn what_is_ready_is_ready_for_a_second_one_while_the_first_looks() {
 }
 
 #[test]
-fn what_is_removed_while_it_is_added_leaves_nothing() {
+fn a_file_that_is_removed_while_it_is_added_leaves_no_registration() {
     let (read, _write) = pipe(OpenFlags::empty());
     let instance = Epoll::create(account());
     let (other, file) = (instance.clone(), read.clone());
@@ -287,14 +287,14 @@ fn what_is_removed_while_it_is_added_leaves_nothing() {
 }
 
 #[test]
-fn two_instances_do_not_come_to_watch_each_other_concurrently() {
+fn two_threads_cannot_make_two_instances_watch_each_other() {
     let (one, other) = (Epoll::create(account()), Epoll::create(account()));
     let (outer, inner) = (other.clone(), one.clone());
     let second = Arc::new(std::sync::Mutex::new(None));
     let place = second.clone();
     meanwhile("epoll may be added", move || {
         let thread = std::thread::spawn(move || epoll(&outer).add(4, &inner, settings(Readiness::READ, 2)));
-        // The second thread goes on now, or waits until the first one is done.
+        // The second thread continues now, or waits until the first one is done.
         (0..10_000).take_while(|_| !thread.is_finished()).for_each(|_| std::thread::yield_now());
         *place.lock().unwrap() = Some(thread);
     });
@@ -305,7 +305,7 @@ fn two_instances_do_not_come_to_watch_each_other_concurrently() {
 }
 
 #[test]
-fn a_user_watches_so_many_files_with_all_instances() {
+fn the_watched_files_of_all_instances_of_a_user_are_limited() {
     let user = account();
     user.settings().set(Setting::PolledFiles, 2);
     let (first, second) = (Epoll::create(user.clone()), Epoll::create(user.clone()));

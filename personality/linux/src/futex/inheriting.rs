@@ -1,23 +1,23 @@
 //! Futexes that know their owner (FUTEX_LOCK_PI, FUTEX_UNLOCK_PI and the like).
 //!
 //! The word holds the owner's thread id and two flags; programs lock and unlock it themselves while
-//! no thread waits for it. All operations here are serialised by one asynchronous lock. For a word
-//! that threads wait for, the owner that is recorded here counts. Waiters are served in the order
-//! of arrival, which is their priority order as long as all have the same.
+//! no thread waits for it. All operations here are serialised by one asynchronous lock. If threads
+//! wait for a word, its owner is the one that is recorded here, whatever the word says. Waiters are
+//! served in the order of arrival, since all threads have the same priority.
 
 use super::{Futexes, Key, Words};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use unix::{Error, Result};
 
-/// Bits of the word that hold the owner's thread id.
+/// The bits of a futex word that hold the owner's thread id.
 pub(crate) const LOCK_TID: u32 = 0x3fff_ffff;
-/// In a futex word: the last owner ended without unlocking.
+/// The bit of a futex word that says that its last owner ended without unlocking it.
 pub(crate) const LOCK_OWNER_DIED: u32 = 0x4000_0000;
-/// At least one thread waits: unlocking needs a system call.
+/// The bit of a futex word that says that a thread waits, so that unlocking needs a system call.
 pub(crate) const LOCK_WAITERS: u32 = 0x8000_0000;
 
-/// Futex words with priority inheritance that threads wait for.
+/// The futex words with priority inheritance that threads wait for.
 #[derive(Default)]
 pub(super) struct Inheriting {
     locks: BTreeMap<Key, Lock>,
@@ -27,19 +27,20 @@ pub(super) struct Inheriting {
 #[derive(Default)]
 struct Lock {
     owner: u32,
-    /// The owner got the lock because its predecessor ended.
+    /// Whether the owner got the lock because the previous owner ended.
     owner_died: bool,
-    /// Ticket and thread of each waiter, in the order of arrival.
+    /// Ticket and thread id of each waiter, in the order of arrival.
     waiters: Vec<(u64, u32)>,
 }
 
-/// The futex at which a waiter waits until its ticket is called. It is in no memory object, so no
+/// The futex at which a waiter waits until it gets the lock. It is in no memory object, so no
 /// program can reach it.
 fn ticket_key(ticket: u64) -> Key {
     Key::Shared { object: u64::MAX, offset: ticket }
 }
 
-/// A waiter's ticket; dropped with the request that waited.
+/// The place of a waiter in the order of arrival. The waiter gives the place up when this is
+/// dropped.
 struct Ticket<'a> {
     futexes: &'a Futexes,
     key: Key,
@@ -48,10 +49,11 @@ struct Ticket<'a> {
 }
 
 impl Futexes {
-    /// FUTEX_LOCK_PI by thread `thread`: waits until it owns the lock. `owner_lives` tells whether
-    /// a thread exists. `EDEADLK` if it owns it already, `ESRCH` if the owner does not exist,
-    /// `EINVAL`, `EFAULT`. There is no time limit: the caller races the future against a timer, and
-    /// calls [`Futexes::give_up_lock`] if the timer is first.
+    /// Locks a futex for thread `thread` (FUTEX_LOCK_PI), waiting until it owns the lock.
+    /// `owner_lives` tells whether a thread exists. `EDEADLK` if the thread owns the lock already,
+    /// `ESRCH` if the owner does not exist, `EINVAL`, `EFAULT`. There is no time limit: the caller
+    /// polls the future together with a timer, and calls [`Futexes::give_up_lock`] if the timer is
+    /// first.
     pub(crate) async fn lock(
         &self,
         words: &impl Words,
@@ -82,7 +84,8 @@ impl Futexes {
         ticket.wait(words, address).await
     }
 
-    /// FUTEX_TRYLOCK_PI. `EAGAIN` if another owns it, else as [`Futexes::lock`].
+    /// Locks a futex without waiting (FUTEX_TRYLOCK_PI). `EAGAIN` if another thread owns it, other
+    /// errors as of [`Futexes::lock`].
     pub(crate) async fn try_lock(
         &self,
         words: &impl Words,
@@ -98,8 +101,8 @@ impl Futexes {
         }
     }
 
-    /// Takes the lock if it is free (`None`), else announces a waiter in the word and returns the
-    /// owner.
+    /// Takes the lock if it is free (`None`). Otherwise sets [`LOCK_WAITERS`] in the word and
+    /// returns the owner.
     async fn try_take(
         &self,
         words: &impl Words,
@@ -123,8 +126,8 @@ impl Futexes {
         }
     }
 
-    /// FUTEX_UNLOCK_PI by thread `thread`: hands the lock to the first waiter. `EPERM` if it is not
-    /// the owner, `EINVAL`, `EFAULT`.
+    /// Unlocks a futex of thread `thread` (FUTEX_UNLOCK_PI): the first waiter gets the lock.
+    /// `EPERM` if the thread does not own the lock, `EINVAL`, `EFAULT`.
     pub(crate) async fn unlock(
         &self,
         words: &impl Words,
@@ -152,7 +155,7 @@ impl Futexes {
         Ok(())
     }
 
-    /// Makes the first waiter the owner and calls it.
+    /// Makes the first waiter the owner of the lock, and wakes it.
     fn hand_over(&self, inheriting: &mut Inheriting, key: Key, owner_died: bool) {
         let Some(lock) = inheriting.locks.get_mut(&key) else { return };
         if lock.waiters.is_empty() {
@@ -165,8 +168,8 @@ impl Futexes {
         self.wake_key(ticket_key(ticket), 1, Futexes::ANY);
     }
 
-    /// Thread `thread` gives up waiting for locks (its request was dropped): its tickets are
-    /// returned, and a lock that was just handed to it goes to the next.
+    /// Ends the waits of thread `thread` for locks, because its request was dropped: its tickets
+    /// are removed, and a lock that it has just got goes to the next waiter.
     pub(crate) async fn give_up_lock(&self, thread: u32) {
         let mut inheriting = self.inheriting.lock().await;
         for lock in inheriting.locks.values_mut() {
@@ -175,8 +178,8 @@ impl Futexes {
         inheriting.locks.retain(|_, lock| !lock.waiters.is_empty() || lock.owner_died);
     }
 
-    /// Thread `thread` ends: locks that it owns and others wait for go to the first waiter, which
-    /// finds them marked ([`LOCK_OWNER_DIED`]).
+    /// To be called when thread `thread` has ended: locks that it owned and other threads wait for
+    /// go to the first waiter, which finds them marked ([`LOCK_OWNER_DIED`]).
     pub(crate) async fn owner_ended(&self, thread: u32) {
         self.give_up_lock(thread).await;
         let mut inheriting = self.inheriting.lock().await;
@@ -189,7 +192,8 @@ impl Futexes {
 }
 
 impl Ticket<'_> {
-    /// Waits until the ticket is called; if the former owner ended, writes the word in its place.
+    /// Waits until the waiter owns the lock; if the former owner has ended, writes the futex word
+    /// in its place.
     async fn wait(&self, words: &impl Words, address: u64) -> Result<()> {
         let place = self.futexes.join(ticket_key(self.number), Futexes::ANY);
         let called = {
@@ -225,8 +229,9 @@ async fn lock_key(words: &impl Words, address: u64, shared: bool) -> Result<Key>
         return Err(Error::EINVAL);
     }
     let key = words.key(address, shared).await?;
-    // The word is written, unchanged, before the locks here are locked, so that its page is present
-    // then. A thread that waits for memory therefore does not hold up the end of another one.
+    // The word is written, unchanged, before the locks here are locked, so that its page is
+    // resident then. A thread that waits for memory therefore does not keep another one from
+    // ending.
     let word = words.load(address).await?;
     let _ = words.exchange(address, word, word).await?;
     Ok(key)

@@ -1,39 +1,38 @@
-//! Which word a futex is, and access to words.
+//! The identity of futex words, and access to them.
 
 use core::future::Future;
 use unix::Result;
 
-/// The identity of a word that can be waited for.
+/// The identity of a futex word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Key {
-    /// A word of one address space.
+    /// The word is in private memory of one address space.
     Private {
-        /// The address space.
+        /// A number of the address space.
         space: u64,
         /// The word's address.
         address: u64,
     },
-    /// A word of an object that several address spaces may map.
+    /// The word is in a memory object that several address spaces may map.
     Shared {
-        /// The object.
+        /// A number of the memory object.
         object: u64,
-        /// The word's offset in the shared object.
+        /// Offset of the word in the memory object, in bytes.
         offset: u64,
     },
 }
 
-/// The words of one address space. Addresses are multiples of 4, or of 8 for `load_u64`; callers
-/// check.
+/// The words of one address space. Addresses must be multiples of 4, or of 8 for `load_u64`.
 pub(crate) trait Words: Sync {
-    /// The identity of the word at `address`. `shared` words are looked up in the map; private ones
-    /// need not be, and words that are not mapped shared have the private identity either way.
-    /// `EFAULT`.
+    /// The identity of the word at `address`. The map is searched only for a `shared` word; a word
+    /// that is not in shared memory has the private identity in any case. `EFAULT`.
     fn key(&self, address: u64, shared: bool) -> impl Future<Output = Result<Key>> + Send;
 
     /// Reads a futex word atomically. `EFAULT`.
     fn load(&self, address: u64) -> impl Future<Output = Result<u32>> + Send;
 
-    /// Replaces a word atomically if it is `current`; `Err` inside tells what it was. `EFAULT`.
+    /// Replaces a word atomically if it is `current`; otherwise the inner `Err` has its value.
+    /// `EFAULT`.
     fn exchange(
         &self,
         address: u64,
@@ -41,6 +40,6 @@ pub(crate) trait Words: Sync {
         new: u32,
     ) -> impl Future<Output = Result<Result<u32, u32>>> + Send;
 
-    /// Reads a double word (for lists of pointers). `EFAULT`.
+    /// Reads a word of 64 bits (a pointer of a list). `EFAULT`.
     fn load_u64(&self, address: u64) -> impl Future<Output = Result<u64>> + Send;
 }

@@ -1,9 +1,9 @@
 //! Futexes (futex(2), get_robust_list(2)): waiting for a word of user memory to change.
 //!
-//! A waiter first joins the queue and then looks at the word: a wake between the two finds it
-//! queued, so none is lost, and user memory may fault in meanwhile without a lock being held.
-//! Queues are found by [`Key`]: words in private memory by address space and address, in shared
-//! memory by object and offset, wherever it is mapped.
+//! A waiter first joins the queue and then reads the word. A wake between the two steps finds the
+//! waiter in the queue, so that none is lost, and no lock is held while the word's page is brought
+//! in. Queues are found by [`Key`]: for a word in private memory by address space and address, for
+//! a word in shared memory by object and offset, wherever the object is mapped.
 
 mod inheriting;
 mod key;

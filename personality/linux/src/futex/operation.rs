@@ -1,6 +1,6 @@
-//! What FUTEX_WAKE_OP does with its second word.
+//! The operation and comparison of FUTEX_WAKE_OP.
 
-/// What to do with the second word.
+/// The change of the second word by FUTEX_WAKE_OP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WakeOperation {
     /// The second word becomes the argument.
@@ -15,25 +15,25 @@ pub(crate) enum WakeOperation {
     Xor(u32),
 }
 
-/// How the second word's old value is compared, as signed numbers.
+/// How FUTEX_WAKE_OP compares the second word's old value; the numbers are signed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Comparison {
-    /// Equal to.
+    /// The old value is equal to the argument.
     Equal(u32),
-    /// Different from.
+    /// The old value is different from the argument.
     NotEqual(u32),
-    /// Less than.
+    /// The old value is less than the argument.
     Less(u32),
-    /// Less than or equal to.
+    /// The old value is less than or equal to the argument.
     LessOrEqual(u32),
-    /// Greater than.
+    /// The old value is greater than the argument.
     Greater(u32),
-    /// Greater than or equal to.
+    /// The old value is greater than or equal to the argument.
     GreaterOrEqual(u32),
 }
 
 impl WakeOperation {
-    /// The word's new value.
+    /// The new value of the second word.
     pub(crate) fn apply(self, old: u32) -> u32 {
         match self {
             WakeOperation::Set(argument) => argument,

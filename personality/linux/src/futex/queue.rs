@@ -1,4 +1,4 @@
-//! Queues of waiters and the operations on them.
+//! The queues of futex waiters, and the operations on them.
 
 use super::inheriting::Inheriting;
 use super::{Comparison, Key, WakeOperation, Words};
@@ -18,14 +18,14 @@ pub(crate) struct Futexes {
 
 #[derive(Default)]
 struct State {
-    /// Waiters by word and order of arrival.
+    /// The ids of waiters, by the word that they wait for and the order of arrival.
     queues: BTreeMap<(Key, u64), u64>,
     waiters: BTreeMap<u64, Waiter>,
     next: u64,
 }
 
 struct Waiter {
-    /// The waiter's place in `queues`, until it is woken.
+    /// The waiter's place in `queues`; `None` after it was woken.
     place: Option<(Key, u64)>,
     bits: u32,
     waker: Option<Waker>,
@@ -50,7 +50,7 @@ impl State {
         place.and_then(|place| self.queues.remove(&place)).is_none()
     }
 
-    /// Up to `limit` waiters of `key` with a bit in `bits`, in order of arrival.
+    /// Up to `limit` waiters of `key` whose bit set has a bit of `bits`, in order of arrival.
     fn first(&self, key: Key, limit: u32, bits: u32) -> Vec<u64> {
         let queue = self.queues.range((key, 0)..=(key, u64::MAX)).map(|(_, id)| *id);
         let chosen = queue.filter(|id| self.waiters.get(id).is_some_and(|waiter| waiter.bits & bits != 0));
@@ -80,7 +80,7 @@ impl State {
     }
 }
 
-/// A place in a queue, given up when dropped.
+/// The place of a waiter in a queue, which is removed when this is dropped.
 pub(super) struct Place<'a> {
     futexes: &'a Futexes,
     id: u64,
@@ -93,12 +93,12 @@ impl Drop for Place<'_> {
 }
 
 impl Place<'_> {
-    /// Gives the place up: whether it had been woken.
+    /// Leaves the queue; returns whether the waiter had been woken.
     pub(super) fn leave(self) -> bool {
         self.futexes.state.lock().leave(self.id)
     }
 
-    /// Waits until woken.
+    /// Waits until the waiter is woken.
     pub(super) async fn woken(&self) {
         poll_fn(|cx| {
             let mut state = self.futexes.state.lock();
@@ -115,10 +115,10 @@ impl Place<'_> {
 }
 
 impl Futexes {
-    /// Every bit: FUTEX_BITSET_MATCH_ANY.
+    /// The bit set with every bit (FUTEX_BITSET_MATCH_ANY).
     pub(crate) const ANY: u32 = u32::MAX;
 
-    /// A system without waiters.
+    /// Makes the futexes of a system, without waiters.
     pub(crate) fn new() -> Futexes {
         Futexes::default()
     }
@@ -134,10 +134,10 @@ impl Futexes {
         Place { futexes: self, id }
     }
 
-    /// FUTEX_WAIT, FUTEX_WAIT_BITSET: waits until woken by one of `bits`, if the word at `address`
-    /// is `expected`. There is no time limit: the caller races the future against a timer and
-    /// signals. `EAGAIN` if the word differs, `EINVAL` for an unaligned address or no bits,
-    /// `EFAULT`.
+    /// Waits until woken by a wake with one of `bits`, if the word at `address` is `expected`
+    /// (FUTEX_WAIT, FUTEX_WAIT_BITSET). There is no time limit: the caller polls the future
+    /// together with a timer and signals. `EAGAIN` if the word differs, `EINVAL` for an unaligned
+    /// address or no bits, `EFAULT`.
     pub(crate) async fn wait(
         &self,
         words: &impl Words,
@@ -160,8 +160,8 @@ impl Futexes {
         Ok(())
     }
 
-    /// FUTEX_WAKE, FUTEX_WAKE_BITSET: wakes up to `limit` waiters that wait for one of `bits`: how
-    /// many. `EINVAL`, `EFAULT`.
+    /// Wakes up to `limit` waiters that wait with one of `bits` (FUTEX_WAKE, FUTEX_WAKE_BITSET);
+    /// returns how many. `EINVAL`, `EFAULT`.
     pub(crate) async fn wake(
         &self,
         words: &impl Words,
@@ -177,7 +177,7 @@ impl Futexes {
         Ok(self.wake_key(key, limit, bits))
     }
 
-    /// Wakes up to `limit` waiters of `key`.
+    /// Wakes up to `limit` waiters of `key` that wait with one of `bits`; returns how many.
     pub(crate) fn wake_key(&self, key: Key, limit: u32, bits: u32) -> u32 {
         let mut wakers = Vec::new();
         let count = {
@@ -190,9 +190,9 @@ impl Futexes {
         count as u32
     }
 
-    /// FUTEX_REQUEUE and, with `expected`, FUTEX_CMP_REQUEUE: wakes up to `wake` waiters of the
-    /// first word and moves up to `requeue` of the rest to the second: how many were woken, and how
-    /// many moved. `EAGAIN` if the first word is not as expected, `EINVAL`, `EFAULT`.
+    /// Wakes up to `wake` waiters of the first word and moves up to `requeue` of the others to the
+    /// second (FUTEX_REQUEUE and, with `expected`, FUTEX_CMP_REQUEUE); returns how many were woken,
+    /// and how many moved. `EAGAIN` if the first word is not `expected`, `EINVAL`, `EFAULT`.
     #[expect(clippy::too_many_arguments, reason = "the call has them")]
     pub(crate) async fn requeue(
         &self,
@@ -228,9 +228,9 @@ impl Futexes {
         Ok(counts)
     }
 
-    /// FUTEX_WAKE_OP: changes the second word by `operation`, wakes up to `wake` waiters of the
-    /// first and, if its old value passes `comparison`, up to `wake_second` of the second: how
-    /// many. `EINVAL`, `EFAULT`.
+    /// Changes the second word by `operation`, wakes up to `wake` waiters of the first word and, if
+    /// `comparison` holds for the second word's old value, up to `wake_second` of the second
+    /// (FUTEX_WAKE_OP); returns how many were woken. `EINVAL`, `EFAULT`.
     #[expect(clippy::too_many_arguments, reason = "the call has them")]
     pub(crate) async fn wake_operation(
         &self,

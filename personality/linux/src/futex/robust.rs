@@ -1,25 +1,25 @@
-//! Robust lists: what happens to the locks of a thread that ends (get_robust_list(2)).
+//! Robust lists, by which the locks of a thread that ends are released (get_robust_list(2)).
 
 use super::inheriting::{LOCK_OWNER_DIED, LOCK_TID, LOCK_WAITERS};
 use super::{Futexes, Words};
 use unix::Result;
 
-/// A thread's list of locks that it holds, in its own memory: the head is a pointer to the first
-/// entry, the offset from entries to their words, and a pointer to the entry whose lock is just
-/// being taken or released. The lowest bit of a pointer marks a lock with inheritance.
+/// A thread's list of the locks that it holds, which is in the program's memory. Its head has a
+/// pointer to the first entry, the offset from an entry to its futex word, and a pointer to the
+/// entry whose lock is just being taken or released. The lowest bit of a pointer marks a lock with
+/// priority inheritance.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RobustList {
-    /// Address of the head of the robust list.
+    /// Address of the head of the list.
     pub(crate) head: u64,
 }
 
 impl RobustList {
-    /// Entries that are looked at; a list may be circular or damaged.
+    /// The most entries that are looked at; a list may be circular or damaged.
     const LIMIT: usize = 2048;
 
-    /// Marks every lock on the list that `thread` holds as ownerless and wakes a waiter of each.
-    /// The thread must not execute any more. A list that cannot be read is left where it becomes
-    /// unreadable.
+    /// Marks every lock on the list that `thread` holds as ownerless, and wakes a waiter of each.
+    /// The thread must not execute any more. If the list cannot be read, the rest of it is ignored.
     pub(crate) async fn release(self, futexes: &Futexes, words: &impl Words, thread: u32) {
         // A damaged list harms only the program itself, so errors are ignored.
         let _ = self.walk(futexes, words, thread).await;
@@ -34,7 +34,7 @@ impl RobustList {
             if address == self.head {
                 break;
             }
-            // Read the successor first: the woken thread may free the entry.
+            // Read the pointer to the next entry first: the woken thread may free this entry.
             let next = words.load_u64(address).await;
             if entry != pending {
                 release_one(futexes, words, address.wrapping_add(offset), entry & 1 != 0, thread).await?;
@@ -45,7 +45,7 @@ impl RobustList {
             let address = (pending & !1).wrapping_add(offset);
             let word = if address.is_multiple_of(4) { words.load(address).await? } else { return Ok(()) };
             if word & LOCK_TID == 0 && pending & 1 == 0 {
-                // It was unlocked, but the wake had not happened yet.
+                // The thread had unlocked the futex, but had not woken a waiter yet.
                 wake_one(futexes, words, address).await?;
             }
             release_one(futexes, words, address, pending & 1 != 0, thread).await?;
@@ -68,7 +68,7 @@ async fn release_one(
     while word & LOCK_TID == thread {
         let new = word & LOCK_WAITERS | LOCK_OWNER_DIED;
         match words.exchange(address, word, new).await? {
-            // Waiters of a lock with inheritance are served when its owner's end is announced.
+            // Waiters of a lock with inheritance are served by [`Futexes::owner_ended`].
             Ok(_) if word & LOCK_WAITERS != 0 && !inheriting => {
                 return wake_one(futexes, words, address).await;
             }

@@ -1,4 +1,4 @@
-//! Rules of futex(2), on words in a map.
+//! Tests of futex(2), on words in a map.
 
 use super::inheriting::{LOCK_OWNER_DIED, LOCK_WAITERS};
 use super::*;
@@ -22,7 +22,7 @@ impl Memory {
 
 impl Words for Memory {
     fn key(&self, address: u64, shared: bool) -> impl Future<Output = Result<Key>> + Send {
-        // Addresses from 0x8000 on are shared memory.
+        // Addresses from 0x8000 on are in shared memory.
         ready(Ok(match shared && address >= 0x8000 {
             true => Key::Shared { object: 7, offset: address - 0x8000 },
             false => Key::Private { space: 1, address },
@@ -71,7 +71,7 @@ fn wake(world: &World, address: u64, limit: u32, bits: u32) -> Result<u32> {
 }
 
 #[test]
-fn wait_and_wake() {
+fn wake_wakes_a_waiter_whose_word_was_as_expected() {
     let world = world(&[(0x1000, 5)]);
     assert_eq!(wait(&world, 0x1000, 4, 1).finish(), Err(Error::EAGAIN));
     assert_eq!(wait(&world, 0x1001, 4, 1).finish(), Err(Error::EINVAL));
@@ -89,7 +89,7 @@ fn wait_and_wake() {
 }
 
 #[test]
-fn bitsets_choose_waiters() {
+fn a_wake_reaches_waiters_with_one_of_its_bits() {
     let world = world(&[(0x1000, 0)]);
     let (mut a, mut b) = (wait(&world, 0x1000, 0, 1), wait(&world, 0x1000, 0, 2));
     a.waits();
@@ -100,7 +100,7 @@ fn bitsets_choose_waiters() {
 }
 
 #[test]
-fn requeue_moves_the_rest() {
+fn requeue_wakes_some_waiters_and_moves_others() {
     let world = world(&[(0x1000, 0), (0x2000, 0)]);
     let mut waiters: Vec<_> = (0..4).map(|_| wait(&world, 0x1000, 0, u32::MAX)).collect();
     waiters.iter_mut().for_each(Task::waits);
@@ -118,7 +118,7 @@ fn requeue_moves_the_rest() {
 }
 
 #[test]
-fn wake_operations() {
+fn wake_op_changes_the_second_word_and_compares_it() {
     let world = world(&[(0x1000, 0), (0x2000, 5)]);
     let (mut a, mut b) = (wait(&world, 0x1000, 0, u32::MAX), wait(&world, 0x2000, 5, u32::MAX));
     a.waits();
@@ -140,7 +140,7 @@ fn wake_operations() {
 }
 
 #[test]
-fn shared_and_private_words_are_different() {
+fn a_shared_and_a_private_word_at_one_address_are_different() {
     let world = world(&[(0x8000, 0)]);
     let mut private = wait(&world, 0x8000, 0, u32::MAX);
     private.waits();
@@ -155,7 +155,7 @@ fn lock(world: &Arc<World>, thread: u32) -> Task<Result<()>> {
 }
 
 #[test]
-fn owned_locks_are_handed_over_in_order() {
+fn a_lock_with_inheritance_goes_to_waiters_in_order() {
     let world = world(&[(0x1000, 0)]);
     assert_eq!(lock(&world, 10).finish(), Ok(()));
     assert_eq!(world.memory.get(0x1000), Ok(10));
@@ -180,7 +180,7 @@ fn owned_locks_are_handed_over_in_order() {
 }
 
 #[test]
-fn an_owned_lock_survives_its_owner() {
+fn a_lock_with_inheritance_goes_to_a_waiter_when_its_owner_ends() {
     let world = world(&[(0x1000, 0)]);
     lock(&world, 10).finish().unwrap();
     let (mut second, mut given_up) = (lock(&world, 11), lock(&world, 12));
@@ -195,9 +195,9 @@ fn an_owned_lock_survives_its_owner() {
 }
 
 #[test]
-fn robust_locks_of_an_ended_thread() {
-    // head 0x100: entry 0x200 (word 0x210), entry 0x300 (word 0x310, another's), pending 0x400
-    // (word 0x410).
+fn robust_locks_of_a_thread_that_ended_are_released() {
+    // The head is at 0x100; there are an entry at 0x200 (word 0x210), one at 0x300 (word 0x310,
+    // another thread's), and a pending one at 0x400 (word 0x410).
     let world = world(&[]);
     let set64 = |address, value: u64| {
         world.memory.set(address, value as u32);
@@ -217,7 +217,7 @@ fn robust_locks_of_an_ended_thread() {
     waiter.finish().unwrap();
     let words = [0x210, 0x310, 0x410].map(|address| world.memory.get(address).unwrap());
     assert_eq!(words, [LOCK_WAITERS | LOCK_OWNER_DIED, 11, LOCK_OWNER_DIED]);
-    // A list that never ends, and a list whose head is not mapped.
+    // One list is circular, and one has a head that is not mapped.
     set64(0x300, 0x200);
     now(RobustList { head: 0x100 }.release(&world.futexes, &world.memory, 10));
     now(RobustList { head: 0x9000 }.release(&world.futexes, &world.memory, 10));

@@ -1,11 +1,11 @@
-//! The words of a program's memory.
+//! Futex words in a program's memory.
 
 use super::{Key, Words};
 use mach::Machine;
 use unix::memory::Memory;
 use unix::{Error, Result};
 
-/// The words of an address space, for futexes.
+/// Access to the futex words of an address space.
 pub(crate) struct MemoryWords<'a, M: Machine>(pub(crate) &'a Memory<M>);
 
 impl<M: Machine> Words for MemoryWords<'_, M> {

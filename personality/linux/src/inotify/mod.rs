@@ -1,7 +1,7 @@
-//! Telling programs what happens to files (inotify(7)).
+//! Reports of changes of files to programs (inotify(7)).
 //!
-//! A [`Watch`] belongs to a [`Notifier`], which is what a program holds; it is one of the watched
-//! file's observers.
+//! A [`Watch`] is an observer of one file, and belongs to a [`Notifier`], the inotify instance that
+//! a program has open.
 
 mod notifier;
 
@@ -26,9 +26,9 @@ bitflags! {
         const MODIFY = 2;
         /// The attributes of the file changed.
         const ATTRIBUTES = 4;
-        /// It was closed after it had been open for writing.
+        /// A file that was open for writing was closed.
         const CLOSE_WRITE = 8;
-        /// It was closed after it had been open for reading only.
+        /// A file that was open for reading only was closed.
         const CLOSE_OTHER = 0x10;
         /// The file was opened.
         const OPEN = 0x20;
@@ -44,9 +44,9 @@ bitflags! {
         const DELETE_SELF = 0x400;
         /// The watched file itself was moved.
         const MOVE_SELF = 0x800;
-        /// Events were lost.
+        /// Events were lost because the queue was full (IN_Q_OVERFLOW).
         const OVERFLOW = 0x4000;
-        /// The watch was removed.
+        /// The watch was removed (IN_IGNORED).
         const IGNORED = 0x8000;
         /// The event concerns a directory.
         const DIRECTORY = 0x4000_0000;
@@ -57,7 +57,7 @@ impl Events {
     /// The events that a program can ask for.
     pub(crate) const ASKED: Events = Events::from_bits_retain(0xfff);
 
-    /// What has happened, as events.
+    /// The inotify events of a change.
     fn of(change: &Change<'_>) -> Events {
         const EVENTS: [(Changes, Events); 12] = [
             (Changes::ACCESS, Events::ACCESS),
@@ -79,11 +79,12 @@ impl Events {
     }
 }
 
-/// One file that a notifier watches.
+/// A watch: one file that an inotify instance watches.
 pub(crate) struct Watch {
     notifier: Weak<Notifier>,
     id: i32,
-    /// [`Events`]; relaxed: an event that races with a change of the mask may be told by either.
+    /// The [`Events`] to report. Accesses are relaxed: a change of the file during a change of the
+    /// mask may be judged by either mask.
     mask: AtomicU32,
     once: bool,
     _charge: Charge,
@@ -115,7 +116,7 @@ impl Observer for Watch {
         }
     }
 
-    fn gone(&self) {
+    fn deleted(&self) {
         if let Some(notifier) = self.notifier.upgrade() {
             notifier.forget(self.id);
         }

@@ -1,4 +1,4 @@
-//! [`Notifier`]: the file from which a program reads what happened.
+//! [`Notifier`]: an inotify instance, from which a program reads events.
 
 use super::{Events, Watch};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -13,44 +13,44 @@ use unix::sync::SpinLock;
 use unix::vfs::{Observer, OpenFlags, VnodeRef};
 use unix::{AttemptError, Error, Result, UserBuffer, copy_out_all};
 
-/// Bytes that a waiting event takes, without its name.
+/// Bytes that are charged for an unread event, without its name.
 const EVENT_BYTES: u64 = 128;
 
 /// An event that an inotify instance reports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Event {
-    /// The watch's number; -1 if events were lost.
+    /// The number of the watch; -1 if events were lost.
     pub(crate) watch: i32,
-    /// What happened.
+    /// The kinds of the event.
     pub(crate) events: Events,
     /// A number that the two events of one move share; 0 for other events.
     pub(crate) cookie: u32,
-    /// The name of the file in the watched directory to which it happened; empty if it happened to
-    /// the watched file itself.
+    /// The name of the changed file in the watched directory; empty if the watched file itself
+    /// changed.
     pub(crate) name: Vec<u8>,
 }
 
-/// What becomes of a watch that the file already has.
+/// What happens if the instance watches the file already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WatchHow {
-    /// The watch is for these events instead of those before.
+    /// The watch reports these events instead of the former ones.
     Replace,
-    /// The watch is for these events in addition (IN_MASK_ADD).
+    /// The watch reports these events in addition to the former ones (IN_MASK_ADD).
     Add,
-    /// `EEXIST` (IN_MASK_CREATE).
+    /// The call fails with `EEXIST` (IN_MASK_CREATE).
     New,
 }
 
-/// Where the events of its watches are collected (inotify_init(2)).
+/// An inotify instance, which collects the events of its watches (inotify_init(2)).
 pub(crate) struct Notifier {
     this: Weak<Notifier>,
     state: SpinLock<State>,
     queue: PollQueue,
-    /// Writes an event in the format that the program reads.
+    /// Converts an event to the format that the program reads.
     encode: fn(&Event) -> Vec<u8>,
-    /// How many events may wait to be read.
+    /// The most events that can be unread at a time.
     most_events: usize,
-    /// Its own charge, to the account of the user that made it.
+    /// The charge for the instance, to the account of the user that made it.
     charge: Charge,
 }
 
@@ -61,8 +61,8 @@ struct State {
 }
 
 impl Notifier {
-    /// Makes one for this user; of `flags`, [`OpenFlags::NONBLOCK`] counts. `EMFILE` if the user
-    /// has too many.
+    /// Makes an inotify instance for this user; the only flag that is used is
+    /// [`OpenFlags::NONBLOCK`]. `EMFILE` if the user has too many.
     pub(crate) fn create(
         account: &Arc<Account>,
         encode: fn(&Event) -> Vec<u8>,
@@ -84,15 +84,16 @@ impl Notifier {
         Ok(OpenFile::of_object(notifier, flags.intersection(OpenFlags::NONBLOCK) | OpenFlags::READ))
     }
 
-    /// Watches a file; the watch's number. `EINVAL` for a file that cannot be watched, `ENOSPC` for
-    /// too many.
+    /// Watches a file; returns the number of the watch. `EINVAL` for a file that cannot be watched,
+    /// `ENOSPC` for too many watches.
     pub(crate) fn watch(&self, file: &VnodeRef, events: Events, once: bool, how: WatchHow) -> Result<i32> {
         let hooks = file.hooks().ok_or(Error::EINVAL)?;
-        // Look for the watch in the file's list, because the notifier's may be much longer.
+        // The watch is searched in the file's list of observers, because the instance's list may be
+        // much longer.
         hooks.observers.with(|observers| self.watch_observed(observers, events, once, how))
     }
 
-    /// Watches the file that `observers` observe.
+    /// Watches the file whose observers are `observers`.
     fn watch_observed(
         &self,
         observers: &mut Vec<Weak<dyn Observer>>,
@@ -125,7 +126,7 @@ impl Notifier {
         Ok(id)
     }
 
-    /// Ends a watch, which is told. `EINVAL` if there is none with this number.
+    /// Ends a watch, and reports that as an event. `EINVAL` if there is none with this number.
     pub(crate) fn unwatch(&self, id: i32) -> Result<()> {
         if self.forget(id) { Ok(()) } else { Err(Error::EINVAL) }
     }
@@ -139,8 +140,8 @@ impl Notifier {
         gone.is_some()
     }
 
-    /// Adds an event, unless it is the same as the last. Where there are too many, or the user has
-    /// too much of the server's memory, one event says that some were lost.
+    /// Adds an event, unless it is equal to the last one. If there are too many, or the user has
+    /// too much of the server's memory, one event reports that some were lost.
     pub(super) fn add(&self, event: Event) {
         {
             let mut state = self.state.lock();
@@ -181,7 +182,7 @@ impl FileObject for Notifier {
                 Err(_) if done > 0 => return Ok(done),
                 Err(error) => return Err(error),
             }
-            // Another reader may have been faster: then this event was read twice, never lost.
+            // If another reader was faster, this event was read twice; it is never lost.
             let mut state = self.state.lock();
             if state.events.front().is_some_and(|(first, _)| *first == event) {
                 state.events.pop_front();

@@ -1,4 +1,4 @@
-//! What the watches of inotify report.
+//! Tests of what the watches of inotify report.
 
 use super::{Event, Events, Notifier, WatchHow};
 use std::pin::pin;
@@ -56,7 +56,7 @@ impl Told {
 }
 
 #[test]
-fn a_write_that_is_cut_short_is_a_change() {
+fn a_write_that_is_cut_short_is_reported() {
     let mut told = Told::new();
     told.write("/f", b"");
     assert_eq!(told.watch("/f", Events::MODIFY, false, WatchHow::New), Ok(1));
@@ -69,13 +69,13 @@ fn a_write_that_is_cut_short_is_a_change() {
 }
 
 #[test]
-fn a_transfer_that_a_signal_ends_has_happened() {
+fn a_transfer_that_a_signal_interrupts_is_reported() {
     let told = Told::new();
     told.write("/f", b"");
     assert_eq!(told.watch("/f", Events::MODIFY | Events::ACCESS, false, WatchHow::New), Ok(1));
     let file = told.world.open("/f", OpenFlags::READ_WRITE).unwrap();
     let caller = told.world.caller();
-    // So much that it lets others run, where a signal can end it.
+    // The transfer is so long that it lets other tasks run, when a signal can interrupt it.
     let mut bytes = Bytes::of(&[1; 1 << 20]);
     assert!(begun(file.write_at(&caller, 0, &mut bytes)));
     assert_eq!(told.read(), "1 (MODIFY) \n");
@@ -84,13 +84,13 @@ fn a_transfer_that_a_signal_ends_has_happened() {
     assert_eq!(told.read(), "1 (ACCESS) \n");
 }
 
-/// Polls a future once, and drops it. Returns whether it was not done.
+/// Polls a future once, and drops it. Returns whether it was not complete.
 fn begun(future: impl Future) -> bool {
     pin!(future).poll(&mut Context::from_waker(Waker::noop())).is_pending()
 }
 
 #[test]
-fn a_directory_tells_what_happens_in_it() {
+fn a_watched_directory_reports_changes_in_it() {
     let told = Told::new();
     let caller = told.world.caller();
     now(caller.make_directory(&At::Current, b"/d", Mode::new(0o755))).unwrap();
@@ -111,7 +111,7 @@ fn a_directory_tells_what_happens_in_it() {
 }
 
 #[test]
-fn a_file_tells_what_it_was_asked_for() {
+fn a_watched_file_reports_the_events_that_were_asked_for() {
     let told = Told::new();
     told.write("/f", b"");
     let id = told.watch("/f", Events::MODIFY, false, WatchHow::New).unwrap();
@@ -133,11 +133,11 @@ fn a_file_tells_what_it_was_asked_for() {
 }
 
 #[test]
-fn a_user_has_so_many_instances_watches_and_events() {
+fn the_instances_watches_and_events_of_a_user_are_limited() {
     let mut world = World::new();
     world.mkdir("/d");
     world.become_user(1000, 1000);
-    // Little memory for events.
+    // The account has little memory for events.
     world.process.account = Account::new(1000, Settings::new(2000));
     let account = world.process.account.clone();
     for (setting, value) in [(Setting::ChangeQueues, 2), (Setting::ObservedFiles, 2)] {
@@ -154,7 +154,7 @@ fn a_user_has_so_many_instances_watches_and_events() {
     assert_eq!((watch(&first, b"/d"), watch(&first, b"/")), (Ok(1), Err(Error::ENOSPC)));
     assert_eq!(second.unwatch(1), Ok(()));
     assert_eq!(watch(&first, b"/"), Ok(2));
-    // 1000 bytes are enough for six events: the seventh says that there were more.
+    // The account's 1000 bytes are enough for six events; the seventh reports that there were more.
     for watch in 10..20 {
         first.add(Event { watch, events: Events::OPEN, cookie: 0, name: vec![b'n'; 30] });
     }

@@ -1,11 +1,12 @@
-//! stat, statx, statfs, dirent64, iovec and the flags of files.
+//! Layouts of stat, statx, statfs, dirent64 and iovec, and the flags of files.
 
 use super::{Fields, Writer};
 use alloc::vec::Vec;
 use unix::vfs::{DeviceNumber, FileSystemStatus, FileType, Metadata, OpenFlags};
 use unix::{Error, Result, Timestamp};
 
-/// Closes at exec (O_CLOEXEC, and its like for other calls).
+/// The flag for closing a descriptor at exec: O_CLOEXEC, and the flags of other calls with its
+/// value.
 pub const CLOSE_ON_EXEC: u32 = 0o2000000;
 
 const ACCESS_MODE: u32 = 3;
@@ -27,10 +28,10 @@ const FLAGS: [(u32, OpenFlags); 15] = [
     (0o20000000, OpenFlags::TEMPORARY),
 ];
 
-/// All flags of open(2) that there are.
+/// All flags of open(2) that are defined.
 pub const KNOWN_FLAGS: u32 = 0o37777703;
 
-/// The flags of open(2), without O_CLOEXEC. Unknown ones are ignored, as open does.
+/// The flags of open(2), without O_CLOEXEC. Unknown flags are ignored, as by open(2).
 pub fn open_flags(bits: u32) -> OpenFlags {
     let mut flags = match bits & ACCESS_MODE {
         0 => OpenFlags::READ,
@@ -46,7 +47,7 @@ pub fn open_flags(bits: u32) -> OpenFlags {
     flags
 }
 
-/// The status flags of an open file, as F_GETFL tells them.
+/// The status flags of an open file, as F_GETFL returns them.
 pub fn to_open_flags(flags: OpenFlags) -> u32 {
     const LARGE_FILE: u32 = 0o100000;
     let access = match (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE)) {
@@ -74,7 +75,7 @@ pub fn type_bits(file_type: FileType) -> u32 {
     }
 }
 
-/// The type that mknod's mode asks for; `EINVAL`.
+/// The file type in the mode of mknod(2); `EINVAL` if there is no such type.
 pub fn file_type(mode: u32) -> Result<FileType> {
     Ok(match mode & 0o170000 {
         0 | 0o100000 => FileType::Regular,
@@ -87,13 +88,13 @@ pub fn file_type(mode: u32) -> Result<FileType> {
     })
 }
 
-/// As dev_t.
+/// The device number as a dev_t.
 pub fn to_device(device: DeviceNumber) -> u64 {
     let (major, minor) = (u64::from(device.major), u64::from(device.minor));
     (minor & 0xff) | (major & 0xfff) << 8 | (minor & !0xff) << 12 | (major & !0xfff) << 32
 }
 
-/// From dev_t.
+/// The device number of a dev_t.
 pub fn device(bits: u64) -> DeviceNumber {
     let major = (bits >> 8 & 0xfff) | (bits >> 32 & !0xfff);
     let minor = (bits & 0xff) | (bits >> 12 & 0xfff_ff00);
@@ -121,7 +122,7 @@ pub fn to_stat(metadata: &Metadata) -> [u8; 144] {
     time(time(time(writer, 72, metadata.accessed), 88, metadata.modified), 104, metadata.changed).done()
 }
 
-/// As struct statx: all that is known, which is the basic fields and the time of creation.
+/// Writes the metadata as a struct statx, with the basic fields and the time of creation.
 pub fn to_statx(metadata: &Metadata, mount: u64) -> [u8; 256] {
     const BASIC_AND_BIRTH: u32 = 0xfff;
     const MOUNT: u32 = 0x1000;
@@ -171,23 +172,24 @@ pub fn to_statfs(status: &FileSystemStatus, flags: u64) -> [u8; 120] {
         .done()
 }
 
-/// How an entry of a directory is laid out.
+/// The layouts of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EntryLayout {
-    /// linux_dirent: the type is the last byte.
+    /// The layout of linux_dirent: the type is the last byte.
     Old,
-    /// linux_dirent64: the type is before the name.
+    /// The layout of linux_dirent64: the type is before the name.
     Wide,
 }
 
 impl EntryLayout {
-    /// Bytes of an entry with a name of this length: both have a type and the name's end.
+    /// Bytes of an entry with a name of this length; in both layouts it has a type, and a zero byte
+    /// after the name.
     pub fn entry_size(self, name: usize) -> usize {
         (18 + name + 2).next_multiple_of(8)
     }
 }
 
-/// Appends an entry.
+/// Appends a directory entry to `to`.
 pub fn append_entry(
     bytes: &mut Vec<u8>,
     layout: EntryLayout,
@@ -212,7 +214,8 @@ pub fn append_entry(
     }
 }
 
-/// The ranges of an array of iovec. `EINVAL` if a length, or their sum, does not fit the result.
+/// The ranges of an array of iovec: address and length of each. `EINVAL` if a length, or the sum,
+/// is too large for a result.
 pub fn ranges(bytes: &[u8]) -> Result<Vec<(u64, usize)>> {
     /// The most bytes that one transfer moves.
     const MAXIMUM: usize = 0x7fff_f000;
@@ -233,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags() {
+    fn open_flags_survive_conversion_both_ways() {
         let flags = open_flags(0o2 | 0o100 | 0o2000 | 0o4010000);
         assert!(flags.contains(OpenFlags::READ_WRITE | OpenFlags::CREATE | OpenFlags::APPEND));
         assert_eq!(to_open_flags(flags), 0o2 | 0o2000 | 0o4010000 | 0o100000);
@@ -241,14 +244,14 @@ mod tests {
     }
 
     #[test]
-    fn devices() {
+    fn device_numbers_have_linux_layout() {
         let number = DeviceNumber { major: 0x1234, minor: 0xabcde };
         assert_eq!(device(to_device(number)), number);
         assert_eq!(to_device(DeviceNumber { major: 1, minor: 3 }), 0x103);
     }
 
     #[test]
-    fn entries() {
+    fn directory_entries_have_both_layouts() {
         let mut bytes = Vec::new();
         append_entry(&mut bytes, EntryLayout::Wide, b"name", 7, FileType::Directory, 9);
         assert_eq!(bytes.len(), EntryLayout::Wide.entry_size(4));
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn iovecs() {
+    fn iovec_arrays_are_cut_and_refused_as_linux_does() {
         let entry = |address: u64, length: i64| Writer::<16>::new().u64(0, address).i64(8, length).done();
         let both = [entry(1, 2), entry(3, i64::MAX)].concat();
         assert_eq!(ranges(&both), Ok(vec![(1, 2), (3, 0x7fff_f000 - 2)]));

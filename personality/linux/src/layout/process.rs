@@ -1,11 +1,11 @@
-//! rusage, rlimit, utsname, sysinfo, tms, and the numbers of resources.
+//! Layouts of rusage, rlimit, utsname, sysinfo and tms, and the numbers of resources.
 
 use super::time::{ticks, to_timeval};
 use super::{Fields, Writer};
 use unix::process::{Limit, Resource, Usage};
 use unix::{Error, Result};
 
-/// A resource by its number; `EINVAL`.
+/// The resource with this number; `EINVAL` if there is none.
 pub fn resource(number: u64) -> Result<Resource> {
     Ok(match number {
         0 => Resource::ProcessorTime,
@@ -28,7 +28,7 @@ pub fn resource(number: u64) -> Result<Resource> {
     })
 }
 
-/// struct rlimit.
+/// Reads a struct rlimit. `EINVAL` if it is damaged.
 pub fn limit(bytes: &[u8; 16]) -> Result<Limit> {
     Ok(Limit { soft: bytes.u64_at(0)?, hard: bytes.u64_at(8)? })
 }
@@ -63,7 +63,7 @@ pub fn to_tms(own: &Usage, children: &Usage) -> [u8; 32] {
         .done()
 }
 
-/// As struct utsname: system, node, release, version, machine, domain, 65 bytes each.
+/// Writes a struct utsname: system, node, release, version, machine and domain, 65 bytes each.
 pub fn to_utsname(fields: [&[u8]; 6]) -> [u8; 390] {
     let mut writer = Writer::new();
     for (index, field) in fields.into_iter().enumerate() {
@@ -75,15 +75,15 @@ pub fn to_utsname(fields: [&[u8]; 6]) -> [u8; 390] {
 /// The values that sysinfo(2) returns.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemInformation {
-    /// Seconds since the start.
+    /// Seconds since boot.
     pub uptime: u64,
-    /// Load over 1, 5 and 15 minutes, times 65536.
+    /// Load average over 1, 5 and 15 minutes, times 65536.
     pub loads: [u64; 3],
-    /// Bytes of memory.
+    /// Bytes of memory in all.
     pub total: u64,
-    /// Bytes of unused memory.
+    /// Bytes of memory that is not used.
     pub free: u64,
-    /// Number of processes.
+    /// How many processes there are.
     pub processes: u16,
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use core::time::Duration;
 
     #[test]
-    fn places_of_fields() {
+    fn fields_are_at_linux_offsets() {
         let usage = Usage { user_time: Duration::from_millis(1500), minor_faults: 7, ..Usage::default() };
         let bytes = to_rusage(&usage);
         assert_eq!((bytes.u64_at(0), bytes.u64_at(8), bytes.u64_at(64)), (Ok(1), Ok(500_000), Ok(7)));

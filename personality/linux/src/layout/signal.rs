@@ -1,4 +1,5 @@
-//! siginfo_t, sigaction, stack_t, and the signal frame (asm/ucontext.h, asm/sigcontext.h).
+//! Layouts of siginfo_t, sigaction, stack_t, and the signal frame (asm/ucontext.h,
+//! asm/sigcontext.h).
 
 use super::{Fields, Writer};
 use alloc::vec::Vec;
@@ -22,20 +23,20 @@ const SS_ONSTACK: u32 = 1;
 const SS_DISABLE: u32 = 2;
 const SS_AUTODISARM: u32 = 1 << 31;
 
-/// The smallest alternate stack (MINSIGSTKSZ).
+/// Bytes of the smallest alternate stack (MINSIGSTKSZ).
 pub const MINIMUM_STACK: u64 = 2048;
 
-/// A signal number; `EINVAL` if there is none.
+/// The signal with this number; `EINVAL` if there is none.
 pub fn signal(number: u64) -> Result<Signal> {
     u32::try_from(number).ok().and_then(Signal::new).ok_or(Error::EINVAL)
 }
 
-/// A signal number where 0 stands for none.
+/// The signal with this number, or `None` for 0; `EINVAL` if there is none.
 pub fn optional_signal(number: u64) -> Result<Option<Signal>> {
     if number as u32 == 0 { Ok(None) } else { signal(number & 0xffff_ffff).map(Some) }
 }
 
-/// struct sigaction as the system call takes it.
+/// Reads a struct sigaction in the layout of the system call.
 pub fn action(bytes: &[u8; 32]) -> Result<Action> {
     let (handler, flags, restorer) = (bytes.u64_at(0)?, bytes.u64_at(8)?, bytes.u64_at(16)?);
     let has = |flag| flags & flag != 0;
@@ -81,7 +82,7 @@ pub fn to_action(action: &Action) -> [u8; 32] {
     Writer::new().u64(0, handler).u64(8, flags).u64(16, restorer).u64(24, action.mask.bits()).done()
 }
 
-/// stack_t; `EINVAL` for unknown flags.
+/// Reads a stack_t; `EINVAL` for unknown flags.
 pub fn stack(bytes: &[u8]) -> Result<AlternateStack> {
     let (base, flags, size) = (bytes.u64_at(0)?, bytes.u32_at(8)?, bytes.u64_at(16)?);
     let auto_disarm = flags & SS_AUTODISARM != 0;
@@ -92,7 +93,7 @@ pub fn stack(bytes: &[u8]) -> Result<AlternateStack> {
     }
 }
 
-/// Writes the stack as a stack_t, for a thread with this stack pointer.
+/// Writes the alternate stack as a stack_t, for a thread with this stack pointer.
 pub fn to_stack(stack: &AlternateStack, stack_pointer: u64) -> [u8; 24] {
     let state = match () {
         () if !stack.is_set() => SS_DISABLE,
@@ -103,7 +104,7 @@ pub fn to_stack(stack: &AlternateStack, stack_pointer: u64) -> [u8; 24] {
     Writer::new().u64(0, stack.base).u32(8, state | disarm).u64(16, stack.size).done()
 }
 
-/// The status by which wait4 reports a change of a child.
+/// The status with which wait4 reports a change of a child.
 pub fn wait_status(event: ChildEvent) -> u32 {
     match event {
         ChildEvent::Exited(status) => u32::from(status) << 8,
@@ -114,7 +115,7 @@ pub fn wait_status(event: ChildEvent) -> u32 {
     }
 }
 
-/// si_code and si_status of a child's event.
+/// The fields si_code and si_status for a change of a child.
 pub fn child_code(event: ChildEvent) -> (i32, i32) {
     match event {
         ChildEvent::Exited(status) => (1, status.into()),
@@ -133,21 +134,16 @@ fn fault_code(fault: Fault) -> i32 {
         | Fault::IntegerOverflow
         | Fault::Step
         | Fault::IllegalInstruction => 2,
-        Fault::FloatDivide => 3,
-        Fault::FloatOverflow => 4,
-        Fault::FloatUnderflow => 5,
-        Fault::FloatInexact => 6,
         Fault::FloatInvalid => 7,
-        Fault::NotCanonical | Fault::Privileged => SI_KERNEL,
+        Fault::NotCanonical => SI_KERNEL,
     }
 }
 
 const SI_KERNEL: i32 = 0x80;
-const SI_QUEUE: i32 = -1;
 const SI_TIMER: i32 = -2;
 const SI_TKILL: i32 = -6;
 
-/// As siginfo_t.
+/// Writes the information of a signal as a siginfo_t.
 pub fn to_information(information: &SignalInformation) -> [u8; 128] {
     let writer = Writer::<128>::new().i32(0, information.signal.number().into()).i32(4, information.error);
     match information.cause {
@@ -167,15 +163,14 @@ pub fn to_information(information: &SignalInformation) -> [u8; 128] {
             writer.u64(32, user_ticks).u64(40, system_ticks)
         }
         Cause::Fault { fault, address } => {
-            let address = if matches!(fault, Fault::NotCanonical | Fault::Privileged) { 0 } else { address };
+            let address = if fault == Fault::NotCanonical { 0 } else { address };
             writer.i32(8, fault_code(fault)).u64(16, address)
         }
-        Cause::Poll { band, descriptor } => writer.i32(8, 1).i64(16, band).i32(24, descriptor),
     }
     .done()
 }
 
-/// As signalfd_siginfo.
+/// Writes the information of a signal as a signalfd_siginfo.
 pub fn to_descriptor_information(information: &SignalInformation) -> [u8; 128] {
     let plain = to_information(information);
     let word = |at: usize| plain.u32_at(at).unwrap_or(0);
@@ -195,13 +190,12 @@ pub fn to_descriptor_information(information: &SignalInformation) -> [u8; 128] {
             writer.u64(56, double(32)).u64(64, double(40))
         }
         Cause::Fault { .. } => writer.u64(72, double(16)),
-        Cause::Poll { band, descriptor } => writer.i32(20, descriptor).u32(28, band as u32),
     }
     .done()
 }
 
-/// A siginfo_t that a program made, for rt_sigqueueinfo: `EPERM` if it claims to come from the
-/// system, or from kill for another process.
+/// Reads a siginfo_t that a program made, for rt_sigqueueinfo. `EPERM` if it says that the system
+/// sent the signal, or that kill did for another process.
 pub fn information(signal: Signal, bytes: &[u8; 128], to_self: bool) -> Result<SignalInformation> {
     let code = bytes.i32_at(8)?;
     if (code >= 0 || code == SI_TKILL) && !to_self {
@@ -212,34 +206,32 @@ pub fn information(signal: Signal, bytes: &[u8; 128], to_self: bool) -> Result<S
     Ok(SignalInformation { signal, error: bytes.i32_at(4)?, cause })
 }
 
-/// The code of sigqueue(3).
-pub const QUEUE_CODE: i32 = SI_QUEUE;
-
 const UCONTEXT_SIZE: usize = 304;
-/// Bytes of the frame: return address, ucontext, siginfo.
+/// Bytes of the frame without extended state: return address, ucontext, siginfo.
 pub const FRAME_SIZE: usize = 8 + UCONTEXT_SIZE + 128;
 const RED_ZONE: u64 = 128;
 const MAGIC_START: u32 = 0x4650_5853;
 const MAGIC_END: u32 = 0x4650_5845;
-/// Where the description of the extended state stands in it.
+/// Offset in the first 512 bytes of the extended state (legacy area) of its description.
 const SOFTWARE_AREA: usize = 464;
 const LEGACY_SIZE: usize = 512;
 const CODE_SEGMENT: u16 = 0x33;
 const STACK_SEGMENT: u16 = 0x2b;
-/// The flags that a program may set: arithmetic, direction, trap, resume and alignment check.
+/// The flags of RFLAGS that a program may set: arithmetic, direction, trap, resume and alignment
+/// check.
 const USER_FLAGS: u64 = 0x0005_0dd5;
 
 /// A signal frame, ready to be written, and the registers with which its handler starts.
 pub struct BuiltFrame {
     /// Address of the signal frame.
     pub address: u64,
-    /// Content of the signal frame, the extended state included.
+    /// The bytes of the signal frame, with the extended state.
     pub bytes: Vec<u8>,
-    /// The registers at the handler's entry.
+    /// The registers with which the handler starts.
     pub state: ThreadState,
 }
 
-/// Lays out the frame for `frame` on the stack of a thread in `state`, with extended state
+/// Lays out the signal frame `frame` on the stack of a thread in `state`, with extended state
 /// `extended` in XSAVE's standard format. `EFAULT` if there is no room or no restorer.
 pub fn build_frame(
     frame: &Frame,
@@ -275,7 +267,7 @@ pub fn build_frame(
         rax: 0,
         rsp: address,
         rip: frame.handler,
-        // Direction, trap and resume flags are clear in a handler.
+        // The direction, trap and resume flags are clear at the start of a handler.
         rflags: state.rflags & !0x1_0500,
         ..*state
     };
@@ -346,20 +338,20 @@ fn append_extended(bytes: &mut Vec<u8>, extended: &[u8]) {
 /// What rt_sigreturn reads from a signal frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedContext {
-    /// The registers to return to; segment bases are the thread's own.
+    /// The registers with which the program goes on; the bases of FS and GS stay the thread's.
     pub state: ThreadState,
     /// The signal mask to be restored.
     pub mask: SignalSet,
-    /// The alternate stack to be restored.
+    /// The alternate stack to be restored; an error if the frame's is invalid.
     pub stack: Result<AlternateStack>,
     /// Address of the extended state; 0 for the initial state.
     pub extended_at: u64,
 }
 
-/// Bytes of the context, which stands 8 bytes above the frame's address.
+/// Bytes of the context, which begins 8 bytes after the frame.
 pub const CONTEXT_SIZE: usize = UCONTEXT_SIZE;
 
-/// Reads a context back for a thread whose registers are `current`.
+/// Reads the context of a signal frame, for a thread whose registers are `current`.
 pub fn read_context(bytes: &[u8; CONTEXT_SIZE], current: &ThreadState) -> Result<SavedContext> {
     let register = |index: usize| bytes.u64_at(40 + 8 * index);
     let state = ThreadState {
@@ -392,15 +384,15 @@ pub fn read_context(bytes: &[u8; CONTEXT_SIZE], current: &ThreadState) -> Result
     })
 }
 
-/// The size of the extended state that a frame holds, by its first 512 bytes, if that is `expected`
-/// or the legacy part alone.
+/// The size of the extended state in a frame, from its first 512 bytes: `expected` if they describe
+/// that, else 512, the legacy part alone.
 pub fn extended_size(legacy: &[u8; LEGACY_SIZE], expected: usize) -> usize {
     let magic = legacy.u32_at(SOFTWARE_AREA) == Ok(MAGIC_START);
     let size = legacy.u32_at(SOFTWARE_AREA + 16).unwrap_or(0) as usize;
     if magic && size == expected { expected } else { LEGACY_SIZE }
 }
 
-/// The mark after the extended state.
+/// Whether these are the bytes that mark the end of the extended state.
 pub fn has_end_mark(bytes: &[u8; 4]) -> bool {
     *bytes == MAGIC_END.to_le_bytes()
 }
@@ -425,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_can_be_read_back() {
+    fn a_frame_can_be_read_back() {
         let state = ThreadState {
             rax: 1,
             r15: 15,
@@ -467,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn where_frames_go() {
+    fn a_frame_goes_to_the_alternate_stack_and_is_refused_without_room() {
         let state = ThreadState { rsp: 0x7fff_0000, ..Default::default() };
         let built = build_frame(&frame(true), &state, &[0; 576], (0, 0, 0)).unwrap();
         assert!(built.address > 0x10000 && built.address < 0x14000);
@@ -484,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn actions_and_stacks() {
+    fn actions_and_stacks_survive_conversion_both_ways() {
         let bytes = Writer::<32>::new().u64(0, 0x1234).u64(8, 0xdc00_0007).u64(16, 0x99).u64(24, 5).done();
         let read = action(&bytes).unwrap();
         assert_eq!(read.disposition, Disposition::Handler(0x1234));
@@ -497,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses() {
+    fn wait_statuses_have_linux_layout() {
         assert_eq!(wait_status(ChildEvent::Exited(3)), 0x300);
         assert_eq!(wait_status(ChildEvent::Killed(Signal::KILL)), 9);
         assert_eq!(wait_status(ChildEvent::Stopped(Signal::TSTP)), 0x147f);
@@ -505,8 +497,10 @@ mod tests {
     }
 
     #[test]
-    fn information_from_programs() {
-        let bytes = Writer::<128>::new().i32(8, QUEUE_CODE).u32(16, 5).u64(24, 77).done();
+    fn a_program_cannot_forge_information_of_the_system() {
+        // The code of sigqueue(3).
+        const SI_QUEUE: i32 = -1;
+        let bytes = Writer::<128>::new().i32(8, SI_QUEUE).u32(16, 5).u64(24, 77).done();
         let read = information(Signal::USR1, &bytes, false).unwrap();
         assert_eq!(to_information(&read)[8..32], bytes[8..32]);
         let forged = Writer::<128>::new().i32(8, 0).done();

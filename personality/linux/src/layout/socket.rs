@@ -1,5 +1,5 @@
-//! Addresses of the Unix domain, message headers, control messages, credentials and the options of
-//! sockets.
+//! Layouts of addresses of the Unix domain, message headers, control messages and credentials, and
+//! the options of sockets.
 
 use super::{Fields, Writer};
 use alloc::vec::Vec;
@@ -7,19 +7,19 @@ use core::time::Duration;
 use unix::socket::{PeerCredentials, SocketType, UnixAddress};
 use unix::{Error, Result};
 
-/// The only family there is (AF_UNIX).
+/// The number of the only address family here (AF_UNIX).
 pub const FAMILY_UNIX: u16 = 1;
 /// Bytes of the largest address that a program may pass (struct sockaddr_storage).
 pub const ADDRESS_MAXIMUM: usize = 128;
-/// Bytes of sun_path.
+/// Bytes of the field sun_path.
 const PATH_SIZE: usize = 108;
 
-/// A socket type without its flags: `EINVAL` if there is none of that number, `ESOCKTNOSUPPORT` if
-/// the Unix domain has none.
+/// The type of a socket, from its number without flags: `EINVAL` if there is no such type,
+/// `ESOCKTNOSUPPORT` if the Unix domain does not have it.
 pub fn socket_type(number: u32) -> Result<SocketType> {
     match number {
         1 => Ok(SocketType::Stream),
-        // Raw ones are datagrams here, as on Linux.
+        // A raw socket is a datagram socket in the Unix domain, as on Linux.
         2 | 3 => Ok(SocketType::Datagram),
         5 => Ok(SocketType::Packets),
         4 | 6 | 10 => Err(Error::ESOCKTNOSUPPORT),
@@ -36,8 +36,8 @@ pub fn to_socket_type(kind: SocketType) -> u32 {
     }
 }
 
-/// struct sockaddr_un of this length. `EINVAL` if it is too short or too long, or of another
-/// family.
+/// Reads a struct sockaddr_un of this length. `EINVAL` if it is too short or too long, or of
+/// another family.
 pub fn address(bytes: &[u8]) -> Result<UnixAddress> {
     if bytes.len() > 2 + PATH_SIZE || bytes.u16_at(0)? != FAMILY_UNIX {
         return Err(Error::EINVAL);
@@ -52,7 +52,7 @@ pub fn address(bytes: &[u8]) -> Result<UnixAddress> {
     })
 }
 
-/// As struct sockaddr_un: only the family if there is no name.
+/// Writes a struct sockaddr_un, which is only the family if there is no name.
 pub fn to_address(address: &UnixAddress) -> Vec<u8> {
     let mut bytes = FAMILY_UNIX.to_le_bytes().to_vec();
     match address {
@@ -69,32 +69,32 @@ pub fn to_address(address: &UnixAddress) -> Vec<u8> {
     bytes
 }
 
-/// struct msghdr.
+/// The header of a message (struct msghdr).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MessageHeader {
-    /// Address of an address, or 0.
+    /// Address of the socket address (msg_name), or 0.
     pub name: u64,
-    /// Its length.
+    /// Bytes of the socket address (msg_namelen).
     pub name_length: u32,
-    /// Address of an array of iovec.
+    /// Address of the array of iovec (msg_iov).
     pub ranges: u64,
-    /// Its length.
+    /// Elements of the array of iovec (msg_iovlen).
     pub range_count: u64,
-    /// Address of control messages.
+    /// Address of the control messages (msg_control).
     pub control: u64,
-    /// Their length.
+    /// Bytes of the control messages (msg_controllen).
     pub control_length: u64,
 }
 
 impl MessageHeader {
-    /// Its size.
+    /// Bytes of struct msghdr.
     pub const SIZE: usize = 56;
-    /// Where msg_namelen is.
+    /// Offset of msg_namelen.
     pub const NAME_LENGTH_AT: u64 = 8;
-    /// Where msg_controllen is, with msg_flags after it.
+    /// Offset of msg_controllen; msg_flags follows it.
     pub const CONTROL_LENGTH_AT: u64 = 40;
 
-    /// From memory.
+    /// Reads a struct msghdr.
     pub fn from_bytes(bytes: &[u8; MessageHeader::SIZE]) -> Result<MessageHeader> {
         Ok(MessageHeader {
             name: bytes.u64_at(0)?,
@@ -121,8 +121,8 @@ pub struct Control {
     pub credentials: Option<PeerCredentials>,
 }
 
-/// Control messages to send. `EINVAL` if they are malformed or of an unknown type; those of other
-/// levels are ignored.
+/// Reads the control messages of a send. `EINVAL` if they are malformed or of an unknown type;
+/// those of other levels are ignored.
 pub fn control(mut bytes: &[u8]) -> Result<Control> {
     let mut control = Control::default();
     while bytes.len() >= CONTROL_HEADER {
@@ -153,26 +153,26 @@ pub fn to_credentials(credentials: PeerCredentials) -> [u8; 12] {
     Writer::new().u32(0, credentials.process).u32(4, credentials.user).u32(8, credentials.group).done()
 }
 
-/// Control messages under construction, for a program that has room for `room` bytes of them.
+/// Writes control messages, for a program that has room for `room` bytes of them.
 pub struct ControlWriter {
     bytes: Vec<u8>,
     room: usize,
-    /// Whether something did not fit into the buffer (MSG_CTRUNC).
+    /// Whether a part did not fit into the program's buffer (MSG_CTRUNC).
     pub truncated: bool,
 }
 
 impl ControlWriter {
-    /// None yet.
+    /// Makes a writer that has written nothing yet.
     pub fn new(room: usize) -> ControlWriter {
         ControlWriter { bytes: Vec::new(), room, truncated: false }
     }
 
-    /// What has been written.
+    /// The bytes that have been written.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// How many descriptors there is room for in a message of their own.
+    /// How many descriptors fit in a control message of their own.
     pub fn descriptor_room(&self) -> usize {
         (self.room - self.bytes.len()).saturating_sub(CONTROL_HEADER) / 4
     }
@@ -194,20 +194,20 @@ impl ControlWriter {
         self.bytes.resize(padded, 0);
     }
 
-    /// Adds credentials (SCM_CREDENTIALS).
+    /// Adds a control message with credentials (SCM_CREDENTIALS).
     pub fn credentials(&mut self, credentials: PeerCredentials) {
         self.append(CREDENTIALS, &to_credentials(credentials));
     }
 
-    /// Adds descriptors (SCM_RIGHTS).
+    /// Adds a control message with descriptors (SCM_RIGHTS).
     pub fn descriptors(&mut self, descriptors: &[i32]) {
         let bytes: Vec<u8> = descriptors.iter().flat_map(|number| number.to_le_bytes()).collect();
         self.append(RIGHTS, &bytes);
     }
 }
 
-/// A time-out (struct timeval): 0 is none. `EDOM` if its microseconds are not below one second; a
-/// negative one ends immediately.
+/// Reads a time-out (struct timeval): `None` for 0, which means no limit. `EDOM` if the
+/// microseconds are not below one second. A negative time-out ends immediately.
 pub fn timeout(bytes: &[u8; 16]) -> Result<Option<Duration>> {
     let (seconds, microseconds) = (bytes.i64_at(0)?, bytes.i64_at(8)?);
     if !(0..1_000_000).contains(&microseconds) {
@@ -223,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_survive() {
+    fn addresses_survive_conversion_both_ways() {
         for (bytes, expected) in [
             (&b"\x01\0"[..], UnixAddress::Unnamed),
             (b"\x01\0/run/x\0", UnixAddress::Path(b"/run/x".to_vec())),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn control_messages() {
+    fn control_messages_are_written_and_read() {
         let peer = PeerCredentials { process: 5, user: 6, group: 7 };
         let mut writer = ControlWriter::new(256);
         writer.credentials(peer);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn timeouts() {
+    fn timeouts_are_read_as_linux_does() {
         let of = |seconds: i64, microseconds: i64| {
             timeout(&Writer::new().i64(0, seconds).i64(8, microseconds).done())
         };

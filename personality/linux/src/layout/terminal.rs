@@ -1,4 +1,4 @@
-//! termios, termios2 and winsize.
+//! Layouts of termios, termios2 and winsize.
 
 use super::{Fields, Writer};
 use unix::Result;
@@ -57,7 +57,7 @@ const LOCAL: [(LocalModes, u32); 12] = [
     (LocalModes::EXTENDED, 0o100000),
 ];
 
-/// Codes of speeds in the control modes.
+/// The codes of speeds in c_cflag, with the speeds in bits per second.
 const SPEEDS: [(u32, u32); 30] = [
     (0, 0),
     (50, 1),
@@ -120,7 +120,7 @@ fn characters(bytes: &[u8]) -> Characters {
     }
 }
 
-/// As termios2, of which termios is the first 36 bytes.
+/// Writes the settings as a termios2, of which termios is the first 36 bytes.
 pub fn to_termios(settings: &Settings) -> [u8; 44] {
     let c = &settings.characters;
     let characters = [
@@ -159,7 +159,7 @@ pub fn to_termios(settings: &Settings) -> [u8; 44] {
         .done()
 }
 
-/// From termios (36 bytes) or termios2 (44).
+/// Reads the settings from a termios (36 bytes) or a termios2 (44).
 pub fn termios(bytes: &[u8]) -> Result<Settings> {
     let mut settings = Settings::default();
     let (input, output, control, local) =
@@ -183,12 +183,12 @@ pub fn termios(bytes: &[u8]) -> Result<Settings> {
     Ok(settings)
 }
 
-/// As winsize.
+/// Writes the size of a window as a winsize.
 pub fn to_window(window: WindowSize) -> [u8; 8] {
     Writer::new().u16(0, window.rows).u16(2, window.columns).u16(4, window.width).u16(6, window.height).done()
 }
 
-/// From winsize.
+/// Reads the size of a window from a winsize.
 pub fn window(bytes: &[u8; 8]) -> Result<WindowSize> {
     Ok(WindowSize {
         rows: bytes.u16_at(0)?,
@@ -203,11 +203,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_survive() {
+    fn settings_survive_conversion_both_ways() {
         let mut settings = Settings::default();
         let bytes = to_termios(&settings);
-        // What Linux shows of a new terminal: icrnl ixon iutf8, opost onlcr, 38400 cs8 cread, isig
-        // icanon echo...
+        // A new terminal has the flags that it has on Linux: icrnl ixon iutf8, opost onlcr, 38400
+        // cs8 cread, isig icanon echo...
         assert_eq!((bytes.u32_at(0), bytes.u32_at(4)), (Ok(0o42400), Ok(0o5)));
         assert_eq!((bytes.u32_at(8), bytes.u32_at(12)), (Ok(0o277), Ok(0o105073)));
         assert_eq!((bytes[17], bytes[17 + 2], bytes[17 + 6]), (3, 0x7f, 1));

@@ -1,4 +1,4 @@
-//! timespec, timeval, itimerspec, itimerval.
+//! Layouts of timespec, timeval, itimerspec, itimerval.
 
 use super::{Fields, Writer};
 use core::time::Duration;
@@ -37,7 +37,7 @@ pub fn to_timeval(time: Duration) -> [u8; 16] {
     Writer::new().u64(0, time.as_secs()).u64(8, time.subsec_micros().into()).done()
 }
 
-/// An itimerspec: value and interval.
+/// Reads an itimerspec: the time until the expiration and the interval.
 pub fn itimerspec(bytes: &[u8; 32]) -> Result<Setting> {
     Ok(Setting { interval: timespec(&bytes[..16])?, value: timespec(&bytes[16..])? })
 }
@@ -47,19 +47,19 @@ pub fn to_itimerspec(setting: Setting) -> [u8; 32] {
     Writer::new().bytes(0, &to_timespec(setting.interval)).bytes(16, &to_timespec(setting.value)).done()
 }
 
-/// An itimerval: value and interval.
+/// Reads an itimerval: the time until the expiration and the interval.
 pub fn itimerval(bytes: &[u8; 32]) -> Result<Setting> {
     Ok(Setting { interval: timeval(&bytes[..16])?, value: timeval(&bytes[16..])? })
 }
 
-/// As an itimerval; what is left of a microsecond counts as one, so that a timer that is set never
-/// shows zero.
+/// Writes the setting as an itimerval. A part of a microsecond counts as one, so that a timer that
+/// is set is never written as zero.
 pub fn to_itimerval(setting: Setting) -> [u8; 32] {
     let value = setting.value.saturating_add(Duration::from_nanos(999));
     Writer::new().bytes(0, &to_timeval(setting.interval)).bytes(16, &to_timeval(value)).done()
 }
 
-/// Time in clock ticks of 1/100 s, as times(2) and /proc count it.
+/// Time in clock ticks of 1/100 s, the unit of times(2) and /proc.
 pub fn ticks(time: Duration) -> u64 {
     u64::try_from(time.as_millis() / 10).unwrap_or(u64::MAX)
 }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conversions() {
+    fn times_survive_conversion_and_bad_ones_are_refused() {
         let time = Duration::new(3, 5000);
         assert_eq!(timespec(&to_timespec(time)), Ok(time));
         assert_eq!(timeval(&to_timeval(time)), Ok(time));

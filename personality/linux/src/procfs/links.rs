@@ -1,6 +1,6 @@
-//! The links of a process in /proc: its directories, its program, its descriptors. Following one
-//! checks no permissions of the directories on the path, so only processes that may inspect this
-//! one follow or read its links.
+//! The links of a process in /proc to its directories, its program and its descriptors. Following
+//! such a link checks no permissions of the directories on the path of its target, so only
+//! processes that may inspect this one follow or read its links.
 
 use super::{Kind, Node, PROCESS_LINKS};
 use alloc::sync::Arc;
@@ -13,22 +13,23 @@ use unix::thread::Thread;
 use unix::vfs::{Link, Location, OpenFlags};
 use unix::{Error, Result};
 
-/// What a link leads to.
+/// The target of a link.
 enum Target {
-    /// A file as it was opened.
+    /// The link leads to a file as it was opened.
     File(Arc<OpenFile>),
-    /// A directory.
+    /// The link leads to a location.
     Place(Location),
 }
 
 impl<M: Machine> Node<M> {
-    /// What the link leads to. `ENOENT` if there is none, `EACCES` if the caller may not know.
+    /// The target of the link. `ENOENT` if there is none, `EACCES` if the caller may not inspect
+    /// the process.
     fn link_target(&self, caller: &dyn ProcessContext) -> Result<(Target, Arc<Thread<M>>)> {
         let system = self.system()?;
         let is_link = matches!(self.kind, Kind::ProcessLink(..) | Kind::Descriptor(..));
         let process = self.process().filter(|_| is_link).ok_or(Error::EINVAL)?;
-        // Take the target first and check the permission afterwards, as `may_inspect` demands:
-        // otherwise exec could come in between.
+        // Take the target first and check the permission afterwards, as `may_inspect` requires:
+        // otherwise an exec could come in between.
         let found = system.thread_of_exact(process).and_then(|thread| {
             let target = match self.kind {
                 Kind::ProcessLink(_, index) => match PROCESS_LINKS[index] {
@@ -48,7 +49,7 @@ impl<M: Machine> Node<M> {
         found.ok_or(Error::ENOENT)
     }
 
-    /// See [`unix::vfs::Vnode::follow_for`].
+    /// The target of the link for this caller ([`unix::vfs::Vnode::follow_for`]).
     pub(super) fn target_for(&self, caller: &dyn ProcessContext) -> Result<Link> {
         let (target, _) = self.link_target(caller)?;
         let place = match (target, self.kind) {
@@ -59,7 +60,7 @@ impl<M: Machine> Node<M> {
         place.map(Link::Place).ok_or(Error::ENOENT)
     }
 
-    /// See [`unix::vfs::Vnode::link_text_for`].
+    /// The text of the link for this caller ([`unix::vfs::Vnode::link_text_for`]).
     pub(super) async fn shown_target_for(&self, caller: &dyn ProcessContext) -> Result<Vec<u8>> {
         let (target, thread) = self.link_target(caller)?;
         Ok(match target {
@@ -68,7 +69,7 @@ impl<M: Machine> Node<M> {
         })
     }
 
-    /// The mode of a descriptor's link says how the file is open.
+    /// The mode of a descriptor's link, which shows how the file is open.
     pub(super) fn descriptor_mode(&self, process: ExactPid, descriptor: i32) -> u16 {
         let thread = self.system().ok().and_then(|system| system.thread_of_exact(process));
         let file = thread.and_then(|thread| thread.descriptors().get(descriptor).ok());

@@ -25,26 +25,26 @@ use unix::vfs::{
 };
 use unix::{AttemptError, CopyError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 
-/// A /proc of a system.
+/// The /proc of a system.
 pub(crate) struct Proc<M: Machine> {
     system: Weak<System<M>>,
     made: Timestamp,
 }
 
-/// The root directory of a /proc of this system.
+/// Makes a /proc for this system; returns its root directory.
 pub(crate) fn make<M: Machine>(system: &Arc<System<M>>) -> VnodeRef {
     let proc = Arc::new(Proc { system: Arc::downgrade(system), made: system.environment().realtime() });
     Arc::new(Node { proc, kind: Kind::Directory(""), opened: None })
 }
 
-/// The file that is written, too.
+/// The file of a process that can be written.
 const MEMORY_ADJUSTMENT: &str = "oom_score_adj";
 
-/// The files that show a process's memory. Only processes that may inspect it open them, and an
-/// open file shows the program that the process had at the time of the opening.
+/// The files that show a process's memory. Only a process that may inspect it can open them, and an
+/// open file shows the program that the process had when it was opened.
 const MEMORY_FILES: [&str; 5] = ["auxv", "environ", "maps", "smaps", "smaps_rollup"];
 
-/// What a process's directory holds besides links and directories: name and mode.
+/// The files of a process's directory, without links and directories: name and mode of each.
 const PROCESS_FILES: [(&str, u16); 20] = [
     ("auxv", 0o400),
     ("cgroup", 0o444),
@@ -68,37 +68,37 @@ const PROCESS_FILES: [(&str, u16); 20] = [
     ("wchan", 0o444),
 ];
 
-/// Its links and directories.
+/// The links in a process's directory.
 const PROCESS_LINKS: [&str; 3] = ["cwd", "exe", "root"];
 
-/// What a node is. Processes are known exactly: what stands for one never stands for a later one
-/// with its id.
+/// The kinds of nodes. A process is identified exactly: a node never refers to a later process with
+/// the same id.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// A directory whose path ends with a slash, or the root.
+    /// A directory of the system, by its path with a slash at the end; the root's is empty.
     Directory(&'static str),
-    /// An entry of [`text::FILES`].
+    /// A file of the system, by its index in [`text::FILES`].
     File(usize),
-    /// The link to the reader's own process.
+    /// The link `self` to the reader's own process.
     Own,
-    /// A process's directory.
+    /// The directory of a process.
     Process(ExactPid),
-    /// An entry of [`PROCESS_FILES`].
+    /// A file of a process, by its index in [`PROCESS_FILES`].
     ProcessFile(ExactPid, usize),
-    /// An entry of [`PROCESS_LINKS`].
+    /// A link of a process, by its index in [`PROCESS_LINKS`].
     ProcessLink(ExactPid, usize),
-    /// Its directory of descriptors.
+    /// The directory `fd` of a process.
     Descriptors(ExactPid),
-    /// One link in the directory of descriptors.
+    /// The link of one descriptor in the directory `fd`.
     Descriptor(ExactPid, i32),
-    /// Its directory of threads.
+    /// The directory `task` of a process.
     Tasks(ExactPid),
 }
 
 struct Node<M: Machine> {
     proc: Arc<Proc<M>>,
     kind: Kind,
-    /// Of an open one of [`MEMORY_FILES`]: the memory of the process when it was opened.
+    /// For an open file of [`MEMORY_FILES`]: the memory that the process had when it was opened.
     opened: Option<Weak<Task<M>>>,
 }
 
@@ -108,7 +108,7 @@ impl<M: Machine> FileSystem for Proc<M> {
     }
 }
 
-/// Directory positions at which processes begin.
+/// The directory position of the first process in the root directory.
 const FIRST_PROCESS: u64 = 1 << 16;
 
 impl<M: Machine> Node<M> {
@@ -172,7 +172,7 @@ impl<M: Machine> Node<M> {
         }
     }
 
-    /// Entries from position `from` on: for each, the position after it, its name and its kind.
+    /// The entries from position `from` on: for each, the position after it, its name and its kind.
     fn entries(&self, from: u64) -> Vec<(u64, Vec<u8>, Kind)> {
         let fixed = |names: Vec<(Vec<u8>, Kind)>| {
             let numbered = names.into_iter().enumerate().skip(usize::try_from(from).unwrap_or(usize::MAX));
@@ -231,7 +231,7 @@ impl<M: Machine> Node<M> {
         system.is_none_or(|system| system.processes().with(|table| table.exact_process(process).is_err()))
     }
 
-    /// Whether the calling thread may inspect the process that this node is about. `EPERM`,
+    /// Checks that the calling thread may inspect the process to which this node belongs. `EPERM`,
     /// `ESRCH`.
     fn check_inspection(&self, caller: &dyn ProcessContext) -> Result<()> {
         let process = self.process().ok_or(Error::ESRCH)?;
@@ -276,8 +276,8 @@ impl<M: Machine> Node<M> {
         }
     }
 
-    /// The memory that an open one of [`MEMORY_FILES`] shows; none if the process has gone or has
-    /// another program.
+    /// The memory that an open file of [`MEMORY_FILES`] shows; `None` if the process has ended or
+    /// executed another program.
     fn memory(&self) -> Result<Option<Arc<Task<M>>>> {
         let (process, opened) = self.process().zip(self.opened.as_ref()).ok_or(Error::EACCES)?;
         match self.system()?.opened_memory(process, opened) {
@@ -287,10 +287,10 @@ impl<M: Machine> Node<M> {
         }
     }
 
-    /// Opens one of [`MEMORY_FILES`]. `EACCES`, `ESRCH`.
+    /// Opens a file of [`MEMORY_FILES`]. `EACCES`, `ESRCH`.
     fn open_memory(&self, process: ExactPid, caller: &dyn ProcessContext) -> Result<Opened> {
-        // Take the memory first and check the permission afterwards, as `may_inspect` demands:
-        // otherwise exec could come in between.
+        // Take the memory first and check the permission afterwards, as `may_inspect` requires:
+        // otherwise an exec could come in between.
         let thread = self.system()?.thread_of_exact(process);
         let memory = thread.map_or(Weak::new(), |thread| Arc::downgrade(thread.memory()));
         self.check_inspection(caller).map_err(|error| match error {
@@ -301,7 +301,7 @@ impl<M: Machine> Node<M> {
         Ok(Opened::Vnode(Arc::new(node)))
     }
 
-    /// The setting that this file shows, if it is one of those.
+    /// The setting that this file shows; `None` if it shows none.
     fn setting(&self) -> Option<Setting> {
         match self.kind {
             Kind::File(index) => text::setting(text::FILES[index]),
@@ -309,7 +309,7 @@ impl<M: Machine> Node<M> {
         }
     }
 
-    /// Opens a file that holds a number which can be written; none if it is another.
+    /// Opens a file with a number that can be written; `None` if the file is of another kind.
     fn open_number(&self) -> Option<Arc<dyn FileObject>> {
         let system = || self.proc.system.clone();
         match (self.setting(), self.kind) {
@@ -366,8 +366,8 @@ impl<M: Machine> Node<M> {
         })
     }
 
-    /// User and group of the node. Of a process that others may not inspect, all but its directory
-    /// is the superuser's.
+    /// User id and group id of the node. If other processes may not inspect the process, all its
+    /// files except its directory belong to the superuser.
     fn owner(&self) -> (u32, u32) {
         let Some((process, system)) = self.process().zip(self.proc.system.upgrade()) else { return (0, 0) };
         let always = matches!(self.kind, Kind::Process(_) | Kind::Tasks(_));
@@ -385,18 +385,19 @@ impl<M: Machine> Node<M> {
     }
 }
 
-/// A decimal number without leading zeros.
+/// The value of a decimal number without leading zeros; `None` for another text.
 fn number(name: &str) -> Option<u32> {
     let number: u32 = name.parse().ok()?;
     (format!("{number}") == name).then_some(number)
 }
 
-/// What `name` is in the directory of [`text::FILES`] with this prefix.
+/// The kind of the entry `name` in the directory with the path `prefix`; `None` if it has no such
+/// entry.
 fn child(prefix: &'static str, name: &str) -> Option<Kind> {
     children(prefix).into_iter().find(|(known, _)| known == name.as_bytes()).map(|(_, kind)| kind)
 }
 
-/// What is in the directory of [`text::FILES`] with this prefix.
+/// The entries of the directory with the path `prefix`: name and kind.
 fn children(prefix: &'static str) -> Vec<(Vec<u8>, Kind)> {
     let mut list: Vec<(Vec<u8>, Kind)> = Vec::new();
     for (index, path) in text::FILES.iter().enumerate() {
@@ -509,8 +510,8 @@ impl<M: Machine> Vnode for Node<M> {
         if self.kind.file_type() != FileType::Directory {
             return MaybeReady::ready(Err(Error::ENOTDIR));
         }
-        // As on Linux, which looks for the process to check the permission to search its directory,
-        // and fails with `ESRCH` if it has gone.
+        // If the process has ended, the error is `ESRCH`, as on Linux, which looks for the process
+        // to check the permission to search its directory.
         let missing = match self.kind {
             Kind::Process(process) if self.is_gone(process) => Error::ESRCH,
             _ => Error::ENOENT,
@@ -536,8 +537,8 @@ impl<M: Machine> Vnode for Node<M> {
         MaybeReady::ready(Ok(()))
     }
 
-    /// `EACCES` without a caller: whether the links of a process can be followed depends on the
-    /// process that asks.
+    /// `EACCES` without a caller: whether a process's links can be followed depends on the calling
+    /// process.
     fn follow(&self) -> MaybeReady<'_, Result<Link>> {
         MaybeReady::ready(Err(Error::EACCES))
     }
@@ -565,7 +566,8 @@ impl<M: Machine> Vnode for Node<M> {
         MaybeReady::pending(self.read_text(process, offset, to))
     }
 
-    /// A process may list and search its own descriptors even if they look like the superuser's.
+    /// A process may list and search the directory of its own descriptors even if that directory
+    /// belongs to the superuser.
     fn is_open_to(&self, caller: &dyn ProcessContext) -> bool {
         match self.kind {
             Kind::Descriptors(process) => {
@@ -586,7 +588,7 @@ impl<M: Machine> Vnode for Node<M> {
         })
     }
 
-    /// Opening to be rewritten (O_TRUNC) changes nothing yet.
+    /// Opening a file with O_TRUNC changes nothing; the write that follows sets the number.
     fn truncate(&self, _size: u64) -> MaybeReady<'_, Result<()>> {
         MaybeReady::ready(if self.open_number().is_some() { Ok(()) } else { Err(Error::EINVAL) })
     }

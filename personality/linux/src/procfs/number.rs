@@ -1,4 +1,4 @@
-//! Files of /proc that hold one number, which can be written.
+//! Files of /proc with one number that can be written.
 
 use alloc::string::ToString;
 use alloc::sync::{Arc, Weak};
@@ -10,19 +10,19 @@ use unix::process::ExactPid;
 use unix::thread::System;
 use unix::{AttemptError, Error, Privilege, Result, UserBuffer};
 
-/// A number that a file shows.
+/// A number that a file shows and sets.
 pub(super) trait Number: Send + Sync + 'static {
-    /// Its type.
+    /// The type of the number in the file.
     type Value: FromStr + ToString;
 
-    /// What it is.
+    /// The present value of the number in the file.
     fn get(&self) -> Result<Self::Value>;
 
-    /// Changes it for a caller that has the file open for writing.
+    /// Sets the number, for a caller that has the file open for writing.
     fn set(&self, value: Self::Value, io: &Io<'_>) -> Result<()>;
 }
 
-/// The file, open.
+/// A file with a number, as an open file.
 pub(super) struct NumberFile<N>(pub(super) N);
 
 impl<N: Number> FileObject for NumberFile<N> {
@@ -32,7 +32,7 @@ impl<N: Number> FileObject for NumberFile<N> {
         Ok(to.copy_out(&text.as_bytes()[from..])?)
     }
 
-    /// Takes a decimal number in one piece. `EINVAL` for anything else.
+    /// Sets the number from one write with a decimal number. `EINVAL` for any other text.
     fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut bytes = [0; 32];
         let count = from.copy_in(&mut bytes)?;
@@ -51,7 +51,7 @@ impl<N: Number> FileObject for NumberFile<N> {
     }
 }
 
-/// /proc/PID/oom_score_adj (proc(5)): how readily a process wants to be ended when memory is short.
+/// /proc/PID/oom_score_adj (proc(5)): how readily the OOM killer chooses the process.
 pub(super) struct MemoryAdjustment<M: Machine> {
     pub(super) system: Weak<System<M>>,
     pub(super) process: ExactPid,
@@ -77,7 +77,7 @@ impl<M: Machine> Number for MemoryAdjustment<M> {
     }
 }
 
-/// A file of /proc/sys/fs: a limit that accounts share.
+/// A file of /proc/sys/fs with a limit that all accounts share.
 pub(super) struct SettingNumber {
     pub(super) settings: Arc<Settings>,
     pub(super) setting: Setting,

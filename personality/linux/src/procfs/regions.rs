@@ -1,5 +1,5 @@
-//! Lists of regions in /proc: maps, smaps. A program decides how many there are, so they are made
-//! piece by piece.
+//! Lists of regions in /proc: maps, smaps. A program decides how many regions there are, so a read
+//! makes only the part of the text that it returns.
 
 use alloc::string::String;
 use alloc::sync::Weak;
@@ -12,10 +12,10 @@ use unix::sync::give_turn;
 use unix::thread::System;
 use unix::{Error, Result};
 
-/// Regions that are shown before other requests have their turn.
+/// After this many regions, a list lets other tasks run.
 const TURN: usize = 64;
 
-/// A part of a text: what is wanted of it, and what there is.
+/// The part of a text that a read asks for, as far as it has been made.
 pub(super) struct Part {
     skip: u64,
     room: usize,
@@ -23,12 +23,12 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// At most `room` bytes from `offset` on.
+    /// A part that begins at `offset` of the text and has at most `room` bytes.
     pub(super) fn new(offset: u64, room: usize) -> Part {
         Part { skip: offset, room, text: Vec::new() }
     }
 
-    /// The text goes on with these bytes. `ENOMEM`.
+    /// Appends the next bytes of the text; only those in the part are kept. `ENOMEM`.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Result<()> {
         let skipped = self.skip.min(bytes.len() as u64) as usize;
         self.skip -= skipped as u64;
@@ -45,7 +45,7 @@ impl Part {
     }
 }
 
-/// /proc/PID/maps. `ESRCH`, `ENOMEM`.
+/// The text of /proc/PID/maps. `ESRCH`, `ENOMEM`.
 pub(super) async fn maps_text<M: Machine>(
     system: &System<M>,
     process: ExactPid,
@@ -67,7 +67,7 @@ pub(super) async fn maps_text<M: Machine>(
     Ok(())
 }
 
-/// /proc/PID/smaps, or, with `sum`, smaps_rollup. `ESRCH`, `ENOMEM`.
+/// The text of /proc/PID/smaps, or with `sum` of smaps_rollup. `ESRCH`, `ENOMEM`.
 pub(super) async fn region_usage_text<M: Machine>(
     system: &System<M>,
     process: ExactPid,
@@ -106,7 +106,7 @@ pub(super) async fn region_usage_text<M: Machine>(
     Ok(())
 }
 
-/// What smaps tells of regions, KiB.
+/// The sizes that smaps shows for regions, in KiB.
 #[derive(Default)]
 struct RegionUsage {
     resident: u64,
@@ -182,7 +182,7 @@ async fn region_line(region: &Region, root: &unix::vfs::Location) -> Vec<u8> {
     )
     .into_bytes();
     if !name.is_empty() {
-        // Names begin in column 73.
+        // Names begin in column 73 of a line.
         line.resize(line.len().max(72), b' ');
         line.push(b' ');
         line.extend_from_slice(&name);
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_is_the_same_however_the_text_is_made() {
+    fn a_part_of_a_text_does_not_depend_on_how_the_text_is_appended() {
         let whole: Vec<u8> = (0..100).collect();
         for (offset, room) in [(0, 100), (0, 7), (13, 20), (95, 50), (100, 5), (300, 5), (50, 0)] {
             for piece in [1, 3, 100] {

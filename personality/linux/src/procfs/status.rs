@@ -1,4 +1,4 @@
-//! What /proc tells of a process (proc(5)): the texts; [`super`] has the files.
+//! The texts in /proc about a process (proc(5)); the files are in [`super`].
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,13 +11,13 @@ use unix::signal::SignalSet;
 use unix::thread::System;
 use unix::{Error, Result};
 
-/// Bytes of arguments or environment that are shown at most.
+/// The most bytes of arguments or of environment that are shown.
 const STRINGS_LIMIT: u64 = 1 << 20;
 
-/// What is shown of memory.
+/// The sizes of a process's memory that are shown.
 #[derive(Default)]
 struct MemoryUsage {
-    /// KiB.
+    /// Resident memory in KiB.
     resident: u64,
     regions: unix::memory::Usage,
     code: (u64, u64),
@@ -27,7 +27,7 @@ struct MemoryUsage {
 }
 
 impl MemoryUsage {
-    /// As Linux: no place, but whether there is a program.
+    /// Replaces addresses by values that only show whether there is a program, as Linux does.
     fn hide_addresses(&mut self) {
         let is_there = u64::from(self.code != (0, 0));
         (self.code, self.stack_start) = ((is_there, is_there), 0);
@@ -52,7 +52,7 @@ fn state_letter(table: &Table, process: &Process) -> (char, &'static str) {
     }
 }
 
-/// The bits of a mask as runs of numbers: `0-3,6`.
+/// The bits of a mask as a list of ranges of their numbers: `0-3,6`.
 fn list(mask: u64) -> String {
     let is_set = |bit: u32| bit < u64::BITS && mask & 1 << bit != 0;
     let mut text = String::new();
@@ -91,8 +91,8 @@ async fn memory_usage<M: Machine>(system: &System<M>, process: ExactPid) -> Memo
     }
 }
 
-/// /proc/PID/stat. Without permission to inspect the process (`permitted`) it shows no
-/// addresses. `ESRCH`.
+/// The text of /proc/PID/stat. If the reader may not inspect the process (`permitted` is false), it
+/// has no addresses. `ESRCH`.
 pub(crate) async fn stat_text<M: Machine>(
     system: &System<M>,
     process: ExactPid,
@@ -167,7 +167,7 @@ pub(crate) async fn stat_text<M: Machine>(
     })
 }
 
-/// /proc/PID/status. `ESRCH`.
+/// The text of /proc/PID/status. `ESRCH`.
 pub(crate) async fn status_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
     let pid = process.pid();
     let memory = memory_usage(system, process).await;
@@ -229,7 +229,7 @@ pub(crate) async fn status_text<M: Machine>(system: &System<M>, process: ExactPi
     })
 }
 
-/// /proc/PID/statm: pages in all, resident, shared, text, 0, data, 0. `ESRCH`.
+/// The text of /proc/PID/statm, in pages: size, resident, shared, text, 0, data, 0. `ESRCH`.
 pub(crate) async fn statm_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
     system.processes().with(|table| table.exact_process(process).map(drop))?;
     let memory = memory_usage(system, process).await;
@@ -245,7 +245,7 @@ pub(crate) async fn statm_text<M: Machine>(system: &System<M>, process: ExactPid
     ))
 }
 
-/// /proc/PID/io, as far as it is counted. `ESRCH`.
+/// The text of /proc/PID/io, with the numbers that are counted. `ESRCH`.
 pub(crate) fn transfer_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
     let usage =
         system.processes().with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
@@ -257,8 +257,8 @@ pub(crate) fn transfer_text<M: Machine>(system: &System<M>, process: ExactPid) -
     ))
 }
 
-/// /proc/PID/schedstat: nanoseconds of processor time, of waiting (not counted), and turns.
-/// `ESRCH`.
+/// The text of /proc/PID/schedstat: nanoseconds of processor time, nanoseconds of waiting (not
+/// counted), and timeslices. `ESRCH`.
 pub(crate) fn schedule_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
     let usage =
         system.processes().with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
@@ -266,12 +266,12 @@ pub(crate) fn schedule_text<M: Machine>(system: &System<M>, process: ExactPid) -
     Ok(alloc::format!("{time} 0 {}\n", usage.voluntary_switches + usage.involuntary_switches))
 }
 
-/// /proc/PID/comm. `ESRCH`.
+/// The text of /proc/PID/comm. `ESRCH`.
 pub(crate) fn name_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<Vec<u8>> {
     system.processes().with(|table| Ok([table.exact_process(process)?.name(), b"\n"].concat()))
 }
 
-/// /proc/PID/limits. `ESRCH`.
+/// The text of /proc/PID/limits. `ESRCH`.
 pub(crate) fn limits_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
     const ROWS: [(&str, Resource, &str); 16] = [
         ("Max cpu time", Resource::ProcessorTime, "seconds"),
@@ -306,7 +306,8 @@ pub(crate) fn limits_text<M: Machine>(system: &System<M>, process: ExactPid) -> 
     Ok(text)
 }
 
-/// /proc/PID/cmdline: the arguments, each with its zero byte; empty for zombies. `ESRCH`.
+/// The text of /proc/PID/cmdline: the arguments, each with its zero byte; empty for zombies.
+/// `ESRCH`.
 pub(crate) async fn arguments_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<Vec<u8>> {
     system.processes().with(|table| table.exact_process(process).map(drop))?;
     let Some(thread) = system.thread_of_exact(process) else { return Ok(Vec::new()) };
@@ -314,14 +315,14 @@ pub(crate) async fn arguments_text<M: Machine>(system: &System<M>, process: Exac
     Ok(strings(memory, memory.details().arguments).await)
 }
 
-/// /proc/PID/auxv: the auxiliary vector as the program got it.
+/// The text of /proc/PID/auxv: the auxiliary vector as the program got it.
 pub(super) fn auxiliary_text<M: Machine>(memory: &Memory<M>) -> Vec<u8> {
     let pairs = memory.details().auxiliary;
     let words = pairs.into_iter().chain([(0, 0)]).flat_map(|(kind, value)| [kind, value]);
     words.flat_map(u64::to_le_bytes).collect()
 }
 
-/// /proc/PID/environ, as [`arguments_text`].
+/// The text of /proc/PID/environ: the strings of the environment, each with its zero byte.
 pub(super) async fn environment_text<M: Machine>(memory: &Memory<M>) -> Vec<u8> {
     strings(memory, memory.details().environment).await
 }
@@ -331,7 +332,7 @@ async fn strings<M: Machine>(memory: &Memory<M>, range: core::ops::Range<u64>) -
     memory.read_bytes(range.start, length).await.unwrap_or_default()
 }
 
-/// A status as `exit_code` of /proc/PID/stat shows it.
+/// An exit status as the field `exit_code` of /proc/PID/stat has it.
 fn exit_code(status: unix::process::ExitStatus) -> u32 {
     match status {
         unix::process::ExitStatus::Exited(status) => u32::from(status) << 8,
@@ -344,7 +345,7 @@ mod tests {
     use super::list;
 
     #[test]
-    fn masks_are_lists_of_runs() {
+    fn a_mask_is_shown_as_a_list_of_ranges() {
         assert_eq!([0, 1, 0b1111, 0b100_1011].map(list), ["", "0", "0-3", "0-1,3,6"]);
         assert_eq!([1 << 63, u64::MAX].map(list), ["63", "0-63"]);
     }

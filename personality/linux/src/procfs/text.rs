@@ -1,4 +1,4 @@
-//! The texts of /proc that concern the system as a whole.
+//! The texts in /proc about the system as a whole.
 
 use crate::version::{RELEASE, VERSION};
 use alloc::format;
@@ -14,7 +14,7 @@ use unix::process::Pid;
 use unix::thread::{System, Thread};
 use unix::vfs::MountFlags;
 
-/// The files, by their paths below /proc.
+/// The paths of the system's files below /proc.
 pub(super) const FILES: &[&str] = &[
     "cmdline",
     "cpuinfo",
@@ -65,14 +65,15 @@ pub(super) const FILES: &[&str] = &[
 const DEVICES: &str = "Character devices:\n  1 mem\n  4 /dev/vc/0\n  5 /dev/tty\n  5 /dev/console\n  5 /dev/ptmx\n\
     136 pts\n\nBlock devices:\n";
 
-/// Name, path, major number, minor numbers, kind: where `ps` finds the names of terminals.
+/// The text of /proc/tty/drivers, where `ps` finds the names of terminals: name, path, major
+/// number, minor numbers, kind.
 const TERMINAL_DRIVERS: &str = "/dev/tty             /dev/tty        5       0 system:/dev/tty\n\
     /dev/console         /dev/console    5       1 system:console\n\
     /dev/ptmx            /dev/ptmx       5       2 system\n\
     serial               /dev/ttyS       4   64-95 serial\n\
     pty_slave            /dev/pts      136 0-1048575 pty:slave\n";
 
-/// The setting that the file with this path shows, if that is what it is for.
+/// The setting that the file with this path shows; `None` if it shows none.
 pub(super) fn setting(path: &str) -> Option<Setting> {
     Some(match path {
         "sys/fs/epoll/max_user_watches" => Setting::PolledFiles,
@@ -114,7 +115,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
         "sys/fs/file-max" => b"9223372036854775807\n".to_vec(),
         "sys/fs/nr_open" => b"1048576\n".to_vec(),
-        // No process leaves a core file.
+        // No process leaves a core file, so the pattern is empty.
         "sys/kernel/core_pattern" => b"\n".to_vec(),
         "sys/kernel/cap_last_cap" => b"40\n".to_vec(),
         "sys/kernel/domainname" => [&system.names().1[..], b"\n"].concat(),
@@ -126,7 +127,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "sys/kernel/random/boot_id" | "sys/kernel/random/uuid" => {
             identifier(system, path.ends_with("uuid")).into()
         }
-        // Random numbers never run out.
+        // The random source never runs out.
         "sys/kernel/random/entropy_avail" | "sys/kernel/random/poolsize" => b"256\n".to_vec(),
         "sys/kernel/version" => format!("{VERSION}\n").into(),
         "sys/vm/max_map_count" => b"2147483647\n".to_vec(),
@@ -162,7 +163,7 @@ fn flag_text(flags: MountFlags) -> String {
     text
 }
 
-/// /proc/PID/mountinfo.
+/// The text of /proc/PID/mountinfo.
 pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
     let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
@@ -171,7 +172,7 @@ pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<A
         let Ok(path) = mount.root().path(&root) else { continue };
         let (file_system, flags) = (mount.file_system(), mount.flags());
         let device = mount.root().vnode.metadata().device;
-        // The root has no mount above it. It gets 1 here, a number that is not in the list.
+        // The root mount has no parent. It gets 1 here, a number that no mount in the list has.
         let above = mount.parent().map_or(1, |parent| parent.mount.id());
         text.extend_from_slice(
             format!("{} {above} {}:{} ", mount.id(), device.major, device.minor).as_bytes(),
@@ -188,7 +189,7 @@ pub(super) fn mount_information<M: Machine>(system: &System<M>, thread: Option<A
     text
 }
 
-/// /proc/PID/mounts: the mounts as the process sees them.
+/// The text of /proc/PID/mounts: the mounts as the process sees them.
 pub(super) fn mounts<M: Machine>(system: &System<M>, thread: Option<Arc<Thread<M>>>) -> Vec<u8> {
     let Some(thread) = thread else { return Vec::new() };
     let root = thread.directories().root();
@@ -246,7 +247,7 @@ fn memory<M: Machine>(system: &System<M>) -> String {
     text
 }
 
-/// /proc/vmstat, as far as it is counted.
+/// The text of /proc/vmstat, with the numbers that are counted.
 fn memory_statistics<M: Machine>(system: &System<M>) -> String {
     let pages = system.memory_use();
     let faults = system.processes().with(|table| {
@@ -269,7 +270,8 @@ fn memory_statistics<M: Machine>(system: &System<M>) -> String {
     rows.iter().map(|(name, value): &(&str, u64)| format!("{name} {value}\n")).collect()
 }
 
-/// For each processor how long programs have used it, and how long this system has for them.
+/// For each processor, how long programs have used it, and how long the system has used it for
+/// them.
 fn times<M: Machine>(system: &System<M>) -> Vec<(Duration, Duration)> {
     let all = || {
         let usage = system.processes().with(|table| table.usage_of_all());
@@ -282,7 +284,7 @@ fn times<M: Machine>(system: &System<M>) -> Vec<(Duration, Duration)> {
     (0..system.host().processors()).map(of).collect()
 }
 
-/// How long a processor has been idle, of the time for which it has been there.
+/// How long a processor has been idle of the time `up` since boot.
 fn idle(up: Duration, (user, kernel): (Duration, Duration)) -> Duration {
     up.saturating_sub(user + kernel)
 }
@@ -290,7 +292,7 @@ fn idle(up: Duration, (user, kernel): (Duration, Duration)) -> Duration {
 fn statistics<M: Machine>(system: &System<M>) -> String {
     let (forks, running) = system.processes().with(|table| (table.forks(), table.thread_counts().1));
     let (up, times) = (system.environment().monotonic(), times(system));
-    // The first line is the sum of the others, also where these are rounded.
+    // The first line is the sum of the other lines even though these are rounded.
     let ticks = |time: Duration| time.as_millis() / 10;
     let rows = times.iter().map(|&used| [ticks(used.0), ticks(used.1), ticks(idle(up, used))]);
     let rows: Vec<[u128; 3]> = rows.collect();
@@ -308,13 +310,12 @@ fn statistics<M: Machine>(system: &System<M>) -> String {
     text
 }
 
-/// A random identifier, or the one of this start.
+/// A new random identifier (`fresh`), or the one of this boot.
 fn identifier<M: Machine>(system: &System<M>, fresh: bool) -> String {
     let mut bytes = [0; 16];
     match fresh {
         true => system.environment().fill_random(&mut bytes),
-        // The identifier of this start of the system is made from the time at which the system
-        // started, so it is always the same.
+        // The identifier of this boot is made from the time of boot, so it is always the same.
         false => {
             let boot =
                 system.environment().realtime().seconds - system.environment().monotonic().as_secs() as i64;

@@ -1,9 +1,9 @@
-//! The file system of /sys, as far as programs look for processors there: what `lscpu`,
+//! The file system of /sys, with the files that describe processors: those that `lscpu`,
 //! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu).
 //! All files are constant texts, and none can be written.
 //!
-//! Each processor is shown as a core of the one package of the one memory node: what programs learn
-//! of the machine here is how many processors there are, as anywhere else.
+//! Each processor is shown as a core of one package in one memory node: programs learn only how
+//! many processors there are.
 
 #[cfg(test)]
 mod tests;
@@ -20,27 +20,28 @@ use unix::vfs::{
 };
 use unix::{AttemptError, CopyError, Error, MaybeReady, Result, Timestamp, UserBuffer};
 
-/// Most processors that there can be.
+/// The most processors that there can be.
 const MOST_PROCESSORS: usize = 64;
 
-/// The content of a path of sysfs.
+/// The kind of a node of sysfs, with its contents.
 enum Content {
-    /// A directory with so many directories in it.
+    /// A directory, with the number of directories in it.
     Directory(u32),
     File(String),
-    /// A symbolic link.
+    /// A symbolic link, with its target.
     Link(String),
 }
 
-/// A /sys. Inode numbers are places in the order of paths.
+/// The /sys of a system. The inode number of a node is its position among all paths in sorted
+/// order.
 pub(crate) struct Sysfs {
-    /// By path, without a slash at the beginning or the end; the root has an empty one.
+    /// The nodes by path, without a slash at the beginning or the end; the root's path is empty.
     nodes: BTreeMap<String, (u64, Content)>,
     device: DeviceNumber,
     made: Timestamp,
 }
 
-/// The root directory of a /sys for this many processors, at most 64.
+/// Makes a /sys for this many processors, at most 64; returns its root directory.
 pub(crate) fn make(processors: usize, now: Timestamp) -> VnodeRef {
     let processors = processors.clamp(1, MOST_PROCESSORS);
     let mut nodes = BTreeMap::from([(String::new(), Content::Directory(0))]);
@@ -66,7 +67,7 @@ pub(crate) fn make(processors: usize, now: Timestamp) -> VnodeRef {
     })
 }
 
-/// Makes the directories that lead to `path`, where they are missing.
+/// Adds the directories that lead to `path`, unless they exist.
 fn make_directories(nodes: &mut BTreeMap<String, Content>, path: &str) {
     let Some((directory, _)) = path.rsplit_once('/') else { return };
     if !nodes.contains_key(directory) {
@@ -79,7 +80,7 @@ fn make_directories(nodes: &mut BTreeMap<String, Content>, path: &str) {
     }
 }
 
-/// The files below `devices/system` and their lines.
+/// The files below `devices/system`, with their texts.
 fn texts(count: usize) -> Vec<(String, String)> {
     let all = list(count);
     let mut texts: Vec<(String, String)> = Vec::new();
@@ -95,8 +96,7 @@ fn texts(count: usize) -> Vec<(String, String)> {
         add(format!("cpu/{name}"), text);
     }
     for index in 0..count {
-        // There is no file by which a processor could be taken offline. Linux has none for its
-        // first processor either.
+        // No file allows taking a processor offline. Linux has none for its first processor either.
         for (name, text) in [
             ("core_id", &*format!("{index}")),
             ("physical_package_id", "0"),
@@ -132,7 +132,7 @@ fn texts(count: usize) -> Vec<(String, String)> {
     texts
 }
 
-/// The processors below `count`, as a list of ranges.
+/// The processors below `count`, as a list of ranges (`0-3`).
 fn list(count: usize) -> String {
     if count == 1 { "0".to_string() } else { format!("0-{}", count - 1) }
 }
@@ -174,13 +174,13 @@ impl Node {
             .then(|| -> VnodeRef { Arc::new(Node { system: self.system.clone(), path }) })
     }
 
-    /// What the paths of the directory's entries begin with.
+    /// The prefix of the paths of this directory's entries.
     fn prefix(&self) -> String {
         if self.path.is_empty() { String::new() } else { format!("{}/", self.path) }
     }
 
-    /// What is in the directory whose entries' paths begin with `prefix`: name, inode number,
-    /// content.
+    /// The entries of the directory whose entries' paths begin with `prefix`: name, inode number,
+    /// content of each.
     fn entries<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, u64, &'a Content)> {
         let below = self.system.nodes.range(prefix.to_string()..);
         below.take_while(move |(path, _)| path.starts_with(prefix)).filter_map(
@@ -191,7 +191,8 @@ impl Node {
         )
     }
 
-    /// Path of the directory, and the name in it.
+    /// The path of the directory that has this node, and the node's name in it; `None` for the
+    /// root.
     fn split(&self) -> Option<(&str, &str)> {
         match self.path.rsplit_once('/') {
             Some(parts) => Some(parts),
@@ -238,9 +239,8 @@ impl Vnode for Node {
 
     fn metadata(&self) -> Metadata {
         let (mode, links, size) = match self.content() {
-            // The number of links is that of names that lead to the directory: the one in the
-            // directory above, its own `.`, and the `..` of each directory in it. find(1) relies on
-            // it.
+            // The link count is the number of names that lead to the directory: the one in its
+            // parent, its own `.`, and the `..` of each directory in it. find(1) relies on it.
             Content::Directory(inside) => (0o755, 2 + inside, 0),
             Content::File(_) => (0o444, 1, PAGE_SIZE as u64),
             Content::Link(_) => (0o777, 1, 0),
@@ -316,7 +316,7 @@ impl Vnode for Node {
         MaybeReady::ready(Ok(()))
     }
 
-    /// `EACCES` for writing, also for the superuser, which the mode would let through.
+    /// `EACCES` for opening to write, even for the superuser, which the mode does not restrict.
     fn open(&self, context: &OpenContext) -> MaybeReady<'_, Result<Opened>> {
         let writes = context.flags.contains(OpenFlags::WRITE);
         MaybeReady::ready(if writes { Err(Error::EACCES) } else { Ok(Opened::Data) })

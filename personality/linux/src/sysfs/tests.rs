@@ -18,7 +18,7 @@ fn text(w: &World, path: &str) -> String {
 
 fn names(directory: &VnodeRef) -> Vec<String> {
     let mut names = Vec::new();
-    // In pieces of one entry, as a program with a small buffer reads.
+    // Reads one entry at a time, as a program with a small buffer does.
     let mut position = 0;
     loop {
         let before = names.len();
@@ -43,7 +43,7 @@ fn find(root: &VnodeRef, path: &str) -> Result<VnodeRef> {
 }
 
 #[test]
-fn processors_are_told() {
+fn files_show_the_number_of_processors() {
     let w = world(4);
     for name in ["online", "possible", "present"] {
         assert_eq!(text(&w, &format!("cpu/{name}")), "0-3\n");
@@ -63,7 +63,7 @@ fn processors_are_told() {
 }
 
 #[test]
-fn directories_are_listed() {
+fn every_directory_lists_its_entries() {
     let root = make(2, Timestamp::default());
     let processors = find(&root, "devices/system/cpu").unwrap();
     let expected = ["cpu0", "cpu1", "isolated", "kernel_max", "offline", "online", "possible", "present"];
@@ -82,14 +82,14 @@ fn directories_are_listed() {
 }
 
 #[test]
-fn links_lead_to_devices() {
+fn links_lead_to_the_devices() {
     let w = world(2);
     let file = w.open("/sys/bus/cpu/devices/cpu1/topology/core_id", OpenFlags::READ).unwrap();
     assert_eq!(w.read(&file, 10), Ok(b"1\n".to_vec()));
 }
 
 #[test]
-fn nothing_can_be_changed() {
+fn no_file_can_be_written_made_or_removed() {
     let w = world(2);
     let path = "/sys/devices/system/cpu/online";
     assert_eq!(w.open(path, OpenFlags::WRITE | OpenFlags::TRUNCATE).err(), Some(Error::EACCES));
@@ -102,9 +102,9 @@ fn nothing_can_be_changed() {
     assert_eq!(w.read(&file, 100), Ok(b"-1\n".to_vec()), "from where it was read last");
 }
 
-/// The device numbers by which find's -xdev and mountpoint(1) recognise mounts.
+/// The device number by which find's -xdev and mountpoint(1) recognise a mount is sysfs' own.
 #[test]
-fn it_is_a_file_system_of_its_own() {
+fn sysfs_has_its_own_device_number() {
     let w = world(1);
     let status = |path: &str| now(w.caller().status(&At::Current, path.as_bytes(), true, false));
     let device = |path: &str| status(path).unwrap().device;

@@ -1,15 +1,15 @@
-//! What the commonest calls cost: how many allocations, which are limited for each call, and, as
-//! far as the machine tells, how much time.
+//! The cost of the commonest calls: how many allocations each makes, which the tests limit, and the
+//! time, as far as the machine shows it.
 
 use crate::run_in;
 use crate::world::{DATA, Program, World};
-use mach::machine::SystemCall;
+use mach::machine::{Resume, SystemCall};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Instant;
 use unix::front_end::{FrontEnd, Next};
 
-/// Counts the allocations of each thread.
+/// An allocator that counts the allocations of each thread.
 struct Counting;
 
 thread_local! {
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Makes a call so often: allocations and nanoseconds of one.
+/// Makes a call many times; returns the allocations and nanoseconds of one.
 async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) -> (f64, f64) {
     const TIMES: u32 = 2000;
     let mut all = [0; 6];
@@ -44,7 +44,7 @@ async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) ->
         let (before, start) = (ALLOCATIONS.get(), Instant::now());
         for _ in 0..times {
             match p.world.linux.serve_call(&p.thread, &p.kept, request).await {
-                Next::Return(value) => assert_eq!(value as i64, expected, "call {number}"),
+                Next::Resume(Resume::Return(value)) => assert_eq!(value as i64, expected, "call {number}"),
                 _ => panic!("call {number} did not just return"),
             }
         }
@@ -53,10 +53,10 @@ async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) ->
     (cost.0 as f64 / f64::from(TIMES), cost.1 as f64 / f64::from(TIMES))
 }
 
-/// Run with `--nocapture` for the figures (relative ones: this is a simulated machine without
-/// optimisation).
+/// `--nocapture` prints the figures (only their ratios mean something: this is a simulated machine
+/// without optimisation).
 #[test]
-fn common_calls_do_not_allocate() {
+fn common_calls_allocate_no_more_than_listed() {
     let world = World::new();
     world.install_devices();
     world.install("/file", 0o644, b"contents");
@@ -76,7 +76,7 @@ fn common_calls_do_not_allocate() {
             ("read 1 of /dev/zero", 0, &[0, buffer, 1], 1, 0.0),
             ("write 1 to /dev/null", 1, &[1, buffer, 1], 1, 0.0),
             ("pread 1 of a file", 17, &[2, buffer, 1, 0], 1, 0.0),
-            // One allocation: the vnode's locks are taken in a boxed future.
+            // There is one allocation: a boxed future takes the vnode's locks.
             ("pwrite 1 to a file", 18, &[2, buffer, 1, 0], 1, 1.0),
             ("fstat", 5, &[2, buffer], 0, 0.0),
             ("lseek", 8, &[2, 0, 0], 0, 0.0),
@@ -84,7 +84,7 @@ fn common_calls_do_not_allocate() {
             ("rt_sigprocmask", 14, &[0, 0, buffer, 8], 0, 0.0),
             ("clock_gettime", 228, &[1, buffer], 0, 0.0),
             ("futex wake", 202, &[buffer, 129, 1], 0, 0.0),
-            // A path is copied into a string.
+            // The path is copied into a string.
             ("stat", 4, &[file, buffer], 0, 3.0),
             ("access", 21, &[file, 4], 0, 3.0),
         ];

@@ -1,11 +1,11 @@
-//! Mounts, memory files, splices, processes by descriptor, notifications: what programs see of
-//! them.
+//! Tests of mounts, memory files, splices, process descriptors and inotify, through the system
+//! calls of programs.
 
 use crate::world::{DATA, World};
 use crate::{EAGAIN, bytes, run, run_in};
 
 #[test]
-fn file_systems_are_mounted_and_unmounted() {
+fn mount_and_umount_work_as_in_the_manual() {
     let world = World::new();
     world.install_proc();
     run_in(&world, async |p| {
@@ -19,7 +19,7 @@ fn file_systems_are_mounted_and_unmounted() {
         assert_eq!(p.call(165, &[tmpfs, path, none, 0, 0]).await?, -19);
         assert_eq!(p.call(165, &[tmpfs, path, 0, 0, 0]).await?, -22);
         assert_eq!(p.call(165, &[tmpfs, path, tmpfs, 8, options]).await?, 0);
-        // statfs: tmpfs of four pages, noexec and relatime.
+        // statfs reports a tmpfs of four pages with the flags noexec and relatime.
         assert_eq!(p.call(137, &[path, DATA + 0x200]).await?, 0);
         assert_eq!((p.load_u64(DATA + 0x200).await?, p.load_u64(DATA + 0x210).await?), (0x0102_1994, 4));
         assert_eq!(p.load_u64(DATA + 0x200 + 80).await? & 8, 8);
@@ -28,7 +28,7 @@ fn file_systems_are_mounted_and_unmounted() {
         assert_eq!(p.call(1, &[open, DATA, 1]).await?, -28);
         assert_eq!(p.call(166, &[path, 0]).await?, -16, "in use");
         assert_eq!(p.call(3, &[open]).await?, 0);
-        // Read-only, through a bind mount only.
+        // The file is read-only only through the bind mount.
         let bound = p.string(DATA + 0x140, "/b").await?;
         assert_eq!(p.call(83, &[bound, 0o755]).await?, 0);
         assert_eq!(p.call(165, &[path, bound, 0, 0x1000, 0]).await?, 0);
@@ -36,7 +36,7 @@ fn file_systems_are_mounted_and_unmounted() {
         let through = p.string(DATA + 0x180, "/b/file").await?;
         assert_eq!(p.call(87, &[through]).await?, -30);
         assert_eq!(p.call(87, &[file]).await?, 0);
-        // What the list says.
+        // The text of mountinfo shows the mounts.
         let list = p.string(DATA + 0x1c0, "/proc/self/mountinfo").await?;
         let open = p.call(2, &[list, 0]).await? as u64;
         let count = p.call(0, &[open, DATA + 0x400, 0x800]).await? as usize;
@@ -48,7 +48,7 @@ fn file_systems_are_mounted_and_unmounted() {
         assert_eq!(p.call(166, &[bound, 0]).await?, 0);
         assert_eq!(p.call(166, &[bound, 0]).await?, -22, "not mounted");
         assert_eq!(p.call(166, &[path, 2]).await?, 0);
-        // Only the superuser.
+        // Only the superuser may mount.
         assert_eq!(p.call(105, &[1000]).await?, 0);
         assert_eq!(p.call(165, &[tmpfs, path, tmpfs, 0, 0]).await?, -1);
         assert_eq!(p.call(166, &[path, 0]).await?, -1);
@@ -57,7 +57,7 @@ fn file_systems_are_mounted_and_unmounted() {
 }
 
 #[test]
-fn memory_files_and_splices() {
+fn bytes_are_spliced_between_memory_files_and_pipes() {
     let world = World::new();
     world.install_proc();
     run_in(&world, async |p| {
@@ -74,7 +74,7 @@ fn memory_files_and_splices() {
         let count = p.call(89, &[link, DATA + 0x200, 100]).await? as usize;
         assert_eq!(&p.load::<25>(DATA + 0x200).await?[..count], b"/memfd:scratch (deleted)");
 
-        // file -> pipe -> file.
+        // The bytes go from a file to a pipe and then to a file.
         assert_eq!(p.call(293, &[DATA, 0]).await?, 0);
         let (read, write) = (1, 2);
         p.store(DATA + 0x300, &bytes(&[4096])).await?;
@@ -103,7 +103,7 @@ fn memory_files_and_splices() {
 }
 
 #[test]
-fn files_without_names_and_their_ends() {
+fn files_without_names_show_their_kind_and_end_with_their_descriptors() {
     run(async |p| {
         let root = p.string(DATA, "/").await?;
         let named = p.string(DATA + 0x40, "/named").await?;
@@ -120,7 +120,7 @@ fn files_without_names_and_their_ends() {
 }
 
 #[test]
-fn processes_by_descriptor() {
+fn a_process_descriptor_signals_and_waits_for_its_process() {
     run(async |p| {
         assert_eq!(p.call(434, &[99, 0]).await?, -3);
         assert_eq!(p.call(434, &[0, 0]).await?, -22);
@@ -134,7 +134,8 @@ fn processes_by_descriptor() {
             .await? as u64;
         assert_eq!(p.call(434, &[child, 0]).await?, 0);
         assert_eq!(p.call(72, &[0, 1]).await?, 1);
-        // Not ready while it lives; then a signal to it, and it is.
+        // The descriptor is not ready while the process lives. A signal through it ends the
+        // process, and then it is ready.
         p.store(DATA, &bytes(&[1 << 32])).await?;
         assert_eq!(p.call(7, &[DATA, 1, 0]).await?, 0);
         assert_eq!(p.call(0, &[0, DATA, 8]).await?, -22);
@@ -147,7 +148,7 @@ fn processes_by_descriptor() {
         assert_eq!(u64::from(p.load_u32(DATA + 0x100 + 16).await?), child);
         assert_eq!(p.call(424, &[0, 0, 0, 0]).await?, -3);
         assert_eq!(p.call(247, &[3, 0, DATA + 0x100, 4, 0]).await?, -10);
-        // Made together with the process.
+        // clone makes the descriptor together with the process.
         const PIDFD: u64 = 0x1000;
         p.spawn(56, &[PIDFD | 17, 0, DATA + 0x200, 0, 0], |p| {
             Box::pin(async move {
@@ -164,7 +165,7 @@ fn processes_by_descriptor() {
 }
 
 #[test]
-fn notifications_are_read_as_structures() {
+fn inotify_events_are_read_as_structures() {
     run(async |p| {
         assert_eq!(p.call(294, &[0o4000]).await?, 0);
         let root = p.string(DATA, "/").await?;
@@ -188,7 +189,7 @@ fn notifications_are_read_as_structures() {
 }
 
 #[test]
-fn processor_time_has_a_limit() {
+fn a_process_above_its_limit_of_processor_time_ends() {
     run(async |p| {
         p.fork(|p| {
             Box::pin(async move {

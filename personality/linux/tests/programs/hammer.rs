@@ -1,14 +1,14 @@
-//! Random system calls by processes without rights, with arguments that are hostile or nearly
-//! right: whatever becomes of them, the others go on, everything that they had comes back, and no
-//! call keeps the server for itself.
+//! A fuzz test: processes without privileges make random system calls, with arguments that are
+//! hostile or nearly right. Whatever happens to them, other processes go on, all their memory is
+//! freed, and no call keeps the server from serving others.
 //!
-//! `HAMMER=SEED` runs one seed alone and shows each call before it is made.
+//! `HAMMER=SEED` runs only this seed, and prints each call before it is made.
 
 use crate::world::{DATA, Gone, Program, World};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// xorshift64.
+/// A random generator (xorshift64).
 struct Random(u64);
 
 impl Random {
@@ -28,7 +28,7 @@ impl Random {
     }
 }
 
-/// Where the process has memory: random bytes, words that make sense, paths; after it, nothing.
+/// Where the process has memory: random bytes, meaningful words, paths. Nothing is mapped after it.
 const MEMORY: u64 = 0x1000_0000;
 const WORDS: u64 = MEMORY + 0x1000;
 const PATHS: u64 = MEMORY + 0x2000;
@@ -84,13 +84,13 @@ const EXIT: u64 = 60;
 const EXIT_GROUP: u64 = 231;
 const SIGRETURN: u64 = 15;
 const EXECVE: u64 = 59;
-/// Calls after which a process is not what it was: made rarely, so that it lives long enough for
-/// the others.
+/// Calls after which a process may have ended or be unusable. They are made rarely, so that the
+/// process lives long enough for the others.
 const DEADLY: &[u64] =
     &[EXIT, EXIT_GROUP, SIGRETURN, EXECVE, 322, 62, 200, 234, 129, 297, 424, 34, 130, RESTART];
-/// Calls by which processes multiply.
+/// Calls that make threads and processes.
 const MULTIPLYING: &[u64] = &[56, 57, 58, 435];
-/// Calls that have many ways to go wrong: made more often.
+/// Calls with many kinds of errors, which are made more often.
 const RICH: &[u64] = &[
     0, 1, 2, 9, 10, 11, 16, 17, 18, 19, 20, 21, 25, 28, 40, 41, 42, 44, 45, 46, 47, 49, 50, 53, 72, 73, 74,
     76, 77, 82, 83, 84, 86, 88, 133, 165, 188, 202, 213, 217, 232, 233, 254, 257, 270, 271, 275, 276, 278,
@@ -127,7 +127,7 @@ fn argument(random: &mut Random) -> u64 {
     }
 }
 
-/// Fills the process's memory with what calls may find there.
+/// Fills the process's memory with data that calls may find there.
 async fn fill(p: &mut Program, random: &mut Random) -> Result<(), Gone> {
     let mut memory = Vec::new();
     (0..512).for_each(|_| memory.extend(random.word().to_le_bytes()));
@@ -151,7 +151,7 @@ async fn fill(p: &mut Program, random: &mut Random) -> Result<(), Gone> {
     p.store(PATHS, &memory).await
 }
 
-/// What one process does: `calls` is what all of a seed have left.
+/// Makes the calls of one process; `calls` is how many all processes of the seed may still make.
 async fn hammer(p: &mut Program, seed: u64, calls: Rc<Cell<u64>>, show: bool) -> Result<(), Gone> {
     let tid = p.thread.tid().number();
     let mut random = Random(0x9e37_79b9_7f4a_7c15u64.wrapping_mul(seed * 1000 + u64::from(tid) + 1));
@@ -161,7 +161,7 @@ async fn hammer(p: &mut Program, seed: u64, calls: Rc<Cell<u64>>, show: bool) ->
         }
         calls.set(calls.get() - 1);
         if step % 64 == 0 {
-            // A blocking call is interrupted sooner or later.
+            // An alarm interrupts a call that blocks.
             p.call(37, &[1]).await?;
         }
         if step % 16 == 0 {
@@ -190,11 +190,12 @@ async fn hammer(p: &mut Program, seed: u64, calls: Rc<Cell<u64>>, show: bool) ->
     p.exit(0).await
 }
 
-/// Makes the child of a seed what it is to be: a user without rights in a directory of its own,
+/// Prepares the child of a seed: it becomes a user without privileges in a directory of its own,
 /// with limits.
 async fn confine(p: &mut Program) -> Result<(), Gone> {
     p.handle(14, 0, |_| Box::pin(async { Ok(()) })).await?;
-    // Processes, file size, core; and what a process may have of the rest.
+    // The limits are those on processes, file size and core files; the others are as high as they
+    // may be.
     for (resource, limit) in [(6, 12u64), (1, 1 << 20), (4, 0)] {
         p.store(DATA, &crate::bytes(&[limit, limit])).await?;
         assert_eq!(p.call(160, &[resource, DATA]).await?, 0);
@@ -215,7 +216,7 @@ async fn confine(p: &mut Program) -> Result<(), Gone> {
     Ok(())
 }
 
-/// Runs the processes of `seeds` one seed after the other.
+/// Runs the processes of `seeds`, one seed after the other.
 fn run_seeds(frames: u32, seeds: impl Iterator<Item = u64> + Clone + 'static, calls: u64, show: bool) {
     let world = World::with_frames(frames);
     world.install_devices();
@@ -235,7 +236,7 @@ fn run_seeds(frames: u32, seeds: impl Iterator<Item = u64> + Clone + 'static, ca
                         if left.get() == calls {
                             confine(p).await?;
                         }
-                        // Where its children begin, too.
+                        // Children begin with the same code.
                         hammer(p, seed, left, show).await
                     })
                 })
@@ -243,8 +244,8 @@ fn run_seeds(frames: u32, seeds: impl Iterator<Item = u64> + Clone + 'static, ca
             assert!(child > 0, "seed {seed}: the first process cannot fork: {child}");
             reap_all(p, seed, &left).await?;
             assert_eq!(p.call(166, &[path, 2]).await?, 0);
-            // The first seed's run has made all that is made once, at first use. Later runs are
-            // compared with what was free after it.
+            // The first seed's run includes all allocations that are made once, at first use. The
+            // free memory after later runs is compared with that after it.
             let free = p.world.free_frames();
             let expected = *before.get_or_insert(free);
             assert!(free >= expected, "seed {seed}: {free} frames are free, {expected} were");
@@ -253,8 +254,8 @@ fn run_seeds(frames: u32, seeds: impl Iterator<Item = u64> + Clone + 'static, ca
     });
 }
 
-/// Waits until no child is left. A child that has not ended when all calls are made may wait for
-/// ever: it has some seconds.
+/// Waits until no child is left. A child that has not ended when all calls have been made may be
+/// blocked: it gets some more seconds.
 async fn reap_all(p: &mut Program, seed: u64, left: &Cell<u64>) -> Result<(), Gone> {
     let mut patience = 0;
     let mut last = left.get();
@@ -264,7 +265,7 @@ async fn reap_all(p: &mut Program, seed: u64, left: &Cell<u64>) -> Result<(), Go
             0 => {}
             _ => continue,
         }
-        // A tenth of a second.
+        // Waits for a tenth of a second.
         p.store(DATA, &crate::bytes(&[0, 100_000_000])).await?;
         p.call(35, &[DATA, 0]).await?;
         patience = if left.get() == last { patience + 1 } else { 0 };
@@ -278,7 +279,7 @@ async fn reap_all(p: &mut Program, seed: u64, left: &Cell<u64>) -> Result<(), Go
 }
 
 #[test]
-fn random_system_calls_harm_nobody_else() {
+fn random_system_calls_do_not_harm_other_processes() {
     match std::env::var("HAMMER").ok().and_then(|seed| seed.parse().ok()) {
         Some(seed) => run_seeds(2048, core::iter::once(seed), 2000, true),
         None => run_seeds(2048, 0..40, 1000, false),

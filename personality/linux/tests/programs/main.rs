@@ -1,4 +1,4 @@
-//! Programs on the simulated machine, from system call to memory and back.
+//! Tests with programs on the simulated machine, from the system call to the memory and back.
 
 mod costs;
 mod files;
@@ -21,7 +21,7 @@ fn bytes(words: &[u64]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
-/// Runs `main` and demands that it reached its end, and that no process, memory or thread is left.
+/// Runs `main` and checks that it reached its end, and that no process, memory or thread is left.
 fn run(main: impl AsyncFn(&mut Program) -> Result<(), world::Gone> + 'static) -> Rc<World> {
     let world = World::new();
     run_in(&world, main);
@@ -45,11 +45,11 @@ fn run_in(world: &Rc<World>, main: impl AsyncFn(&mut Program) -> Result<(), worl
 }
 
 #[test]
-fn fork_exec_pipe_and_wait() {
+fn a_forked_child_execs_with_a_pipe_and_is_waited_for() {
     let world = World::new();
     let two = world.code(|p| {
         Box::pin(async move {
-            // argc, argv[0], argv[1], null, envp[0], null, auxv.
+            // The stack has: argc, argv[0], argv[1], null, envp[0], null, auxiliary vector.
             let stack = p.state.rsp;
             assert_eq!(stack % 16, 0);
             assert_eq!(p.load_u64(stack).await?, 2);
@@ -70,7 +70,7 @@ fn fork_exec_pipe_and_wait() {
     run_in(&world, async |p| {
         assert_eq!(p.call(293, &[DATA, 0o2000000]).await?, 0);
         assert_eq!((p.load_u32(DATA).await?, p.load_u32(DATA + 4).await?), (0, 1));
-        // The pipe to descriptors that exec closes (2, 3) and one that it keeps (5).
+        // The pipe has descriptors that exec closes (2, 3) and one that it keeps (5).
         assert_eq!(p.call(33, &[1, 5]).await?, 5);
         assert_eq!(p.call(292, &[1, 3, 0o2000000]).await?, 3);
         let child = p
@@ -103,7 +103,7 @@ fn fork_exec_pipe_and_wait() {
 }
 
 #[test]
-fn scripts_and_files_that_cannot_be_executed() {
+fn a_script_is_executed_and_bad_files_are_refused() {
     let world = World::new();
     let interpreter = world.code(|p| {
         Box::pin(async move {
@@ -167,7 +167,7 @@ fn scripts_and_files_that_cannot_be_executed() {
 }
 
 #[test]
-fn shared_and_private_memory_across_fork() {
+fn fork_shares_shared_memory_and_copies_private_memory() {
     run(async |p| {
         let shared = p.call(9, &[0, 4096, 3, 0x21, u64::MAX, 0]).await? as u64;
         p.store(DATA, &5u32.to_le_bytes()).await?;
@@ -192,7 +192,7 @@ fn shared_and_private_memory_across_fork() {
 }
 
 #[test]
-fn threads_and_their_ends() {
+fn a_thread_that_exits_clears_its_id_and_wakes_its_joiner() {
     run(async |p| {
         const FLAGS: u64 =
             0x100 | 0x200 | 0x400 | 0x800 | 0x1_0000 | 0x8_0000 | 0x10_0000 | 0x20_0000 | 0x100_0000;
@@ -211,7 +211,7 @@ fn threads_and_their_ends() {
             })
             .await?;
         assert_eq!(p.load_u32(DATA).await?, tid as u32);
-        // pthread_join.
+        // Waits for the thread as pthread_join does.
         while p.load_u32(DATA + 4).await? != 0 {
             let word = p.load_u32(DATA + 4).await?;
             assert!(matches!(p.call(202, &[DATA + 4, 0, word.into(), 0]).await?, 0 | EAGAIN));
@@ -223,7 +223,7 @@ fn threads_and_their_ends() {
 }
 
 #[test]
-fn files_can_be_mapped_and_read() {
+fn a_mapped_file_shows_and_takes_its_contents() {
     let world = World::new();
     world.install("/file", 0o644, b"contents of the file");
     run_in(&world, async |p| {
@@ -247,7 +247,7 @@ fn files_can_be_mapped_and_read() {
 }
 
 #[test]
-fn unknown_calls_are_logged_once() {
+fn an_unknown_call_is_logged_once() {
     let world = run(async |p| {
         for _ in 0..3 {
             assert_eq!(p.call(425, &[]).await?, -38);
@@ -261,7 +261,7 @@ fn unknown_calls_are_logged_once() {
 }
 
 #[test]
-fn many_processes_leave_nothing_behind() {
+fn many_processes_that_end_leave_nothing() {
     let world = World::new();
     run_in(&world, async |p| {
         let mut free = None;
@@ -291,10 +291,10 @@ fn many_processes_leave_nothing_behind() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(60))]
 
-    /// Whatever a program asks for, the system goes on and the program gets an answer, a signal or
-    /// its end.
+    /// Whatever calls a program makes, the system goes on, and the program gets a result, a signal
+    /// or its end.
     #[test]
-    fn hostile_calls(calls in proptest::collection::vec((0u64..460, proptest::array::uniform6(0usize..12)), 1..40)) {
+    fn hostile_calls_do_not_stop_the_system(calls in proptest::collection::vec((0u64..460, proptest::array::uniform6(0usize..12)), 1..40)) {
         const VALUES: [u64; 12] =
             [0, 1, 2, 4095, 4096, DATA, DATA + 1, DATA + 0x7ffc, 0x7fff_ffff_f000, 1 << 63, u64::MAX, u64::MAX - 4095];
         let world = World::new();
@@ -304,11 +304,11 @@ proptest::proptest! {
                 let calls = calls.clone();
                 Box::pin(async move {
                     p.store(DATA, &[3; 64]).await?;
-                    // An end, should nothing else bring one.
+                    // An alarm ends the process if nothing else does.
                     assert_eq!(p.call(37, &[5]).await?, 0);
                     for (number, arguments) in calls {
-                        // Not what makes threads whose code the test does not have, or takes the
-                        // test's own alarm.
+                        // Leaves out calls that make threads, for which the test has no code, and
+                        // calls that cancel the test's alarm.
                         if matches!(number, 13 | 15 | 37 | 38 | 56 | 57 | 58 | 435) {
                             continue;
                         }
@@ -319,7 +319,7 @@ proptest::proptest! {
             })
             .await?;
             loop {
-                // Stopped children are continued; the rest ends.
+                // Continues stopped children; the others end.
                 let (pid, status) = p.wait(2).await?;
                 if pid < 0 || status & 0xff != 0x7f {
                     return Ok(());
@@ -331,7 +331,7 @@ proptest::proptest! {
 }
 
 #[test]
-fn waiting_for_files() {
+fn poll_select_epoll_and_timerfd_wait_for_files() {
     run(async |p| {
         assert_eq!(p.call(22, &[DATA]).await?, 0);
         let entries: Vec<u8> = [(0u32, 1u16), (1, 4), (77, 1), (u32::MAX, 1)]
@@ -345,13 +345,13 @@ fn waiting_for_files() {
         let events: [u8; 32] = p.load(DATA).await?;
         assert_eq!([events[6], events[14], events[22], events[30]], [0, 4, 0x20, 0]);
         assert_eq!(p.call(7, &[DATA, 1, 100]).await?, 0, "the time passes");
-        // select: descriptor 0 for reading.
+        // select waits to read descriptor 0.
         p.store(DATA + 64, &bytes(&[1, 0, 0, 50_000])).await?;
         assert_eq!(p.call(23, &[1, DATA + 64, 0, 0, DATA + 80]).await?, 0);
         assert_eq!((p.load_u64(DATA + 64).await?, p.load_u64(DATA + 88).await?), (0, 0));
         p.store(DATA + 64, &bytes(&[1 << 40])).await?;
         assert_eq!(p.call(23, &[41, DATA + 64, 0, 0, 0]).await?, -9);
-        // An event counter through epoll.
+        // epoll waits for an event counter.
         let counter = p.call(290, &[0, 0o4000]).await? as u64;
         let epoll = p.call(291, &[0]).await? as u64;
         p.store(DATA + 128, &[1u32.to_le_bytes(), [7; 4], [8; 4]].concat()).await?;
@@ -374,7 +374,7 @@ fn waiting_for_files() {
         assert_eq!(p.load_u64(DATA).await?, 5);
         assert_eq!(p.call(0, &[counter, DATA, 8]).await?, EAGAIN);
         p.wait(0).await?;
-        // A timer.
+        // A timerfd becomes readable when it expires.
         let timer = p.call(283, &[1, 0]).await? as u64;
         p.store(DATA, &bytes(&[0, 0, 2, 0])).await?;
         assert_eq!(p.call(286, &[timer, 0, DATA, 0]).await?, 0);
@@ -411,7 +411,7 @@ async fn link(p: &mut Program, path: &str) -> Result<String, world::Gone> {
 }
 
 #[test]
-fn what_proc_tells() {
+fn files_of_proc_show_the_process() {
     let world = World::new();
     world.install_proc();
     world.install("/file", 0o644, b"x");
@@ -477,13 +477,13 @@ fn what_proc_tells() {
     });
 }
 
-/// The type of `future` shows that it can move between workers.
+/// Compiles only if `future` can move between workers.
 fn can_move<F: Future + Send>(future: F) -> F {
     future
 }
 
 #[test]
-fn requests_can_move_between_workers() {
+fn the_futures_of_requests_can_move_between_workers() {
     let world = World::new();
     let requests = world.requests();
     drop(can_move(requests.0));
@@ -491,7 +491,7 @@ fn requests_can_move_between_workers() {
 }
 
 #[test]
-fn where_the_servers_memory_is_short_programs_get_nothing_new_and_go_on() {
+fn programs_get_nothing_new_but_go_on_when_the_server_is_short_of_memory() {
     use unix::thread::Shortage;
     const ENOMEM: i64 = -12;
     let world = World::new();
@@ -507,7 +507,7 @@ fn where_the_servers_memory_is_short_programs_get_nothing_new_and_go_on() {
                     assert_eq!(file, 0);
                     p.world.set_shortage(Shortage::Low);
                     let file = p.call(2, &[null, 2]).await?;
-                    assert_eq!(file, 1, "a user who has little gets something");
+                    assert_eq!(file, 1, "a user that has little gets something");
                     assert_eq!(p.call(3, &[1]).await?, 0);
                     let account = p.world.system.processes().with(|table| table.account_of(1000));
                     let _much = account.charge_memory(1 << 28).unwrap();
@@ -528,13 +528,13 @@ fn where_the_servers_memory_is_short_programs_get_nothing_new_and_go_on() {
                 Box::pin(async move {
                     p.world.set_shortage(Shortage::Critical);
                     assert_eq!(p.call(2, &[DATA, 2]).await?, ENOMEM);
-                    // A page that it has never touched.
+                    // The program has never touched this page before.
                     p.store(DATA + 0x5000, b"x").await?;
                     panic!("a page fault was served");
                 })
             })
             .await?;
-        assert_eq!(p.wait(0).await?, (child, 9), "who needs memory to go on ends");
+        assert_eq!(p.wait(0).await?, (child, 9), "a process that needs memory to go on ends");
         p.world.set_shortage(Shortage::None);
         assert_eq!(p.call(2, &[null, 2]).await?, 1);
         Ok(())

@@ -1,11 +1,12 @@
-//! When memory runs out: which process ends, and that the others only wait.
+//! Tests of what happens when memory runs out: which process is ended, and that the others only
+//! wait.
 
 use crate::run_in;
 use crate::world::{DATA, Gone, Program, World};
 use std::rc::Rc;
 
 const FRAMES: u32 = 600;
-/// Pages that are left when the test begins to be short of memory.
+/// How many pages are free when a test begins to be short of memory.
 const LEFT: u64 = 12;
 const KILLED: u32 = 9;
 
@@ -20,25 +21,25 @@ fn world() -> Rc<World> {
     world
 }
 
-/// Takes all memory but `LEFT` pages.
+/// Takes all memory except for `LEFT` pages.
 async fn take_most(p: &mut Program) -> Result<(), Gone> {
     let pages = u64::from(p.world.free_frames()) - LEFT;
     p.take(pages).await
 }
 
-/// Waits for its end by a signal.
-async fn stay(p: &mut Program) -> Result<(), Gone> {
+/// Blocks until a signal ends the process.
+async fn block(p: &mut Program) -> Result<(), Gone> {
     p.call(PAUSE, &[]).await?;
     unreachable!("it was killed");
 }
 
-/// A child that has all memory but `LEFT` pages, and waits.
+/// Makes a child that takes all memory except for `LEFT` pages, and blocks.
 async fn hold_most(p: &mut Program) -> Result<i64, Gone> {
     let holder = p
         .fork(|p| {
             Box::pin(async move {
                 take_most(p).await?;
-                stay(p).await
+                block(p).await
             })
         })
         .await?;
@@ -46,7 +47,7 @@ async fn hold_most(p: &mut Program) -> Result<i64, Gone> {
     Ok(holder)
 }
 
-/// A child that takes a little more than is left.
+/// Makes a child that takes a little more memory than is free.
 async fn take_more(p: &mut Program) -> Result<i64, Gone> {
     p.fork(|p| {
         Box::pin(async move {
@@ -57,8 +58,8 @@ async fn take_more(p: &mut Program) -> Result<i64, Gone> {
     .await
 }
 
-/// Writes to /proc/self/oom_score_adj: the call's result.
-async fn wish(p: &mut Program, text: &str) -> Result<i64, Gone> {
+/// Writes `text` to /proc/self/oom_score_adj; returns the result of the call.
+async fn set_adjustment(p: &mut Program, text: &str) -> Result<i64, Gone> {
     let path = p.string(DATA + 0x100, "/proc/self/oom_score_adj").await?;
     let file = p.call(2, &[path, 1]).await?;
     assert!(file >= 0, "{file}");
@@ -68,7 +69,7 @@ async fn wish(p: &mut Program, text: &str) -> Result<i64, Gone> {
     Ok(written)
 }
 
-/// The score of a process.
+/// The oom_score of a process.
 async fn score(p: &mut Program, pid: &str) -> Result<u64, Gone> {
     let path = p.string(DATA + 0x100, &format!("/proc/{pid}/oom_score")).await?;
     let file = p.call(2, &[path, 0]).await? as u64;
@@ -79,7 +80,7 @@ async fn score(p: &mut Program, pid: &str) -> Result<u64, Gone> {
     Ok(std::str::from_utf8(&text[..length as usize - 1]).unwrap().parse().unwrap())
 }
 
-/// The children's ids and statuses, in the order of their ends.
+/// Waits for `children`; returns their ids and statuses, in the order in which they ended.
 async fn wait_for(p: &mut Program, children: usize) -> Result<Vec<(i64, u32)>, Gone> {
     let mut ended = Vec::new();
     for _ in 0..children {
@@ -93,7 +94,7 @@ fn choices(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn the_biggest_ends_when_another_finds_no_memory() {
+fn the_largest_process_ends_when_another_needs_memory() {
     let world = world();
     run_in(&world, async |p| {
         let holder = hold_most(p).await?;
@@ -103,7 +104,7 @@ fn the_biggest_ends_when_another_finds_no_memory() {
         let ended = wait_for(p, 4).await?;
         let killed: Vec<_> = ended.into_iter().filter(|(_, status)| *status != 0).collect();
         assert_eq!(killed, [(holder, KILLED)]);
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     let lines = choices(&world);
@@ -112,12 +113,12 @@ fn the_biggest_ends_when_another_finds_no_memory() {
 }
 
 #[test]
-fn who_takes_all_memory_ends_whatever_it_waits_for() {
+fn a_process_that_takes_all_memory_ends_in_any_call() {
     let world = world();
     run_in(&world, async |p| {
         for _ in 0..3 {
-            // When the thread ends, a word has to be cleared in a page that is not there yet. This,
-            // too, waits for nothing.
+            // When the thread ends, a word has to be cleared in a page that is not resident yet.
+            // That must not wait for memory either.
             let child = p
                 .fork(|p| {
                     Box::pin(async move {
@@ -130,7 +131,7 @@ fn who_takes_all_memory_ends_whatever_it_waits_for() {
                 })
                 .await?;
             assert_eq!(p.wait(0).await?, (child, KILLED));
-            // The kernel's copies wait as faults do.
+            // Copies of the server wait for memory as page faults do.
             let (holder, zeros) = (hold_most(p).await?, 4 * LEFT * 4096);
             assert_eq!(p.call(293, &[DATA, 0o4000]).await?, 0);
             let (reader, writer) = (p.load_u32(DATA).await?.into(), p.load_u32(DATA + 4).await?.into());
@@ -144,34 +145,34 @@ fn who_takes_all_memory_ends_whatever_it_waits_for() {
                 assert_eq!(p.call(number, &arguments).await?, 0);
             }
         }
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     assert_eq!(choices(&world).len(), 6);
 }
 
 #[test]
-fn wishes_count_and_who_may_not_end_lives() {
+fn the_adjustment_changes_the_choice_and_minus_1000_prevents_it() {
     let world = world();
     run_in(&world, async |p| {
         let small = p
             .fork(|p| {
                 Box::pin(async move {
                     p.take(4 * LEFT).await?;
-                    assert_eq!(wish(p, "1000\n").await?, 5);
-                    stay(p).await
+                    assert_eq!(set_adjustment(p, "1000\n").await?, 5);
+                    block(p).await
                 })
             })
             .await?;
         let big = p
             .fork(|p| {
                 Box::pin(async move {
-                    assert_eq!(wish(p, "-1000").await?, 5);
+                    assert_eq!(set_adjustment(p, "-1000").await?, 5);
                     p.pass(SECOND).await?;
                     take_most(p).await?;
                     p.take(2 * LEFT).await?;
                     p.pass(SECOND).await?;
-                    // No other process is left that may be ended: this one has to end itself.
+                    // No other process is left that may be ended: this one has to end.
                     loop {
                         p.take(1).await?;
                     }
@@ -189,16 +190,16 @@ fn wishes_count_and_who_may_not_end_lives() {
 }
 
 #[test]
-fn one_that_gives_nothing_back_is_not_the_last() {
+fn another_process_is_chosen_if_the_first_frees_no_memory() {
     let world = world();
     run_in(&world, async |p| {
-        // Two that share all that they have, of which the first to be ended frees nothing.
+        // Two processes share all their memory; the end of the first of them frees nothing.
         let first = p
             .fork(|p| {
                 Box::pin(async move {
                     take_most(p).await?;
-                    p.fork(|p| Box::pin(stay(p))).await?;
-                    stay(p).await
+                    p.fork(|p| Box::pin(block(p))).await?;
+                    block(p).await
                 })
             })
             .await?;
@@ -213,7 +214,7 @@ fn one_that_gives_nothing_back_is_not_the_last() {
 }
 
 #[test]
-fn one_that_does_not_end_is_waited_for_no_longer_than_so_long() {
+fn a_chosen_process_is_waited_for_only_a_limited_time() {
     let world = world();
     run_in(&world, async |p| {
         let deaf = p
@@ -235,7 +236,7 @@ fn one_that_does_not_end_is_waited_for_no_longer_than_so_long() {
                 })
             })
             .await?;
-        // The biggest was waited for, then the next.
+        // The largest process was waited for, and then the next one was chosen.
         assert_eq!(p.wait(0).await?, (next, KILLED));
         assert!(p.world.now() < 100 * SECOND);
         assert_eq!(p.wait(0).await?, (deaf, KILLED));
@@ -245,15 +246,15 @@ fn one_that_does_not_end_is_waited_for_no_longer_than_so_long() {
 }
 
 #[test]
-fn who_shares_memory_ends_with_it() {
+fn processes_that_share_memory_are_ended_together() {
     let world = world();
     run_in(&world, async |p| {
         let parent = p
             .fork(|p| {
                 Box::pin(async move {
                     take_most(p).await?;
-                    // Its child has its memory until it has a program of its own.
-                    p.spawn(58, &[], |p| Box::pin(stay(p))).await?;
+                    // The child shares its parent's memory until it executes a program.
+                    p.spawn(58, &[], |p| Box::pin(block(p))).await?;
                     unreachable!("it was killed");
                 })
             })
@@ -263,14 +264,14 @@ fn who_shares_memory_ends_with_it() {
         let mut ended = wait_for(p, 2).await?;
         ended.sort_unstable();
         assert_eq!(ended, [(parent, KILLED), (parent + 1, KILLED)]);
-        assert!(p.world.now() < 10 * SECOND, "nobody waited for a time to pass");
+        assert!(p.world.now() < 10 * SECOND, "no process waited for a time to pass");
         Ok(())
     });
     assert_eq!(choices(&world).len(), 2);
 }
 
 #[test]
-fn what_processes_count_for() {
+fn the_oom_score_depends_on_size_and_adjustment() {
     const EACCES: i64 = -13;
     const EINVAL: i64 = -22;
     let world = world();
@@ -280,27 +281,28 @@ fn what_processes_count_for() {
             Box::pin(async move {
                 let small = score(p, "self").await?;
                 p.take(u64::from(FRAMES) / 2).await?;
-                // Two thirds of the thousandths that it has, more.
+                // The score rises by two thirds of the adjustment.
                 let more = score(p, "self").await? - small;
                 assert!(small >= 666 && (330..=334).contains(&more), "{small}, {more}");
                 for (text, result) in
                     [("1001", EINVAL), ("-1001", EINVAL), ("much", EINVAL), ("-500", 4), ("100", 3)]
                 {
-                    assert_eq!(wish(p, text).await?, result, "{text}");
+                    assert_eq!(set_adjustment(p, text).await?, result, "{text}");
                 }
-                assert_eq!(wish(p, "-1000").await?, 5);
+                assert_eq!(set_adjustment(p, "-1000").await?, 5);
                 assert_eq!(score(p, "self").await?, 0);
-                assert_eq!(wish(p, " 500\n").await?, 5);
+                assert_eq!(set_adjustment(p, " 500\n").await?, 5);
                 assert!(score(p, "self").await? > 1300);
                 // A process that has lost the privilege to lower the value can raise it, and lower
-                // it again to what it was when the privilege was lost.
+                // it again to its value at that time.
                 assert_eq!(p.call(105, &[1000]).await?, 0);
-                // Its files are the superuser's until it says again that it may be looked at.
+                // The files of the process belong to the superuser until it makes itself dumpable
+                // again.
                 let path = p.string(DATA + 0x100, "/proc/self/oom_score_adj").await?;
                 assert_eq!(p.call(2, &[path, 1]).await?, EACCES);
                 assert_eq!(p.call(PRCTL, &[SET_DUMPABLE, 1]).await?, 0);
                 for (text, result) in [("499", EACCES), ("900", 3), ("500", 3), ("0", EACCES)] {
-                    assert_eq!(wish(p, text).await?, result, "{text}");
+                    assert_eq!(set_adjustment(p, text).await?, result, "{text}");
                 }
                 p.exit(0).await
             })

@@ -1,4 +1,4 @@
-//! Signals, timers, jobs and terminals.
+//! Tests of signals, timers, jobs and terminals.
 
 use crate::world::{self, DATA, Program, World};
 use crate::{EAGAIN, EINTR, bytes, run, run_in};
@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 #[test]
-fn handlers_restart_and_interrupt() {
+fn a_handler_restarts_or_interrupts_the_call_as_its_flags_say() {
     run(async |p| {
         assert_eq!(p.call(22, &[DATA]).await?, 0);
         let count = Rc::new(RefCell::new(0));
@@ -16,7 +16,7 @@ fn handlers_restart_and_interrupt() {
                 let seen = seen.clone();
                 Box::pin(async move {
                     assert_eq!((p.state.rdi, p.state.rsp % 16), (10, 8));
-                    // Calls in a handler do not disturb what it interrupted.
+                    // Calls in a handler do not change the registers of the interrupted code.
                     assert_eq!(p.call(39, &[]).await?, 1);
                     *seen.borrow_mut() += 1;
                     Ok(())
@@ -39,18 +39,18 @@ fn handlers_restart_and_interrupt() {
             assert_eq!(p.wait(0).await?.1, 0);
         }
         assert_eq!(*count.borrow(), 2);
-        assert_eq!(p.call(0, &[0, DATA + 8, 1]).await?, 1, "the byte that nobody read");
+        assert_eq!(p.call(0, &[0, DATA + 8, 1]).await?, 1, "the byte that was not read");
         Ok(())
     });
 }
 
 #[test]
-fn faults_become_signals() {
+fn a_fault_raises_a_signal_with_its_address() {
     let world = run(async |p| {
         let address = 0x6000_0000u64;
         p.handle(11, 4, move |p| {
             Box::pin(async move {
-                // siginfo: SEGV_MAPERR and the address; the context: the address in CR2.
+                // siginfo has SEGV_MAPERR and the address; the context has the address in CR2.
                 let (information, context) = (p.state.rsi, p.state.rdx);
                 assert_eq!((p.load_u32(information).await?, p.load_u32(information + 8).await?), (11, 1));
                 assert_eq!(p.load_u64(information + 16).await?, address);
@@ -84,12 +84,12 @@ fn faults_become_signals() {
 }
 
 #[test]
-fn jobs_stop_and_continue_and_sleep_on() {
+fn a_sleep_continues_after_a_stop_and_continue() {
     run(async |p| {
         p.fork(|p| {
             Box::pin(async move {
                 p.store(DATA, &bytes(&[1, 0])).await?;
-                // Stopped in the middle of its sleep, it sleeps on until the same moment.
+                // The process is stopped during its sleep, and then sleeps until the original time.
                 assert_eq!(p.call(35, &[DATA, DATA + 16]).await?, 0);
                 p.call(228, &[1, DATA]).await?;
                 assert_eq!(p.load_u64(DATA).await?, 1);
@@ -109,7 +109,7 @@ fn jobs_stop_and_continue_and_sleep_on() {
 }
 
 #[test]
-fn timers_interrupt() {
+fn an_interval_timer_interrupts_a_sleep() {
     run(async |p| {
         let alarms = Rc::new(RefCell::new(0));
         let seen = alarms.clone();
@@ -118,7 +118,7 @@ fn timers_interrupt() {
             Box::pin(async { Ok(()) })
         })
         .await?;
-        // Every 100 ms.
+        // The timer expires every 100 ms.
         p.store(DATA, &bytes(&[0, 100_000, 0, 100_000])).await?;
         assert_eq!(p.call(38, &[0, DATA, 0]).await?, 0);
         for _ in 0..3 {
@@ -136,7 +136,7 @@ fn timers_interrupt() {
 }
 
 #[test]
-fn signals_as_files_and_masks_of_waiting_calls() {
+fn signalfd_reads_signals_and_ppoll_admits_them_by_its_mask() {
     run(async |p| {
         p.store(DATA, &bytes(&[1 << 9])).await?;
         assert_eq!(p.call(14, &[0, DATA, 0, 8]).await?, 0);
@@ -152,7 +152,7 @@ fn signals_as_files_and_masks_of_waiting_calls() {
         assert_eq!(p.call(0, &[signals, DATA + 256, 1000]).await?, 128);
         assert_eq!((p.load_u32(DATA + 256).await?, p.load_u32(DATA + 256 + 12).await?), (10, 2));
         p.wait(0).await?;
-        // ppoll admits the signal while it waits, and only then.
+        // The mask of ppoll admits the signal while the call waits, and only then.
         let seen = Rc::new(RefCell::new(0));
         let count = seen.clone();
         p.handle(10, 0x1000_0000, move |_| {
@@ -167,7 +167,7 @@ fn signals_as_files_and_masks_of_waiting_calls() {
         assert_eq!(*seen.borrow(), 1);
         assert_eq!(p.call(14, &[0, 0, DATA, 8]).await?, 0);
         assert_eq!(p.load_u64(DATA).await?, 1 << 9, "the old mask is back");
-        // sigtimedwait takes it, too.
+        // sigtimedwait takes a blocked signal, too.
         assert_eq!(p.call(62, &[1, 10]).await?, 0);
         assert_eq!(p.call(128, &[DATA, DATA + 256, 0, 8]).await?, 10);
         p.store(DATA + 16, &bytes(&[0, 1000])).await?;
@@ -177,7 +177,7 @@ fn signals_as_files_and_masks_of_waiting_calls() {
 }
 
 #[test]
-fn a_shell_and_its_jobs_on_a_terminal() {
+fn a_shell_controls_jobs_on_a_terminal() {
     let world = World::new();
     let terminal = world.install_terminal();
     run_in(&world, async move |p| {
@@ -188,7 +188,7 @@ fn a_shell_and_its_jobs_on_a_terminal() {
         })
         .await?;
         assert_eq!(p.wait(0).await?, (2, 0x900), "the shell reached its end");
-        // Its last job, left stopped in an orphaned group, was hung up.
+        // The last job of the shell was left stopped in an orphaned group and got SIGHUP.
         assert_eq!(p.wait(0).await?, (4, 1));
         Ok(())
     });
@@ -204,12 +204,12 @@ async fn shell(p: &mut Program, keyboard: &unix::tty::Terminal) -> Result<(), wo
     assert_eq!(p.load_u32(DATA).await?, 2, "opening made it the controlling terminal");
     assert_eq!(p.call(16, &[tty, 0x5413, DATA]).await?, 0);
     assert_eq!(p.call(16, &[77, 0x5413, DATA + 8]).await?, -9);
-    // The shell does not mind being in the background.
+    // The shell ignores the signals that stop a background process.
     for signal in [20, 21, 22] {
         p.store(DATA, &bytes(&[1, 0, 0, 0])).await?;
         assert_eq!(p.call(13, &[signal, DATA, 0, 8]).await?, 0);
     }
-    // A job in the foreground, interrupted by ^C.
+    // A job in the foreground is interrupted by ^C.
     let job = p.fork(move |p| Box::pin(async move { foreground_job(p, tty).await })).await? as u64;
     p.call(109, &[job, job]).await?;
     p.store(DATA, &(job as u32).to_le_bytes()).await?;
@@ -230,7 +230,7 @@ async fn shell(p: &mut Program, keyboard: &unix::tty::Terminal) -> Result<(), wo
     p.pass(10_000).await?;
     keyboard.receive(b"\x03", now);
     assert_eq!(p.wait(2).await?, (job as i64, 2), "interrupted by ^C");
-    // Another one, stopped when the shell ends.
+    // Another job is stopped when the shell ends.
     let last = p
         .fork(|p| {
             Box::pin(async move {
@@ -249,7 +249,7 @@ async fn shell(p: &mut Program, keyboard: &unix::tty::Terminal) -> Result<(), wo
     p.exit(9).await
 }
 
-/// Reads lines for ever.
+/// Reads lines of the terminal until a signal ends the process.
 async fn foreground_job(p: &mut Program, tty: u64) -> Result<(), world::Gone> {
     p.call(109, &[0, 0]).await?;
     for signal in [20, 21, 22] {

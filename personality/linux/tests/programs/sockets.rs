@@ -1,4 +1,4 @@
-//! Sockets, as programs use them.
+//! Tests of sockets, through the system calls of programs.
 
 use crate::world::{DATA, Program};
 use crate::{EAGAIN, bytes, run};
@@ -7,13 +7,13 @@ const STREAM: u64 = 1;
 const DATAGRAM: u64 = 2;
 const NONBLOCK: u64 = 0o4000;
 
-/// A sockaddr_un at `at`: its length.
+/// Stores a sockaddr_un at `at`; returns its length.
 async fn name(p: &mut Program, at: u64, name: &[u8]) -> Result<u64, crate::world::Gone> {
     p.store(at, &[&1u16.to_le_bytes()[..], name].concat()).await?;
     Ok(2 + name.len() as u64)
 }
 
-/// A msghdr at `at` for one range, with control messages.
+/// Stores a msghdr at `at` for one range, with control messages.
 async fn header(
     p: &mut Program,
     at: u64,
@@ -25,7 +25,7 @@ async fn header(
 }
 
 #[test]
-fn families_and_types_that_do_not_exist() {
+fn unknown_families_and_types_are_refused() {
     run(async |p| {
         for (arguments, expected) in [
             ([2, STREAM, 0], -97),
@@ -48,11 +48,11 @@ fn families_and_types_that_do_not_exist() {
 }
 
 #[test]
-fn a_server_and_a_client() {
+fn a_server_and_a_client_exchange_bytes_and_credentials() {
     run(async |p| {
         let length = name(p, DATA, b"/socket\0").await?;
         assert_eq!(p.call(41, &[1, STREAM, 0]).await?, 0);
-        assert_eq!(p.call(42, &[0, DATA, length]).await?, -2, "nobody is there");
+        assert_eq!(p.call(42, &[0, DATA, length]).await?, -2, "no socket has the name");
         assert_eq!(p.call(50, &[0, 5]).await?, -22, "not bound");
         assert_eq!(p.call(49, &[0, DATA, length]).await?, 0);
         assert_eq!(p.call(49, &[0, DATA, length]).await?, -22, "bound already");
@@ -77,11 +77,11 @@ fn a_server_and_a_client() {
         assert_eq!(p.load_u32(DATA + 0x100).await?, 2, "the client has no name");
         assert_eq!(p.call(72, &[1, 1]).await?, 1, "close on exec");
         assert_eq!(p.call(72, &[1, 3]).await? & NONBLOCK as i64, NONBLOCK as i64);
-        // Which process is the client?
+        // SO_PEERCRED returns the id of the client's process.
         p.store(DATA + 0x100, &12u32.to_le_bytes()).await?;
         assert_eq!(p.call(55, &[1, 1, 17, DATA + 0x110, DATA + 0x100]).await?, 0);
         assert_eq!(u64::from(p.load_u32(DATA + 0x110).await?), child as u64);
-        // Its own name.
+        // getsockname returns the server's own name.
         p.store(DATA + 0x100, &110u32.to_le_bytes()).await?;
         assert_eq!(p.call(51, &[1, DATA + 0x110, DATA + 0x100]).await?, 0);
         assert_eq!(p.load_u32(DATA + 0x100).await?, 10);
@@ -93,7 +93,7 @@ fn a_server_and_a_client() {
         assert_eq!(p.call(1, &[1, DATA + 0x200, 6]).await?, 6);
         assert_eq!(p.call(48, &[1, 1]).await?, 0);
         assert_eq!(p.wait(0).await?.1, 0);
-        // A write without a receiver: EPIPE, with a signal unless that is not wanted.
+        // A send without a receiver is EPIPE, with SIGPIPE unless MSG_NOSIGNAL prevents it.
         assert_eq!(p.call(44, &[1, DATA, 1, 0x4000, 0, 0]).await?, -32);
         assert_eq!(p.call(87, &[DATA + 2]).await?, 0);
         Ok(())
@@ -101,18 +101,18 @@ fn a_server_and_a_client() {
 }
 
 #[test]
-fn descriptors_and_credentials_are_passed() {
+fn descriptors_and_credentials_are_passed_with_messages() {
     run(async |p| {
         assert_eq!(p.call(53, &[1, STREAM, 0, DATA]).await?, 0);
         assert_eq!(p.call(293, &[DATA, 0]).await?, 0);
         let (one, other, read, write) = (0, 1, 2, 3);
-        // Sends the pipe's write end.
+        // The message carries the pipe's write end.
         let control = DATA + 0x100;
         p.store(control, &bytes(&[20, 1 << 32 | 1, write])).await?;
         header(p, DATA, (DATA + 0x200, 1), (control, 24)).await?;
         assert_eq!(p.call(46, &[one, DATA, 0]).await?, 1);
         assert_eq!(p.call(3, &[write]).await?, 0);
-        // Asks for credentials as well.
+        // The receiver asks for credentials, too.
         p.store(DATA + 0x300, &1u32.to_le_bytes()).await?;
         assert_eq!(p.call(54, &[other, 1, 16, DATA + 0x300, 4]).await?, 0);
         header(p, DATA, (DATA + 0x200, 10), (control, 64)).await?;
@@ -126,14 +126,14 @@ fn descriptors_and_credentials_are_passed() {
         assert_eq!(p.call(72, &[3, 1]).await?, 1, "closed at exec");
         assert_eq!(p.call(1, &[3, DATA, 5]).await?, 5);
         assert_eq!(p.call(0, &[read, DATA + 0x400, 9]).await?, 5);
-        // No room for it: it is closed.
+        // The receiver has no room for the descriptor, which is therefore closed.
         p.store(control, &bytes(&[20, 1 << 32 | 1, 3])).await?;
         header(p, DATA, (DATA + 0x200, 1), (control, 24)).await?;
         assert_eq!(p.call(46, &[other, DATA, 0]).await?, 1);
         header(p, DATA, (DATA + 0x200, 10), (0, 0)).await?;
         assert_eq!(p.call(47, &[one, DATA, 0]).await?, 1);
         assert_eq!(p.load_u32(DATA + 48).await?, 8, "control messages were cut");
-        // What cannot be passed.
+        // A number that is no descriptor, and other damaged control messages, are refused.
         p.store(control, &bytes(&[20, 1 << 32 | 1, 77])).await?;
         header(p, DATA, (DATA + 0x200, 1), (control, 24)).await?;
         assert_eq!(p.call(46, &[one, DATA, 0]).await?, -9);
@@ -147,7 +147,7 @@ fn descriptors_and_credentials_are_passed() {
 }
 
 #[test]
-fn datagrams_have_bounds_and_senders() {
+fn datagrams_keep_their_bounds_and_show_their_senders() {
     run(async |p| {
         let here = name(p, DATA, b"\0here").await?;
         assert_eq!(p.call(41, &[1, DATAGRAM, 0]).await?, 0);
@@ -156,7 +156,7 @@ fn datagrams_have_bounds_and_senders() {
         let there = name(p, DATA + 0x80, b"\0there").await?;
         assert_eq!(p.call(49, &[1, DATA + 0x80, there]).await?, 0);
         p.store(DATA + 0x200, b"twelve bytes").await?;
-        assert_eq!(p.call(44, &[1, DATA + 0x200, 12, 0, 0, 0]).await?, -107, "to nobody");
+        assert_eq!(p.call(44, &[1, DATA + 0x200, 12, 0, 0, 0]).await?, -107, "no receiver is set");
         assert_eq!(p.call(44, &[1, DATA + 0x200, 12, 0, DATA, here]).await?, 12);
         assert_eq!(p.call(44, &[1, DATA + 0x200, 0, 0, DATA, here]).await?, 0);
         p.store(DATA + 0x300, &64u32.to_le_bytes()).await?;
@@ -170,11 +170,11 @@ fn datagrams_have_bounds_and_senders() {
         assert_eq!(&p.load::<8>(DATA + 0x310).await?, b"\x01\0\0there");
         assert_eq!(p.call(45, &[0, DATA + 0x280, 3, 0, 0, 0]).await?, 0, "the empty one");
         assert_eq!(p.call(45, &[0, DATA + 0x280, 3, 0x40, 0, 0]).await?, EAGAIN);
-        // A time-out.
+        // The receive ends at the time-out of the socket.
         p.store(DATA + 0x400, &bytes(&[0, 5000])).await?;
         assert_eq!(p.call(54, &[0, 1, 20, DATA + 0x400, 16]).await?, 0);
         assert_eq!(p.call(45, &[0, DATA + 0x280, 3, 0, 0, 0]).await?, EAGAIN);
-        // Several messages in one call.
+        // One call sends several messages.
         for at in [DATA + 0x500, DATA + 0x540] {
             p.store(at, &bytes(&[DATA, here, DATA + 0x580, 1, 0, 0, 0, 0])).await?;
         }
@@ -186,7 +186,7 @@ fn datagrams_have_bounds_and_senders() {
         }
         assert_eq!(p.call(299, &[0, DATA + 0x500, 2, 0x1_0000, 0]).await?, 2);
         assert_eq!(p.load_u32(DATA + 0x500 + 56).await?, 6);
-        // Options that can be read back.
+        // Options without effect can be read back.
         p.store(DATA + 0x400, &1u32.to_le_bytes()).await?;
         assert_eq!(p.call(54, &[0, 1, 2, DATA + 0x400, 4]).await?, 0);
         for (option, expected) in [(2, 1), (9, 0), (3, DATAGRAM), (30, 0), (4, 0), (39, 1)] {

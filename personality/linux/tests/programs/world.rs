@@ -2,12 +2,12 @@
 //! touch memory, fork, exec and handle signals as compiled programs do, but their instructions are
 //! not executed.
 //!
-//! An address of code stands for a function ([`World::code`]). A thread runs the function that its
-//! instruction pointer names: at its start, after exec, and when a signal handler is entered.
+//! Each function has an address of code ([`World::code`]). A thread runs the function at its
+//! instruction pointer: at its start, after exec, and when a signal handler is entered.
 
 use linux::{Kept, Linux, Processor};
 use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated};
-use mach::machine::{Machine, PageFault, Protection, SystemCall, ThreadState};
+use mach::machine::{Machine, PageFault, Protection, Resume, SystemCall, ThreadState};
 use mach::thread::ExceptionState;
 use mach::vm::Vm;
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
-use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs, Registers};
+use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs};
 use unix::memory::ObjectProvider;
 use unix::signal::Fault;
 use unix::thread::{ExecRequest, Host, Shortage, System, Thread};
@@ -31,19 +31,19 @@ use unix::tty::{Terminal, TerminalFile};
 use unix::vfs::{At, DeviceNumber, FileType, Mode, MountFlags, OpenContext, OpenFlags, Vfs};
 use unix::{BoxFuture, Bytes, Environment, Timestamp};
 
-/// Why a program's function does not go on.
+/// Why a program's function has to stop.
 #[derive(Debug)]
 pub(crate) enum Gone {
     /// The thread has ended.
     Ended,
-    /// It has another program.
+    /// The process has executed another program.
     Replaced,
 }
 
 pub(crate) type Steps<'a> = Pin<Box<dyn Future<Output = Result<(), Gone>> + 'a>>;
 pub(crate) type Code = Rc<dyn for<'a> Fn(&'a mut Program) -> Steps<'a>>;
 
-/// Time and randomness of the simulated machine.
+/// The time and randomness of the simulated machine.
 struct MachineEnvironment(Simulated);
 
 impl Environment for MachineEnvironment {
@@ -63,7 +63,7 @@ impl Environment for MachineEnvironment {
     }
 }
 
-/// Opens a terminal.
+/// The driver that opens a terminal.
 struct TerminalDriver(Arc<Terminal>);
 
 impl DeviceDriver for TerminalDriver {
@@ -73,9 +73,15 @@ impl DeviceDriver for TerminalDriver {
     }
 }
 
-type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, ThreadState)>>;
+/// The call that a program makes with these registers.
+fn call_of(state: &ThreadState) -> SystemCall {
+    let arguments = [state.rdi, state.rsi, state.rdx, state.r10, state.r8, state.r9];
+    SystemCall { number: state.rax, arguments }
+}
 
-/// Collects threads to be started, and the log.
+type Starts = Mutex<Vec<(Arc<Thread<Simulated>>, Box<ThreadState>)>>;
+
+/// Collects threads that have to be started, and the lines of the log.
 struct TestHost {
     linux: Arc<Linux<Simulated>>,
     starts: Starts,
@@ -84,7 +90,7 @@ struct TestHost {
 }
 
 impl Host<Simulated> for TestHost {
-    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+    fn start_thread(&self, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         self.starts.lock().unwrap().push((thread, state));
     }
 
@@ -102,7 +108,7 @@ impl Host<Simulated> for TestHost {
     }
 }
 
-/// The system and its programs' code.
+/// The system, and the code of its programs.
 pub(crate) struct World {
     machine: Simulated,
     host: Arc<TestHost>,
@@ -116,7 +122,7 @@ pub(crate) struct World {
 pub(crate) const TEXT: u64 = 0x40_0000;
 pub(crate) const DATA: u64 = 0x41_0000;
 
-/// A program of two segments, text and data, with this entry.
+/// An ELF file with two segments, text and data, and this entry point.
 pub(crate) fn elf(entry: u64) -> Vec<u8> {
     let mut file = vec![0x7f, b'E', b'L', b'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     file.extend(2u16.to_le_bytes());
@@ -182,7 +188,7 @@ impl World {
         })
     }
 
-    /// The address that stands for `code`.
+    /// Gives the function `code` an address, at which programs can execute it.
     pub(crate) fn code(&self, code: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) -> u64 {
         let address = self.next_address.get() + 16;
         self.next_address.set(address);
@@ -190,7 +196,7 @@ impl World {
         address
     }
 
-    /// A call and a return of a thread, as futures that are not run.
+    /// The futures of a call and of a return of a thread, which are not run.
     pub(crate) fn requests(
         &self,
     ) -> (impl Future<Output = Next<Simulated>> + Send, impl Future<Output = Next<Simulated>> + Send) {
@@ -205,18 +211,18 @@ impl World {
             })
         };
         let (a, b) = (linux(), linux());
-        let request = SystemCall::from_registers(&ThreadState::default());
+        let request = call_of(&ThreadState::default());
         (async move { a.serve_call(&first, &a.begin(&first), request).await }, async move {
-            b.return_to_user(&second, &b.begin(&second), Registers::Unchanged).await
+            b.return_to_user(&second, &b.begin(&second), Resume::Continue).await
         })
     }
 
-    /// From now on the server's own memory is so short.
+    /// Sets how short of memory the server itself is.
     pub(crate) fn set_shortage(&self, shortage: Shortage) {
         *self.host.shortage.lock().unwrap() = Some(shortage);
     }
 
-    /// Frames, threads of the machine and log lines.
+    /// How many frames are free.
     pub(crate) fn free_frames(&self) -> u32 {
         self.system.vm().statistics().free
     }
@@ -254,7 +260,7 @@ impl World {
         });
     }
 
-    /// Puts a file of this size into the file system, which contains zeros.
+    /// Puts a file of this size, which contains zeros, into the file system.
     pub(crate) fn install_sparse(&self, path: &str, mode: u16, size: u64) {
         self.install(path, mode, b"");
         self.machine.block_on(async {
@@ -263,7 +269,7 @@ impl World {
         });
     }
 
-    /// Makes a directory, if it is not there.
+    /// Makes a directory unless it exists.
     pub(crate) fn make_directory(&self, path: &str, mode: u16) {
         self.machine.block_on(async {
             let context = self.init().await.context();
@@ -274,7 +280,7 @@ impl World {
         });
     }
 
-    /// Mounts /dev.
+    /// Makes the file system of /dev and mounts it.
     pub(crate) fn install_devices(&self) {
         self.make_directory("/dev", 0o755);
         self.machine.block_on(async {
@@ -289,7 +295,7 @@ impl World {
         });
     }
 
-    /// Runs `main` as the first process, and all processes that it makes, until nothing can go on.
+    /// Runs `main` as the first process, and all processes that it makes, until none can go on.
     pub(crate) fn run(self: &Rc<Self>, main: impl for<'a> Fn(&'a mut Program) -> Steps<'a> + 'static) {
         let entry = self.code(main);
         self.install("/init", 0o755, &elf(entry));
@@ -330,7 +336,7 @@ impl World {
         self.init.borrow_mut().take();
     }
 
-    /// A terminal, which programs open as /tty.
+    /// Makes a terminal, which programs open as /tty.
     pub(crate) fn install_terminal(&self) -> Arc<Terminal> {
         let number = DeviceNumber { major: 4, minor: 64 };
         let terminal = Terminal::new(number, self.system.session_host());
@@ -343,7 +349,7 @@ impl World {
         terminal
     }
 
-    /// Mounts /proc.
+    /// Mounts procfs at /proc.
     pub(crate) fn install_proc(&self) {
         self.machine.block_on(async {
             let context = self.init().await.context();
@@ -354,16 +360,16 @@ impl World {
         });
     }
 
-    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: ThreadState) {
+    async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         let kept = Arc::new(self.linux.begin(&thread));
-        let mut program = Program { world: self.clone(), thread, kept, state };
-        let next = self.linux.return_to_user(&program.thread, &program.kept, Registers::All(state)).await;
+        let mut program = Program { world: self.clone(), thread, kept, state: *state };
+        let next = self.linux.return_to_user(&program.thread, &program.kept, Resume::Registers(state)).await;
         let mut result = program.accept(next);
         loop {
             match result {
                 Err(Gone::Ended) => return,
                 Err(Gone::Replaced) => {
-                    let registers = Registers::All(program.state);
+                    let registers = Resume::Registers(Box::new(program.state));
                     let next = self.linux.return_to_user(&program.thread, &program.kept, registers).await;
                     result = program.accept(next);
                     continue;
@@ -381,7 +387,7 @@ impl World {
     }
 }
 
-/// A thread as its program sees it.
+/// A thread, as its program sees it.
 pub(crate) struct Program {
     pub(crate) world: Rc<World>,
     pub(crate) thread: Arc<Thread<Simulated>>,
@@ -392,9 +398,9 @@ pub(crate) struct Program {
 impl Program {
     fn accept(&mut self, next: Next<Simulated>) -> Result<(), Gone> {
         match next {
-            Next::Return(value) => self.state.rax = value,
-            Next::Resume => {}
-            Next::Run(state) => self.state = *state,
+            Next::Resume(Resume::Return(value)) => self.state.rax = value,
+            Next::Resume(Resume::Continue | Resume::Reply(_)) => {}
+            Next::Resume(Resume::Registers(state)) => self.state = *state,
             Next::Executed(thread, state) => {
                 self.kept = Arc::new(self.world.linux.begin(&thread));
                 self.thread = thread;
@@ -406,9 +412,9 @@ impl Program {
         Ok(())
     }
 
-    /// Runs handlers until the program is where `state` was, or where that is to be made again
-    /// (`true`).
-    fn settle(&mut self, expected: u64) -> Pin<Box<dyn Future<Output = Result<bool, Gone>> + '_>> {
+    /// Runs signal handlers until the program is at `expected` again. True if the call there has to
+    /// be made again.
+    fn run_handlers(&mut self, expected: u64) -> Pin<Box<dyn Future<Output = Result<bool, Gone>> + '_>> {
         Box::pin(async move {
             loop {
                 match self.state.rip {
@@ -433,20 +439,20 @@ impl Program {
         })
     }
 
-    /// Comes to its server if it was recalled.
+    /// Enters the server, as a thread does that was recalled.
     pub(crate) async fn check_recall(&mut self) -> Result<(), Gone> {
-        // Recalls are noticed by state alone: leaving is idempotent.
+        // The server is entered even without a recall, since that has no effect on the program.
         let expected = self.state.rip;
         let tid = self.thread.tid();
         self.world.system.processes().with(|table| table.enter(tid));
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)?;
-        self.settle(expected).await.map(|_| ())
+        self.run_handlers(expected).await.map(|_| ())
     }
 
-    /// Executes what is no code: an illegal instruction.
+    /// Executes an address without code, which is an illegal instruction.
     async fn run_nothing(&mut self) -> Result<(), Gone> {
         let tid = self.thread.tid();
         self.world.system.processes().with(|table| table.enter(tid));
@@ -454,16 +460,16 @@ impl Program {
         self.thread.force(Fault::IllegalInstruction, state);
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)
     }
 
-    /// Shows its registers to the server, as the machine does.
+    /// Shows the thread's registers to the server, as the machine does.
     fn show_registers(&self) {
         self.world.machine.set_registers(self.thread.machine_thread(), &self.state);
     }
 
-    /// Makes a system call: the value in RAX.
+    /// Makes a system call; returns the value in RAX.
     pub(crate) async fn call(&mut self, number: u64, arguments: &[u64]) -> Result<i64, Gone> {
         self.check_recall().await?;
         let mut all = [0; 6];
@@ -474,14 +480,14 @@ impl Program {
         loop {
             let next = self.world.clone().linux_call(self).await;
             self.accept(next)?;
-            if !self.settle(expected).await? {
+            if !self.run_handlers(expected).await? {
                 return Ok(self.state.rax as i64);
             }
             self.state.rip = expected;
         }
     }
 
-    /// Writes memory, as store instructions do.
+    /// Writes to memory, as store instructions do.
     pub(crate) async fn store(&mut self, mut address: u64, mut bytes: &[u8]) -> Result<(), Gone> {
         while !bytes.is_empty() {
             let (piece, rest) = bytes.split_at(bytes.len().min((4096 - address % 4096) as usize));
@@ -491,7 +497,7 @@ impl Program {
         Ok(())
     }
 
-    /// One store, within a page.
+    /// Does one store within a page.
     async fn store_piece(&mut self, address: u64, bytes: &[u8]) -> Result<(), Gone> {
         loop {
             let memory = self.thread.memory();
@@ -504,7 +510,7 @@ impl Program {
         }
     }
 
-    /// Reads memory, as a load instruction does.
+    /// Reads from memory, as a load instruction does.
     pub(crate) async fn load<const N: usize>(&mut self, address: u64) -> Result<[u8; N], Gone> {
         let mut bytes = [0; N];
         loop {
@@ -530,7 +536,7 @@ impl Program {
         let expected = self.state.rip;
         let tid = self.thread.tid();
         self.world.system.processes().with(|table| table.enter(tid));
-        // Either page of an access that crosses one may be missing.
+        // The access may cross two pages, of which either may be missing.
         let last = address + length.max(1) as u64 - 1;
         let second = (last / 4096 != address / 4096).then_some(last);
         for at in core::iter::once(address).chain(second) {
@@ -541,12 +547,13 @@ impl Program {
         }
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)?;
-        self.settle(expected).await.map(|_| ())
+        self.run_handlers(expected).await.map(|_| ())
     }
 
-    /// Makes a child by `number` (fork, vfork, clone) with these arguments, whose code is `child`.
+    /// Makes a child with the call `number` (fork, vfork, clone) and these arguments; the child
+    /// runs `child`.
     pub(crate) async fn spawn(
         &mut self,
         number: u64,
@@ -568,19 +575,19 @@ impl Program {
         self.spawn(57, &[], child).await
     }
 
-    /// exit_group.
+    /// Ends the process (exit_group(2)).
     pub(crate) async fn exit(&mut self, status: u64) -> Result<(), Gone> {
         self.call(231, &[status]).await?;
         panic!("exit returned");
     }
 
-    /// Puts a terminated string into memory at `address`, which is returned.
+    /// Stores a string with a terminating zero at `address`; returns the address.
     pub(crate) async fn string(&mut self, address: u64, text: &str) -> Result<u64, Gone> {
         self.store(address, &[text.as_bytes(), &[0]].concat()).await?;
         Ok(address)
     }
 
-    /// Installs a handler.
+    /// Installs a signal handler.
     pub(crate) async fn handle(
         &mut self,
         signal: u64,
@@ -595,7 +602,7 @@ impl Program {
         Ok(())
     }
 
-    /// Takes new memory and touches each of its pages.
+    /// Maps new memory and touches each of its pages.
     pub(crate) async fn take(&mut self, pages: u64) -> Result<(), Gone> {
         let memory = self.call(9, &[0, pages * 4096, 3, 0x22, u64::MAX, 0]).await?;
         assert!(memory > 0, "{memory}");
@@ -605,25 +612,26 @@ impl Program {
         Ok(())
     }
 
-    /// Computes for so long: meanwhile it does not come to its server, even if it is recalled.
+    /// Computes for this time, in microseconds. Meanwhile it does not enter the server, even if it
+    /// is recalled.
     pub(crate) async fn compute(&self, microseconds: u64) {
         let machine = self.world.machine.clone();
         machine.sleep_until(machine.now() + microseconds).await;
     }
 
-    /// Lets others run for a while, in the program.
+    /// Lets other threads run for a while, while this one is in its program.
     pub(crate) async fn pass(&mut self, microseconds: u64) -> Result<(), Gone> {
         self.compute(microseconds).await;
         self.check_recall().await
     }
 
-    /// The program computes for a while.
+    /// Adds to the processor time that the program has used, in milliseconds.
     pub(crate) fn use_processor(&self, milliseconds: u64) {
         let (tid, time) = (self.thread.tid(), core::time::Duration::from_millis(milliseconds));
         self.world.system.processes().with(|table| table.account(tid, time, core::time::Duration::ZERO));
     }
 
-    /// wait4 for any child: its id and status.
+    /// Waits for any child (wait4(2)); returns its id and status.
     pub(crate) async fn wait(&mut self, options: u64) -> Result<(i64, u32), Gone> {
         let pid = self.call(61, &[u64::MAX, DATA + 0x7e00, options, 0]).await?;
         let status = self.load_u32(DATA + 0x7e00).await?;
@@ -635,10 +643,10 @@ impl World {
     async fn linux_call(self: Rc<Self>, program: &mut Program) -> Next<Simulated> {
         let thread = program.thread.clone();
         program.show_registers();
-        let request = SystemCall::from_registers(&program.state);
-        // As the server does: what needs no task is served without one.
+        let request = call_of(&program.state);
+        // Calls are tried without a task first, as by the server.
         match self.linux.try_call(&thread, &program.kept, &request) {
-            Some(value) => Next::Return(value),
+            Some(value) => Next::Resume(Resume::Return(value)),
             None => self.linux.serve_call(&thread, &program.kept, request).await,
         }
     }

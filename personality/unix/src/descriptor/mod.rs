@@ -10,14 +10,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// A descriptor: an index into its table. Front ends pass what the program gave; a negative one is
-/// `EBADF`.
+/// A descriptor: an index into a descriptor table. Front ends pass the number that the program
+/// gave; a negative one is `EBADF`.
 pub type Descriptor = i32;
 
-/// The descriptors of a process. Its threads share one table, as do processes that were made with
-/// shared files (CLONE_FILES).
+/// The descriptors of a process. Its threads share one table, as do processes that were made to
+/// share their files.
 pub struct DescriptorTable {
-    /// Identifies the table as an owner of record locks.
+    /// Identifies the table as the owner of record locks.
     id: u64,
     slots: SpinLock<Slots>,
 }
@@ -46,7 +46,8 @@ impl Slots {
         self.list.get_mut(index).and_then(Option::as_mut).ok_or(Error::EBADF)
     }
 
-    /// The lowest free index from `least` on, below `limit`, with room for it.
+    /// The lowest free index that is at least `least` and below `limit`; the table is enlarged if
+    /// necessary.
     fn free_from(&mut self, least: usize, limit: usize) -> Result<usize> {
         let from = least.max(self.lowest_free);
         let rest = self.list.get(from..).unwrap_or_default();
@@ -86,14 +87,15 @@ impl Default for DescriptorTable {
 }
 
 impl DescriptorTable {
-    /// An empty table.
+    /// Makes a descriptor table without descriptors.
     pub fn new() -> DescriptorTable {
         static NEXT: AtomicU64 = AtomicU64::new(1);
-        // Relaxed: only uniqueness matters.
+        // Relaxed ordering: the ids have to be unique, and order nothing else.
         DescriptorTable { id: NEXT.fetch_add(1, Ordering::Relaxed), slots: SpinLock::new(Slots::default()) }
     }
 
-    /// A table of its own with the same descriptors (fork). Record locks are not inherited.
+    /// Makes a new table with the same descriptors (fork). The new table does not own the record
+    /// locks of the old one.
     pub fn copy(&self) -> Result<DescriptorTable> {
         let copy = DescriptorTable::new();
         {
@@ -111,12 +113,12 @@ impl DescriptorTable {
         LockOwner::Table(self.id)
     }
 
-    /// What a descriptor refers to.
+    /// The open file that a descriptor refers to.
     pub fn get(&self, descriptor: Descriptor) -> Result<Arc<OpenFile>> {
         Ok(self.slots.lock().get(descriptor)?.file.clone())
     }
 
-    /// Gives a file the lowest free descriptor below `limit` (RLIMIT_NOFILE); `EMFILE` if there is
+    /// Gives `file` the lowest free descriptor below `limit` (RLIMIT_NOFILE); `EMFILE` if there is
     /// none.
     pub fn insert(&self, file: Arc<OpenFile>, close_on_exec: bool, limit: usize) -> Result<Descriptor> {
         self.insert_from(0, file, close_on_exec, limit)
@@ -153,8 +155,8 @@ impl DescriptorTable {
         }
     }
 
-    /// Another descriptor for the same open file, not below `least` (dup, F_DUPFD). `EINVAL` if
-    /// `least` is not below the limit.
+    /// Makes another descriptor for the same open file, which is at least `least` (dup, F_DUPFD).
+    /// `EINVAL` if `least` is not below the limit.
     pub fn duplicate(
         &self,
         descriptor: Descriptor,
@@ -167,9 +169,9 @@ impl DescriptorTable {
         self.insert_from(least, file, close_on_exec, limit)
     }
 
-    /// Makes `new` refer to what `old` does, closing what it was (dup2, dup3). `EBADF` if `new` is
-    /// not below the limit. With `old == new` nothing changes; dup3's `EINVAL` for that is the
-    /// front end's.
+    /// Makes `new` refer to the open file of `old`, and closes what `new` referred to (dup2, dup3).
+    /// `EBADF` if `new` is not below the limit. With `old == new` nothing changes; the front end
+    /// has to return dup3's `EINVAL` for that.
     pub fn duplicate_to(
         &self,
         old: Descriptor,
@@ -196,7 +198,7 @@ impl DescriptorTable {
         Ok(())
     }
 
-    /// Closes a descriptor and returns what it referred to.
+    /// Closes a descriptor and returns the open file that it referred to.
     pub fn remove(&self, descriptor: Descriptor) -> Result<Arc<OpenFile>> {
         let index = usize::try_from(descriptor).map_err(|_| Error::EBADF)?;
         let slot = self.slots.lock().take(index).ok_or(Error::EBADF)?;
@@ -215,7 +217,7 @@ impl DescriptorTable {
         Ok(())
     }
 
-    /// Closes, or with `mark` only marks for exec, every descriptor in `first..=last`
+    /// Closes every descriptor in `first..=last`, or with `mark` only marks it to be closed on exec
     /// (close_range).
     pub fn close_range(&self, first: u32, last: u32, mark: bool) -> Result<()> {
         if first > last {
@@ -241,7 +243,8 @@ impl DescriptorTable {
         }
     }
 
-    /// exec: closes what is marked so. The table is not shared any more then.
+    /// Closes the descriptors that are marked to be closed on exec. The table must not be shared
+    /// any more.
     pub fn close_for_exec(&self) {
         let mut index = 0;
         loop {
@@ -255,7 +258,7 @@ impl DescriptorTable {
         }
     }
 
-    /// The descriptors in use, in order.
+    /// The descriptors that are in use, in order.
     pub fn list(&self) -> Vec<Descriptor> {
         let slots = self.slots.lock();
         let used = slots.list.iter().enumerate().filter(|(_, slot)| slot.is_some());
@@ -268,7 +271,8 @@ impl DescriptorTable {
         }
     }
 
-    /// Closing any descriptor of a file gives up the process's record locks on it (POSIX).
+    /// Releases the process's record locks on a file, because one of its descriptors for the file
+    /// is closed (POSIX).
     fn release_locks(&self, file: &OpenFile) {
         if let Some(hooks) = file.hooks() {
             hooks.locks.release(self.lock_owner());

@@ -10,7 +10,7 @@ fn file() -> Arc<OpenFile> {
 }
 
 #[test]
-fn the_lowest_free_descriptor_is_given() {
+fn insert_gives_the_lowest_free_descriptor() {
     let t = DescriptorTable::new();
     for expected in 0..5 {
         assert_eq!(t.insert(file(), false, 1024), Ok(expected));
@@ -37,7 +37,7 @@ fn the_lowest_free_descriptor_is_given() {
 }
 
 #[test]
-fn copies_are_independent_and_exec_closes_what_is_marked() {
+fn a_copied_table_is_independent_and_exec_closes_marked_descriptors() {
     let t = DescriptorTable::new();
     for close in [false, true, false] {
         t.insert(file(), close, 9).unwrap();
@@ -56,7 +56,7 @@ fn copies_are_independent_and_exec_closes_what_is_marked() {
 }
 
 #[test]
-fn closing_any_descriptor_of_a_file_gives_its_record_locks_up() {
+fn closing_any_descriptor_of_a_file_releases_its_record_locks() {
     let w = World::new();
     w.put("/f", b"");
     let t = DescriptorTable::new();
@@ -79,9 +79,9 @@ fn closing_any_descriptor_of_a_file_gives_its_record_locks_up() {
 }
 
 proptest! {
-    /// A table behaves as a model does: a map from numbers to files.
+    /// A descriptor table behaves as a model does: a map from numbers to files.
     #[test]
-    fn a_table_is_a_map(steps in proptest::collection::vec((0u8..4, 0i32..12, 0i32..12), 1..80)) {
+    fn a_descriptor_table_behaves_as_a_map(steps in proptest::collection::vec((0u8..4, 0i32..12, 0i32..12), 1..80)) {
         let t = DescriptorTable::new();
         let mut model: BTreeMap<i32, u64> = BTreeMap::new();
         let free = |model: &BTreeMap<i32, u64>, least: i32| (least..10).find(|n| !model.contains_key(n));

@@ -3,8 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::file::{DeviceDriver, FileObject, Io, OpenFile, Positions};
-use crate::sync::SpinLock;
+use crate::file::{DeviceDriver, FileObject, Io, Positions};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::{Ptys, Terminal, TerminalFile};
 use crate::vfs::{
@@ -14,24 +13,24 @@ use crate::vfs::{
 use crate::{AttemptError, Environment, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 
-/// The terminals that the system has, for /dev/console and /dev/ptmx.
+/// The terminals that /dev/console and /dev/ptmx open.
 pub struct Terminals {
     /// The terminal of the system's console.
     pub console: Option<Arc<Terminal>>,
-    /// Pseudoterminals.
+    /// The pseudoterminals of the system.
     pub ptys: Arc<Ptys>,
 }
 
-/// A device that consists of code only, without state.
+/// A memory device (null(4), full(4), random(4)): it has no state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Memory {
-    /// Reads find the end of the file, writes vanish.
+    /// /dev/null: a read finds the end of the file, written bytes are discarded.
     Null,
-    /// Reads give zeros; what is written is lost.
+    /// /dev/zero: a read gives zeros, written bytes are discarded.
     Zero,
-    /// Reads give zeros; writes fail with `ENOSPC`.
+    /// /dev/full: a read gives zeros, a write fails with `ENOSPC`.
     Full,
-    /// Reads give random bytes; what is written is lost.
+    /// /dev/random: a read gives random bytes, written bytes are discarded.
     Random,
 }
 
@@ -44,7 +43,7 @@ pub struct Additions {
     pub links: &'static [(&'static str, &'static str)],
 }
 
-/// Name, mode and number of each device node.
+/// Name, mode, major and minor number of each device node that every Unix has.
 const NODES: &[(&str, u16, u32, u32)] = &[
     ("null", 0o666, 1, 3),
     ("zero", 0o666, 1, 5),
@@ -56,8 +55,8 @@ const NODES: &[(&str, u16, u32, u32)] = &[
     ("ptmx", 0o666, 5, 2),
 ];
 
-/// Registers the drivers and makes the file system for /dev; returns its root directory.
-/// Directories `pts` and `shm` are there to mount on.
+/// Registers the drivers and makes the file system for /dev; returns its root directory, which has
+/// the directories `pts` and `shm` as mount points.
 pub async fn make(
     vfs: &Vfs,
     terminals: Terminals,
@@ -126,7 +125,7 @@ pub(crate) struct MemoryFile {
     environment: Arc<dyn Environment>,
 }
 
-/// How many bytes one attempt to read or write copies.
+/// How many bytes one attempt to read or write copies at most.
 const PIECE: usize = 65536;
 
 impl FileObject for MemoryFile {
@@ -203,38 +202,20 @@ impl DeviceDriver for TerminalDriver {
     }
 }
 
-/// A terminal's driver registered as a device of its own (a serial line).
+/// The driver that makes a terminal available as a device of its own (a serial line).
 pub struct LineDriver {
-    terminal: SpinLock<Option<Arc<Terminal>>>,
+    terminal: Arc<Terminal>,
 }
 
 impl LineDriver {
-    /// Serves `terminal`.
+    /// Makes a driver for `terminal`.
     pub fn new(terminal: Arc<Terminal>) -> LineDriver {
-        LineDriver { terminal: SpinLock::new(Some(terminal)) }
-    }
-
-    /// The line is gone: further opens fail with `ENXIO`.
-    pub fn remove(&self) {
-        let gone = self.terminal.lock().take();
-        if let Some(terminal) = gone {
-            terminal.hang_up();
-        }
+        LineDriver { terminal }
     }
 }
 
 impl DeviceDriver for LineDriver {
     fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
-        let terminal = self.terminal.lock().clone().ok_or(Error::ENXIO)?;
-        Ok(TerminalFile::open(&terminal, context.process, Some(context.identity), context.flags)?)
+        Ok(TerminalFile::open(&self.terminal, context.process, Some(context.identity), context.flags)?)
     }
-}
-
-/// Opens the console as an open file, for the descriptors of the first process.
-pub fn open_console(
-    terminal: &Arc<Terminal>,
-    context: &dyn crate::process_context::ProcessContext,
-) -> Result<Arc<OpenFile>> {
-    let flags = crate::vfs::OpenFlags::READ_WRITE | crate::vfs::OpenFlags::NO_CONTROLLING_TERMINAL;
-    Ok(OpenFile::of_object(TerminalFile::open(terminal, context, None, flags)?, flags))
 }

@@ -1,7 +1,6 @@
 use super::*;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
-use crate::testing::{World, now};
-use crate::tmpfs::HeapMemory;
+use crate::testing::{World, memory, now};
 use crate::tty::{PtsOptions, PtyMaster};
 use crate::vfs::{MountFlags, OpenFlags};
 
@@ -10,8 +9,8 @@ const ADDITIONS: Additions = Additions {
     links: &[("link", "nothing")],
 };
 
-struct Nobody;
-impl SessionHost for Nobody {
+struct NoProcesses;
+impl SessionHost for NoProcesses {
     fn signal_group(&self, _group: ProcessId, _signal: FileSignal) {}
     fn signal_process(&self, _process: ProcessId, _signal: FileSignal) {}
     fn lose_terminal(&self, _session: ProcessId) {}
@@ -19,11 +18,11 @@ impl SessionHost for Nobody {
 
 fn world() -> World {
     let w = World::new();
-    let host = Arc::new(Nobody);
+    let host = Arc::new(NoProcesses);
     let ptys = Ptys::new(w.environment.clone(), host.clone(), PtsOptions::default());
     let console = Terminal::new(DeviceNumber { major: 5, minor: 1 }, host);
     let terminals = Terminals { console: Some(console), ptys: ptys.clone() };
-    let dev = now(make(&w.vfs, terminals, Arc::new(HeapMemory), 1000, ADDITIONS)).unwrap();
+    let dev = now(make(&w.vfs, terminals, memory(), 1000, ADDITIONS)).unwrap();
     w.mkdir("/dev");
     now(w.caller().mount(b"/dev", dev, "devtmpfs", MountFlags::empty())).unwrap();
     now(w.caller().mount(b"/dev/pts", ptys.root(), "devpts", MountFlags::empty())).unwrap();
@@ -31,7 +30,7 @@ fn world() -> World {
 }
 
 #[test]
-fn the_memory_devices() {
+fn memory_devices_read_and_write_as_null_4_says() {
     let w = world();
     let open = |path: &str| w.open(path, OpenFlags::READ_WRITE).unwrap();
     let (null, zero, full, random) =
@@ -45,14 +44,14 @@ fn the_memory_devices() {
     let bytes = w.read(&random, 1000).unwrap();
     assert!(bytes.len() == 1000 && bytes.iter().any(|b| *b != bytes[0]));
     assert_eq!(now(null.seek(100, crate::file::Whence::Start)), Ok(0));
-    // A mount without devices, and a truncating open.
+    // The device is opened with truncation, and then on a mount without devices.
     assert!(w.open("/dev/null", OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE).is_ok());
     now(w.caller().remount(b"/dev", MountFlags::NO_DEVICES, b"")).unwrap();
     assert_eq!(w.open("/dev/null", OpenFlags::READ).err(), Some(Error::EACCES));
 }
 
 #[test]
-fn a_front_end_has_more_in_it() {
+fn a_front_end_can_add_nodes_and_links() {
     let w = world();
     let file = w.open("/dev/link", OpenFlags::READ_WRITE).unwrap();
     assert_eq!(file.metadata().mode, Mode::new(0o600));
@@ -60,7 +59,7 @@ fn a_front_end_has_more_in_it() {
 }
 
 #[test]
-fn terminals_have_their_names() {
+fn terminals_have_names_in_dev() {
     let w = world();
     assert_eq!(w.open("/dev/tty", OpenFlags::READ).err(), Some(Error::ENXIO));
     let console = w.open("/dev/console", OpenFlags::READ_WRITE).unwrap();

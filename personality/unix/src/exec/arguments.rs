@@ -4,30 +4,32 @@
 use crate::{Error, Result};
 use alloc::vec::Vec;
 
-/// Longest single string, with its terminating zero.
+/// Bytes of the longest argument or environment string, with its terminating zero.
 pub const STRING_LIMIT: usize = 32 * 4096;
 
-/// Strings, each with a terminating zero, one after the other.
+/// The arguments or the environment of a program: strings, each with a terminating zero, one after
+/// the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Arguments {
     bytes: Vec<u8>,
     count: usize,
 }
 
-/// How many bytes arguments and environment may take together with their pointers, for a stack
-/// limit of `stack_limit` bytes.
+/// How many bytes the arguments, the environment and the pointers to them may take on the stack of
+/// a new program, for a stack limit of `stack_limit` bytes.
 pub fn size_limit(stack_limit: u64) -> usize {
     const MIB: u64 = 1 << 20;
     (stack_limit / 4).clamp(128 << 10, 6 * MIB) as usize
 }
 
 impl Arguments {
-    /// No strings.
+    /// Makes a list without strings.
     pub fn new() -> Arguments {
         Arguments::default()
     }
 
-    /// Adds a string, which has no zero in it. `E2BIG` if it is too long, `ENOMEM`.
+    /// Adds a string, which has no zero in it. `E2BIG` if the string is too long, `ENOMEM` without
+    /// memory.
     pub fn push(&mut self, string: &[u8]) -> Result<()> {
         self.insert_at(self.bytes.len(), string)
     }
@@ -50,7 +52,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Takes the first string away.
+    /// Removes the first string of the list.
     pub fn remove_first(&mut self) {
         if let Some(end) = self.bytes.iter().position(|byte| *byte == 0) {
             self.bytes.drain(..=end);
@@ -58,27 +60,27 @@ impl Arguments {
         }
     }
 
-    /// How many strings.
+    /// How many strings the list has.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there are none.
+    /// Whether the list has no strings.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// All bytes, terminating zeros included.
+    /// The bytes of all strings, terminating zeros included.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The strings, without their zeros.
+    /// The strings, without their terminating zeros.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.split_inclusive(|byte| *byte == 0).map(|string| &string[..string.len() - 1])
     }
 
-    /// Bytes on the stack, with a pointer for each string.
+    /// Bytes that the strings take on a new program's stack, with a pointer for each.
     pub fn stack_size(&self) -> usize {
         self.bytes.len() + 8 * self.count
     }
@@ -89,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strings_and_limits() {
+    fn strings_keep_their_order_and_a_long_one_is_refused() {
         let mut arguments = Arguments::new();
         arguments.push(b"b").unwrap();
         arguments.push(b"").unwrap();

@@ -8,29 +8,29 @@ use super::image::{Image, ImageFormat, Rights, Segment};
 use crate::{Error, Result};
 use core::ops::Range;
 
-/// Bytes of the file header.
+/// Bytes of an ELF file header.
 const HEADER_SIZE: usize = 64;
-/// Bytes of a program header.
+/// Bytes of an ELF program header.
 pub const PROGRAM_HEADER_SIZE: usize = 56;
-/// Most bytes of program headers.
+/// The most bytes that all program headers of a file may take.
 const MAX_PROGRAM_HEADERS: usize = 65536;
-/// Longest interpreter path with its terminating zero.
+/// Bytes of the longest path of an interpreter, with its terminating zero.
 const MAX_INTERPRETER: u64 = 4096;
 
-/// The format.
+/// The ELF format of program files.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Elf;
 
-/// The file header: what is needed to read the program headers.
+/// An ELF file header, as far as it is needed to read the program headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Header {
-    /// Whether addresses are relative to a base that the loader chooses (ET_DYN).
+    /// Whether the program's addresses are relative to a base that the loader chooses (ET_DYN).
     is_relocatable: bool,
-    /// Entry point, before relocation.
+    /// The program's entry point, before relocation.
     entry: u64,
-    /// Offset of the program headers in the file.
+    /// Offset of the program headers in the file, in bytes.
     headers_at: u64,
-    /// How many program headers there are.
+    /// How many program headers the file has.
     header_count: usize,
 }
 
@@ -51,12 +51,12 @@ fn u64_at(data: &[u8], at: usize) -> Result<u64> {
 }
 
 impl Header {
-    /// Reads the header at the start of a file. `ENOEXEC` if it is not an x86-64 program.
+    /// Reads the ELF header at the start of a file. `ENOEXEC` if the file is no x86-64 program.
     fn parse(data: &[u8]) -> Result<Header> {
         const ET_EXEC: u16 = 2;
         const ET_DYN: u16 = 3;
         const EM_X86_64: u16 = 62;
-        // Class, byte order and version follow from the machine, so they are not looked at.
+        // Class, byte order and version follow from the machine's number, so they are not checked.
         if data.len() < HEADER_SIZE || bytes(data, 0)? != [0x7f, b'E', b'L', b'F'] {
             return Err(Error::ENOEXEC);
         }
@@ -78,7 +78,7 @@ impl Header {
         Ok(Header { is_relocatable: kind == ET_DYN, entry: u64_at(data, 24)?, headers_at, header_count })
     }
 
-    /// Bytes of all program headers.
+    /// Bytes of all program headers of the file.
     fn headers_size(&self) -> usize {
         self.header_count * PROGRAM_HEADER_SIZE
     }
@@ -94,7 +94,8 @@ impl ImageFormat for Elf {
         Ok(header.headers_at..header.headers_at + header.headers_size() as u64)
     }
 
-    /// The program headers: `table`.
+    /// Makes the image of a program from the ELF header in `start` and the program headers in
+    /// `table`.
     fn parse(&self, start: &[u8], table: &[u8], size: u64, limit: u64) -> Result<Image> {
         const PT_LOAD: u32 = 1;
         const PT_INTERP: u32 = 3;
@@ -128,7 +129,7 @@ impl ImageFormat for Elf {
     }
 }
 
-/// The segment of a program header.
+/// The segment that the program header `entry` describes.
 fn segment(entry: &[u8], flags: u32) -> Result<Segment> {
     Ok(Segment {
         offset: u64_at(entry, 8)?,
@@ -139,7 +140,8 @@ fn segment(entry: &[u8], flags: u32) -> Result<Segment> {
     })
 }
 
-/// Where the program headers are in memory, before relocation; 0: in no segment.
+/// Address at which a segment has the program headers in memory, before relocation; 0 if they are
+/// in no segment.
 fn headers_address(image: &Image, header: &Header) -> u64 {
     let (start, size) = (header.headers_at, header.headers_size() as u64);
     let holds = |s: &&Segment| s.offset <= start && start + size <= s.offset + s.file_size;
@@ -160,7 +162,8 @@ pub(crate) mod tests {
         entry
     }
 
-    /// offset, address, physical address, file size, memory size, alignment
+    /// The fields of the program header, in order: offset, address, physical address, file size,
+    /// memory size, alignment.
     pub(crate) fn load(flags: u32, offset: u64, address: u64, file_size: u64, memory_size: u64) -> Vec<u8> {
         program_header(1, flags, [offset, address, 0, file_size, memory_size, 0x1000])
     }
@@ -190,7 +193,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_static_program() {
+    fn a_static_program_is_described() {
         let data = file(
             2,
             0x401000,
@@ -214,7 +217,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_dynamic_program() {
+    fn a_dynamic_program_is_relocatable_and_names_its_interpreter() {
         let mut data = file(
             3,
             0x100,
@@ -239,7 +242,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn damaged_and_foreign_files_are_refused() {
         let good = file(2, 0, &[load(5, 0, 0x400000, 0x1000, 0x1000)]);
         assert!(parse(&good).is_ok());
         let with = |at: usize, value: &[u8]| {
@@ -284,7 +287,7 @@ pub(crate) mod tests {
         /// For any contents of a file: either the file is refused, or all its segments lie in the
         /// file and in the address space.
         #[test]
-        fn damaged_files(edits in prop::collection::vec((0usize..0x200, any::<u8>()), 0..24), cut in 0usize..0x4001) {
+        fn damaged_files_are_refused_or_stay_in_bounds(edits in prop::collection::vec((0usize..0x200, any::<u8>()), 0..24), cut in 0usize..0x4001) {
             let mut data = file(3, 0x100, &[
                 load(5, 0, 0, 0x800, 0x800),
                 load(6, 0x800, 0x1800, 0x100, 0x9000),

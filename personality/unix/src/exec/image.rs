@@ -1,42 +1,45 @@
-//! Images: what a file has to say before it can be loaded, whatever its format is.
+//! Images: what exec has to know of a program file before it loads it, whatever the file's format
+//! is.
 //!
-//! An [`ImageFormat`] reads files of one kind; what it makes of them is an [`Image`], from which
-//! everything else of exec goes on. A script is no image: exec follows its first line.
+//! An [`ImageFormat`] reads files of one kind and makes an [`Image`] of each. The rest of exec
+//! works with the image. A script has no image: exec runs the interpreter that its first line
+//! names.
 
 use crate::{Error, Result};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Bytes of a page.
+/// Bytes of a page of memory.
 const PAGE: u64 = 4096;
-/// How many bytes at the start of a file are looked at to find its format.
+/// How many bytes at the start of a file are read to find its format.
 pub const START_SIZE: usize = 256;
 
-/// A format of program files. Nothing in a file is trusted: one that cannot be loaded is refused as
-/// a whole. Immediate.
+/// A format of program files. Nothing in a file is trusted: a file that cannot be loaded is refused
+/// as a whole. No method blocks.
 pub trait ImageFormat: Send + Sync {
-    /// Whether a file that starts with these bytes is of this format. They are the first
-    /// [`START_SIZE`], or all if there are fewer.
+    /// Whether a file that begins with `start` is of this format. `start` is the first
+    /// [`START_SIZE`] bytes, or the whole file if it is smaller.
     fn recognises(&self, start: &[u8]) -> bool;
 
-    /// Which bytes of such a file describe its parts, at most 64 KiB. `ENOEXEC`: it is damaged, or
-    /// no program for this machine.
+    /// Which bytes of a file that begins with `start` describe its parts, at most 64 KiB. `ENOEXEC`
+    /// if the file is damaged or no program for this machine.
     fn headers(&self, start: &[u8]) -> Result<Range<u64>>;
 
-    /// What a file of `size` bytes says that starts with `start` and has these `headers` (fewer
-    /// than asked for, if the file ends before). Addresses must lie below `limit`. `ENOEXEC`;
-    /// `ENOMEM` if its segments leave the address space.
+    /// The image of a file of `size` bytes that begins with `start` and has these `headers` (fewer
+    /// bytes than [`headers`](Self::headers) asked for, if the file ends before). Addresses must
+    /// lie below `limit`. `ENOEXEC` if the file is damaged; `ENOMEM` if its segments leave the
+    /// address space.
     fn parse(&self, start: &[u8], headers: &[u8], size: u64, limit: u64) -> Result<Image>;
 }
 
-/// A part of the file that goes to memory.
+/// A segment: a part of a program file that is loaded into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     /// Address of the segment's first byte, before relocation.
     pub address: u64,
     /// Size of the segment in memory, in bytes.
     pub memory_size: u64,
-    /// Where it is in the file; congruent to `address` modulo the page size.
+    /// Offset of the segment in the file, in bytes; congruent to `address` modulo the page size.
     pub offset: u64,
     /// How many bytes of the segment come from the file; the rest is zero.
     pub file_size: u64,
@@ -44,33 +47,33 @@ pub struct Segment {
     pub rights: Rights,
 }
 
-/// Rights to memory.
+/// Access rights to memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// Loads.
+    /// The program may load from the memory.
     pub read: bool,
-    /// Stores.
+    /// The program may store to the memory.
     pub write: bool,
-    /// Instruction fetches.
+    /// The program may execute instructions from the memory.
     pub execute: bool,
 }
 
 /// A program or interpreter as its file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
-    /// Whether addresses are relative to a base that the loader chooses.
+    /// Whether the program's addresses are relative to a base that the loader chooses.
     pub is_relocatable: bool,
-    /// Entry point, before relocation.
+    /// The program's entry point, before relocation.
     pub entry: u64,
-    /// Segments to load, at least one.
+    /// The program's segments, at least one.
     pub segments: Vec<Segment>,
-    /// Where in the file the path of its interpreter is, with the terminating zero.
+    /// Where in the file the path of the program's interpreter is, with the terminating zero.
     pub interpreter: Option<Range<u64>>,
     /// Whether the program wants an executable stack.
     pub executable_stack: bool,
     /// Address of the image's headers in memory, before relocation; 0 if no segment has them.
     pub headers_address: u64,
-    /// How many headers there are.
+    /// How many headers the image has.
     pub header_count: usize,
     /// Largest alignment that a segment asks for; a power of two, at least the page size.
     pub alignment: u64,
@@ -95,8 +98,10 @@ impl Image {
         }
     }
 
-    /// Adds a segment of a file of `size` bytes, unless it is empty. It must lie below `limit`;
-    /// `alignment` is what it asks for, and is ignored if it is none. `ENOEXEC`, `ENOMEM`.
+    /// Adds a segment of a file of `size` bytes, unless the segment is empty. The segment must lie
+    /// below `limit`. `alignment` is the alignment that it asks for; a value that is no power of
+    /// two is ignored. `ENOEXEC` if the segment is damaged, `ENOMEM` if it leaves the address
+    /// space.
     pub fn add(&mut self, segment: Segment, alignment: u64, size: u64, limit: u64) -> Result<()> {
         if segment.memory_size == 0 {
             return Ok(());
@@ -121,9 +126,9 @@ impl Image {
         Ok(())
     }
 
-    /// The image with all its segments, at least one, in order of address. Segments may share a
-    /// page only where the later one replaces the earlier one's padding; bytes must not overlap.
-    /// `ENOEXEC`.
+    /// The image with all its segments, at least one, in order of address. Two segments may share a
+    /// page only where the later one replaces the earlier one's padding; their bytes must not
+    /// overlap. `ENOEXEC`.
     pub fn finish(mut self) -> Result<Image> {
         self.segments.sort_by_key(|segment| segment.address);
         let overlaps = |pair: &[Segment]| pair[0].address + pair[0].memory_size > pair[1].address;
@@ -133,7 +138,8 @@ impl Image {
         Ok(self)
     }
 
-    /// The interpreter's path from its bytes in the file. `ENOEXEC` if it has no end or is empty.
+    /// The path of the interpreter, from its bytes in the file. `ENOEXEC` if the path has no
+    /// terminating zero or is empty.
     pub fn interpreter_path(data: &[u8]) -> Result<&[u8]> {
         match data {
             [path @ .., 0] if !path.is_empty() => Ok(path.split(|byte| *byte == 0).next().unwrap_or(path)),
@@ -146,26 +152,29 @@ impl Image {
         self.span.end - self.span.start
     }
 
-    /// What to map, in order, when the image is moved by `bias` (0 if it is not relocatable).
+    /// The mappings that load the program, in order, when its addresses are moved by `bias` (0 if
+    /// it is not relocatable).
     pub fn mappings(&self, bias: u64) -> impl Iterator<Item = Mapping> + '_ {
         self.segments.iter().map(move |segment| Mapping::of(segment, bias))
     }
 }
 
-/// How one segment comes into memory: pages of the file, cleared bytes, pages of zeros.
+/// How one segment comes into memory: pages of the file, then bytes that are cleared, then pages of
+/// zeros.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mapping {
-    /// First page.
+    /// Address of the segment's first page.
     pub address: u64,
-    /// Bytes mapped from the file, whole pages; 0: none.
+    /// Bytes mapped from the file, whole pages; 0 if the segment has none.
     pub file_length: u64,
-    /// Where in the file, a multiple of the page size.
+    /// Offset in the file, in bytes; a multiple of the page size.
     pub offset: u64,
-    /// First byte after those from the file that has to be cleared, up to the end of its page.
+    /// Address of the first byte after those from the file. It is cleared with the rest of its
+    /// page.
     pub clear_from: u64,
-    /// Bytes of zero pages after those from the file.
+    /// Bytes of pages of zeros after the pages from the file.
     pub zero_length: u64,
-    /// Access rights of all these pages.
+    /// Access rights of all pages of the segment.
     pub rights: Rights,
 }
 
@@ -186,8 +195,8 @@ impl Mapping {
         }
     }
 
-    /// The bytes of the last file page that have to be cleared. In pages that cannot be written
-    /// they keep what the file has there.
+    /// The bytes of the last page from the file that have to be cleared. A page that cannot be
+    /// written keeps what the file has there.
     pub fn clear(&self) -> Range<u64> {
         let end = self.address + self.file_length;
         if self.file_length == 0 || !self.rights.write { end..end } else { self.clear_from..end }

@@ -1,5 +1,5 @@
-//! Where the parts of a process's memory go, and how far chance moves them (address-space layout
-//! randomisation).
+//! Where the parts of a process's memory are placed, and how far they are moved at random
+//! (address-space layout randomisation).
 
 use super::Image;
 use crate::{Error, Result};
@@ -12,24 +12,25 @@ const GIB: u64 = 1 << 30;
 /// The part of the address space that programs may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Lowest address that may be mapped; below it null pointers fault.
+    /// Lowest address that may be mapped; a null pointer faults below it.
     pub low: u64,
-    /// End of the usable addresses; what the system keeps for itself lies above.
+    /// End of the addresses that programs may use; the system keeps those above for itself.
     pub high: u64,
-    /// Whether addresses are randomised.
+    /// Whether the addresses of a process's parts are randomised.
     pub randomise: bool,
 }
 
-/// The addresses that the parts of one process get.
+/// The addresses at which the parts of one process are placed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
-    /// End of the stack, a multiple of 16.
+    /// End of the stack, the highest address; a multiple of 16.
     pub stack_top: u64,
-    /// Mappings without an address are placed below this, the highest free place first.
+    /// Mappings without a requested address are placed below this one, the highest free place
+    /// first.
     pub mapping_top: u64,
     /// What is added to the addresses of a position-independent program.
     pub bias: u64,
-    /// Where the heap begins, a multiple of the page size.
+    /// Where the heap (brk(2)) begins, a multiple of the page size.
     pub break_start: u64,
 }
 
@@ -55,13 +56,15 @@ impl Layout {
         };
         let span = relocated(image, bias, self.low..self.high)?;
         let break_start = (span.end + pages(13)).min(self.high);
-        // The finer part of the stack's place, which keeps its alignment.
+        // The stack is moved by less than a page, too, by a multiple of 16 so that it stays
+        // aligned.
         let stack_top = stack_top - if self.randomise { random() & 0xff0 } else { 0 };
         Ok(Placement { stack_top, mapping_top, bias, break_start })
     }
 }
 
-/// The addresses that `image` takes when moved by `bias`. `ENOMEM` if they leave `allowed`.
+/// The range of addresses that `image` takes when it is moved by `bias`. `ENOMEM` if it leaves
+/// `allowed`.
 pub fn relocated(image: &Image, bias: u64, allowed: Range<u64>) -> Result<Range<u64>> {
     let start = image.span.start.wrapping_add(bias);
     let end = start.checked_add(image.span_size()).ok_or(Error::ENOMEM)?;
@@ -78,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn fixed_and_random_places() {
+    fn places_are_fixed_without_randomisation_and_differ_with_it() {
         let mut layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: false };
         let placement = layout.place(&image(2, 0x400000), 8 * MIB, || !0).unwrap();
         assert_eq!((placement.stack_top, placement.bias, placement.break_start), (layout.high, 0, 0x402000));

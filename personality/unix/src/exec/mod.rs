@@ -1,8 +1,9 @@
-//! Programs: what a file is ([`image`], [`script`]) in which format ([`elf`]), where its parts go
-//! ([`layout`]), what it finds on its stack ([`arguments`], [`stack`]). execve(2), elf(5).
+//! The computations of execve(2): what a program file describes ([`image`], [`script`]) in which
+//! format ([`elf`]), where its parts are placed ([`layout`]), and what the program finds on its
+//! stack ([`arguments`], [`stack`]).
 //!
 //! Everything here is computed from bytes, without touching a process, so that a bad file is
-//! refused before the old program is gone.
+//! refused before the process has lost its old program.
 
 pub mod arguments;
 pub mod elf;

@@ -3,24 +3,24 @@
 
 use crate::{Error, Result};
 
-/// Bytes at the start of a file that are looked at.
+/// Bytes at the start of a file that are read to find a script's first line.
 pub const LINE_LIMIT: usize = super::image::START_SIZE;
-/// How many scripts may be each other's interpreters; one more is `ELOOP`.
+/// How many scripts may name each other as interpreters; one more is `ELOOP`.
 pub const DEPTH_LIMIT: usize = 5;
 
-/// The first line of a script.
+/// What the first line of a script says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Script<'a> {
-    /// Path of the interpreter.
+    /// Path of the script's interpreter.
     pub interpreter: &'a [u8],
-    /// The rest of the line as one argument.
+    /// The rest of the first line, as one argument for the interpreter.
     pub argument: Option<&'a [u8]>,
 }
 
-/// What `start`, the first [`LINE_LIMIT`] bytes of a file (or all, if it has fewer), says: `None`
-/// if it is not a script. `ENOEXEC` if no interpreter is named before the line ends or its path
-/// does not end within the limit. Where the file ends, or a zero byte stands, in place of the path,
-/// the path is the empty one, which means a directory here: `EACCES`.
+/// Parses `start`, the first [`LINE_LIMIT`] bytes of a file (or all, if it has fewer): `None` if
+/// the file is no script. `ENOEXEC` if no interpreter is named before the line ends, or if its path
+/// does not end within the limit. `EACCES` if the file ends, or has a zero byte, where the path
+/// should be: an empty path means the working directory, which cannot be executed.
 pub fn parse(start: &[u8]) -> Result<Option<Script<'_>>> {
     let Some(line) = start.strip_prefix(b"#!") else { return Ok(None) };
     let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
@@ -57,7 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn lines() {
+    fn interpreter_and_argument_are_split_and_bad_lines_refused() {
         assert_eq!(parse(b"\x7fELF"), Ok(None));
         assert_eq!(parse(b""), Ok(None));
         assert_eq!(parse(b"#!/bin/sh\necho"), script(b"/bin/sh", None));

@@ -1,39 +1,40 @@
-//! What a new program finds on its stack (System V ABI for x86-64, 3.4.1): count, arguments,
-//! environment, auxiliary vector, and above them what they point to.
+//! The layout of the stack of a new program (System V ABI for x86-64, 3.4.1): the argument count,
+//! the pointers to arguments and environment, and the auxiliary vector, and above them the strings
+//! and bytes to which they point.
 
 use super::Arguments;
 use crate::{Error, Result};
 use alloc::vec::Vec;
 
-/// The strings and bytes that go onto the stack.
+/// The strings and bytes that are put onto a new program's stack.
 pub struct Contents<'a> {
-    /// Arguments.
+    /// Arguments of the program.
     pub arguments: &'a Arguments,
-    /// Environment.
+    /// Environment of the program.
     pub environment: &'a Arguments,
     /// Path by which the program was executed.
     pub path: &'a [u8],
-    /// Name of the processor family.
+    /// Name of the processor family (AT_PLATFORM).
     pub platform: &'a [u8],
     /// Random bytes for the program's own use.
     pub random: [u8; 16],
 }
 
-/// Where the parts of [`Contents`] lie, for the auxiliary vector.
+/// Addresses of the parts of [`Contents`] on the stack, for the auxiliary vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pointers {
-    /// [`Contents::path`], terminated.
+    /// Address of [`Contents::path`], with a terminating zero.
     pub path: u64,
-    /// [`Contents::platform`], terminated.
+    /// Address of [`Contents::platform`], with a terminating zero.
     pub platform: u64,
-    /// [`Contents::random`].
+    /// Address of [`Contents::random`].
     pub random: u64,
 }
 
 /// The stack of a program that is about to start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stack {
-    /// The stack pointer: address of the first of `bytes`, a multiple of 16.
+    /// The stack pointer: address of the first of [`Stack::bytes`], a multiple of 16.
     pub pointer: u64,
     /// The bytes from the stack pointer to the stack's end.
     pub bytes: Vec<u8>,
@@ -44,13 +45,14 @@ pub struct Stack {
 }
 
 /// Lays out a stack that ends at `top` (a multiple of 16). `auxiliary` makes the auxiliary vector,
-/// without its terminating null pair. `ENOMEM`.
+/// without its terminating pair of zeros. `ENOMEM` without memory.
 pub fn build(
     top: u64,
     contents: &Contents,
     auxiliary: impl FnOnce(&Pointers) -> Vec<(u64, u64)>,
 ) -> Result<Stack> {
-    // From the top down: a null word, the path, environment, arguments, platform, random bytes.
+    // The stack has, from the top down: a null word, the path, environment, arguments, platform,
+    // random bytes.
     let path = top - 8 - (contents.path.len() as u64 + 1);
     let environment = path - contents.environment.bytes().len() as u64;
     let arguments = environment - contents.arguments.bytes().len() as u64;
@@ -96,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layout() {
+    fn the_stack_has_the_layout_of_the_abi() {
         let (mut arguments, mut environment) = (Arguments::new(), Arguments::new());
         arguments.push(b"prog").unwrap();
         arguments.push(b"x").unwrap();

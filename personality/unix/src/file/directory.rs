@@ -1,4 +1,4 @@
-//! getdents(2).
+//! Reading directories (getdents(2)).
 
 use super::OpenFile;
 use crate::vfs::{Access, Caller, DirectoryEntry, FileType};
@@ -7,17 +7,19 @@ use alloc::vec::Vec;
 
 /// One batch of directory entries, collected for a front end to lay out.
 pub struct ReadDirectory {
-    /// For each entry, in order: its name, file number and type, and the position after it.
+    /// For each entry, in order: its name, file number and type, and the directory position after
+    /// it.
     pub entries: Vec<(Vec<u8>, u64, FileType, u64)>,
 }
 
-/// The first position of the file system's own entries. `.` and `..` have the positions before it.
+/// The first directory position of the file system's own entries. `.` and `..` have the positions
+/// before.
 const FIRST_OWN: u64 = 2;
 
 impl OpenFile {
-    /// Reads entries from the position on, as many as `fits` accepts (it is called once with each).
-    /// `EINVAL` if there are some and not even the first fits, `ENOENT` if the directory was
-    /// removed. Empty at the end.
+    /// Reads directory entries from the file offset on, as many as `fits` accepts (it is called
+    /// once with each). `EINVAL` if there are entries and not even the first fits, `ENOENT` if the
+    /// directory was removed. The result is empty at the end of the directory.
     pub async fn read_directory(
         &self,
         caller: &Caller<'_>,

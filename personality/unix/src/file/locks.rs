@@ -8,7 +8,7 @@ use crate::{AttemptError, Error, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// The owner of a lock.
+/// The owner of an advisory lock on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LockOwner {
     /// A descriptor table, for the record locks of a process (F_SETLK).
@@ -20,27 +20,28 @@ pub enum LockOwner {
 /// The accesses that a lock excludes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockKind {
-    /// Writers (F_RDLCK, LOCK_SH).
+    /// The lock excludes writers (F_RDLCK, LOCK_SH).
     Shared,
-    /// Readers and writers (F_WRLCK, LOCK_EX).
+    /// The lock excludes readers and writers (F_WRLCK, LOCK_EX).
     Exclusive,
 }
 
-/// The bytes `start..end`; `end` is `u64::MAX` for "to the end, however far that moves".
+/// The bytes `start..end` of a file; an `end` of `u64::MAX` means the end of the file, however far
+/// that moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockRange {
-    /// First byte.
+    /// Offset of the first byte of the range.
     pub start: u64,
-    /// The offset after the last byte.
+    /// Offset after the last byte of the range.
     pub end: u64,
 }
 
 impl LockRange {
-    /// The whole file.
+    /// The range that is the whole file.
     pub const ALL: LockRange = LockRange { start: 0, end: u64::MAX };
 
-    /// The range of an flock structure whose base is resolved: a negative length reaches backwards,
-    /// 0 to the end.
+    /// The range of an flock structure (fcntl(2)) that begins `length` bytes before `start` if the
+    /// length is negative, or reaches to the end of the file if it is 0.
     pub fn new(start: i64, length: i64) -> Result<LockRange> {
         let end = start.checked_add(length).ok_or(Error::EOVERFLOW)?;
         let (start, end) = match length {
@@ -60,7 +61,7 @@ impl LockRange {
 /// A lock as F_GETLK describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordLock {
-    /// The owner that holds it.
+    /// The owner that holds the lock.
     pub owner: LockOwner,
     /// The process that made the lock.
     pub process: ProcessId,
@@ -70,11 +71,11 @@ pub struct RecordLock {
     pub range: LockRange,
 }
 
-/// A lock, and what it takes.
+/// A lock that is held, with its charge.
 struct Held {
     lock: RecordLock,
-    /// Charged to the account of the user that made the lock. Locks of whole files have no charge:
-    /// there are no more of them than open files, which are charged already.
+    /// The lock's memory, charged to the account of the user that made the lock. Locks of whole
+    /// files have no charge: there are no more of them than open files, which are charged already.
     _charge: Option<Charge>,
 }
 
@@ -86,14 +87,15 @@ pub struct LockTable {
     released: PollQueue,
 }
 
-/// Locks that one file can have.
+/// How many locks one file can have.
 const LOCKS_MAXIMUM: usize = 16384;
 /// How many bytes of memory are charged for one lock.
 const LOCK_BYTES: u64 = 128;
 
 impl LockTable {
-    /// Takes a record lock for a user, changing what the owner has in that range; or with `kind` of
-    /// `None` gives it up. `ENOLCK` for more than the file or the user may have.
+    /// Takes a record lock for a user, replacing what the owner has in that range, or releases the
+    /// range if `kind` is `None`. `ENOLCK` if the file or the user has too many locks. Does not
+    /// block.
     pub fn try_set(
         &self,
         account: &Arc<Account>,
@@ -109,8 +111,8 @@ impl LockTable {
         Ok(())
     }
 
-    /// To be called when `owner` has less than before. Owners that wait for it look again; until
-    /// they have, they are not recorded as waiting for it.
+    /// To be called when `owner` has released a lock. Owners that wait for it then look at the
+    /// table again, and until they have done so they are not recorded as waiting for it.
     fn released_by(&self, owner: LockOwner) {
         Waiting::no_more(self.id(), owner);
         self.released.wake(Readiness::READ);
@@ -120,7 +122,8 @@ impl LockTable {
         core::ptr::from_ref(self).addr()
     }
 
-    /// Takes a record lock, waiting for it. `EDEADLK` if the holders wait for this owner in turn.
+    /// Takes a record lock, waiting for it. `EDEADLK` if the holders of conflicting locks wait for
+    /// this owner.
     pub async fn set(
         &self,
         account: &Arc<Account>,
@@ -139,8 +142,9 @@ impl LockTable {
                 // If no lock conflicts any more, the loop tries to set the lock again.
                 if let Some(holder) = self.conflict(owner, kind, range) {
                     Waiting::on(self.id(), owner, holder.owner)?;
-                    // The holder may have given up its lock after the look above and before the
-                    // wait was recorded. Then it has not removed the record, so look again.
+                    // The holder may have released its lock after `conflict` was called and before
+                    // the wait was recorded. The release has then not removed this record, so look
+                    // at the table again.
                     if self.conflict(owner, kind, range).is_some_and(|now| now.owner == holder.owner) {
                         return Err(AttemptError::WouldBlock);
                     }
@@ -151,12 +155,13 @@ impl LockTable {
         finish(done)
     }
 
-    /// The first lock that keeps `owner` from such a lock (F_GETLK).
+    /// The first lock that conflicts with a lock of `owner` of this kind and range (F_GETLK).
     pub fn conflict(&self, owner: LockOwner, kind: LockKind, range: LockRange) -> Option<RecordLock> {
         first_conflict(&self.records.lock(), owner, kind, range)
     }
 
-    /// flock(2) without waiting; `None` unlocks. Changing the kind gives the old lock up first.
+    /// Takes a lock of the whole file (flock(2)), or unlocks it if `kind` is `None`. Does not
+    /// block. A change of the kind releases the old lock first.
     pub fn try_lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<(), AttemptError> {
         match set(&self.whole, None, owner, 0, kind, LockRange::ALL) {
             Ok(shrunk) => {
@@ -175,7 +180,7 @@ impl LockTable {
         }
     }
 
-    /// flock(2), waiting.
+    /// Takes a lock of the whole file (flock(2)), waiting for it.
     pub async fn lock_whole(&self, owner: LockOwner, kind: Option<LockKind>) -> Result<()> {
         finish(until_ready(&self.released, Readiness::READ, || self.try_lock_whole(owner, kind)).await)
     }
@@ -194,8 +199,9 @@ impl LockTable {
         }
     }
 
-    /// Every lock.
-    pub fn list(&self) -> Vec<RecordLock> {
+    /// All locks of the file.
+    #[cfg(test)]
+    pub(crate) fn list(&self) -> Vec<RecordLock> {
         let mut all: Vec<RecordLock> = self.records.lock().iter().map(|held| held.lock).collect();
         all.extend(self.whole.lock().iter().map(|held| held.lock));
         all
@@ -218,7 +224,7 @@ fn first_conflict(list: &[Held], owner: LockOwner, kind: LockKind, range: LockRa
     })
 }
 
-/// Replaces what `owner` has in `range`; true if another owner may now get a lock.
+/// Replaces the locks of `owner` in `range`; true if another owner may now get a lock.
 fn set(
     list: &SpinLock<Vec<Held>>,
     account: Option<&Arc<Account>>,
@@ -233,8 +239,8 @@ fn set(
     {
         return Err(AttemptError::WouldBlock);
     }
-    // A lock that is split in two around the range adds one or two elements; other unlocking adds
-    // none, and is always possible.
+    // Unlocking in the middle of a lock splits it in two and adds one or two elements; other
+    // unlocking adds none, and always succeeds.
     let surrounds = |lock: RecordLock| lock.range.start < range.start && range.end < lock.range.end;
     let grows = kind.is_some() || list.iter().any(|held| held.lock.owner == owner && surrounds(held.lock));
     let has_room = account.is_none_or(|account| account.has_memory(2 * LOCK_BYTES));
@@ -274,17 +280,17 @@ fn set(
 }
 
 /// Which owner waits for which other one, across all files. An owner waits for at most one lock at
-/// a time per thread. A cycle means that none of the owners in it would ever go on.
+/// a time per thread. A cycle is a deadlock of the owners in it.
 static WAITS: SpinLock<Vec<Wait>> = SpinLock::new(Vec::new());
 
-/// That `waiter` waits for a lock of `holder` in a table.
+/// Records that `waiter` waits for a lock of `holder` in the lock table at address `table`.
 struct Wait {
     table: usize,
     waiter: LockOwner,
     holder: LockOwner,
 }
 
-/// The entry of one waiter; removes it when dropped.
+/// Keeps the entry of one waiter in [`WAITS`], and removes it when dropped.
 struct Waiting(LockOwner);
 
 impl Waiting {
@@ -292,12 +298,12 @@ impl Waiting {
         Waiting(owner)
     }
 
-    /// `owner` is about to wait for `holder`.
+    /// Records that `owner` is about to wait for `holder`. `EDEADLK` if that closes a cycle.
     fn on(table: usize, owner: LockOwner, holder: LockOwner) -> Result<()> {
         let mut waits = WAITS.lock();
         waits.retain(|wait| wait.waiter != owner);
         let mut next = holder;
-        // A chain is no longer than there are waiters.
+        // A chain of waiters is no longer than the number of waiters.
         for _ in 0..=waits.len() {
             if next == owner {
                 return Err(Error::EDEADLK);
@@ -307,7 +313,8 @@ impl Waiting {
                 None => break,
             }
         }
-        // Descriptions have no process that could be stuck: only tables are in the graph.
+        // An open file description has no process that could be blocked, so the graph has only
+        // tables.
         if matches!(owner, LockOwner::Table(_)) {
             waits.try_reserve(1).map_err(|_| Error::ENOLCK)?;
             waits.push(Wait { table, waiter: owner, holder });
@@ -316,7 +323,7 @@ impl Waiting {
     }
 
     /// Removes the records of owners that wait for a lock of `holder` in this table. An owner that
-    /// still has to wait is recorded again when it has looked again.
+    /// finds that it still has to wait records that again.
     fn no_more(table: usize, holder: LockOwner) {
         WAITS.lock().retain(|wait| wait.table != table || wait.holder != holder);
     }
@@ -343,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_follow_fcntl() {
+    fn lock_ranges_follow_fcntl() {
         assert_eq!(LockRange::new(10, 5), Ok(range(10, 15)));
         assert_eq!(LockRange::new(10, -5), Ok(range(5, 10)));
         assert_eq!(LockRange::new(10, 0), Ok(range(10, u64::MAX)));
@@ -352,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_and_waiting() {
+    fn conflicting_locks_wait_for_their_holder() {
         let table = Arc::new(LockTable::default());
         table.try_set(&account(), A, 1, Some(LockKind::Exclusive), range(0, 10)).unwrap();
         assert_eq!(
@@ -370,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadlock_is_refused() {
+    fn a_lock_that_would_deadlock_is_refused() {
         let (a, b) = (LockOwner::Table(2_000_001), LockOwner::Table(2_000_002));
         let table = Arc::new(LockTable::default());
         table.try_set(&account(), a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
@@ -388,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn an_owner_that_was_given_the_lock_but_has_not_run_yet_waits_for_none() {
+    fn an_owner_that_got_its_lock_and_has_not_run_yet_counts_as_waiting_for_none() {
         let (a, b) = (LockOwner::Table(3_000_001), LockOwner::Table(3_000_002));
         let table = Arc::new(LockTable::default());
         table.try_set(&account(), a, 1, Some(LockKind::Exclusive), range(0, 1)).unwrap();
@@ -397,8 +404,8 @@ mod tests {
         let mut first =
             Task::new(async move { copy.set(&account(), a, 1, LockKind::Exclusive, range(1, 2)).await });
         first.waits();
-        // The second owner gives up the lock that the first waits for. Before the first has gone
-        // on, the second asks for the lock that the first has.
+        // The second owner releases the lock that the first waits for. Before the first has run,
+        // the second asks for the lock that the first holds.
         table.try_set(&account(), b, 2, None, range(1, 2)).unwrap();
         let copy = table.clone();
         let mut second =
@@ -410,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn flock_upgrades_by_giving_up_first() {
+    fn an_flock_upgrade_releases_the_old_lock_first() {
         let table = LockTable::default();
         table.try_lock_whole(A, Some(LockKind::Shared)).unwrap();
         table.try_lock_whole(B, Some(LockKind::Shared)).unwrap();
@@ -419,7 +426,7 @@ mod tests {
     }
 
     proptest! {
-        /// Locks behave as a model does that has one cell for each byte.
+        /// Record locks behave as a model does that has one cell for each byte.
         #[test]
         fn record_locks_match_a_byte_model(
             steps in proptest::collection::vec((0u64..3, 0u8..3, 0u64..16, 1u64..8), 1..40)
@@ -453,9 +460,9 @@ mod tests {
     }
 
     #[test]
-    fn a_user_who_has_too_many_can_give_them_up() {
-        // There is memory for five locks. A change asks for room for two more, so there can be
-        // four.
+    fn a_user_at_the_limit_of_locks_can_release_them() {
+        // The account has memory for five locks. A change asks for room for two more, so there can
+        // be four.
         let user = Account::new(1000, Settings::new(2 * 5 * LOCK_BYTES));
         let table = LockTable::default();
         let set = |kind, start, end| table.try_set(&user, A, 1, kind, range(start, end));

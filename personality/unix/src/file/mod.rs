@@ -30,9 +30,9 @@ use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 /// The process or group that gets SIGIO and SIGURG for a file (F_SETOWN).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignalOwner {
-    /// A process.
+    /// The signals go to a process.
     Process(ProcessId),
-    /// A process group.
+    /// The signals go to a process group.
     Group(ProcessId),
 }
 
@@ -40,19 +40,20 @@ pub enum SignalOwner {
 /// make.
 pub struct OpenFile {
     id: u64,
-    /// The file, if it has or had a name.
+    /// Where the file is in the file system, if it has or had a name.
     location: Option<Location>,
-    /// The directory and the name by which the file was opened.
+    /// The directory and the name with which the file was opened.
     entry: Option<(Location, Vec<u8>)>,
-    /// What it does, if it is not a vnode's data.
+    /// The pipe end, socket, terminal or device that was opened, if the file's bytes are not a
+    /// vnode's data.
     object: Option<Arc<dyn FileObject>>,
-    /// [`OpenFlags`]; relaxed, since each use needs only some recent value.
+    /// The [`OpenFlags`]. Accesses are relaxed, since each use needs only some recent value.
     flags: AtomicU32,
     position: Mutex<Position>,
     signal_owner: SpinLock<Option<SignalOwner>>,
     counted_as_writer: AtomicBool,
     linking_forbidden: AtomicBool,
-    /// Those that are told when the description is closed.
+    /// The listeners that are called when the description is closed.
     close_listeners: SpinLock<Vec<Weak<dyn CloseListener>>>,
     /// The charge for the description itself, to the account of the user that first had a
     /// descriptor of it.
@@ -63,7 +64,8 @@ pub struct OpenFile {
 #[derive(Debug, Default)]
 struct Position {
     offset: u64,
-    /// Directories: where the reading that began at 0 ends, so that it does end.
+    /// For a directory: the position at which the reading that began at 0 ends, so that it ends
+    /// although entries are added.
     directory_end: u64,
 }
 
@@ -76,7 +78,7 @@ impl OpenFile {
     ) -> Arc<OpenFile> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(OpenFile {
-            // Relaxed: only uniqueness matters.
+            // Relaxed ordering: the ids have to be unique, and order nothing else.
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             location,
             entry,
@@ -91,7 +93,8 @@ impl OpenFile {
         })
     }
 
-    /// Charges it to a user, unless it is a user's already. `ENFILE` if the user has too much.
+    /// Charges the description to a user, unless it is charged to one already. `ENFILE` if the user
+    /// has too much.
     pub fn charge(&self, account: &Arc<Account>) -> Result<()> {
         let mut charge = self.charge.lock();
         if charge.is_none() {
@@ -100,7 +103,7 @@ impl OpenFile {
         Ok(())
     }
 
-    /// The description of an opened vnode.
+    /// Makes the open file description of an opened vnode.
     pub(crate) fn of_vnode(
         location: Location,
         entry: Option<(Location, Vec<u8>)>,
@@ -110,7 +113,7 @@ impl OpenFile {
         OpenFile::new(Some(location), entry, object, flags)
     }
 
-    /// The description of an object without a name.
+    /// Makes the open file description of an object without a name.
     pub fn of_object(object: Arc<dyn FileObject>, flags: OpenFlags) -> Arc<OpenFile> {
         OpenFile::new(None, None, Some(object), flags)
     }
@@ -125,40 +128,34 @@ impl OpenFile {
         self.location.as_ref()
     }
 
-    /// Its vnode.
+    /// The file's vnode, if it has one.
     pub fn vnode(&self) -> Option<&Arc<dyn Vnode>> {
         self.location.as_ref().map(|location| &location.vnode)
     }
 
-    /// Its object, if its bytes are not a vnode's data.
+    /// The file's object, if its bytes are not a vnode's data.
     pub fn object(&self) -> Option<&Arc<dyn FileObject>> {
         self.object.as_ref()
     }
 
-    /// Its object as a `T`, if it is one: so the code that makes objects of some type recognises
-    /// their files, without this library's knowing the type.
+    /// The file's object as a `T`, if it is one. A front end recognises the objects of its own
+    /// types with this, and the Unix library need not know these types.
     pub fn object_as<T: FileObject>(&self) -> Option<Arc<T>> {
         let object: Arc<dyn Any + Send + Sync> = self.object.clone()?;
         object.downcast().ok()
     }
 
-    /// The end of a pipe, if it is one.
+    /// The pipe end that this file is, if it is one.
     pub fn pipe_end(&self) -> Option<&PipeEnd> {
         self.object.as_ref()?.pipe_end()
     }
 
-    /// The socket, if it is one.
+    /// The socket that this file is, if it is one.
     pub fn socket(&self) -> Option<&UnixSocket> {
         self.object.as_ref()?.socket()
     }
 
-    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and
-    /// leave no trace.
-    pub fn is_memory_device(&self) -> bool {
-        self.object.as_ref().is_some_and(|object| object.is_memory_device())
-    }
-
-    /// The flags it was opened with and the status flags of now.
+    /// The flags with which the file was opened, and its present status flags.
     pub fn flags(&self) -> OpenFlags {
         OpenFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
     }
@@ -186,7 +183,7 @@ impl OpenFile {
         }
     }
 
-    /// `EBADF` unless it is open for all of `access`.
+    /// `EBADF` unless the file is open for all of `access`.
     pub fn check(&self, access: Access) -> Result<()> {
         let flags = self.flags();
         let refused = flags.contains(OpenFlags::PATH)
@@ -205,7 +202,7 @@ impl OpenFile {
         *self.signal_owner.lock() = owner;
     }
 
-    /// Its type.
+    /// The file's type.
     pub fn file_type(&self) -> FileType {
         match (self.vnode(), &self.object) {
             (Some(vnode), _) => vnode.file_type(),
@@ -214,7 +211,7 @@ impl OpenFile {
         }
     }
 
-    /// fstat(2).
+    /// The file's metadata, as fstat(2) gives it.
     pub fn metadata(&self) -> Metadata {
         if let Some(vnode) = self.vnode() {
             return vnode.metadata();
@@ -240,8 +237,9 @@ impl OpenFile {
         }
     }
 
-    /// The path of the file, to be shown to users: as it was opened if that name still means it,
-    /// else another of its names, else with " (deleted)" after it. Objects show their kind.
+    /// The path of the file, to be shown to users: the name with which it was opened if that still
+    /// means this file, else another of its names, else the old name with " (deleted)" appended. An
+    /// object without a name shows its kind.
     pub async fn path(&self, root: &Location) -> Vec<u8> {
         let Some(location) = &self.location else {
             let label = self.object.as_ref().map_or("anon", |o| o.label());
@@ -255,8 +253,7 @@ impl OpenFile {
         }
         let in_directory = |directory: &Location, name: &[u8]| {
             let path = directory.path(root).ok()?;
-            // Unlike the path of a directory, that of a file does not say that it cannot be
-            // reached.
+            // Unlike a directory's path, a file's path does not say that it cannot be reached.
             let mut path = path.strip_prefix(b"(unreachable)").map_or(path.clone(), <[u8]>::to_vec);
             if !path.ends_with(b"/") {
                 path.push(b'/');
@@ -284,7 +281,7 @@ impl OpenFile {
         path
     }
 
-    /// What it is ready for; files are always ready.
+    /// For which operations the file is ready; files with a vnode's data are always ready.
     pub fn readiness(&self) -> Readiness {
         match &self.object {
             Some(object) => object.readiness(),
@@ -297,7 +294,8 @@ impl OpenFile {
         self.object.as_ref()?.queue()
     }
 
-    /// Waits for the file's storage (fsync(2), fdatasync(2)); `EINVAL` for what has none.
+    /// Waits until the file's data is stored (fsync(2), fdatasync(2)); `EINVAL` for a file without
+    /// storage.
     pub async fn synchronize(&self) -> Result<()> {
         match (&self.location, &self.object) {
             (Some(location), None) => location.vnode.synchronize().await,
@@ -305,7 +303,7 @@ impl OpenFile {
         }
     }
 
-    /// ftruncate(2).
+    /// Sets the file's size, in bytes (ftruncate(2)).
     pub async fn truncate(&self, caller: &Caller<'_>, size: u64) -> Result<()> {
         if self.flags().contains(OpenFlags::PATH) {
             return Err(Error::EBADF);
@@ -322,7 +320,7 @@ impl OpenFile {
         }
     }
 
-    /// fallocate(2).
+    /// Allocates or deallocates a range of the file (fallocate(2)).
     pub async fn allocate(
         &self,
         caller: &Caller<'_>,
@@ -355,8 +353,9 @@ impl OpenFile {
         }
     }
 
-    /// The memory to map for this file (mmap(2)): `EACCES` if it is not open for reading, or not
-    /// for writing although a shared mapping is to be written; `ENODEV` if it cannot be mapped.
+    /// The memory that mmap(2) maps for this file. `EACCES` if the file is not open for reading, or
+    /// is not open for writing and a shared mapping is to be written; `ENODEV` if it cannot be
+    /// mapped.
     pub fn memory(&self, write_shared: bool) -> Result<Arc<dyn crate::vfs::FileMemory>> {
         self.check(Access::READ).map_err(|_| Error::EACCES)?;
         if write_shared {
@@ -368,8 +367,8 @@ impl OpenFile {
         }
     }
 
-    /// Counts the description as a writer of its file from now on; `ETXTBSY` while that is
-    /// executed.
+    /// Counts the description as a writer of its file until it is closed; `ETXTBSY` while the file
+    /// is being executed.
     pub(crate) fn begin_writing(&self) -> Result<()> {
         if self.object.is_none()
             && self.flags().contains(OpenFlags::WRITE)
@@ -381,7 +380,8 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Tells those that observe the file, or the directory that it was found in.
+    /// Reports changes of the file to the observers of the file, and to those of the directory in
+    /// which it was found.
     pub(crate) fn happened(&self, changes: Changes) {
         if let Some(vnode) = self.vnode() {
             let entry = self.entry.as_ref().map(|(directory, name)| (&directory.vnode, &name[..]));
@@ -394,31 +394,31 @@ impl OpenFile {
         self.location.as_ref()?.vnode.hooks()
     }
 
-    /// The file (made without a name and exclusively) must never get one.
+    /// Makes linkat(2) refuse this file (an O_TMPFILE file that was opened with O_EXCL).
     pub(crate) fn forbid_linking(&self) {
         self.linking_forbidden.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a file without a name may get one (linkat(2)).
+    /// Whether linkat(2) may give a name to a file without one.
     pub(crate) fn may_link(&self) -> bool {
         !self.linking_forbidden.load(Ordering::Relaxed)
     }
 
-    /// `listener` is told when the description is closed. What waits for a file for longer than one
-    /// call has itself told so, and keeps no file open.
+    /// Has `listener` called when the description is closed. Code that waits for a file for longer
+    /// than one call registers a listener, instead of keeping the file open.
     pub fn add_close_listener(&self, listener: Weak<dyn CloseListener>) {
         let mut listeners = self.close_listeners.lock();
         listeners.retain(|listener| listener.strong_count() > 0);
         listeners.push(listener);
     }
 
-    /// Those that are told when the description is closed.
+    /// The listeners that are called when the description is closed.
     pub fn close_listeners(&self) -> Vec<Arc<dyn CloseListener>> {
         self.close_listeners.lock().iter().filter_map(Weak::upgrade).collect()
     }
 }
 
-/// The device that files without a file system are on.
+/// The device number of files that are in no file system.
 const ANONYMOUS_DEVICE: crate::vfs::DeviceNumber = crate::vfs::DeviceNumber { major: 0, minor: 1 };
 
 impl Drop for OpenFile {

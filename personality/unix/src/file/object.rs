@@ -1,4 +1,4 @@
-//! [`FileObject`]: what an open file does if it is not a vnode's data.
+//! [`FileObject`]: what an open file is if its bytes are not a vnode's data.
 
 use crate::pipe::PipeEnd;
 use crate::poll::{PollQueue, Readiness};
@@ -12,15 +12,16 @@ use core::time::Duration;
 
 /// One read or write, as a file object sees it.
 pub struct Io<'a> {
-    /// The process and thread on whose behalf it is done.
+    /// The process and thread on whose behalf the read or write is done.
     pub caller: &'a Caller<'a>,
-    /// The file offset; meaningless for streams.
+    /// The file offset, in bytes; meaningless for streams.
     pub position: u64,
     /// The status flags of the open file description.
     pub flags: OpenFlags,
     /// When the operation began ([`crate::Environment::monotonic`]).
     pub started: Duration,
-    /// The object's deadline has passed: the attempt must not say [`AttemptError::WouldBlock`] again.
+    /// The object's deadline has passed: the attempt must not return [`AttemptError::WouldBlock`]
+    /// again.
     pub expired: bool,
 }
 
@@ -35,16 +36,18 @@ pub enum Positions {
     Upto(u64),
 }
 
-/// A pipe end, terminal, socket, counter, device: anything open whose bytes are not a vnode's data.
-/// The methods are attempts and never wait; `file` waits for [`FileObject::queue`] on their behalf.
+/// A pipe end, terminal, socket, counter or device: an open file whose bytes are not a vnode's
+/// data. The methods are attempts and never block; the `file` module waits for
+/// [`FileObject::queue`] on their behalf.
 pub trait FileObject: Any + Send + Sync {
-    /// Copies out what there is. Takes away only what it copied.
+    /// Copies the bytes that are there to the reader, without blocking. Bytes that could not be
+    /// copied stay in the object.
     fn try_read(&self, io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let _ = (io, to);
         Err(Error::EINVAL.into())
     }
 
-    /// Takes as many bytes from the caller as there is room for.
+    /// Takes as many bytes from the writer as there is room for, without blocking.
     fn try_write(&self, io: &Io<'_>, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let _ = (io, from);
         Err(Error::EINVAL.into())
@@ -65,25 +68,26 @@ pub trait FileObject: Any + Send + Sync {
         Readiness::READ | Readiness::WRITE
     }
 
-    /// If one of several that wait to read (or write) is enough for what comes: whether there is
-    /// something for another now. `None`: all of them look at each change.
+    /// For an object that wakes only one of several waiting readers (or writers) at a change:
+    /// whether another of them could be served now. `None` if a change wakes all of them.
     fn left_for_another(&self, write: bool) -> Option<bool> {
         let _ = write;
         None
     }
 
-    /// The queue of those that wait for the readiness to change; `None` if it never changes.
+    /// The queue of the threads that wait for the readiness to change; `None` if it never changes.
     fn queue(&self) -> Option<&PollQueue> {
         None
     }
 
-    /// When a waiting read (or write) is attempted for the last time.
+    /// When a waiting read (or write) is attempted for the last time; `None` if it may wait without
+    /// end.
     fn deadline(&self, io: &Io<'_>, write: bool) -> Option<Duration> {
         let _ = (io, write);
         None
     }
 
-    /// When its readiness changes by itself (a timer's expiration).
+    /// When the object's readiness changes without a call (a timer's expiration).
     fn next_change(&self) -> Option<Duration> {
         None
     }
@@ -98,56 +102,56 @@ pub trait FileObject: Any + Send + Sync {
         Positions::Stream
     }
 
-    /// The type that fstat(2) tells, if it has no name.
+    /// The file type that fstat(2) reports for an object without a name.
     fn file_type(&self) -> FileType {
         FileType::Anonymous
     }
 
-    /// The user and group whose file it is, if it has no name.
+    /// The user id and group id that own an object without a name.
     fn owner(&self) -> (u32, u32) {
         (0, 0)
     }
 
-    /// What is shown instead of its path if it has no name: `pipe`, `socket` (with a number),
-    /// or what a front end has for its own objects.
+    /// What is shown as the path of an object without a name: `pipe`, `socket` (with a number), or
+    /// what a front end has for its own objects.
     fn label(&self) -> &'static str;
 
-    /// Bytes that can be read now (FIONREAD).
+    /// How many bytes can be read now (FIONREAD).
     fn readable_bytes(&self) -> Result<usize> {
         Err(Error::ENOTTY)
     }
 
-    /// Whether it is one of the devices that are made of nothing: reads and writes never wait and
-    /// leave no trace.
+    /// Whether the object is a device whose reads and writes never block and change nothing
+    /// (/dev/null, /dev/zero).
     fn is_memory_device(&self) -> bool {
         false
     }
 
-    /// The end of a pipe, if it is one.
+    /// The pipe end that this object is, if it is one.
     fn pipe_end(&self) -> Option<&PipeEnd> {
         None
     }
 
-    /// The socket, if it is one.
+    /// The socket that this object is, if it is one.
     fn socket(&self) -> Option<&UnixSocket> {
         None
     }
 
-    /// The terminal, if this object is one.
+    /// The terminal that this object is, if it is one.
     fn terminal(&self) -> Option<&Arc<Terminal>> {
         None
     }
 }
 
-/// What is told when an open file description is closed.
+/// A listener that is called when an open file description is closed.
 pub trait CloseListener: Any + Send + Sync {
-    /// No descriptor refers to the description any more. `queue` is the file's queue. Does not
-    /// wait.
+    /// Called when no descriptor refers to the description any more. `queue` is the file's poll
+    /// queue. Must not block.
     fn closed(&self, queue: Option<&PollQueue>);
 }
 
 /// The driver of a device node.
 pub trait DeviceDriver: Send + Sync {
-    /// Opens the device.
+    /// Opens the device, for a process that opens its node.
     fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>>;
 }

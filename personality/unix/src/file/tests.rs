@@ -1,4 +1,4 @@
-//! Open file descriptions.
+//! Tests of open file descriptions.
 
 use super::*;
 use crate::poll::PollQueue;
@@ -12,7 +12,7 @@ const RW: OpenFlags = OpenFlags::READ_WRITE;
 const CREATE: OpenFlags = OpenFlags::CREATE;
 
 #[test]
-fn positions_are_shared_by_a_description_only() {
+fn a_file_position_is_shared_within_one_description() {
     let w = World::new();
     let a = w.open("/f", RW | CREATE).unwrap();
     w.write(&a, b"abcdef").unwrap();
@@ -31,7 +31,7 @@ fn positions_are_shared_by_a_description_only() {
 }
 
 #[test]
-fn data_and_holes_are_found() {
+fn seek_finds_data_and_holes() {
     let w = World::new();
     let f = w.open("/f", RW | CREATE).unwrap();
     let caller = w.caller();
@@ -46,7 +46,7 @@ fn data_and_holes_are_found() {
 }
 
 #[test]
-fn appending_goes_to_the_end_whatever_the_position() {
+fn an_append_goes_to_the_end_whatever_the_position_is() {
     let w = World::new();
     w.put("/f", b"abc");
     let f = w.open("/f", RW | OpenFlags::APPEND).unwrap();
@@ -61,7 +61,7 @@ fn appending_goes_to_the_end_whatever_the_position() {
 }
 
 #[test]
-fn the_file_size_limit_cuts_and_then_refuses() {
+fn a_write_is_cut_at_the_file_size_limit_and_the_next_is_refused() {
     let mut w = World::new();
     w.file_size_limit = 10;
     let f = w.open("/f", RW | CREATE).unwrap();
@@ -73,14 +73,14 @@ fn the_file_size_limit_cuts_and_then_refuses() {
 }
 
 /// User memory with pages that are not resident and pages that do not exist.
-struct Holey {
+struct SparseMemory {
     position: usize,
     length: usize,
     resident: Vec<bool>,
     exists: usize,
 }
 
-impl Holey {
+impl SparseMemory {
     fn step(&mut self, wanted: usize) -> Result<usize, CopyError> {
         let page = self.position / 4096;
         if wanted == 0 {
@@ -98,7 +98,7 @@ impl Holey {
     }
 }
 
-impl UserBuffer for Holey {
+impl UserBuffer for SparseMemory {
     fn remaining(&self) -> usize {
         self.length - self.position
     }
@@ -148,7 +148,7 @@ fn absent_user_memory_is_brought_in_and_bad_memory_cuts_the_transfer() {
     let w = World::new();
     let caller = w.caller();
     let f = w.open("/f", RW | CREATE).unwrap();
-    let holey = |length, exists| Holey { position: 0, length, resident: vec![false; 100], exists };
+    let holey = |length, exists| SparseMemory { position: 0, length, resident: vec![false; 100], exists };
     assert_eq!(now(f.write(&caller, &mut holey(20000, 20000))), Ok(20000));
     assert_eq!(now(f.write(&caller, &mut holey(20000, 5000))), Ok(5000));
     assert_eq!(now(f.write(&caller, &mut holey(20000, 0))), Err(Error::EFAULT));
@@ -156,14 +156,14 @@ fn absent_user_memory_is_brought_in_and_bad_memory_cuts_the_transfer() {
     assert_eq!(now(f.read_at(&caller, 0, &mut holey(30000, 30000))), Ok(25000));
     assert_eq!(now(f.read_at(&caller, 0, &mut holey(30000, 4097))), Ok(4097));
     assert_eq!(now(f.seek(0, Whence::Current)), Ok(25000));
-    // A transfer through a pipe finds missing pages, too. A small write to a pipe is done
-    // completely or not at all.
+    // A transfer through a pipe finds pages that are not resident, too. A small write to a pipe is
+    // done completely or not at all.
     let (read, write) = crate::testing::pipe(OpenFlags::NONBLOCK);
-    let mut across = Holey { position: 0, length: 9000, resident: vec![false; 9], exists: 9000 };
+    let mut across = SparseMemory { position: 0, length: 9000, resident: vec![false; 9], exists: 9000 };
     across.position = 4000;
     across.length = 4200;
     assert_eq!(now(write.write(&caller, &mut across)), Ok(200));
-    let mut bad = Holey { position: 4000, length: 4200, resident: vec![false; 9], exists: 4100 };
+    let mut bad = SparseMemory { position: 4000, length: 4200, resident: vec![false; 9], exists: 4100 };
     assert_eq!(now(write.write(&caller, &mut bad)), Err(Error::EFAULT));
     assert_eq!(now(read.read(&caller, &mut holey(9000, 100))), Ok(100));
     assert_eq!(now(read.read(&caller, &mut holey(9000, 0))), Err(Error::EFAULT));
@@ -171,7 +171,7 @@ fn absent_user_memory_is_brought_in_and_bad_memory_cuts_the_transfer() {
 }
 
 #[test]
-fn transfer_between_files_moves_offsets_by_what_was_written() {
+fn a_transfer_between_files_moves_offsets_by_what_was_written() {
     let w = World::new();
     let caller = w.caller();
     let content: Vec<u8> = (0..200_000u32).map(|i| i as u8).collect();
@@ -186,8 +186,7 @@ fn transfer_between_files_moves_offsets_by_what_was_written() {
     now(transfer(&caller, &from, Some(&mut offset), &to, None, usize::MAX, &mut moved)).unwrap();
     assert_eq!((moved, offset), (10_000, 200_000));
     assert_eq!(w.cat("/to").unwrap(), [&content[..150_000], &content[190_000..]].concat());
-    // A transfer to a pipe that fills up: the count says how far it came, also when it is
-    // interrupted.
+    // A transfer to a pipe that fills up reports how far it came, even if it is interrupted.
     let (_read, write) = crate::testing::pipe(OpenFlags::NONBLOCK);
     let (mut offset, mut moved) = (0, 0);
     now(transfer(&caller, &from, Some(&mut offset), &write, None, 100_000, &mut moved)).unwrap();
@@ -199,7 +198,7 @@ fn transfer_between_files_moves_offsets_by_what_was_written() {
 }
 
 #[test]
-fn transfers_in_opposite_directions_do_not_wait_for_each_other() {
+fn transfers_between_two_files_in_opposite_directions_do_not_deadlock() {
     let w = World::new();
     let caller = w.caller();
     let (a, b) = (w.open("/a", RW | CREATE).unwrap(), w.open("/b", RW | CREATE).unwrap());
@@ -212,7 +211,7 @@ fn transfers_in_opposite_directions_do_not_wait_for_each_other() {
         assert!(there.as_mut().poll(&mut context).is_pending());
         assert!(back.as_mut().poll(&mut context).is_pending());
         drop(held);
-        // Whichever comes first.
+        // Polls both transfers until one has ended.
         let (mut there_ended, mut back_ended) = (false, false);
         for _ in 0..3 {
             there_ended = there_ended || there.as_mut().poll(&mut context).is_ready();
@@ -223,7 +222,7 @@ fn transfers_in_opposite_directions_do_not_wait_for_each_other() {
 }
 
 #[test]
-fn closing_a_description_gives_its_locks_up() {
+fn closing_a_description_releases_its_locks() {
     let w = World::new();
     w.put("/f", b"");
     let a = w.open("/f", RW).unwrap();
@@ -236,10 +235,10 @@ fn closing_a_description_gives_its_locks_up() {
     assert_eq!(locks(&b), 0);
 }
 
-/// An object that never becomes ready but has a deadline.
-struct Patient(PollQueue);
+/// A file object that never becomes ready, but has a deadline.
+struct NeverReady(PollQueue);
 
-impl FileObject for Patient {
+impl FileObject for NeverReady {
     fn try_read(&self, io: &Io<'_>, _to: &mut dyn UserBuffer) -> Result<usize, crate::AttemptError> {
         if io.expired { Ok(0) } else { Err(crate::AttemptError::WouldBlock) }
     }
@@ -255,9 +254,9 @@ impl FileObject for Patient {
 }
 
 #[test]
-fn an_object_with_a_deadline_ends_the_wait() {
+fn a_read_of_an_object_with_a_deadline_ends_at_it() {
     let w: &'static World = Box::leak(Box::new(World::new()));
-    let file = OpenFile::of_object(Arc::new(Patient(PollQueue::new())), OpenFlags::READ);
+    let file = OpenFile::of_object(Arc::new(NeverReady(PollQueue::new())), OpenFlags::READ);
     let mut task = Task::new(async move {
         let caller = w.caller();
         file.read(&caller, &mut Bytes::empty(1)).await

@@ -12,27 +12,27 @@ use alloc::sync::Arc;
 /// What an offset is relative to (lseek(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whence {
-    /// The start.
+    /// The offset is relative to the start of the file (SEEK_SET).
     Start,
-    /// The position.
+    /// The offset is relative to the current position (SEEK_CUR).
     Current,
-    /// The end.
+    /// The offset is relative to the end of the file (SEEK_END).
     End,
-    /// The next data at or after the offset (SEEK_DATA).
+    /// The next data at or after the offset is sought (SEEK_DATA).
     Data,
-    /// The next hole at or after the offset (SEEK_HOLE).
+    /// The next hole at or after the offset is sought (SEEK_HOLE).
     Hole,
 }
 
-/// Bytes after which a long transfer lets others run.
+/// After this many bytes a long transfer lets other tasks run.
 const TURN: usize = 256 * 1024;
 /// Bytes that sendfile and copy_file_range move at a time.
 const CHUNK: usize = 64 * 1024;
-/// Seconds after which a read updates the access time anyway.
+/// After this many seconds a read updates the access time even under `relatime`.
 const DAY: i64 = 86400;
 
 impl OpenFile {
-    /// Reads from the file offset on, and moves it.
+    /// Reads from the file offset on, and advances it by what was read (read(2)).
     pub async fn read(&self, caller: &Caller<'_>, to: &mut dyn UserBuffer) -> Result<usize> {
         self.check(Access::READ)?;
         match &self.object {
@@ -53,7 +53,7 @@ impl OpenFile {
         }
     }
 
-    /// Reads from `offset` on; the position stays. `ESPIPE` for streams.
+    /// Reads from `offset` on; the file offset stays (pread(2)). `ESPIPE` for streams.
     pub async fn read_at(&self, caller: &Caller<'_>, offset: u64, to: &mut dyn UserBuffer) -> Result<usize> {
         let mut offset = self.check_offset(offset)?;
         self.check(Access::READ)?;
@@ -63,7 +63,7 @@ impl OpenFile {
         }
     }
 
-    /// Writes at the position, or at the end if the file is open so.
+    /// Writes at the file offset, or at the end if the file is open with O_APPEND (write(2)).
     pub async fn write(&self, caller: &Caller<'_>, from: &mut dyn UserBuffer) -> Result<usize> {
         self.check(Access::WRITE)?;
         match &self.object {
@@ -84,7 +84,8 @@ impl OpenFile {
         }
     }
 
-    /// Writes at `offset` (at the end if the file is open so); the position stays.
+    /// Writes at `offset`, or at the end if the file is open with O_APPEND; the file offset stays
+    /// (pwrite(2)).
     pub async fn write_at(
         &self,
         caller: &Caller<'_>,
@@ -109,8 +110,9 @@ impl OpenFile {
         }
     }
 
-    /// Reads until the buffer is full or the file ends. `offset` moves with every piece, so that a
-    /// dropped future has moved it by exactly what stands in the buffer.
+    /// Reads a vnode's data until the buffer is full or the file ends. `offset` advances with every
+    /// part of the transfer, so that a dropped future has advanced it by exactly what is in the
+    /// buffer.
     async fn read_data(
         &self,
         caller: &Caller<'_>,
@@ -195,7 +197,7 @@ impl OpenFile {
         Ok(from.transferred() - start)
     }
 
-    /// One successful attempt to read, waiting for it unless the file is open without waiting.
+    /// Reads once from the file's object, waiting for it unless the file is open with O_NONBLOCK.
     async fn read_object(
         &self,
         object: &dyn FileObject,
@@ -217,7 +219,7 @@ impl OpenFile {
         }
     }
 
-    /// One successful attempt to write.
+    /// Writes once to the file's object, waiting for it unless the file is open with O_NONBLOCK.
     async fn write_some(
         &self,
         object: &dyn FileObject,
@@ -262,7 +264,8 @@ impl OpenFile {
         Io { caller, position, flags: self.flags(), started, expired: false }
     }
 
-    /// Turns the result of a first attempt into waiting, where that is wanted.
+    /// Goes on with an operation whose first attempt had `result`: waits for the object if that
+    /// would block and waiting is allowed.
     async fn wait(
         &self,
         object: &dyn FileObject,
@@ -289,7 +292,7 @@ impl OpenFile {
         .await
     }
 
-    /// lseek(2).
+    /// Sets the file offset, and returns the new one (lseek(2)).
     pub async fn seek(&self, offset: i64, whence: Whence) -> Result<u64> {
         if self.flags().contains(OpenFlags::PATH) {
             return Err(Error::EBADF);
@@ -326,7 +329,7 @@ impl OpenFile {
         Ok(target)
     }
 
-    /// A read happened: the access time follows the mount's rule (relatime by default).
+    /// Updates the access time after a read, if the mount's rule says so (relatime by default).
     pub(super) fn touch(&self) {
         let Some(location) = self.location() else { return };
         let mount = location.mount.flags();
@@ -344,11 +347,11 @@ impl OpenFile {
     }
 }
 
-/// Tells those that watch a file of a transfer when it ends, also when a signal has ended it.
+/// Reports a transfer to the observers of a file when it ends, even if a signal has ended it.
 struct EventAtEnd<'a> {
     file: &'a OpenFile,
     events: Changes,
-    /// Bytes were moved.
+    /// Whether the transfer has moved bytes.
     happened: bool,
 }
 
@@ -360,14 +363,15 @@ impl Drop for EventAtEnd<'_> {
     }
 }
 
-/// What a transfer that stopped returns: the count if there is one, else the error.
+/// The result of a transfer that stopped with an error: the count of bytes if it is not 0, else the
+/// error.
 fn partial(count: usize, error: Error) -> Result<usize> {
     if count > 0 { Ok(count) } else { Err(error) }
 }
 
 /// Moves up to `count` bytes from a file's data to another file (sendfile(2), copy_file_range(2)).
-/// An offset of `None` is the file's position; given offsets move with what was written. `progress`
-/// counts what was moved also when the future is dropped.
+/// An offset of `None` is the file's own offset; a given one advances by what was written.
+/// `progress` has the count of bytes that were moved even if the future is dropped.
 pub async fn transfer(
     caller: &Caller<'_>,
     source: &Arc<OpenFile>,
@@ -410,8 +414,8 @@ pub async fn transfer(
             transfer_at(caller, vnode, &mut from.offset, target, None, count, progress).await
         }
         (None, None) => {
-            // In the order of their addresses: two transfers in opposite directions would wait for
-            // each other.
+            // The files' offsets are locked in the order of their addresses: otherwise two
+            // transfers in opposite directions could deadlock.
             let source_first = Arc::as_ptr(source) < Arc::as_ptr(target);
             let (first, second) = if source_first { (source, target) } else { (target, source) };
             let (mut first, mut second) = (first.position.lock().await, second.position.lock().await);
@@ -425,7 +429,8 @@ pub async fn transfer(
     }
 }
 
-/// Moves piece by piece; after each await everything that was written is accounted for.
+/// Moves one [`CHUNK`] after the other. After each await everything that was written is in
+/// `progress` and the offsets.
 async fn transfer_at(
     caller: &Caller<'_>,
     source: &VnodeRef,

@@ -1,9 +1,9 @@
-//! The entries of a newc archive.
+//! The entries of a cpio archive in "newc" form.
 
 use super::is_acceptable;
 use crate::vfs::{DeviceNumber, FileType, Mode};
 
-/// Damage of the archive: where it is, and what.
+/// Where an archive is damaged, and what is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Corrupt {
     /// The offset of the header of the damaged entry.
@@ -12,7 +12,7 @@ pub struct Corrupt {
     pub reason: &'static str,
 }
 
-/// One entry.
+/// One entry of the archive.
 pub(super) struct Entry<'a> {
     pub(super) path: &'a [u8],
     pub(super) file_type: FileType,
@@ -21,7 +21,7 @@ pub(super) struct Entry<'a> {
     pub(super) group: u32,
     pub(super) modified: u32,
     pub(super) represents: DeviceNumber,
-    /// Start and length of the data in the archive.
+    /// Offset and length of the entry's data in the archive.
     pub(super) data: (usize, usize),
     inode: u32,
     device: (u32, u32),
@@ -40,7 +40,7 @@ impl Entry<'_> {
     }
 }
 
-/// Iterates over the entries; ends after the first damage.
+/// An iterator over the entries of an archive, which ends after the first damage.
 pub(super) struct Archive<'a> {
     bytes: &'a [u8],
     next: usize,
@@ -133,7 +133,7 @@ impl<'a> Iterator for Archive<'a> {
             self.next += padding;
             let offset = self.next;
             match self.parse() {
-                // The end of one archive: another may follow.
+                // The entry "TRAILER!!!" ends one archive; another may follow.
                 Ok(entry) if entry.path == END => {}
                 Ok(entry) => return Some(Ok(entry)),
                 Err(reason) => {

@@ -1,10 +1,10 @@
 //! The initial root: a cpio archive in "newc" form, unpacked into a tmpfs without copying file
 //! contents.
 //!
-//! The format, and what is accepted of it: headers of 110 bytes (magic 070701 or 070702 and
-//! thirteen numbers of eight hexadecimal digits), name, data, each padded to four bytes; archives
-//! may follow one another, with zeros in between; links to one file share device and inode number,
-//! and at least the last of them carries the data.
+//! An archive is accepted in this format: headers of 110 bytes (magic 070701 or 070702 and thirteen
+//! numbers of eight hexadecimal digits), name, data, each padded to four bytes; archives may follow
+//! one another, with zeros in between; links to one file share device and inode number, and at
+//! least the last of them carries the data.
 
 mod archive;
 
@@ -24,12 +24,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use archive::{Archive, Entry};
 
-/// Why an archive could not be unpacked completely. What came before the damage is there.
+/// Why an archive could not be unpacked completely. The entries before the damage have been
+/// unpacked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum UnpackError {
     /// The archive is damaged.
     Corrupt(Corrupt),
-    /// A file could not be made.
+    /// A file could not be made in the tmpfs.
     Failed(Error),
 }
 
@@ -39,8 +40,8 @@ impl From<Error> for UnpackError {
     }
 }
 
-/// Unpacks `archive` into a new tmpfs; returns its root directory, and what was wrong if something
-/// was.
+/// Unpacks `archive` into a new tmpfs; returns its root directory, and an error if part of the
+/// archive could not be unpacked.
 pub async fn unpack(
     archive: Arc<dyn AsRef<[u8]> + Send + Sync>,
     options: &TmpfsOptions,
@@ -57,13 +58,13 @@ pub async fn unpack(
     (Some(root), done)
 }
 
-/// Files with several names, by device and inode number of the archive.
+/// Files with several names, by their device and inode numbers in the archive.
 type Linked = BTreeMap<(u32, u32, u32), LinkedFile>;
 
 struct LinkedFile {
-    /// Where the entry's data is in the archive.
+    /// Offset and length of the file's data in the archive.
     contents: (usize, usize),
-    /// The file, once its first name was unpacked.
+    /// The file, once its first name has been unpacked.
     vnode: Option<VnodeRef>,
 }
 
@@ -75,7 +76,7 @@ struct Unpacking {
 
 impl Unpacking {
     async fn run(&mut self, bytes: &[u8]) -> Result<(), UnpackError> {
-        // First find the data of files with several names: it may come with the last of them.
+        // First find the data of files with several names, since it may come with the last name.
         for entry in Archive::new(bytes) {
             let Ok(entry) = entry else { break };
             if entry.is_linked() {
@@ -150,7 +151,7 @@ impl Unpacking {
     }
 }
 
-/// The directory with that name, made if it is missing.
+/// The directory `name` in `directory`, made if it is missing.
 async fn directory_in(directory: &VnodeRef, name: &[u8]) -> Result<VnodeRef, Error> {
     match directory.lookup(name).await {
         Err(Error::ENOENT) => {
@@ -178,8 +179,8 @@ async fn set_attributes(vnode: &VnodeRef, entry: &Entry<'_>) -> Result<(), Error
 /// The longest path that an entry may have.
 const PATH_LIMIT: usize = crate::vfs::PATH_MAXIMUM;
 
-/// Components of a path that the archive may use: `..` could leave the root, long names cannot be
-/// looked up.
+/// Whether an archive may use this path: `..` could leave the root, and long names cannot be looked
+/// up.
 fn is_acceptable(path: &[u8]) -> bool {
     let mut components: core::slice::Split<'_, u8, _> = path.split(|&b: &u8| b == b'/');
     path.len() <= PATH_LIMIT && components.all(|c| c != b".." && c.len() <= crate::vfs::NAME_MAXIMUM)

@@ -1,6 +1,6 @@
 use super::*;
-use crate::testing::{TestEnvironment, World, now};
-use crate::tmpfs::HeapMemory;
+use crate::Bytes;
+use crate::testing::{TestEnvironment, World, memory, now};
 use crate::vfs::{At, Metadata, OpenFlags};
 use proptest::prelude::*;
 
@@ -44,7 +44,7 @@ fn sample() -> Vec<u8> {
     let mut a = Vec::new();
     entry(&mut a, ".", simple(1, 0o40711), b"");
     entry(&mut a, "bin", simple(2, 0o40755), b"");
-    // Links to one file: the data comes with the last.
+    // Two names of one file: the data comes with the last name.
     entry(&mut a, "bin/sh", Fields { links: 2, ..simple(3, 0o104755) }, b"");
     entry(&mut a, "./bin/ls", Fields { links: 2, ..simple(3, 0o104755) }, b"busybox");
     entry(&mut a, "etc/motd", simple(4, 0o100644), b"hello\n");
@@ -61,7 +61,7 @@ fn sample() -> Vec<u8> {
 fn unpacked(archive: Vec<u8>) -> (World, Result<(), UnpackError>) {
     let environment = TestEnvironment::new();
     let options = TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(1000) };
-    let (root, done) = now(unpack(Arc::new(archive), &options, Arc::new(HeapMemory), environment.clone()));
+    let (root, done) = now(unpack(Arc::new(archive), &options, memory(), environment.clone()));
     (World::on(root.unwrap(), environment), done)
 }
 
@@ -70,7 +70,7 @@ fn stat(w: &World, path: &str) -> Metadata {
 }
 
 #[test]
-fn an_archive_becomes_a_tree() {
+fn an_archive_becomes_a_tree_of_files() {
     let (w, done) = unpacked(sample());
     assert_eq!(done, Ok(()));
     assert_eq!(w.cat("/sh"), Ok(b"busybox".to_vec()));
@@ -86,7 +86,7 @@ fn an_archive_becomes_a_tree() {
 }
 
 #[test]
-fn contents_are_not_copied_until_written() {
+fn file_contents_are_not_copied_until_they_are_written() {
     let (w, _) = unpacked(sample());
     let used = |w: &World| {
         let s = w.caller().file_system_status(&w.vfs.tree.root());
@@ -97,18 +97,20 @@ fn contents_are_not_copied_until_written() {
     assert_eq!(used(&w), 0);
     let file = w.open("/etc/motd", OpenFlags::READ_WRITE).unwrap();
     w.write(&file, b"abc").unwrap();
-    assert_eq!(used(&w), 1);
+    assert_eq!(used(&w), 0, "written or not");
     let mut expected = vec![b'x'; 5000];
     expected[..3].copy_from_slice(b"abc");
     assert_eq!(w.cat("/etc/motd"), Ok(expected));
-    // A file that is cut and then grown has zeros there, not the archive's bytes.
+    // A file that is cut and then grown has zeros in the new part, not the archive's bytes.
     now(file.truncate(&w.caller(), 4097)).unwrap();
     now(file.truncate(&w.caller(), 5000)).unwrap();
     assert_eq!(w.cat("/etc/motd").unwrap()[4090..], [vec![b'x'; 7], vec![0; 903]].concat());
+    now(file.write_at(&w.caller(), 8192, &mut Bytes::of(b"more"))).unwrap();
+    assert_eq!(used(&w), 1, "the file's third page is not the archive's");
 }
 
 #[test]
-fn damage_is_reported_with_its_place() {
+fn a_damaged_archive_is_reported_with_the_offset() {
     let reason = |archive: &[u8]| match unpacked(archive.to_vec()).1 {
         Err(UnpackError::Corrupt(corrupt)) => corrupt.reason,
         other => panic!("{other:?}"),
@@ -131,14 +133,14 @@ fn damage_is_reported_with_its_place() {
     assert_eq!(reason(&one(&"n".repeat(256), 0o100644, b"")), "the name cannot be used");
     assert_eq!(reason(&one("f", 0o170000, b"")), "unknown file type");
     assert_eq!(reason(&one("l", 0o120777, b"")), "the link cannot be used");
-    // What came before the damage is there.
+    // The entries before the damage are unpacked.
     let mut cut = sample();
     let place = cut.len() - 5000;
     cut.truncate(place);
     let (w, done) = unpacked(cut);
     assert!(done.is_err());
     assert_eq!(w.cat("/bin/sh"), Ok(b"busybox".to_vec()));
-    // A file where a directory is needed.
+    // The archive has a file where a directory is needed.
     let mut clash = one("f", 0o100644, b"");
     clash.extend(one("f/g", 0o100644, b""));
     assert_eq!(unpacked(clash).1, Err(UnpackError::Failed(Error::ENOTDIR)));
@@ -146,9 +148,9 @@ fn damage_is_reported_with_its_place() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
-    /// Whatever is done to an archive, unpacking ends without a panic, and files stay within it.
+    /// Unpacking a damaged archive ends without a panic, and makes no files outside its tree.
     #[test]
-    fn damaged_archives_are_survived(
+    fn unpacking_a_damaged_archive_ends(
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..12),
         cut in any::<prop::sample::Index>(),
         hex in any::<bool>(),

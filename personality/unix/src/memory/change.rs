@@ -1,4 +1,4 @@
-//! Changing what is mapped: mprotect, mremap, madvise, msync, mincore, mlock.
+//! Changes of mappings: mprotect, mremap, madvise, msync, mincore, mlock.
 
 use super::{Memory, PAGE, Region, check_limits, map_error, protection};
 use crate::exec::Rights;
@@ -12,29 +12,31 @@ use mach::{KernError, Machine};
 /// Where mremap(2) may move a mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// It stays.
+    /// The mapping stays at its address.
     No,
-    /// Anywhere (MREMAP_MAYMOVE).
+    /// The mapping may be moved to any free address (MREMAP_MAYMOVE).
     Anywhere,
-    /// To this address, in place of what is there (MREMAP_FIXED).
+    /// The mapping is moved to this address and replaces what is mapped there (MREMAP_FIXED).
     To(u64),
 }
 
-/// What madvise(2) says.
+/// The advice of madvise(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Advice without effect here.
+    /// Advice that has no effect here.
     Hint,
-    /// Contents are not needed any more: zeros or the file again (MADV_DONTNEED, MADV_FREE).
+    /// The contents are not needed any more: the pages show zeros or the file's contents again
+    /// (MADV_DONTNEED, MADV_FREE).
     Forget,
     /// The pages will be needed soon (MADV_WILLNEED, MADV_POPULATE).
     Want,
-    /// A child does not get it (MADV_DONTFORK), or does again (MADV_DOFORK).
+    /// A child does not get the mapping (MADV_DONTFORK, true), or does again (MADV_DOFORK, false).
     Fork(bool),
 }
 
 impl<M: Machine> Memory<M> {
-    /// mprotect(2). `EINVAL`, `ENOMEM` if a part is not mapped, `EACCES`.
+    /// Changes access rights (mprotect(2)). `EINVAL`, `ENOMEM` if a part of the range is not
+    /// mapped, `EACCES`.
     pub async fn protect(&self, address: u64, length: u64, rights: Rights) -> Result<()> {
         let range = self.change_range(address, length)?;
         if range.is_empty() {
@@ -54,7 +56,8 @@ impl<M: Machine> Memory<M> {
         Ok(())
     }
 
-    /// As `user_range`, with `ENOMEM` for what leaves the address space.
+    /// The range that a program names, as `user_range` has it, but with `ENOMEM` if it leaves the
+    /// address space.
     fn change_range(&self, address: u64, length: u64) -> Result<Range<u64>> {
         match self.user_range(address, length) {
             Err(Error::EINVAL) if address.is_multiple_of(PAGE) => Err(Error::ENOMEM),
@@ -62,7 +65,8 @@ impl<M: Machine> Memory<M> {
         }
     }
 
-    /// mremap(2): the new address. `EINVAL`, `EFAULT` if the range is not mapped as one, `ENOMEM`.
+    /// Resizes or moves a mapping (mremap(2)); returns its address. `EINVAL`, `EFAULT` if the range
+    /// is not one mapping, `ENOMEM`.
     pub async fn remap(
         &self,
         old: u64,
@@ -75,7 +79,7 @@ impl<M: Machine> Memory<M> {
         let new_length =
             new_length.checked_next_multiple_of(PAGE).filter(|n| *n != 0).ok_or(Error::EINVAL)?;
         if range.is_empty() {
-            // Duplicating shared mappings by an old length of 0 is not supported.
+            // An old length of 0 would duplicate a shared mapping; that is not supported.
             return Err(Error::EINVAL);
         }
         let mut regions = self.regions.lock().await;
@@ -88,7 +92,7 @@ impl<M: Machine> Memory<M> {
                 return Err(Error::EINVAL);
             }
         }
-        // The moved region may be cut at both ends, and so may a region that is at the new place.
+        // The moved region may be cut at both ends, and so may a region at the new address.
         regions.check_cuts(&range)?;
         if how != Move::No {
             regions.check_room()?;
@@ -124,13 +128,13 @@ impl<M: Machine> Memory<M> {
         self.relocate(&mut regions, &region, kept, new_length, how).await
     }
 
-    /// Maps `more` bytes at `end`, continuing `region`.
+    /// Maps `more` bytes at `end`, which continue `region`.
     async fn extend(&self, region: &Region, end: u64, more: u64) -> Result<(), KernError> {
         let request = self.continuation(region, end, more, Placement::Fixed(end)).await?;
         self.map.map(&request).await.map(|_| ())
     }
 
-    /// The request for what continues `region` at address `from` of it.
+    /// The request that maps the continuation of `region`, from byte `from` of the region on.
     async fn continuation(
         &self,
         region: &Region,
@@ -149,8 +153,8 @@ impl<M: Machine> Memory<M> {
                     false => MapRequest::private(object, offset, length),
                 }
             }
-            // The object of shared zeros has no end, and only the map knows it. `from` may be its
-            // first byte beyond.
+            // The object of shared zeros has no end; only Mach's map knows the object. `from` may
+            // be the first byte after the region.
             super::RegionKind::SharedZeros => {
                 let (object, offset) = self.map.shared_object(from - PAGE).await?;
                 MapRequest::shared(object, offset + PAGE, length)
@@ -161,9 +165,9 @@ impl<M: Machine> Memory<M> {
         Ok(request.at(placement))
     }
 
-    /// Moves `kept` of `region` to a new range of `new_length` bytes, which continues it. All that
-    /// may fail comes before the old range changes, and the table says at each moment what is
-    /// mapped.
+    /// Moves the part `kept` of `region` to a new range of `new_length` bytes, and maps the rest of
+    /// that as its continuation. Every step that may fail comes before the old range changes, and
+    /// the table of regions is true after each step.
     async fn relocate(
         &self,
         regions: &mut super::Regions,
@@ -173,8 +177,8 @@ impl<M: Machine> Memory<M> {
         how: Move,
     ) -> Result<u64> {
         let kept_length = kept.end - kept.start;
-        // Hold the whole new range with an empty mapping first, so that the rest cannot fail for
-        // want of a place.
+        // Reserve the whole new range with an empty mapping first, so that the later steps cannot
+        // fail for want of addresses.
         let placement = match how {
             Move::To(target) => Placement::Replace(target),
             _ => Placement::Below(regions.mapping_top),
@@ -183,8 +187,8 @@ impl<M: Machine> Memory<M> {
         hold.protection = protection(region.rights);
         let target = self.map.map(&hold).await.map_err(map_error)?;
         let new = target..target + new_length;
-        // The mapping that was at the new place is gone, even if a later step fails. So the table
-        // shows zeros there now.
+        // The mapping that was at the new address is gone, even if a later step fails. So the table
+        // has zeros there now.
         regions.replace(Region {
             kind: super::RegionKind::Zeros,
             shared: false,
@@ -195,8 +199,7 @@ impl<M: Machine> Memory<M> {
             Err(error) => Err(error),
         };
         if let Err(error) = done {
-            // If not even the deallocation succeeds, the zeros stay mapped, and the table shows
-            // them, too.
+            // If the deallocation fails, too, the zeros stay mapped, and the table has them.
             if self.map.deallocate(target, new_length).await.is_ok() {
                 regions.remove(new);
             }
@@ -207,7 +210,7 @@ impl<M: Machine> Memory<M> {
         Ok(target)
     }
 
-    /// Maps what is new in a range at `target` that is to continue `kept` of `region`.
+    /// Maps the part of a range at `target` that continues the part `kept` of `region`.
     async fn map_rest(&self, region: &Region, kept: &Range<u64>, target: u64, new_length: u64) -> Result<()> {
         let kept_length = kept.end - kept.start;
         if new_length > kept_length {
@@ -218,7 +221,7 @@ impl<M: Machine> Memory<M> {
         Ok(())
     }
 
-    /// madvise(2). `ENOMEM` if a part is not mapped, `EINVAL`.
+    /// Applies the advice to a range (madvise(2)). `ENOMEM` if a part is not mapped, `EINVAL`.
     pub async fn advise(&self, address: u64, length: u64, advice: Advice) -> Result<()> {
         let range = self.change_range(address, length)?;
         if range.is_empty() {
@@ -254,8 +257,8 @@ impl<M: Machine> Memory<M> {
         if regions.covers(range) { Ok(()) } else { Err(Error::ENOMEM) }
     }
 
-    /// Whether all of a range is mapped: the check of msync(2) and mincore(2), whose pages are
-    /// those of the files themselves. `ENOMEM`, `EINVAL`.
+    /// Checks that all of a range is mapped, as msync(2) and mincore(2) do. Nothing else is needed,
+    /// since mappings show the pages of the files themselves. `ENOMEM`, `EINVAL`.
     pub async fn check_mapped(&self, address: u64, length: u64) -> Result<()> {
         let range = self.change_range(address, length)?;
         if self.regions.lock().await.covers(range) { Ok(()) } else { Err(Error::ENOMEM) }
@@ -280,8 +283,9 @@ impl<M: Machine> Memory<M> {
         Ok(files)
     }
 
-    /// mlock(2) and munlock(2): pages of a locked range are brought in immediately. `ENOMEM` if a
-    /// part is not mapped or the limit is exceeded, `EPERM` if nothing may be locked.
+    /// Locks or unlocks a range (mlock(2), munlock(2)). The pages of a locked range are brought in
+    /// by this call. `ENOMEM` if a part is not mapped or the limit is exceeded, `EPERM` if the
+    /// process may not lock memory.
     pub async fn lock(
         &self,
         address: u64,
@@ -296,7 +300,7 @@ impl<M: Machine> Memory<M> {
         self.lock_range(range, lock, limits, privileged).await
     }
 
-    /// mlockall(2) and munlockall(2).
+    /// Locks or unlocks the address space (mlockall(2), munlockall(2)).
     pub async fn lock_all(
         &self,
         current: bool,
@@ -325,7 +329,7 @@ impl<M: Machine> Memory<M> {
             let Some(range) = next else { return Ok(()) };
             from = range.end;
             match self.lock_range(range, current, limits, true).await {
-                // Another thread has unmapped the range meanwhile.
+                // `ENOMEM`: another thread has unmapped the range meanwhile.
                 Err(Error::ENOMEM) => {}
                 done => done?,
             }
@@ -365,7 +369,8 @@ impl<M: Machine> Memory<M> {
     }
 }
 
-/// `region` as it is at `range` when what was at `from` is now at the range's start.
+/// `region` after its contents were moved, cut to `range`: the contents that were at address `from`
+/// are now at the beginning of `range`.
 fn moved(region: &Region, from: u64, range: Range<u64>) -> Region {
     let mut moved = region.clone();
     if let super::RegionKind::File { offset, .. } = &mut moved.kind {

@@ -1,4 +1,4 @@
-//! Files in Mach objects: one page cache for read, write and mappings.
+//! Files whose contents are in Mach memory objects: read, write and mappings share one page cache.
 
 use super::{PAGE, map_error};
 use crate::sync::{SpinLock, Turns};
@@ -10,7 +10,7 @@ use core::any::Any;
 use mach::vm::{CopyStrategy, DataRequest, DataReturn, Pager, Vm, VmObject};
 use mach::{KernError, KernResult, Machine};
 
-/// Gives files memory that programs can map.
+/// Makes memory for files that programs can map.
 pub struct ObjectProvider<M: Machine>(pub Arc<Vm<M>>);
 
 impl<M: Machine> MemoryProvider for ObjectProvider<M> {
@@ -37,7 +37,7 @@ impl<M: Machine> MemoryProvider for ObjectProvider<M> {
     }
 }
 
-/// Provides the contents that a file was made with. What is written stays in memory.
+/// The pager that provides a file's initial contents. Written pages stay in memory.
 struct InitialPager(InitialContents);
 
 impl<M: Machine> Pager<M> for InitialPager {
@@ -58,11 +58,12 @@ impl<M: Machine> Pager<M> for InitialPager {
 }
 
 struct State {
-    /// Bytes that the object can have pages for: the file's size, rounded as the file was grown.
+    /// How many bytes the object can have pages for: the file's size, rounded up when the file
+    /// grew.
     size: u64,
-    /// Bytes of initial contents that truncation has not cut.
+    /// How many bytes of initial contents truncation has left.
     initial: u64,
-    /// Pages beyond the initial contents that were written, which the quota is charged for.
+    /// Pages beyond the initial contents that were written. They are charged to the quota.
     written: BTreeSet<u64>,
 }
 
@@ -70,17 +71,18 @@ struct State {
 pub struct ObjectMemory<M: Machine> {
     pub(super) object: Arc<VmObject<M>>,
     quota: Arc<dyn Quota>,
-    /// Taken under locks of pages; under it no other lock of memory is taken.
+    /// The state. Its lock is taken while pages are locked; no other lock of memory is taken under
+    /// it.
     state: SpinLock<State>,
-    /// Held while the object's size changes.
+    /// Locked while the object's size changes.
     pub(super) resize: macadamia_sync::Mutex<()>,
 }
 
-/// Pages that are charged or cleared before other requests have their turn.
+/// After this many pages, charging and clearing let other tasks run.
 const TURN: u32 = 256;
 
 impl<M: Machine> ObjectMemory<M> {
-    /// A file's memory, if programs can map it. `ENODEV` if they cannot.
+    /// A file's memory as an [`ObjectMemory`]. `ENODEV` if programs cannot map it.
     pub(super) fn of(memory: Arc<dyn FileMemory>) -> Result<Arc<ObjectMemory<M>>> {
         let memory: Arc<dyn Any + Send + Sync> = memory;
         memory.downcast().map_err(|_| Error::ENODEV)
@@ -91,7 +93,7 @@ impl<M: Machine> ObjectMemory<M> {
         &self.object
     }
 
-    /// Bytes that the object can have pages for, now.
+    /// How many bytes the object can have pages for at this moment.
     pub(super) fn size(&self) -> u64 {
         self.state.lock().size
     }
@@ -119,8 +121,8 @@ impl<M: Machine> ObjectMemory<M> {
         Ok(())
     }
 
-    /// Makes the bytes of a range zeros. Only pages that may hold something else are looked at,
-    /// however long the range is.
+    /// Makes the bytes of a range zeros. However long the range is, only pages that may have other
+    /// contents are looked at.
     async fn clear(&self, start: u64, end: u64) -> Result<()> {
         let zeros = [0; PAGE as usize];
         let mut turns = Turns::every(TURN);
@@ -137,8 +139,8 @@ impl<M: Machine> ObjectMemory<M> {
         Ok(())
     }
 
-    /// The first page from `page` on that may hold something: initial contents, what was written,
-    /// and what a program wrote through a mapping.
+    /// The first page from `page` on that may not be zeros: one with initial contents, or one that
+    /// was written by a call or through a mapping.
     pub(super) fn next_page(&self, page: u64) -> Option<u64> {
         let initial = self.state.lock().initial.div_ceil(PAGE);
         if page < initial { Some(page) } else { self.object.next_page(page) }
@@ -198,8 +200,8 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
     fn truncate(&self, size: u64) -> MaybeReady<'_, ()> {
         MaybeReady::pending(async move {
             let _alone = self.resize.lock().await;
-            // If the page at the new end cannot be read in to clear its tail, it keeps the tail.
-            // The pages after it are freed either way.
+            // If the page at the new end cannot be read in to clear its end, it keeps these bytes.
+            // The pages after it are freed anyway.
             let _ = self.object.set_size(size).await;
             let mut state = self.state.lock();
             state.size = size;
@@ -255,7 +257,7 @@ mod tests {
     use alloc::vec::Vec;
     use mach::machine::simulated::Simulated;
 
-    /// A quota without end.
+    /// A quota without a limit.
     struct Endless;
 
     impl Quota for Endless {
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hole_from_the_end_of_the_file_on_is_none() {
+    fn seek_finds_no_hole_from_the_end_of_the_file_on() {
         let machine = Simulated::new(64);
         let vm = Vm::new(machine.clone()).unwrap();
         let contents: Vec<u8> = vec![7; PAGE as usize + 100];
@@ -285,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_a_hole_makes_no_pages() {
+    fn a_read_of_a_hole_makes_no_pages() {
         let machine = Simulated::new(64);
         let vm = Vm::new(machine.clone()).unwrap();
         let file = ObjectProvider(vm).file_memory(Arc::new(Endless), None).unwrap();

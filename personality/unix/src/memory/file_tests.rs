@@ -1,5 +1,5 @@
-//! Files in Mach objects: the way from page to page against the way through a buffer, on the
-//! simulated machine.
+//! Tests of files in Mach objects on the simulated machine: transfers from page to page must have
+//! the same effect as transfers through a buffer.
 
 use super::file_memory::{ObjectMemory, ObjectProvider};
 use super::{Layout, Memory, PAGE, UserRanges};
@@ -22,7 +22,7 @@ const LAYOUT: Layout = Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise:
 const BASE: u64 = 0x40_0000;
 const SIZE: usize = PAGE as usize;
 
-/// Pages that a file may have.
+/// A quota: how many pages a file may have.
 struct Pages(AtomicU64);
 
 impl Quota for Pages {
@@ -34,19 +34,19 @@ impl Quota for Pages {
     }
 }
 
-/// What a page of the address space is.
+/// The kinds of pages in the address space of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Untouched,
     Touched,
     ReadOnly,
     Nothing,
-    /// Of the file, from this page on.
+    /// The page shows the file, from this page of the file on.
     Shared(u64),
     Private(u64),
-    /// As the last, and written since.
+    /// The page shows the file from this page on, and was written after that.
     Written(u64),
-    /// Another process has it, too, until one of them writes it.
+    /// Another process shares the page until one of them writes to it.
     Forked,
 }
 
@@ -73,7 +73,7 @@ fn address(page: usize) -> u64 {
     BASE + page as u64 * PAGE
 }
 
-/// A process, its child, and a file of which it has mapped the first two pages.
+/// A process, its child, and a file whose first two pages the process has mapped.
 struct Place {
     memory: Arc<Task<Simulated>>,
     child: Arc<Task<Simulated>>,
@@ -111,7 +111,7 @@ impl Place {
             }
         }
         let child = Memory::fork(&memory, &account()).await.unwrap();
-        // In the child these stay as they are.
+        // The child does not touch these pages after the fork.
         for page in (0..PAGES.len()).filter(|page| matches!(PAGES[*page], Touched | Written(_))) {
             map.copyout(address(page), &[0x80 | page as u8; SIZE]).await.unwrap();
         }
@@ -122,8 +122,8 @@ impl Place {
         UserRanges::many(&self.memory, ranges.to_vec())
     }
 
-    /// A read or write as open files do it; with `old`, all of it through a buffer. How far it
-    /// came, and why no further.
+    /// A read or write as open files do it, or with `old` a transfer that goes through a buffer as
+    /// a whole. Returns how far it came, and the error that ended it.
     async fn transfer(
         &self,
         (write, old): (bool, bool),
@@ -160,7 +160,7 @@ impl Place {
         (buffer.transferred(), None)
     }
 
-    /// Everything that can be seen of it: each page of both processes, and the file.
+    /// All that a program can see: each page of both processes, and the file.
     async fn contents(&self) -> (Vec<Option<Vec<u8>>>, Vec<u8>, u64) {
         let mut pages = Vec::new();
         for memory in [&self.memory, &self.child] {
@@ -200,16 +200,16 @@ fn range(pages: core::ops::Range<usize>) -> impl Strategy<Value = (u64, usize)> 
         .prop_map(|(page, within, length)| (address(page) + within, length))
 }
 
-/// What is written to the file: from memory that is not the file's, or of one page of a mapping of
-/// it. A transfer of several pieces, one of which is the file itself, sees what those before it
-/// have written, and sees it by pages.
+/// What is written to the file: ranges that do not show the file, or one range within a page that
+/// shows it. A write of several ranges, one of which shows the file, would see what the ranges
+/// before have written, and that page by page.
 fn source() -> impl Strategy<Value = Vec<(u64, usize)>> {
     let to_page_end = |(at, length): (u64, usize)| vec![(at, length.min((PAGE - at % PAGE) as usize))];
     let of_file = (6..11usize, 0..PAGE, 0usize..=SIZE)
         .prop_map(|(page, within, length)| (address(page) + within, length))
         .prop_map(to_page_end);
     let other = prop_oneof![range(0..3), range(11..14)]
-        // Not into the pages of the file.
+        // Cut the range, so that it ends before the pages that show the file.
         .prop_map(|(at, length)| (at, length.min((address(6).wrapping_sub(at)) as usize)));
     prop_oneof![proptest::collection::vec(other, 1..4), of_file]
 }
@@ -226,10 +226,10 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
-    /// Pages of all kinds, ranges that end where nothing is, files that shrink and are full: both
-    /// ways do the same.
+    /// Transfers of both kinds have the same effect for pages of all kinds, ranges that end at an
+    /// unmapped address, and files that shrink or reach their quota.
     #[test]
-    fn both_ways_are_one(
+    fn transfers_by_page_and_by_buffer_have_the_same_effect(
         initial in prop_oneof![Just(0), 1usize..3 * SIZE],
         quota in 0u64..8,
         steps in proptest::collection::vec(step(), 1..12),
@@ -268,7 +268,7 @@ proptest! {
     }
 }
 
-/// What a transfer that does not go through a buffer has moved; `None`: it cannot.
+/// How many bytes a transfer that does not use a buffer has moved; `None` if it cannot move any.
 fn pages(
     place: &Place,
     write: bool,
@@ -287,14 +287,15 @@ fn pages_of_every_kind_are_copied_without_a_buffer() {
     with_vm(async |vm| {
         let place = Place::new(vm, 4 * SIZE, 8).await;
         let all = |write, page| pages(&place, write, 3 * PAGE, &[(address(page), SIZE)]);
-        // The pages of the file are there from the first read on.
+        // The file has its pages from the first read on.
         place.transfer((false, true), 0, &[(address(0), 4 * SIZE)]).await;
         for (page, kind) in PAGES.into_iter().enumerate() {
             let (read, write) = match kind {
                 Untouched | Touched | Forked | Written(_) => (Some(Ok(SIZE)), Some(Ok(SIZE))),
                 ReadOnly => (Some(Err(CopyError::Fault.into())), Some(Ok(SIZE))),
                 Nothing => (Some(Err(CopyError::Fault.into())), Some(Err(CopyError::Fault.into()))),
-                // They are of the object itself; a private one is not, once it is written.
+                // A transfer from the object to itself needs a buffer. A private page is not of the
+                // object any more after a write.
                 Shared(_) => (None, None),
                 Private(_) => (Some(Ok(SIZE)), Some(Ok(SIZE))),
             };
@@ -311,14 +312,14 @@ fn pages_of_every_kind_are_copied_without_a_buffer() {
 }
 
 #[test]
-fn a_fault_in_the_middle_ends_a_transfer_at_that_byte() {
+fn a_page_fault_ends_a_transfer_at_its_byte() {
     with_vm(async |vm| {
         let place = Place::new(vm, 5 * SIZE, 8).await;
         for old in [false, true] {
-            // 100 bytes of page 3, then the page that is not to be written.
+            // The read fills 100 bytes of page 3, and stops at the page that must not be written.
             let read = place.transfer((false, old), 7, &[(address(4) - 100, 300)]).await;
             assert_eq!(read, (100, Some(Error::EFAULT)));
-            // All of the page that can only be read, then nothing.
+            // The write takes all of the page that can only be read, and stops at the unmapped one.
             let write = place.transfer((true, old), PAGE - 7, &[(address(4), 2 * SIZE)]).await;
             assert_eq!(write, (SIZE, Some(Error::EFAULT)));
             assert_eq!(place.transfer((true, old), 0, &[(address(5), 1)]).await, (0, Some(Error::EFAULT)));
@@ -327,12 +328,13 @@ fn a_fault_in_the_middle_ends_a_transfer_at_that_byte() {
 }
 
 #[test]
-fn a_file_is_copied_over_itself() {
+fn a_file_can_be_written_from_a_mapping_of_itself() {
     with_vm(async |vm| {
         let place = Place::new(vm, 2 * SIZE, 8).await;
         let mut before = [0; 200];
         place.file.object().read(0, &mut before).await.unwrap();
-        // From its first page to its second, and from its first page to where that is mapped.
+        // From the mapping of the file's first page to its second page, and to where the first page
+        // is.
         assert_eq!(place.transfer((true, false), PAGE + 50, &[(address(6), 200)]).await, (200, None));
         let mut after = [0; 200];
         place.file.object().read(PAGE + 50, &mut after).await.unwrap();
@@ -344,7 +346,7 @@ fn a_file_is_copied_over_itself() {
 }
 
 #[test]
-fn what_the_file_has_no_room_for_is_not_taken_from_the_buffer() {
+fn a_write_leaves_bytes_beyond_the_quota_in_the_buffer() {
     with_vm(async |vm| {
         let place = Place::new(vm, 0, 2).await;
         for old in [false, true] {
@@ -357,7 +359,7 @@ fn what_the_file_has_no_room_for_is_not_taken_from_the_buffer() {
 }
 
 #[test]
-fn a_hole_from_the_end_of_the_file_on_is_none() {
+fn seek_finds_no_hole_from_the_end_of_a_grown_file_on() {
     with_vm(async |vm| {
         let place = Place::new(vm, 2 * SIZE + 100, 8).await;
         place.file.truncate(2 * PAGE + 100).await;
@@ -371,7 +373,7 @@ fn a_hole_from_the_end_of_the_file_on_is_none() {
 }
 
 #[test]
-fn a_transfer_that_is_dropped_has_moved_its_buffer_by_what_it_wrote() {
+fn a_dropped_transfer_has_advanced_its_buffer_by_what_it_wrote() {
     with_vm(async |vm| {
         let place = Place::new(vm, 0, 8).await;
         let mut bytes = Bytes::of(&[7; 100]);

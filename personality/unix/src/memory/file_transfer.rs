@@ -1,9 +1,10 @@
-//! Reading and writing a file in a Mach object: its pages to and from a buffer's.
+//! Reads and writes of a file in a Mach object: copies between the file's pages and those of a
+//! buffer.
 //!
-//! Bytes go from page to page, a page at a time, as long as nothing has to be waited for. Where
-//! something has, and where page and buffer are of the same object (a file that is written from a
-//! mapping of itself), the bytes of one page go through a buffer on the way, and then it goes on as
-//! before. Both ways stop at the same byte for the same reason.
+//! Bytes are copied from page to page, one page at a time, as long as that does not block. If it
+//! would block, or if both pages are of one object (a file that is written from a mapping of
+//! itself), the bytes of one page are copied through a buffer instead, and the next page is tried
+//! directly again. Both kinds of copies stop at the same byte for the same reason.
 
 use super::PAGE;
 use super::file_memory::{ObjectMemory, object_error};
@@ -12,24 +13,25 @@ use crate::{AttemptError, Error, Part, Result, UserBuffer};
 use mach::Machine;
 use mach::machine::{Frame, Protection};
 
-/// Bytes that one call moves at most, before others have their turn.
+/// The most bytes that one call moves before it lets other tasks run.
 const MOST: usize = 16 * PAGE as usize;
 
-/// Why no byte of a page was written.
+/// Why a page could not be written without blocking.
 enum Stopped {
-    /// The object has to grow to this size first.
+    /// The object has to grow to this size, in bytes, first.
     Small(u64),
-    /// The page is locked by another operation, which has to be waited for.
+    /// Another operation has the page locked.
     Busy,
     Failed(Error),
 }
 
-/// Bytes from `offset` to the end of its page, `length` at most.
+/// How many of `length` bytes at `offset` lie in the page of `offset`.
 fn within_page(offset: u64, length: usize) -> usize {
     length.min((PAGE - offset % PAGE) as usize)
 }
 
-/// What a step that moves nothing ends with: the count of those before it, or its error.
+/// The result of a transfer whose next step failed: the count of bytes before that step, or its
+/// error if there were none.
 fn ended(done: usize, error: AttemptError) -> Result<usize, AttemptError> {
     if done > 0 { Ok(done) } else { Err(error) }
 }
@@ -39,8 +41,8 @@ impl<M: Machine> ObjectMemory<M> {
         self.object.vm().machine()
     }
 
-    /// Reads what needs no waiting; `None`: nothing was read, [`ObjectMemory::read_through_buffer`]
-    /// goes on.
+    /// Reads as far as that does not block. `None` if nothing was read; the caller then goes on
+    /// with [`ObjectMemory::read_through_buffer`].
     pub(super) fn read_pages(
         &self,
         offset: u64,
@@ -60,9 +62,9 @@ impl<M: Machine> ObjectMemory<M> {
         (done > 0).then_some(Ok(done))
     }
 
-    /// Fills a part from the file's pages at `at`; how much of it, as far as the object goes. A
-    /// part is looked up once: where it does not begin as its page of the file does, it is filled
-    /// from two.
+    /// Fills a part of a buffer from the file's pages at `at`; returns how many bytes were copied,
+    /// up to the end of the object. A part that does not begin at the offset in its page at which
+    /// its page of the file does is filled from two pages.
     fn read_part(&self, at: u64, mut part: Part<'_>) -> usize {
         let (length, mut done) = (part.length(), 0);
         while done < length {
@@ -81,7 +83,7 @@ impl<M: Machine> ObjectMemory<M> {
         done
     }
 
-    /// Copies from a frame of the file to the caller's buffer.
+    /// Copies from a frame of the file to a part of the caller's buffer.
     fn fill(&self, frame: Frame, within: usize, part: Part<'_>) {
         match part {
             Part::Frame { frame: to, offset, length } => {
@@ -91,7 +93,7 @@ impl<M: Machine> ObjectMemory<M> {
         }
     }
 
-    /// Reads bytes of one page, waiting for it.
+    /// Reads bytes of one page, and waits until the page is there.
     pub(super) async fn read_through_buffer(
         &self,
         offset: u64,
@@ -100,8 +102,8 @@ impl<M: Machine> ObjectMemory<M> {
     ) -> Result<usize, AttemptError> {
         let mut page = [0; PAGE as usize];
         let bytes = &mut page[..within_page(offset, length.min(to.remaining()))];
-        // What the object has no page for is zeros, and gets none: a program could take all memory
-        // by reading a file that takes none.
+        // If the object has no page here, the bytes are zeros. No page is made: a program could use
+        // up all memory by reading a file that takes none.
         let page = offset / PAGE;
         if self.size() > offset && self.next_page(page) == Some(page) {
             self.object.read(offset, bytes).await.map_err(object_error)?;
@@ -109,8 +111,8 @@ impl<M: Machine> ObjectMemory<M> {
         Ok(to.copy_out(bytes)?)
     }
 
-    /// Writes what needs no waiting; `None`: nothing was written,
-    /// [`ObjectMemory::write_through_buffer`] goes on.
+    /// Writes as far as that does not block. `None` if nothing was written; the caller then goes on
+    /// with [`ObjectMemory::write_through_buffer`].
     pub(super) fn write_pages(
         &self,
         offset: u64,
@@ -130,7 +132,7 @@ impl<M: Machine> ObjectMemory<M> {
         (done > 0).then_some(Ok(done))
     }
 
-    /// Writes at most `length` bytes at `at`, which lie in one page of the buffer.
+    /// Writes up to `length` bytes at `at`, which come from one page of the buffer.
     fn write_parts(&self, at: u64, length: usize, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         loop {
             let mut stopped = None;
@@ -144,7 +146,7 @@ impl<M: Machine> ObjectMemory<M> {
                 None => return Ok(written),
                 Some(Stopped::Busy) => return Ok(0),
                 Some(Stopped::Failed(error)) => return Err(error.into()),
-                // Outside the locks of the buffer's page.
+                // The object grows here, where the buffer's page is not locked.
                 Some(Stopped::Small(size)) => match poll_once(self.grow(size)) {
                     Some(grown) => grown?,
                     None => return Ok(0),
@@ -153,7 +155,8 @@ impl<M: Machine> ObjectMemory<M> {
         }
     }
 
-    /// Writes a part to the file's pages at `at`; how much of it, or why nothing.
+    /// Writes a part of a buffer to the file's pages at `at`; returns how many bytes were written,
+    /// or why none were.
     fn write_part(&self, at: u64, mut part: Part<'_>) -> Result<usize, Stopped> {
         let (length, mut done) = (part.length(), 0);
         while done < length {
@@ -168,7 +171,7 @@ impl<M: Machine> ObjectMemory<M> {
         Ok(done)
     }
 
-    /// Writes a part to one page of the file, all of it or nothing.
+    /// Writes a part of a buffer to one page of the file, completely or not at all.
     fn write_within_page(&self, at: u64, part: Part<'_>) -> Result<(), Stopped> {
         let length = part.length();
         let end = at + length as u64;
@@ -186,7 +189,7 @@ impl<M: Machine> ObjectMemory<M> {
         if written == Some(true) { Ok(()) } else { Err(Stopped::Busy) }
     }
 
-    /// Copies from the caller's buffer into a frame of the file.
+    /// Copies from a part of the caller's buffer to a frame of the file.
     fn take(&self, frame: Frame, within: usize, part: Part<'_>) {
         match part {
             Part::Frame { frame: from, offset, length } => {
@@ -196,8 +199,9 @@ impl<M: Machine> ObjectMemory<M> {
         }
     }
 
-    /// Writes bytes of one page, waiting for it. The buffer moves on when they are written, so that
-    /// a future that is dropped before has moved it by exactly what stands in the file.
+    /// Writes bytes of one page, and waits until the page is there. The buffer advances when they
+    /// are written, so that a future that is dropped before has advanced it by exactly what was
+    /// written.
     pub(super) async fn write_through_buffer(
         &self,
         offset: u64,

@@ -1,10 +1,10 @@
 //! The memory of a process: mmap(2), munmap(2), mprotect(2) and related calls over Mach's `vm_map`.
 //!
-//! Mach's map holds pages, rights and inheritance. What it does not know is kept here, in one
-//! [`Region`] for each range that was mapped in one way: which file and offset it shows, whether it
-//! grows downwards, what counts against which limit. The table of regions has an asynchronous lock;
-//! each operation changes Mach's map first and, without another await, the table after it, so that
-//! a dropped request leaves both in agreement.
+//! Mach's map holds pages, rights and inheritance. The rest is kept here, in one [`Region`] for
+//! each range that was mapped in one way: which file and offset it shows, whether it grows
+//! downwards, what counts against which limit. The table of regions has an asynchronous lock; each
+//! operation changes Mach's map first and, without another await, the table after it, so that a
+//! dropped request leaves both in agreement.
 
 mod change;
 mod file_memory;
@@ -37,41 +37,41 @@ use mach::vm::{MapRequest, Placement, VmMap, VmObject};
 use mach::{KernError, Machine};
 use region::Regions;
 
-/// Bytes of a page.
+/// Bytes of a page of memory.
 pub const PAGE: u64 = 4096;
 
-/// Where a mapping goes.
+/// The address at which a mapping is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// At this address if that is free, else anywhere. 0: anywhere.
+    /// At this address if that is free, else at any; 0 means any address.
     Hint(u64),
-    /// At this address, in place of what is there (MAP_FIXED).
+    /// At this address, replacing what is mapped there (MAP_FIXED).
     Fixed(u64),
-    /// At this address, if nothing is there (MAP_FIXED_NOREPLACE).
+    /// At this address; an error if something is mapped there (MAP_FIXED_NOREPLACE).
     FixedFree(u64),
 }
 
-/// What mmap(2) asks for.
+/// The mapping that mmap(2) asks for.
 pub struct NewMapping<'a> {
-    /// Where.
+    /// Where the mapping is placed.
     pub place: Place,
-    /// Length in bytes; rounded up to pages.
+    /// Length in bytes; it is rounded up to pages.
     pub length: u64,
     /// Access rights of the mapping's pages.
     pub rights: Rights,
-    /// Whether others that map the file see what is written (MAP_SHARED).
+    /// Whether other processes that map the file see what is written (MAP_SHARED).
     pub shared: bool,
-    /// A file and the offset in it, a multiple of the page size; none: zeros.
+    /// The file and the offset in it, a multiple of the page size; `None` for zeros.
     pub file: Option<(&'a Arc<OpenFile>, u64)>,
-    /// The mapping grows downwards (MAP_GROWSDOWN).
+    /// Whether the mapping grows downwards (MAP_GROWSDOWN).
     pub grows_down: bool,
-    /// The pages are brought into memory by the call (MAP_POPULATE).
+    /// Whether the call brings the pages into memory (MAP_POPULATE).
     pub populate: bool,
-    /// The pages stay in memory (MAP_LOCKED).
+    /// Whether the pages stay in memory (MAP_LOCKED).
     pub locked: bool,
 }
 
-/// Where a program's parts are, for those that look at it.
+/// The addresses of a program's parts, for front ends that show them.
 #[derive(Clone, Default)]
 pub struct Details {
     /// Addresses of the program's text.
@@ -84,14 +84,13 @@ pub struct Details {
     pub stack_start: u64,
     /// The program's auxiliary vector, as pairs.
     pub auxiliary: alloc::vec::Vec<(u64, u64)>,
-    /// Its file.
+    /// The file that the program was loaded from.
     pub executable: Option<Arc<OpenFile>>,
-    /// Keeps the executable file from being written while it runs.
+    /// Keeps the program's file from being written while it is executed.
     pub execution: Option<Arc<Execution>>,
 }
 
-/// An address space with what Unix knows of it: what it keeps in a Mach task. The map is the
-/// task's.
+/// The Unix part of a Mach task: the regions of its map, and information about its program.
 pub struct Memory<M: Machine> {
     map: Arc<VmMap<M>>,
     layout: Layout,
@@ -99,17 +98,18 @@ pub struct Memory<M: Machine> {
     front_end: FrontEndNumber,
     regions: macadamia_sync::Mutex<Regions>,
     details: SpinLock<Details>,
-    /// Bytes to which a stack may grow (RLIMIT_STACK).
+    /// How many bytes a stack may grow to (RLIMIT_STACK).
     stack_limit: AtomicU64,
 }
 
-/// Pages that are brought in before other requests have their turn.
+/// After this many pages, bringing in a range lets other tasks run.
 const POPULATE_TURN: u32 = 64;
-/// Pages kept free below a stack.
+/// Bytes that are kept free below a stack.
 const STACK_GUARD: u64 = 256 * PAGE;
 
 impl<M: Machine> Memory<M> {
-    /// A task of this user with an empty address space, for programs of a front end. `ENOMEM`.
+    /// Makes a task of this user with an empty address space, for programs of a front end.
+    /// `ENOMEM`.
     pub async fn create(
         host: &Arc<mach::Host<M, Unix>>,
         layout: &Layout,
@@ -128,8 +128,8 @@ impl<M: Machine> Memory<M> {
         host.create_task_of(layout.low, layout.high, memory).await.map_err(map_error)
     }
 
-    /// A copy of a task for a child process of this user: private memory is shared until one of
-    /// both writes to it. `ENOMEM`.
+    /// Makes a copy of a task for a child process of this user: private memory is shared until one
+    /// of the two writes to it. `ENOMEM`.
     pub async fn fork(task: &Arc<Task<M>>, account: &Arc<Account>) -> Result<Arc<Task<M>>> {
         let regions = task.regions.lock().await;
         let copies = regions.for_child(account)?;
@@ -139,13 +139,14 @@ impl<M: Machine> Memory<M> {
             front_end: task.front_end,
             regions: macadamia_sync::Mutex::new(copies),
             details: SpinLock::new(task.details.lock().clone()),
-            // Relaxed: a plain number without order to anything else, here and below.
+            // Relaxed ordering, here and below: the limit is a plain number that orders nothing
+            // else.
             stack_limit: AtomicU64::new(task.stack_limit.load(Ordering::Relaxed)),
         };
         task.create_child(true, memory).await.map_err(map_error)
     }
 
-    /// Mach's map.
+    /// The map of the Mach task.
     pub fn map(&self) -> &Arc<VmMap<M>> {
         &self.map
     }
@@ -160,22 +161,17 @@ impl<M: Machine> Memory<M> {
         self.front_end
     }
 
-    /// The address range that mappings may use.
-    pub fn layout(&self) -> &Layout {
-        &self.layout
-    }
-
     /// The addresses of the program's text, arguments, environment and stack.
     pub fn details(&self) -> Details {
         self.details.lock().clone()
     }
 
-    /// The program's file.
+    /// The file that the program was loaded from; `None` if the task has no program.
     pub fn executable(&self) -> Option<Arc<OpenFile>> {
         self.details.lock().executable.clone()
     }
 
-    /// Sets how far stacks may grow.
+    /// Sets to how many bytes a stack may grow.
     pub fn set_stack_limit(&self, bytes: u64) {
         self.stack_limit.store(bytes, Ordering::Relaxed);
     }
@@ -185,13 +181,13 @@ impl<M: Machine> Memory<M> {
         self.regions.lock().await.from(address).take(limit).cloned().collect()
     }
 
-    /// Bytes mapped in the address space, by kind.
+    /// How many bytes are mapped in the address space, by kind.
     pub async fn usage(&self) -> Usage {
         self.regions.lock().await.usage()
     }
 
-    /// mmap(2): the address. `EINVAL`, `ENOMEM`, `EEXIST`, `EACCES`, `EPERM`, `ENODEV`,
-    /// `EOVERFLOW`.
+    /// Makes a mapping (mmap(2)); returns its address. `EINVAL`, `ENOMEM`, `EEXIST`, `EACCES`,
+    /// `EPERM`, `ENODEV`, `EOVERFLOW`.
     pub async fn map_new(&self, new: &NewMapping<'_>, limits: &Limits) -> Result<u64> {
         if new.length == 0 {
             return Err(Error::EINVAL);
@@ -261,7 +257,7 @@ impl<M: Machine> Memory<M> {
         Ok(address)
     }
 
-    /// The object to map, with the byte offset in it.
+    /// The memory object to map, with the offset in it, in bytes; `None` for private zeros.
     fn object_for(&self, new: &NewMapping<'_>, length: u64) -> Result<Option<(Arc<VmObject<M>>, u64)>> {
         let Some((file, offset)) = new.file else {
             if !new.shared {
@@ -282,8 +278,8 @@ impl<M: Machine> Memory<M> {
         Ok(Some((memory.object().clone(), offset)))
     }
 
-    /// Whether a range that a program names may be mapped: `EINVAL` unaligned, `EPERM` below the
-    /// lowest address, `ENOMEM` beyond the highest.
+    /// Checks that a range that a program names may be mapped: `EINVAL` if it is not aligned,
+    /// `EPERM` below the lowest address, `ENOMEM` beyond the highest.
     fn check_range(&self, address: u64, length: u64) -> Result<()> {
         if !address.is_multiple_of(PAGE) {
             return Err(Error::EINVAL);
@@ -292,7 +288,7 @@ impl<M: Machine> Memory<M> {
         if address < self.layout.low { Err(Error::EPERM) } else { Ok(()) }
     }
 
-    /// The place to try first, and the place to try if that fails.
+    /// The placement to try first, and the one to try if that fails.
     fn placement(&self, regions: &Regions, place: Place, length: u64) -> (Placement, [Option<Placement>; 2]) {
         match place {
             Place::Fixed(address) => (Placement::Replace(address), [None, None]),
@@ -309,7 +305,7 @@ impl<M: Machine> Memory<M> {
         }
     }
 
-    /// munmap(2). `EINVAL`, `ENOMEM`.
+    /// Removes the mappings of a range (munmap(2)). `EINVAL`, `ENOMEM`.
     pub async fn unmap(&self, address: u64, length: u64) -> Result<()> {
         let range = self.user_range(address, length)?;
         if range.is_empty() {
@@ -337,7 +333,8 @@ impl<M: Machine> Memory<M> {
         Ok(address..end)
     }
 
-    /// brk(2): the break afterwards, which is the old one if it cannot be moved.
+    /// Moves the end of the heap (brk(2)); returns the new end, or the old one if it cannot be
+    /// moved.
     pub async fn set_break(&self, wanted: u64, limits: &Limits) -> u64 {
         let mut regions = self.regions.lock().await;
         let (start, old) = (regions.break_start, regions.break_end);
@@ -370,7 +367,8 @@ impl<M: Machine> Memory<M> {
         Ok(())
     }
 
-    /// Makes a page ready for a copy, as a page fault of the program would.
+    /// Makes a page ready for a copy, as a page fault of the program would: a stack grows if the
+    /// page is below one.
     pub async fn resolve(&self, address: u64, access: Protection) -> Result<(), KernError> {
         match self.map.fault(address, access).await {
             Err(KernError::InvalidAddress) => self.extend_stack(address, access).await,
@@ -378,15 +376,16 @@ impl<M: Machine> Memory<M> {
         }
     }
 
-    /// Answers an access to an address where nothing is mapped: a stack grows. The error says what
-    /// the program did wrong, or `ResourceShortage`.
+    /// Answers an access to an address where nothing is mapped: a stack above it grows. An error is
+    /// that of the program's access, or `ResourceShortage`.
     pub async fn extend_stack(&self, address: u64, access: Protection) -> Result<(), KernError> {
-        // Another thread may have made the stack grow meanwhile.
+        // Another thread may have made the stack grow meanwhile, so a failure here is no error.
         self.grow_stack(address).await;
         self.map.fault(address, access).await
     }
 
-    /// Extends the stack above `address` down to it, if there is one and nothing forbids that.
+    /// Extends the stack above `address` down to that address, if there is one and its limit allows
+    /// it.
     async fn grow_stack(&self, address: u64) {
         let mut regions = self.regions.lock().await;
         let limit = self.stack_limit.load(Ordering::Relaxed);
@@ -412,7 +411,7 @@ impl<M: Machine> Memory<M> {
         }
     }
 
-    /// Faults the pages of a range in, as far as they can be had.
+    /// Brings the pages of a range into memory, as far as that is possible.
     async fn populate(&self, range: Range<u64>, rights: Rights) {
         let access = if rights.write { Protection::WRITE } else { Protection::READ };
         if !rights.read && !rights.write {
@@ -428,7 +427,7 @@ impl<M: Machine> Memory<M> {
     }
 }
 
-/// Whether `more` bytes may be mapped. `ENOMEM`.
+/// Checks that `more` bytes may be mapped. `ENOMEM`.
 fn check_limits(usage: &Usage, limits: &Limits, more: u64, counts_as_data: bool) -> Result<()> {
     let fits = |used: u64, limit| used.checked_add(more).is_some_and(|sum| sum <= limit);
     let data_fits = !counts_as_data || fits(usage.data, limits.soft(Resource::Data));
@@ -439,8 +438,8 @@ fn check_limits(usage: &Usage, limits: &Limits, more: u64, counts_as_data: bool)
     }
 }
 
-/// Rights as Mach has them. Memory that may be written or executed can be read, as the processor
-/// has it.
+/// Access rights in Mach's terms. Memory that may be written or executed can be read, since the
+/// processor cannot forbid that.
 pub(crate) fn protection(rights: Rights) -> Protection {
     let mut protection = Protection::NONE;
     protection.set(Protection::READ, rights.read || rights.write || rights.execute);

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use mach::Machine;
 use mach::vm::MapRequest;
 
-/// A file that cannot be written because it is being executed, for as long as this lives.
+/// Keeps a file from being written because it is being executed, until this is dropped.
 pub struct Execution(Arc<OpenFile>);
 
 impl Execution {
@@ -35,35 +35,36 @@ impl Drop for Execution {
     }
 }
 
-/// A file with what its headers say.
+/// A program file with its headers.
 pub struct ProgramFile {
-    /// The file, open for reading.
+    /// The program file, open for reading.
     pub file: Arc<OpenFile>,
-    /// Keeps the program's file from being written.
+    /// Keeps the file from being written.
     pub execution: Arc<Execution>,
-    /// Its headers.
+    /// What the file's headers describe.
     pub image: Image,
 }
 
-/// Where a program was loaded.
+/// The addresses at which a program was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Loaded {
-    /// Where its first thread starts: the interpreter's entry, if there is one.
+    /// The address at which the first thread starts: the interpreter's entry point, if there is an
+    /// interpreter.
     pub start: u64,
-    /// The program's own entry.
+    /// The program's own entry point.
     pub entry: u64,
     /// Address of the interpreter (the dynamic linker); 0 if there is none.
     pub interpreter_base: u64,
-    /// Where the program headers are; 0: not in memory.
+    /// Address of the program headers; 0 if they are not in memory.
     pub headers: u64,
     /// How many program headers there are.
     pub header_count: usize,
 }
 
-/// How much of a stack is mapped before it grows by itself.
+/// How many bytes of a stack are mapped before it grows on demand.
 const FIRST_STACK: u64 = 32 * PAGE;
 
-/// What an address space for a program is made of.
+/// What is needed to make an address space for a program.
 pub struct NewSpace<'a, M: Machine> {
     /// The Mach host, which makes tasks.
     pub host: &'a Arc<mach::Host<M, Unix>>,
@@ -78,8 +79,8 @@ pub struct NewSpace<'a, M: Machine> {
 }
 
 impl<M: Machine> Memory<M> {
-    /// Loads `program` and its interpreter into a fresh address space. Then [`Memory::set_stack`]
-    /// and it is complete. `ENOMEM`, and what mapping a file can fail with.
+    /// Loads `program` and its interpreter into a fresh address space, which then still needs
+    /// [`Memory::set_stack`]. `ENOMEM`, and the errors of mapping a file.
     pub async fn load(
         space: &NewSpace<'_, M>,
         program: &ProgramFile,
@@ -167,8 +168,8 @@ impl<M: Machine> Memory<M> {
         Ok(())
     }
 
-    /// Makes the stack below `top` with `contents` on it: the stack pointer. `E2BIG` if they do not
-    /// fit the limit, `ENOMEM`.
+    /// Makes the stack below `top` with `contents` on it; returns the stack pointer. `E2BIG` if
+    /// they do not fit the limit, `ENOMEM`.
     pub async fn set_stack(
         &self,
         top: u64,

@@ -1,4 +1,4 @@
-//! Regions: what was mapped where, and how.
+//! Regions: ranges of addresses, each of which was mapped in one way.
 
 use super::PAGE;
 use crate::account::{Account, Charge};
@@ -9,36 +9,36 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::ops::{AddAssign, Range, SubAssign};
 
-/// The content of a region.
+/// The kind of memory that a region shows.
 #[derive(Clone)]
 pub enum RegionKind {
-    /// Private zeros.
+    /// Zeros that are private to the process.
     Zeros,
     /// Zeros that are shared with processes that inherited them.
     SharedZeros,
-    /// The heap (brk).
+    /// The heap of the process (brk(2)).
     Heap,
-    /// The first thread's stack.
+    /// The stack of the first thread.
     Stack,
-    /// A file from this offset on.
+    /// The contents of a file, from an offset on.
     File {
-        /// The file.
+        /// The file that is mapped.
         file: Arc<OpenFile>,
-        /// Offset of the region's first byte.
+        /// Offset in the file of the region's first byte.
         offset: u64,
     },
 }
 
-/// A range that was mapped in one way.
+/// A range of addresses that was mapped in one way.
 #[derive(Clone)]
 pub struct Region {
-    /// Its addresses.
+    /// The addresses of the region.
     pub range: Range<u64>,
     /// Access rights of the region's pages.
     pub rights: Rights,
     /// Whether mprotect(2) may make the region writable.
     pub may_write: bool,
-    /// Whether others that map the file see what is written.
+    /// Whether other processes that map the file see what is written.
     pub shared: bool,
     /// Whether the region grows downwards.
     pub grows_down: bool,
@@ -46,7 +46,7 @@ pub struct Region {
     pub locked: bool,
     /// Whether fork copies the region to the child (not after MADV_DONTFORK).
     pub forked: bool,
-    /// The content of the region.
+    /// The kind of memory that the region shows.
     pub kind: RegionKind,
 }
 
@@ -73,7 +73,7 @@ impl SubAssign for Usage {
 }
 
 impl Region {
-    /// The region's share in the sums of [`Usage`].
+    /// The bytes of this region, for the sums in [`Usage`].
     fn usage(&self) -> Usage {
         let length = self.length();
         debug_assert!(length.is_multiple_of(PAGE));
@@ -89,7 +89,7 @@ impl Region {
         }
     }
 
-    /// Private zeros.
+    /// A region of private zeros.
     pub(super) fn zeros(range: Range<u64>, rights: Rights) -> Region {
         Region {
             range,
@@ -103,12 +103,12 @@ impl Region {
         }
     }
 
-    /// Bytes.
+    /// The length of the region in bytes.
     pub fn length(&self) -> u64 {
         self.range.end - self.range.start
     }
 
-    /// Cuts it at `address`, which lies inside; returns the upper part.
+    /// Cuts the region at `address`, which lies inside; returns the upper part.
     fn cut(&mut self, address: u64) -> Region {
         let mut upper = self.clone();
         if let RegionKind::File { offset, .. } = &mut upper.kind {
@@ -140,27 +140,27 @@ impl Region {
     }
 }
 
-/// Bytes mapped, by what limits count.
+/// Bytes that are mapped, in the sums that limits and front ends need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// All.
+    /// Bytes of all mappings.
     pub total: u64,
-    /// Private writable mappings, without stacks.
+    /// Bytes of private writable mappings, without stacks.
     pub data: u64,
-    /// Stacks.
+    /// Bytes of stacks.
     pub stack: u64,
-    /// Executable.
+    /// Bytes of executable mappings.
     pub code: u64,
-    /// Locked in memory.
+    /// Bytes that are locked in memory.
     pub locked: u64,
-    /// Shared.
+    /// Bytes of shared mappings.
     pub shared: u64,
 }
 
-/// About how many regions an address space may have. There is a limit
-/// because each takes some of the server's memory.
+/// About how many regions an address space may have. There is a limit because each region takes
+/// some of the server's memory.
 pub const REGIONS_MAXIMUM: usize = 65530;
-/// Bytes that a region takes, here and in Mach's map, and how many regions are charged together.
+/// Bytes that a region takes, here and in Mach's map.
 const REGION_BYTES: u64 = 512;
 const CHARGED_TOGETHER: usize = 64;
 
@@ -171,21 +171,22 @@ fn charged(regions: usize) -> u64 {
 
 /// The regions of an address space; none overlap.
 pub(super) struct Regions {
-    /// Changed by `put`, `take` and `change`, which keep the sum.
+    /// The regions by their first addresses. Only `put`, `take` and `change` change them, and keep
+    /// the sums.
     by_start: BTreeMap<u64, Region>,
     usage: Usage,
-    /// What the regions take, charged to the account of the user that began the program.
+    /// The charge for the regions, to the account of the user that began the program.
     charge: Charge,
-    /// New mappings go below this.
+    /// New mappings are placed below this address.
     pub(super) mapping_top: u64,
     pub(super) break_start: u64,
     pub(super) break_end: u64,
-    /// New mappings are locked (MCL_FUTURE).
+    /// Whether new mappings are locked (MCL_FUTURE).
     locks_new: bool,
 }
 
 impl Regions {
-    /// An empty table of regions. `ENOMEM` if the user has too much of the server's memory.
+    /// Makes an empty table of regions. `ENOMEM` if the user has too much of the server's memory.
     pub(super) fn new(mapping_top: u64, account: &Arc<Account>) -> Result<Regions> {
         Ok(Regions {
             by_start: BTreeMap::new(),
@@ -198,8 +199,8 @@ impl Regions {
         })
     }
 
-    /// What a child of this user has after fork: locks are not inherited. `ENOMEM` if the user has
-    /// too much.
+    /// The regions that a child of this user has after fork: memory locks are not inherited.
+    /// `ENOMEM` if the user has too much of the server's memory.
     pub(super) fn for_child(&self, account: &Arc<Account>) -> Result<Regions> {
         let mut child = Regions::new(self.mapping_top, account)?;
         child.break_start = self.break_start;
@@ -213,9 +214,9 @@ impl Regions {
         Ok(child)
     }
 
-    /// Charges what there is now. More was checked before, by `check_room`, `check_cuts` or
-    /// `check_hole`.
-    fn settle(&mut self) {
+    /// Charges the regions that there are now. This cannot fail: `check_room`, `check_cuts` or
+    /// `check_hole` have checked for more before.
+    fn update_charge(&mut self) {
         let bytes = charged(self.by_start.len());
         if bytes != self.charge.amount() {
             self.charge.change(bytes, |_| true);
@@ -227,7 +228,7 @@ impl Regions {
         self.charge.account().has_memory(charged(0))
     }
 
-    /// How many more regions may be made.
+    /// How many more regions may be made with what is charged already.
     fn room(&self) -> usize {
         match self.has_memory() {
             true => REGIONS_MAXIMUM.saturating_sub(self.by_start.len()),
@@ -238,13 +239,13 @@ impl Regions {
     fn put(&mut self, region: Region) {
         self.usage += region.usage();
         self.by_start.insert(region.range.start, region);
-        self.settle();
+        self.update_charge();
     }
 
     fn take(&mut self, start: u64) -> Option<Region> {
         let region = self.by_start.remove(&start)?;
         self.usage -= region.usage();
-        self.settle();
+        self.update_charge();
         Some(region)
     }
 
@@ -257,15 +258,16 @@ impl Regions {
         Some(result)
     }
 
-    /// Whether one more region may be made. `ENOMEM`.
+    /// Checks that one more region may be made. `ENOMEM`.
     pub(super) fn check_room(&self) -> Result<()> {
-        // The check comes before the region is made, so there may be one more than the maximum.
+        // The check comes before the region is made, so the table may get one region more than the
+        // maximum.
         let fits = self.by_start.len() <= REGIONS_MAXIMUM && self.has_memory();
         if fits { Ok(()) } else { Err(Error::ENOMEM) }
     }
 
-    /// Whether regions may be cut at the ends of `range`. `ENOMEM` if there are too many then;
-    /// where there is room for one of two cuts, that is made first.
+    /// Cuts regions at the ends of `range`. `ENOMEM` if that would make too many; if there is room
+    /// for one of two cuts, that one is made.
     pub(super) fn check_cuts(&mut self, range: &Range<u64>) -> Result<()> {
         let is_inside = |address: u64| self.at(address).is_some_and(|region| region.range.start < address);
         let cuts = usize::from(is_inside(range.start)) + usize::from(is_inside(range.end));
@@ -279,7 +281,8 @@ impl Regions {
         Err(Error::ENOMEM)
     }
 
-    /// Whether `range` may be taken out of the regions. `ENOMEM` if that made one more of too many.
+    /// Checks that `range` may be taken out of the regions. `ENOMEM` if that would cut a region in
+    /// two and make too many.
     pub(super) fn check_hole(&self, range: &Range<u64>) -> Result<()> {
         let inside = self
             .at(range.start)
@@ -312,13 +315,13 @@ impl Regions {
         self.by_start.range(start..range.end.max(start)).map(|(_, region)| region)
     }
 
-    /// The first region that touches `range`: for callers that go from one region to the next and
-    /// change them meanwhile.
+    /// The first region that touches `range`, for callers that go from one region to the next and
+    /// change each.
     pub(super) fn first_touching(&self, range: Range<u64>) -> Option<Region> {
         self.touching(range).next().cloned()
     }
 
-    /// Bytes of `range` that are mapped.
+    /// How many bytes of `range` are mapped.
     pub(super) fn bytes_in(&self, range: Range<u64>) -> u64 {
         let part = |r: &Region| r.range.end.min(range.end) - r.range.start.max(range.start);
         self.touching(range.clone()).map(part).sum()
@@ -336,8 +339,8 @@ impl Regions {
         }
     }
 
-    /// Takes what lies in `range` out. There may be tens of thousands of regions, so here and below
-    /// no list of them is made.
+    /// Removes the regions in `range`. There may be tens of thousands, so here and below no list of
+    /// them is made.
     pub(super) fn remove(&mut self, range: Range<u64>) {
         self.cut(range.start);
         self.cut(range.end);
@@ -358,7 +361,7 @@ impl Regions {
         self.join(range);
     }
 
-    /// Changes the regions in `range`, which are cut at its ends.
+    /// Changes the regions in `range` with `change`. They are cut at the ends of the range first.
     pub(super) fn update(&mut self, range: Range<u64>, mut change: impl FnMut(&mut Region)) {
         self.cut(range.start);
         self.cut(range.end);
@@ -370,7 +373,7 @@ impl Regions {
         self.join(range);
     }
 
-    /// Joins neighbours in and around `range` that could be one.
+    /// Joins neighbours in and around `range` that differ only in their addresses.
     fn join(&mut self, range: Range<u64>) {
         let from = self.at(range.start.saturating_sub(1)).map_or(range.start, |region| region.range.start);
         let mut next = self.by_start.range(from..=range.end).next_back().map(|(start, _)| *start);
@@ -387,7 +390,7 @@ impl Regions {
         }
     }
 
-    /// The range of the growing region that is next above `address`.
+    /// The range of the next region above `address`, if that grows downwards.
     pub(super) fn stack_above(&self, address: u64) -> Option<Range<u64>> {
         let (_, region) = self.by_start.range(address..).next()?;
         region.grows_down.then(|| region.range.clone())
@@ -406,7 +409,7 @@ impl Regions {
         }
     }
 
-    /// Bytes mapped, by what limits count.
+    /// Bytes that are mapped, in the sums that limits and front ends need.
     pub(super) fn usage(&self) -> Usage {
         self.usage
     }
@@ -444,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_regions_are_limited_together() {
+    fn the_regions_of_a_user_are_limited_together() {
         let user = Account::new(1000, Settings::new(2 * (charged(0) + 2 * charged(64))));
         let mut regions = Regions::new(1 << 40, &user).unwrap();
         for page in (0..).step_by(2).take(64) {
@@ -465,10 +468,10 @@ mod tests {
     }
 
     proptest! {
-        /// The usage that is kept is the sum of the regions' usages, and neighbours that could be
-        /// joined are joined.
+        /// The sums that are kept are those of all regions, and neighbours that could be one region
+        /// are joined.
         #[test]
-        fn the_sum_is_that_of_the_regions(steps in prop::collection::vec(step(), 1..60)) {
+        fn the_usage_is_the_sum_of_the_regions(steps in prop::collection::vec(step(), 1..60)) {
             let mut regions = Regions::new(1 << 40, &account()).unwrap();
             for step in steps {
                 match step {

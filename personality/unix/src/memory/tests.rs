@@ -1,4 +1,4 @@
-//! Rules of mmap(2), munmap(2), mprotect(2), mremap(2), madvise(2), brk(2), and stacks, on the
+//! Tests of mmap(2), munmap(2), mprotect(2), mremap(2), madvise(2), brk(2), and stacks, on the
 //! simulated machine.
 
 use super::*;
@@ -25,12 +25,12 @@ fn anonymous(place: Place, length: u64) -> NewMapping<'static> {
     }
 }
 
-/// A host for tasks on this memory.
+/// A Mach host that makes tasks on the memory `vm`.
 fn host(vm: &Arc<Vm<Simulated>>) -> Arc<mach::Host<Simulated, Unix>> {
     mach::Host::new(vm.clone(), Default::default(), 0)
 }
 
-/// Runs a test on an empty address space, and checks that nothing is left of it.
+/// Runs a test on an empty address space, and checks that all its memory is freed.
 fn with_memory<F: Future<Output = ()>>(test: impl FnOnce(Arc<Task<Simulated>>, Limits) -> F) {
     let machine = Simulated::new(512);
     let vm = Vm::new(machine.clone()).unwrap();
@@ -54,7 +54,7 @@ impl FreeNow for Simulated {
 }
 
 #[test]
-fn places_of_mappings() {
+fn mappings_are_placed_as_asked() {
     with_memory(|memory, limits| async move {
         let map = async |place, length| memory.map_new(&anonymous(place, length), &limits).await;
         let first = map(Place::Hint(0), 1).await.unwrap();
@@ -78,7 +78,7 @@ fn places_of_mappings() {
 }
 
 #[test]
-fn unmapping_and_protection() {
+fn munmap_and_mprotect_change_the_access_to_pages() {
     with_memory(|memory, limits| async move {
         let at = 0x40_0000;
         memory.map_new(&anonymous(Place::Fixed(at), 4 * PAGE), &limits).await.unwrap();
@@ -122,7 +122,7 @@ fn fork_copies_private_and_shares_shared_memory() {
 }
 
 #[test]
-fn the_break() {
+fn brk_moves_within_its_limits() {
     with_memory(|memory, limits| async move {
         memory.regions.lock().await.break_start = 0x40_0000;
         memory.regions.lock().await.break_end = 0x40_0000;
@@ -157,7 +157,7 @@ fn stacks_grow_to_their_limit() {
 }
 
 #[test]
-fn remapping() {
+fn mremap_keeps_contents_and_refuses_bad_ranges() {
     with_memory(|memory, limits| async move {
         let at = 0x40_0000;
         memory.map_new(&anonymous(Place::Fixed(at), 2 * PAGE), &limits).await.unwrap();
@@ -182,9 +182,9 @@ fn remapping() {
     });
 }
 
-/// Moves two pages out of the middle of a region to `how`, where they become four. Meanwhile one
-/// request for the server's memory is refused, after `granted` others. Returns whether the move
-/// succeeds. Pages and table must agree afterwards in either case.
+/// Moves two pages from the middle of a region to `how`, where they become four. Meanwhile one
+/// request for the server's memory fails, after `granted` others. Returns whether the move
+/// succeeded. Pages and table of regions must agree afterwards in any case.
 async fn move_with(machine: &Simulated, memory: &Memory<Simulated>, how: Move, granted: u32) -> bool {
     let limits = Limits::default();
     let (at, other) = (0x40_0000, 0x50_0000);
@@ -214,7 +214,7 @@ async fn move_with(machine: &Simulated, memory: &Memory<Simulated>, how: Move, g
 }
 
 #[test]
-fn a_move_that_fails_has_moved_nothing() {
+fn a_move_that_fails_moves_nothing() {
     for how in [Move::Anywhere, Move::To(0x50_0000 + PAGE)] {
         let succeeds = |granted| {
             let machine = Simulated::new(512);
@@ -231,7 +231,7 @@ fn a_move_that_fails_has_moved_nothing() {
 }
 
 #[test]
-fn shared_zeros_grow_for_all_who_have_them() {
+fn shared_zeros_grow_for_all_processes_that_have_them() {
     with_memory(|memory, limits| async move {
         let at = 0x40_0000;
         for (how, guarded) in [(Move::No, false), (Move::Anywhere, true)] {
@@ -255,7 +255,7 @@ fn shared_zeros_grow_for_all_who_have_them() {
 }
 
 #[test]
-fn advice_and_limits() {
+fn madvise_and_limits_follow_the_manual() {
     with_memory(|memory, mut limits| async move {
         let at = 0x40_0000;
         memory.map_new(&anonymous(Place::Fixed(at), 2 * PAGE), &limits).await.unwrap();
@@ -303,7 +303,7 @@ fn buffers_cross_pages_and_ranges() {
 }
 
 #[test]
-fn regions_are_limited() {
+fn the_regions_of_an_address_space_are_limited() {
     with_memory(|memory, limits| async move {
         let at = 0x1000_0000;
         memory.map_new(&anonymous(Place::Fixed(at), 80_000 * PAGE), &limits).await.unwrap();
@@ -311,7 +311,7 @@ fn regions_are_limited() {
         while memory.protect(at + (2 * made + 1) * PAGE, PAGE, RO).await.is_ok() {
             made += 1;
         }
-        // There was room for one of the last two cuts. That one was made.
+        // There was room for one of the last two cuts, which was made.
         assert_eq!(made, (REGIONS_MAXIMUM as u64 - 1) / 2);
         assert_eq!(memory.regions_from(0, usize::MAX).await.len(), REGIONS_MAXIMUM);
         let last = at + 79_000 * PAGE;
@@ -324,8 +324,8 @@ fn regions_are_limited() {
         let map = async || memory.map_new(&anonymous(Place::Hint(0x2000), PAGE), &limits).await;
         assert!(map().await.is_ok(), "a new one may be one too many");
         assert_eq!(map().await, Err(Error::ENOMEM));
-        // A change that makes no more regions succeeds, and one that gives regions back makes room
-        // for others.
+        // A change that makes no more regions succeeds, and one that removes regions makes room for
+        // others.
         assert_eq!(memory.protect(at, PAGE, RO).await, Ok(()));
         assert_eq!(memory.unmap(at, 9 * PAGE).await, Ok(()));
         assert!(map().await.is_ok());

@@ -13,7 +13,7 @@ use mach::machine::{Frame, Protection};
 use mach::{KernError, Machine};
 
 impl<M: Machine> Memory<M> {
-    /// Reads the program's memory. `EFAULT`.
+    /// Copies from the program's memory to `buffer`. `EFAULT`.
     pub async fn copy_in(&self, address: u64, buffer: &mut [u8]) -> Result<()> {
         let mut done = 0;
         loop {
@@ -28,7 +28,7 @@ impl<M: Machine> Memory<M> {
         }
     }
 
-    /// Writes the program's memory. `EFAULT`.
+    /// Copies `bytes` to the program's memory. `EFAULT`.
     pub async fn copy_out(&self, address: u64, bytes: &[u8]) -> Result<()> {
         let mut done = 0;
         loop {
@@ -43,7 +43,8 @@ impl<M: Machine> Memory<M> {
         }
     }
 
-    /// A copy stopped at `address`: makes a stack grow there, or fails with `EFAULT`.
+    /// To be called when a copy failed with `error` at `address`: makes a stack grow there, or
+    /// fails with `EFAULT`.
     async fn after_fault(&self, error: KernError, address: u64, access: Protection) -> Result<()> {
         match error {
             KernError::InvalidAddress => self.extend_stack(address, access).await.map_err(|_| Error::EFAULT),
@@ -57,6 +58,32 @@ impl<M: Machine> Memory<M> {
         self.map.clear(address, length).await.map_err(|_| Error::EFAULT)
     }
 
+    /// Reads `N` bytes of the program's memory without blocking. `None` if they lie in two pages,
+    /// or if [`read`](Self::read) would block or fail.
+    #[inline]
+    pub fn try_read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
+        let (machine, offset) = (self.map.vm().machine(), (address % PAGE) as usize);
+        if offset + N > PAGE as usize {
+            return None;
+        }
+        let mut bytes = [0; N];
+        let read = |frame| machine.read_frame(frame, offset, &mut bytes);
+        self.map.try_with_frame(address, Protection::READ, read)?.ok()?;
+        Some(bytes)
+    }
+
+    /// Writes the program's memory, if the bytes lie in one page and nothing has to be waited for.
+    /// `None`: nothing was written, and [`copy_out`](Self::copy_out) knows why not.
+    #[inline]
+    pub fn try_write<const N: usize>(&self, address: u64, bytes: &[u8; N]) -> Option<()> {
+        let (machine, offset) = (self.map.vm().machine(), (address % PAGE) as usize);
+        if offset + N > PAGE as usize {
+            return None;
+        }
+        let write = |frame| machine.write_frame(frame, offset, bytes);
+        self.map.try_with_frame(address, Protection::WRITE, write)?.ok()
+    }
+
     /// Reads `N` bytes of the program's memory. `EFAULT`.
     pub async fn read<const N: usize>(&self, address: u64) -> Result<[u8; N]> {
         let mut bytes = [0; N];
@@ -64,7 +91,8 @@ impl<M: Machine> Memory<M> {
         Ok(bytes)
     }
 
-    /// Reads `length` bytes, which the caller has bounded. `EFAULT`, `ENOMEM`.
+    /// Reads `length` bytes of the program's memory; the caller has to limit the length. `EFAULT`,
+    /// `ENOMEM`.
     pub async fn read_bytes(&self, address: u64, length: usize) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).map_err(|_| Error::ENOMEM)?;
@@ -74,13 +102,13 @@ impl<M: Machine> Memory<M> {
     }
 
     /// Reads a string that ends with a zero byte, which is not part of the result. `EFAULT`;
-    /// `too_long` if it is not shorter than `limit` bytes.
+    /// `too_long` if the string is not shorter than `limit` bytes.
     pub async fn read_string(&self, address: u64, limit: usize, too_long: Error) -> Result<Vec<u8>> {
         let mut string = Vec::new();
         let mut piece = [0; 256];
         while string.len() < limit {
             let at = address.wrapping_add(string.len() as u64);
-            // Read no further than the page's end: the next page may not be mapped.
+            // Read up to the end of the page: the next page may not be mapped.
             let to_page_end = (PAGE - at % PAGE) as usize;
             let length = piece.len().min(to_page_end).min(limit - string.len());
             self.copy_in(at, &mut piece[..length]).await?;
@@ -103,11 +131,11 @@ pub(super) fn poll_once<T>(future: impl Future<Output = T>) -> Option<T> {
     }
 }
 
-/// Ranges of a program's memory as a transfer's buffer.
+/// The buffer of a transfer that consists of ranges of a program's memory.
 pub struct UserRanges<M: Machine> {
     memory: Arc<Task<M>>,
     ranges: Ranges,
-    /// The range at the cursor, and how much of it is done.
+    /// The index of the range that is copied next, and how many of its bytes are copied already.
     index: usize,
     within: usize,
     transferred: usize,
@@ -137,7 +165,7 @@ impl<M: Machine> UserRanges<M> {
         UserRanges { memory: memory.clone(), ranges, index: 0, within: 0, transferred: 0, total }
     }
 
-    /// A buffer over one range.
+    /// Makes a buffer that is one range of the program's memory.
     pub fn one(memory: &Arc<Task<M>>, address: u64, length: usize) -> UserRanges<M> {
         UserRanges::new(memory, Ranges::One((address, length)))
     }
@@ -147,8 +175,7 @@ impl<M: Machine> UserRanges<M> {
         UserRanges::new(memory, Ranges::Many(ranges))
     }
 
-    /// The address at the cursor and how many bytes lie together there, at most to the end of the
-    /// page.
+    /// The address of the next byte, and how many bytes follow it in its range and page.
     fn here(&mut self) -> Option<(u64, usize)> {
         while let Some((address, length)) = self.ranges.get(self.index) {
             if self.within < *length {
@@ -161,7 +188,8 @@ impl<M: Machine> UserRanges<M> {
         None
     }
 
-    /// Addresses in the pages of the next 4096 bytes, at least one if there are any.
+    /// The addresses of the next 4096 bytes, one in each page; at least one if the buffer is not at
+    /// its end.
     fn next_pages(&mut self) -> Vec<u64> {
         let mut pages: Vec<u64> = Vec::new();
         let mut rest = PAGE as usize;
@@ -189,8 +217,8 @@ impl<M: Machine> UserRanges<M> {
         self.transferred += count;
     }
 
-    /// Lends the part of the next `length` bytes that lies in one page to `work`: machine, frame,
-    /// offset in it, bytes. Moves on by as many as `work` has used.
+    /// Calls `work` with the part of the next `length` bytes that lies in one page: machine, frame,
+    /// offset in the frame, bytes. Advances by as many bytes as `work` says that it has used.
     #[inline]
     fn next_part(
         &mut self,
@@ -218,8 +246,8 @@ impl<M: Machine> UserRanges<M> {
         }
     }
 
-    /// Copies `length` bytes page by page with `copy`: machine, frame, offset in it, and which of
-    /// the bytes go there.
+    /// Copies `length` bytes with `copy`, page by page: machine, frame, offset in the frame, and
+    /// which of the bytes are copied there.
     fn copy(
         &mut self,
         length: usize,

@@ -17,15 +17,15 @@ use alloc::sync::Arc;
 use room::Room;
 
 /// Writes of up to this many bytes are not interleaved with others (PIPE_BUF).
-pub const ATOMIC: usize = 4096;
+pub const PIPE_BUF: usize = 4096;
 /// The capacity of a new pipe, bytes.
 pub const DEFAULT_CAPACITY: usize = 65536;
-/// The capacity of a new pipe whose user has many already.
+/// The capacity, in bytes, of a new pipe whose user has many pipes already.
 pub const SMALL_CAPACITY: usize = 2 * PAGE_SIZE;
 
-/// A pipe.
+/// A pipe or an open FIFO.
 pub struct Pipe {
-    /// User and group whose file a pipe without a name is.
+    /// User id and group id that own a pipe without a name.
     owner: (u32, u32),
     state: SpinLock<State>,
     queue: PollQueue,
@@ -33,12 +33,12 @@ pub struct Pipe {
 
 struct State {
     bytes: Ring,
-    /// Its capacity, charged to the user that made it.
+    /// The pipe's capacity, charged to the user that made it.
     room: Room,
     readers: u32,
     writers: u32,
-    /// How often the pipe was opened for reading and for writing, so that an open of a FIFO notices
-    /// a partner that has closed it again.
+    /// How often the pipe was opened for reading. An open of a FIFO that waits compares this count,
+    /// to notice a partner that has closed its end again.
     reader_openings: u64,
     writer_openings: u64,
 }
@@ -56,22 +56,22 @@ impl State {
     }
 }
 
-/// One end of a pipe (or, of a FIFO opened for both, both).
+/// One end of a pipe, or both in one (a FIFO that was opened for reading and writing).
 pub struct PipeEnd {
     pipe: Arc<Pipe>,
     reads: bool,
     writes: bool,
-    /// [`State::writer_openings`] when it was opened without a writer: a reader that never had one
-    /// sees no hang-up.
+    /// [`State::writer_openings`] when this end was opened without a writer: a reader that never
+    /// had a writer sees no hang-up.
     first_writer: u64,
 }
 
-/// Makes a pipe, a file of the caller's: the read end and the write end. `flags` are the status
-/// flags of both. `ENFILE` if the user has too many.
+/// Makes a pipe that the caller owns: the read end and the write end. `flags` are the status flags
+/// of both. `ENFILE` if the user has too many pipes.
 pub fn pipe(caller: &Caller<'_>, flags: OpenFlags) -> Result<(Arc<OpenFile>, Arc<OpenFile>)> {
     let pipe = Pipe::new((caller.identity.user, caller.identity.group), caller).ok_or(Error::ENFILE)?;
-    // The reader counts as having had a writer from the beginning, so that it sees a hang-up when
-    // the writer leaves.
+    // The read end counts as having had a writer from the beginning, so that it sees a hang-up when
+    // the write end is closed.
     let (read, write) = (PipeEnd::open(&pipe, true, false, 0), PipeEnd::open(&pipe, false, true, 0));
     Ok((
         OpenFile::of_object(read, flags | OpenFlags::READ),
@@ -79,9 +79,9 @@ pub fn pipe(caller: &Caller<'_>, flags: OpenFlags) -> Result<(Arc<OpenFile>, Arc
     ))
 }
 
-/// Opens a FIFO. Unless it is opened without waiting, or for both, waits until the other end is
-/// opened too (`ENXIO` for writing without waiting and without a reader, `ENOMEM` if the user has
-/// too many pipes).
+/// Opens a FIFO. Blocks until the other end is opened, unless the FIFO is opened with O_NONBLOCK or
+/// for reading and writing. `ENXIO` for a non-blocking open for writing without a reader, `ENOMEM`
+/// if the user has too many pipes.
 pub(crate) async fn open_fifo(
     caller: &Caller<'_>,
     vnode: &VnodeRef,
@@ -111,14 +111,14 @@ pub(crate) async fn open_fifo(
         if writes && !reads && nonblock && state.readers == 0 {
             return Err(Error::ENXIO);
         }
-        // As soon as this end counts, a partner that waits may be woken, do all that it came for,
-        // and close its end again. So look for a partner before.
+        // As soon as this end is counted, a partner that waits may be woken, finish, and close its
+        // end again. So look for a partner before.
         let met = if reads { state.writers > 0 } else { state.readers > 0 };
         let openings = (state.reader_openings, state.writer_openings);
         state.count(reads, writes);
         (met, openings.0, openings.1)
     };
-    // If this future is dropped, the end is dropped with it.
+    // If this future is dropped, the end is dropped with it and is not counted any more.
     let end = PipeEnd::counted(&pipe, reads, writes, if met { 0 } else { writer_openings });
     if met || nonblock || (reads && writes) {
         return Ok(end);
@@ -138,7 +138,7 @@ pub(crate) async fn open_fifo(
 }
 
 impl Pipe {
-    /// A new pipe; `None` if the caller's user has too many.
+    /// A new, empty pipe; `None` if the caller's user has too many.
     fn new(owner: (u32, u32), caller: &Caller<'_>) -> Option<Arc<Pipe>> {
         let room = Room::new(&caller.process.account(), caller.identity)?;
         let state = State {
@@ -157,9 +157,9 @@ impl Pipe {
         self.state.lock().bytes.capacity()
     }
 
-    /// Sets the capacity (F_SETPIPE_SZ), rounded up to a power of two pages; returns what it
-    /// became. `EPERM` for more than a pipe or all of the user's pipes may have without privilege,
-    /// `EBUSY` if more is in the pipe, `ENOMEM`.
+    /// Sets the capacity in bytes (F_SETPIPE_SZ), rounded up to a power of two of pages; returns
+    /// the new one. `EPERM` for more than one pipe or all of the user's pipes may have without
+    /// privilege, `EBUSY` if the pipe holds more bytes than that, `ENOMEM` without memory.
     pub fn set_capacity(&self, identity: &Identity, capacity: usize) -> Result<usize> {
         if capacity > 1 << 31 {
             return Err(Error::EINVAL);
@@ -185,26 +185,27 @@ impl PipeEnd {
         PipeEnd::counted(pipe, reads, writes, first_writer)
     }
 
-    /// An end that is counted already. Wakes the threads that wait for it.
+    /// Makes a pipe end that is counted in the pipe's state already, and wakes the threads that
+    /// wait for it.
     fn counted(pipe: &Arc<Pipe>, reads: bool, writes: bool, first_writer: u64) -> Arc<PipeEnd> {
         pipe.queue.wake(Readiness::ALL);
         Arc::new(PipeEnd { pipe: pipe.clone(), reads, writes, first_writer })
     }
 
-    /// Another end of the same pipe, opened through a place that stands for it.
+    /// Another end of the same pipe, as an open through a link to an open file makes it.
     pub(crate) fn open_again(&self, flags: OpenFlags) -> Arc<PipeEnd> {
         let (reads, writes) = (flags.contains(OpenFlags::READ), flags.contains(OpenFlags::WRITE));
         PipeEnd::open(&self.pipe, reads, writes, 0)
     }
 
-    /// The pipe.
+    /// The pipe that this is an end of.
     pub fn pipe(&self) -> &Arc<Pipe> {
         &self.pipe
     }
 }
 
 impl PipeEnd {
-    /// Takes out what there is, as read(2) does if it need not wait.
+    /// Takes out the bytes that there are, as read(2) does, without blocking.
     pub fn read_now(&self, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         if to.remaining() == 0 {
             return Ok(0);
@@ -219,8 +220,8 @@ impl PipeEnd {
         Ok(count)
     }
 
-    /// Puts in what there is room for, as write(2) does if it need not wait: all of up to
-    /// [`ATOMIC`] bytes, or nothing.
+    /// Puts in as many bytes as there is room for, as write(2) does, without blocking: all of up to
+    /// [`PIPE_BUF`] bytes, or nothing.
     pub fn write_now(&self, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let count = from.remaining();
         if count == 0 {
@@ -231,7 +232,7 @@ impl PipeEnd {
             return Err(Error::EPIPE.into());
         }
         let space = state.bytes.space();
-        let written = if count <= ATOMIC {
+        let written = if count <= PIPE_BUF {
             if space < count {
                 return Err(AttemptError::WouldBlock);
             }
@@ -274,13 +275,14 @@ impl FileObject for PipeEnd {
             ready.set(Readiness::HANGUP, state.writers == 0 && state.writer_openings != self.first_writer);
         }
         if self.writes {
-            ready.set(Readiness::WRITE, state.bytes.space() >= ATOMIC);
+            ready.set(Readiness::WRITE, state.bytes.space() >= PIPE_BUF);
             ready.set(Readiness::ERROR, state.readers == 0);
         }
         ready
     }
 
-    /// The room is for another also if it is too little for a write that is all or nothing.
+    /// A writer may leave room because it was too little for its write of all or nothing. Another
+    /// writer can use that room.
     fn left_for_another(&self, write: bool) -> Option<bool> {
         let state = self.pipe.state.lock();
         Some(match write {

@@ -6,14 +6,14 @@ use crate::vfs::PAGE_SIZE;
 use crate::{Error, Identity, Privilege, Result};
 use alloc::sync::Arc;
 
-/// The capacity of one pipe, charged to the user that made it: as pages of pipes, and as the
+/// The capacity of one pipe, charged to the user that made the pipe: as pages of pipes, and as the
 /// server's memory.
 pub(super) struct Room {
     pages: Charge,
     memory: Charge,
 }
 
-/// The limits of all pipes of a user, as they apply to a caller.
+/// The limits of all pipes of a user together, as they apply to a caller.
 struct Limits {
     soft: u64,
     hard: u64,
@@ -51,13 +51,14 @@ impl Room {
         Some(Room { pages, memory })
     }
 
-    /// Bytes.
+    /// The capacity of the pipe in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.pages.amount() as usize * PAGE_SIZE
     }
 
-    /// Changes the capacity; less is always possible. `EPERM` for more than a limit that applies to
-    /// the caller allows, `ENOMEM` for more than the user may have of the server's memory.
+    /// Changes the capacity, in bytes; a smaller one is always possible. `EPERM` for more than a
+    /// limit that applies to the caller allows, `ENOMEM` for more than the user may have of the
+    /// server's memory.
     pub(super) fn resize(&mut self, bytes: usize, identity: &Identity) -> Result<()> {
         let account = self.pages.account().clone();
         let largest = account.settings().get(Setting::PipeSize);

@@ -1,4 +1,5 @@
-//! Moving bytes between a pipe and another file without a program's memory (splice(2), tee(2)).
+//! Moving bytes between a pipe and another file without copying them to a program's memory
+//! (splice(2), tee(2)).
 
 use super::{Pipe, State};
 use crate::file::{OpenFile, transfer};
@@ -9,12 +10,11 @@ use crate::{AttemptError, Bytes, Error, Result, UserBuffer};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Bytes that are moved at a time.
+/// Bytes that are moved in one step.
 const CHUNK: usize = 65536;
 
 impl Pipe {
-    /// Waits until there is something to read (or no writer any more), unless `nonblock`: how much
-    /// there is.
+    /// Waits until the pipe has bytes (or no writer any more), unless `nonblock`; returns how many.
     async fn wait_readable(&self, nonblock: bool) -> Result<usize> {
         let look = || {
             let state = self.state.lock();
@@ -24,7 +24,8 @@ impl Pipe {
         self.wait(nonblock, Readiness::READ, look).await
     }
 
-    /// Waits until there is room, unless `nonblock`: how much there is. `EPIPE` without a reader.
+    /// Waits until the pipe has room, unless `nonblock`; returns how many bytes fit. `EPIPE`
+    /// without a reader.
     async fn wait_writable(&self, nonblock: bool) -> Result<usize> {
         let look = || {
             let state = self.state.lock();
@@ -50,7 +51,7 @@ impl Pipe {
         })
     }
 
-    /// Copies of up to `count` bytes from the front of the pipe.
+    /// Copies up to `count` bytes from the front of the pipe, which keeps them.
     fn peek(&self, count: usize) -> Result<Vec<u8>> {
         self.state.lock().peek(count)
     }
@@ -65,7 +66,7 @@ impl Pipe {
 }
 
 impl State {
-    /// Copies of up to `count` bytes from the pipe's front.
+    /// Copies up to `count` bytes from the front of the pipe, which keeps them.
     fn peek(&self, count: usize) -> Result<Vec<u8>> {
         let (front, back) = self.bytes.contents();
         let count = count.min(self.bytes.len());
@@ -76,8 +77,8 @@ impl State {
     }
 }
 
-/// Bytes taken out of a pipe, from which a transfer uses some; what it left goes back when this is
-/// dropped.
+/// Bytes taken out of a pipe, from which a transfer uses some. The rest is put back into the pipe
+/// when this is dropped.
 struct Taken<'a> {
     pipe: &'a Pipe,
     bytes: Bytes,
@@ -104,10 +105,10 @@ impl Drop for Taken<'_> {
     }
 }
 
-/// Moves up to `count` bytes from one file to another, of which at least one is a pipe: what is
-/// there now, or, unless `nonblock`, the next that come. Offsets belong to what is not a pipe
-/// (`ESPIPE`); `None` is the file's position. `progress` counts what was moved also when the future
-/// is dropped.
+/// Moves up to `count` bytes from one file to another, of which at least one is a pipe: the bytes
+/// that are there now, or, unless `nonblock`, the next that come. An offset is for the file that is
+/// no pipe (`ESPIPE` with a pipe); `None` means the file's own offset. `progress` has the count of
+/// bytes that were moved even if the future is dropped.
 pub async fn splice(
     caller: &Caller<'_>,
     (source, source_offset): (&Arc<OpenFile>, Option<&mut u64>),
@@ -144,7 +145,7 @@ pub async fn splice(
                 if taken.bytes.remaining() > 0 {
                     break taken;
                 }
-                // Another reader has taken what was there: that is no end.
+                // Another reader has taken the bytes: that is no end of the file, so wait again.
             };
             match target_offset {
                 None => target.write(caller, &mut taken.bytes).await.map(drop),
@@ -174,8 +175,8 @@ pub async fn splice(
     }
 }
 
-/// Copies up to `count` bytes that are in one pipe into another and leaves them there. `EINVAL` if
-/// either is no pipe or both are the same.
+/// Copies up to `count` bytes of one pipe into another; the first pipe keeps them. `EINVAL` if
+/// either file is no pipe or both are one pipe.
 pub async fn tee(
     source: &Arc<OpenFile>,
     target: &Arc<OpenFile>,
@@ -202,6 +203,7 @@ pub async fn tee(
         if there == 0 || count == 0 {
             return Ok(0);
         }
-        // Others have taken what was there, or the room for it: that is no end.
+        // Other threads have taken the bytes, or the room for them: that is no end of the file, so
+        // wait again.
     }
 }

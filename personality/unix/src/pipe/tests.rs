@@ -27,7 +27,7 @@ fn writing(w: &'static World, file: &Arc<OpenFile>, bytes: Vec<u8>) -> Task<Resu
 }
 
 #[test]
-fn readers_wait_for_writers_and_see_their_end() {
+fn a_reader_waits_for_writers_and_sees_them_close() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let mut reader = reading(w, &read, 10);
@@ -43,20 +43,21 @@ fn readers_wait_for_writers_and_see_their_end() {
 }
 
 #[test]
-fn a_pipe_without_readers_is_epipe() {
+fn a_write_to_a_pipe_without_readers_is_epipe() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let mut writer = writing(w, &write, vec![1; 100_000]);
     writer.waits();
     drop(read);
-    // The write returns the count of what was written before, and the next write fails.
+    // The first write returns the count of what was written before the reader closed, and the next
+    // write fails.
     assert_eq!(writer.finish(), Ok(65536));
     assert_eq!(w.write(&write, b"x"), Err(Error::EPIPE));
     assert!(write.readiness().contains(Readiness::ERROR));
 }
 
 #[test]
-fn without_waiting() {
+fn nonblocking_reads_and_writes_return_eagain() {
     let w = world();
     let (read, write) = pipe(OpenFlags::NONBLOCK);
     assert_eq!(w.read(&read, 1), Err(Error::EAGAIN));
@@ -71,7 +72,7 @@ fn without_waiting() {
 }
 
 #[test]
-fn an_interrupted_write_tells_how_far_it_came() {
+fn an_interrupted_write_returns_how_many_bytes_it_wrote() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let buffer = Arc::new(Mutex::new(Bytes::of(&[5; 100_000])));
@@ -119,7 +120,7 @@ fn an_interrupted_write_tells_how_far_it_came() {
 }
 
 #[test]
-fn the_capacity_can_be_changed() {
+fn the_capacity_can_be_set_within_its_limits() {
     let w = world();
     let (read, write) = pipe(OpenFlags::NONBLOCK);
     let end = write.pipe_end().unwrap();
@@ -181,7 +182,7 @@ fn opening(w: &'static World, flags: OpenFlags) -> Task<Result<Arc<OpenFile>>> {
 }
 
 #[test]
-fn fifos_bring_reader_and_writer_together() {
+fn opening_a_fifo_waits_for_the_other_end() {
     let w = world();
     fifo(w);
     let mut reader = opening(w, OpenFlags::READ);
@@ -193,7 +194,7 @@ fn fifos_bring_reader_and_writer_together() {
     assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
     drop(write);
     assert_eq!(w.read(&read, 99), Ok(vec![]));
-    // A writer that came and went while the reader was being woken still counts.
+    // A writer that opened and closed the FIFO while the reader was being woken still counts.
     drop(read);
     let mut reader = opening(w, OpenFlags::READ);
     reader.waits();
@@ -201,11 +202,11 @@ fn fifos_bring_reader_and_writer_together() {
     assert_eq!(w.read(&reader.finish().unwrap(), 1), Ok(vec![]));
 }
 
-/// A task that runs as soon as it is woken, before the waking thread goes on: as it might on
+/// A task that runs as soon as it is woken, before the waking thread goes on, as it might on
 /// another processor.
-struct Runs(Mutex<Option<BoxFuture<'static, ()>>>);
+struct RunsWhenWoken(Mutex<Option<BoxFuture<'static, ()>>>);
 
-impl Wake for Runs {
+impl Wake for RunsWhenWoken {
     fn wake(self: Arc<Self>) {
         let Some(mut task) = self.0.lock().unwrap().take() else { return };
         let waker = Waker::from(self.clone());
@@ -216,14 +217,14 @@ impl Wake for Runs {
 }
 
 #[test]
-fn a_writer_that_waited_may_be_gone_before_the_reader_looks() {
+fn a_waiting_writer_may_have_closed_before_the_reader_that_woke_it_goes_on() {
     let w = world();
     fifo(w);
     let writer = Box::pin(async move {
         let write = w.caller().open(&At::Current, b"/fifo", OpenFlags::WRITE, Mode::empty()).await.unwrap();
         w.write(&write, b"through").unwrap();
     });
-    Arc::new(Runs(Mutex::new(Some(writer)))).wake();
+    Arc::new(RunsWhenWoken(Mutex::new(Some(writer)))).wake();
     let read = opening(w, OpenFlags::READ).finish().unwrap();
     assert_eq!(read.readiness(), Readiness::READ | Readiness::HANGUP);
     assert_eq!(w.read(&read, 99), Ok(b"through".to_vec()));
@@ -231,7 +232,7 @@ fn a_writer_that_waited_may_be_gone_before_the_reader_looks() {
 }
 
 #[test]
-fn fifos_opened_without_waiting_or_for_both() {
+fn opening_a_fifo_nonblocking_or_for_both_does_not_wait() {
     let w = world();
     fifo(w);
     let nonblock = OpenFlags::NONBLOCK;
@@ -247,7 +248,7 @@ fn fifos_opened_without_waiting_or_for_both() {
     w.write(&both, b"x").unwrap();
     assert_eq!(w.read(&both, 9), Ok(b"x".to_vec()));
     drop((read, both));
-    // Nothing remains of an opening that is given up.
+    // No end remains of an open that is interrupted.
     let mut writer = opening(w, OpenFlags::WRITE);
     writer.waits();
     drop(writer);
@@ -257,9 +258,10 @@ fn fifos_opened_without_waiting_or_for_both() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
-    /// All that writers write arrives once and in order, and small writes arrive in one piece.
+    /// The bytes that all writers write arrive once and in order, and small writes arrive in one
+    /// piece.
     #[test]
-    fn a_pipe_is_a_stream(
+    fn bytes_through_a_pipe_arrive_once_and_in_order(
         writes in proptest::collection::vec(proptest::collection::vec(1usize..9000, 1..12), 1..4),
         reads in proptest::collection::vec(1usize..9000, 1..4),
     ) {
@@ -295,7 +297,7 @@ proptest! {
             let mine: Vec<u8> = got.iter().copied().filter(|b| (*b >> 4) as usize == writer).collect();
             let expected: Vec<u8> = sizes.iter().enumerate().flat_map(|(i, n)| vec![(writer * 16 + i) as u8; *n]).collect();
             prop_assert_eq!(mine, expected);
-            for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size <= ATOMIC) {
+            for (index, size) in sizes.iter().enumerate().filter(|(_, size)| **size <= PIPE_BUF) {
                 let tag = (writer * 16 + index) as u8;
                 let first = got.iter().position(|b| *b == tag).unwrap();
                 prop_assert!(got[first..first + size].iter().all(|b| *b == tag), "a small write was torn");
@@ -305,7 +307,7 @@ proptest! {
 }
 
 #[test]
-fn what_another_reader_has_taken_is_no_end() {
+fn a_splice_waits_again_if_another_reader_took_the_bytes() {
     let w = world();
     for copies in [false, true] {
         let ((from, input), (output, to)) = (pipe(OpenFlags::NONBLOCK), pipe(OpenFlags::NONBLOCK));
@@ -322,7 +324,7 @@ fn what_another_reader_has_taken_is_no_end() {
             let mut moved = 0;
             splice(&w.caller(), (&source, None), (&target, None), 9, false, &mut moved).await.map(|()| moved)
         });
-        // The call has seen a byte, and waits for room.
+        // The call has seen a byte, and waits for room in the target.
         moving.waits();
         assert_eq!(w.read(&from, 9), Ok(b"a".to_vec()));
         w.read(&output, 65536).unwrap();

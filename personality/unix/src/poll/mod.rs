@@ -1,4 +1,5 @@
-//! Readiness: what poll(2), select(2), blocking and the calls of front ends share.
+//! Readiness of files, which poll(2), select(2), blocking reads and writes, and the calls of front
+//! ends share.
 
 mod queue;
 mod until;
@@ -35,6 +36,6 @@ bitflags! {
 impl Readiness {
     /// The events that are reported whether or not they are asked for.
     pub const ALWAYS: Readiness = Readiness::from_bits_retain(8 | 16);
-    /// All events.
+    /// The set of all readiness events.
     pub const ALL: Readiness = Readiness::from_bits_retain(63);
 }

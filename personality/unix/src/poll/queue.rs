@@ -1,4 +1,4 @@
-//! [`PollQueue`]: the waiters that are told when an object's readiness changes.
+//! [`PollQueue`]: the waiters that are woken when an object's readiness changes.
 
 use super::Readiness;
 use crate::sync::SpinLock;
@@ -6,14 +6,15 @@ use alloc::vec::Vec;
 use core::task::Waker;
 
 /// The waiters of one object. A registration stays until it is removed, so that an edge-triggered
-/// watcher sees every change; a waiter that must not miss one registers first and looks at the
+/// watcher sees every change. A waiter that must not miss a change registers first and looks at the
 /// object afterwards.
 ///
 /// Of the waiters that are registered as exclusive, a change wakes one: the first that has not been
-/// woken, or that has looked at the object since. So the one chosen looks at the object after the
-/// change. If something is left then, it hands it on ([`PollQueue::hand_on`]): to any other when it
-/// goes, to one that came after it when it could not use what there is and goes on waiting. So no
-/// change is lost, and of many readers of a pipe those run that find something.
+/// woken, or that has looked at the object since. So the chosen waiter looks at the object after
+/// the change. If it leaves something, it wakes another exclusive waiter ([`PollQueue::hand_on`]):
+/// any other if it is done, one that was registered later if it could not use what there is and
+/// goes on waiting. So no change is lost, and of many readers of a pipe only those run that find
+/// something.
 ///
 /// Code that changes an object calls [`PollQueue::wake`] after releasing the object's lock.
 #[derive(Default)]
@@ -24,11 +25,11 @@ pub struct PollQueue {
 #[derive(Default)]
 struct Waiters {
     next: u64,
-    /// In the order of their ids; those without a waker have left.
+    /// The waiters in the order of their ids; an entry without a waker has left the queue.
     list: Vec<Waiter>,
-    /// How many waiters have left the queue.
+    /// How many entries have left the queue and are still in the list.
     left: usize,
-    /// How many of those that have not are exclusive.
+    /// How many registered waiters are exclusive.
     exclusive: usize,
 }
 
@@ -37,11 +38,11 @@ struct Waiter {
     interest: Readiness,
     waker: Option<Waker>,
     exclusive: bool,
-    /// Exclusive: it has been woken, and has not said since that it looks at the object.
+    /// An exclusive waiter has been woken, and has not looked at the object since.
     woken: bool,
 }
 
-/// Events that concern every waiter: what is over is over for all.
+/// Events that wake exclusive waiters, too, because they concern every waiter: an end or an error.
 const FOR_ALL: Readiness = Readiness::ALWAYS.union(Readiness::READ_HANGUP);
 
 impl Waiter {
@@ -56,9 +57,9 @@ impl Waiters {
         self.list.get_mut(index)
     }
 
-    /// Takes one registration out and returns its waker, and whether it was woken as an exclusive
-    /// one. On the average this takes constant time after the search, however many registrations
-    /// there are: the list is cleaned up only when half of its waiters have left.
+    /// Removes one registration and returns its waker, and whether it was an exclusive one that has
+    /// been woken. After the search this takes constant time on average, however many registrations
+    /// there are: the list is cleaned up only when half of its entries have left.
     fn take(&mut self, registration: Registration) -> Option<(Waker, bool)> {
         let waiter = self.find(registration)?;
         let (waker, exclusive, woken) = (waiter.waker.take()?, waiter.exclusive, waiter.woken);
@@ -71,8 +72,8 @@ impl Waiters {
         Some((waker, woken))
     }
 
-    /// The next exclusive waiter to wake, of those from the id `from` on. If all have been
-    /// woken, the first once more.
+    /// The next exclusive waiter to wake, of those with ids from `from` on. If all have been woken,
+    /// the first of them once more.
     fn next_exclusive(&mut self, events: Readiness, from: u64) -> Option<Waker> {
         if self.exclusive == 0 {
             return None;
@@ -94,20 +95,20 @@ impl Waiters {
 pub struct Registration(u64);
 
 impl PollQueue {
-    /// A queue without waiters.
+    /// Makes a queue without waiters.
     pub const fn new() -> PollQueue {
         PollQueue { waiters: SpinLock::new(Waiters { next: 0, list: Vec::new(), left: 0, exclusive: 0 }) }
     }
 
-    /// From now on `waker` is woken at each change that concerns `interest` (or an error or
+    /// Registers a waiter: `waker` is woken at each change that concerns `interest` (or an error or
     /// hang-up).
     pub fn register(&self, interest: Readiness, waker: &Waker) -> Registration {
         self.add(interest, waker, false)
     }
 
-    /// As [`PollQueue::register`], for one of several that wait for the same, of which each change
-    /// needs one. It says [`PollQueue::update`] before each look, and ends with
-    /// [`PollQueue::leave`].
+    /// Registers an exclusive waiter: one of several that wait for the same change, which wakes
+    /// only one of them. The waiter must call [`PollQueue::update`] before each look at the object,
+    /// and [`PollQueue::leave`] at the end.
     pub(super) fn register_exclusive(&self, interest: Readiness, waker: &Waker) -> Registration {
         self.add(interest, waker, true)
     }
@@ -123,8 +124,8 @@ impl PollQueue {
     }
 
     /// Replaces the waker of a registration (a future that moved to another task), before another
-    /// look at the object. Whether it is an exclusive one that has been woken: from now on it
-    /// counts as one that has not.
+    /// look at the object. Returns whether it is an exclusive one that has been woken; from now on
+    /// it counts as not woken.
     pub fn update(&self, registration: Registration, waker: &Waker) -> bool {
         let mut waiters = self.waiters.lock();
         let Some(Waiter { waker: Some(old), woken, .. }) = waiters.find(registration) else { return false };
@@ -140,21 +141,21 @@ impl PollQueue {
         }
     }
 
-    /// Ends a registration.
+    /// Ends the registration of a waiter.
     pub fn unregister(&self, registration: Registration) {
         self.leave(registration);
     }
 
-    /// Ends a registration; whether it was an exclusive one that has been woken: then the next is
-    /// to be, if something is left for it.
+    /// Ends a registration. True if it was an exclusive one that has been woken: the caller then
+    /// has to wake the next if something is left for it.
     pub(super) fn leave(&self, registration: Registration) -> bool {
         // The waker is dropped after the lock is released.
         let removed = self.waiters.lock().take(registration);
         removed.is_some_and(|(_, woken)| woken)
     }
 
-    /// Hands on what an exclusive waiter was woken for: wakes one that came after `registration`,
-    /// or with `None` any.
+    /// Wakes another exclusive waiter for what a woken one has left: one that was registered after
+    /// `after`, or with `None` any.
     pub(super) fn hand_on(&self, after: Option<Registration>, events: Readiness) {
         let from = after.map_or(0, |registration| registration.0 + 1);
         let waker = self.waiters.lock().next_exclusive(events, from);
@@ -164,14 +165,15 @@ impl PollQueue {
     }
 
     /// Wakes every waiter that is interested in one of `events`, but only one of the exclusive
-    /// waiters, unless the events are the end. The wakers run while no lock of the queue is held.
+    /// waiters, unless the events are an end or an error. The wakers run while no lock of the queue
+    /// is held.
     pub fn wake(&self, events: Readiness) {
         let all = events.intersects(FOR_ALL);
         let mut from = 0;
         let mut end = None;
         loop {
-            // A bounded batch under the lock; ids only grow, so registrations that are made later
-            // are not woken.
+            // Takes a bounded batch of wakers under the lock; ids only grow, so registrations that
+            // are made later are not woken.
             let mut batch: [Option<Waker>; 8] = Default::default();
             let mut filled = 0;
             {
@@ -204,13 +206,15 @@ impl PollQueue {
         }
     }
 
-    /// How many are registered (tests look for leaks).
+    /// How many waiters are registered (tests look for leaks).
+    #[cfg(any(test, feature = "testing"))]
     pub fn len(&self) -> usize {
         let waiters = self.waiters.lock();
         waiters.list.len() - waiters.left
     }
 
     /// Whether no waiter is registered.
+    #[cfg(any(test, feature = "testing"))]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -223,7 +227,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     #[test]
-    fn many_waiters_are_all_woken() {
+    fn all_of_many_waiters_are_woken() {
         struct Count(AtomicU32);
         impl std::task::Wake for Count {
             fn wake(self: Arc<Self>) {
@@ -246,11 +250,12 @@ mod tests {
     }
 
     #[test]
-    fn any_number_of_waiters_leave_in_any_order() {
+    fn many_waiters_leave_in_any_order() {
         let queue = PollQueue::new();
         for order in [1usize, 7919, 99_999] {
             let all: Vec<_> = (0..100_000).map(|_| queue.register(Readiness::READ, Waker::noop())).collect();
-            // The factors have no divisor in common with the number: each is met once.
+            // The step and the number of waiters have no common divisor, so each waiter is met
+            // once.
             for step in 0..all.len() {
                 queue.unregister(all[step * order % all.len()]);
                 assert!(step % 1000 != 0 || queue.len() == all.len() - step - 1);

@@ -1,4 +1,4 @@
-//! poll.
+//! Tests of poll(2).
 
 use super::*;
 use crate::Environment;
@@ -13,7 +13,7 @@ fn world() -> &'static World {
 }
 
 #[test]
-fn poll_reports_or_waits() {
+fn poll_reports_ready_files_or_waits() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let queue = read.pipe_end().unwrap();
@@ -42,7 +42,7 @@ fn poll_reports_or_waits() {
     w.environment.advance(SECOND);
     assert_eq!(task.finish(), 0);
     assert!(start.is_empty(), "no waiter stays registered");
-    // A file without readiness is always ready. Without any files, poll just sleeps.
+    // A file without a poll queue is always ready. Without any files, poll only sleeps.
     w.put("/f", b"");
     let mut watches = [Watch::new(w.open("/f", OpenFlags::READ).unwrap(), Readiness::READ)];
     assert_eq!(now(poll(&*w.environment, &mut watches, None)), 1);
@@ -56,7 +56,7 @@ fn poll_reports_or_waits() {
 }
 
 #[test]
-fn very_many_files_are_waited_for() {
+fn poll_waits_for_very_many_files() {
     let w = world();
     let (read, write) = pipe(OpenFlags::empty());
     let queue = read.pipe_end().unwrap();

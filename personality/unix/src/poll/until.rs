@@ -1,5 +1,5 @@
-//! Waiting for an object with an attempt that is repeated: until it is ready, or a deadline has
-//! passed.
+//! Waiting for an object by repeating an attempt until it does not block any more, or until a
+//! deadline has passed.
 
 use super::{PollQueue, Readiness, Registration};
 use crate::{AttemptError, BoxFuture, Environment};
@@ -8,8 +8,8 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
 
-/// Repeats `attempt` until it is something else than [`AttemptError::WouldBlock`], waiting on `queue` in
-/// between. Dropping the future leaves the queue as it was.
+/// Repeats `attempt` until its result is not [`AttemptError::WouldBlock`], waiting on `queue` in
+/// between. A future that is dropped removes its registration from the queue.
 pub fn until_ready<T, F>(queue: &PollQueue, interest: Readiness, attempt: F) -> UntilReady<'_, F>
 where
     F: FnMut() -> Result<T, AttemptError> + Unpin,
@@ -41,7 +41,8 @@ impl<T, F: FnMut() -> Result<T, AttemptError> + Unpin> Future for UntilReady<'_,
                 done => return Poll::Ready(done),
             },
         }
-        // Registered: a change after this attempt wakes us, a change before it is seen by it.
+        // The waiter is registered: a change after this attempt wakes it, and a change before is
+        // seen by the attempt.
         match (this.attempt)() {
             Err(AttemptError::WouldBlock) => Poll::Pending,
             done => Poll::Ready(done),
@@ -57,8 +58,8 @@ impl<F> Drop for UntilReady<'_, F> {
     }
 }
 
-/// As [`until_ready`], but each refused attempt may name a deadline; when that passes, the attempt
-/// is repeated with `true`, and its result stands whatever it is.
+/// Repeats `attempt` as [`until_ready`] does. Each attempt that would block may name a deadline;
+/// when that passes, the attempt is repeated with `true`, and its result is final.
 pub fn until_ready_or_deadline<'a, T, F>(
     queue: &'a PollQueue,
     interest: Readiness,
@@ -86,10 +87,10 @@ pub struct UntilReadyOrDeadline<'a, F> {
     interest: Readiness,
     environment: &'a dyn Environment,
     attempt: F,
-    /// If it waits as one of several: whether the object has something for another.
+    /// For an exclusive waiter: whether the object could serve another waiter.
     left: Option<&'a (dyn Fn() -> bool + Sync)>,
     registration: Option<Registration>,
-    /// It was woken as one of several, and has not handed on what it leaves.
+    /// This exclusive waiter has been woken, and has not yet passed on what it leaves.
     woken: bool,
     sleep: Option<(Duration, BoxFuture<'static, ()>)>,
 }
@@ -97,15 +98,15 @@ pub struct UntilReadyOrDeadline<'a, F> {
 impl<F> Unpin for UntilReadyOrDeadline<'_, F> {}
 
 impl<'a, F> UntilReadyOrDeadline<'a, F> {
-    /// The same, as one of several that wait for the same, of which a change of the object wakes
-    /// one. `left` tells whether the object has something for another: when this one was woken, and
-    /// has taken what it wants or cannot use what there is.
+    /// Makes this an exclusive waiter: one of several that wait for the same change, which wakes
+    /// only one of them. `left` says whether the object could serve another waiter; it is asked
+    /// when this waiter was woken and has taken what it wants, or cannot use what there is.
     pub fn exclusive(mut self, left: Option<&'a (dyn Fn() -> bool + Sync)>) -> Self {
         self.left = left;
         self
     }
 
-    /// Before a look at the object: registers, or says to which task the registration belongs now.
+    /// Registers this waiter before it looks at the object, or updates its waker.
     fn register(&mut self, waker: &Waker) {
         match (self.registration, self.left) {
             (Some(registration), _) => self.woken |= self.queue.update(registration, waker),
@@ -114,7 +115,7 @@ impl<'a, F> UntilReadyOrDeadline<'a, F> {
         }
     }
 
-    /// What it was woken for it has used, or cannot use; the rest is another's.
+    /// Wakes the next exclusive waiter if this one was woken and leaves something for it.
     fn hand_on(&mut self, after: Option<Registration>) {
         if core::mem::take(&mut self.woken) && self.left.is_some_and(|left| left()) {
             self.queue.hand_on(after, self.interest);
@@ -131,7 +132,8 @@ where
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.get_mut();
         this.register(cx.waker());
-        // Registered: a change after this attempt wakes us, a change before it is seen by it.
+        // The waiter is registered: a change after this attempt wakes it, and a change before is
+        // seen by the attempt.
         let deadline = match (this.attempt)(false) {
             Ok(value) => return Poll::Ready(Ok(value)),
             Err((AttemptError::WouldBlock, deadline)) => deadline,
@@ -174,7 +176,7 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::sync::{Arc, Mutex};
 
-    /// Numbers that several wait for.
+    /// A source of numbers for which several tasks wait.
     #[derive(Default)]
     struct Source {
         queue: PollQueue,
@@ -192,7 +194,7 @@ mod tests {
             std::mem::take(&mut self.attempts.lock().unwrap())
         }
 
-        /// Waits as one of several for a number that is at least `least`.
+        /// Waits as an exclusive waiter for a number that is at least `least`.
         async fn take(&self, environment: &dyn Environment, least: u32) -> Result<u32, AttemptError> {
             let left = || !self.numbers.lock().unwrap().is_empty();
             until_ready_or_deadline(&self.queue, Readiness::READ, environment, |_| {
@@ -206,7 +208,7 @@ mod tests {
         }
     }
 
-    /// A source, and tasks that wait for numbers from these on.
+    /// A source, and a task for each element of `least` that waits for a number of at least that.
     fn waiting(least: &[u32]) -> (Arc<Source>, Vec<Task<Result<u32, AttemptError>>>) {
         let (source, environment) = (Arc::new(Source::default()), TestEnvironment::new());
         let mut tasks: Vec<_> = least
@@ -222,13 +224,13 @@ mod tests {
     }
 
     #[test]
-    fn a_change_wakes_one_of_those_that_wait_for_the_same() {
+    fn a_change_wakes_one_exclusive_waiter() {
         let (source, mut tasks) = waiting(&[0; 5]);
         source.put(1);
         let mut done: Vec<_> = tasks.iter_mut().map(|task| task.run()).collect();
         assert_eq!((done.remove(0), source.attempts()), (Some(Ok(1)), 1), "the first, and no other");
         assert!(done.into_iter().all(|done| done.is_none()));
-        // Two changes before any of them runs wake two.
+        // Two changes before any of the waiters runs wake two of them.
         source.put(2);
         source.put(3);
         let done: Vec<_> = tasks[1..].iter_mut().filter_map(|task| task.run()).collect();
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_woken_one_leaves_wakes_the_next() {
+    fn what_a_woken_waiter_leaves_wakes_the_next() {
         let (source, mut tasks) = waiting(&[0; 3]);
         source.numbers.lock().unwrap().extend([1, 2, 3]);
         source.queue.wake(Readiness::READ);
@@ -251,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_woken_one_that_is_interrupted_wakes_the_next() {
+    fn a_woken_waiter_that_is_interrupted_wakes_the_next() {
         let (source, mut tasks) = waiting(&[0; 3]);
         source.put(1);
         drop(tasks.remove(0));
@@ -259,18 +261,18 @@ mod tests {
     }
 
     #[test]
-    fn what_the_woken_one_cannot_use_goes_to_one_that_can() {
+    fn a_change_that_the_woken_waiter_cannot_use_wakes_one_that_can() {
         let (source, mut tasks) = waiting(&[9, 8, 1, 1]);
         source.put(3);
         let done: Vec<_> = tasks.iter_mut().map(|task| task.run()).collect();
         assert_eq!((done, source.attempts()), (vec![None, None, Some(Ok(3)), None], 3));
-        // Those that could not use it are woken again, by what they can.
+        // The waiters that could not use the first number are woken again by one that they can use.
         source.put(9);
         assert_eq!(tasks[0].run(), Some(Ok(9)));
     }
 
     #[test]
-    fn the_end_wakes_all() {
+    fn the_end_of_the_object_wakes_all_exclusive_waiters() {
         let (source, mut tasks) = waiting(&[0; 20]);
         source.numbers.lock().unwrap().extend(0..20);
         source.queue.wake(Readiness::READ | Readiness::HANGUP);
@@ -279,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_woken_again_while_it_looks_misses_nothing() {
+    fn a_waiter_that_is_woken_again_while_it_looks_misses_no_change() {
         let (source, mut tasks) = waiting(&[0]);
         source.queue.wake(Readiness::READ);
         source.queue.wake(Readiness::READ);
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn wakes_only_the_interested_and_leaves_nothing() {
+    fn a_change_wakes_only_interested_waiters_and_leaves_no_registration() {
         let shared = Arc::new((PollQueue::new(), AtomicU32::new(0)));
         let copy = shared.clone();
         let mut task = Task::new(async move {
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn dropping_a_waiter_unregisters_it() {
+    fn a_dropped_waiter_is_unregistered() {
         let queue = PollQueue::new();
         let mut future =
             Box::pin(until_ready(&queue, Readiness::READ, || Err::<(), _>(AttemptError::WouldBlock)));

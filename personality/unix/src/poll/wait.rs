@@ -11,18 +11,18 @@ use core::pin::Pin;
 use core::task::{Context, Poll};
 use core::time::Duration;
 
-/// A file to wait for, what for, and what was found.
+/// A file that poll waits for, the events of interest, and the events that were found.
 pub struct Watch {
-    /// The file.
+    /// The file that is waited for.
     pub file: Arc<OpenFile>,
-    /// What is of interest; errors and hang-ups always are.
+    /// The events of interest; errors and hang-ups are always reported.
     pub interest: Readiness,
-    /// The outcome.
+    /// The events for which the file was found ready.
     pub ready: Readiness,
 }
 
 impl Watch {
-    /// A file to wait for.
+    /// A file to wait for, and the events of interest.
     pub fn new(file: Arc<OpenFile>, interest: Readiness) -> Watch {
         Watch { file, interest, ready: Readiness::empty() }
     }
@@ -33,8 +33,8 @@ impl Watch {
     }
 }
 
-/// Waits until one of the files is ready or `deadline` ([`Environment::monotonic`]; `None`: no end)
-/// has passed. Returns how many are ready; [`Watch::ready`] tells for what.
+/// Waits until one of the files is ready or `deadline` ([`Environment::monotonic`]; `None`: never)
+/// has passed. Returns how many are ready; [`Watch::ready`] then has the events.
 pub async fn poll(environment: &dyn Environment, watches: &mut [Watch], deadline: Option<Duration>) -> usize {
     if watches.len() > REGISTERED {
         return poll_many(environment, watches, deadline).await;
@@ -49,11 +49,11 @@ pub async fn poll(environment: &dyn Environment, watches: &mut [Watch], deadline
 /// Up to this many files, poll registers with each file's queue. With more it looks at them
 /// periodically.
 const REGISTERED: usize = 4096;
-/// Files that are looked at before other requests have their turn.
+/// After this many files, a look at all of them lets other tasks run.
 const TURN: u32 = 256;
 
-/// For so many files that a look at all of them takes long: looks at them again and again, the less
-/// often the more there are, and lets others have their turn in between.
+/// Waits for so many files that a look at all of them takes long: looks at them periodically, the
+/// less often the more there are, and lets other tasks run in between.
 async fn poll_many(
     environment: &dyn Environment,
     watches: &mut [Watch],
@@ -79,7 +79,7 @@ struct Polling<'a> {
     environment: &'a dyn Environment,
     watches: &'a mut [Watch],
     deadline: Option<Duration>,
-    /// One for each watch whose file has a queue.
+    /// One registration for each watch whose file has a queue.
     registrations: Vec<Option<Registration>>,
     sleep: Option<(Duration, BoxFuture<'static, ()>)>,
 }
@@ -101,7 +101,8 @@ impl Future for Polling<'_> {
                 }
             }
         }
-        // Registered: a change after this look wakes us, a change before it is seen by it.
+        // The waiter is registered: a change after this look wakes it, and a change before is seen
+        // by the look.
         loop {
             let ready = this.watches.iter_mut().filter_map(|watch| watch.look().then_some(())).count();
             let now = this.environment.monotonic();

@@ -1,4 +1,4 @@
-//! What processes use (getrusage(2), times(2)).
+//! The resources that processes use (getrusage(2), times(2)).
 
 use core::ops::AddAssign;
 use core::time::Duration;
@@ -8,7 +8,7 @@ use core::time::Duration;
 pub struct Usage {
     /// Processor time used in the program (user time).
     pub user_time: Duration,
-    /// Processor time that the server used on its behalf (system time).
+    /// Processor time that the server used on behalf of the program (system time).
     pub system_time: Duration,
     /// Largest resident size, in KiB.
     pub max_resident: u64,
@@ -16,18 +16,19 @@ pub struct Usage {
     pub minor_faults: u64,
     /// Page faults that needed input.
     pub major_faults: u64,
-    /// Blocks of 512 bytes read.
+    /// Blocks of 512 bytes read from storage.
     pub blocks_in: u64,
-    /// Blocks of 512 bytes written.
+    /// Blocks of 512 bytes written to storage.
     pub blocks_out: u64,
-    /// How often a thread of the process waited.
+    /// How often a thread of the process gave up the processor to wait.
     pub voluntary_switches: u64,
     /// How often a thread of the process was preempted.
     pub involuntary_switches: u64,
 }
 
 impl AddAssign for Usage {
-    /// Adds everything but the resident size, of which the larger counts.
+    /// Adds `other` to this: the largest resident size is the larger of both, the other fields are
+    /// sums.
     fn add_assign(&mut self, other: Usage) {
         self.user_time += other.user_time;
         self.system_time += other.system_time;

@@ -1,5 +1,5 @@
-//! The children of a process, indexed by what wait and job control ask of them. So no such question
-//! looks at every child.
+//! The children of a process, indexed by what wait and job control ask about them, so that no such
+//! question looks at every child.
 
 use super::Pid;
 use super::records::{Phase, Stop};
@@ -8,7 +8,7 @@ use super::wait::{WaitFor, WaitOptions};
 use crate::signal::{ChildEvent, Signal};
 use alloc::collections::{BTreeMap, BTreeSet};
 
-/// The part of a child's state of which its parent keeps an index.
+/// The part of a child's state that its parent's indexes depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ChildState {
     group: Pid,
@@ -17,10 +17,11 @@ pub(super) struct ChildState {
     event: Option<Event>,
 }
 
-/// Which signal a child sends at its end, as far as wait tells (__WCLONE).
+/// The two kinds of children that wait(2) distinguishes (__WCLONE): by the signal that the child
+/// sends at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    /// SIGCHLD.
+    /// A child whose end sends SIGCHLD.
     Usual,
     /// A child whose end sends another signal than SIGCHLD, or none.
     Clone,
@@ -48,7 +49,7 @@ impl ChildState {
     }
 }
 
-/// How many children of each kind there are, zombies included, and how many live.
+/// How many children of one kind there are, zombies included, and how many of them live.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     usual: usize,
@@ -78,8 +79,8 @@ impl Count {
     }
 }
 
-/// Something to report of a child: `None` and then its group, so that those of a group and those of
-/// all are found.
+/// A change of a child that wait can report. It is entered twice, with `None` and with the child's
+/// group, so that wait finds it among all children and among those of a group.
 type Report = (Option<Pid>, Kind, Event, Pid);
 
 /// All children of a process.
@@ -92,7 +93,8 @@ pub(super) struct Children {
 }
 
 impl Children {
-    /// Their ids.
+    /// The ids of the process's children.
+    #[cfg(test)]
     pub(super) fn iter(&self) -> impl Iterator<Item = Pid> + '_ {
         self.all.keys().copied()
     }
@@ -102,7 +104,7 @@ impl Children {
         self.all.first_key_value().map(|(pid, _)| *pid)
     }
 
-    /// Adds one.
+    /// Adds a child to the index.
     pub(super) fn insert(&mut self, pid: Pid, state: ChildState) {
         self.all.insert(pid, state);
         self.count.add(state, 1);
@@ -112,7 +114,7 @@ impl Children {
         }
     }
 
-    /// Takes out one that has the state with which it was added.
+    /// Removes a child. `state` must be the state with which the index has it.
     pub(super) fn remove(&mut self, pid: Pid, state: ChildState) {
         self.all.remove(&pid);
         self.count.add(state, -1);
@@ -134,12 +136,12 @@ impl Children {
         self.by_group.get(&group).map_or(0, |count| count.living)
     }
 
-    /// The groups of those that live, and how many there are in each.
+    /// The process groups of the living children, and how many of them each has.
     pub(super) fn living_groups(&self) -> impl Iterator<Item = (Pid, usize)> + '_ {
         self.by_group.iter().map(|(group, count)| (*group, count.living)).filter(|(_, living)| *living > 0)
     }
 
-    /// Whether wait can ever report any of `which`.
+    /// Whether wait can ever report a child that `which` and `options` allow.
     pub(super) fn is_eligible(&self, which: WaitFor, options: WaitOptions) -> bool {
         let kinds = kinds(options);
         match which {
@@ -149,7 +151,8 @@ impl Children {
         }
     }
 
-    /// The one of `which` with the lowest id that has something to report now.
+    /// The child with the lowest id that `which` and `options` allow and that has a change to
+    /// report now.
     pub(super) fn with_event(&self, which: WaitFor, options: WaitOptions) -> Option<Pid> {
         let wanted = [
             (options.ended, Event::Ended),

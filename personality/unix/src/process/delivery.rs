@@ -1,4 +1,4 @@
-//! Taking signals: what a thread has to do before it returns to its program.
+//! Delivery of signals: what a thread has to do before it returns to its program.
 
 use super::Pid;
 use super::records::{ExitStatus, Phase, Stop};
@@ -8,16 +8,17 @@ use crate::signal::{
 };
 use alloc::boxed::Box;
 
-/// What a thread has to do next.
+/// What a thread in the server has to do next.
 #[derive(Clone, Debug)]
 pub enum Delivery {
-    /// Return to the program; from now on the thread counts as being there.
+    /// The thread has to return to its program. From now on the table records it as running in its
+    /// program.
     Return,
-    /// Enter a signal handler; then ask again.
+    /// The thread has to enter a signal handler, and then ask again.
     Handler(Box<Frame>),
-    /// Stay stopped until the process is continued; then ask again.
+    /// The thread has to stay stopped until its process is continued, and then ask again.
     Stopped,
-    /// Exit.
+    /// The thread has to exit with this status.
     Exit(ExitStatus),
 }
 
@@ -48,7 +49,8 @@ impl Table {
                 if let Some(thread) = self.threads.get_mut(&tid) {
                     if let Some(mask) = thread.saved_mask.take() {
                         thread.blocked = mask;
-                        // Signals that the old mask does not block are delivered now.
+                        // The restored mask may admit signals that the temporary mask blocked: they
+                        // are delivered now.
                         continue;
                     }
                     thread.is_in_program = true;
@@ -62,7 +64,8 @@ impl Table {
         }
     }
 
-    /// Acts on a signal that was taken; `None`: nothing to do for the thread, go on.
+    /// Does what the action for a signal says, which thread `tid` has taken; `None` if the thread
+    /// may go on.
     fn act(&mut self, tid: Pid, pid: Pid, information: SignalInformation) -> Option<Delivery> {
         let signal = information.signal;
         let action = self.take_action(pid, signal)?;
@@ -72,8 +75,8 @@ impl Table {
                 let frame = self.enter_handler(tid, action, handler, information)?;
                 Some(Delivery::Handler(Box::new(frame)))
             }
-            // Only its own fault ends init; a sent signal of that number does not, also one that
-            // was blocked meanwhile.
+            // A sent signal does not end init; only a fault of its own instruction does. This holds
+            // for a signal that was blocked for a while, too.
             Disposition::Default if pid == Pid::INIT && !information.is_forced() => None,
             Disposition::Default => match signal.default_action() {
                 DefaultAction::Ignore | DefaultAction::Continue => None,
@@ -90,7 +93,8 @@ impl Table {
         }
     }
 
-    /// The action for `signal`, which returns to the default if the program asked for that.
+    /// The action for `signal`, which is set back to the default if the program asked for that
+    /// (SA_RESETHAND).
     fn take_action(&self, pid: Pid, signal: Signal) -> Option<Action> {
         let process = self.processes.get(&pid)?;
         let mut actions = process.actions.lock();
@@ -121,8 +125,8 @@ impl Table {
         Some(Frame { signal: information.signal, information, action, handler, saved_mask, stack, on_stack })
     }
 
-    /// The frame of a handler could not be written: the thread gets SIGSEGV instead, fatally so if
-    /// that was the signal.
+    /// To be called if the frame of a handler could not be written to the stack: the thread gets
+    /// SIGSEGV instead. If SIGSEGV was the signal of that frame, its process ends.
     pub fn frame_failed(&mut self, tid: Pid, frame: &Frame) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.blocked = frame.saved_mask;
@@ -136,8 +140,8 @@ impl Table {
         self.force(tid, SignalInformation::system(Signal::SEGV));
     }
 
-    /// Takes the next signal that thread `tid` does not block: its own faults first, then its own
-    /// others, then its process's.
+    /// Takes the next signal that thread `tid` does not block: faults of the thread first, then the
+    /// thread's other signals, then those of its process.
     fn take_next(&mut self, tid: Pid) -> Option<SignalInformation> {
         let thread = self.threads.get(&tid)?;
         let allowed = !thread.blocked;
@@ -150,8 +154,7 @@ impl Table {
             .or_else(|| self.take_from(tid, allowed, true))
     }
 
-    /// Takes a pending signal in `wanted`, whether blocked or not, for sigtimedwait(2) and
-    /// the like.
+    /// Takes a pending signal in `wanted`, even a blocked one (sigtimedwait(2)).
     pub fn take_signal(&mut self, tid: Pid, wanted: SignalSet) -> Option<SignalInformation> {
         self.take_from(tid, wanted, false).or_else(|| self.take_from(tid, wanted, true))
     }
@@ -169,12 +172,13 @@ impl Table {
         Some(information)
     }
 
-    /// timer_getoverrun(2).
+    /// The overrun count of the last signal of POSIX timer `timer` (timer_getoverrun(2)).
     pub fn timer_overrun(&self, pid: Pid, timer: u32) -> u32 {
         self.processes.get(&pid).and_then(|process| process.timer_overruns.get(&timer)).copied().unwrap_or(0)
     }
 
-    /// Stops process `pid` for `signal`, unless that is a terminal stop and its group is orphaned.
+    /// Begins to stop process `pid` because of `signal`, unless that is a stop signal of the
+    /// terminal and the process group is orphaned.
     fn begin_stop(&mut self, pid: Pid, signal: Signal) {
         let Some(process) = self.processes.get(&pid) else { return };
         if signal != Signal::STOP && self.is_orphaned(process.state.group) {
@@ -184,13 +188,13 @@ impl Table {
         self.wake_all_threads(pid);
     }
 
-    /// Completes a stop if every thread has noticed: the parent is told.
+    /// Completes a stop if every thread of process `pid` has stopped: the parent gets its signal.
     pub(super) fn finish_stop(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
         let Stop::Stopping(signal) = process.state.stop else { return };
         if process.threads.iter().all(|tid| self.threads.get(tid).is_none_or(|thread| thread.is_stopped)) {
             self.change_state(pid, |state| state.stop = Stop::Stopped(signal));
-            self.tell_parent(pid, ChildEvent::Stopped(signal));
+            self.notify_parent(pid, ChildEvent::Stopped(signal));
         }
     }
 
@@ -203,9 +207,9 @@ impl Table {
         }
     }
 
-    /// Replaces the mask of thread `tid` for one request (sigsuspend, ppoll, pselect):
-    /// the old mask returns when the thread next enters its program, after handlers that the
-    /// request's mask admits. `ESRCH`.
+    /// Replaces the mask of thread `tid` for one request (sigsuspend, ppoll, pselect). The old mask
+    /// is restored when the thread next returns to its program, after handlers that the temporary
+    /// mask admits. `ESRCH`.
     pub fn set_temporary_mask(&mut self, tid: Pid, mask: SignalSet) -> crate::Result<()> {
         let old = self.set_mask(tid, mask)?;
         let thread = self.thread_mut(tid)?;
@@ -213,7 +217,7 @@ impl Table {
         Ok(())
     }
 
-    /// Ends the effect of [`Table::set_temporary_mask`] immediately, because the request completed
+    /// Restores the mask that [`Table::set_temporary_mask`] replaced, because the request completed
     /// without being interrupted.
     pub fn end_temporary_mask(&mut self, tid: Pid) {
         if let Some(mask) = self.threads.get_mut(&tid).and_then(|thread| thread.saved_mask.take()) {
@@ -221,7 +225,7 @@ impl Table {
         }
     }
 
-    /// Declares which blocked signals a sigtimedwait of thread `tid` takes, so that they wake it.
+    /// Sets which blocked signals wake thread `tid`, because its sigtimedwait takes them.
     pub(super) fn set_awaited(&mut self, tid: Pid, awaited: SignalSet) {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.awaited = awaited;

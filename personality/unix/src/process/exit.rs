@@ -7,23 +7,25 @@ use crate::signal::{Cause, ChildEvent, Disposition, Signal, SignalInformation};
 use crate::{Error, Result};
 use alloc::sync::Weak;
 use alloc::vec::Vec;
+#[cfg(any(test, feature = "testing"))]
 use core::time::Duration;
 
-/// The memory adjustment of a process counts parts of all memory. This many parts are all memory.
+/// The unit of a process's memory adjustment: 1000 of them are all memory.
 pub const ADJUSTMENT_UNIT: i64 = 1000;
 
-/// What the end of a thread means for the layers above.
+/// What the end of a thread means for its process and session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ThreadExit {
     /// The process that has ended, if this was its last thread.
     pub ended_process: Option<Pid>,
-    /// The process led its session: its controlling terminal has to be hung up.
+    /// The session that has lost its leader, if the process led one: its controlling terminal has
+    /// to be hung up.
     pub ended_session: Option<Pid>,
 }
 
 impl Table {
-    /// Ends process `pid` with `status`, unless it is ending already: every thread of it has to
-    /// exit.
+    /// Begins to end process `pid` with `status`, unless it is ending already: every thread of it
+    /// then has to exit.
     pub fn begin_exit(&mut self, pid: Pid, status: ExitStatus) {
         if self.processes.get(&pid).is_some_and(|process| process.state.phase == Phase::Running) {
             self.change_state(pid, |state| {
@@ -34,20 +36,19 @@ impl Table {
         }
     }
 
-    /// Ends process `pid` so that its memory comes back. If it is ending already, it does not wait
-    /// for memory from now on.
+    /// Begins to end process `pid` because the OOM killer has chosen it. From now on its threads do
+    /// not wait for memory, even if the process was ending already.
     pub fn end_for_memory(&mut self, pid: Pid) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.gives_memory = true;
         self.generate_for_process(pid, SignalInformation::system(Signal::KILL));
-        // Wake all threads, also those that do not look for signals any more because they are
-        // ending.
+        // Wake all threads, even those that are ending and do not look for signals any more.
         self.wake_all_threads(pid);
     }
 
-    /// Sets how readily process `pid` wants to be ended when memory is short (proc(5)). A value
-    /// below the one that a privileged process has set needs privilege. `EACCES`, `EINVAL`,
-    /// `ESRCH`.
+    /// Sets the process's memory adjustment: the higher it is, the sooner the OOM killer chooses
+    /// the process. A value below the one that a privileged process has set needs privilege.
+    /// `EACCES`, `EINVAL`, `ESRCH`.
     pub fn set_memory_adjustment(&mut self, pid: Pid, adjustment: i16, privileged: bool) -> Result<()> {
         if !(-ADJUSTMENT_UNIT..=ADJUSTMENT_UNIT).contains(&i64::from(adjustment)) {
             return Err(Error::EINVAL);
@@ -63,10 +64,10 @@ impl Table {
         Ok(())
     }
 
-    /// Removes thread `tid`, which will not return to its program. `status` counts for the process
-    /// if this is its last or first thread and nothing else has ended it. A first thread counts
-    /// against its user's limit until the process is removed. In this way zombies count, too
-    /// (setrlimit(2), RLIMIT_NPROC).
+    /// Removes thread `tid`, which is in the server and will not return to its program. `status`
+    /// becomes the status of the process if this is its last or first thread and no signal or
+    /// exit_group(2) has ended the process. The first thread counts against its user's limit until
+    /// the process is removed, so that zombies count, too (setrlimit(2), RLIMIT_NPROC).
     pub fn exit_thread(&mut self, tid: Pid, status: ExitStatus) -> ThreadExit {
         let nothing = ThreadExit { ended_process: None, ended_session: None };
         let Some(thread) = self.threads.remove(&tid) else { return nothing };
@@ -86,7 +87,7 @@ impl Table {
         self.uncharge_signals(pid, freed);
         let Some(process) = self.processes.get(&pid) else { return nothing };
         if !process.threads.is_empty() {
-            self.thread_left(pid);
+            self.thread_exited(pid);
             return nothing;
         }
         let status = match process.state.phase {
@@ -98,10 +99,10 @@ impl Table {
         ThreadExit { ended_process: Some(pid), ended_session }
     }
 
-    /// Follows up on a thread of `pid` having gone while others remain.
-    pub(super) fn thread_left(&mut self, pid: Pid) {
-        // The thread may have been the one that was chosen to take a signal, or the last one that
-        // had not stopped.
+    /// Does what the end of a thread makes necessary for the remaining threads of process `pid`.
+    pub(super) fn thread_exited(&mut self, pid: Pid) {
+        // The thread that has ended may have been the one that was chosen to take a signal, or the
+        // last one that had not stopped.
         self.wake_takers(pid);
         self.finish_stop(pid);
         if let Some(executing) = self.processes.get(&pid).and_then(|process| process.executing) {
@@ -118,7 +119,7 @@ impl Table {
         let queued = core::mem::take(&mut process.queued);
         let user = process.credentials.user.real;
         self.charge(user, 0, -(queued as i64));
-        self.telling_orphans(|table| {
+        self.hanging_up_orphans(|table| {
             table.change_state(pid, |state| {
                 state.phase = Phase::Zombie(status);
                 state.stop = Stop::Running;
@@ -126,11 +127,11 @@ impl Table {
             });
             table.give_away_children(pid);
         });
-        self.tell_parent_of_end(pid);
+        self.notify_parent_of_exit(pid);
     }
 
-    /// The process that adopts the children of `pid`: the nearest living subreaper above, else the
-    /// first process.
+    /// The process that adopts the children of `pid`: the nearest living ancestor that is a
+    /// subreaper, else init.
     fn reaper_of(&self, pid: Pid) -> Option<Pid> {
         let mut ancestor = self.processes.get(&pid).and_then(|process| process.state.parent);
         while let Some(candidate) = ancestor.and_then(|id| self.processes.get(&id)) {
@@ -150,7 +151,7 @@ impl Table {
                 state.exit_signal = Some(Signal::CHLD);
             });
             match self.processes.get(&child).is_some_and(Process::is_zombie) {
-                true => self.tell_parent_of_end(child),
+                true => self.notify_parent_of_exit(child),
                 false => self.send_parent_death(child),
             }
         }
@@ -166,9 +167,9 @@ impl Table {
         }
     }
 
-    /// Sends the exit signal of zombie `pid` to its parent and wakes the threads that wait for it;
-    /// a zombie that no process will ask for disappears.
-    fn tell_parent_of_end(&mut self, pid: Pid) {
+    /// Sends the exit signal of zombie `pid` to its parent and wakes the parent's threads that wait
+    /// for it. A zombie for which no process will wait is removed.
+    fn notify_parent_of_exit(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
         let Phase::Zombie(status) = process.state.phase else { return };
         let Some(parent) = process.state.parent.filter(|parent| self.processes.contains_key(parent)) else {
@@ -177,8 +178,8 @@ impl Table {
         };
         let mut signal = process.state.exit_signal;
         let mut autoreap = false;
-        // If the parent has called exec since, its new program has not asked for a signal other
-        // than SIGCHLD. It may also have more rights than the old one.
+        // The parent may have executed a new program since the fork. That one has not asked for a
+        // signal other than SIGCHLD, and may have more rights than the old one.
         if signal.is_some()
             && self.processes.get(&parent).is_some_and(|p| p.executions != process.parent_executions)
         {
@@ -201,7 +202,7 @@ impl Table {
         self.wake_child_waiters(parent);
     }
 
-    /// What the parent is told about `event` of child `pid`.
+    /// The information of the signal with which the parent of `pid` learns of `event`.
     pub(super) fn child_information(&self, signal: Signal, pid: Pid, event: ChildEvent) -> SignalInformation {
         let (user, usage) = match self.processes.get(&pid) {
             Some(process) => (process.credentials.user.real, self.usage(process)),
@@ -217,7 +218,7 @@ impl Table {
         SignalInformation { signal, error: 0, cause }
     }
 
-    /// What process `process` has used, all threads together.
+    /// The resources that process `process` has used, all its threads together.
     pub fn usage(&self, process: &super::Process) -> super::Usage {
         let mut usage = process.ended_usage;
         for thread in process.threads.iter().filter_map(|tid| self.threads.get(tid)) {
@@ -226,7 +227,7 @@ impl Table {
         usage
     }
 
-    /// What all processes have used that there are and were.
+    /// The resources that all processes have used, those that have ended included.
     pub fn usage_of_all(&self) -> super::Usage {
         self.processes.values().fold(self.gone, |mut sum, process| {
             sum += self.usage(process);
@@ -234,8 +235,9 @@ impl Table {
         })
     }
 
-    /// Adds to what thread `tid` has used: time in its program and in its server. A process that
-    /// uses more than its limit is told each second, and ends at its hard limit.
+    /// Adds user and system time to the usage of thread `tid`. A process above its soft limit of
+    /// processor time gets SIGXCPU each second, and is killed at its hard limit.
+    #[cfg(any(test, feature = "testing"))]
     pub fn account(&mut self, tid: Pid, user_time: Duration, system_time: Duration) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         thread.usage.user_time += user_time;
@@ -244,8 +246,7 @@ impl Table {
         self.check_time_limit(pid);
     }
 
-    /// Looks whether processes have used more processor time than they may. To be called about once
-    /// a second.
+    /// Checks the limit of processor time of each process. To be called about once a second.
     pub fn check_time_limits(&mut self) {
         let pids: Vec<Pid> = self.processes.keys().copied().collect();
         pids.into_iter().for_each(|pid| self.check_time_limit(pid));
@@ -275,14 +276,15 @@ impl Table {
         }
     }
 
-    /// What process `pid` has in memory at this moment, KiB: the most counts.
+    /// Records that process `pid` has `resident` KiB in memory at this moment; the largest value is
+    /// kept.
     pub fn note_resident(&mut self, pid: Pid, resident: u64) {
         if let Some(process) = self.processes.get_mut(&pid) {
             process.ended_usage.max_resident = process.ended_usage.max_resident.max(resident);
         }
     }
 
-    /// Forgets process `pid`, which has no threads.
+    /// Removes process `pid`, which has no threads, from the table.
     pub(super) fn remove_process(&mut self, pid: Pid) {
         let Some(process) = self.take_process(pid) else { return };
         self.charge(process.credentials.user.real, -1, -(process.queued as i64));

@@ -14,43 +14,46 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::time::Duration;
 
-/// What clone(2) asks for, as far as the table is concerned.
+/// The properties of a new thread or process, as far as the process table is concerned (clone(2)).
 pub struct NewThread {
-    /// The way to recall or wake the new thread.
+    /// How the new thread is recalled from its program.
     pub control: Arc<dyn Control>,
-    /// A thread of the caller's process instead of a process (CLONE_THREAD).
+    /// Whether to make a thread of the caller's process, instead of a process.
     pub same_process: bool,
-    /// The new process shares the caller's signal actions (CLONE_SIGHAND).
+    /// Whether the new process shares the caller's signal actions.
     pub share_actions: bool,
-    /// Handlers become defaults in the new process (CLONE_CLEAR_SIGHAND).
+    /// Whether signals with handlers get their default actions in the new process.
     pub clear_handlers: bool,
-    /// The caller's parent becomes the parent of the child (CLONE_PARENT).
+    /// Whether the new process becomes a child of the caller's parent instead of the caller.
     pub same_parent: bool,
-    /// What the parent is sent when the new process ends.
+    /// The signal that the parent gets when the new process ends.
     pub exit_signal: Option<Signal>,
-    /// The caller waits until the new process execs or ends (CLONE_VFORK).
+    /// Whether the caller waits until the new process executes a program or ends (vfork(2)).
     pub vfork: bool,
-    /// The new thread keeps the caller's alternate stack (not with CLONE_VM, except CLONE_VFORK).
+    /// Whether the new thread keeps the caller's alternate signal stack. It must be false if both
+    /// run in the same address space, except after vfork(2).
     pub keep_stack: bool,
-    /// Monotonic time.
+    /// The present time of the monotonic clock.
     pub now: Duration,
 }
 
-/// What exec puts in place of a process's program, as far as the table is concerned.
+/// The program that exec puts in place of a process's old program, as far as the process table is
+/// concerned.
 pub struct NewProgram<'a> {
-    /// Its name.
+    /// The name of the new program.
     pub name: &'a [u8],
-    /// The users and groups with whose rights it acts.
+    /// The credentials with which the new program runs.
     pub credentials: Arc<Credentials>,
-    /// Whether the caller of exec could have read its file. If not, only the superuser inspects the
-    /// process.
+    /// Whether the caller of exec could have read the program's file. If not, only the superuser
+    /// may inspect the process.
     pub is_readable: bool,
-    /// The way to recall or wake the new process's thread.
+    /// How the thread that runs the new program is recalled to the server.
     pub control: Arc<dyn Control>,
 }
 
 impl Table {
-    /// Makes the first process, in a session and group of its own. Call it once, on an empty table.
+    /// Makes the first process, in a session and group of its own. It must be called once, on an
+    /// empty table.
     pub fn create_init(&mut self, control: Arc<dyn Control>, credentials: Credentials, now: Duration) -> Pid {
         let pid = Pid::INIT;
         let first = self.ids.allocate();
@@ -119,11 +122,13 @@ impl Table {
         pid
     }
 
-    /// Makes a thread or a process as thread `caller` asked, with a new id that is returned. The
-    /// new thread starts in its server. `EAGAIN`: a limit on threads is reached, ids have run out,
-    /// or the caller has to end. (A thread that it made now would not be told to end.) `EINTR`: a
-    /// signal is pending. It may have been sent to a process group, and a new process of the group
-    /// would not get it; so the call has to be repeated after the signal.
+    /// Makes a thread or a process as thread `caller` asked; returns its new id. The new thread
+    /// starts in the server.
+    ///
+    /// `EAGAIN` if a limit on threads is reached, ids have run out, or the caller has to end (the
+    /// thread that it made now would not learn that it has to end, too). `EINTR` if a signal is
+    /// pending: it may have been sent to a process group, and a new process of the group would not
+    /// get it, so the call has to be repeated after the signal.
     pub fn create(&mut self, caller: Pid, new: NewThread) -> Result<Pid> {
         let parent_thread = self.thread(caller)?;
         let (pid, user) = (parent_thread.pid, parent_thread.credentials.user.real);
@@ -157,7 +162,7 @@ impl Table {
         }
     }
 
-    /// Enters a new thread with its id, and its process if that is new.
+    /// Adds a new thread with its id to the table, and its process if that is new.
     fn enter_new(&mut self, caller: Pid, pid: Pid, tid: Pid, new: &NewThread) -> Result<()> {
         let parent_thread = self.thread(caller)?;
         let thread = Thread {
@@ -245,8 +250,8 @@ impl Table {
         Ok(())
     }
 
-    /// Takes back a thread that [`Table::create`] made and that never ran, because the rest of
-    /// clone failed.
+    /// Removes a thread that [`Table::create`] made and that never ran, because the rest of clone
+    /// failed.
     pub fn abandon(&mut self, tid: Pid) {
         let Some(thread) = self.threads.remove(&tid) else { return };
         if thread.pid == tid {
@@ -257,12 +262,12 @@ impl Table {
         self.charge(thread.credentials.user.real, -1, 0);
         if let Some(process) = self.processes.get_mut(&thread.pid) {
             process.threads.remove(&tid);
-            self.thread_left(thread.pid);
+            self.thread_exited(thread.pid);
         }
     }
 
     /// Begins to replace the program of `tid`'s process: every other thread has to exit. `EAGAIN`
-    /// if the process ends or another thread was first; the caller will then have to exit.
+    /// if the process is ending or another thread has begun before; the caller then has to exit.
     pub fn begin_exec(&mut self, tid: Pid) -> Result<()> {
         let pid = self.thread(tid)?.pid;
         let process = self.process_mut(pid)?;
@@ -285,17 +290,17 @@ impl Table {
         self.process_of(tid).is_ok_and(|process| process.threads.len() == 1)
     }
 
-    /// Finishes exec: the thread takes the process's id, which is returned; handlers, the alternate
-    /// stack and what pointed into the old memory are forgotten; a parent in vfork goes on. The
-    /// thread must be alone. `ESRCH`, with nothing changed, if it has gone.
+    /// Finishes exec: the thread takes the process's id, which is returned. Handlers, the alternate
+    /// stack and whatever pointed into the old memory are reset, and a parent in vfork goes on. The
+    /// thread must be the only one of its process. `ESRCH`, with nothing changed, if it has ended.
     pub fn finish_exec(&mut self, tid: Pid, program: NewProgram<'_>) -> Result<Pid> {
         let pid = self.process_of(tid)?.pid;
         if tid != pid {
-            self.take_leader_place(tid, pid);
+            self.become_first_thread(tid, pid);
         }
         let own_ids = program.credentials.acts_for_itself();
-        // The order matters: a change of ids makes the process one that others may not inspect, and
-        // the new program's own setting must not undo that.
+        // The order matters: a change of user ids makes the process one that others may not
+        // inspect, and the new program's own setting must not undo that.
         if let Some(process) = self.processes.get_mut(&pid) {
             process.is_dumpable = own_ids && program.is_readable;
         }
@@ -324,9 +329,9 @@ impl Table {
         Ok(pid)
     }
 
-    /// Makes thread `tid` the first thread of process `pid`, whose first thread has gone. The
-    /// process counts against the limits of this thread's user from now on.
-    fn take_leader_place(&mut self, tid: Pid, pid: Pid) {
+    /// Makes thread `tid` the first thread of process `pid`, whose first thread has ended. From now
+    /// on the process counts against the limits of the user of `tid`.
+    fn become_first_thread(&mut self, tid: Pid, pid: Pid) {
         let Some(mut thread) = self.threads.remove(&tid) else { return };
         self.release_id(tid);
         thread.tid = pid;
@@ -340,14 +345,14 @@ impl Table {
         self.charge(to, 0, signals);
     }
 
-    /// Lets the parent that waits in vfork for `pid` go on.
+    /// Wakes the parent's thread that waits in vfork for `pid`.
     pub(super) fn release_vfork(&mut self, pid: Pid) {
         if let Some(waiter) = self.processes.get_mut(&pid).and_then(|process| process.vfork_parent.take()) {
             self.wake(waiter);
         }
     }
 
-    /// Whether vfork of thread `caller` still has to wait for process `child`.
+    /// Whether the vfork of thread `caller` still has to wait for process `child`.
     pub fn vfork_waits(&self, caller: Pid, child: Pid) -> bool {
         self.processes.get(&child).is_some_and(|process| process.vfork_parent == Some(caller))
     }

@@ -1,4 +1,4 @@
-//! The table as futures: what a thread's requests wait for.
+//! Futures that complete when the process table has what a thread's request waits for.
 
 use super::table::{FatalReport, Table, Wake};
 use super::{ChildReport, Delivery, Pid, WaitFor, WaitOptions};
@@ -18,7 +18,7 @@ pub struct Processes {
 }
 
 impl Processes {
-    /// An empty system of this capacity.
+    /// A system without processes, for up to `capacity`.
     pub fn new(capacity: Capacity) -> Processes {
         Processes { table: SpinLock::new(Table::new(capacity)) }
     }
@@ -39,12 +39,13 @@ impl Processes {
         result
     }
 
-    /// Reports of processes that signals ended since the last call.
+    /// Takes the reports of processes that signals ended since the last call.
     pub fn take_reports(&self) -> Vec<FatalReport> {
         self.with(Table::take_reports)
     }
 
-    /// Completes when `ready` gives a value; asked whenever something happens to thread `tid`.
+    /// Completes when `ready` returns a value; `ready` is called whenever something happens to
+    /// thread `tid`.
     async fn until<T>(&self, tid: Pid, mut ready: impl FnMut(&mut Table) -> Option<T>) -> T {
         poll_fn(|cx| {
             self.with(|table| match ready(table) {
@@ -58,7 +59,8 @@ impl Processes {
         .await
     }
 
-    /// Completes when thread `tid` has to interrupt what it waits for.
+    /// Completes when a signal, a stop or the thread's end has to interrupt the request of thread
+    /// `tid`.
     pub async fn interrupted(&self, tid: Pid) {
         self.until(tid, |table| table.has_work(tid).then_some(())).await;
     }
@@ -68,7 +70,7 @@ impl Processes {
         self.until(tid, |table| table.must_exit(tid).then_some(())).await;
     }
 
-    /// Completes when the process of thread `tid` ends so that its memory comes back.
+    /// Completes when the process of thread `tid` has been chosen by the OOM killer.
     pub async fn gives_memory(&self, tid: Pid) {
         let ready =
             |table: &mut Table| table.process_of(tid).is_ok_and(|process| process.gives_memory).then_some(());
@@ -96,8 +98,8 @@ impl Processes {
         .await
     }
 
-    /// wait4(2) and waitid(2) by thread `tid`. `Ok(None)`: nothing to report (only with `no_hang`).
-    /// `ECHILD`.
+    /// Waits for a child of the process of thread `tid` (wait4(2), waitid(2)). `Ok(None)` if there
+    /// is nothing to report (only with `no_hang`). `ECHILD`.
     pub async fn wait_child(
         &self,
         tid: Pid,
@@ -120,13 +122,14 @@ impl Processes {
         .await
     }
 
-    /// Waits until process `child`, which thread `tid` made by vfork, has executed or ended.
+    /// Waits until process `child`, which thread `tid` made by vfork, has executed a program or
+    /// ended.
     pub async fn wait_vfork(&self, tid: Pid, child: Pid) {
         self.until(tid, |table| (!table.vfork_waits(tid, child)).then_some(())).await;
     }
 
-    /// Makes thread `tid` the only one of its process: every other thread exits. `EAGAIN` if the
-    /// process ends or another thread was first.
+    /// Makes thread `tid` the only one of its process: every other thread exits, and this waits for
+    /// that. `EAGAIN` if the process is ending or another thread has begun before.
     pub async fn become_only_thread(&self, tid: Pid) -> Result<()> {
         self.with(|table| table.begin_exec(tid))?;
         self.until(tid, |table| match (table.is_alone(tid), table.must_exit(tid)) {
@@ -137,7 +140,7 @@ impl Processes {
         .await
     }
 
-    /// Takes a pending signal in `wanted`, or waits for one (sigtimedwait without its timeout).
+    /// Takes a pending signal in `wanted`, or waits for one (sigtimedwait(2) without its timeout).
     pub async fn wait_signal(&self, tid: Pid, wanted: SignalSet) -> SignalInformation {
         let wanted = wanted.as_mask();
         self.until(tid, |table| {

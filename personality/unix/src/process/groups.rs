@@ -7,7 +7,8 @@ use crate::{Error, Result};
 use alloc::vec::Vec;
 
 impl Table {
-    /// The processes of group `group`, zombies included. Empty if there is no such group.
+    /// The processes of group `group`, zombies included. The list is empty if there is no such
+    /// group.
     pub fn group_members(&self, group: Pid) -> Vec<Pid> {
         self.groups.get(&group).map_or(Vec::new(), |group| group.members.iter().copied().collect())
     }
@@ -17,7 +18,7 @@ impl Table {
         self.groups.get(&group).map(|group| group.session)
     }
 
-    /// setsid(2): process `pid` becomes the leader of a new session and a new group. `EPERM` if a
+    /// Makes process `pid` the leader of a new session and a new group (setsid(2)). `EPERM` if a
     /// group with its id exists.
     pub fn set_session(&mut self, pid: Pid) -> Result<Pid> {
         if self.groups.contains_key(&pid) {
@@ -28,9 +29,9 @@ impl Table {
         Ok(pid)
     }
 
-    /// setpgid(2): process `pid` (the caller or a child of it that has not executed) moves to
-    /// `group`, which is its own id for a new group, or a group of its session. `ESRCH`, `EACCES`,
-    /// `EPERM`.
+    /// Moves process `pid` (the caller, or a child of the caller that has not executed a program)
+    /// to `group`: its own id, which makes a new group, or a group of its session (setpgid(2)).
+    /// `ESRCH`, `EACCES`, `EPERM`.
     pub fn set_group(&mut self, caller: Pid, pid: Pid, group: Pid) -> Result<()> {
         let session = self.process(caller)?.state.session;
         let process = self.process(pid)?;
@@ -60,22 +61,23 @@ impl Table {
         Ok(())
     }
 
-    /// Moves process `pid` to `group` (made if need be). Groups that this orphans and that have
-    /// stopped members are told.
+    /// Moves process `pid` to `group`, which is made if it does not exist. Groups that this orphans
+    /// and that have stopped members get SIGHUP and SIGCONT.
     fn move_to_group(&mut self, pid: Pid, group: Pid, session: Pid) {
-        self.telling_orphans(|table| {
+        self.hanging_up_orphans(|table| {
             table.change_state(pid, |state| (state.group, state.session) = (group, session));
         });
     }
 
-    /// Whether no member of `group` has a parent outside the group but in its session: then no
-    /// process could continue the group, and stop signals of the terminal do nothing.
+    /// Whether no member of `group` has a parent that is outside the group and in its session. No
+    /// process could then continue the group, and stop signals of the terminal have no effect on
+    /// it.
     pub fn is_orphaned(&self, group: Pid) -> bool {
         self.groups.get(&group).is_none_or(|group| group.supported == 0)
     }
 
-    /// If `group` is orphaned and has a stopped member, hangs it up and continues it.
-    pub(super) fn tell_if_orphaned(&mut self, group: Pid) {
+    /// If `group` is orphaned and has a stopped member, sends SIGHUP and SIGCONT to the group.
+    pub(super) fn hang_up_if_orphaned(&mut self, group: Pid) {
         if self.is_orphaned(group) && self.groups.get(&group).is_some_and(|group| group.stopped > 0) {
             for signal in [Signal::HUP, Signal::CONT] {
                 self.generate_for_group(group, SignalInformation::system(signal));

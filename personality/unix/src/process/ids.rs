@@ -1,4 +1,4 @@
-//! Process and thread ids: one space of numbers.
+//! Process and thread ids, which are taken from one range of numbers.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,12 +15,12 @@ impl Pid {
     /// Process and thread ids are below this number.
     pub const LIMIT: u32 = 32768;
 
-    /// The id with this number; none for 0.
+    /// The id with this number; `None` for 0.
     pub fn new(number: u32) -> Option<Pid> {
         NonZeroU32::new(number).map(Pid)
     }
 
-    /// Its number.
+    /// The id as a number.
     pub fn number(self) -> u32 {
         self.0.get()
     }
@@ -38,11 +38,11 @@ impl core::fmt::Display for Pid {
     }
 }
 
-/// One process, distinguished from all others that have had or will have the same id.
+/// One process, distinguished from all others that have had or will have its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ExactPid {
     pid: Pid,
-    /// Number of the thread or process among all that were ever made.
+    /// The number of the process among all threads and processes that were ever made.
     birth: u64,
 }
 
@@ -51,31 +51,32 @@ impl ExactPid {
         ExactPid { pid, birth }
     }
 
-    /// Its id, which may be another process's by now.
+    /// The id of the process. If the process has ended, another may have the id by now.
     pub fn pid(self) -> Pid {
         self.pid
     }
 }
 
-/// Hands out ids in rising order and starts again low when it reaches the end, so that an id is not
-/// soon reused.
+/// Allocates ids in rising order and starts again at low ones when it reaches the end, so that an
+/// id is not soon reused.
 #[derive(Debug)]
 pub(super) struct Allocator {
     next: u32,
     limit: u32,
-    /// A bit for each id, set while it is handed out.
+    /// A bit for each id, set while the id is allocated.
     used: Vec<u64>,
 }
 
 impl Allocator {
-    /// After wrapping, ids below this are left alone, as system services tend to have them.
+    /// Once the numbers have wrapped, ids below this one are not allocated: system services tend to
+    /// have them.
     const LOW: u32 = 300;
 
     pub(super) fn new(limit: u32) -> Allocator {
         Allocator { next: 1, limit, used: vec![0; limit.div_ceil(u64::BITS) as usize] }
     }
 
-    /// The next id that is free, or `None` when none is.
+    /// Allocates the next id that is free; `None` if all are in use.
     pub(super) fn allocate(&mut self) -> Option<Pid> {
         let low = Allocator::LOW.min(self.limit / 2).max(1);
         let number = self.first_free(self.next).or_else(|| self.first_free(low))?;
@@ -91,7 +92,7 @@ impl Allocator {
         self.used[word] &= !bit;
     }
 
-    /// The first free number from `from` on: 64 are looked at together.
+    /// The first free number from `from` on. The search looks at 64 ids in one step.
     fn first_free(&self, from: u32) -> Option<u32> {
         let (first, bit) = Allocator::place(from);
         let mut below = bit - 1;
@@ -123,15 +124,15 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn ids_rise_then_wrap() {
+    fn ids_rise_and_start_again_at_the_end() {
         let mut ids = Allocator::new(1000);
         assert_eq!(ids.allocate(), Some(Pid::INIT));
         for number in 2..1000 {
             assert_eq!(ids.allocate(), Pid::new(number));
         }
         assert_eq!(ids.allocate(), None);
-        // Low ids are left alone once they have been handed out; what is free is found past what is
-        // not.
+        // Ids below `LOW` are not allocated again after the first round; a free id is found past
+        // ids that are in use.
         for number in [7, 301, 640] {
             ids.release(Pid::new(number).unwrap());
         }
@@ -139,10 +140,10 @@ mod tests {
     }
 
     proptest! {
-        /// An id that is in use is never handed out, and every free id is handed out before the
+        /// An id that is in use is never allocated, and every free id is allocated before the
         /// result is `None`.
         #[test]
-        fn unique(frees in prop::collection::vec(any::<prop::sample::Index>(), 0..300)) {
+        fn allocated_ids_are_unique_until_none_is_free(frees in prop::collection::vec(any::<prop::sample::Index>(), 0..300)) {
             let mut ids = Allocator::new(70);
             let mut used = BTreeSet::new();
             for free in frees {

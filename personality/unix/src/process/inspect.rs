@@ -4,13 +4,13 @@ use super::Pid;
 use super::table::Table;
 use crate::{Error, Result};
 
-/// Which ids of the caller count. Reading and changing are not distinguished, because no rule here
-/// treats them differently.
+/// Which ids of the caller are compared with those of the inspected process. Reading and changing
+/// are not distinguished, because no rule here treats them differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InspectAs {
-    /// Compare with the file-system ids: for what shows the process as a file.
+    /// The file-system ids are compared: for files that show the process.
     FileUser,
-    /// The real ids: for system calls that name the process.
+    /// The real ids are compared: for system calls that name the process.
     RealUser,
 }
 
@@ -18,12 +18,12 @@ impl Table {
     /// Whether thread `caller` may inspect process `target`: its memory, its descriptors, its
     /// directories. `EPERM`, `ESRCH`.
     ///
-    /// What is to be inspected has to be taken from the process before this is asked: a change of
-    /// credentials comes before all that a program does with them, so that nothing of a more
-    /// privileged program has been taken if this still permits.
+    /// The caller has to take the object that it inspects (memory, descriptors) from the process
+    /// before it asks this. Credentials change before a program can use the new ones, so if this
+    /// permits the inspection, the object is not one of a more privileged program.
     pub fn may_inspect(&self, caller: Pid, target: Pid, inspect_as: InspectAs) -> Result<()> {
         let (thread, process) = (self.thread(caller)?, self.process(target)?);
-        // A zombie has no memory left.
+        // A zombie has no memory left that could be inspected.
         let is_dumpable = process.is_dumpable || process.is_zombie();
         let permitted = thread.pid == target
             || thread.credentials.may_inspect(&process.credentials, is_dumpable, inspect_as);

@@ -5,60 +5,60 @@ use crate::{Error, Result};
 /// The resource that a limit restricts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resource {
-    /// Processor time in seconds.
+    /// Processor time of the process, in seconds.
     ProcessorTime,
-    /// Bytes of a file.
+    /// Size of a file that the process writes, in bytes.
     FileSize,
-    /// Bytes of data segment, heap and private writable memory.
+    /// Bytes of the data segment, the heap and private writable memory.
     Data,
     /// Bytes of the main thread's stack.
     Stack,
-    /// Bytes of a memory image.
+    /// Size of a core file, in bytes (without effect).
     Core,
     /// Bytes of resident memory (without effect).
     Resident,
-    /// Threads of the user.
+    /// How many threads the user may have.
     Processes,
-    /// Descriptors (one more than the highest).
+    /// One more than the highest descriptor.
     Files,
-    /// Bytes of locked memory.
+    /// Bytes of memory that the process may lock (mlock(2)).
     LockedMemory,
-    /// Bytes of address space.
+    /// Bytes of address space that may be mapped.
     AddressSpace,
-    /// File locks (without effect).
+    /// How many file locks the process may have (without effect).
     Locks,
-    /// Queued signals of the user.
+    /// How many signals may be queued for the user.
     PendingSignals,
-    /// Bytes of message queues.
+    /// Bytes of POSIX message queues (without effect).
     MessageQueues,
-    /// 20 - limit is the lowest nice value that may be set.
+    /// The lowest nice value that may be set is 20 minus the limit.
     Nice,
-    /// Real-time priority.
+    /// The highest real-time priority.
     RealTimePriority,
-    /// Microseconds of real-time processor use without sleeping.
+    /// Microseconds for which a real-time thread may run without blocking.
     RealTimeTime,
 }
 
-/// A soft limit, which counts, and a hard limit up to which the process may raise it.
+/// A soft limit, which is in force, and a hard limit up to which the process may raise it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What counts.
+    /// The limit that is in force.
     pub soft: u64,
     /// The largest value to which `soft` can be set.
     pub hard: u64,
 }
 
 impl Limit {
-    /// No limit.
+    /// The value of a limit that does not restrict the resource.
     pub const INFINITE: u64 = u64::MAX;
 }
 
-/// The limits of a process.
+/// The resource limits of a process.
 #[derive(Clone, Debug)]
 pub struct Limits([Limit; 16]);
 
 impl Default for Limits {
-    /// The limits of the first process, apart from the number of threads.
+    /// The resource limits of the first process, except for the number of threads.
     fn default() -> Limits {
         const MIB: u64 = 1 << 20;
         let mut limits = Limits([Limit { soft: Limit::INFINITE, hard: Limit::INFINITE }; 16]);
@@ -76,8 +76,8 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The limits of the first process of a system that may have `threads` threads. Each user may
-    /// have half of them.
+    /// The resource limits of the first process of a system that may have `threads` threads. Each
+    /// user may have half of them.
     pub fn with_threads(threads: usize) -> Limits {
         let half = threads as u64 / 2;
         let mut limits = Limits::default();
@@ -85,7 +85,7 @@ impl Limits {
         limits
     }
 
-    /// The limit of `resource`.
+    /// The soft and hard limit of `resource`.
     pub fn get(&self, resource: Resource) -> Limit {
         self.0[resource as usize]
     }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rules() {
+    fn setting_limits_needs_privilege_above_the_hard_limit() {
         let mut limits = Limits::default();
         let limit = |soft, hard| Limit { soft, hard };
         assert_eq!(limits.set(Resource::Files, limit(10, 5), true), Err(Error::EINVAL));

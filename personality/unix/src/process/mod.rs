@@ -1,13 +1,13 @@
-//! Processes: which exist, which is the parent of which, and what each is told.
+//! Processes: their families, groups and sessions, their states, and their signals.
 //!
 //! [`Table`] is the whole state of processes and threads as far as they concern each other: ids,
 //! families, groups and sessions, stops and exits, signals. It is a plain state machine without
 //! futures; a thread's resources (memory, descriptors, directories) are not in it. [`Processes`]
 //! protects it by a lock and turns its states into futures.
 //!
-//! A thread is either in its program or in its server. [`Table::return_to_user`] is the only way
-//! from the server to the program; whatever happens to a thread in its program calls
-//! [`Control::recall`], and to one in its server wakes the thread's request, which then finds out
+//! A thread is either in its program or in the server. [`Table::return_to_user`] is the only way
+//! from the server to the program. An event for a thread in its program calls [`Control::recall`];
+//! an event for a thread in the server wakes the thread's request, which then looks for the event
 //! ([`Processes::interrupted`]).
 
 mod accounting;

@@ -1,4 +1,4 @@
-//! What the table knows of each process and thread.
+//! The records of each process and thread in the process table.
 
 use super::children::Children;
 use super::state::IndexedState;
@@ -13,10 +13,10 @@ use alloc::vec::Vec;
 use core::task::Waker;
 use core::time::Duration;
 
-/// Processes or threads, found by their ids.
+/// The records of all processes, or of all threads, by id.
 pub(super) struct Records<T> {
-    // Boxed: when an entry is added or removed, the tree moves the entries after it. This way it
-    // moves pointers only.
+    // Boxed: when an entry is added or removed, the tree moves the entries after it, which are then
+    // only pointers.
     by_id: BTreeMap<Pid, Box<T>>,
     #[cfg(test)]
     looks: core::cell::Cell<usize>,
@@ -75,7 +75,7 @@ impl<T> Records<T> {
         self.looks.set(self.looks.get() + 1);
     }
 
-    /// How often a record was looked at.
+    /// How often a record has been looked up (tests check costs with it).
     #[cfg(test)]
     pub(super) fn looks(&self) -> usize {
         self.looks.get()
@@ -84,35 +84,35 @@ impl<T> Records<T> {
 
 /// How the table reaches a thread that is running its program.
 pub trait Control: Send + Sync {
-    /// Makes the thread come to its server at its next user boundary, on whatever processor it
-    /// runs, also if it is only about to enter its program (docs/src/architecture.md, K15). Does
-    /// not wait and does not call back.
+    /// Makes the thread come to the server before its next instruction in the program, on whatever
+    /// processor it runs, even if it is only about to enter its program (docs/src/architecture.md,
+    /// K15). Does not block and does not call back.
     fn recall(&self);
 
-    /// The processor time that the thread of the machine has used since it was made: in its
-    /// program, and in its server on its behalf. Does not wait and does not call back.
+    /// The processor time that the underlying thread of the machine has used since it was made: in
+    /// the program, and in the server on its behalf. Does not block and does not call back.
     fn times(&self) -> (Duration, Duration) {
         (Duration::ZERO, Duration::ZERO)
     }
 }
 
-/// What is told when signals become pending for a process or its threads.
+/// A listener that is called when signals become pending for a process or its threads.
 pub trait Listener: Send + Sync {
-    /// Something may have become pending. Does not wait; the table is not locked.
+    /// Called when a signal may have become pending. Must not block; the table is not locked.
     fn notify(&self);
 }
 
-/// How a process ended.
+/// How a process or thread ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// By exit, with this status.
+    /// The process called exit with this status.
     Exited(u8),
-    /// By a signal.
+    /// A signal ended the process.
     Killed(Signal),
 }
 
 impl ExitStatus {
-    /// The event that the parent gets for this exit status.
+    /// The event that the parent learns for this exit status.
     pub fn event(self) -> ChildEvent {
         match self {
             ExitStatus::Exited(status) => ChildEvent::Exited(status),
@@ -121,14 +121,14 @@ impl ExitStatus {
     }
 }
 
-/// The state of a process between its start and the moment when wait forgets it.
+/// How far a process has come between its start and its removal by wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It runs.
+    /// The process runs, or is stopped.
     Running,
-    /// It ends: each of its threads exits as soon as it notices.
+    /// The process is ending: each of its threads exits as soon as it notices.
     Ending(ExitStatus),
-    /// It has no threads any more and waits for its parent.
+    /// The process has no threads any more, and its parent has not waited for it yet.
     Zombie(ExitStatus),
 }
 
@@ -137,13 +137,13 @@ pub enum Phase {
 pub enum Stop {
     /// The process is not stopped.
     Running,
-    /// A signal stops it; threads that still run have yet to notice.
+    /// A signal stops the process; threads that still run have yet to notice.
     Stopping(Signal),
-    /// All its threads have stopped and its parent was told.
+    /// All threads of the process have stopped, and its parent has got its signal.
     Stopped(Signal),
 }
 
-/// A thread as `ps` shows it.
+/// The state of a thread as `ps` shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunState {
     /// The thread runs or could run.
@@ -152,96 +152,97 @@ pub enum RunState {
     Sleeping,
     /// The thread is stopped by job control.
     Stopped,
-    /// The process has ended, and its parent has not waited for it yet.
-    Zombie,
 }
 
-/// A process.
+/// The record of a process.
 pub struct Process {
     pub(super) pid: Pid,
     pub(super) state: IndexedState,
     pub(super) children: Children,
     pub(super) threads: BTreeSet<Pid>,
-    /// The first thread's status, if it ended alone.
+    /// The exit status of the first thread, if that ended before other threads.
     pub(super) leader_status: Option<ExitStatus>,
     /// Threads of this process that wait for children.
     pub(super) child_waiters: Vec<Pid>,
     /// The thread of the parent that vfork suspends until this process execs or ends.
     pub(super) vfork_parent: Option<Pid>,
-    /// It ends so that its memory comes back, and does not wait for memory until then.
+    /// The OOM killer has chosen the process: until it has ended, it does not wait for memory.
     pub(super) gives_memory: bool,
-    /// The thread that is replacing the program and waits for the others to end.
+    /// The thread that executes a new program and waits for the others to end.
     pub(super) executing: Option<Pid>,
     pub(super) actions: Arc<SpinLock<Actions>>,
     pub(super) pending: PendingSignals,
-    /// Records queued for it and its threads, charged to the user of `credentials`.
+    /// How many signals are queued for the process and its threads, charged to the user of
+    /// `credentials`.
     pub(super) queued: u64,
-    /// Overrun count of the last signal taken from each POSIX timer.
+    /// The overrun count of the last delivered signal of each POSIX timer.
     pub(super) timer_overruns: BTreeMap<u32, u32>,
-    /// The listeners that are told of new signals.
+    /// The listeners that are called when signals become pending.
     pub(super) listeners: Vec<Weak<dyn Listener>>,
     /// How often the process has called exec.
     pub(super) executions: u64,
-    /// How often its parent had replaced its program when this process was made.
+    /// How often the parent had called exec when this process was made.
     pub(super) parent_executions: u64,
-    /// See [`ExactPid`].
+    /// The number that distinguishes the process from others with its id ([`ExactPid`]).
     pub(super) birth: u64,
-    /// Whether others with the same ids may inspect it (PR_SET_DUMPABLE).
+    /// Whether processes with the same user ids may inspect this one (PR_SET_DUMPABLE).
     pub(super) is_dumpable: bool,
-    /// SIGXCPU that it has been sent: one for each second above the limit.
+    /// How many SIGXCPU the process has been sent: one for each second above the limit.
     pub(super) time_warnings: u64,
-    /// Resources that the process's ended threads used.
+    /// Resources that the ended threads of the process used.
     pub(super) ended_usage: Usage,
-    /// Credentials of the first thread, kept for when that is gone.
+    /// Credentials of the first thread; they stay after that thread has ended.
     pub(super) credentials: Arc<Credentials>,
-    /// Name, as prctl and `ps` know it; kept for when its threads are gone.
+    /// The process's name (prctl(2), `ps`); it stays after its threads have ended.
     pub(super) name: [u8; 16],
 
-    /// Resources that children used for which the process has waited.
+    /// Resources that those children used for which the process has waited.
     pub children_usage: Usage,
-    /// Resource limits.
+    /// The resource limits of the process.
     pub limits: Limits,
     /// The nice value of the process, -20..=19.
     pub nice: i8,
-    /// How readily it wants to be ended when memory is short, -1000..=1000: what is added to its
-    /// size when the OOM killer chooses, in thousandths of all memory. -1000: never.
+    /// How readily the OOM killer chooses the process, -1000..=1000: this many thousandths of all
+    /// memory are added to its size. With -1000 it is never chosen.
     pub memory_adjustment: i16,
-    /// The least that it may be set to without privilege.
+    /// The lowest memory adjustment that may be set without privilege.
     pub least_memory_adjustment: i16,
-    /// Orphans among its descendants become its children (PR_SET_CHILD_SUBREAPER).
+    /// Whether orphans among the descendants of the process become its children
+    /// (PR_SET_CHILD_SUBREAPER).
     pub is_subreaper: bool,
     /// Monotonic time at which the process started.
     pub started: Duration,
 }
 
 impl Process {
-    /// Its id.
+    /// The id of the process.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// The process's identity, which no later process with its number shares.
+    /// The process's identity, which no later process with the same id has.
     pub fn exact_pid(&self) -> ExactPid {
         ExactPid::new(self.pid, self.birth)
     }
 
-    /// Whether others with the same ids may inspect it (PR_GET_DUMPABLE).
+    /// Whether processes with the same user ids may inspect this one (PR_GET_DUMPABLE).
     pub fn is_dumpable(&self) -> bool {
         self.is_dumpable
     }
 
-    /// Says whether others with the same ids may inspect it (PR_SET_DUMPABLE).
+    /// Sets whether processes with the same user ids may inspect this one (PR_SET_DUMPABLE).
     pub fn set_dumpable(&mut self, is_dumpable: bool) {
         self.is_dumpable = is_dumpable;
     }
 
-    /// The id of the process's parent; none for the first process.
+    /// The id of the process's parent; `None` for the first process.
     pub fn parent(&self) -> Option<Pid> {
         self.state.parent
     }
 
-    /// Its children.
-    pub fn children(&self) -> impl Iterator<Item = Pid> + '_ {
+    /// The ids of the process's children.
+    #[cfg(test)]
+    pub(super) fn children(&self) -> impl Iterator<Item = Pid> + '_ {
         self.children.iter()
     }
 
@@ -250,17 +251,17 @@ impl Process {
         self.state.group
     }
 
-    /// Its session.
+    /// The session of the process.
     pub fn session(&self) -> Pid {
         self.state.session
     }
 
-    /// Its threads.
+    /// The ids of the process's threads.
     pub fn threads(&self) -> impl Iterator<Item = Pid> + '_ {
         self.threads.iter().copied()
     }
 
-    /// Its first thread, or any if that has ended.
+    /// The first thread of the process, or any other if that has ended; `None` without threads.
     pub(super) fn first_thread(&self) -> Option<Pid> {
         self.threads.get(&self.pid).or(self.threads.first()).copied()
     }
@@ -275,8 +276,9 @@ impl Process {
         self.state.phase
     }
 
-    /// Whether the process is stopped.
-    pub fn stop(&self) -> Stop {
+    /// Whether the process is stopped by job control.
+    #[cfg(test)]
+    pub(super) fn stop(&self) -> Stop {
         self.state.stop
     }
 
@@ -285,7 +287,7 @@ impl Process {
         matches!(self.state.phase, Phase::Zombie(_))
     }
 
-    /// Whether it runs no longer, or will not from now on.
+    /// Whether the process is ending or has ended.
     pub fn is_ending(&self) -> bool {
         self.state.phase != Phase::Running || self.pending.set().contains(Signal::KILL)
     }
@@ -305,7 +307,7 @@ impl Process {
         &self.pending
     }
 
-    /// The users and groups with whose rights it acts.
+    /// The credentials with which the process acts.
     pub fn credentials(&self) -> &Arc<Credentials> {
         &self.credentials
     }
@@ -316,21 +318,21 @@ impl Process {
     }
 }
 
-/// A thread.
+/// The record of a thread.
 pub struct Thread {
     pub(super) tid: Pid,
     pub(super) pid: Pid,
     pub(super) control: Arc<dyn Control>,
-    /// Whether it is in its program, where only `control` reaches it.
+    /// Whether the thread is in its program, where only `control` reaches it.
     pub(super) is_in_program: bool,
-    /// The waker of the thread's request, if the request waits.
+    /// The waker of the thread's request, if the request blocks.
     pub(super) waker: Option<Waker>,
-    /// It has to exit although its process lives on: another thread replaces the program.
+    /// The thread has to exit although its process goes on: another thread executes a new program.
     pub(super) must_exit: bool,
-    /// The thread has noticed that its process stops.
+    /// The thread has stopped, because its process stops.
     pub(super) is_stopped: bool,
     pub(super) blocked: SignalSet,
-    /// The mask to return to when the thread next enters its program and no handler runs
+    /// The signal mask that is restored when the thread next enters its program and no handler runs
     /// (sigsuspend, ppoll).
     pub(super) saved_mask: Option<SignalSet>,
     /// Blocked signals that a sigtimedwait of this thread takes.
@@ -339,31 +341,27 @@ pub struct Thread {
     pub(super) credentials: Arc<Credentials>,
     pub(super) name: [u8; 16],
 
-    /// Alternate signal stack.
+    /// The thread's alternate signal stack.
     pub stack: AlternateStack,
-    /// What it used, without the processor time of its present thread of the machine.
+    /// Resources that the thread has used, without the processor time of its present underlying
+    /// thread.
     pub(super) usage: Usage,
-    /// Sent to the thread when its parent ends (PR_SET_PDEATHSIG).
+    /// The signal that the thread gets when its parent ends (PR_SET_PDEATHSIG).
     pub parent_death_signal: Option<Signal>,
 }
 
 impl Thread {
-    /// Its id.
-    pub fn tid(&self) -> Pid {
-        self.tid
-    }
-
-    /// Its process.
+    /// The id of the thread's process.
     pub fn pid(&self) -> Pid {
         self.pid
     }
 
-    /// The users and groups with whose rights it acts.
+    /// The credentials with which the thread acts.
     pub fn credentials(&self) -> &Arc<Credentials> {
         &self.credentials
     }
 
-    /// Says how it is reached from now on: exec gives it another thread of the machine.
+    /// Sets how the thread is reached: exec gives it another underlying thread.
     pub fn set_control(&mut self, control: Arc<dyn Control>) {
         self.usage = self.usage();
         self.control = control;
@@ -378,12 +376,12 @@ impl Thread {
         usage
     }
 
-    /// Blocked signals.
+    /// The signals that the thread blocks.
     pub fn blocked(&self) -> SignalSet {
         self.blocked
     }
 
-    /// Signals pending for this thread alone.
+    /// Signals that are pending for this thread alone.
     pub fn pending(&self) -> &PendingSignals {
         &self.pending
     }
@@ -407,7 +405,7 @@ fn trim(name: &[u8; 16]) -> &[u8] {
     &name[..name.iter().position(|byte| *byte == 0).unwrap_or(15)]
 }
 
-/// The stored form of a name: its first 15 bytes.
+/// A name as it is stored: its first 15 bytes.
 pub(super) fn stored_name(name: &[u8]) -> [u8; 16] {
     let mut stored = [0; 16];
     let length = name.iter().position(|byte| *byte == 0).unwrap_or(name.len()).min(15);

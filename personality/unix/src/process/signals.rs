@@ -9,19 +9,20 @@ use crate::signal::{
 use crate::{Error, Result};
 use alloc::vec::Vec;
 
-/// The processes that a call of kill(2) means.
+/// The processes that a call of kill(2) addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// One process.
+    /// The process with this id.
     Process(Pid),
-    /// Every process of a group.
+    /// Every process of the group with this id.
     Group(Pid),
-    /// Every process but the first and the sender's.
+    /// Every process except init and the sender's own.
     Everyone,
 }
 
 impl Table {
-    /// kill(2) by thread `sender`; `None` only checks. `ESRCH`, `EPERM`, `EAGAIN`.
+    /// Sends a signal from thread `sender` (kill(2)); `None` only checks the permission. `ESRCH`,
+    /// `EPERM`, `EAGAIN`.
     pub fn kill(&mut self, sender: Pid, target: Target, signal: Option<Signal>) -> Result<()> {
         let thread = self.thread(sender)?;
         let own = thread.pid;
@@ -33,8 +34,8 @@ impl Table {
             Target::Everyone => {
                 let others = |pid: &Pid| *pid != Pid::INIT && *pid != own;
                 let targets: Vec<Pid> = self.processes.keys().copied().filter(others).collect();
-                // A signal to all processes goes only to those that the sender may signal. The
-                // others are no error.
+                // A signal to all processes goes to those that the sender may signal. The other
+                // processes are no error.
                 let mut result = if targets.is_empty() { Err(Error::ESRCH) } else { Ok(()) };
                 for pid in targets {
                     match self.send_to_process(sender, pid, signal, information) {
@@ -56,8 +57,9 @@ impl Table {
         result
     }
 
-    /// tgkill(2) by thread `sender`: `target` must be a thread of `process`, if that is given;
-    /// `None` for the signal only checks. `ESRCH`, `EPERM`, `EAGAIN`.
+    /// Sends a signal from thread `sender` to thread `target` (tgkill(2)), which must be one of
+    /// `process`, if that is given. `None` for the signal only checks the permission. `ESRCH`,
+    /// `EPERM`, `EAGAIN`.
     pub fn kill_thread(
         &mut self,
         sender: Pid,
@@ -71,8 +73,8 @@ impl Table {
         self.send_to_thread(sender, process, target, signal, information)
     }
 
-    /// Sends `information` by thread `sender` to process `pid`, with a check of permission (kill,
-    /// sigqueue).
+    /// Sends a signal with `information` from thread `sender` to process `pid`, if the sender has
+    /// permission (kill, sigqueue).
     pub fn send_to_process(
         &mut self,
         sender: Pid,
@@ -84,8 +86,8 @@ impl Table {
         information.map_or(Ok(()), |information| self.generate(Recipient::Process(pid), information))
     }
 
-    /// Sends `information` by thread `sender` to thread `target`, with a check of permission
-    /// (tgkill, rt_tgsigqueueinfo).
+    /// Sends a signal with `information` from thread `sender` to thread `target`, if the sender has
+    /// permission (tgkill, rt_tgsigqueueinfo).
     pub fn send_to_thread(
         &mut self,
         sender: Pid,
@@ -112,26 +114,26 @@ impl Table {
         if allowed { Ok(()) } else { Err(Error::EPERM) }
     }
 
-    /// Sends a signal of the system to process `pid`, if it lives.
+    /// Sends a signal that the system generates to process `pid`, if the process lives.
     pub fn generate_for_process(&mut self, pid: Pid, information: SignalInformation) {
-        // The system's own signals are pending even without a record.
+        // A signal of the system becomes pending even if there is no record for its information.
         let _ = self.generate(Recipient::Process(pid), information);
     }
 
-    /// Sends a signal of the system to thread `tid`, if it lives.
+    /// Sends a signal that the system generates to thread `tid`, if the thread lives.
     pub fn generate_for_thread(&mut self, tid: Pid, information: SignalInformation) {
         let _ = self.generate(Recipient::Thread(tid), information);
     }
 
-    /// Sends a signal of the system to every process of `group`.
+    /// Sends a signal that the system generates to every process of `group`.
     pub fn generate_for_group(&mut self, group: Pid, information: SignalInformation) {
         for pid in self.group_members(group) {
             self.generate_for_process(pid, information);
         }
     }
 
-    /// Raises a signal that thread `tid`'s own instruction caused: it cannot be held off. Where the
-    /// program blocks or ignores it, the default action is taken.
+    /// Raises a signal that an instruction of thread `tid` caused. The program cannot put it off:
+    /// if it blocks or ignores the signal, the default action is taken.
     pub fn force(&mut self, tid: Pid, information: SignalInformation) {
         let signal = information.signal;
         let Some(thread) = self.threads.get_mut(&tid) else { return };
@@ -147,8 +149,8 @@ impl Table {
         self.generate_for_thread(tid, information);
     }
 
-    /// `expirations` (at least 1) of POSIX timer `timer` of process `pid`: queues its signal (to
-    /// thread `tid`, if given), or counts overruns while that is pending.
+    /// Records `expirations` (at least 1) of POSIX timer `timer` of process `pid`: queues its
+    /// signal (for thread `tid`, if given), or counts overruns while the signal is pending.
     pub fn expire_timer(
         &mut self,
         pid: Pid,
@@ -167,7 +169,7 @@ impl Table {
         }
     }
 
-    /// Forgets the pending signals of a deleted POSIX timer.
+    /// Removes the pending signals of a deleted POSIX timer.
     pub fn forget_timer(&mut self, pid: Pid, timer: u32) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         process.timer_overruns.remove(&timer);
@@ -178,8 +180,8 @@ impl Table {
         self.uncharge_signals(pid, freed as u64);
     }
 
-    /// Sets the action for `signal`, returns the old one. An ignored signal that is pending is
-    /// forgotten. `EINVAL` for signals that cannot be caught.
+    /// Sets the action for `signal`, and returns the old one. If the signal is ignored now, pending
+    /// instances of it are removed. `EINVAL` for signals that cannot be caught.
     pub fn set_action(&mut self, pid: Pid, signal: Signal, action: Action) -> Result<Action> {
         if SignalSet::UNMASKABLE.contains(signal) {
             return Err(Error::EINVAL);
@@ -195,20 +197,20 @@ impl Table {
         Ok(old)
     }
 
-    /// Sets the mask of thread `tid` and returns the old one. `ESRCH`.
+    /// Sets the signal mask of thread `tid` and returns the old one. `ESRCH`.
     pub fn set_mask(&mut self, tid: Pid, mask: SignalSet) -> Result<SignalSet> {
         let thread = self.thread_mut(tid)?;
         let old = core::mem::replace(&mut thread.blocked, mask.as_mask());
         let pid = thread.pid;
-        // Signals for the process that this thread was to take and now blocks must find another
-        // taker.
+        // This thread may have been chosen to take signals of the process that it now blocks:
+        // choose another.
         if !(mask & !old).is_empty() {
             self.wake_takers(pid);
         }
         Ok(old)
     }
 
-    /// Forgets what is pending of `signals` for `pid` and its threads.
+    /// Removes pending instances of `signals` for process `pid` and its threads.
     fn discard(&mut self, pid: Pid, signals: SignalSet) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         let mut freed = process.pending.discard(signals);
@@ -255,7 +257,8 @@ impl Table {
             Recipient::Process(pid) => &mut self.process_mut(pid)?.pending,
             Recipient::Thread(tid) => &mut self.thread_mut(tid)?.pending,
         };
-        // Standard signals of the system keep their record even where the user's quota is used up.
+        // Standard signals of the system keep their information even if the user's quota is used
+        // up.
         let room = room || (!signal.is_real_time() && !information.is_from_program());
         if pending.push(information, room)? {
             self.process_mut(pid)?.queued += 1;
@@ -278,10 +281,10 @@ impl Table {
     }
 
     /// Whether `signal` ends its recipient's process and a thread would take it now. The process
-    /// then ends by this signal, whatever else its threads cause before they notice: of a pipeline
-    /// that Ctrl-C ends, a writer whose reader ended first ends by SIGINT and not by SIGPIPE. A
-    /// signal that asks for a core image is left to the thread that takes it; so is one to init,
-    /// which only its own fault ends.
+    /// then ends by this signal, whatever other signals its threads cause before they notice: in a
+    /// pipeline that Ctrl-C ends, a writer whose reader ended first ends by SIGINT and not by
+    /// SIGPIPE. False for a signal that asks for a core image, on which the thread acts that takes
+    /// it, and for signals to init, which only its own fault ends.
     fn is_fatal(&self, recipient: Recipient, pid: Pid, signal: Signal) -> bool {
         if pid == Pid::INIT || signal.default_action() != DefaultAction::Terminate {
             return false;
@@ -298,8 +301,8 @@ impl Table {
             }
     }
 
-    /// Whether `signal` has no effect on its recipient and is not even kept. A blocked signal is
-    /// kept, as the program may set a handler before it unblocks.
+    /// Whether `signal` has no effect on its recipient and does not even become pending. A blocked
+    /// signal becomes pending, since the program may set a handler before it unblocks the signal.
     fn is_lost(&self, recipient: Recipient, pid: Pid, signal: Signal) -> bool {
         let Some(process) = self.processes.get(&pid) else { return true };
         let actions = process.actions.lock();
@@ -317,7 +320,7 @@ impl Table {
         ignored && !thread.is_some_and(|thread| thread.blocked.contains(signal))
     }
 
-    /// Undoes a stop: threads go on, the parent is told.
+    /// Continues a stopped process: its threads go on, and the parent gets its signal.
     fn resume(&mut self, pid: Pid) {
         let Some(process) = self.processes.get(&pid) else { return };
         let stop = process.state.stop;
@@ -327,12 +330,13 @@ impl Table {
         self.change_state(pid, |state| state.stop = Stop::Running);
         self.wake_all_threads(pid);
         if matches!(stop, Stop::Stopped(_)) {
-            self.tell_parent(pid, ChildEvent::Continued);
+            self.notify_parent(pid, ChildEvent::Continued);
         }
     }
 
-    /// Tells the parent that `pid` stopped or continued, unless it does not want to know.
-    pub(super) fn tell_parent(&mut self, pid: Pid, event: ChildEvent) {
+    /// Sends SIGCHLD to the parent because `pid` stopped or continued, unless the parent does not
+    /// want that (SA_NOCLDSTOP).
+    pub(super) fn notify_parent(&mut self, pid: Pid, event: ChildEvent) {
         self.change_state(pid, |state| state.unreported = Some(event));
         let Some(parent) = self.processes.get(&pid).and_then(|process| process.state.parent) else {
             return;
@@ -354,7 +358,7 @@ impl Table {
         })
     }
 
-    /// Wakes one thread of `pid` that takes `signal`: the first thread if it does.
+    /// Wakes one thread of `pid` that can take `signal`: the first thread if it can.
     fn wake_taker(&mut self, pid: Pid, signal: Signal) {
         let Some(process) = self.processes.get(&pid) else { return };
         let first = process.first_thread().into_iter();
@@ -364,7 +368,8 @@ impl Table {
         }
     }
 
-    /// Looks again for threads that can take the signals that are pending for the process.
+    /// Chooses again which threads take the signals that are pending for the process, and wakes
+    /// these threads.
     pub(super) fn wake_takers(&mut self, pid: Pid) {
         let pending = self.processes.get(&pid).map_or(SignalSet::EMPTY, |process| process.pending.set());
         pending.iter().for_each(|signal| self.wake_taker(pid, signal));

@@ -1,5 +1,6 @@
-//! What relatives and groups of a process depend on, and the indexes of that. Fork, exit, wait and
-//! job control ask the indexes; so what they cost does not depend on how many processes there are.
+//! The part of a process's state on which its relatives and its group depend, and the indexes of
+//! it. Fork, exit, wait and job control use the indexes, so that their cost does not depend on the
+//! number of processes.
 //!
 //! [`Table::change_state`] is the only way to change a [`ProcessState`], and moves the process in
 //! every index.
@@ -13,8 +14,8 @@ use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use core::ops::Deref;
 
-/// The part of a process on which its relatives and its group depend: family, job control, and how
-/// far it has come.
+/// The part of a process's state on which its relatives and its group depend: its family, job
+/// control, and whether it runs, ends or is a zombie.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProcessState {
     pub(super) parent: Option<Pid>,
@@ -33,20 +34,20 @@ impl ProcessState {
         !matches!(self.phase, Phase::Zombie(_))
     }
 
-    /// Whether process `pid`, in this state, keeps `group` of `session` from being orphaned if a
-    /// child of it is in there.
+    /// Whether process `pid`, in this state, keeps a child's `group` in `session` from being
+    /// orphaned.
     fn supports(&self, pid: Pid, group: Pid, session: Pid) -> bool {
         pid != Pid::INIT && self.is_living() && self.group != group && self.session == session
     }
 }
 
-/// The state of a process in the table, which the indexes show: only [`Table::change_state`]
+/// The state of a process in the table, as the indexes have it: only [`Table::change_state`]
 /// changes it.
 #[derive(Debug)]
 pub(super) struct IndexedState(ProcessState);
 
 impl IndexedState {
-    /// The state of a process that is about to be entered by [`Table::enter_process`].
+    /// The state of a process that [`Table::enter_process`] will add to the table.
     pub(super) fn new(state: ProcessState) -> IndexedState {
         IndexedState(state)
     }
@@ -64,16 +65,16 @@ impl Deref for IndexedState {
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) session: Pid,
-    /// Zombies included.
+    /// The member processes, zombies included.
     pub(super) members: BTreeSet<Pid>,
-    /// How many members live that have a parent outside the group but in its session. If it is 0,
-    /// the group is orphaned.
+    /// How many living members have a parent that is outside the group and in its session. If it is
+    /// 0, the group is orphaned.
     pub(super) supported: usize,
-    /// How many members are stopped, or are about to.
+    /// How many members are stopped, or are about to stop.
     pub(super) stopped: usize,
 }
 
-/// The states of a member for which its process group has counters.
+/// What the counters of a process group say about one member.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Counted {
     supported: bool,
@@ -81,7 +82,7 @@ struct Counted {
 }
 
 impl Table {
-    /// Enters a new process.
+    /// Adds a new process to the table and the indexes.
     pub(super) fn enter_process(&mut self, process: Process) {
         let (pid, state) = (process.pid, *process.state);
         self.processes.insert(pid, process);
@@ -89,7 +90,7 @@ impl Table {
         self.join_family(pid, &state);
     }
 
-    /// Takes out a process that has no threads: its id is free unless a group or session has it.
+    /// Removes a process that has no threads. Its id becomes free unless a group or session has it.
     pub(super) fn take_process(&mut self, pid: Pid) -> Option<Process> {
         let state = *self.processes.get(&pid)?.state;
         self.leave_family(pid, &state);
@@ -100,7 +101,7 @@ impl Table {
     }
 
     /// Changes the state of process `pid`, and the indexes with it. Groups that this may orphan are
-    /// noted for [`Table::telling_orphans`].
+    /// noted for [`Table::hanging_up_orphans`].
     pub(super) fn change_state(&mut self, pid: Pid, change: impl FnOnce(&mut ProcessState)) {
         let Some(process) = self.processes.get_mut(&pid) else { return };
         let old = *process.state;
@@ -112,8 +113,8 @@ impl Table {
         }
         let (counted, counts) = (self.counted(&old), self.counted(&new));
         if moves {
-            // Join the new group first. So the session does not disappear if its only member
-            // changes its group.
+            // Join the new group before leaving the old one, so that the session does not disappear
+            // if this is its only process.
             self.join_group(pid, &new, counts);
             self.leave_group(pid, &old, counted);
         } else if counted != counts {
@@ -126,17 +127,18 @@ impl Table {
         }
     }
 
-    /// Does `work`, and tells the groups with stopped members that it orphaned.
-    pub(super) fn telling_orphans<R>(&mut self, work: impl FnOnce(&mut Table) -> R) -> R {
+    /// Does `work`, and then sends SIGHUP and SIGCONT to the groups with stopped members that it
+    /// orphaned.
+    pub(super) fn hanging_up_orphans<R>(&mut self, work: impl FnOnce(&mut Table) -> R) -> R {
         self.orphaned.clear();
         let result = work(self);
         for group in core::mem::take(&mut self.orphaned) {
-            self.tell_if_orphaned(group);
+            self.hang_up_if_orphaned(group);
         }
         result
     }
 
-    /// What the group of a process in this state counts of it.
+    /// What the counters of a process group include for a member in this state.
     fn counted(&self, state: &ProcessState) -> Counted {
         let parent = state.parent.and_then(|parent| self.processes.get(&parent));
         let supports = |parent: &Process| parent.state.supports(parent.pid, state.group, state.session);
@@ -146,7 +148,7 @@ impl Table {
         }
     }
 
-    /// Adds what `group` counts of a member, or takes it away.
+    /// Adds a member to the counters of `group` (`by` is 1) or removes it (-1).
     fn count(&mut self, group: Pid, counted: Counted, by: isize) {
         let Some(found) = self.groups.get_mut(&group) else { return };
         found.stopped = found.stopped.saturating_add_signed(isize::from(counted.stopped) * by);
@@ -163,8 +165,8 @@ impl Table {
         }
     }
 
-    /// The state of process `pid` has changed: so its children's groups may have its support, or
-    /// have it no longer.
+    /// Updates the groups of the children after process `pid` has changed its state: it may now
+    /// keep them from being orphaned, or do so no longer.
     fn move_support(&mut self, pid: Pid, old: &ProcessState, new: &ProcessState) {
         let Some(process) = self.processes.get(&pid) else { return };
         let in_group = |group| (group, process.children.living_in(group));
@@ -199,7 +201,8 @@ impl Table {
         self.count(group, counts, 1);
     }
 
-    /// A group without members and a session without groups disappear.
+    /// Removes process `pid` from its group. A group without members and a session without groups
+    /// are removed.
     fn leave_group(&mut self, pid: Pid, state: &ProcessState, counted: Counted) {
         let (id, session) = (state.group, state.session);
         self.count(id, counted, -1);

@@ -1,4 +1,4 @@
-//! The table itself: records by id, look-ups, wake-ups.
+//! The process table: records by id, look-ups, wake-ups.
 
 use super::ids::Allocator;
 use super::records::{Phase, Process, Records, Thread, stored_name};
@@ -13,26 +13,26 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::task::Waker;
 
-/// Something to do after the table's lock is released.
+/// A wake-up that is due after the table's lock has been released.
 pub(super) enum Wake {
-    /// The thread goes on with a request that waited.
+    /// A request of a thread has to be polled again.
     Request(Waker),
-    /// The thread is to be stopped in its program (recalled).
+    /// The thread has to be recalled from its program.
     Recall(Arc<dyn Control>),
-    /// Tell a listener that there may be new signals.
+    /// A listener has to be called because there may be new signals.
     Notify(Arc<dyn Listener>),
 }
 
-/// A process that a signal ended, for the log.
+/// The report of a process that a signal ended, for the log.
 #[derive(Clone, Debug)]
 pub struct FatalReport {
-    /// The process.
+    /// The id of the process.
     pub pid: Pid,
-    /// The thread that took the signal.
+    /// The id of the thread that took the signal.
     pub tid: Pid,
     /// The name of the process.
     pub name: Vec<u8>,
-    /// The signal and its cause.
+    /// The signal that ended the process, with its cause.
     pub information: SignalInformation,
 }
 
@@ -56,7 +56,7 @@ pub struct Table {
     pub(super) processes: Records<Process>,
     pub(super) threads: Records<Thread>,
     pub(super) groups: BTreeMap<Pid, Group>,
-    /// Groups that have lost their last supported member ([`Table::telling_orphans`]).
+    /// Groups that have just become orphaned ([`Table::hanging_up_orphans`]).
     pub(super) orphaned: Vec<Pid>,
     /// How many groups each session has.
     pub(super) sessions: BTreeMap<Pid, usize>,
@@ -65,7 +65,7 @@ pub struct Table {
     pub(super) ids: Allocator,
     pub(super) max_threads: usize,
     pub(super) forks: u64,
-    /// Resources that processes used which no longer exist.
+    /// Resources that processes used which have been removed.
     pub(super) gone: Usage,
     pub(super) wakes: Vec<Wake>,
     pub(super) reports: Vec<FatalReport>,
@@ -91,7 +91,7 @@ impl Table {
         }
     }
 
-    /// The process `pid`, also if it is a zombie. `ESRCH`.
+    /// The process `pid`, which may be a zombie. `ESRCH`.
     pub fn process(&self, pid: Pid) -> Result<&Process> {
         self.processes.get(&pid).ok_or(Error::ESRCH)
     }
@@ -101,7 +101,7 @@ impl Table {
         self.processes.get_mut(&pid).ok_or(Error::ESRCH)
     }
 
-    /// The thread `tid`. `ESRCH`.
+    /// The record of thread `tid`. `ESRCH`.
     pub fn thread(&self, tid: Pid) -> Result<&Thread> {
         self.threads.get(&tid).ok_or(Error::ESRCH)
     }
@@ -111,7 +111,8 @@ impl Table {
         self.threads.get_mut(&tid).ok_or(Error::ESRCH)
     }
 
-    /// The very process that `exact` was taken from, also if it is a zombie. `ESRCH`.
+    /// The process that `exact` identifies, which may be a zombie. `ESRCH` if it has been removed,
+    /// even if another process has its id now.
     pub fn exact_process(&self, exact: ExactPid) -> Result<&Process> {
         self.process(exact.pid()).and_then(|process| match process.exact_pid() == exact {
             true => Ok(process),
@@ -124,7 +125,7 @@ impl Table {
         self.process(self.thread(tid)?.pid)
     }
 
-    /// Every process, by id.
+    /// The records of all processes, in the order of ids.
     pub fn processes(&self) -> impl Iterator<Item = &Process> {
         self.processes.values()
     }
@@ -135,12 +136,12 @@ impl Table {
         (self.threads.len(), running)
     }
 
-    /// Threads and processes made since the start.
+    /// How many threads and processes have been made since boot.
     pub fn forks(&self) -> u64 {
         self.forks
     }
 
-    /// Reports of processes that signals ended since the last call.
+    /// Takes the reports of processes that signals ended since the last call.
     pub fn take_reports(&mut self) -> Vec<FatalReport> {
         core::mem::take(&mut self.reports)
     }
@@ -152,14 +153,15 @@ impl Table {
             || self.sessions.contains_key(&pid)
     }
 
-    /// Frees `id` once no thread, process, group or session has it.
+    /// Frees `id` if no thread, process, group or session has it any more.
     pub(super) fn release_id(&mut self, id: Pid) {
         if !self.id_is_used(id) {
             self.ids.release(id);
         }
     }
 
-    /// Makes a thread notice that something has changed for it.
+    /// Wakes the request of thread `tid`, or recalls the thread from its program, because something
+    /// has changed for it.
     pub(super) fn wake(&mut self, tid: Pid) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         match thread.is_in_program {
@@ -174,8 +176,8 @@ impl Table {
         threads.into_iter().for_each(|tid| self.wake(tid));
     }
 
-    /// Adds a listener that is told, as long as it exists, of every signal that becomes pending for
-    /// `pid` or its threads. `ESRCH`.
+    /// Adds a listener that is called, as long as it exists, for every signal that becomes pending
+    /// for `pid` or its threads. `ESRCH`.
     pub fn listen(&mut self, pid: Pid, listener: Weak<dyn Listener>) -> Result<()> {
         let process = self.process_mut(pid)?;
         process.listeners.retain(|known| known.strong_count() > 0);
@@ -199,14 +201,14 @@ impl Table {
         }
     }
 
-    /// Records that thread `tid` has come to its server.
+    /// Records that thread `tid` has come to the server.
     pub fn enter(&mut self, tid: Pid) {
         if let Some(thread) = self.threads.get_mut(&tid) {
             thread.is_in_program = false;
         }
     }
 
-    /// Whether thread `tid` has to stop what it does: a signal to deliver, a stop, its end.
+    /// Whether thread `tid` has to interrupt its request: for a signal, a stop, or its end.
     pub fn has_work(&self, tid: Pid) -> bool {
         let Some(thread) = self.threads.get(&tid) else { return true };
         let Some(process) = self.processes.get(&thread.pid) else { return true };
@@ -225,16 +227,18 @@ impl Table {
         thread.must_exit || process.state.phase != Phase::Running || fatal.contains(Signal::KILL)
     }
 
-    /// Replaces the credentials of thread `tid` and moves the charges against its user's limits. A
-    /// process whose ids have changed may hold what only the old ones could get: others may not
-    /// inspect it from then on, and the end of its parent is no signal to it. `ESRCH`.
+    /// Replaces the credentials of thread `tid` and moves its charges to the account of the new
+    /// user. A process whose user ids have changed may hold data that only the old ids could get:
+    /// other processes may not inspect it from then on, and it gets no signal at the end of its
+    /// parent. `ESRCH`.
     pub fn set_credentials(&mut self, tid: Pid, credentials: Arc<Credentials>) -> Result<()> {
         self.thread(tid)?;
         self.replace_credentials(tid, credentials);
         Ok(())
     }
 
-    /// As [`Table::set_credentials`], of a thread that is there.
+    /// Replaces the credentials of thread `tid`, which must exist, as [`Table::set_credentials`]
+    /// does.
     pub(super) fn replace_credentials(&mut self, tid: Pid, credentials: Arc<Credentials>) {
         let Some(thread) = self.threads.get_mut(&tid) else { return };
         let old = core::mem::replace(&mut thread.credentials, credentials.clone());
@@ -257,8 +261,8 @@ impl Table {
         self.charge(to, 1, signals as i64);
     }
 
-    /// Sets the name of thread `tid` (its first 15 bytes count), and of its process if it is the
-    /// first thread.
+    /// Sets the name of thread `tid` (its first 15 bytes), and of its process if it is the first
+    /// thread.
     pub fn set_name(&mut self, tid: Pid, name: &[u8]) -> Result<()> {
         let thread = self.threads.get_mut(&tid).ok_or(Error::ESRCH)?;
         thread.name = stored_name(name);
@@ -281,8 +285,8 @@ impl Table {
 
     fn charges(&mut self, user: u32) -> &mut UserCharges {
         if !self.users.contains_key(&user) {
-            // Drop the accounts of users that have nothing any more. A user without a process may
-            // have had files and messages, and these may have gone since.
+            // Drop the accounts of users that have no charges any more. A user without a process
+            // may have had files and messages, which may have been removed since.
             self.users.retain(|_, charges| !charges.is_empty());
         }
         let settings = &self.settings;
@@ -293,15 +297,15 @@ impl Table {
         })
     }
 
-    /// The account of the user for which thread `tid` acts (its real id). If the thread has ended,
-    /// the account of the user `nobody`.
+    /// The account of the user for which thread `tid` acts (its real user id). If the thread has
+    /// ended, the account of the user `nobody`.
     pub fn user_account(&mut self, tid: Pid) -> Arc<Account> {
         let none = Credentials::nobody().user.real;
         let user = self.thread(tid).map_or(none, |thread| thread.credentials.user.real);
         self.account_of(user)
     }
 
-    /// The account of this user.
+    /// The account of user `user`.
     pub fn account_of(&mut self, user: u32) -> Arc<Account> {
         self.charges(user).account.clone()
     }

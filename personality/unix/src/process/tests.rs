@@ -1,4 +1,5 @@
-//! Rules of families, groups, waiting and signals, each against the manual page that states it.
+//! Tests of families, groups, waiting and signals, each against the manual page that states the
+//! rule.
 
 mod charges;
 mod families;
@@ -90,8 +91,9 @@ fn kill(system: &Processes, sender: Pid, pid: Pid, signal: Signal) -> crate::Res
     system.with(|t| t.kill(sender, Target::Process(pid), Some(signal)))
 }
 
-/// Lets a thread return to its program, acting as its server would: what happened on the way.
-fn go(system: &Processes, tid: Pid) -> String {
+/// Lets a thread return to its program, as the server would, and returns the names of the handlers,
+/// stops and exits on the way.
+fn deliver(system: &Processes, tid: Pid) -> String {
     let mut seen = String::new();
     loop {
         let step = system.with(|t| t.return_to_user(tid));

@@ -6,53 +6,53 @@ use super::{Pid, Usage};
 use crate::signal::ChildEvent;
 use crate::{Error, Result};
 
-/// Which children.
+/// The children for which a call of wait waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WaitFor {
-    /// Every one.
+    /// Any child of the process.
     Any,
-    /// This one.
+    /// The child with this id.
     Process(Pid),
-    /// Children in this process group.
+    /// The children in this process group.
     Group(Pid),
 }
 
 /// Which changes of children wait reports, and how it waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitOptions {
-    /// Report those that ended (WEXITED).
+    /// Report children that ended (WEXITED).
     pub ended: bool,
-    /// Report those that stopped (WSTOPPED, WUNTRACED).
+    /// Report children that stopped (WSTOPPED, WUNTRACED).
     pub stopped: bool,
-    /// Report those that were continued (WCONTINUED).
+    /// Report children that were continued (WCONTINUED).
     pub continued: bool,
-    /// Do not wait (WNOHANG).
+    /// Return without blocking if there is nothing to report (WNOHANG).
     pub no_hang: bool,
-    /// Leave the child in the state it was in (WNOWAIT).
+    /// Leave the report, so that another wait gets it, too (WNOWAIT).
     pub keep: bool,
-    /// Children that send another signal than SIGCHLD, or none, at their end: only those
+    /// Wait only for children that at their end send another signal than SIGCHLD, or none
     /// (__WCLONE).
     pub only_clones: bool,
-    /// Children of both kinds (__WALL).
+    /// Wait for children of both kinds, whatever signal they send at their end (__WALL).
     pub all_kinds: bool,
 }
 
-/// What wait reports.
+/// The change of a child that wait reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChildReport {
-    /// The child.
+    /// The child's process id.
     pub pid: Pid,
     /// The child's real user id.
     pub user: u32,
-    /// The change of the child.
+    /// How the state of the child changed.
     pub event: ChildEvent,
     /// Resources that the child and the children it waited for used.
     pub usage: Usage,
 }
 
 impl Table {
-    /// A child of `parent` that has something to report, which is then reported, or `None` if none
-    /// has. `ECHILD` if there is no child to wait for.
+    /// The next report of a child of `parent` that `which` and `options` allow; `None` if there is
+    /// none now. `ECHILD` if there is no child to wait for.
     pub fn wait_child(
         &mut self,
         parent: Pid,

@@ -6,12 +6,12 @@ use alloc::vec::Vec;
 /// What happens when a signal is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Disposition {
-    /// The signal's default action.
+    /// The signal's default action is taken (SIG_DFL).
     #[default]
     Default,
-    /// Nothing.
+    /// The signal is ignored (SIG_IGN).
     Ignore,
-    /// The program's function at this address.
+    /// The program's function at this address is called.
     Handler(u64),
 }
 
@@ -24,11 +24,11 @@ pub struct ActionFlags {
     pub on_stack: bool,
     /// Do not block the signal in its own handler (SA_NODEFER).
     pub no_defer: bool,
-    /// Back to the default once delivered (SA_RESETHAND).
+    /// The action is set back to the default when the signal is delivered (SA_RESETHAND).
     pub reset: bool,
     /// The handler takes information and context (SA_SIGINFO).
     pub information: bool,
-    /// For SIGCHLD: none when children stop or continue (SA_NOCLDSTOP).
+    /// For SIGCHLD: no signal when children stop or continue (SA_NOCLDSTOP).
     pub no_child_stop: bool,
     /// For SIGCHLD: children leave no zombies (SA_NOCLDWAIT).
     pub no_child_wait: bool,
@@ -37,24 +37,26 @@ pub struct ActionFlags {
 /// What a program asked for with sigaction(2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Action {
-    /// What happens.
+    /// What happens when the signal is delivered.
     pub disposition: Disposition,
-    /// Signals blocked while the handler runs, besides the signal itself.
+    /// Signals that are blocked while the handler runs, in addition to the signal itself.
     pub mask: SignalSet,
-    /// Options.
+    /// The options of the action (SA_RESTART and others).
     pub flags: ActionFlags,
     /// Where the handler returns to, if the program states it (SA_RESTORER).
     pub restorer: Option<u64>,
 }
 
-/// The actions of a process for every signal. Processes made with CLONE_SIGHAND share one.
+/// The actions of a process for every signal. Processes may share one (a clone that shares signal
+/// actions).
 ///
-/// In the order of signals, up to the last that a program has set: each fork copies them.
+/// The list is in the order of signals and ends with the last that a program has set: each fork
+/// copies it.
 #[derive(Clone, Debug, Default)]
 pub struct Actions(Vec<Action>);
 
 impl Actions {
-    /// The action for `signal`.
+    /// The action of the process for `signal`.
     pub fn get(&self, signal: Signal) -> Action {
         self.0.get(index(signal)).copied().unwrap_or_default()
     }
@@ -99,8 +101,8 @@ impl Actions {
         self.select(|action| action.disposition == Disposition::Ignore)
     }
 
-    /// For exec: handlers become defaults (the program that had them is gone), ignored signals stay
-    /// ignored.
+    /// Prepares the actions for exec: handlers become defaults (the program that had them is gone),
+    /// ignored signals stay ignored.
     pub fn reset_for_exec(&mut self) {
         for action in &mut self.0 {
             let kept = match action.disposition {
@@ -111,7 +113,7 @@ impl Actions {
         }
     }
 
-    /// Every signal to its default (CLONE_CLEAR_SIGHAND: handlers only, ignored ones stay).
+    /// Sets every signal that has a handler to its default action; ignored signals stay ignored.
     pub fn clear_handlers(&mut self) {
         for action in &mut self.0 {
             if matches!(action.disposition, Disposition::Handler(_)) {
@@ -140,7 +142,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn exec_keeps_what_is_ignored_only() {
+    fn exec_keeps_only_ignored_signals() {
         let mut actions = Actions::default();
         let handler = Action { disposition: Disposition::Handler(0x1000), ..Action::default() };
         let ignore =
@@ -160,7 +162,7 @@ mod tests {
         assert!(actions.get(Signal::HUP).mask.is_empty());
     }
     #[test]
-    fn every_signal_has_its_action_and_defaults_take_no_memory() {
+    fn each_signal_has_its_own_action_and_default_actions_take_no_memory() {
         let mut actions = Actions::default();
         let ignore = Action { disposition: Disposition::Ignore, ..Action::default() };
         let last = Signal(Signal::MAX);

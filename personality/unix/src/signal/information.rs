@@ -6,9 +6,10 @@ use core::time::Duration;
 /// A signal instance: its number, why it came, and which process sent it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignalInformation {
-    /// The signal.
+    /// The number of the signal.
     pub signal: Signal,
-    /// An error number that belongs to it, as the front end counts them; nearly always 0.
+    /// An error number that belongs to the signal, in the numbering of the front end; nearly always
+    /// 0.
     pub error: i32,
     /// Why the signal was sent.
     pub cause: Cause,
@@ -17,72 +18,65 @@ pub struct SignalInformation {
 /// Why a signal was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The system sent it, for no more specific reason (SI_KERNEL).
+    /// The system sent the signal, for no more specific reason (SI_KERNEL).
     System,
-    /// kill(2).
+    /// A program sent the signal with kill(2).
     Kill {
-        /// Sender's process id.
+        /// The process id of the sender.
         process: u32,
-        /// Sender's real user id.
+        /// The real user id of the sender.
         user: u32,
     },
-    /// tgkill(2).
+    /// A program sent the signal with tgkill(2).
     ThreadKill {
-        /// Sender's process id.
+        /// The process id of the sender.
         process: u32,
-        /// Sender's real user id.
+        /// The real user id of the sender.
         user: u32,
     },
-    /// sigqueue(3); programs may state any negative code.
+    /// A program sent the signal with sigqueue(3), which may state any negative code.
     Queue {
-        /// The code that the sender stated, as the front end counts them.
+        /// The code that the sender stated, in the numbering of the front end.
         code: i32,
         /// The process id that the sender stated.
         process: u32,
         /// The user id that the sender stated.
         user: u32,
-        /// The value sent along.
+        /// The value that the sender stated.
         value: u64,
     },
-    /// A POSIX timer expired.
+    /// A POSIX timer expired (SI_TIMER).
     Timer {
         /// The timer's id.
         timer: u32,
-        /// Expirations not signalled since the last one delivered; filled in at delivery.
+        /// Expirations since the last delivered signal that had none; filled in at delivery.
         overrun: u32,
-        /// The value given at timer_create.
+        /// The value given at timer_create(2).
         value: u64,
     },
     /// A child changed its state.
     Child {
-        /// The child.
+        /// The child's process id.
         process: u32,
         /// The child's real user id.
         user: u32,
-        /// The change of the child.
+        /// How the state of the child changed.
         event: ChildEvent,
-        /// The child's user time.
+        /// The user time of the child.
         user_time: Duration,
-        /// The child's system time.
+        /// The system time of the child.
         system_time: Duration,
     },
     /// An instruction of the thread itself failed.
     Fault {
-        /// How.
+        /// How the instruction failed.
         fault: Fault,
         /// The address that the fault concerns.
         address: u64,
     },
-    /// Input or output became possible (SIGIO).
-    Poll {
-        /// Ready events, in the bits that the caller of the library uses.
-        band: i64,
-        /// The descriptor.
-        descriptor: i32,
-    },
 }
 
-/// How a child changed.
+/// How the state of a child process changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChildEvent {
     /// The child ended with this status, 0..=255.
@@ -104,33 +98,23 @@ pub enum Fault {
     NotMapped,
     /// The mapping forbids this access (SEGV_ACCERR).
     NotPermitted,
-    /// The address is not one (general protection); reported without an address.
+    /// The address is not canonical (general protection); reported without an address.
     NotCanonical,
-    /// Alignment (BUS_ADRALN).
+    /// The address is not aligned (BUS_ADRALN).
     Alignment,
-    /// Past the end of the mapped object, or its data could not be had (BUS_ADRERR).
+    /// The address is past the end of the mapped object, or its data could not be had (BUS_ADRERR).
     NoObject,
     /// Illegal opcode (ILL_ILLOPN).
     IllegalInstruction,
-    /// Privileged opcode (SIGSEGV with SI_KERNEL where the processor reports it so).
-    Privileged,
     /// Integer division by zero (FPE_INTDIV).
     IntegerDivide,
     /// Integer overflow (FPE_INTOVF).
     IntegerOverflow,
-    /// Floating-point division by zero (FPE_FLTDIV).
-    FloatDivide,
-    /// Floating-point overflow (FPE_FLTOVF).
-    FloatOverflow,
-    /// Floating-point underflow (FPE_FLTUND).
-    FloatUnderflow,
-    /// Inexact floating-point result (FPE_FLTRES).
-    FloatInexact,
     /// Invalid floating-point operation (FPE_FLTINV).
     FloatInvalid,
-    /// Breakpoint (TRAP_BRKPT).
+    /// A breakpoint was reached (TRAP_BRKPT).
     Breakpoint,
-    /// Single step (TRAP_TRACE).
+    /// One instruction was executed in single-step mode (TRAP_TRACE).
     Step,
 }
 
@@ -138,38 +122,33 @@ impl Fault {
     /// The signal that the fault raises.
     pub fn signal(self) -> Signal {
         match self {
-            Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical | Fault::Privileged => Signal::SEGV,
+            Fault::NotMapped | Fault::NotPermitted | Fault::NotCanonical => Signal::SEGV,
             Fault::Alignment | Fault::NoObject => Signal::BUS,
             Fault::IllegalInstruction => Signal::ILL,
-            Fault::IntegerDivide
-            | Fault::IntegerOverflow
-            | Fault::FloatDivide
-            | Fault::FloatOverflow
-            | Fault::FloatUnderflow
-            | Fault::FloatInexact
-            | Fault::FloatInvalid => Signal::FPE,
+            Fault::IntegerDivide | Fault::IntegerOverflow | Fault::FloatInvalid => Signal::FPE,
             Fault::Breakpoint | Fault::Step => Signal::TRAP,
         }
     }
 
-    /// The signal instance for this fault at `address`.
+    /// The signal that this fault at `address` raises.
     pub fn at(self, address: u64) -> SignalInformation {
         SignalInformation { signal: self.signal(), error: 0, cause: Cause::Fault { fault: self, address } }
     }
 }
 
 impl SignalInformation {
-    /// An instance sent by the system.
+    /// A signal sent by the system.
     pub fn system(signal: Signal) -> SignalInformation {
         SignalInformation { signal, error: 0, cause: Cause::System }
     }
 
-    /// An instance of which nothing is remembered, because memory for the record was short.
+    /// A signal without information, because memory for its record was short.
     pub fn forgotten(signal: Signal) -> SignalInformation {
         SignalInformation { signal, error: 0, cause: Cause::Kill { process: 0, user: 0 } }
     }
 
-    /// Whether the thread's own failing instruction caused it, rather than a program or an event.
+    /// Whether the thread's own failing instruction caused the signal, rather than a program or an
+    /// event.
     pub fn is_forced(&self) -> bool {
         match self.cause {
             Cause::Fault { .. } => true,
@@ -178,7 +157,7 @@ impl SignalInformation {
         }
     }
 
-    /// Whether a program sent it, rather than the system: then the sender needs permission.
+    /// Whether a program sent the signal, rather than the system: the sender then needs permission.
     pub fn is_from_program(&self) -> bool {
         matches!(self.cause, Cause::Kill { .. } | Cause::ThreadKill { .. } | Cause::Queue { .. })
     }

@@ -28,18 +28,18 @@ pub use stack::AlternateStack;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Signal(u8);
 
-/// What a signal does to a process that has set nothing.
+/// What a signal does to a process that has set no action for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultAction {
-    /// The process ends.
+    /// The signal ends the process.
     Terminate,
     /// The process ends and may leave a memory image.
     Core,
-    /// Nothing.
+    /// The signal is ignored.
     Ignore,
     /// The process stops until it is continued.
     Stop,
-    /// A stopped process goes on.
+    /// The signal continues a stopped process.
     Continue,
 }
 
@@ -50,19 +50,20 @@ macro_rules! signals {
 
         impl Signal {
             /// Every standard signal.
-            pub const STANDARD: &[Signal] = &[$(Signal::$name,)*];
+            #[cfg(test)]
+            const STANDARD: &[Signal] = &[$(Signal::$name,)*];
 
-            /// What the signal does by default; real-time signals terminate.
+            /// What the signal does by default; real-time signals terminate the process.
             pub fn default_action(self) -> DefaultAction {
                 match self { $(Signal::$name => DefaultAction::$action,)* _ => DefaultAction::Terminate }
             }
 
-            /// The POSIX name, `SIGRT` for real-time signals.
+            /// The signal's POSIX name, `SIGRT` for real-time signals.
             pub fn name(self) -> &'static str {
                 match self { $(Signal::$name => concat!("SIG", stringify!($name)),)* _ => "SIGRT" }
             }
 
-            /// What happened, in words that are shown to users.
+            /// What the signal means, in words that are shown to users.
             pub fn description(self) -> &'static str {
                 match self { $(Signal::$name => $text,)* _ => "Real-time signal" }
             }
@@ -105,12 +106,12 @@ signals! {
 }
 
 impl Signal {
-    /// The highest number.
+    /// The highest signal number.
     pub const MAX: u8 = 64;
     /// The first real-time signal.
     pub const REAL_TIME: Signal = Signal(32);
 
-    /// The signal with this number, if there is one.
+    /// The signal with this number; `None` if there is none.
     pub fn new(number: u32) -> Option<Signal> {
         (1..=u32::from(Signal::MAX)).contains(&number).then_some(Signal(number as u8))
     }
@@ -120,7 +121,8 @@ impl Signal {
         self.0
     }
 
-    /// Whether several instances queue, in order, instead of merging into one.
+    /// Whether this is a real-time signal: several instances queue, in order, instead of merging
+    /// into one.
     pub fn is_real_time(self) -> bool {
         self >= Signal::REAL_TIME
     }
@@ -135,10 +137,11 @@ impl core::fmt::Debug for Signal {
     }
 }
 
-/// A handler to be entered: all that a front end needs to build the frame on the thread's stack.
+/// A signal handler that is to be called: all that a front end needs to build the frame on the
+/// thread's stack.
 #[derive(Clone, Debug)]
 pub struct Frame {
-    /// The signal.
+    /// The signal that is delivered.
     pub signal: Signal,
     /// Why the signal was sent.
     pub information: SignalInformation,
@@ -146,12 +149,12 @@ pub struct Frame {
     pub action: Action,
     /// The entry address of the signal handler.
     pub handler: u64,
-    /// The mask to be restored by the handler's return.
+    /// The signal mask that is restored when the handler returns.
     pub saved_mask: SignalSet,
-    /// The thread's alternate stack as set, for the frame's own record.
+    /// The thread's alternate stack as it was set, to be recorded in the frame.
     pub stack: AlternateStack,
-    /// Whether the front end may place the frame on [`Frame::stack`] (SA_ONSTACK and one is set);
-    /// whether the thread is already on it depends on its stack pointer
+    /// Whether the frame may be placed on [`Frame::stack`] (SA_ONSTACK and an alternate stack is
+    /// set). The thread may run on that stack already, which its stack pointer shows
     /// ([`AlternateStack::top_for`]).
     pub on_stack: bool,
 }
@@ -161,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_and_defaults() {
+    fn signal_numbers_have_their_names_and_default_actions() {
         assert_eq!(Signal::STANDARD.len(), 31);
         for (index, signal) in Signal::STANDARD.iter().enumerate() {
             assert_eq!(signal.number() as usize, index + 1);

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 
 /// The pending signals of a thread or a process.
 ///
-/// A standard signal is pending once, however often it was sent; the first instance's information
-/// stands. Real-time signals queue. If memory for the record of a standard signal is short, it is
+/// A standard signal is pending once, however often it was sent, with the information of the first
+/// instance. Real-time signals queue. If memory for the record of a standard signal is short, it is
 /// pending without information.
 #[derive(Debug, Default)]
 pub struct PendingSignals {
@@ -17,30 +17,31 @@ pub struct PendingSignals {
 }
 
 impl PendingSignals {
-    /// Which signals are pending.
+    /// The set of signals that are pending.
     pub fn set(&self) -> SignalSet {
         self.set
     }
 
-    /// How many instances are queued, as RLIMIT_SIGPENDING counts.
+    /// How many instances are queued; RLIMIT_SIGPENDING limits this number.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether none is pending.
+    /// Whether no signal is pending.
     pub fn is_empty(&self) -> bool {
         self.set.is_empty()
     }
 
-    /// Whether sending `signal` would add an instance (a standard one that is pending merges).
+    /// Whether sending `signal` would add an instance (a standard signal that is pending already
+    /// merges).
     pub fn would_add(&self, signal: Signal) -> bool {
         signal.is_real_time() || !self.set.contains(signal)
     }
 
-    /// Adds an instance. `room` says whether the sender's quota has room for one more record: if
-    /// not, a standard signal is pending without information, and a real-time signal fails with
-    /// `EAGAIN`, unless it was sent by kill. Returns whether a record was added, to be charged to
-    /// the quota.
+    /// Adds an instance of a signal. `room` says whether the sender's quota has room for one more
+    /// record: if not, a standard signal is pending without information, and a real-time signal
+    /// fails with `EAGAIN`, unless it was sent by kill(2). Returns whether a record was added,
+    /// which is then to be charged to the quota.
     pub fn push(&mut self, information: SignalInformation, room: bool) -> Result<bool> {
         let signal = information.signal;
         if !self.would_add(signal) {
@@ -60,7 +61,7 @@ impl PendingSignals {
         Ok(true)
     }
 
-    /// Takes the first instance of the lowest signal that is in `allowed`; the second value says
+    /// Takes the first instance of the lowest signal that is in `allowed`. The second value says
     /// whether a record was freed.
     pub fn take(&mut self, allowed: SignalSet) -> Option<(SignalInformation, bool)> {
         let signal = (self.set & allowed).first()?;
@@ -77,7 +78,7 @@ impl PendingSignals {
         Some((information, true))
     }
 
-    /// Forgets every instance of the signals in `signals`; returns how many records were freed.
+    /// Removes every instance of the signals in `signals`; returns how many records were freed.
     pub fn discard(&mut self, signals: SignalSet) -> usize {
         let before = self.queue.len();
         self.queue.retain(|entry| !signals.contains(entry.signal));
@@ -85,7 +86,8 @@ impl PendingSignals {
         before - self.queue.len()
     }
 
-    /// Counts further `expirations` of timer `timer` if its signal is pending: whether it was.
+    /// Counts further `expirations` of timer `timer` if its signal is pending; returns whether it
+    /// was.
     pub fn add_overrun(&mut self, timer: u32, expirations: u32) -> bool {
         for entry in &mut self.queue {
             if let Cause::Timer { timer: t, overrun, .. } = &mut entry.cause
@@ -98,7 +100,7 @@ impl PendingSignals {
         false
     }
 
-    /// Forgets the instances of timer `timer`, which was deleted; returns how many records were
+    /// Removes the instances of timer `timer`, which was deleted; returns how many records were
     /// freed.
     pub fn discard_timer(&mut self, timer: u32) -> usize {
         let before = self.queue.len();
@@ -145,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn without_room() {
+    fn without_room_a_standard_signal_has_no_information_and_a_real_time_signal_fails() {
         let mut pending = PendingSignals::default();
         assert_eq!(pending.push(from(1, 2), false), Ok(false));
         assert_eq!(pending.push(from(1, 40), false), Err(Error::EAGAIN));
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_timers_signals_vanish() {
+    fn the_signals_of_a_deleted_timer_are_removed() {
         let mut pending = PendingSignals::default();
         let timer = |timer| SignalInformation {
             signal: Signal::new(40).unwrap(),
@@ -172,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        /// The set behaves as a plain list does: lowest signal first, arrival order within a
+        /// The queue behaves as a plain list does: lowest signal first, arrival order within a
         /// signal, standard signals once.
         #[test]
         fn matches_a_model(steps in prop::collection::vec((0u32..4, 1u32..=64, any::<u64>()), 0..200)) {

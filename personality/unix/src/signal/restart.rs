@@ -2,19 +2,19 @@
 
 use super::Action;
 
-/// What a call asks for when it is interrupted (signal(7), "Interruption of system calls and
-/// library functions").
+/// What happens to a system call that a signal interrupts (signal(7), "Interruption of system calls
+/// and library functions").
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RestartKind {
-    /// It fails with `EINTR`, even if no handler runs (a stop and continue suffices):
+    /// The call fails with `EINTR`, even if no handler runs (a stop and continue suffices):
     /// sigtimedwait.
     Never,
-    /// It is restarted if no handler runs, or if the handler's action says so (SA_RESTART): read,
-    /// wait4 (`ERESTARTSYS`).
+    /// The call is restarted if no handler runs, or if the handler's action says so (SA_RESTART):
+    /// read, wait4 (`ERESTARTSYS`).
     RestartSys,
-    /// It is restarted only if no handler runs: pause, sigsuspend, poll (`ERESTARTNOHAND`).
+    /// The call is restarted only if no handler runs: pause, sigsuspend, poll (`ERESTARTNOHAND`).
     RestartNoHand,
-    /// It is continued with what remains of it if no handler runs, in its front end's way:
+    /// The call goes on with what remains of it if no handler runs, in the front end's way:
     /// nanosleep (`ERESTART_RESTARTBLOCK`).
     RestartBlock,
     /// The call is always restarted; the program sees nothing of the signal (`ERESTARTNOINTR`).
@@ -33,8 +33,8 @@ pub enum Resumption {
 }
 
 impl RestartKind {
-    /// The decision, when the first signal delivered runs the handler of `action` (`None`: no
-    /// handler runs).
+    /// What becomes of the call when the first delivered signal runs the handler of `action`
+    /// (`None` if no handler runs).
     pub fn decide(self, action: Option<&Action>) -> Resumption {
         match (self, action) {
             (RestartKind::Never, _) => Resumption::Interrupted,
@@ -55,7 +55,7 @@ mod tests {
     use crate::signal::{ActionFlags, Disposition};
 
     #[test]
-    fn decisions() {
+    fn each_restart_kind_decides_by_handler_and_sa_restart() {
         let plain = Action { disposition: Disposition::Handler(1), ..Action::default() };
         let restart = Action { flags: ActionFlags { restart: true, ..ActionFlags::default() }, ..plain };
         use Resumption::{Continue, Interrupted, Restart};

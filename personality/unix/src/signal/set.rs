@@ -1,14 +1,14 @@
 //! Sets of signals.
 
-use super::{DefaultAction, Signal};
+use super::Signal;
 use core::ops::{BitAnd, BitAndAssign, BitOr, BitOrAssign, Not};
 
-/// A set of signals: bit n - 1 stands for signal n.
+/// A set of signals: bit n - 1 is signal n.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub struct SignalSet(u64);
 
 impl SignalSet {
-    /// No signal.
+    /// The set without signals.
     pub const EMPTY: SignalSet = SignalSet(0);
     /// Signals that can be neither caught, blocked nor ignored.
     pub const UNMASKABLE: SignalSet = SignalSet::of(&[Signal::KILL, Signal::STOP]);
@@ -18,7 +18,7 @@ impl SignalSet {
     pub const SYNCHRONOUS: SignalSet =
         SignalSet::of(&[Signal::SEGV, Signal::BUS, Signal::ILL, Signal::TRAP, Signal::FPE, Signal::SYS]);
 
-    /// The set of exactly these signals.
+    /// The set of exactly the listed signals.
     pub const fn of(signals: &[Signal]) -> SignalSet {
         let mut bits = 0;
         let mut index = 0;
@@ -29,7 +29,7 @@ impl SignalSet {
         SignalSet(bits)
     }
 
-    /// From a bit mask, bit n - 1 for signal n.
+    /// The set with the signals of a bit mask: bit n - 1 for signal n.
     pub const fn from_bits(bits: u64) -> SignalSet {
         SignalSet(bits)
     }
@@ -44,7 +44,7 @@ impl SignalSet {
         self.0 & (1 << (signal.0 - 1)) != 0
     }
 
-    /// Adds `signal`.
+    /// Adds `signal` to the set.
     pub fn insert(&mut self, signal: Signal) {
         self.0 |= 1 << (signal.0 - 1);
     }
@@ -59,12 +59,12 @@ impl SignalSet {
         self.0 == 0
     }
 
-    /// This set as a mask of blocked signals: without those that cannot be blocked.
+    /// This set as a signal mask: without the signals that cannot be blocked.
     pub fn as_mask(self) -> SignalSet {
         self & !SignalSet::UNMASKABLE
     }
 
-    /// The signal with the lowest number.
+    /// The signal of the set with the lowest number.
     pub fn first(self) -> Option<Signal> {
         (self.0 != 0).then(|| Signal(self.0.trailing_zeros() as u8 + 1))
     }
@@ -77,17 +77,6 @@ impl SignalSet {
             rest.remove(signal);
             Some(signal)
         })
-    }
-
-    /// Signals whose default action is to do nothing.
-    pub fn ignored_by_default() -> SignalSet {
-        let mut set = SignalSet::EMPTY;
-        for signal in Signal::STANDARD {
-            if matches!(signal.default_action(), DefaultAction::Ignore | DefaultAction::Continue) {
-                set.insert(*signal);
-            }
-        }
-        set
     }
 }
 
@@ -135,16 +124,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members() {
+    fn a_set_contains_what_was_inserted() {
         let set = SignalSet::of(&[Signal::HUP, Signal::new(64).unwrap()]);
         assert_eq!(set.bits(), 1 | 1 << 63);
         assert!(set.iter().eq([Signal::HUP, Signal::new(64).unwrap()]));
         assert!(!(!SignalSet::EMPTY).as_mask().contains(Signal::KILL));
-        assert!(SignalSet::ignored_by_default().iter().eq([
-            Signal::CHLD,
-            Signal::CONT,
-            Signal::URG,
-            Signal::WINCH
-        ]));
     }
 }

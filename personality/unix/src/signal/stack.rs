@@ -2,14 +2,14 @@
 
 use crate::{Error, Result};
 
-/// A thread's alternate signal stack; size 0: none.
+/// A thread's alternate signal stack; with size 0 there is none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AlternateStack {
-    /// Lowest address.
+    /// Lowest address of the stack.
     pub base: u64,
-    /// Size in bytes; 0 where there is no alternate stack.
+    /// Size in bytes; 0 if there is no alternate stack.
     pub size: u64,
-    /// Disarmed while a handler runs on it (SS_AUTODISARM).
+    /// The stack is disarmed while a handler runs on it (SS_AUTODISARM).
     pub auto_disarm: bool,
 }
 
@@ -19,8 +19,8 @@ impl AlternateStack {
         self.size != 0
     }
 
-    /// Whether a thread with this stack pointer is executing on it. A stack that disarms itself
-    /// never counts.
+    /// Whether a thread with this stack pointer executes on the alternate stack; false for one that
+    /// disarms itself.
     pub fn contains(&self, stack_pointer: u64) -> bool {
         !self.auto_disarm && self.holds(stack_pointer)
     }
@@ -29,8 +29,9 @@ impl AlternateStack {
         stack_pointer > self.base && stack_pointer - self.base <= self.size
     }
 
-    /// Where a frame starts (it grows down) for a thread with this stack pointer: at the top of
-    /// this stack if `on_stack` says so and the thread is not yet there, else where it is.
+    /// Where a signal frame starts (it grows down) for a thread with this stack pointer: at the top
+    /// of the alternate stack if `on_stack` says so and the thread is not on it yet, else at the
+    /// stack pointer.
     pub fn top_for(&self, stack_pointer: u64, on_stack: bool) -> u64 {
         match on_stack && self.is_set() && !self.contains(stack_pointer) {
             true => self.base.wrapping_add(self.size),
@@ -38,15 +39,15 @@ impl AlternateStack {
         }
     }
 
-    /// Whether a frame from `top` down to `bottom` stays on this stack, if `top` lies on it. A
-    /// frame that does not is a stack overflow.
+    /// Whether a frame from `top` down to `bottom` stays on the alternate stack, if `top` lies on
+    /// it. A frame that does not is a stack overflow.
     pub fn admits(&self, top: u64, bottom: u64) -> bool {
         !self.is_set() || !self.holds(top) || self.holds(bottom)
     }
 
-    /// Checks and replaces it, as sigaltstack(2) does for a thread with this stack pointer: `EPERM`
-    /// while the thread is on it, `ENOMEM` if `new` is smaller than `minimum`. A `new` without size
-    /// removes it.
+    /// Checks and replaces the alternate stack, as sigaltstack(2) does for a thread with this stack
+    /// pointer. `EPERM` while the thread is on the stack, `ENOMEM` if `new` is smaller than
+    /// `minimum` bytes. A `new` of size 0 removes it.
     pub fn replace(&mut self, new: AlternateStack, stack_pointer: u64, minimum: u64) -> Result<()> {
         if self.is_set() && self.contains(stack_pointer) {
             return Err(Error::EPERM);
@@ -64,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switching() {
+    fn frames_start_on_the_alternate_stack_if_asked_and_not_on_it() {
         let stack = AlternateStack { base: 0x1000, size: 0x2000, auto_disarm: false };
         assert_eq!(stack.top_for(0x9000, true), 0x3000);
         assert_eq!(stack.top_for(0x9000, false), 0x9000);
@@ -79,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn replacing() {
+    fn an_alternate_stack_in_use_is_not_replaced() {
         let mut stack = AlternateStack::default();
         let new = AlternateStack { base: 0x1000, size: 0x1000, auto_disarm: false };
         assert_eq!(stack.replace(new, 0x9000, 0x800), Ok(()));

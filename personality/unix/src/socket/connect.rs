@@ -1,4 +1,4 @@
-//! bind(2), listen(2), connect(2), accept(2).
+//! Connecting sockets: bind(2), listen(2), connect(2), accept(2).
 
 use super::unix::{Role, UnixSocket};
 use super::{PeerCredentials, SocketType, UnixAddress};
@@ -10,14 +10,14 @@ use crate::{AttemptError, Error, Result};
 use alloc::format;
 use alloc::sync::Arc;
 
-/// Connections that can wait to be accepted at most (SOMAXCONN).
+/// The most connections that can wait to be accepted by a socket (SOMAXCONN).
 const BACKLOG_MAXIMUM: usize = 4096;
 
 impl UnixSocket {
-    /// Gives the socket a name; `Unnamed` asks for an abstract one of the system's choice.
-    /// `EADDRINUSE`, `EINVAL` if it has one.
+    /// Gives the socket a name; with `Unnamed` the system chooses an abstract name. `EADDRINUSE` if
+    /// another socket has the name, `EINVAL` if this one has a name.
     pub async fn bind(&self, caller: &Caller<'_>, address: UnixAddress) -> Result<()> {
-        // Other callers that bind it wait: it gets one name.
+        // Other callers that bind this socket wait here, so that it gets only one name.
         let _binding = self.binding.lock().await;
         if self.address() != UnixAddress::Unnamed {
             return Err(Error::EINVAL);
@@ -72,7 +72,7 @@ impl UnixSocket {
         Err(Error::ENOSPC)
     }
 
-    /// Accepts connections from now on, at most `backlog` waiting.
+    /// Makes the socket accept connections, of which at most `backlog` can wait.
     pub fn listen(&self, caller: &Caller<'_>, backlog: usize) -> Result<()> {
         if self.kind == SocketType::Datagram {
             return Err(Error::EOPNOTSUPP);
@@ -91,8 +91,8 @@ impl UnixSocket {
         Ok(())
     }
 
-    /// The socket with that name, which the caller may write to. `ECONNREFUSED` if no socket has
-    /// it.
+    /// The socket with this name, which the caller must be allowed to write to. `ECONNREFUSED` if
+    /// no socket has the name.
     pub(super) async fn find(caller: &Caller<'_>, address: &UnixAddress) -> Result<Arc<UnixSocket>> {
         match address {
             UnixAddress::Unnamed => Err(Error::ECONNREFUSED),
@@ -116,8 +116,8 @@ impl UnixSocket {
         }
     }
 
-    /// Connects to the socket with that name. A stream waits, unless `nonblock`, while the backlog
-    /// is full. A datagram socket only remembers where to send; `Unnamed` makes it forget.
+    /// Connects to the socket with this name. A stream waits, unless `nonblock`, while the backlog
+    /// is full. A datagram socket only records the destination; `Unnamed` removes it.
     pub async fn connect(&self, caller: &Caller<'_>, address: &UnixAddress, nonblock: bool) -> Result<()> {
         if self.kind == SocketType::Datagram {
             return self.connect_datagrams(caller, address).await;
@@ -125,7 +125,8 @@ impl UnixSocket {
         let deadline = self.options().send_timeout.map(|t| caller.vfs.environment.monotonic() + t);
         loop {
             self.check_unconnected()?;
-            // Looked up again each time: the listener may have gone meanwhile.
+            // The name is looked up again in each round, since the listener may have been closed
+            // meanwhile.
             let listener = UnixSocket::find(caller, address).await?;
             if listener.kind != self.kind {
                 return Err(Error::EPROTOTYPE);
@@ -136,8 +137,8 @@ impl UnixSocket {
                 Err(_) => return Err(Error::EAGAIN),
                 Ok(()) => return Ok(()),
             }
-            // Do not hold a reference to the listener while waiting: when it goes, its senders are
-            // woken and look again.
+            // Do not hold a reference to the listener while waiting: when it is closed, the waiting
+            // senders are woken and look it up again.
             let waiting_for = Arc::downgrade(&listener);
             drop(listener);
             let environment = &*caller.vfs.environment;
@@ -161,7 +162,8 @@ impl UnixSocket {
         }
     }
 
-    /// Whether a connection would be taken (or refused) now; notes `connecting` otherwise.
+    /// Whether a connection would be taken (or refused) without waiting; otherwise `connecting` is
+    /// recorded as waiting.
     fn has_room(&self, connecting: &UnixSocket) -> bool {
         let mut state = self.state.lock();
         match &state.role {
@@ -188,8 +190,8 @@ impl UnixSocket {
         };
         accepted.state.lock().address = listener_address.clone();
         let file = OpenFile::of_object(accepted.clone(), OpenFlags::READ_WRITE);
-        // This side is connected before the listener sees the connection. So what the accepting
-        // side sends immediately arrives.
+        // The connecting side is connected before the listener sees the connection, so that what
+        // the accepting side sends immediately arrives.
         {
             let mut state = self.state.lock();
             if !matches!(state.role, Role::Idle) {
@@ -216,8 +218,7 @@ impl UnixSocket {
             }
         };
         if let Some(refused) = refused {
-            // The connection is undone before the accepted side, which no process has seen, goes
-            // away.
+            // Undo the connection before the accepted side, which no process has seen, is dropped.
             {
                 let mut state = self.state.lock();
                 state.role = Role::Idle;
@@ -250,8 +251,8 @@ impl UnixSocket {
         Ok(())
     }
 
-    /// Takes a connection that waits, waiting for one unless `nonblock`. `flags` are the new file's
-    /// status flags.
+    /// Takes a connection that is to be accepted, and waits for one unless `nonblock`. `flags` are
+    /// the new file's status flags.
     pub async fn accept(
         &self,
         caller: &Caller<'_>,

@@ -1,5 +1,5 @@
-//! Sockets of the Unix domain (unix(7)): stream, datagram and sequenced packets; names in the file
-//! system and abstract ones; descriptors and credentials passed along.
+//! Sockets of the Unix domain (unix(7)): streams, datagrams and sequenced packets; names in the
+//! file system and abstract ones; descriptors and credentials that are passed with messages.
 
 mod connect;
 mod rights;
@@ -23,34 +23,34 @@ use alloc::vec::Vec;
 /// How a socket transfers data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SocketType {
-    /// A stream of bytes (SOCK_STREAM).
+    /// The socket is a stream of bytes (SOCK_STREAM).
     Stream,
-    /// Messages, each to any destination (SOCK_DGRAM).
+    /// The socket sends messages, each to any destination (SOCK_DGRAM).
     Datagram,
-    /// Messages over a connection (SOCK_SEQPACKET).
+    /// The socket sends messages over a connection (SOCK_SEQPACKET).
     Packets,
 }
 
-/// A name in the Unix domain.
+/// The address of a socket of the Unix domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum UnixAddress {
     /// The socket has no name.
     #[default]
     Unnamed,
-    /// A path, as it was given.
+    /// The name is a path, as the program gave it.
     Path(Vec<u8>),
-    /// A name that is in no file system.
+    /// The name is abstract: it is in no file system.
     Abstract(Vec<u8>),
 }
 
-/// The process that sent a message or made a connection (struct ucred).
+/// The credentials of the process that sent a message or made a connection (struct ucred).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerCredentials {
-    /// Process id.
+    /// The process id of the peer.
     pub process: ProcessId,
-    /// User id.
+    /// The user id of the peer.
     pub user: u32,
-    /// Group id.
+    /// The group id of the peer.
     pub group: u32,
 }
 
@@ -76,7 +76,7 @@ pub enum Shutdown {
     Both,
 }
 
-/// What all sockets of a system share: the abstract names.
+/// The abstract names, which all sockets of a system share.
 #[derive(Default)]
 pub struct Names {
     names: SpinLock<BTreeMap<Vec<u8>, Weak<UnixSocket>>>,

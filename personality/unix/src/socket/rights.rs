@@ -1,9 +1,9 @@
 //! Descriptors in flight: open files that messages hold until they are received.
 //!
-//! A socket whose only references are in messages that only it (or others like it) would receive
-//! can never be received again: [`collect`] finds such cycles and empties them. Files that messages
-//! held are dropped one after the other ([`REAPER`]): a chain of sockets in each other's messages
-//! may be longer than any stack.
+//! A socket can be in flight in a message that only it (or another such socket) could receive; it
+//! is then never received again. [`collect`] finds such cycles and discards their messages. Files
+//! that messages held are dropped in a loop ([`REAPER`]), not recursively: a chain of sockets in
+//! each other's messages may be longer than any stack.
 
 use crate::account::{Charge, Kept};
 use crate::file::OpenFile;
@@ -14,20 +14,20 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
-/// Descriptors that one message may carry.
+/// The most descriptors that one message may carry.
 pub(super) const RIGHTS_MAXIMUM: usize = 253;
 
-/// The files that one message carries, charged to the user that sent it.
+/// The open files that one message carries, charged to the user that sent it.
 #[derive(Default)]
 pub struct Rights {
     files: Vec<Arc<OpenFile>>,
     charge: Option<Charge>,
 }
 
-/// Sockets in flight, by the ids of their descriptions: how many messages hold each.
+/// How many messages hold each socket, by the id of its open file description.
 struct InFlight {
     sockets: BTreeMap<u64, (Weak<OpenFile>, usize)>,
-    /// Sockets closed since the last search for cycles.
+    /// How many sockets have been closed since the last search for cycles.
     closed: usize,
 }
 
@@ -41,8 +41,8 @@ fn is_socket(file: &OpenFile) -> bool {
 }
 
 impl Rights {
-    /// Puts files in flight for a caller with this limit of descriptors. `EINVAL` for too many,
-    /// `ETOOMANYREFS` if more than the limit are in flight already for the user.
+    /// Takes files into a message of a caller with this limit of descriptors. `EINVAL` for too many
+    /// files, `ETOOMANYREFS` if more than the limit are in flight already for the user.
     pub fn new(files: Vec<Arc<OpenFile>>, caller: &Caller<'_>, limit: u64) -> Result<Rights> {
         if files.len() > RIGHTS_MAXIMUM {
             return Err(Error::EINVAL);
@@ -66,7 +66,7 @@ impl Rights {
         Ok(Rights { files, charge })
     }
 
-    /// Whether there are none.
+    /// Whether the message carries no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -91,7 +91,7 @@ impl Rights {
         files
     }
 
-    /// Takes the files out of flight: they were received.
+    /// Takes the files out of the message, because it was received.
     pub fn take(mut self) -> Vec<Arc<OpenFile>> {
         self.land()
     }
@@ -116,7 +116,7 @@ impl Drop for Rights {
     }
 }
 
-/// Drops files without recursion: a drop that happens within a drop only adds to the list.
+/// Drops files without recursion: a call from within a drop only adds its files to the list.
 fn reap(files: Vec<Arc<OpenFile>>) {
     let mut reaper = REAPER.lock();
     reaper.0.extend(files);
@@ -138,13 +138,14 @@ fn reap(files: Vec<Arc<OpenFile>>) {
     }
 }
 
-/// One search looks at this many sockets in flight for each socket that was closed: the cost of
-/// closing is bounded.
+/// How many sockets in flight a search for cycles looks at for each socket that was closed, so that
+/// the cost of closing is bounded.
 const LOOKS_FOR_A_CLOSE: usize = 16;
 
-/// Empties the sockets that can never be received. Called when a socket was closed.
+/// Discards the messages of sockets that can never be received. To be called after a socket was
+/// closed.
 pub(super) fn collect() {
-    // Sockets all of whose references are messages.
+    // The sockets that only messages refer to.
     let flight: Vec<(Arc<OpenFile>, usize)> = {
         let mut flight = IN_FLIGHT.lock();
         flight.closed += 1;
@@ -157,8 +158,8 @@ pub(super) fn collect() {
     if flight.is_empty() {
         return;
     }
-    // One reference is this function's. If another thread holds one at this moment, the socket only
-    // seems to be alive, which is harmless.
+    // One reference is this function's. If another thread holds one at this moment, a later search
+    // finds the socket.
     let candidates: BTreeMap<u64, (&Arc<OpenFile>, usize)> = flight
         .iter()
         .filter(|(file, count)| Arc::strong_count(file) == count + 1)
@@ -168,8 +169,8 @@ pub(super) fn collect() {
         .iter()
         .map(|(id, (file, _))| (*id, file.socket().map_or(Vec::new(), |s| s.held_files())))
         .collect();
-    // Candidates that are also in messages of sockets outside the candidates are alive, and so are
-    // the files in their own messages.
+    // Candidates that are also in messages of other sockets can still be received, and so can the
+    // files in their own messages.
     let mut inside: BTreeMap<u64, usize> = BTreeMap::new();
     holds.values().flatten().for_each(|id| *inside.entry(*id).or_default() += 1);
     let outside = |id: &u64, count: usize| inside.get(id).copied().unwrap_or(0) < count;
@@ -189,11 +190,11 @@ pub(super) fn collect() {
             socket.discard_messages();
         }
     }
-    // These references may be the last ones by now.
+    // The references that this function holds may be the last ones by now.
     reap(flight.into_iter().map(|(file, _)| file).collect());
 }
 
-/// How many files are in flight (tests look for leaks of theirs).
+/// How many of the files are in flight (tests look for leaks of their own files).
 #[cfg(test)]
 pub(super) fn in_flight(ids: &[u64]) -> usize {
     let flight = IN_FLIGHT.lock();

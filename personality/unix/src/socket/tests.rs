@@ -1,4 +1,4 @@
-//! The rules of unix(7).
+//! Tests of the rules of unix(7).
 
 use super::rights::in_flight;
 use super::*;
@@ -16,10 +16,10 @@ fn world() -> &'static World {
     Box::leak(Box::new(World::new()))
 }
 
-/// Whether the condition holds soon. Files disappear a moment after the last close, for two
-/// reasons. The files of a message may be dropped by the thread of another test, if that is
-/// dropping files at the moment. And a search for cycles on another thread holds every socket in
-/// flight while it looks. So tests wait, for as long as a thread may not run on a busy machine.
+/// Waits until a condition holds; false if it does not hold within the time that a thread may be
+/// kept from running on a busy machine. Files disappear a moment after the last close: another
+/// test's thread may be the one that drops the files of messages, and a search for cycles on
+/// another thread holds every socket in flight while it looks.
 fn soon(holds: impl Fn() -> bool) -> bool {
     (0..60_000).any(|_| {
         let yes = holds();
@@ -58,7 +58,7 @@ fn hidden(name: &str) -> UnixAddress {
     UnixAddress::Abstract(name.as_bytes().to_vec())
 }
 
-/// A listening socket with that name.
+/// A listening socket with this name.
 fn listener(w: &World, kind: SocketType, address: &UnixAddress, backlog: usize) -> Arc<OpenFile> {
     let file = socket(&w.caller(), kind, OpenFlags::empty()).unwrap();
     now(of(&file).bind(&w.caller(), address.clone())).unwrap();
@@ -75,7 +75,7 @@ fn accept(w: &World, file: &OpenFile) -> Result<Arc<OpenFile>> {
 }
 
 #[test]
-fn streams_carry_bytes_both_ways() {
+fn a_stream_carries_bytes_both_ways() {
     let w = world();
     let (a, b) = pair(w, SocketType::Stream);
     assert_eq!(w.read(&b, 9), Err(Error::EAGAIN));
@@ -112,7 +112,7 @@ fn a_full_stream_makes_the_writer_wait() {
 }
 
 #[test]
-fn ends_and_shutdown() {
+fn shutdown_and_close_end_a_stream() {
     let w = world();
     let (a, b) = pair(w, SocketType::Stream);
     w.write(&a, b"last").unwrap();
@@ -126,7 +126,7 @@ fn ends_and_shutdown() {
     drop(b);
     assert!(a.readiness().contains(Readiness::HANGUP));
     assert_eq!(w.read(&a, 9), Ok(vec![]));
-    // If data is unread when a side closes, the other side gets a reset, once.
+    // If a side is closed with unread data, the other side gets `ECONNRESET`, once.
     let (a, b) = pair(w, SocketType::Stream);
     w.write(&a, b"unread").unwrap();
     drop(b);
@@ -140,7 +140,7 @@ fn ends_and_shutdown() {
 }
 
 #[test]
-fn connections_are_made_by_name() {
+fn connect_and_accept_find_each_other_by_name() {
     let w = world();
     for (kind, address) in [(SocketType::Stream, path("/sock")), (SocketType::Packets, hidden("name"))] {
         let client = socket(&w.caller(), kind, OpenFlags::NONBLOCK).unwrap();
@@ -157,7 +157,8 @@ fn connections_are_made_by_name() {
         assert_eq!(of(&client).peer_address(), Ok(address.clone()));
         assert_eq!(of(&server).peer_address(), Ok(UnixAddress::Unnamed));
         assert_eq!(of(&client).peer_credentials().unwrap().process, 10);
-        // The name is taken. When the listener is gone, connections are refused.
+        // The name cannot be bound again while the file exists. After the listener is closed,
+        // connections are refused.
         let other = socket(&w.caller(), kind, OpenFlags::empty()).unwrap();
         assert_eq!(now(of(&other).bind(&w.caller(), address.clone())), Err(Error::EADDRINUSE));
         drop(listening);
@@ -196,7 +197,7 @@ fn connecting_needs_write_permission() {
 }
 
 #[test]
-fn a_full_backlog_waits() {
+fn connect_waits_while_the_backlog_is_full() {
     let w = world();
     let address = hidden("backlog");
     let listening = listener(w, SocketType::Stream, &address, 0);
@@ -214,18 +215,18 @@ fn a_full_backlog_waits() {
     assert_eq!(task.finish(), Ok(()));
     drop(server);
     assert_eq!(w.read(&first, 1), Ok(vec![]));
-    // A waiting connection is refused when the listener goes.
+    // A connection that waits is refused when the listener is closed.
     let third = socket(&w.caller(), SocketType::Stream, OpenFlags::empty()).unwrap();
     let mut task = Task::new(async move { of(&third).connect(&w.caller(), &hidden("backlog"), false).await });
     task.waits();
     drop(listening);
     assert_eq!(task.finish(), Err(Error::ECONNREFUSED));
-    // A connection that was never accepted ends, too.
+    // A connection that was never accepted is at its end, too.
     assert_eq!(w.read(&second, 1), Ok(vec![]));
 }
 
 #[test]
-fn datagrams_keep_their_borders() {
+fn datagrams_keep_their_boundaries() {
     let w = world();
     let server = socket(&w.caller(), SocketType::Datagram, OpenFlags::NONBLOCK).unwrap();
     now(of(&server).bind(&w.caller(), path("/dgram"))).unwrap();
@@ -274,7 +275,7 @@ fn datagrams_keep_their_borders() {
 }
 
 #[test]
-fn files_are_passed() {
+fn open_files_are_passed_with_a_message() {
     let w = world();
     let (a, b) = pair(w, SocketType::Stream);
     w.put("/f", b"content");
@@ -294,8 +295,8 @@ fn files_are_passed() {
     assert!(soon(|| Arc::strong_count(&file) == 1));
     let many = vec![file.clone(); 254];
     assert_eq!(send(w, &a, b"x", many), Err(Error::EINVAL));
-    // A failed send keeps nothing in flight; neither does a message that is read without wanting
-    // its files.
+    // A failed send leaves no files in flight. Neither does a message that is read without a buffer
+    // for them.
     drop(b);
     assert_eq!(send(w, &a, b"x", vec![file.clone()]), Err(Error::EPIPE));
     let (a, b) = pair(w, SocketType::Datagram);
@@ -305,7 +306,7 @@ fn files_are_passed() {
 }
 
 #[test]
-fn credentials_are_checked() {
+fn credentials_that_a_sender_states_are_checked() {
     let mut w = World::new();
     w.identity = Identity::new(5, 6, Arc::new([7]));
     let (a, b) = pair(&w, SocketType::Datagram);
@@ -322,7 +323,7 @@ fn credentials_are_checked() {
 }
 
 #[test]
-fn waiting_for_all_and_timeouts() {
+fn a_receive_waits_for_all_bytes_or_its_timeout() {
     let w = world();
     let (a, b) = pair(w, SocketType::Stream);
     let socket = of(&b);
@@ -347,7 +348,7 @@ fn waiting_for_all_and_timeouts() {
 #[test]
 fn sockets_that_hold_only_each_other_are_collected() {
     let w = world();
-    // A socket in its own inbox, and two in each other's.
+    // One socket is in a message to itself, and two are in messages to each other.
     let (a, b) = pair(w, SocketType::Stream);
     let (c, d) = pair(w, SocketType::Datagram);
     w.put("/held", b"");
@@ -361,7 +362,8 @@ fn sockets_that_hold_only_each_other_are_collected() {
     assert_eq!(in_flight(&ids), 3, "b and d are still open");
     drop(b);
     drop(d);
-    // Later closes find them; how many it takes depends on what other tests have in flight.
+    // Later closes find the cycles. How many closes that takes depends on what other tests have in
+    // flight.
     assert!(soon(|| {
         drop(socket(&w.caller(), SocketType::Stream, OpenFlags::empty()));
         in_flight(&ids) == 0
@@ -382,7 +384,7 @@ fn sockets_in_flight_to_a_socket_in_use_are_kept() {
 }
 
 #[test]
-fn a_long_chain_is_dropped_without_recursion() {
+fn a_long_chain_of_sockets_in_flight_is_dropped_without_recursion() {
     let w = world();
     let (first, mut last) = pair(w, SocketType::Stream);
     for _ in 0..5000 {
@@ -397,9 +399,9 @@ fn a_long_chain_is_dropped_without_recursion() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
-    /// All that is written is read, in order, in whatever pieces.
+    /// All bytes that are written to a stream are read, in order, however they are split.
     #[test]
-    fn a_stream_is_a_stream(steps in proptest::collection::vec((any::<bool>(), 1usize..60_000), 1..60)) {
+    fn bytes_of_a_stream_arrive_in_order(steps in proptest::collection::vec((any::<bool>(), 1usize..60_000), 1..60)) {
         let w = world();
         let (a, b) = pair(w, SocketType::Stream);
         let (mut sent, mut got) = (0usize, 0usize);
@@ -441,7 +443,7 @@ fn names_of_removed_sockets_can_be_bound_again() {
 }
 
 #[test]
-fn nothing_comes_after_the_end_of_a_stream() {
+fn no_bytes_come_after_the_end_of_a_stream() {
     let w = world();
     let (one, other) = pair(w, SocketType::Stream);
     let (ending, reading) = (one.clone(), other.clone());
@@ -455,7 +457,7 @@ fn nothing_comes_after_the_end_of_a_stream() {
 }
 
 #[test]
-fn a_socket_gets_one_name_also_from_two_who_bind_it() {
+fn a_socket_that_two_threads_bind_gets_one_name() {
     let w = world();
     let file = socket(&w.caller(), SocketType::Stream, OpenFlags::NONBLOCK).unwrap();
     let second = Arc::new(std::sync::Mutex::new(None));
@@ -474,7 +476,7 @@ fn a_socket_gets_one_name_also_from_two_who_bind_it() {
 }
 
 #[test]
-fn descriptors_in_flight_are_limited_for_each_user() {
+fn descriptors_in_flight_are_limited_per_user() {
     let mut w = World::new();
     w.put("/held", b"");
     let held = w.open("/held", OpenFlags::READ).unwrap();
@@ -496,10 +498,10 @@ fn descriptors_in_flight_are_limited_for_each_user() {
 }
 
 #[test]
-fn what_a_user_sends_is_charged_to_the_user_until_it_is_received() {
+fn sent_bytes_are_charged_to_the_sender_until_they_are_received() {
     let mut w = World::new();
     w.become_user(1000, 1000);
-    // Room for two sockets and some bytes.
+    // The account has memory for two sockets and some bytes.
     w.process.account = Account::new(1000, Settings::new(2 * (2 * FILE_BYTES + 5000)));
     for kind in [SocketType::Datagram, SocketType::Stream] {
         let (a, b) = pair(&w, kind);

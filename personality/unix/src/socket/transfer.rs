@@ -1,4 +1,4 @@
-//! sendmsg(2) and recvmsg(2).
+//! Sending and receiving on sockets (sendmsg(2), recvmsg(2)).
 
 use super::rights::Rights;
 use super::unix::{Message, Role, State, UnixSocket};
@@ -15,46 +15,46 @@ use core::time::Duration;
 
 /// Bytes that are counted for each message in addition to its contents.
 const OVERHEAD: usize = 64;
-/// Bytes that one piece of a stream has at most.
+/// The most bytes of a stream that are put into the inbox as one message.
 const PIECE: usize = 65536;
-/// Bytes up to which pieces of a stream are joined.
+/// Bytes of a stream are appended to the last message of the inbox until that has this many.
 const JOINED: usize = 16384;
 
-/// What to send along with the bytes, and how.
+/// What is sent along with the bytes, and how.
 #[derive(Default)]
 pub struct SendHow {
     /// The address of the receiver; `None` for the connected peer.
     pub destination: Option<UnixAddress>,
-    /// Files to pass (SCM_RIGHTS).
+    /// Open files to pass with the message (SCM_RIGHTS).
     pub files: Vec<Arc<OpenFile>>,
     /// The sender's limit of descriptors (RLIMIT_NOFILE), which is that of descriptors in flight as
     /// well.
     pub descriptor_limit: u64,
-    /// Credentials to show (SCM_CREDENTIALS), if not the sender's own.
+    /// The credentials that the receiver sees (SCM_CREDENTIALS); `None` for the sender's own.
     pub credentials: Option<PeerCredentials>,
-    /// Fail instead of waiting (MSG_DONTWAIT).
+    /// Whether to fail with `EAGAIN` instead of waiting (MSG_DONTWAIT).
     pub nonblock: bool,
 }
 
-/// How to receive.
+/// How a message is received.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiveHow {
-    /// Leave the message in the queue (MSG_PEEK).
+    /// Whether to leave the message in the queue (MSG_PEEK).
     pub peek: bool,
-    /// Wait until the buffer is full (MSG_WAITALL; streams).
+    /// Whether to wait until the buffer is full (MSG_WAITALL; streams).
     pub wait_all: bool,
-    /// Fail instead of waiting (MSG_DONTWAIT).
+    /// Whether to fail with `EAGAIN` instead of waiting (MSG_DONTWAIT).
     pub nonblock: bool,
 }
 
 /// What recvmsg(2) returns in addition to the bytes.
 #[derive(Default)]
 pub struct Received {
-    /// Bytes copied.
+    /// How many bytes were copied to the receiver.
     pub count: usize,
-    /// The message's length, of which the rest is lost (MSG_TRUNC).
+    /// The length of the whole message; bytes that were not copied are lost (MSG_TRUNC).
     pub length: usize,
-    /// The address of the socket that sent it.
+    /// The address of the socket that sent the message.
     pub source: UnixAddress,
     /// The files that were passed with the message.
     pub files: Vec<Arc<OpenFile>>,
@@ -63,7 +63,7 @@ pub struct Received {
 }
 
 impl State {
-    /// Remembers a sender that waits for room here.
+    /// Records a sender that waits for room in this socket's inbox.
     pub(super) fn note_waiting(&mut self, sender: &UnixSocket) {
         self.waiting.retain(|waiting| waiting.strong_count() > 0);
         if !self.waiting.iter().any(|waiting| waiting.ptr_eq(&sender.this)) {
@@ -71,7 +71,7 @@ impl State {
         }
     }
 
-    /// Bytes of a stream that the inbox still takes.
+    /// How many bytes of a stream the inbox still takes.
     fn room(&self) -> usize {
         self.options.receive_buffer.saturating_sub(self.queued)
     }
@@ -79,7 +79,7 @@ impl State {
 
 impl UnixSocket {
     /// Sends a message, or bytes of a stream (all of them, unless it must not wait). `EPIPE` if the
-    /// other side does not receive any more, `EMSGSIZE`, `ENOTCONN`, `ECONNREFUSED`.
+    /// receiver does not receive any more, `EMSGSIZE`, `ENOTCONN`, `ECONNREFUSED`.
     pub async fn send(&self, caller: &Caller<'_>, from: &mut dyn UserBuffer, send: SendHow) -> Result<usize> {
         let credentials = self.check_credentials(caller, send.credentials)?;
         let destination = match &send.destination {
@@ -87,8 +87,8 @@ impl UnixSocket {
                 return Err(if self.peer_address().is_ok() { Error::EISCONN } else { Error::EOPNOTSUPP });
             }
             Some(_) if self.kind == SocketType::Packets => None,
-            // No reference to the receiver is held while waiting: when it goes, its senders are
-            // woken.
+            // No reference to the receiver is held while waiting: when the receiver is closed, the
+            // waiting senders are woken.
             Some(address) => Some(Arc::downgrade(&UnixSocket::find(caller, address).await?)),
             None => None,
         };
@@ -134,7 +134,7 @@ impl UnixSocket {
         Ok(shown)
     }
 
-    /// One attempt to send. The rights are taken with the first bytes.
+    /// Tries once to send. The files in `rights` are sent with the first bytes.
     pub(super) fn try_send(
         &self,
         credentials: PeerCredentials,
@@ -181,7 +181,7 @@ impl UnixSocket {
         Ok(sent)
     }
 
-    /// The receiving side of a stream takes bytes.
+    /// Puts bytes of a stream into the inbox of this socket, the receiver.
     fn take_piece(
         &self,
         sender: &UnixSocket,
@@ -231,7 +231,7 @@ impl UnixSocket {
         Ok(copied)
     }
 
-    /// The receiving side takes a whole message.
+    /// Puts a whole message into the inbox of this socket, the receiver.
     fn take_message(
         &self,
         sender: &UnixSocket,
@@ -245,7 +245,7 @@ impl UnixSocket {
             return Err(Error::EPIPE.into());
         }
         let length = from.remaining();
-        // A message that is larger than the inbox fits an empty one.
+        // An empty inbox takes even a message that is larger than its limit.
         if !state.inbox.is_empty() && state.room() < length + OVERHEAD {
             state.note_waiting(sender);
             return Err(AttemptError::WouldBlock);
@@ -261,7 +261,7 @@ impl UnixSocket {
         Ok(length)
     }
 
-    /// Whether a send would not wait; notes this sender otherwise.
+    /// Whether a send would not wait; otherwise this sender is recorded as waiting.
     pub(super) fn can_send(&self) -> bool {
         if self.state.lock().write_ended {
             return true;
@@ -270,7 +270,7 @@ impl UnixSocket {
         let mut state = peer.state.lock();
         let free = match self.kind {
             SocketType::Stream => state.room() > OVERHEAD,
-            // Room for a message of some size.
+            // There is room for a message of a usual size, a quarter of the buffer.
             _ => state.inbox.is_empty() || state.room() >= state.options.receive_buffer / 4,
         };
         if !free {
@@ -290,7 +290,8 @@ impl UnixSocket {
         let timeout = self.options().receive_timeout.map(|t| environment.monotonic() + t);
         let deadline = if how.nonblock { Some(Duration::ZERO) } else { timeout };
         let mut all: Option<Received> = None;
-        // A message is for one of those that wait for messages.
+        // A message can be received by only one of the threads that wait, so a new message wakes
+        // only one of them.
         let left = || !self.state.lock().inbox.is_empty();
         let of_messages: Option<&(dyn Fn() -> bool + Sync)> = match self.kind {
             SocketType::Stream => None,
@@ -330,11 +331,11 @@ impl UnixSocket {
         }
     }
 
-    /// One attempt to receive.
+    /// Tries once to receive, without blocking.
     pub(super) fn try_receive(&self, to: &mut dyn UserBuffer, peek: bool) -> Result<Received, AttemptError> {
         let mut state = self.state.lock();
         if self.kind != SocketType::Datagram && !matches!(state.role, Role::Connected(_)) {
-            // A listening socket answers so, too.
+            // A listening socket gives the errors of a socket without a connection.
             let listening = matches!(state.role, Role::Listening { .. });
             let invalid = listening || self.kind == SocketType::Stream;
             return Err(if invalid { Error::EINVAL } else { Error::ENOTCONN }.into());
@@ -361,7 +362,7 @@ impl UnixSocket {
 }
 
 impl State {
-    /// Copies the first message out and removes it.
+    /// Copies the first message to the receiver's buffer and removes it from the inbox.
     fn take_front(
         &mut self,
         to: &mut dyn UserBuffer,
@@ -388,8 +389,9 @@ impl State {
         Ok((received, alloc::vec![message]))
     }
 
-    /// Copies bytes of a stream out: over several pieces, but not into one that carries files, and
-    /// not from one sender into another if credentials matter.
+    /// Copies bytes of a stream to the receiver's buffer. A read may span several messages of the
+    /// inbox, but it does not continue into one that carries files, nor into one of another sender
+    /// if credentials are delivered.
     fn take_bytes(
         &mut self,
         to: &mut dyn UserBuffer,
@@ -437,7 +439,7 @@ impl State {
     }
 }
 
-/// Copies up to `count` bytes in, after those that are there.
+/// Appends up to `count` bytes of the sender's buffer to `bytes`.
 fn append(bytes: &mut Vec<u8>, count: usize, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
     let start = bytes.len();
     bytes.try_reserve(count).map_err(|_| Error::ENOBUFS)?;

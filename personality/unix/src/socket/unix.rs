@@ -1,4 +1,4 @@
-//! [`UnixSocket`]: its state, its options, its life as an open file.
+//! [`UnixSocket`]: its state, its options, and its methods as an open file.
 
 use super::rights::{self, Rights};
 use super::{PeerCredentials, Shutdown, SocketType, UnixAddress};
@@ -17,15 +17,15 @@ use core::time::Duration;
 pub struct UnixSocket {
     pub(super) this: Weak<UnixSocket>,
     pub(super) kind: SocketType,
-    /// Never held together with the state of another socket.
+    /// The socket's state. Its lock is never held together with that of another socket.
     pub(super) state: SpinLock<State>,
     pub(super) queue: PollQueue,
-    /// Held while the socket gets its name.
+    /// Locked while the socket gets its name.
     pub(super) binding: Mutex<()>,
     /// The account of the user that made the socket. What it sends is charged to this account.
     pub(super) account: Arc<Account>,
-    /// The socket itself, of which there may be more than open files: those that wait to be
-    /// accepted.
+    /// The charge for the socket itself. There may be more sockets than open files, since some wait
+    /// to be accepted.
     _charge: Charge,
 }
 
@@ -35,18 +35,19 @@ pub(super) struct State {
     pub(super) peer_address: UnixAddress,
     pub(super) peer_credentials: Option<PeerCredentials>,
     pub(super) inbox: VecDeque<Message>,
-    /// Bytes in the inbox, with an allowance for each message.
+    /// How many bytes are in the inbox, with an allowance for each message.
     pub(super) queued: usize,
-    /// Senders that found the inbox (or the backlog) full.
+    /// Senders that found the inbox (or the backlog) full and wait.
     pub(super) waiting: Vec<Weak<UnixSocket>>,
-    /// Nothing more will be received, once the inbox is empty.
+    /// Nothing more will be received after what is in the inbox.
     pub(super) read_ended: bool,
     /// Nothing can be sent any more.
     pub(super) write_ended: bool,
-    /// To be reported once: the peer went away with unread data.
+    /// An error that is reported once: the peer was closed with unread data.
     pub(super) error: Option<Error>,
     pub(super) options: SocketOptions,
-    /// The abstract name's table entry goes with the socket.
+    /// The table of abstract names, from which the socket's entry is removed when the socket is
+    /// dropped.
     pub(super) names: Option<Weak<crate::vfs::Vfs>>,
 }
 
@@ -56,36 +57,37 @@ pub(super) enum Role {
     Connected(Weak<UnixSocket>),
 }
 
-/// A message, or a piece of a stream.
+/// A message in an inbox, or some bytes of a stream.
 pub(super) struct Message {
     pub(super) bytes: Vec<u8>,
-    /// How many of the message's bytes were read (streams).
+    /// How many of the message's bytes have been read (streams).
     pub(super) read: usize,
     pub(super) rights: Rights,
     pub(super) credentials: PeerCredentials,
     pub(super) source: UnixAddress,
-    /// Its bytes, charged to the user that sent it.
+    /// The charge for the message's bytes, to the user that sent it.
     pub(super) charge: Charge,
 }
 
-/// Options that setsockopt(2) sets.
+/// The options that setsockopt(2) sets.
 #[derive(Clone, Copy, Debug)]
 pub struct SocketOptions {
-    /// Credentials are delivered with each message (SO_PASSCRED).
+    /// Whether credentials are delivered with each message (SO_PASSCRED).
     pub pass_credentials: bool,
-    /// Bytes that the inbox holds (SO_RCVBUF; SO_SNDBUF of the sender is not separate here).
+    /// How many bytes the inbox holds (SO_RCVBUF; the sender has no queue of its own, so SO_SNDBUF
+    /// does not count here).
     pub receive_buffer: usize,
-    /// Bytes of one message (SO_SNDBUF).
+    /// The most bytes of one message (SO_SNDBUF).
     pub send_buffer: usize,
-    /// How long a receive waits (SO_RCVTIMEO).
+    /// How long a receive waits at most (SO_RCVTIMEO); `None` for no limit.
     pub receive_timeout: Option<Duration>,
-    /// How long a send waits (SO_SNDTIMEO).
+    /// How long a send waits at most (SO_SNDTIMEO); `None` for no limit.
     pub send_timeout: Option<Duration>,
-    /// Seconds to wait at the end (SO_LINGER): closing never waits here, the setting can only be
-    /// asked for.
+    /// The setting of SO_LINGER in seconds. It has no effect, since closing never waits for these
+    /// sockets.
     pub linger: Option<u32>,
-    /// Options without a meaning for these sockets, a bit each by the front end's numbers, to be
-    /// asked for.
+    /// The settings of options that have no effect on these sockets: a bit for each, by the front
+    /// end's numbers.
     pub kept: u32,
 }
 
@@ -158,7 +160,7 @@ impl UnixSocket {
         self.kind
     }
 
-    /// Its options.
+    /// The options of the socket.
     pub fn options(&self) -> SocketOptions {
         self.state.lock().options
     }
@@ -173,7 +175,7 @@ impl UnixSocket {
         self.state.lock().address.clone()
     }
 
-    /// The peer's name (getpeername(2)).
+    /// The name of the socket at the other end (getpeername(2)).
     pub fn peer_address(&self) -> Result<UnixAddress> {
         let state = self.state.lock();
         match state.role {
@@ -182,7 +184,7 @@ impl UnixSocket {
         }
     }
 
-    /// The process at the other end (SO_PEERCRED).
+    /// The credentials of the process at the other end (SO_PEERCRED).
     pub fn peer_credentials(&self) -> Option<PeerCredentials> {
         self.state.lock().peer_credentials
     }
@@ -192,7 +194,7 @@ impl UnixSocket {
         matches!(self.state.lock().role, Role::Listening { .. })
     }
 
-    /// Takes the pending error (SO_ERROR).
+    /// Returns and clears the pending error (SO_ERROR).
     pub fn take_error(&self) -> Option<Error> {
         self.state.lock().error.take()
     }
@@ -224,14 +226,14 @@ impl UnixSocket {
         self.queue.wake(Readiness::ALL);
     }
 
-    /// Tells the senders that wait for room.
+    /// Wakes the senders that wait for room.
     pub(super) fn wake_senders(&self, waiting: Vec<Weak<UnixSocket>>) {
         for sender in waiting.iter().filter_map(Weak::upgrade) {
             sender.queue.wake(Readiness::WRITE);
         }
     }
 
-    /// The descriptions of sockets in its messages, and in those of connections that are not
+    /// The ids of the sockets in messages of this socket's inbox, and of connections that are not
     /// accepted yet.
     pub(super) fn held_files(&self) -> Vec<u64> {
         let mut held = Vec::new();

@@ -1,18 +1,23 @@
-//! What the tests of this crate and of its front ends share: a small deterministic executor, an
-//! environment whose clock they move, and a file system with a process in it.
+//! Helpers for the tests of this crate and of its front ends: a small deterministic executor, an
+//! environment whose clock the tests move, and a file system with a process.
 
 use crate::account::{Account, Capacity, Settings};
+use crate::memory::ObjectProvider;
+use crate::vfs::MemoryProvider;
 use crate::{BoxFuture, Environment, Timestamp};
 use core::future::Future;
 use core::task::{Context, Poll, Waker};
 use core::time::Duration;
+use mach::machine::simulated::Simulated;
+use mach::vm::Vm;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Wake;
 
-/// The capacity of a system with `threads` threads, whose server has plenty of memory.
+/// The capacity of a system with `threads` threads, whose server has much more memory than tests
+/// need.
 pub fn capacity(threads: usize) -> Capacity {
     Capacity { threads, server_memory: 1 << 40 }
 }
@@ -22,7 +27,12 @@ pub fn account() -> Arc<Account> {
     Account::new(1000, Settings::new(1 << 40))
 }
 
-/// Runs a future that must complete without waiting for anything outside it.
+/// Memory for files, on a simulated machine with room for what tests write.
+pub fn memory() -> Arc<dyn MemoryProvider> {
+    Arc::new(ObjectProvider(Vm::new(Simulated::new(1024)).expect("there is memory")))
+}
+
+/// Runs a future that must complete when it is polled once.
 #[track_caller]
 pub fn now<F: Future>(future: F) -> F::Output {
     let mut future = Box::pin(future);
@@ -34,7 +44,7 @@ pub fn now<F: Future>(future: F) -> F::Output {
     panic!("the future waits");
 }
 
-/// A future that the test polls by hand; it knows whether it was woken.
+/// A future that the test polls by hand, and that records whether it was woken.
 pub struct Task<T> {
     future: BoxFuture<'static, T>,
     flag: Arc<Flag>,
@@ -54,8 +64,8 @@ impl<T> Task<T> {
         Task { future: Box::pin(future), flag: Arc::new(Flag(AtomicBool::new(true))) }
     }
 
-    /// Polls if the future was woken since the last poll (or never polled), so that a lost wake-up
-    /// is a failure.
+    /// Polls the future if it was woken since the last poll (or never polled), so that a lost
+    /// wake-up makes the test fail.
     pub fn run(&mut self) -> Option<T> {
         let waker = Waker::from(self.flag.clone());
         while self.flag.0.swap(false, Ordering::SeqCst) {
@@ -66,20 +76,20 @@ impl<T> Task<T> {
         None
     }
 
-    /// Runs and demands completion.
+    /// Polls the future as [`Task::run`] does; panics unless it completes.
     #[track_caller]
     pub fn finish(&mut self) -> T {
         self.run().expect("the task still waits")
     }
 
-    /// Runs and demands that it waits.
+    /// Polls the future as [`Task::run`] does; panics if it completes.
     #[track_caller]
     pub fn waits(&mut self) {
         assert!(self.run().is_none(), "the task completed");
     }
 }
 
-/// Runs several tasks fairly until all are complete.
+/// Polls several tasks in turn until all are complete.
 #[track_caller]
 pub fn run_all(tasks: Vec<BoxFuture<'static, ()>>) {
     let mut tasks: VecDeque<_> = tasks.into_iter().map(Task::new).collect();
@@ -94,7 +104,8 @@ pub fn run_all(tasks: Vec<BoxFuture<'static, ()>>) {
     }
 }
 
-/// An environment whose clock moves only when told to; random bytes are a fixed sequence.
+/// An environment whose clock moves only when the test says so, and whose random bytes are a fixed
+/// sequence.
 pub struct TestEnvironment {
     state: Arc<Mutex<TestClock>>,
 }
@@ -112,7 +123,7 @@ impl TestEnvironment {
         Arc::new(TestEnvironment { state: Arc::new(Mutex::new(clock)) })
     }
 
-    /// Moves the clock and wakes those whose time has come.
+    /// Moves the clock and wakes the tasks whose time has come.
     pub fn advance(&self, by: Duration) {
         let mut clock = self.state.lock().unwrap();
         clock.now += by;
@@ -125,7 +136,7 @@ impl TestEnvironment {
     }
 }
 
-/// Waits for a time; shares the clock.
+/// A future that completes at a time of the test's clock.
 struct Sleep(Arc<Mutex<TestClock>>, Duration);
 
 impl Future for Sleep {
@@ -163,20 +174,21 @@ impl Environment for TestEnvironment {
     }
 }
 
-/// A place, and what happens there.
+/// The name of a place in the code, and what happens when a thread comes there.
 type Meanwhile = (&'static str, Box<dyn FnOnce()>);
 
 std::thread_local! {
     static MEANWHILE: core::cell::RefCell<Option<Meanwhile>> = const { core::cell::RefCell::new(None) };
 }
 
-/// Has `act` happen once, as by another worker, when this thread comes to the place `place`
+/// Makes `act` run once, as if on another worker, when this thread comes to the place `place`
 /// ([`crate::sync::delay`]).
 pub fn meanwhile(place: &'static str, act: impl FnOnce() + 'static) {
     MEANWHILE.set(Some((place, Box::new(act))));
 }
 
-/// See [`crate::sync::delay`].
+/// Runs the action that [`meanwhile`] registered for `place`, which the thread has reached
+/// ([`crate::sync::delay`]).
 pub fn delayed(place: &'static str) {
     let act = MEANWHILE.with_borrow_mut(|next| next.take_if(|(at, _)| *at == place));
     if let Some((_, act)) = act {
@@ -184,7 +196,7 @@ pub fn delayed(place: &'static str) {
     }
 }
 
-/// Whether nothing waits for its place any more.
+/// Whether all actions that [`meanwhile`] registered have run.
 pub fn has_happened() -> bool {
     MEANWHILE.with_borrow(Option::is_none)
 }

@@ -1,53 +1,54 @@
-//! A file system and a process for tests.
+//! A file system and a process, for tests.
 
-use super::{TestEnvironment, now};
+use super::{TestEnvironment, memory, now};
 use crate::account::{Account, Settings};
 use crate::file::OpenFile;
 use crate::process_context::{FileSignal, ProcessContext, ProcessId};
-use crate::tmpfs::{HeapMemory, Tmpfs, TmpfsOptions};
+use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::tty::Terminal;
 use crate::vfs::{At, Caller, Directories, Mode, OpenFlags, Vfs};
 use crate::{Bytes, Identity, Result};
 use std::sync::{Arc, Mutex};
 
-/// A tmpfs as root and one process in it, the superuser unless the test says otherwise.
+/// A tmpfs as the root file system, and one process, which is the superuser's unless the test says
+/// otherwise.
 pub struct World {
-    /// Time, which the test moves.
+    /// The environment, whose clock the test moves.
     pub environment: Arc<TestEnvironment>,
-    /// The files.
+    /// The file systems that the process sees.
     pub vfs: Arc<Vfs>,
-    /// Where the process is.
+    /// The root directory, working directory and umask of the process.
     pub directories: Directories,
-    /// Its user.
+    /// The user and groups of the process, as files see them.
     pub identity: Identity,
-    /// The process.
+    /// The process as files see it.
     pub process: TestProcess,
-    /// How large it may make files.
+    /// The largest size in bytes that the process may give to a file.
     pub file_size_limit: u64,
 }
 
-/// A process whose ids the test sets; it records the signals that were sent.
+/// A process whose ids the test sets, and which records the signals that are sent through it.
 pub struct TestProcess {
-    /// Its id.
+    /// The id of the process.
     pub process: ProcessId,
-    /// The id of its group.
+    /// The id of the process's group.
     pub group: ProcessId,
-    /// The id of its session.
+    /// The id of the process's session.
     pub session: ProcessId,
-    /// The controlling terminal of its session.
+    /// The controlling terminal of the session.
     pub terminal: Mutex<Option<Arc<Terminal>>>,
-    /// Signals that it blocks or ignores.
+    /// Signals that the process blocks or ignores.
     pub disregarded: Vec<FileSignal>,
-    /// Whether its group is orphaned.
+    /// Whether the process group is orphaned.
     pub orphaned: bool,
-    /// The signals that were sent to groups.
+    /// The process groups to which signals were sent, with the signals.
     pub sent: Mutex<Vec<(ProcessId, FileSignal)>>,
-    /// The account of its user.
+    /// The account of the process's user.
     pub account: Arc<Account>,
 }
 
 impl TestProcess {
-    /// A process with these ids, of the superuser's.
+    /// A process of the superuser with these ids.
     pub fn new(process: ProcessId, group: ProcessId, session: ProcessId) -> TestProcess {
         TestProcess {
             process,
@@ -98,26 +99,26 @@ impl ProcessContext for TestProcess {
     }
 }
 
-/// A pipe of the superuser's.
+/// A pipe that belongs to the superuser.
 pub fn pipe(flags: OpenFlags) -> (Arc<OpenFile>, Arc<OpenFile>) {
     crate::pipe::pipe(&World::new().caller(), flags).unwrap()
 }
 
 impl World {
-    /// A root directory that all may read, with room for what tests do.
+    /// A world whose root directory all users may read, with room for what tests do.
     #[expect(clippy::new_without_default, reason = "a test says what it makes")]
     pub fn new() -> World {
         World::with(&TmpfsOptions { mode: Mode::new(0o755), ..TmpfsOptions::for_memory(1 << 16) })
     }
 
-    /// The same, with these options.
+    /// A world whose root tmpfs has these options.
     pub fn with(options: &TmpfsOptions) -> World {
         let environment = TestEnvironment::new();
-        let root = Tmpfs::new(options, Arc::new(HeapMemory), environment.clone()).unwrap();
+        let root = Tmpfs::new(options, memory(), environment.clone()).unwrap();
         World::on(root, environment)
     }
 
-    /// The same, with this root directory.
+    /// A world with this root directory.
     pub fn on(root: crate::vfs::VnodeRef, environment: Arc<TestEnvironment>) -> World {
         let vfs = Vfs::new(root, "rootfs", environment.clone());
         let directories = Directories::new(vfs.tree.root());
@@ -131,7 +132,7 @@ impl World {
         }
     }
 
-    /// The process, as the operations on files know it.
+    /// The process, in the form that operations on files take.
     pub fn caller(&self) -> Caller<'_> {
         Caller {
             vfs: &self.vfs,
@@ -142,7 +143,7 @@ impl World {
         }
     }
 
-    /// From now on an unprivileged user.
+    /// Makes the process that of an unprivileged user.
     pub fn become_user(&mut self, user: u32, group: u32) {
         self.identity = Identity::new(user, group, Arc::new([]));
         self.process.account = Account::new(user, self.process.account.settings().clone());
@@ -153,7 +154,7 @@ impl World {
         self.open_mode(path, flags, 0o644)
     }
 
-    /// Opens a file, or makes it with this mode.
+    /// Opens a file, or makes it with the mode `mode`.
     pub fn open_mode(&self, path: &str, flags: OpenFlags, mode: u16) -> Result<Arc<OpenFile>> {
         now(self.caller().open(&At::Current, path.as_bytes(), flags, Mode::new(mode)))
     }
@@ -170,7 +171,7 @@ impl World {
         now(self.caller().make_link(target.as_bytes(), &At::Current, path.as_bytes())).unwrap();
     }
 
-    /// Makes a file with this content.
+    /// Makes a file with the content `content`.
     #[track_caller]
     pub fn put(&self, path: &str, content: &[u8]) {
         let flags = OpenFlags::WRITE | OpenFlags::CREATE | OpenFlags::TRUNCATE;
@@ -191,7 +192,7 @@ impl World {
         }
     }
 
-    /// Reads up to `count` bytes.
+    /// Reads up to `count` bytes from a file.
     pub fn read(&self, file: &OpenFile, count: usize) -> Result<Vec<u8>> {
         let mut to = Bytes::empty(count);
         let caller = self.caller();
@@ -199,7 +200,7 @@ impl World {
         Ok(to.done().to_vec())
     }
 
-    /// Writes; how many bytes were taken.
+    /// Writes to a file; returns how many bytes were written.
     pub fn write(&self, file: &OpenFile, bytes: &[u8]) -> Result<usize> {
         let caller = self.caller();
         now(file.write(&caller, &mut Bytes::of(bytes)))

@@ -6,39 +6,41 @@ use crate::personality::Thread;
 use crate::process::{NewThread, Pid};
 use crate::signal::Signal;
 use crate::{Error, Result};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::ExceptionState;
 
-/// What clone(2) asks for. The front end has checked that the flags go together.
+/// The properties of a new thread or process. The front end has checked that they go together.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CloneRequest {
-    /// The child shares the address space (CLONE_VM).
+    /// Whether the child shares the caller's address space.
     pub share_memory: bool,
-    /// The child shares the descriptors (CLONE_FILES).
+    /// Whether the child shares the caller's descriptor table.
     pub share_descriptors: bool,
-    /// The child shares root, working directory and umask (CLONE_FS).
+    /// Whether the child shares the caller's root directory, working directory and umask.
     pub share_directories: bool,
-    /// The child shares the signal actions (CLONE_SIGHAND).
+    /// Whether the child shares the caller's signal actions.
     pub share_actions: bool,
-    /// The child is a thread of the same process (CLONE_THREAD).
+    /// Whether the child is a thread of the caller's process, instead of a process.
     pub same_process: bool,
-    /// The caller's parent becomes the parent (CLONE_PARENT).
+    /// Whether the caller's parent becomes the child's parent.
     pub same_parent: bool,
-    /// Handlers become defaults (CLONE_CLEAR_SIGHAND).
+    /// Whether signals with handlers get their default actions in the child.
     pub clear_handlers: bool,
-    /// Wait until the child execs or ends (CLONE_VFORK).
+    /// Whether the caller waits until the child executes a program or ends (vfork(2)).
     pub vfork: bool,
-    /// What the parent is sent when the new process ends.
+    /// The signal that the parent gets when the child ends.
     pub exit_signal: Option<Signal>,
-    /// Where to store the id in the caller's memory (CLONE_PARENT_SETTID); 0: nowhere.
+    /// Address in the caller's memory at which the child's id is stored; 0 for none.
     pub store_in_parent: u64,
-    /// Where to store the id in the new thread's memory (CLONE_CHILD_SETTID); 0: nowhere.
+    /// Address in the child's memory at which the child's id is stored; 0 for none.
     pub store_in_child: u64,
 }
 
-/// A new thread that has an id and is known, but does not run yet; taken back if dropped.
+/// A new thread that has an id and can be found, but does not run yet. It is removed if this is
+/// dropped.
 pub struct Unstarted<'a, M: Machine> {
     system: &'a System<M>,
     tid: Pid,
@@ -47,18 +49,23 @@ pub struct Unstarted<'a, M: Machine> {
 }
 
 impl<M: Machine> Unstarted<'_, M> {
-    /// Its id.
+    /// The id of the new thread.
     pub fn tid(&self) -> Pid {
         self.tid
     }
 
-    /// Has it run, from registers `state` on.
-    pub fn start(self, state: ThreadState) {
+    /// The thread, to be prepared before it runs.
+    pub fn thread(&self) -> &Thread<M> {
+        &self.thread
+    }
+
+    /// Starts the new thread with registers `state`.
+    pub fn start(self, state: Box<ThreadState>) {
         let system = self.system;
         system.host().start_thread(self.keep(), state);
     }
 
-    /// The thread, which is not taken back any more. The caller has to see to it that it runs.
+    /// The new thread, which dropping does not remove any more. The caller has to start it.
     pub fn keep(mut self) -> Arc<Thread<M>> {
         self.kept = true;
         self.thread.clone()
@@ -76,8 +83,9 @@ impl<M: Machine> Drop for Unstarted<'_, M> {
 }
 
 impl<M: Machine> Resources<M> {
-    /// Makes a thread or a process, which the caller starts. Does not wait for a vfork's child:
-    /// that is [`crate::process::Processes::wait_vfork`]. `EAGAIN`, `ENOMEM`.
+    /// Makes a thread or a process, which the caller starts. This does not wait for the child of a
+    /// vfork; the caller does that with [`crate::process::Processes::wait_vfork`]. `EAGAIN`,
+    /// `ENOMEM`.
     pub async fn clone_thread(&self, request: &CloneRequest) -> Result<Unstarted<'_, M>> {
         let system = &self.system;
         let (own_memory, own_descriptors, own_directories) =
@@ -131,8 +139,9 @@ impl<M: Machine> Resources<M> {
             }
         }
         {
-            // The lock orders this with exec. Either exec sees that this thread shares its
-            // directories, or it has sealed them before, and this call fails.
+            // The lock orders this with exec: either exec sees that this thread shares its
+            // directories, or exec has sealed the directories before
+            //, and this call fails.
             let mut threads = system.life.threads.lock();
             if request.share_directories && directories.is_sealed() {
                 return Err(Error::EAGAIN);
@@ -140,8 +149,8 @@ impl<M: Machine> Resources<M> {
             threads.insert(tid, thread);
         }
         let id = tid.number().to_le_bytes();
-        // If the program gave an address that cannot be written, the number is not stored, and that
-        // is no error.
+        // If the address that the program gave cannot be written, the id is not stored, and that is
+        // no error.
         if request.store_in_parent != 0 {
             own_memory.copy_out(request.store_in_parent, &id).await.map_err(|_| Error::EFAULT)?;
         }

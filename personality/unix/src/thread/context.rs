@@ -1,4 +1,4 @@
-//! A thread as files and terminals see it.
+//! The view of a thread that files and terminals have.
 
 use super::{Resources, System};
 use crate::Identity;
@@ -12,7 +12,7 @@ use crate::vfs::{Caller, Directories};
 use alloc::sync::{Arc, Weak};
 use mach::Machine;
 
-/// What a request needs to act on files in a thread's name; a snapshot, made for one request.
+/// What a request needs to act on files in a thread's name: a snapshot, made for one request.
 pub struct CallContext<M: Machine> {
     system: Arc<System<M>>,
     tid: Pid,
@@ -23,17 +23,18 @@ pub struct CallContext<M: Machine> {
 }
 
 impl<M: Machine> Resources<M> {
-    /// The thread as files see it.
+    /// The thread's context for operations on files.
     pub fn context(&self) -> CallContext<M> {
         self.context_with(|credentials| credentials.identity())
     }
 
-    /// The thread as files see it, with another identity (access(2), and the loading of programs).
+    /// The thread's context for operations on files, with another identity (access(2), and the
+    /// loading of programs).
     pub fn context_as(&self, identity: Identity) -> CallContext<M> {
         self.context_with(|_| identity)
     }
 
-    /// One look at the thread and one at the table: every call on files begins with this.
+    /// Every call on files begins with this: it locks the thread and the process table once each.
     fn context_with(&self, identity: impl FnOnce(&Credentials) -> Identity) -> CallContext<M> {
         let (tid, pid, directories) = {
             let inner = self.inner.lock();
@@ -52,7 +53,7 @@ impl<M: Machine> Resources<M> {
 }
 
 impl<M: Machine> CallContext<M> {
-    /// The caller, as operations on files take it.
+    /// The caller, in the form that operations on files take.
     pub fn caller(&self) -> Caller<'_> {
         Caller {
             vfs: self.system.vfs(),
@@ -64,7 +65,7 @@ impl<M: Machine> CallContext<M> {
     }
 }
 
-/// The signal that files mean.
+/// The signal that a file asks for with `signal`.
 pub(super) fn signal_of(signal: FileSignal) -> Signal {
     match signal {
         FileSignal::Hangup => Signal::HUP,
@@ -75,7 +76,6 @@ pub(super) fn signal_of(signal: FileSignal) -> Signal {
         FileSignal::BackgroundWrite => Signal::TTOU,
         FileSignal::Continue => Signal::CONT,
         FileSignal::WindowChange => Signal::WINCH,
-        FileSignal::Io => Signal::IO,
     }
 }
 
@@ -142,11 +142,11 @@ impl<M: Machine> ProcessContext for CallContext<M> {
     }
 }
 
-/// The processes of a system, for signals that a terminal itself sends.
+/// The processes of a system, as terminals see them, which send signals to them.
 struct Sessions<M: Machine>(Weak<System<M>>);
 
 impl<M: Machine> System<M> {
-    /// The processes of this system, for terminals.
+    /// The interface through which terminals reach the processes of this system.
     pub fn session_host(self: &Arc<Self>) -> Arc<dyn SessionHost> {
         Arc::new(Sessions(Arc::downgrade(self)))
     }

@@ -11,6 +11,7 @@ use crate::personality::Thread;
 use crate::process::{NewProgram, Resource};
 use crate::vfs::{Access, At, Directories, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
 use crate::{Bytes, Error, Identity, Result};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::Future;
@@ -18,27 +19,27 @@ use mach::Machine;
 use mach::machine::{ExecutionContext, ThreadState};
 use mach::thread::ExceptionState;
 
-/// What execve(2) asks for.
+/// The arguments of execve(2).
 pub struct ExecRequest {
     /// The directory at which relative paths begin.
     pub at: At,
-    /// The program's path.
+    /// The path of the program.
     pub path: Vec<u8>,
-    /// Whether a symbolic link at its end is followed.
+    /// Whether a symbolic link at the end of the path is followed.
     pub follow: bool,
     /// Whether an empty path means `at` itself (execveat with AT_EMPTY_PATH).
     pub empty: bool,
-    /// Its arguments.
+    /// Arguments of the program.
     pub arguments: Arguments,
-    /// Its environment.
+    /// Environment of the program.
     pub environment: Arguments,
 }
 
-/// What a front end's auxiliary vector tells a program.
+/// What a front end needs to make the auxiliary vector of a program.
 pub struct ProgramInformation<'a> {
     /// The addresses at which the new program was loaded.
     pub loaded: &'a Loaded,
-    /// Its credentials.
+    /// The credentials of the program.
     pub credentials: &'a Credentials,
     /// Whether exec gave the process more privileges.
     pub secure: bool,
@@ -46,33 +47,33 @@ pub struct ProgramInformation<'a> {
     pub pointers: &'a stack::Pointers,
 }
 
-/// A program that was just loaded, in place of the one that asked.
+/// A program that exec has just loaded, in place of the old one.
 pub struct Executed<M: Machine> {
-    /// The thread that runs it; the old one has ended.
+    /// The thread that runs the new program; the old thread has ended.
     pub thread: Arc<Thread<M>>,
-    /// Its registers.
-    pub state: ThreadState,
+    /// The registers with which the new program starts.
+    pub state: Box<ThreadState>,
 }
 
-/// A program that was found.
+/// A program file that was found and can be loaded.
 struct NewImage<'a> {
     file: ProgramFile,
-    /// Where the file that was asked for is: the script, if it is one.
+    /// Where the file is that the caller named: the script, if it is one.
     found: Found,
     front_end: FrontEndNumber,
-    /// How it is loaded.
+    /// How programs of this front end are loaded.
     programs: &'a dyn Programs,
 }
 
 impl<M: Machine> Resources<M> {
-    /// Replaces the program of this thread's process by one in a task of its own. Until the last
-    /// step nothing has changed for the old program, which goes on if this fails or is dropped.
-    /// `leaving` is what the old program's front end has to do in its memory before it is left, once
-    /// this thread is the only one.
+    /// Replaces the program of this thread's process by one in a new task. Until the last step
+    /// nothing has changed for the old program, which goes on if this fails or is dropped.
+    /// `leaving` is what the old program's front end has to do in the old memory, once this thread
+    /// is the only one.
     ///
     /// `ENOENT`, `EACCES`, `ENOEXEC`, `ELIBBAD`, `ETXTBSY`, `E2BIG`, `ENOMEM`, `ELOOP`, ...;
-    /// `EAGAIN` if the process ends or another thread was first: then this thread will have to
-    /// exit.
+    /// `EAGAIN` if the process is ending or another thread has called exec before: this thread then
+    /// has to exit.
     pub async fn exec(
         &self,
         mut request: ExecRequest,
@@ -144,13 +145,13 @@ impl<M: Machine> Resources<M> {
         let name = shown_path.rsplit(|byte| *byte == b'/').next().unwrap_or(&shown_path);
         let old_tid = self.tid();
         let new = NewProgram { name, credentials, is_readable, control: thread.clone() };
-        // The credentials come first: nothing of the new program can be inspected with the rights
-        // of the old one's.
+        // The credentials are set first, so that nothing of the new program can be inspected with
+        // the rights for the old one.
         let pid = system.processes().with(|table| table.finish_exec(old_tid, new))?;
 
-        // Point of no return: from here on nothing fails and nothing waits.
+        // Point of no return: from here on nothing fails and nothing blocks.
         thread.inner.lock().tid = pid;
-        // The old thread keeps no files open that are the others'.
+        // The old thread must not keep files open that belong to the new one.
         let old = core::mem::replace(&mut self.inner.lock().descriptors, thread.descriptors());
         thread.context.succeed(&self.context);
         self.context.end();
@@ -158,10 +159,10 @@ impl<M: Machine> Resources<M> {
         drop((old, replaced));
         system.timers().delete_all(system.processes(), pid, false);
         thread.descriptors().close_for_exec();
-        Ok(Executed { thread, state: ThreadState::at_start(loaded.start, pointer) })
+        Ok(Executed { thread, state: Box::new(ThreadState::at_start(loaded.start, pointer)) })
     }
 
-    /// What its new program's thread takes over.
+    /// The state that the thread of the new program takes over.
     fn inner_for_exec(&self, descriptors: Arc<DescriptorTable>) -> Inner {
         let inner = self.inner.lock();
         Inner {
@@ -174,12 +175,12 @@ impl<M: Machine> Resources<M> {
     }
 
     fn descriptors_are_shared(&self) -> bool {
-        // The thread itself holds one of the references.
+        // This thread itself holds one of the references.
         Arc::strong_count(&self.inner.lock().descriptors) > 1
     }
 
-    /// Finds the program to load: the file itself, or the interpreter of a script, whose arguments
-    /// then change.
+    /// Finds the program to load: the file itself, or the interpreter of a script, which then gets
+    /// other arguments.
     async fn find_program(&self, request: &mut ExecRequest) -> Result<NewImage<'_>> {
         let context = self.context();
         let caller = context.caller();
@@ -207,7 +208,7 @@ impl<M: Machine> Resources<M> {
         Err(Error::ELOOP)
     }
 
-    /// The interpreter that a program names, which is of the same format: `ELIBBAD` if it is not.
+    /// Finds the interpreter that a program names. `ELIBBAD` if it is not of the program's format.
     async fn find_interpreter(
         &self,
         program: &ProgramFile,
@@ -229,7 +230,7 @@ impl<M: Machine> Resources<M> {
         }
     }
 
-    /// Opens a file to be executed: `EACCES` if it is not a regular file that the thread may
+    /// Opens a file to be executed. `EACCES` if it is not a regular file that the thread may
     /// execute.
     async fn open_program(&self, found: &Found) -> Result<Arc<OpenFile>> {
         if found.location.vnode.file_type() != FileType::Regular {
@@ -251,7 +252,7 @@ impl<M: Machine> Resources<M> {
         Ok(buffer.done().to_vec())
     }
 
-    /// What a file says that starts with these bytes.
+    /// The image of a program file that begins with the bytes `start`.
     async fn read_image(
         &self,
         execution: Arc<Execution>,
@@ -265,13 +266,13 @@ impl<M: Machine> Resources<M> {
         Ok(ProgramFile { file, execution, image })
     }
 
-    /// Whether the thread might read a program.
+    /// Whether the thread has permission to read a program's file.
     fn may_read(&self, file: &OpenFile) -> bool {
         let identity = self.credentials().identity();
         file.location().is_none_or(|location| permitted_at(location, &identity, Access::READ).is_ok())
     }
 
-    /// Whether a thread of another process has the same directories.
+    /// Whether a thread of another process shares the directories.
     fn shares(&self, directories: &Arc<Directories>) -> bool {
         let pid = self.pid();
         let threads = self.system.life.threads.lock();
@@ -281,14 +282,15 @@ impl<M: Machine> Resources<M> {
         })
     }
 
-    /// The credentials that the program will have, and whether they are more than the caller's. A
-    /// program gets no privileges if another process shares its directories and could change them.
+    /// The credentials that the program will have, and whether they have more privileges than the
+    /// caller's. A program gets no privileges if another process shares its directories and could
+    /// change them.
     fn credentials_for(&self, found: &Found, directories: &Arc<Directories>) -> (Credentials, bool) {
         let metadata = found.location.vnode.metadata();
         let honoured = !found.location.mount.flags().contains(MountFlags::NO_SET_ID);
         let has = |bit| honoured && metadata.mode.contains(bit);
         // Without permission to execute for the group, the set-group-id bit means mandatory
-        // locking.
+        // locking, not another group.
         let group = has(Mode::SET_GROUP | Mode::GROUP_EXECUTE).then_some(metadata.group);
         let user = has(Mode::SET_USER).then_some(metadata.user);
         self.credentials().for_exec(user, group, || self.shares(directories))

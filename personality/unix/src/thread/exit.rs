@@ -8,10 +8,11 @@ use core::future::Future;
 use mach::Machine;
 
 impl<M: Machine> Resources<M> {
-    /// Ends the thread, which is in its server and will not return to its program: tells those that
-    /// wait for its end, closes its files if no other thread shares them. `leaving` is what its
-    /// front end has to do before that, as long as the memory is there. This future must run to
-    /// completion. The thread of the machine ends with the last reference to it.
+    /// Ends the thread, which is in the server and will not return to its program: wakes the
+    /// threads that wait for its end, and closes its files if no other thread shares them.
+    /// `leaving` is what its front end has to do before that in the program's memory. This future
+    /// must not be dropped before it completes. The underlying thread ends with the last reference
+    /// to this one.
     pub async fn exit(&self, status: ExitStatus, leaving: impl Future<Output = ()>) {
         let system = self.system.clone();
         let tid = self.tid();
@@ -22,8 +23,8 @@ impl<M: Machine> Resources<M> {
         if is_last {
             system.expect_end(self.memory());
         }
-        // Files are closed before the parent is told of the end. So the reader of a pipe sees the
-        // pipe's end before that.
+        // Close the files before the parent learns of the end, so that the reader of a pipe sees
+        // the end of the pipe before.
         if let Ok(empty) = DescriptorTable::new().copy() {
             let descriptors = core::mem::replace(&mut self.inner.lock().descriptors, Arc::new(empty));
             drop(descriptors);

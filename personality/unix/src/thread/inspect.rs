@@ -1,4 +1,4 @@
-//! Looking at the processes of a system, for those that show them to programs.
+//! Inspection of the processes of a system, for files that show them to programs.
 
 use super::{System, Task, Thread};
 use crate::Result;
@@ -17,7 +17,8 @@ impl<M: Machine> System<M> {
         self.processes().with(|table| table.processes().map(Process::pid).collect())
     }
 
-    /// The ids of all processes in a form that does not mean a later process with the same number.
+    /// The ids of all processes, in a form that never refers to a later process with the same
+    /// number.
     pub fn exact_process_ids(&self) -> Vec<ExactPid> {
         self.processes().with(|table| table.processes().map(Process::exact_pid).collect())
     }
@@ -27,9 +28,8 @@ impl<M: Machine> System<M> {
         self.processes().with(|table| Ok(table.exact_process(process)?.threads().collect()))
     }
 
-    /// A thread of a process and its memory, if that is still the memory that the process had when
-    /// `opened` was taken: none for zombies, and none once the process has another program.
-    /// `ESRCH`.
+    /// A thread of a process and its memory, if the process still has the memory that it had when
+    /// `opened` was taken. `None` for zombies, and after an exec. `ESRCH`.
     pub fn opened_memory(
         &self,
         process: ExactPid,

@@ -1,10 +1,10 @@
-//! Threads with their resources, and what is done with all of them together: clone, exec, exit,
+//! Threads with their resources, and the operations that concern all of them: clone, exec, exit,
 //! faults.
 //!
 //! [`System`] holds everything that processes share. [`Resources`] are a thread's: its address
-//! space, descriptors and directories, each of which it may share with others; they lie in its Mach
-//! thread ([`Thread`]). The families of processes, and signals, are in
-//! [`crate::process::Processes`]; how threads run is the [`Host`]'s matter.
+//! space, descriptors and directories, each of which it may share with others; they are a part of
+//! its Mach thread ([`Thread`]). Families of processes and signals are in
+//! [`crate::process::Processes`]. The [`Host`] runs the threads.
 
 mod by_tid;
 mod clone;
@@ -24,7 +24,7 @@ use crate::account::Capacity;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
 use crate::exec::Layout;
-use crate::front_end::{FrontEndNumber, Programs};
+use crate::front_end::{FrontEndNumber, FrontEndWords, Programs};
 use crate::log::Log;
 use crate::memory::{Memory, ObjectProvider, PAGE};
 use crate::process::{ExactPid, Limit, Limits, Pid, Resource};
@@ -33,6 +33,7 @@ use crate::sync::SpinLock;
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use crate::vfs::{Directories, MemoryProvider, Vfs};
 use crate::{Environment, Error, Result};
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
@@ -44,7 +45,7 @@ use mach::vm::{OomKiller, Vm, VmStatistics};
 use mach::{KernError, Machine};
 use parts::{Files, Life, Platform};
 
-/// How a system ends.
+/// How the machine is stopped by reboot(2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// The machine stops.
@@ -60,11 +61,11 @@ pub enum End {
 pub struct MemoryUse {
     /// Pages that are not used.
     pub free: u64,
-    /// Pages that were used lately.
+    /// Pages that were used recently.
     pub active: u64,
-    /// Pages that were not used lately.
+    /// Pages that were not used recently.
     pub inactive: u64,
-    /// Pages that always stay in memory.
+    /// Pages that are never paged out.
     pub wired: u64,
     /// Pages of the server's own structures.
     pub server: u64,
@@ -77,41 +78,42 @@ impl MemoryUse {
     }
 }
 
-/// How short the memory is that the server itself needs for what it does for programs. What one
-/// program can make the server keep (descriptors, names, regions, requests) is limited for each
-/// process or user. All programs together could still use the memory up. So requests are refused
-/// early, before an allocation in the middle of a request fails.
+/// How short of memory the server itself is. What one program can make the server keep
+/// (descriptors, names, regions, requests) is limited for each process or user. All programs
+/// together could still use the memory up, so requests are refused early, before an allocation in
+/// the middle of a request fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Shortage {
     /// The server has enough memory.
     None,
-    /// Programs without privileges get nothing new if their users have more than a little.
+    /// A program without privileges gets nothing new if its user has more than a small amount.
     Low,
-    /// No program gets anything new, and a process that cannot go on without memory ends.
+    /// No program gets anything new, and a process that cannot go on without memory is ended.
     Critical,
 }
 
-/// What runs threads: the server around this library.
+/// The server that uses this library, and runs threads.
 pub trait Host<M: Machine>: Send + Sync {
-    /// Prepares a new address space: puts in what every program finds there. `ENOMEM`.
+    /// Prepares a new address space: maps what every program finds there. `ENOMEM`.
     fn prepare(&self, task: &Task<M>) -> Result<()> {
         let _ = task;
         Ok(())
     }
 
-    /// Serves `thread` from now on, as if its first request had just been answered:
+    /// Starts to serve `thread` as if a request of it had just been answered: first
     /// [`Processes::return_to_user`](crate::process::Processes::return_to_user), then its program
-    /// with these registers.
-    fn start_thread(&self, thread: Arc<Thread<M>>, state: ThreadState);
+    /// with the registers `state`.
+    fn start_thread(&self, thread: Arc<Thread<M>>, state: Box<ThreadState>);
 
-    /// Whose program a file is that starts with these bytes (the first
-    /// [`START_SIZE`](crate::exec::image::START_SIZE), or all), and how it is loaded.
+    /// The front end of the program file that begins with `start` (the first
+    /// [`START_SIZE`](crate::exec::image::START_SIZE) bytes, or all), and how its programs are
+    /// loaded. `None` if no front end recognises it.
     fn programs(&self, start: &[u8]) -> Option<(FrontEndNumber, &dyn Programs)>;
 
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
 
-    /// What has been logged lately, if that is kept.
+    /// The recent lines of the log, if the server keeps them.
     fn kept_log(&self) -> Option<&Arc<Log>> {
         None
     }
@@ -121,15 +123,16 @@ pub trait Host<M: Machine>: Send + Sync {
         Shortage::None
     }
 
-    /// Bytes of the memory of programs and files that the server has borrowed for itself.
+    /// How many bytes of the memory for programs and files the server uses for itself.
     fn borrowed_memory(&self) -> u64 {
         0
     }
 
-    /// Gives back what it has borrowed and does not need. Called about once a second.
+    /// Gives back memory for programs and files that the server has taken and does not need. Called
+    /// about once a second.
     fn give_memory_back(&self) {}
 
-    /// Ends the system (reboot(2)), or begins to; `ENOSYS` where that cannot be done.
+    /// Ends the system (reboot(2)), or begins to; `ENOSYS` if that is not possible.
     fn end(&self, how: End) -> Result<()> {
         let _ = how;
         Err(Error::ENOSYS)
@@ -141,13 +144,14 @@ pub trait Host<M: Machine>: Send + Sync {
         String::new()
     }
 
-    /// Processors that threads may run on.
+    /// How many processors threads may run on.
     fn processors(&self) -> usize {
         1
     }
 
-    /// For how long programs have used `processor`, and for how long this system has used it for
-    /// them. `None`: all the time that they have used was the first processor's.
+    /// For how long programs have used `processor`, and for how long the system has used it for
+    /// them. `None` if the times are not known for each processor: they are then all shown as the
+    /// first one's.
     fn processor_times(&self, processor: usize) -> Option<(Duration, Duration)> {
         let _ = processor;
         None
@@ -161,17 +165,18 @@ pub struct System<M: Machine> {
     platform: Platform<M>,
 }
 
-/// What Unix keeps in a Mach thread.
+/// The resources of a Unix thread, which are kept in its Mach thread.
 pub struct Resources<M: Machine> {
     system: Arc<System<M>>,
-    /// The thread's context in the machine library.
+    /// The underlying thread, as the machine library has it.
     context: M::Thread,
     /// The thread's address space.
     memory: Arc<Task<M>>,
+    front_end_words: FrontEndWords,
     inner: SpinLock<Inner>,
 }
 
-/// Errors of a thread of the machine as Unix has them.
+/// An error of the underlying thread as an error of Unix.
 pub fn context_error(error: KernError) -> Error {
     match error {
         KernError::ResourceShortage => Error::ENOMEM,
@@ -189,7 +194,7 @@ struct Inner {
 }
 
 impl<M: Machine> System<M> {
-    /// A system without processes.
+    /// Makes a system without processes.
     pub fn new(
         vm: Arc<Vm<M>>,
         vfs: Arc<Vfs>,
@@ -209,9 +214,9 @@ impl<M: Machine> System<M> {
         system
     }
 
-    /// To be called every second. Compares the processor time of processes with their limits, and
-    /// counts the threads that run.
-    pub fn look_around(&self) {
+    /// Compares the processor time of processes with their limits, and counts the threads that run
+    /// for the load average. To be called every second.
+    pub fn check_periodically(&self) {
         let running = self.processes().with(|table| {
             table.check_time_limits();
             table.thread_counts().1
@@ -220,21 +225,22 @@ impl<M: Machine> System<M> {
         self.host().give_memory_back();
     }
 
-    /// What all memory of programs and files is used for.
+    /// What all memory for programs and files is used for.
     pub fn memory_use(&self) -> MemoryUse {
         let VmStatistics { free, active, inactive, wired } = self.vm().statistics();
         let [free, active, inactive, wired] = [free, active, inactive, wired].map(u64::from);
         MemoryUse { free, active, inactive, wired, server: self.host().borrowed_memory() / PAGE }
     }
 
-    /// The file systems that need nothing else than the system.
+    /// Registers the file systems that need nothing but the system.
     fn register_file_systems(self: &Arc<Self>) {
         let memory: Arc<dyn MemoryProvider> = Arc::new(ObjectProvider(self.vm().clone()));
         let environment = self.environment().clone();
         let statistics = self.vm().statistics();
         let used = statistics.active + statistics.inactive + statistics.wired;
         let defaults = TmpfsOptions::for_memory(u64::from(statistics.free + used));
-        // If this fails, there is no file system for memory files: making one then fails.
+        // If this fails, there is no file system for memory files, and making one of them fails
+        // later.
         let unlimited = TmpfsOptions { pages: defaults.memory_pages, ..defaults.clone() };
         if let Ok(root) = Tmpfs::new(&unlimited, memory.clone(), environment.clone()) {
             self.vfs().set_memory_files(root);
@@ -248,8 +254,8 @@ impl<M: Machine> System<M> {
         );
     }
 
-    /// Makes the first process, with an empty address space: it has to exec before it runs.
-    /// `ENOMEM`, `EAGAIN`.
+    /// Makes the first process, with an empty address space: it has to execute a program before it
+    /// runs. `ENOMEM`, `EAGAIN`.
     pub async fn create_init(self: &Arc<Self>, descriptors: DescriptorTable) -> Result<Arc<Thread<M>>> {
         let account = self.processes().with(|table| table.account_of(Credentials::superuser().user.real));
         let task = Memory::create(self.mach(), self.layout(), &account, FrontEndNumber::default()).await?;
@@ -270,12 +276,13 @@ impl<M: Machine> System<M> {
         Ok(thread)
     }
 
-    /// A thread in a task; it does not run yet. `EAGAIN`.
+    /// Makes a thread in a task; the thread does not run yet. `EAGAIN`.
     async fn create_thread(self: &Arc<Self>, task: &Arc<Task<M>>, inner: Inner) -> Result<Arc<Thread<M>>> {
         let resources = |context: &M::Thread| Resources {
             system: self.clone(),
             context: context.clone(),
             memory: task.clone(),
+            front_end_words: FrontEndWords::default(),
             inner: SpinLock::new(inner),
         };
         task.create_thread_of(0, resources).await.map_err(|error| match error {
@@ -284,12 +291,12 @@ impl<M: Machine> System<M> {
         })
     }
 
-    /// The thread `tid`, if it lives.
+    /// The thread `tid`; `None` if it has ended.
     pub fn thread(&self, tid: Pid) -> Option<Arc<Thread<M>>> {
         self.life.threads.lock().get(tid).cloned()
     }
 
-    /// Any thread of process `pid`, the first if it lives.
+    /// Any thread of process `pid`; the first one unless that has ended.
     pub fn thread_of_process(&self, pid: Pid) -> Option<Arc<Thread<M>>> {
         let first = self.thread(pid).filter(|thread| thread.pid() == pid);
         first.or_else(|| {
@@ -298,7 +305,8 @@ impl<M: Machine> System<M> {
         })
     }
 
-    /// Any thread of the very process that `exact` was taken from.
+    /// Any thread of the process that `exact` identifies, which may not be another process with the
+    /// same id.
     pub fn thread_of_exact(&self, exact: ExactPid) -> Option<Arc<Thread<M>>> {
         let thread = self.thread_of_process(exact.pid());
         // The order matters: if the process still exists after the thread was looked up, the thread
@@ -306,7 +314,7 @@ impl<M: Machine> System<M> {
         thread.filter(|_| self.processes().with(|table| table.exact_process(exact).is_ok()))
     }
 
-    /// Writes what happened to processes that signals ended to the log.
+    /// Writes to the log which processes signals have ended.
     pub fn log_reports(&self) {
         for report in self.processes().take_reports() {
             let name = alloc::string::String::from_utf8_lossy(&report.name).into_owned();
@@ -337,25 +345,27 @@ impl<M: Machine> Resources<M> {
         self.inner.lock().tid
     }
 
-    /// Its process.
+    /// The id of the thread's process.
     pub fn pid(&self) -> Pid {
         self.inner.lock().pid
     }
 
-    /// Its registers. It is in its server; if it made a system call, RIP is after the instruction
-    /// and RAX still the call's number. An error: the thread of the machine is gone.
+    /// The registers of the thread, which must be in the server. If it made a system call, RIP is
+    /// after the instruction and RAX is still the call's number. An error means that the underlying
+    /// thread has ended.
     pub fn registers(&self) -> Result<ThreadState> {
         self.context.state().map_err(context_error)
     }
 
-    /// Its extended state (x87, SSE, AVX) in XSAVE's standard format. It is in its server.
+    /// The extended state of the thread (x87, SSE, AVX) in XSAVE's standard format. The thread must
+    /// be in the server.
     pub fn extended_state(&self) -> Result<Vec<u8>> {
         self.context.extended_state().map_err(context_error)
     }
 
-    /// Replaces its extended state: by a whole image, by its first 512 bytes (x87 and SSE, the rest
-    /// initial), or, with no bytes, by the initial state. The image comes from a program: what
-    /// would make the processor fault is `EINVAL`.
+    /// Replaces the thread's extended state: by a whole image, by its first 512 bytes (x87 and SSE,
+    /// the rest initial), or, with no bytes, by the initial state. The image comes from a program:
+    /// one that would make the processor fault is refused with `EINVAL`.
     pub fn set_extended_state(&self, image: &[u8]) -> Result<()> {
         self.context.set_extended_state(image).map_err(context_error)
     }
@@ -365,7 +375,12 @@ impl<M: Machine> Resources<M> {
         &self.memory
     }
 
-    /// Its descriptors.
+    /// The words that the front end keeps in the thread's record, where other threads find them.
+    pub fn front_end_words(&self) -> &FrontEndWords {
+        &self.front_end_words
+    }
+
+    /// The thread's descriptors.
     pub fn descriptors(&self) -> Arc<DescriptorTable> {
         self.inner.lock().descriptors.clone()
     }
@@ -390,12 +405,12 @@ impl<M: Machine> Resources<M> {
         drop(old);
     }
 
-    /// The trap that the thread's next signal frame shows.
+    /// The exception that the thread's next signal frame shows.
     pub fn trap(&self) -> ExceptionState {
         self.inner.lock().trap
     }
 
-    /// Its credentials; those of the user `nobody` once it has ended.
+    /// The thread's credentials; those of the user `nobody` if it has ended.
     pub fn credentials(&self) -> Arc<Credentials> {
         let tid = self.tid();
         let found = self
@@ -424,15 +439,15 @@ impl<M: Machine> Resources<M> {
         limit.unwrap_or(Limit::INFINITE)
     }
 
-    /// Notes what its next signal frame shows; its id.
+    /// Records the exception that the thread's next signal frame shows; returns the thread's id.
     pub(crate) fn note_exception(&self, state: ExceptionState) -> Pid {
         let mut inner = self.inner.lock();
         inner.trap = state;
         inner.tid
     }
 
-    /// To be called when memory is short, the OOM killer finds no process to end, and the thread
-    /// cannot go on without memory. The thread's process ends; the others go on.
+    /// Ends the thread's process. To be called when memory is short, the OOM killer finds no
+    /// process to end, and the thread cannot go on without memory.
     pub fn out_of_memory(&self) {
         let pid = self.pid();
         self.system.log_caused(format_args!("process {pid}: killed, because memory ran out"));

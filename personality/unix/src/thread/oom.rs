@@ -1,8 +1,7 @@
-//! The OOM killer: it chooses the process that ends when memory has run out. That is the process
-//! with most memory, weighted as its users want it, whichever
-//! process it was that found no free page. Threads that need memory wait until the memory of the
-//! chosen process has come back. Each of them waits as a future, so that no worker blocks, and a
-//! thread that is to end itself stops waiting.
+//! The OOM killer: it chooses the process that is ended when memory has run out. That is the
+//! process with most memory, weighted as its users want it, whichever process needs a page. Threads
+//! that need memory wait until the memory of the chosen process has been freed. Each of them waits
+//! as a future, so that no worker blocks, and a thread that has to end stops waiting.
 
 use super::{Resources, System};
 use crate::BoxFuture;
@@ -19,22 +18,23 @@ use core::task::Poll;
 use mach::Machine;
 use mach::vm::{MapEnd, OomKiller};
 
-/// How long the end of a process is waited for before another has to end, in microseconds. Only a
-/// process that is held up by something else than memory takes so long to end.
+/// How long the end of a process is waited for before another is chosen, in microseconds. A process
+/// that takes longer is kept from ending by something other than memory.
 const PATIENCE: u64 = 20_000_000;
 
-/// An address space whose memory is about to come back.
+/// An address space that is about to be destroyed.
 struct Ending<M: Machine> {
     memory: u64,
     end: MapEnd<M>,
-    /// Time of the machine after which it is no longer waited for.
+    /// Until when threads wait for the end of the address space, in the time of the machine
+    /// (microseconds).
     deadline: u64,
 }
 
-/// Processes that are ending, as far as threads that wait for memory have to know of them.
+/// The address spaces of ending processes for which threads that need memory wait.
 pub(super) struct Endings<M: Machine> {
     endings: SpinLock<Vec<Ending<M>>>,
-    /// Held while a thread chooses a process: only one thread chooses at a time.
+    /// Locked while a thread chooses a process, so that only one thread chooses at a time.
     choosing: macadamia_sync::Mutex<()>,
 }
 
@@ -44,18 +44,19 @@ impl<M: Machine> Endings<M> {
     }
 }
 
-/// An address space and the processes that use it: they end together.
+/// An address space and the processes that use it; they are ended together.
 struct Holder<M: Machine> {
     memory: Arc<Task<M>>,
     processes: Vec<Pid>,
-    /// All of them are ending already.
+    /// Whether all processes of the address space are ending already.
     is_ending: bool,
-    /// The first process is among them, or one that must not be ended.
+    /// Whether init is one of the processes, or one that must not be ended.
     is_exempt: bool,
     adjustment: i16,
 }
 
-/// How many pages a process with `pages` in memory counts for, of `total`.
+/// The badness of a process with `pages` in memory, of `total`: its size in pages, changed by
+/// `adjustment` thousandths of all memory.
 fn badness(pages: u64, adjustment: i16, total: u64) -> i64 {
     let [pages, total] = [pages, total].map(|count| i64::try_from(count).unwrap_or(i64::MAX));
     pages.saturating_add(i64::from(adjustment).saturating_mul(total) / ADJUSTMENT_UNIT)
@@ -68,13 +69,14 @@ impl<M: Machine> OomKiller for System<M> {
 }
 
 impl<M: Machine> System<M> {
-    /// All pages that programs and files can have.
+    /// How many pages programs and files can have in all.
     fn all_pages(&self) -> u64 {
         self.memory_use().total()
     }
 
-    /// How readily a process is ended when memory has run out: 0 for a process that is not ended;
-    /// else twice as much for one that is to be ended first as for one of no size. `ESRCH`.
+    /// The score of a process for the OOM killer: the higher it is, the sooner the OOM killer
+    /// chooses the process. It is 0 for a process that is never chosen, and 666 for one without
+    /// memory and adjustment. `ESRCH`.
     pub async fn memory_score(&self, process: ExactPid) -> crate::Result<u64> {
         let adjustment = self
             .processes()
@@ -90,8 +92,9 @@ impl<M: Machine> System<M> {
         Ok(u64::try_from((ADJUSTMENT_UNIT + share) * 2 / 3).unwrap_or(0))
     }
 
-    /// From now on threads that need memory wait for the end of this address space, unless other
-    /// processes use it, too.
+    /// Records that this address space is about to be destroyed, unless other processes use it:
+    /// from now on threads that need memory wait for that. Returns its end and until when they
+    /// wait.
     pub(super) fn expect_end(&self, memory: &Memory<M>) -> (MapEnd<M>, u64) {
         let (end, deadline) = (memory.map().end(), self.vm().machine().now() + PATIENCE);
         let mut endings = self.platform.endings.endings.lock();
@@ -100,12 +103,12 @@ impl<M: Machine> System<M> {
         (end, deadline)
     }
 
-    /// Waits until a process has ended whose memory is expected to come back, or until some memory
-    /// is free. If none is ending, one is chosen for that. False: there is none to choose.
+    /// Waits until a process has ended whose memory is expected to be freed, or until a page is
+    /// free. If no process is ending, one is chosen and ended. False if there is none to choose.
     async fn find_memory(&self) -> bool {
         let (end, deadline) = {
             let _choosing = self.platform.endings.choosing.lock().await;
-            // The holders have references that keep the memory of processes. So they are dropped
+            // The holders have references that keep the memory of processes, so they are dropped
             // before this function waits for that memory.
             let holders = self.holders();
             match self.expected_end(&holders) {
@@ -125,10 +128,11 @@ impl<M: Machine> System<M> {
         true
     }
 
-    /// The end of an address space that is ending by itself, and until when it is waited for.
+    /// The end of an address space whose processes are ending already, and until when threads wait
+    /// for it.
     fn expected_end(&self, holders: &BTreeMap<u64, Holder<M>>) -> Option<(MapEnd<M>, u64)> {
-        // A process that has ended may have shared its memory with others that still use it. Such a
-        // memory is not about to come back.
+        // A process that has ended may have shared its memory with others that still use it. Such
+        // memory is not about to be freed.
         let is_ending = |memory| holders.get(&memory).is_none_or(|holder: &Holder<M>| holder.is_ending);
         let given_up: Vec<u64> = {
             let mut endings = self.platform.endings.endings.lock();
@@ -144,14 +148,15 @@ impl<M: Machine> System<M> {
         holders.find(|holder| holder.is_ending).map(|holder| self.end_holder(holder))
     }
 
-    /// The process that is to end, and how many pages it has in memory.
+    /// The process that is to be ended, and how many pages it has in memory.
     async fn choose<'a>(&self, holders: &'a BTreeMap<u64, Holder<M>>) -> Option<(&'a Holder<M>, u64)> {
         let total = self.all_pages();
         let mut chosen: Option<(i64, &Holder<M>, u64)> = None;
         for holder in holders.values().filter(|holder| !holder.is_exempt && !holder.is_ending) {
             let pages = resident(&holder.memory).await;
             let badness = badness(pages, holder.adjustment, total);
-            // If several are equal, choose the youngest, because the least work is lost with it.
+            // If several are equal, choose the youngest process, because the least work is lost
+            // with it.
             if chosen.is_none_or(|(most, ..)| badness >= most) {
                 chosen = Some((badness, holder, pages));
             }
@@ -171,15 +176,16 @@ impl<M: Machine> System<M> {
         }
     }
 
-    /// Ends the processes of an address space, if they are not ending already; when they end, they
-    /// do not wait for memory.
+    /// Ends the processes of an address space, if they are not ending already. From now on they do
+    /// not wait for memory. Returns the end of the address space, and until when threads wait for
+    /// it.
     fn end_holder(&self, holder: &Holder<M>) -> (MapEnd<M>, u64) {
         let expected = self.expect_end(&holder.memory);
         self.processes().with(|table| holder.processes.iter().for_each(|pid| table.end_for_memory(*pid)));
         expected
     }
 
-    /// All address spaces of processes, by number.
+    /// All address spaces of processes, by their numbers.
     fn holders(&self) -> BTreeMap<u64, Holder<M>> {
         let mut holders = BTreeMap::new();
         for pid in self.process_ids() {
@@ -205,25 +211,25 @@ impl<M: Machine> System<M> {
     }
 }
 
-/// Pages of an address space that are in memory.
+/// How many pages of an address space are in memory.
 async fn resident<M: Machine>(memory: &Memory<M>) -> u64 {
     let (low, high) = memory.map().bounds();
     memory.map().resident_pages(low, high).await
 }
 
 impl<M: Machine> Resources<M> {
-    /// Completes if there is no free page while the thread's process is ending to give its memory
-    /// back: then the thread must not wait for memory. It is polled together with, and after, a
-    /// future that may wait for memory. It registers no waker for free pages itself: the other
-    /// future is woken when one is free.
+    /// Completes if there is no free page and the OOM killer has chosen the thread's process: the
+    /// thread then must not wait for memory. It is polled together with, and after, a future that
+    /// may wait for memory. It registers no waker for free pages itself: the other future is woken
+    /// when one is free.
     async fn memory_is_expected(&self) {
         let system = &self.system;
         system.processes().gives_memory(self.tid()).await;
         poll_fn(|_| if system.vm().has_free_page() { Poll::Pending } else { Poll::Ready(()) }).await;
     }
 
-    /// Does `work`, which may wait for memory, but no longer than until this thread's end is what
-    /// memory waits for.
+    /// Does `work`, which may wait for memory, but drops it when the OOM killer has chosen this
+    /// thread's process.
     pub async fn unless_memory_is_expected(&self, work: impl Future<Output = ()>) {
         let _ = crate::process::race(work, self.memory_is_expected()).await;
     }

@@ -1,5 +1,5 @@
-//! The three parts of a [`System`]: the processes that act in it, its files, and the machine below.
-//! No part knows another; what needs several is the system's.
+//! The three parts of a [`System`]: its processes, its files, and the platform that they run on. No
+//! part uses another one; operations that need several are methods of the system.
 
 use super::by_tid::ByTid;
 use super::oom::Endings;
@@ -23,7 +23,7 @@ use mach::Machine;
 use mach::thread::PriorityRange;
 use mach::vm::Vm;
 
-/// Processes and threads, and what happens to them with time.
+/// Processes and threads with their timers, and the load average.
 pub(super) struct Life<M: Machine> {
     pub(super) processes: Processes,
     pub(super) threads: SpinLock<ByTid<Thread<M>>>,
@@ -42,7 +42,7 @@ impl<M: Machine> Life<M> {
     }
 }
 
-/// Files, and the terminals of sessions.
+/// The file systems, and the controlling terminals of sessions.
 pub(super) struct Files {
     pub(super) vfs: Arc<Vfs>,
     terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
@@ -58,7 +58,7 @@ impl Files {
         self.terminals.lock().get(&session).cloned()
     }
 
-    /// A session has this controlling terminal now, or none: the one that it had.
+    /// Sets the controlling terminal of a session, or removes it; returns the one that it had.
     pub(super) fn set_terminal(
         &self,
         session: Pid,
@@ -72,18 +72,18 @@ impl Files {
     }
 }
 
-/// What the system runs on: memory, Mach, the server, time.
+/// The platform of the system: memory, Mach, the server, time.
 pub(super) struct Platform<M: Machine> {
     pub(super) vm: Arc<Vm<M>>,
     pub(super) mach: Arc<mach::Host<M, Unix>>,
     pub(super) layout: Layout,
     pub(super) host: Arc<dyn Host<M>>,
     pub(super) environment: Arc<dyn Environment>,
-    /// Host name and domain name.
+    /// The host name and the domain name.
     names: SpinLock<(Vec<u8>, Vec<u8>)>,
-    /// Lines of the log that programs cause.
+    /// Limits how many lines of the log programs may cause.
     caused_lines: SpinLock<Rate>,
-    /// Address spaces whose end is under way.
+    /// Address spaces whose destruction is under way.
     pub(super) endings: Endings<M>,
 }
 
@@ -118,32 +118,32 @@ impl<M: Machine> Platform<M> {
 }
 
 impl<M: Machine> System<M> {
-    /// Families, groups, sessions, signals.
+    /// The processes: families, groups, sessions, signals.
     pub fn processes(&self) -> &Processes {
         &self.life.processes
     }
 
-    /// Timers that send signals.
+    /// The timers of processes, which send signals.
     pub fn timers(&self) -> &Timers {
         &self.life.timers
     }
 
-    /// The load average: what `read` finds in it.
+    /// Reads the load average with `read`.
     pub fn with_load<R>(&self, read: impl FnOnce(&Load) -> R) -> R {
         read(&self.life.load.lock())
     }
 
-    /// Files.
+    /// The file systems.
     pub fn vfs(&self) -> &Arc<Vfs> {
         &self.files.vfs
     }
 
-    /// Memory.
+    /// The memory of programs and files.
     pub fn vm(&self) -> &Arc<Vm<M>> {
         &self.platform.vm
     }
 
-    /// Addresses that programs may use.
+    /// The addresses that programs may use.
     pub fn layout(&self) -> &Layout {
         &self.platform.layout
     }
@@ -158,7 +158,7 @@ impl<M: Machine> System<M> {
         &self.platform.host
     }
 
-    /// Time and randomness.
+    /// The environment: time and randomness.
     pub fn environment(&self) -> &Arc<dyn Environment> {
         &self.platform.environment
     }

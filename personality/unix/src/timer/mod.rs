@@ -1,7 +1,8 @@
 //! Timers that send signals (timer_create(2), setitimer(2)).
 //!
-//! One task of the server drives all of them ([`Timers::drive`]): it sleeps until the earliest
-//! deadline in the `queue`, sends what is due, and is woken when an earlier deadline appears.
+//! One async task of the server drives all of them ([`Timers::drive`]): it sleeps until the
+//! earliest deadline in the `queue`, sends the signals of the timers that have expired, and is
+//! woken when an earlier deadline is set.
 
 mod queue;
 
@@ -21,41 +22,41 @@ use core::pin::pin;
 use core::task::{Poll, Waker};
 use core::time::Duration;
 
-/// Which timer of a process.
+/// Identifies a timer of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum TimerId {
     /// The interval timer of real time; SIGALRM (ITIMER_REAL, alarm).
     Real,
-    /// The interval timer of time in the program; SIGVTALRM (ITIMER_VIRTUAL).
+    /// The interval timer of user time; SIGVTALRM (ITIMER_VIRTUAL).
     Virtual,
     /// The interval timer of processor time; SIGPROF (ITIMER_PROF).
     Profiling,
-    /// A timer made by timer_create.
+    /// A timer made by timer_create(2), with its number.
     Created(u32),
 }
 
 /// What a timer does when it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notification {
-    /// Nothing; it can be read.
+    /// Nothing happens; a program can read the timer (SIGEV_NONE).
     None,
-    /// It signals the process, or one thread of it.
+    /// A signal is sent to the process, or to one thread of it (SIGEV_SIGNAL, SIGEV_THREAD_ID).
     Signal {
-        /// The signal.
+        /// The signal that is sent.
         signal: Signal,
-        /// The value sent along.
+        /// The value that is sent with the signal.
         value: u64,
         /// The thread that gets the signal; `None` if it is for the whole process.
         thread: Option<Pid>,
     },
 }
 
-/// When a timer expires: first, and then again and again.
+/// When a timer expires: the first time, and then repeatedly.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Setting {
-    /// Time until it expires; zero: it is not set.
+    /// Time until the timer expires; zero if it is not set.
     pub value: Duration,
-    /// Time between later expirations; zero: it expires once.
+    /// Time between later expirations; zero if the timer expires once.
     pub interval: Duration,
 }
 
@@ -63,16 +64,16 @@ struct Timer {
     clock: Clock,
     notification: Notification,
     interval: Duration,
-    /// What the clock shows when it expires; `None`: it is not set.
+    /// The time of its clock at which the timer expires; `None` if it is not set.
     expiry: Option<Duration>,
-    /// Its place in the queue.
+    /// The entry of the timer's deadline in the queue.
     queued: Option<(Duration, u64)>,
-    /// The charge to the account of the user that created it; none for the timers that every
-    /// process has.
+    /// The charge for the timer, to the account of the user that created it; `None` for the timers
+    /// that every process has.
     _charge: Option<Charge>,
 }
 
-/// Bytes that a timer takes if a process has created it.
+/// Bytes that are charged for a timer that a process has created.
 const TIMER_BYTES: u64 = 512;
 
 #[derive(Default)]
@@ -89,23 +90,23 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Most timers that a process may create.
+    /// How many timers a process may create.
     pub const LIMIT: u32 = 1024;
-    /// The shortest time after which a timer of processor time is looked at again.
+    /// A timer of processor time is looked at again after this time at the earliest.
     const PROCESSOR_TIME_GRAIN: Duration = Duration::from_millis(1);
-    /// The shortest time after which a timer that has expired is looked at again. If it expires
+    /// A timer that has expired is looked at again after this time at the earliest. If it expires
     /// more often than that, the expirations are counted.
     const GRAIN: Duration = Duration::from_micros(100);
-    /// Timers that are looked at before other async tasks have their turn.
+    /// After this many timers, the driver lets other async tasks run.
     const TURN: usize = 64;
 
-    /// No timers.
+    /// Makes an object without timers.
     pub fn new() -> Timers {
         Timers::default()
     }
 
-    /// timer_create(2) for process `pid` of a user: the new timer's number, the lowest that is
-    /// free. `EAGAIN`.
+    /// Creates a timer (timer_create(2)) for process `pid` of a user; returns its number, the
+    /// lowest that is free. `EAGAIN`.
     pub fn create(
         &self,
         account: &Arc<Account>,
@@ -137,8 +138,9 @@ impl Timers {
         Ok(number)
     }
 
-    /// Sets a timer (timer_settime, setitimer) and returns what it was set to; an interval timer
-    /// comes to be. A zero `when` disarms it. `EINVAL` if there is no such timer.
+    /// Sets a timer (timer_settime, setitimer) and returns its previous setting; an interval timer
+    /// is made if it does not exist. A zero `when` disarms the timer. `EINVAL` if there is no such
+    /// timer.
     pub fn set(
         &self,
         environment: &dyn Environment,
@@ -181,7 +183,8 @@ impl Timers {
         Ok(old)
     }
 
-    /// timer_gettime, getitimer. `EINVAL` if there is no such timer; interval timers always exist.
+    /// The setting of a timer (timer_gettime, getitimer). `EINVAL` if there is no such timer;
+    /// interval timers always exist.
     pub fn get(
         &self,
         environment: &dyn Environment,
@@ -198,7 +201,7 @@ impl Timers {
         self.state.lock().timers.contains_key(&(pid, id))
     }
 
-    /// timer_delete(2). `EINVAL`.
+    /// Deletes a timer (timer_delete(2)). `EINVAL` if there is no such timer.
     pub fn delete(&self, processes: &Processes, pid: Pid, number: u32) -> Result<()> {
         let mut state = self.state.lock();
         let timer = state.timers.remove(&(pid, TimerId::Created(number))).ok_or(Error::EINVAL)?;
@@ -208,7 +211,7 @@ impl Timers {
         Ok(())
     }
 
-    /// Deletes the timers of `pid`: all at its end, only the created ones at exec.
+    /// Deletes the timers of process `pid`: all at its end, only the created ones at exec.
     pub fn delete_all(&self, processes: &Processes, pid: Pid, intervals_too: bool) {
         let mut state = self.state.lock();
         let ids: Vec<TimerId> = state
@@ -239,7 +242,8 @@ impl Timers {
         })
     }
 
-    /// Sends what is due, of some timers at most, and returns when the next timer is, or was.
+    /// Sends the signals of timers that have expired, of a bounded number of them, and returns when
+    /// the next timer expires (which may have passed).
     pub fn expire(&self, environment: &dyn Environment, processes: &Processes) -> Option<Duration> {
         for _ in 0..Timers::TURN {
             let monotonic = environment.monotonic();
@@ -256,8 +260,8 @@ impl Timers {
                 continue;
             };
             drop(state);
-            // A process that has ended has no processor time any more. Its timers are about to be
-            // deleted.
+            // A process that has ended has no processor time any more. Its timers will be deleted
+            // soon.
             let Ok(now) = clock.now(environment, processes) else { continue };
             let mut guard = self.state.lock();
             let state = &mut *guard;
@@ -276,7 +280,7 @@ impl Timers {
         self.state.lock().queue.first()
     }
 
-    /// Drives the timers for ever. One async task of the server runs this.
+    /// Drives the timers without end. One async task of the server runs this.
     pub async fn drive(
         &self,
         environment: &dyn Environment,
@@ -310,14 +314,14 @@ impl Timer {
     fn setting(&self, now: Duration) -> Setting {
         let value = match self.expiry {
             None => Duration::ZERO,
-            // The timer is due at this moment. The result must not be zero, which would mean that
-            // the timer is not set.
+            // A timer that is due at this moment must not return zero, which would mean that it is
+            // not set.
             Some(expiry) => expiry.saturating_sub(now).max(Duration::from_nanos(1)),
         };
         Setting { value, interval: self.interval }
     }
 
-    /// How often it has expired by `now`; it is then set to the next expiry.
+    /// How often the timer has expired by `now`; sets it to the next expiration.
     fn expirations(&mut self, now: Duration) -> u64 {
         let Some(expiry) = self.expiry.filter(|expiry| *expiry <= now) else { return 0 };
         if self.interval.is_zero() {

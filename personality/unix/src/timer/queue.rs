@@ -3,7 +3,7 @@
 use alloc::collections::BTreeMap;
 use core::time::Duration;
 
-/// Deadlines, each with a value; equal deadlines in the order of insertion.
+/// Deadlines, each with a value; equal deadlines are in the order of insertion.
 #[derive(Debug)]
 pub struct TimerQueue<T> {
     entries: BTreeMap<(Duration, u64), T>,
@@ -17,7 +17,7 @@ impl<T> Default for TimerQueue<T> {
 }
 
 impl<T> TimerQueue<T> {
-    /// Adds a deadline; the result is its place, for [`TimerQueue::remove`].
+    /// Adds a deadline; returns its place in the queue, for [`TimerQueue::remove`].
     pub fn insert(&mut self, deadline: Duration, value: T) -> (Duration, u64) {
         self.next += 1;
         self.entries.insert((deadline, self.next), value);
@@ -29,12 +29,12 @@ impl<T> TimerQueue<T> {
         self.entries.remove(&place?)
     }
 
-    /// The earliest deadline.
+    /// The earliest deadline of the queue; `None` if the queue is empty.
     pub fn first(&self) -> Option<Duration> {
         self.entries.first_key_value().map(|((deadline, _), _)| *deadline)
     }
 
-    /// Takes the earliest deadline's value.
+    /// Removes the earliest deadline and returns its value.
     pub fn take_first(&mut self) -> Option<T> {
         self.entries.pop_first().map(|(_, value)| value)
     }

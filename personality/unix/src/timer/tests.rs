@@ -1,4 +1,4 @@
-//! Rules of timer_settime(2) and setitimer(2).
+//! Tests of timer_settime(2) and setitimer(2).
 
 use super::*;
 use crate::account::{Account, Settings};
@@ -48,7 +48,7 @@ impl World {
         self.timers.expire(&*self.environment, &self.processes);
     }
 
-    /// The signal that arrives next: its number, and a timer's overrun.
+    /// The next signal that is delivered, and its overrun count if it is a timer's.
     fn arrived(&self) -> Option<(Signal, Option<u32>)> {
         self.processes.with(|table| match table.return_to_user(PID) {
             Delivery::Handler(frame) => {
@@ -67,7 +67,7 @@ impl World {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn an_interval_timer() {
+fn an_interval_timer_signals_at_each_expiration() {
     let world = world();
     assert_eq!(world.set(TimerId::Real, When::After(2 * SECOND), SECOND), Ok(Setting::default()));
     world.pass(SECOND);
@@ -86,7 +86,7 @@ fn an_interval_timer() {
 }
 
 #[test]
-fn created_timers_count_overruns() {
+fn a_created_timer_counts_overruns_while_its_signal_is_pending() {
     let world = world();
     let notification = |value| Notification::Signal { signal: Signal::USR1, value, thread: None };
     let create = || world.timers.create(&account(), PID, Clock::Monotonic, |id| notification(u64::from(id)));
@@ -98,7 +98,7 @@ fn created_timers_count_overruns() {
     world.set(id, When::At(3 * SECOND), SECOND).unwrap();
     world.pass(4 * SECOND);
     world.pass(2 * SECOND);
-    // Due at 3, now 7: the signal and four further expirations.
+    // The timer was due at 3 s and it is 7 s: one signal and four further expirations.
     assert_eq!(world.arrived(), Some((Signal::USR1, Some(4))));
     assert_eq!(world.processes.with(|table| table.timer_overrun(PID, 0)), 4);
     world.pass(SECOND);
@@ -112,7 +112,7 @@ fn created_timers_count_overruns() {
 }
 
 #[test]
-fn processor_time() {
+fn a_profiling_timer_expires_by_processor_time() {
     let world = world();
     world.set(TimerId::Profiling, When::After(SECOND), Duration::ZERO).unwrap();
     world.pass(10 * SECOND);
@@ -123,7 +123,7 @@ fn processor_time() {
 }
 
 #[test]
-fn the_driver_wakes_for_earlier_deadlines() {
+fn the_driver_wakes_up_for_earlier_deadlines() {
     let world = world();
     let mut driver = Task::new({
         let world = world.clone();
@@ -139,7 +139,7 @@ fn the_driver_wakes_for_earlier_deadlines() {
     assert_eq!(world.arrived(), Some((Signal::ALRM, None)));
 }
 
-/// A clock on which every look takes time, as on a real machine.
+/// A clock that advances at every look, as on a real machine.
 struct Passing(Arc<TestEnvironment>);
 
 impl Environment for Passing {
@@ -159,14 +159,14 @@ impl Environment for Passing {
 }
 
 #[test]
-fn a_timer_that_is_always_due_does_not_keep_the_server() {
+fn the_driver_lets_others_run_although_a_timer_is_always_due() {
     let world = world();
     let interval = Duration::from_nanos(1);
     world.set(TimerId::Real, When::After(interval), interval).unwrap();
     let passing = Passing(world.environment.clone());
     for _ in 0..10 {
         let next = world.timers.expire(&passing, &world.processes).unwrap();
-        assert!(next >= world.environment.monotonic(), "it would be due at once");
+        assert!(next >= world.environment.monotonic(), "the next deadline would have passed already");
         world.environment.advance(Duration::from_millis(1));
     }
     assert_eq!(world.arrived(), Some((Signal::ALRM, None)));

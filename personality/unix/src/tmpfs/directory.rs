@@ -4,33 +4,34 @@ use super::node::Node;
 use alloc::collections::{BTreeMap, btree_map};
 use alloc::sync::Arc;
 
-/// A name and what it means.
+/// An entry of a directory: a name and its file.
 struct Entry {
     name: Arc<[u8]>,
     position: u64,
     node: Arc<Node>,
 }
 
-/// Names and what they mean, also in a stable order for readers: each entry keeps the position it
-/// got when it was made, and positions are never used again.
+/// The entries of a directory, by name and by position. An entry keeps the position that it got
+/// when it was made, and positions are never used again, so that a reader of the directory finds
+/// its place.
 #[derive(Default)]
 pub(super) struct Entries {
-    /// Names are found by a [`summary`], because comparing two numbers takes one step and comparing
-    /// two names goes byte by byte.
+    /// Entries by the [`summary`] of their names, because comparing two numbers takes one step and
+    /// comparing two names goes byte by byte.
     by_summary: BTreeMap<u64, Entry>,
-    /// Names whose summary another name had already when they were made. A program can make many
-    /// such names on purpose. They are found by the name itself, in a time that still grows only
-    /// with the logarithm of their number.
+    /// Entries whose names had the summary of another entry's name when they were made. A program
+    /// can make many such names on purpose. They are found by the name itself, in a time that still
+    /// grows only with the logarithm of their number.
     by_name: BTreeMap<Arc<[u8]>, Entry>,
     by_position: BTreeMap<u64, Arc<[u8]>>,
     next_position: u64,
-    /// The directory was removed: nothing can be added any more.
+    /// Whether the directory was removed: nothing can be added any more.
     pub(super) removed: bool,
 }
 
 pub(super) const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A number by which most names differ.
+/// A hash of a name, by which most names differ.
 pub(super) fn summary(name: &[u8]) -> u64 {
     let (words, rest) = name.as_chunks();
     let rest = rest.iter().fold(name.len() as u64, |rest, byte| rest << 8 | u64::from(*byte));
@@ -55,7 +56,7 @@ impl Entries {
         self.by_position.is_empty()
     }
 
-    /// Adds a name that is not there.
+    /// Adds a name that the directory does not have.
     pub(super) fn insert(&mut self, name: Arc<[u8]>, node: Arc<Node>) {
         debug_assert!(self.entry(&name).is_none(), "the name was there");
         let position = self.next_position;
@@ -68,7 +69,8 @@ impl Entries {
         }
     }
 
-    /// Makes a name that is there mean another file.
+    /// Makes a name that the directory has refer to another file; returns the file that it referred
+    /// to.
     pub(super) fn replace(&mut self, name: &[u8], node: Arc<Node>) -> Option<Arc<Node>> {
         let entry = match self.by_summary.get_mut(&summary(name)) {
             Some(entry) if *entry.name == *name => entry,
@@ -96,7 +98,7 @@ impl Entries {
         self.next_position
     }
 
-    /// Takes any one child out. With this a tree is taken apart.
+    /// Removes any one entry and returns its file. A tree is dropped with it, entry by entry.
     pub(super) fn pop(&mut self) -> Option<Arc<Node>> {
         let (_, name) = self.by_position.first_key_value()?;
         let name = name.clone();
@@ -108,10 +110,10 @@ impl Entries {
 mod tests {
     use super::*;
 
-    /// Names as in a directory of programs, and names that contain a running number, differ in
-    /// their summaries.
+    /// Names as in a directory of programs, and names that contain a running number, have different
+    /// summaries.
     #[test]
-    fn summaries_of_usual_names_differ() {
+    fn usual_names_have_different_summaries() {
         let mut seen = std::collections::BTreeSet::new();
         for number in 0..10_000 {
             for name in [

@@ -1,12 +1,11 @@
 //! tmpfs: a file system in memory. Files are [`FileMemory`], so reading, writing and mapping share
 //! one page cache.
 //!
-//! Locks, in this order: `tree` (for whatever locks more than one directory), directories, then a
-//! node's attributes, place and extended attributes. Code that holds one directory's lock takes
-//! another's only if it holds `tree`, too.
+//! Locks are taken in this order: `tree` (by operations that lock more than one directory),
+//! directories, then a node's attributes, place and extended attributes. Code that holds one
+//! directory's lock takes another's only if it holds `tree`, too.
 
 mod directory;
-mod heap_memory;
 mod names;
 mod node;
 mod options;
@@ -14,7 +13,6 @@ mod options;
 #[cfg(test)]
 mod tests;
 
-pub use heap_memory::HeapMemory;
 pub use options::TmpfsOptions;
 
 use crate::sync::{Mutex, SpinLock};
@@ -31,7 +29,7 @@ use node::{Content, Node};
 #[cfg(doc)]
 use crate::vfs::FileMemory;
 
-/// One tmpfs.
+/// A file system of type tmpfs.
 pub struct Tmpfs {
     kind: &'static str,
     device: DeviceNumber,
@@ -41,26 +39,26 @@ pub struct Tmpfs {
     room: SpinLock<Room>,
     next_number: AtomicU64,
     tree: Mutex<()>,
-    /// Pages of the machine's memory, of which limits may be a part.
+    /// How many pages the machine has; limits in percent refer to this.
     memory_pages: u64,
 }
 
-/// What the system keeps of a file, in bytes: with a name, without long targets of links and
-/// extended attributes, which are counted as well.
+/// How many bytes the system keeps for a file with a name. Long targets of symbolic links and
+/// extended attributes are not included, and counted as well.
 const FILE_ROOM: u64 = 1024;
 
-/// Bytes of the system's own memory for files and names of one tmpfs.
+/// The limit and use of the system's own memory, in bytes, for files and names of one tmpfs.
 struct Room {
     used: u64,
     limit: u64,
 }
 
-/// The room that `files` files take.
+/// How many bytes of the system's memory `files` files take.
 fn room_for(files: u64) -> u64 {
     files.saturating_mul(FILE_ROOM)
 }
 
-/// The pages of one tmpfs.
+/// The limit and use of pages for the contents of one tmpfs.
 struct Pages {
     used: SpinLock<u64>,
     limit: AtomicU64,
@@ -69,7 +67,7 @@ struct Pages {
 impl Quota for Pages {
     fn charge(&self, pages: u64) -> bool {
         let mut used = self.used.lock();
-        // Relaxed: a limit that is being changed may count either way.
+        // Relaxed ordering: while the limit is being changed, the old or the new one may apply.
         if pages > self.limit.load(Ordering::Relaxed).saturating_sub(*used) {
             return false;
         }
@@ -83,9 +81,8 @@ impl Quota for Pages {
 }
 
 impl Tmpfs {
-    /// An empty tmpfs; returns its root directory.
-    // The root is returned instead of the file system: it is what the caller needs, and it keeps
-    // the file system.
+    /// Makes an empty tmpfs; returns its root directory.
+    // The caller needs the root directory, which keeps a reference to the file system.
     #[allow(clippy::new_ret_no_self)]
     pub fn new(
         options: &TmpfsOptions,
@@ -139,7 +136,7 @@ impl Tmpfs {
         Ok(Builder { file_system, root })
     }
 
-    /// Takes bytes of the system's memory for a file. `ENOSPC`.
+    /// Charges `bytes` of the system's memory for a file to the limit. `ENOSPC`.
     fn take_room(&self, bytes: u64) -> Result<()> {
         let mut room = self.room.lock();
         if bytes > room.limit.saturating_sub(room.used) {
@@ -153,7 +150,8 @@ impl Tmpfs {
         self.room.lock().used -= bytes;
     }
 
-    /// Changes the limits (remount); `EINVAL` if more is used already.
+    /// Changes the limits (remount): the most pages and the most files. `EINVAL` if more is used
+    /// already.
     pub fn set_limits(&self, pages: u64, files: u64) -> Result<()> {
         let used = self.quota.used.lock();
         let mut room = self.room.lock();
@@ -205,13 +203,13 @@ pub(crate) struct Builder {
 }
 
 impl Builder {
-    /// The root directory.
+    /// The root directory of the new tmpfs.
     pub(crate) fn root(&self) -> VnodeRef {
         self.root.clone()
     }
 
-    /// A regular file that is not in any directory yet, with these contents (not copied before they
-    /// are written).
+    /// Makes a regular file that is not in any directory yet, with these contents (which are not
+    /// copied until they are written).
     pub(crate) fn file(
         &self,
         contents: InitialContents,

@@ -13,13 +13,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 
-/// The node that a vnode of some tmpfs is.
+/// The tmpfs node of a vnode; an error if the vnode is of another kind of file system.
 fn node_of(vnode: &VnodeRef) -> Result<Arc<Node>> {
     let vnode: Arc<dyn Any + Send + Sync> = vnode.clone();
     vnode.downcast().map_err(|_| Error::EXDEV)
 }
 
-/// Checks that a name means what the caller saw (nothing, for `None`).
+/// Checks that a name still refers to the file that the caller found (`None`: no file has the
+/// name).
 fn check_expected(entries: &Entries, name: &[u8], expected: Option<&Arc<Node>>) -> Result<()> {
     let fits = match (entries.get(name), expected) {
         (None, None) => true,
@@ -30,7 +31,7 @@ fn check_expected(entries: &Entries, name: &[u8], expected: Option<&Arc<Node>>) 
 }
 
 impl Node {
-    /// Puts a new node into this directory.
+    /// Adds a new node to this directory, with the name `name`.
     fn add(&self, name: &[u8], node: &Arc<Node>) -> Result<()> {
         let name: Arc<[u8]> = name.into();
         let now = self.file_system.environment.realtime();
@@ -89,7 +90,7 @@ impl Node {
         Ok(())
     }
 
-    /// Removes an empty directory; the caller holds `tree`.
+    /// Removes an empty directory. The caller must hold the lock `tree`.
     fn remove_directory(&self, name: &[u8], victim: &Arc<Node>) -> Result<()> {
         let now = self.file_system.environment.realtime();
         let mut entries = self.entries()?.lock();
@@ -104,7 +105,7 @@ impl Node {
         Ok(())
     }
 
-    /// Whether `self` is `node` or below it; the caller holds `tree`.
+    /// Whether `self` is `node` or below it in the tree. The caller must hold the lock `tree`.
     fn is_below(self: &Arc<Node>, node: &Arc<Node>) -> bool {
         let mut here = self.clone();
         loop {
@@ -130,7 +131,7 @@ fn close_directory(entries: &SpinLock<Entries>) -> Result<()> {
     Ok(())
 }
 
-/// Renames; the caller holds `tree`.
+/// Renames a file, or exchanges two. The caller must hold the lock `tree`.
 fn rename_in_tree(from: RenameEnd<'_>, to: RenameEnd<'_>, exchange: bool) -> Result<()> {
     let (old_directory, new_directory) = (node_of(from.directory)?, node_of(to.directory)?);
     let source = node_of(from.expected.ok_or(Error::ENOENT)?)?;
@@ -163,7 +164,7 @@ fn rename_in_tree(from: RenameEnd<'_>, to: RenameEnd<'_>, exchange: bool) -> Res
     {
         close_directory(target.entries()?)?;
     }
-    // Point of no return: nothing below fails.
+    // Point of no return: nothing fails from here on.
     let new_name: Arc<[u8]> = to.name.into();
     let place = |node: &Node, directory: &Arc<Node>, name: Arc<[u8]>| {
         *node.place.lock() = Some((Arc::downgrade(directory), name));
@@ -266,7 +267,7 @@ impl Vnode for Node {
             let first = {
                 let mut attributes = target.attributes.lock();
                 match attributes.links {
-                    // Its last name was removed: it does not come back.
+                    // The last name of the file was removed: it cannot get another one.
                     0 if !attributes.unnamed => return Err(Error::ENOENT),
                     LINKS_MAXIMUM.. => return Err(Error::EMLINK),
                     links => {
@@ -275,8 +276,8 @@ impl Vnode for Node {
                     }
                 }
             };
-            // Each name takes as much room as a file. The room of the first name is already counted
-            // with the file.
+            // Each name takes as much room as a file. The first name's room is included in that of
+            // the file.
             if first {
                 return self.add(name, &target);
             }
@@ -325,7 +326,7 @@ impl Vnode for Node {
         MaybeReady::ready(self.entries().map(|entries| {
             let mut position = position;
             loop {
-                // One entry at a time: `accept` runs without the lock.
+                // Takes one entry at a time: `accept` is called without the lock.
                 let next = entries.lock().next_from(position);
                 let Some((at, name, node)) = next else { return };
                 position = at + 1;
@@ -415,5 +416,5 @@ impl Vnode for Node {
     }
 }
 
-/// Names that one file can have.
+/// The most names that one file can have.
 const LINKS_MAXIMUM: u32 = i32::MAX as u32;

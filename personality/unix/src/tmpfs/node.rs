@@ -17,30 +17,30 @@ use alloc::vec::Vec;
 
 /// A directory, and a name in it.
 type Place = (Weak<Node>, Arc<[u8]>);
-/// Values by name.
+/// Extended attributes: values by name.
 type ExtendedAttributes = BTreeMap<Box<[u8]>, Box<[u8]>>;
 
 /// A file of a tmpfs.
 pub(super) struct Node {
-    /// This node, for its children's places.
+    /// This node, as the places of its children refer to it.
     pub(super) this: Weak<Node>,
     pub(super) file_system: Arc<Tmpfs>,
     pub(super) number: u64,
     pub(super) file_type: FileType,
     pub(super) content: Content,
     pub(super) attributes: SpinLock<Attributes>,
-    /// Where it is linked: a directory's only place, another file's latest. Directories change it
-    /// under `tree`.
+    /// The directory and name under which the node is linked: for a directory the only ones, for
+    /// another file the latest ones. Those of a directory change only under the lock `tree`.
     pub(super) place: SpinLock<Option<Place>>,
     pub(super) hooks: Hooks,
     extended: SpinLock<ExtendedAttributes>,
-    /// Held while the size may change.
+    /// Locked while the size may change.
     resizing: Mutex<()>,
-    /// What [`Attributes::held`] counts, charged to the user that made the file.
+    /// The charge for the bytes of [`Attributes::held`], to the user that made the file.
     charge: SpinLock<Option<Charge>>,
 }
 
-/// What a file contains.
+/// The contents of a file, by its type.
 pub(super) enum Content {
     Directory(SpinLock<Entries>),
     Regular { memory: Arc<dyn FileMemory> },
@@ -58,12 +58,12 @@ impl Content {
 pub(super) struct Attributes {
     pub(super) mode: Mode,
     pub(super) links: u32,
-    /// It was made without a name and may get a first one.
+    /// The file was made without a name (O_TMPFILE) and may get a first one.
     pub(super) unnamed: bool,
     user: u32,
     group: u32,
     size: u64,
-    /// Bytes of the file system's room that it takes.
+    /// How many bytes of the file system's room the file takes.
     held: u64,
     accessed: Timestamp,
     modified: Timestamp,
@@ -71,9 +71,9 @@ pub(super) struct Attributes {
     created: Timestamp,
 }
 
-/// Bytes of names and values of extended attributes that one file may have.
+/// The most bytes of names and values of extended attributes that one file may have.
 const EXTENDED_MAXIMUM: usize = 128 * 1024;
-/// Targets of symbolic links up to this length are included in what every file takes.
+/// Targets of symbolic links up to this many bytes are included in the room of every file.
 const SHORT_TARGET: usize = 128;
 /// What a directory entry adds to the size that a directory shows.
 pub(super) const ENTRY_SIZE: i64 = 20;
@@ -101,7 +101,7 @@ impl Node {
         Ok(Arc::new_cyclic(|this| Node {
             this: this.clone(),
             file_system: file_system.clone(),
-            // Relaxed: only uniqueness matters.
+            // Relaxed ordering: the numbers have to be unique, and order nothing else.
             number: file_system.next_number.fetch_add(1, core::sync::atomic::Ordering::Relaxed),
             file_type,
             content,
@@ -130,7 +130,7 @@ impl Node {
         self.attributes.lock().links = 2;
     }
 
-    /// A file that was made with contents and has no name yet.
+    /// Marks the file as one that was made with contents of `size` bytes and has no name yet.
     pub(super) fn begin_unnamed(&self, size: u64) {
         let mut attributes = self.attributes.lock();
         attributes.size = size;
@@ -152,7 +152,7 @@ impl Node {
         }
     }
 
-    /// A directory's entries changed: `links` subdirectories more, `entries` entries more.
+    /// Records that the directory has `links` subdirectories and `entries` entries more (or fewer).
     pub(super) fn directory_changed(&self, now: Timestamp, links: i32, entries: i64) {
         let mut attributes = self.attributes.lock();
         attributes.modified = now;
@@ -161,7 +161,7 @@ impl Node {
         attributes.size = attributes.size.saturating_add_signed(entries * ENTRY_SIZE);
     }
 
-    /// The file has `links` names more.
+    /// Records that the file has `links` names more (or fewer).
     pub(super) fn links_changed(&self, now: Timestamp, links: i32) {
         let mut attributes = self.attributes.lock();
         attributes.links = attributes.links.wrapping_add_signed(links);
@@ -173,7 +173,7 @@ impl Node {
         }
     }
 
-    /// Charges user and file system for more memory. `ENOSPC`.
+    /// Charges `bytes` of memory to the user and to the file system. `ENOSPC`.
     pub(super) fn take_room(&self, bytes: u64) -> Result<()> {
         self.change_charge(bytes, 0)?;
         if let Err(error) = self.file_system.take_room(bytes) {
@@ -191,11 +191,11 @@ impl Node {
         if charge.change_memory(amount) { Ok(()) } else { Err(Error::ENOSPC) }
     }
 
-    /// Gives some of it back.
+    /// Returns `bytes` of memory to the user's and the file system's limits.
     pub(super) fn give_room(&self, bytes: u64) {
         self.attributes.lock().held -= bytes;
         self.file_system.give_room(bytes);
-        // Making the charge smaller never fails.
+        // A charge can always be made smaller.
         let _ = self.change_charge(0, bytes);
     }
 
@@ -260,7 +260,7 @@ impl Node {
             return Err(Error::EFBIG.into());
         }
         let room = usize::try_from(limit - offset).unwrap_or(usize::MAX);
-        // If the future is dropped in here, what was copied beyond the size is not part of the
+        // If the future is dropped here, bytes that were copied beyond the size are not part of the
         // file.
         let count = memory.write(offset, room, from).await?;
         let end = offset + count as u64;
@@ -396,7 +396,8 @@ impl Node {
 }
 
 impl Drop for Node {
-    /// Takes a tree apart without recursion: a hostile tree may be deeper than any stack.
+    /// Drops the tree below a directory without recursion: a program can make a tree that is deeper
+    /// than any stack.
     fn drop(&mut self) {
         self.file_system.give_room(self.attributes.get_mut().held);
         let Content::Directory(entries) = &mut self.content else { return };
@@ -405,8 +406,8 @@ impl Drop for Node {
             remaining.push(child);
         }
         while let Some(node) = remaining.pop() {
-            // `None` if there is another reference to the node (a hard link, an open file): then
-            // the node lives on.
+            // `None` if there is another reference to the node (a hard link, an open file): the
+            // node is then kept.
             let Some(mut node) = Arc::into_inner(node) else { continue };
             if let Content::Directory(entries) = &mut node.content {
                 while let Some(child) = entries.get_mut().pop() {

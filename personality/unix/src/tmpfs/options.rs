@@ -3,27 +3,28 @@
 use crate::vfs::{Mode, PAGE_SIZE};
 use crate::{Error, Result};
 
-/// How to make a tmpfs.
+/// The options with which a tmpfs is made.
 #[derive(Clone, Debug)]
 pub struct TmpfsOptions {
-    /// The name of its type: "tmpfs", "devtmpfs", "rootfs".
+    /// The name of the file-system type: "tmpfs", "devtmpfs", "rootfs".
     pub kind: &'static str,
-    /// Pages that its files may have.
+    /// The most pages that the files may have.
     pub pages: u64,
-    /// Files that it may have.
+    /// The most files that the file system may have.
     pub files: u64,
-    /// Pages of the machine's memory, of which later limits may be a part.
+    /// How many pages the machine has; sizes in percent refer to this.
     pub memory_pages: u64,
-    /// Mode of its root directory.
+    /// The mode of the root directory.
     pub mode: Mode,
-    /// Owner of its root directory.
+    /// The owner of the root directory.
     pub user: u32,
-    /// Group of its root directory.
+    /// The group of the root directory.
     pub group: u32,
 }
 
 impl TmpfsOptions {
-    /// The defaults for a machine with that many pages of memory: half of them, and as many files.
+    /// The default options for a machine with `pages` pages of memory: half of them for contents,
+    /// and as many files.
     pub fn for_memory(pages: u64) -> TmpfsOptions {
         let half = pages / 2;
         TmpfsOptions {

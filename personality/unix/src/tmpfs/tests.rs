@@ -1,4 +1,4 @@
-//! tmpfs against a model, and its limits.
+//! Tests of tmpfs against a model, and of its limits.
 
 use super::FILE_ROOM;
 use crate::account::{Account, Kept, Settings};
@@ -36,7 +36,7 @@ fn file_step() -> impl Strategy<Value = FileStep> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
-    /// A file is an array of bytes.
+    /// A file behaves as an array of bytes does.
     #[test]
     fn files_match_a_vector(steps in proptest::collection::vec(file_step(), 1..40)) {
         let w = World::new();
@@ -112,7 +112,8 @@ fn tree_step() -> impl Strategy<Value = TreeStep> {
     ]
 }
 
-/// The model: every path that exists, and whether it is a file (with its identity) or a directory.
+/// The model of a file system: every path that exists, and whether it is a file (with its identity)
+/// or a directory.
 type Tree = BTreeMap<Vec<u8>, Option<u32>>;
 
 fn parent_exists(tree: &Tree, path: &[u8]) -> Result<()> {
@@ -174,12 +175,13 @@ fn model_rename(tree: &mut Tree, from: &[u8], to: &[u8], how: u8) -> Result<()> 
     Ok(())
 }
 
-/// Three names of letters and digits, the first of which are a, b and c, with one summary: its
-/// words are folded one by one, so that for every first word there is a second one.
+/// Three names of letters and digits that begin with a, b and c and have one summary. The summary
+/// combines the words of a name one after the other, so for every first word there is a second one
+/// that leads to the same result.
 fn names_of_one_summary() -> [String; 3] {
     let sum_behind = |first: &[u8; 8]| summary(&[first.as_slice(), &[0; 8]].concat());
-    // The last step multiplies by an odd number, which can be undone: different inputs have
-    // different results.
+    // The last step of the summary multiplies by an odd number, which can be undone: different
+    // inputs have different results.
     let inverse = |odd: u64| (0..6).fold(odd, |x, _| x.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(x))));
     let before_last = |first: &[u8; 8]| sum_behind(first).wrapping_mul(inverse(ODD));
     let wanted = before_last(b"a0000000") ^ u64::from_le_bytes(*b"00000000");
@@ -195,15 +197,14 @@ fn names_of_one_summary() -> [String; 3] {
 }
 
 #[test]
-fn there_are_names_with_one_summary() {
+fn names_with_one_summary_exist() {
     let [a, b, c] = names_of_one_summary().map(|name| summary(name.as_bytes()));
     assert!(a == b && b == c);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
-    /// Names behave as a map of paths does, also such that a directory cannot tell by their
-    /// summaries.
+    /// Names behave as a map of paths does, even names that have one summary (`alike`).
     #[test]
     fn names_match_a_map(alike: bool, steps in proptest::collection::vec(tree_step(), 1..60)) {
         static ALIKE: LazyLock<[String; 3]> = LazyLock::new(names_of_one_summary);
@@ -264,7 +265,7 @@ proptest! {
                 }
             }
         }
-        // Everything is there, nothing else is, and links are counted right.
+        // The file system has every name of the model and no others, and its link counts are right.
         let mut found = Tree::new();
         let mut pending = vec![vec![]];
         while let Some(path) = pending.pop() {
@@ -298,7 +299,7 @@ fn small() -> World {
 }
 
 #[test]
-fn the_size_limit_is_enospc_after_what_fits() {
+fn a_write_above_the_size_limit_is_enospc_after_what_fits() {
     let w = small();
     let file = w.open("/f", OpenFlags::READ_WRITE | OpenFlags::CREATE).unwrap();
     assert_eq!(w.write(&file, &[1; 5 * 4096]), Ok(4 * 4096));
@@ -308,13 +309,13 @@ fn the_size_limit_is_enospc_after_what_fits() {
     now(file.truncate(&caller, 4096)).unwrap();
     assert_eq!(now(file.seek(0, Whence::End)), Ok(4096));
     assert_eq!(w.write(&file, &[2; 4096]), Ok(4096));
-    // Holes cost nothing.
+    // Holes take no pages.
     now(file.truncate(&caller, 1 << 40)).unwrap();
     assert_eq!(file.metadata().blocks, 16);
 }
 
 #[test]
-fn the_file_limit_is_enospc() {
+fn a_file_above_the_file_limit_is_enospc() {
     let w = small();
     w.put("/1", b"");
     w.put("/2", b"");
@@ -327,7 +328,7 @@ fn the_file_limit_is_enospc() {
 }
 
 #[test]
-fn names_long_targets_and_attributes_take_the_room_of_files() {
+fn links_long_targets_and_extended_attributes_count_against_the_limit() {
     let w = small();
     let caller = w.caller();
     let set = |path: &str, value: Option<&[u8]>| {
@@ -351,8 +352,7 @@ fn names_long_targets_and_attributes_take_the_room_of_files() {
     assert_eq!(free(), 1);
     now(caller.unlink(&At::Current, b"/3")).unwrap();
     assert_eq!(free(), 2);
-    // Extended attributes take space, too, by their bytes. Setting a smaller value gives space
-    // back.
+    // Extended attributes take room by their bytes. Setting a smaller value releases room.
     set("/2", Some(&[1; 1100])).unwrap();
     assert_eq!(free(), 0);
     assert_eq!(set("/2", Some(&[1; 1024])), Err(Error::ENOSPC), "both are there for a moment");
@@ -361,7 +361,7 @@ fn names_long_targets_and_attributes_take_the_room_of_files() {
     set("/2", Some(&[1; 10])).unwrap();
     assert_eq!(free(), 1);
     set("/2", None).unwrap();
-    // Long targets of symbolic links take space, too.
+    // Long targets of symbolic links take room by their bytes.
     now(caller.make_link(&[b'x'; 128], &At::Current, b"/5")).unwrap();
     now(caller.unlink(&At::Current, b"/5")).unwrap();
     now(caller.make_link(&[b'x'; 1024], &At::Current, b"/5")).unwrap();
@@ -384,7 +384,7 @@ fn a_very_deep_tree_is_dropped_without_recursion() {
 }
 
 #[test]
-fn readers_of_directories_end_and_miss_nothing() {
+fn readers_of_a_changing_directory_end_and_miss_nothing() {
     let w = World::new();
     for i in 0..100 {
         w.put(&format!("/f{i}"), b"");
@@ -405,7 +405,8 @@ fn readers_of_directories_end_and_miss_nothing() {
         }
         for (name, ..) in batch.entries {
             let name = String::from_utf8(name).unwrap();
-            // As a careless `for f in *; do mv` does: every file that is seen gets a new name.
+            // Does what `for f in *; do mv` does while the directory is read: every file that is
+            // seen gets a new name.
             if name.starts_with('f') {
                 let new = format!("/n{made}");
                 made += 1;
@@ -418,7 +419,7 @@ fn readers_of_directories_end_and_miss_nothing() {
     }
     assert_eq!(seen.len(), 102, "100 files, . and ..");
     assert_eq!(&seen[..2], [".", ".."]);
-    // A buffer that is too small for one entry is an error; a removed directory is gone.
+    // A buffer that is too small for one entry is an error, and a removed directory cannot be read.
     now(directory.seek(0, Whence::Start)).unwrap();
     assert_eq!(now(directory.read_directory(&caller, |_| false)).err(), Some(Error::EINVAL));
     w.mkdir("/d");
@@ -429,7 +430,7 @@ fn readers_of_directories_end_and_miss_nothing() {
 }
 
 #[test]
-fn files_are_charged_to_the_user_who_makes_them() {
+fn files_are_charged_to_the_user_that_makes_them() {
     let mut w = World::new();
     w.directories.set_umask(Mode::new(0));
     now(w.caller().make_directory(&At::Current, b"/tmp", Mode::new(0o1777))).unwrap();

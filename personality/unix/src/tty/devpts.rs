@@ -1,4 +1,4 @@
-//! devpts: the file system of the pseudoterminals' programs' sides.
+//! devpts: the file system with the slave sides of pseudoterminals (/dev/pts).
 
 use super::file::TerminalFile;
 use super::pty::Ptys;
@@ -14,25 +14,25 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-/// Options of a devpts.
+/// The mount options of a devpts.
 #[derive(Clone, Copy, Debug)]
 pub struct PtsOptions {
-    /// The group that new terminals belong to; `None`: their maker's.
+    /// The group that owns new terminals; `None` for the group of the process that makes one.
     pub group: Option<u32>,
-    /// Their permission bits.
+    /// The permission bits of new terminals.
     pub mode: Mode,
 }
 
 impl Default for PtsOptions {
-    /// As distributions mount it: group 5 (tty), writable by the group.
+    /// The options with which distributions mount a devpts: group 5 (tty), writable by the group.
     fn default() -> PtsOptions {
         PtsOptions { group: Some(5), mode: Mode::new(0o620) }
     }
 }
 
-/// One terminal in it.
+/// The node of one pseudoterminal.
 pub(super) struct PtsNode {
-    /// Also keeps the devpts, which keeps this node as long as its master is open.
+    /// The devpts, which also keeps this node as long as the master is open.
     ptys: Arc<Ptys>,
     index: u32,
     terminal: Arc<Terminal>,
@@ -51,7 +51,7 @@ struct Attributes {
     created: Timestamp,
 }
 
-/// Node numbers: the root's, and the first terminal's.
+/// The node number of the root directory.
 const ROOT: u64 = 1;
 const FIRST: u64 = 3;
 
@@ -105,7 +105,7 @@ impl PtsNode {
     }
 
     pub(super) fn is_locked(&self) -> bool {
-        // Relaxed: the flag orders no other memory.
+        // Relaxed ordering: the flag orders no other memory.
         self.locked.load(Ordering::Relaxed)
     }
 
@@ -114,7 +114,7 @@ impl PtsNode {
     }
 }
 
-/// The file system is its own root directory.
+/// A devpts object is at the same time its file system and its root directory.
 impl Vnode for Ptys {
     fn file_system(&self) -> Arc<dyn FileSystem> {
         self.this.upgrade().expect("a devpts that is asked exists")

@@ -1,6 +1,6 @@
 //! The line discipline: what happens to a byte between the keyboard and the reader.
 //!
-//! A plain state machine: it knows no processes, no waiting and no clock.
+//! The discipline is a plain state machine: it knows no processes, does not block and has no clock.
 
 use super::output::{Output, is_continuation, width};
 use super::settings::{InputModes, LocalModes, Settings};
@@ -14,31 +14,31 @@ use alloc::vec::Vec;
 pub(super) struct Discipline {
     pub(super) settings: Settings,
     pub(super) output: Output,
-    /// Output is stopped (^S).
+    /// Whether output is stopped (^S).
     pub(super) stopped: bool,
     /// Bytes that can be read: whole lines in canonical mode.
     ready: Ring,
-    /// The lengths of those lines.
+    /// The lengths of the lines in `ready`, in canonical mode.
     lines: VecDeque<usize>,
     /// The line that is being edited.
     edit: Vec<u8>,
-    /// The column in which that line began.
+    /// The column of the screen in which the edited line began.
     edit_column: u32,
-    /// The next character is literal (^V).
+    /// Whether the next character is literal (^V).
     literal: bool,
-    /// In the middle of printing what is erased (ECHOPRT).
+    /// Whether erased characters are being printed (ECHOPRT).
     erasing: bool,
-    /// The stop character was sent to control input.
+    /// Whether the stop character was sent to stop the input (IXOFF).
     input_stopped: bool,
 }
 
-/// Bytes of input that are kept, a line's length included.
+/// How many bytes of input are kept, including the length of a line.
 pub(super) const INPUT_MAXIMUM: usize = 4096;
 
-/// What the terminal has to do after a byte was received.
+/// What the terminal has to do after it received a byte.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Effect {
-    /// A signal for the foreground group.
+    /// A signal for the foreground process group.
     pub(super) signal: Option<FileSignal>,
 }
 
@@ -74,8 +74,9 @@ impl Discipline {
         self.ready.len() + self.edit.len()
     }
 
-    /// Whether a byte can be received now; otherwise it waits for the reader. If the buffer is full
-    /// of one line without an end, no reader can make room: then bytes are received and lost.
+    /// Whether a byte can be received now; otherwise the byte has to wait for the reader. If one
+    /// line without an end fills the buffer, no reader can make room: bytes are then received and
+    /// lost.
     pub(super) fn can_receive(&self) -> bool {
         let canonical = self.local(LocalModes::CANONICAL);
         let room = self.held() < INPUT_MAXIMUM - 1 && self.lines.len() < INPUT_MAXIMUM;
@@ -135,7 +136,7 @@ impl Discipline {
         Effect::default()
     }
 
-    /// A break condition arrived.
+    /// Handles a break condition of the line.
     pub(super) fn receive_break(&mut self) -> Effect {
         if self.input(InputModes::IGNORE_BREAK) {
             return Effect::default();
@@ -205,7 +206,7 @@ impl Discipline {
         }
     }
 
-    /// Adds an ordinary byte.
+    /// Adds an ordinary byte to the input.
     fn add(&mut self, byte: u8) {
         if self.held() >= INPUT_MAXIMUM - 1 {
             if self.input(InputModes::BELL_WHEN_FULL) {
@@ -216,7 +217,7 @@ impl Discipline {
         if self.edit.is_empty() {
             self.edit_column = self.output.column;
         }
-        // A newline that is literal is echoed as a control character.
+        // A literal newline is echoed as a control character.
         match byte {
             b'\n' if self.local(LocalModes::ECHO) => self.show_raw(b"^J"),
             byte => self.echo(byte),
@@ -233,7 +234,7 @@ impl Discipline {
             if self.local(LocalModes::CANONICAL) {
                 self.edit.push(byte);
             } else {
-                // If there is no memory, the byte is lost, as on an overrun line.
+                // Without memory the byte is lost, as on an overrun line.
                 let _ = self.ready.push(&[byte]);
             }
         }
@@ -251,7 +252,7 @@ impl Discipline {
     }
 
     fn show(&mut self, bytes: &[u8]) {
-        // Echo that cannot be kept is lost.
+        // Echo for which there is no room is lost.
         let _ = self.output.write(&self.settings, bytes);
     }
 
@@ -279,7 +280,7 @@ impl Discipline {
         }
     }
 
-    /// The columns of a byte that was echoed at `column`.
+    /// How many columns a byte takes that was echoed at `column`.
     fn echoed_width(&self, column: u32, byte: u8) -> u32 {
         match byte {
             b'\t' => width(&self.settings, column, byte),
@@ -288,7 +289,7 @@ impl Discipline {
         }
     }
 
-    /// The last character of the line, of one byte or, as UTF-8, several.
+    /// Removes the last character of the edited line, which is one byte or, as UTF-8, several.
     fn take_character(&mut self) -> Option<Vec<u8>> {
         let mut start = self.edit.len().checked_sub(1)?;
         while start > 0 && is_continuation(&self.settings, self.edit[start]) {
@@ -297,7 +298,7 @@ impl Discipline {
         Some(self.edit.split_off(start))
     }
 
-    /// The erase, kill or word-erase character.
+    /// Handles the erase, kill or word-erase character `byte`.
     fn erase(&mut self, byte: u8) {
         if self.edit.is_empty() {
             return;
@@ -348,8 +349,8 @@ impl Discipline {
         } else if !self.local(LocalModes::ECHO_ERASE) {
             self.echo(byte);
         } else if character == b"\t" {
-            // To find the column where the cursor was before the character, follow the line from
-            // its start.
+            // The column in which the cursor was before the character is found by following the
+            // line from its start.
             let mut column = self.edit_column;
             for &byte in &self.edit {
                 column += self.echoed_width(column, byte);
@@ -371,7 +372,7 @@ impl Discipline {
         }
     }
 
-    /// Sends stop and start characters to control input (IXOFF).
+    /// Sends the stop or start character when the input buffer has got full or empty (IXOFF).
     fn control_input(&mut self) {
         if !self.input(InputModes::INPUT_CONTROL) {
             return;
@@ -386,18 +387,19 @@ impl Discipline {
         }
     }
 
-    /// Bytes that a read in raw mode would get; in canonical mode those of whole lines.
+    /// How many bytes a read in raw mode would get; in canonical mode how many bytes are in
+    /// complete lines.
     pub(super) fn readable(&self) -> usize {
         self.ready.len()
     }
 
-    /// Whether a read in canonical mode would not wait.
+    /// Whether a read in canonical mode would not block.
     pub(super) fn has_line(&self) -> bool {
         !self.lines.is_empty()
     }
 
-    /// Copies out what one read gets: at most one line in canonical mode. A line may be read in
-    /// pieces.
+    /// Copies what one read gets: at most one line in canonical mode, which several reads may
+    /// share.
     pub(super) fn read(&mut self, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let limit = match self.local(LocalModes::CANONICAL) {
             true => *self.lines.front().ok_or(AttemptError::WouldBlock)?,
@@ -414,7 +416,7 @@ impl Discipline {
         Ok(count)
     }
 
-    /// Throws input away.
+    /// Discards the input that was not read.
     pub(super) fn flush_input(&mut self) {
         self.ready.clear();
         self.lines.clear();
@@ -424,7 +426,7 @@ impl Discipline {
         self.control_input();
     }
 
-    /// Takes new settings. What was typed so far can be read in the new mode.
+    /// Sets new settings. Input that was typed before can be read in the new mode.
     pub(super) fn set(&mut self, settings: Settings) {
         let was_canonical = self.local(LocalModes::CANONICAL);
         let is_canonical = settings.local.contains(LocalModes::CANONICAL);

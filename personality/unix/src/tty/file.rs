@@ -1,4 +1,4 @@
-//! A terminal as programs have it open.
+//! The open file of a terminal.
 
 use super::terminal::Terminal;
 use crate::file::{FileObject, Io};
@@ -9,15 +9,16 @@ use crate::{AttemptError, Error, Identity, Privilege, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::time::Duration;
 
-/// The programs' side of a terminal, opened.
+/// The slave side of a terminal, as an open file.
 pub struct TerminalFile {
     terminal: Arc<Terminal>,
-    /// The terminal's hang-ups when it was opened.
+    /// The terminal's count of hang-ups when the file was opened.
     hangups: u64,
 }
 
 impl TerminalFile {
-    /// Opens the programs' side. `EBUSY` if a process has it for exclusive use (TIOCEXCL).
+    /// Opens the slave side of a terminal. `EBUSY` if a process has it for exclusive use
+    /// (TIOCEXCL).
     pub fn open(
         terminal: &Arc<Terminal>,
         process: &dyn ProcessContext,
@@ -41,7 +42,7 @@ impl TerminalFile {
         Ok(file)
     }
 
-    /// Whether the terminal was hung up since.
+    /// Whether the terminal was hung up after the file was opened.
     pub fn is_dead(&self) -> bool {
         self.terminal.state.lock().hangups != self.hangups
     }

@@ -13,7 +13,7 @@ impl Terminal {
         process.terminal().is_some_and(|terminal| Arc::ptr_eq(&terminal, self))
     }
 
-    /// Whether the process is in the background of this terminal, its controlling one.
+    /// Whether this is the controlling terminal of the process, which is in the background.
     fn in_background(&self, process: &dyn ProcessContext) -> bool {
         let controlling = process.terminal().is_some_and(|terminal| core::ptr::eq(&*terminal, self));
         let state = self.state.lock();
@@ -22,8 +22,8 @@ impl Terminal {
             && state.foreground.is_some_and(|foreground| foreground != process.group())
     }
 
-    /// A background process that reads is stopped: [`AttemptError::WouldBlock`], the signal is on its way.
-    /// `EIO` if it cannot be stopped.
+    /// Checks that a process may read. A background process is sent SIGTTIN, and the result is
+    /// [`AttemptError::WouldBlock`]; `EIO` if the signal would not stop it.
     pub(super) fn check_read(&self, process: &dyn ProcessContext) -> Result<(), AttemptError> {
         if !self.in_background(process) {
             return Ok(());
@@ -35,8 +35,8 @@ impl Terminal {
         Err(AttemptError::WouldBlock)
     }
 
-    /// A background process that writes is stopped in the same way as in [`Terminal::check_read`],
-    /// if the settings say that background output stops (TOSTOP).
+    /// Checks that a process may write. A background process is sent SIGTTOU, as by
+    /// [`Terminal::check_read`], if the settings stop background output (TOSTOP).
     pub(super) fn check_write(&self, process: &dyn ProcessContext) -> Result<(), AttemptError> {
         if !self.settings().local.contains(LocalModes::STOP_BACKGROUND) {
             return Ok(());
@@ -55,8 +55,8 @@ impl Terminal {
         Err(AttemptError::WouldBlock)
     }
 
-    /// Waits until the process is in the foreground, unless it need not be: a change of the
-    /// terminal from the background stops the process (SIGTTOU).
+    /// Waits until the process is in the foreground, before it changes the terminal: a background
+    /// process is stopped (SIGTTOU). It does not wait if the process blocks or ignores the signal.
     pub(super) async fn to_foreground(&self, process: &dyn ProcessContext) -> Result<()> {
         let ready = until_ready(&self.programs, Readiness::ALL, || self.check_change(process));
         match ready.await {
@@ -66,8 +66,8 @@ impl Terminal {
         }
     }
 
-    /// Opening it makes it the controlling terminal of a session leader that has none, if it is not
-    /// the controlling terminal of another session.
+    /// Makes this the controlling terminal of a session leader that opens it, if neither has a
+    /// partner yet: the session no terminal, the terminal no session.
     pub(super) fn acquire_if_free(self: &Arc<Self>, process: &dyn ProcessContext) {
         if process.process() == process.session() && process.terminal().is_none() {
             let mut state = self.state.lock();
@@ -80,7 +80,7 @@ impl Terminal {
         }
     }
 
-    /// Makes it the controlling terminal of the caller's session (TIOCSCTTY); with `steal`, an
+    /// Makes this the controlling terminal of the caller's session (TIOCSCTTY); with `steal`, an
     /// administrator takes it from another session.
     pub fn acquire(
         self: &Arc<Self>,
@@ -109,8 +109,9 @@ impl Terminal {
         Ok(())
     }
 
-    /// The caller's session gives it up (TIOCNOTTY): the foreground group is hung up and continued.
-    /// From a process that does not lead the session this has no effect.
+    /// Makes the terminal give up the caller's session, whose controlling terminal it is
+    /// (TIOCNOTTY): the foreground group gets SIGHUP and SIGCONT. This has no effect if the caller
+    /// does not lead the session.
     pub fn give_up(self: &Arc<Self>, process: &dyn ProcessContext) -> Result<()> {
         if !self.is_controlling(process) {
             return Err(Error::ENOTTY);
@@ -122,7 +123,7 @@ impl Terminal {
         Ok(())
     }
 
-    /// The leader of its session has ended.
+    /// To be called when the leader of the terminal's session has ended.
     pub fn leader_ended(&self) {
         self.disconnect(false);
     }
@@ -143,8 +144,8 @@ impl Terminal {
         self.changed();
     }
 
-    /// The other side is gone (vhangup(2) too): the session's leader is hung up, and files that are
-    /// open now are dead: reads end, writes fail.
+    /// Hangs up the terminal, since its other side is gone (or vhangup(2)): the session's leader
+    /// gets SIGHUP, and on files that are open now reads return 0 bytes and writes fail.
     pub fn hang_up(&self) {
         let mut state = self.state.lock();
         state.hangups += 1;
@@ -163,8 +164,8 @@ impl Terminal {
         self.driver.wake(Readiness::ALL);
     }
 
-    /// The foreground process group (tcgetpgrp(3)); 0 if it has none. Through the master any
-    /// process may ask for it.
+    /// The foreground process group (tcgetpgrp(3)); 0 if there is none. Any process may ask for it
+    /// through the master.
     pub fn foreground(self: &Arc<Self>, process: &dyn ProcessContext, master: bool) -> Result<ProcessId> {
         if !master && !self.is_controlling(process) {
             return Err(Error::ENOTTY);
@@ -188,20 +189,20 @@ impl Terminal {
             Some(_) => {}
         }
         {
-            // While the process waited, the terminal may have been hung up or have become that of
-            // another session.
+            // While the process waited, the terminal may have been hung up, or may have become that
+            // of another session.
             let mut state = self.state.lock();
             if state.session != Some(process.session()) {
                 return Err(Error::ENOTTY);
             }
             state.foreground = Some(group);
         }
-        // Wake processes that were in the background: they may go on now.
+        // Wake processes that were in the background: they may be able to go on now.
         self.changed();
         Ok(())
     }
 
-    /// The session whose controlling terminal it is (tcgetsid(3)).
+    /// The session whose controlling terminal this is (tcgetsid(3)).
     pub fn session(self: &Arc<Self>, process: &dyn ProcessContext, master: bool) -> Result<ProcessId> {
         if !master && !self.is_controlling(process) {
             return Err(Error::ENOTTY);
@@ -209,7 +210,7 @@ impl Terminal {
         self.state.lock().session.ok_or(Error::ENOTTY)
     }
 
-    /// The foreground group, for listings of processes.
+    /// The foreground process group, for listings of processes.
     pub fn foreground_group(&self) -> Option<ProcessId> {
         self.state.lock().foreground
     }

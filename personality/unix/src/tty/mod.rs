@@ -1,8 +1,8 @@
 //! Terminals: settings, the line discipline, job control, pseudoterminals.
 //!
 //! A [`Terminal`] has two sides. Programs see a [`TerminalFile`]. The other side is a driver (of a
-//! serial line) or the master of a pseudoterminal: it gives the terminal what was typed
-//! ([`Terminal::receive`]) and takes what is to be shown ([`Terminal::take_output`]).
+//! serial line) or the master of a pseudoterminal: it gives the terminal the input
+//! ([`Terminal::receive`]) and takes the output ([`Terminal::take_output`]).
 
 mod devpts;
 mod discipline;

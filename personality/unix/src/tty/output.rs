@@ -4,18 +4,18 @@ use super::settings::{OutputModes, Settings};
 use crate::Result;
 use crate::ring::Ring;
 
-/// The bytes that wait to be shown, and where the cursor will be after them.
+/// The output that was not taken yet, and the column of the cursor after it.
 pub(super) struct Output {
     pub(super) bytes: Ring,
     pub(super) column: u32,
 }
 
-/// Bytes that may wait to be shown; a write that would exceed this number blocks.
+/// The most bytes of output that are kept; a write beyond this number blocks.
 const CAPACITY: usize = 8192;
-/// Echo may fill this many bytes more. Echo beyond that is lost, because no process can be made to
+/// How many more bytes echo may take. Echo beyond that is lost, because no process can be made to
 /// wait until there is room for it.
 const ECHO_RESERVE: usize = 4096;
-/// Columns between tabulator stops.
+/// Columns between two tabulator stops.
 const TAB: u32 = 8;
 
 impl Output {
@@ -23,7 +23,7 @@ impl Output {
         Output { bytes: Ring::new(CAPACITY + ECHO_RESERVE), column: 0 }
     }
 
-    /// Bytes that a writer may still add, whatever they become.
+    /// How many bytes a program may write without blocking, whatever they are converted to.
     pub(super) fn room(&self, settings: &Settings) -> usize {
         let expansion = match settings.output {
             modes if !modes.contains(OutputModes::PROCESS) => 1,
@@ -33,7 +33,8 @@ impl Output {
         CAPACITY.saturating_sub(self.bytes.len()) / expansion
     }
 
-    /// Processes bytes that a program writes (at most [`Output::room`]) or that are echoed.
+    /// Converts and keeps bytes that a program writes (at most [`Output::room`]) or that are
+    /// echoed.
     pub(super) fn write(&mut self, settings: &Settings, bytes: &[u8]) -> Result<()> {
         if !settings.output.contains(OutputModes::PROCESS) {
             bytes.iter().for_each(|&byte| self.follow(settings, byte));
@@ -42,7 +43,7 @@ impl Output {
         bytes.iter().try_for_each(|&byte| self.process(settings, byte))
     }
 
-    /// Adds bytes as they are.
+    /// Keeps bytes without converting them.
     pub(super) fn write_raw(&mut self, bytes: &[u8]) -> Result<()> {
         self.bytes.push(bytes).map(drop)
     }
@@ -82,7 +83,7 @@ impl Output {
         Ok(())
     }
 
-    /// Follows the cursor.
+    /// Updates the column of the cursor for a byte of output.
     fn follow(&mut self, settings: &Settings, byte: u8) {
         self.column = match byte {
             b'\r' => 0,

@@ -1,4 +1,4 @@
-//! Pseudoterminals (pty(7)).
+//! Pseudoterminals, with a master side and a slave side (pty(7)).
 
 use super::devpts::PtsNode;
 use super::file::TerminalFile;
@@ -12,7 +12,7 @@ use crate::{AttemptError, Environment, Error, Identity, Result, Timestamp, UserB
 use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 
-/// The pseudoterminals of one devpts.
+/// The pseudoterminals of a devpts.
 pub struct Ptys {
     pub(super) this: Weak<Ptys>,
     pub(super) environment: Arc<dyn Environment>,
@@ -23,13 +23,13 @@ pub struct Ptys {
     pub(super) made: Timestamp,
 }
 
-/// Pseudoterminals that there can be.
+/// How many pseudoterminals there can be.
 const MAXIMUM: u32 = 4096;
-/// The major device number of the programs' sides.
+/// The major device number of the slave sides.
 const MAJOR: u32 = 136;
 
-/// The master side of a pseudoterminal, opened. When it is closed, the terminal is hung up and
-/// gone.
+/// The open file of a pseudoterminal's master side. When it is closed, the terminal is hung up and
+/// removed.
 pub struct PtyMaster {
     ptys: Arc<Ptys>,
     index: u32,
@@ -37,7 +37,7 @@ pub struct PtyMaster {
 }
 
 impl Ptys {
-    /// No pseudoterminals yet. The terminals signal processes through `host`.
+    /// Makes a devpts without pseudoterminals. The terminals signal processes through `host`.
     pub fn new(
         environment: Arc<dyn Environment>,
         host: Arc<dyn SessionHost>,
@@ -55,8 +55,8 @@ impl Ptys {
         })
     }
 
-    /// Makes a pseudoterminal that belongs to `identity` (opening /dev/ptmx). `ENOSPC` if there are
-    /// too many.
+    /// Makes a pseudoterminal that belongs to `identity`, as an open of /dev/ptmx does. `ENOSPC` if
+    /// there are too many.
     pub fn create(self: &Arc<Self>, identity: &Identity) -> Result<Arc<PtyMaster>> {
         let mut list = self.list.lock();
         let index = (0..MAXIMUM).find(|index| !list.contains_key(index)).ok_or(Error::ENOSPC)?;
@@ -68,28 +68,28 @@ impl Ptys {
 }
 
 impl PtyMaster {
-    /// The number in its name /dev/pts/N (TIOCGPTN).
+    /// The number N of the pseudoterminal's name /dev/pts/N (TIOCGPTN).
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// Whether the programs' side cannot be opened yet (TIOCGPTLCK).
+    /// Whether the slave side cannot be opened yet (TIOCGPTLCK).
     pub fn is_locked(&self) -> bool {
         self.node.is_locked()
     }
 
-    /// Locks or unlocks it (TIOCSPTLCK, unlockpt(3)).
+    /// Sets whether the slave side can be opened (TIOCSPTLCK, unlockpt(3)).
     pub fn set_locked(&self, locked: bool) {
         self.node.set_locked(locked);
     }
 
-    /// Each read gives a byte that says what follows: 0 before output, else what happened
-    /// (TIOCPKT).
+    /// Sets packet mode (TIOCPKT): each read of the master then begins with a byte that is 0 before
+    /// output, or else says what happened.
     pub fn set_packet_mode(&self, on: bool) {
         self.node.terminal().set_packets(on);
     }
 
-    /// Whether it is in packet mode (TIOCGPKT).
+    /// Whether the master is in packet mode (TIOCGPKT).
     pub fn packet_mode(&self) -> bool {
         self.node.terminal().packets().0
     }
@@ -101,8 +101,8 @@ impl PtyMaster {
         }
     }
 
-    /// Opens the programs' side without looking for its name (TIOCGPTPEER). It has one where the
-    /// devpts is mounted in `tree`: ttyname(3) finds it by that.
+    /// Opens the slave side without looking up its name (TIOCGPTPEER). If the devpts is mounted in
+    /// `tree`, the file gets its name there, with which ttyname(3) finds it.
     pub fn open_peer(
         &self,
         tree: &MountTree,
@@ -136,8 +136,8 @@ impl FileObject for PtyMaster {
         if to.remaining() == 0 {
             return Ok(0);
         }
-        // Ask this first. If the last program has closed the terminal, all that it wrote before is
-        // there to be read afterwards.
+        // This must be asked first: if the last program has closed the terminal, all that it wrote
+        // before is there to be read afterwards.
         let abandoned = self.is_abandoned();
         delay("master reads");
         match self.node.terminal().copy_output(to) {

@@ -3,10 +3,10 @@
 use bitflags::bitflags;
 
 bitflags! {
-    /// Input modes.
+    /// Modes of the input (c_iflag of termios(3)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct InputModes: u32 {
-        /// Ignore breaks (IGNBRK).
+        /// Break conditions are ignored (IGNBRK).
         const IGNORE_BREAK = 1;
         /// A break interrupts (BRKINT).
         const BREAK_INTERRUPTS = 2;
@@ -28,22 +28,22 @@ bitflags! {
         const INPUT_CONTROL = 0x200;
         /// Ring the bell when the input queue is full (IMAXBEL).
         const BELL_WHEN_FULL = 0x400;
-        /// Input is UTF-8 (IUTF8).
+        /// The input is encoded as UTF-8 (IUTF8).
         const UTF8 = 0x800;
         /// Upper case becomes lower case (IUCLC).
         const UPPER_TO_LOWER = 0x1000;
         /// Ignore parity errors (IGNPAR).
         const IGNORE_PARITY = 0x2000;
-        /// Check parity (INPCK).
+        /// The parity of input is checked (INPCK).
         const CHECK_PARITY = 0x4000;
     }
 }
 
 bitflags! {
-    /// Output modes.
+    /// Modes of the output (c_oflag of termios(3)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct OutputModes: u32 {
-        /// Process output at all (OPOST).
+        /// Convert output; without this mode no other output mode has an effect (OPOST).
         const PROCESS = 1;
         /// Newline becomes carriage return and newline (ONLCR).
         const NL_TO_CR_NL = 2;
@@ -61,16 +61,17 @@ bitflags! {
 }
 
 bitflags! {
-    /// Control modes. They are kept for programs; only a hardware line would act on them.
+    /// Control modes (c_cflag of termios(3)). They are kept for programs; only a hardware line
+    /// would act on them.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct ControlModes: u32 {
-        /// Two stop bits (CSTOPB).
+        /// Send two stop bits (CSTOPB).
         const TWO_STOP_BITS = 1;
-        /// Receive (CREAD).
+        /// Enable the receiver (CREAD).
         const RECEIVE = 2;
-        /// Parity (PARENB).
+        /// Send and check a parity bit (PARENB).
         const PARITY = 4;
-        /// Odd parity (PARODD).
+        /// The parity is odd (PARODD).
         const ODD_PARITY = 8;
         /// Hang up when the last process closes (HUPCL).
         const HANG_UP = 0x10;
@@ -82,37 +83,37 @@ bitflags! {
 }
 
 bitflags! {
-    /// Local modes.
+    /// Local modes (c_lflag of termios(3)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct LocalModes: u32 {
-        /// Characters make signals (ISIG).
+        /// The interrupt, quit and suspend characters send signals (ISIG).
         const SIGNALS = 1;
-        /// Lines are edited (ICANON).
+        /// Input is edited line by line (ICANON).
         const CANONICAL = 2;
-        /// Echo (ECHO).
+        /// Input is echoed (ECHO).
         const ECHO = 4;
-        /// Erasing shows (ECHOE).
+        /// The erase character erases the character on the screen (ECHOE).
         const ECHO_ERASE = 8;
-        /// Killing makes a new line (ECHOK).
+        /// The kill character begins a new line on the screen (ECHOK).
         const ECHO_KILL = 0x10;
         /// Newlines are echoed even without echo (ECHONL).
         const ECHO_NL = 0x20;
-        /// Signals do not flush (NOFLSH).
+        /// Signals do not discard input and output (NOFLSH).
         const NO_FLUSH = 0x40;
         /// Output of background processes stops them (TOSTOP).
         const STOP_BACKGROUND = 0x80;
         /// Control characters are echoed as ^X (ECHOCTL).
         const ECHO_CONTROL = 0x100;
-        /// Erasing prints what is erased (ECHOPRT).
+        /// Erased characters are printed as they are erased (ECHOPRT).
         const ECHO_PRINT = 0x200;
-        /// Killing erases the line on the screen (ECHOKE).
+        /// The kill character erases the line on the screen (ECHOKE).
         const KILL_ERASES = 0x400;
-        /// Word erase, literal next, reprint work (IEXTEN).
+        /// The word-erase, literal-next and reprint characters work (IEXTEN).
         const EXTENDED = 0x800;
     }
 }
 
-/// The special characters; 0 disables one.
+/// The special characters (c_cc of termios(3)); 0 disables one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are those of the characters in termios(3)")]
 pub struct Characters {
@@ -130,35 +131,35 @@ pub struct Characters {
     pub discard: u8,
     pub word_erase: u8,
     pub literal_next: u8,
-    /// Bytes that a read in raw mode waits for (VMIN).
+    /// How many bytes a read in raw mode waits for (VMIN).
     pub minimum: u8,
-    /// Tenths of a second that it waits (VTIME).
+    /// How long a read in raw mode waits, in tenths of a second (VTIME).
     pub time: u8,
 }
 
 /// The settings of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Input modes.
+    /// Modes of the input.
     pub input: InputModes,
-    /// Output modes.
+    /// Modes of the output.
     pub output: OutputModes,
-    /// Control modes.
+    /// Modes of the line's hardware.
     pub control: ControlModes,
-    /// Bits of a character: 5..=8.
+    /// Bits of a character, 5 to 8.
     pub character_size: u8,
-    /// Local modes.
+    /// Modes of editing, echo and signals.
     pub local: LocalModes,
-    /// Special characters.
+    /// The special characters.
     pub characters: Characters,
-    /// Input speed, bits per second.
+    /// Speed of the input, in bits per second.
     pub input_speed: u32,
-    /// Output speed, bits per second.
+    /// Speed of the output, in bits per second.
     pub output_speed: u32,
 }
 
 impl Default for Settings {
-    /// What a new terminal has.
+    /// The settings of a new terminal.
     fn default() -> Settings {
         Settings {
             input: InputModes::CR_TO_NL | InputModes::OUTPUT_CONTROL | InputModes::UTF8,
@@ -197,20 +198,20 @@ impl Default for Settings {
     }
 }
 
-/// The code of a control character.
+/// The code of the control character of a letter.
 pub(super) const fn control(letter: u8) -> u8 {
     letter & 0x1f
 }
 
-/// The size of the window.
+/// The size of a terminal's window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowSize {
-    /// Rows of characters.
+    /// The window's height in rows of characters.
     pub rows: u16,
-    /// Columns of characters.
+    /// The window's width in columns of characters.
     pub columns: u16,
-    /// Width, pixels.
+    /// Width of the window in pixels.
     pub width: u16,
-    /// Height, pixels.
+    /// Height of the window in pixels.
     pub height: u16,
 }

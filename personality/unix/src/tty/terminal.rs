@@ -12,60 +12,60 @@ use alloc::sync::Arc;
 use bitflags::bitflags;
 use core::time::Duration;
 
-/// A terminal.
+/// A terminal: its line discipline, settings and session.
 pub struct Terminal {
     number: DeviceNumber,
     pub(super) host: Arc<dyn SessionHost>,
     pub(super) state: SpinLock<State>,
-    /// Programs that wait for input or for room.
+    /// Queue of the programs that wait for input or for room.
     pub(super) programs: PollQueue,
-    /// The driver or master, which waits for output or for room.
+    /// Queue of the driver or master, which waits for output or for room.
     pub(super) driver: PollQueue,
 }
 
 pub(super) struct State {
     pub(super) discipline: Discipline,
     pub(super) window: WindowSize,
-    /// The session whose controlling terminal it is.
+    /// The session whose controlling terminal this is.
     pub(super) session: Option<ProcessId>,
     /// The foreground process group.
     pub(super) foreground: Option<ProcessId>,
-    /// Files opened before the last hang-up are dead: each remembers the count of its time.
+    /// How often the terminal was hung up. A file that was opened before the last hang-up is dead:
+    /// it has recorded a smaller count.
     pub(super) hangups: u64,
-    /// Open files of the program side.
+    /// How many open files the slave side has.
     pub(super) opens: u32,
-    /// It was opened at least once.
+    /// Whether the slave side was opened at least once.
     pub(super) was_opened: bool,
-    /// Further opens are refused (TIOCEXCL).
+    /// Whether further opens are refused (TIOCEXCL).
     pub(super) exclusive: bool,
-    /// Packet mode (TIOCPKT), with what the master has not been told yet.
+    /// In packet mode (TIOCPKT), the events that the master has not read yet.
     pub(super) packets: Option<Packet>,
     /// When the last input arrived, for VTIME.
     last_input: Duration,
 }
 
 bitflags! {
-    /// What the master of a pseudoterminal in packet mode is told (tty_ioctl(4), TIOCPKT).
+    /// The events that the master of a pseudoterminal in packet mode reads (tty_ioctl(4), TIOCPKT).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub struct Packet: u8 {
-        /// Input was thrown away.
+        /// Input was discarded (TIOCPKT_FLUSHREAD).
         const INPUT_FLUSHED = 1;
-        /// Output was thrown away.
+        /// Output was discarded (TIOCPKT_FLUSHWRITE).
         const OUTPUT_FLUSHED = 2;
-        /// Output was stopped.
+        /// Output was stopped (TIOCPKT_STOP).
         const STOPPED = 4;
-        /// Output was started.
+        /// Output was started again (TIOCPKT_START).
         const STARTED = 8;
-        /// Start and stop characters mean nothing any more.
+        /// Start and stop characters are not special any more.
         const NO_FLOW_CONTROL = 0x10;
-        /// Start and stop characters have their usual meaning again.
+        /// Start and stop characters control the output again.
         const FLOW_CONTROL = 0x20;
     }
 }
 
 impl State {
-    /// Notes what the master is to be told. If the opposite was noted before, the note of that is
-    /// removed.
+    /// Records an event for the master, and removes the opposite event if that is recorded.
     fn note(&mut self, packet: Packet) {
         const OPPOSITES: [(Packet, Packet); 2] =
             [(Packet::STOPPED, Packet::STARTED), (Packet::NO_FLOW_CONTROL, Packet::FLOW_CONTROL)];
@@ -78,7 +78,7 @@ impl State {
     }
 }
 
-/// Whether the usual start and stop characters control output.
+/// Whether ^S and ^Q stop and start output.
 fn has_flow_control(settings: &Settings) -> bool {
     let c = &settings.characters;
     settings.input.contains(InputModes::OUTPUT_CONTROL) && (c.start, c.stop) == (0x11, 0x13)
@@ -87,40 +87,41 @@ fn has_flow_control(settings: &Settings) -> bool {
 /// When new settings take effect (tcsetattr(3)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetWhen {
-    /// Immediately (TCSANOW).
+    /// The settings take effect immediately (TCSANOW).
     Now,
-    /// When all output is out (TCSADRAIN).
+    /// The settings take effect when all output has been taken (TCSADRAIN).
     Drained,
-    /// When all output is out; input that was not read is thrown away (TCSAFLUSH).
+    /// The settings take effect when all output has been taken, and unread input is discarded
+    /// (TCSAFLUSH).
     Flushed,
 }
 
-/// What to throw away (tcflush(3)).
+/// What tcflush(3) discards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flush {
-    /// Input that was not read.
+    /// Input that was not read is discarded.
     Input,
-    /// Output that was not sent.
+    /// Output that was not taken is discarded.
     Output,
-    /// Both.
+    /// Unread input and untaken output are discarded.
     Both,
 }
 
-/// What to stop or start (tcflow(3)).
+/// What tcflow(3) stops or starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Stop output (TCOOFF).
+    /// The terminal's output stops (TCOOFF).
     StopOutput,
-    /// Start it (TCOON).
+    /// The terminal's output starts again (TCOON).
     StartOutput,
-    /// Send a stop character (TCIOFF).
+    /// The terminal sends a stop character to stop the input (TCIOFF).
     StopInput,
-    /// Send a start character (TCION).
+    /// The terminal sends a start character to start the input (TCION).
     StartInput,
 }
 
 impl Terminal {
-    /// A terminal with default settings.
+    /// Makes a terminal with default settings.
     pub fn new(number: DeviceNumber, host: Arc<dyn SessionHost>) -> Arc<Terminal> {
         Arc::new(Terminal {
             number,
@@ -142,15 +143,16 @@ impl Terminal {
         })
     }
 
-    /// Its device number.
+    /// The device number of the terminal.
     pub fn number(&self) -> DeviceNumber {
         self.number
     }
 
-    // The driver's side.
+    // The methods of the driver's side.
 
-    /// Bytes were typed, at `now` ([`crate::Environment::monotonic`]). Returns how many were taken;
-    /// the rest has to wait until [`Terminal::driver_queue`] announces room ([`Readiness::WRITE`]).
+    /// Receives bytes that were typed, at `now` ([`crate::Environment::monotonic`]). Returns how
+    /// many were taken; the rest has to wait until [`Terminal::driver_queue`] announces room
+    /// ([`Readiness::WRITE`]).
     pub fn receive(&self, bytes: &[u8], now: Duration) -> usize {
         let mut taken = 0;
         let mut signal = None;
@@ -173,7 +175,7 @@ impl Terminal {
         taken
     }
 
-    /// A break was received.
+    /// Receives a break condition of the line.
     pub fn receive_break(&self) {
         let mut state = self.state.lock();
         let effect = state.discipline.receive_break();
@@ -190,7 +192,7 @@ impl Terminal {
         self.state.lock().discipline.can_receive()
     }
 
-    /// Takes bytes that are to be shown, in order; 0 if there are none or output is stopped.
+    /// Takes bytes of output, in order; returns how many: 0 if there are none or output is stopped.
     pub fn take_output(&self, to: &mut [u8]) -> usize {
         let mut state = self.state.lock();
         if state.discipline.stopped {
@@ -208,7 +210,7 @@ impl Terminal {
         first + second
     }
 
-    /// Copies output to a program that has the master open.
+    /// Copies output to a program that reads the master.
     pub(super) fn copy_output(&self, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut state = self.state.lock();
         if let Some(packets) = state.packets.filter(|packets| !packets.is_empty()) {
@@ -236,40 +238,39 @@ impl Terminal {
         Ok(count)
     }
 
-    /// Sets or ends packet mode.
+    /// Begins or ends packet mode of the master.
     pub(super) fn set_packets(&self, on: bool) {
         let mut state = self.state.lock();
         state.packets = if on { state.packets.or(Some(Packet::empty())) } else { None };
     }
 
-    /// Whether it is in packet mode, and whether the master has to be told something.
+    /// Whether the terminal is in packet mode, and whether there is an event for the master.
     pub(super) fn packets(&self) -> (bool, bool) {
         let packets = self.state.lock().packets;
         (packets.is_some(), packets.is_some_and(|packets| !packets.is_empty()))
     }
 
-    /// Whether there is output that can be taken.
+    /// Whether there is output that can be taken now.
     pub fn has_output(&self) -> bool {
         let state = self.state.lock();
         !state.discipline.stopped && !state.discipline.output.bytes.is_empty()
     }
 
-    /// Announces output ([`Readiness::READ`]) and room for input ([`Readiness::WRITE`]) to the
-    /// driver.
+    /// The queue that announces output ([`Readiness::READ`]) and room for input
+    /// ([`Readiness::WRITE`]) to the driver.
     pub fn driver_queue(&self) -> &PollQueue {
         &self.driver
     }
 
-    /// Wakes all waiters of both sides, which then look at the new state.
+    /// Wakes all waiters of both sides, because the state has changed.
     pub(super) fn changed(&self) {
         self.programs.wake(Readiness::READ | Readiness::WRITE);
         self.driver.wake(Readiness::READ | Readiness::WRITE);
     }
 
-    // The programs' side.
+    // The methods of the slave side.
 
-    /// Copies input to a program. `waited` is when a read of it began; `expired` whether its
-    /// deadline has passed.
+    /// Copies input to a program that reads. `expired` says whether the read's deadline has passed.
     pub(super) fn read(&self, to: &mut dyn UserBuffer, expired: bool) -> Result<usize, AttemptError> {
         let mut state = self.state.lock();
         let settings = state.discipline.settings;
@@ -290,7 +291,7 @@ impl Terminal {
         Ok(count)
     }
 
-    /// When a read that began at `started` ends for want of bytes (VTIME).
+    /// When a read that began at `started` ends for lack of bytes (VTIME).
     pub(super) fn read_deadline(&self, started: Duration) -> Option<Duration> {
         let state = self.state.lock();
         let settings = &state.discipline.settings;
@@ -302,13 +303,13 @@ impl Terminal {
         match (settings.characters.minimum, state.discipline.readable()) {
             (0, _) => Some(started + patience),
             (_, 0) => None,
-            // The time limit is between bytes. A read that begins long after the last byte still
-            // waits for this time.
+            // The time limit is between two bytes. A read that begins long after the last byte
+            // still waits for this time.
             _ => Some(state.last_input.max(started) + patience),
         }
     }
 
-    /// Copies output of a program in.
+    /// Takes output that a program writes.
     pub(super) fn write(&self, from: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         let mut piece = [0; 256];
         let mut written = 0;
@@ -338,7 +339,7 @@ impl Terminal {
         outcome.map(|()| 0)
     }
 
-    /// What a program that has it open can do without waiting.
+    /// What a program that has the terminal open can do without blocking.
     pub(super) fn readiness(&self) -> Readiness {
         let state = self.state.lock();
         let discipline = &state.discipline;
@@ -356,22 +357,22 @@ impl Terminal {
         ready
     }
 
-    /// Bytes that can be read (FIONREAD).
+    /// How many bytes can be read (FIONREAD).
     pub fn readable_bytes(&self) -> usize {
         self.state.lock().discipline.readable()
     }
 
-    /// Bytes of output that the driver's side has not taken yet (TIOCOUTQ).
+    /// How many bytes of output the driver's side has not taken yet (TIOCOUTQ).
     pub fn pending_output(&self) -> usize {
         self.state.lock().discipline.output.bytes.len()
     }
 
-    /// The settings.
+    /// The settings of the terminal.
     pub fn settings(&self) -> Settings {
         self.state.lock().discipline.settings
     }
 
-    /// Changes the settings. A background process is stopped first (SIGTTOU).
+    /// Changes the settings. A background process is stopped before (SIGTTOU).
     pub async fn set_settings(
         &self,
         process: &dyn ProcessContext,
@@ -416,7 +417,7 @@ impl Terminal {
         }
     }
 
-    /// Throws input or output away (tcflush(3)).
+    /// Discards input or output (tcflush(3)).
     pub async fn flush(&self, process: &dyn ProcessContext, which: Flush) -> Result<()> {
         self.to_foreground(process).await?;
         let mut state = self.state.lock();
@@ -455,12 +456,12 @@ impl Terminal {
         Ok(())
     }
 
-    /// The size of the window.
+    /// The size of the terminal's window.
     pub fn window_size(&self) -> WindowSize {
         self.state.lock().window
     }
 
-    /// Changes the size of the window; the foreground group is told (SIGWINCH).
+    /// Changes the size of the window; the foreground process group gets SIGWINCH.
     pub fn set_window_size(&self, window: WindowSize) {
         let mut state = self.state.lock();
         if core::mem::replace(&mut state.window, window) == window {
@@ -478,7 +479,7 @@ impl Terminal {
         self.state.lock().exclusive
     }
 
-    /// Further opens are refused, or not (TIOCEXCL, TIOCNXCL).
+    /// Sets whether further opens are refused (TIOCEXCL, TIOCNXCL).
     pub fn set_exclusive(&self, exclusive: bool) {
         self.state.lock().exclusive = exclusive;
     }

@@ -1,4 +1,4 @@
-//! The line discipline, job control and pseudoterminals.
+//! Tests of the line discipline, job control and pseudoterminals.
 
 use super::*;
 use crate::file::OpenFile;
@@ -26,7 +26,7 @@ impl SessionHost for Host {
     }
 }
 
-/// A pseudoterminal with both sides open; process 10 leads session and foreground group.
+/// A pseudoterminal with both sides open; process 10 leads the session and the foreground group.
 struct Setup {
     w: World,
     host: Arc<Host>,
@@ -84,9 +84,9 @@ impl Setup {
 }
 
 #[test]
-fn lines_are_edited_and_echoed() {
+fn a_line_is_edited_and_echoed() {
     let s = setup();
-    // (typed, shown, read)
+    // Each case has: the typed bytes, the bytes shown, the bytes read.
     let cases: &[(&[u8], &str, &str)] = &[
         (b"hello\r", "hello\r\n", "hello\n"),
         (b"abc\x7fd\n", "abc\x08 \x08d\r\n", "abd\n"),
@@ -110,7 +110,7 @@ fn lines_are_edited_and_echoed() {
 }
 
 #[test]
-fn end_of_file_and_other_line_ends() {
+fn a_line_ends_at_newline_end_of_file_or_eol() {
     let s = setup();
     s.type_(b"\x04").unwrap();
     assert_eq!(s.read(), Ok("".into()), "end of file");
@@ -137,7 +137,7 @@ fn end_of_file_and_other_line_ends() {
 }
 
 #[test]
-fn echo_modes() {
+fn echo_follows_the_local_modes() {
     let s = setup();
     s.change(|t| t.local.remove(LocalModes::ECHO));
     s.type_(b"secret\n").unwrap();
@@ -157,7 +157,7 @@ fn echo_modes() {
 }
 
 #[test]
-fn output_is_processed() {
+fn output_is_converted_as_the_output_modes_say() {
     let s = setup();
     s.w.write(&s.slave, b"a\nb").unwrap();
     assert_eq!(s.screen(), "a\r\nb");
@@ -176,7 +176,7 @@ fn output_is_processed() {
 }
 
 #[test]
-fn characters_make_signals() {
+fn special_characters_send_signals() {
     let s = setup();
     for (byte, signal, shown) in
         [(3, FileSignal::Interrupt, "^C"), (28, FileSignal::Quit, "^\\"), (26, FileSignal::Stop, "^Z")]
@@ -203,7 +203,7 @@ fn characters_make_signals() {
 }
 
 #[test]
-fn output_stops_and_starts() {
+fn stop_and_start_characters_stop_and_start_output() {
     let s = setup();
     s.type_(b"\x13").unwrap();
     s.w.write(&s.slave, b"held").unwrap();
@@ -232,7 +232,7 @@ fn output_stops_and_starts() {
 }
 
 #[test]
-fn raw_mode_reads_by_count_and_time() {
+fn a_raw_read_waits_for_vmin_bytes_and_vtime() {
     let s = setup();
     let raw = |minimum, time| {
         s.change(|t| {
@@ -284,7 +284,7 @@ fn raw_mode_reads_by_count_and_time() {
 }
 
 #[test]
-fn modes_change_with_input_pending() {
+fn pending_input_can_be_read_after_a_change_of_mode() {
     let s = setup();
     s.type_(b"line\npart").unwrap();
     s.change(|t| t.local.remove(LocalModes::CANONICAL));
@@ -300,7 +300,7 @@ fn modes_change_with_input_pending() {
 }
 
 #[test]
-fn full_input_waits_or_is_lost() {
+fn input_beyond_the_buffer_waits_or_is_lost() {
     let s = setup();
     s.change(|t| t.local.remove(LocalModes::ECHO));
     // The line has no end, so it cannot be read yet. Bytes that do not fit are lost, and the line
@@ -308,7 +308,7 @@ fn full_input_waits_or_is_lost() {
     assert_eq!(s.type_(&[b'x'; 8192]), Ok(8192));
     assert_eq!(s.type_(b"\n"), Ok(1));
     assert_eq!(s.read().unwrap().len(), 4096);
-    // Whole lines wait for the reader: a paste loses nothing.
+    // Complete lines wait for the reader, so that a paste loses nothing.
     let paste: Vec<u8> = (0..1000).flat_map(|i| format!("line {i}\n").into_bytes()).collect();
     let mut sent = 0;
     let mut got = String::new();
@@ -326,7 +326,7 @@ fn full_input_waits_or_is_lost() {
     assert_eq!(s.read().unwrap().len(), 4095);
     assert_eq!(s.type_(b"r"), Ok(1));
     s.read().unwrap();
-    // Input control by stop and start characters.
+    // The terminal sends stop and start characters to control the input.
     s.change(|t| t.input |= InputModes::INPUT_CONTROL);
     s.type_(&[b'x'; 3500]).unwrap();
     assert_eq!(s.screen(), "\x13");
@@ -335,7 +335,7 @@ fn full_input_waits_or_is_lost() {
 }
 
 #[test]
-fn endless_empty_lines_do_not_grow_for_ever() {
+fn many_empty_lines_take_bounded_memory() {
     let s = setup();
     let mut taken = 0;
     while let Ok(count) = s.type_(&[4; 1000]) {
@@ -352,7 +352,7 @@ fn background(s: &Setup) -> TestProcess {
 }
 
 #[test]
-fn background_processes_are_stopped() {
+fn a_background_process_that_reads_is_stopped() {
     let s = setup();
     let mut process = background(s);
     let caller = |process: &'static TestProcess| crate::vfs::Caller { process, ..s.w.caller() };
@@ -367,7 +367,7 @@ fn background_processes_are_stopped() {
     });
     reader.waits();
     assert!(p.sent.lock().unwrap().contains(&(11, FileSignal::BackgroundRead)));
-    // When the process is brought to the foreground, it reads.
+    // A process that is brought to the foreground can read.
     let mut leader = TestProcess::new(10, 10, 10);
     leader.set_terminal(Some(s.terminal()));
     struct Knows(TestProcess);
@@ -414,7 +414,8 @@ fn background_processes_are_stopped() {
     assert_eq!(s.terminal().foreground(&leader, false), Ok(11));
     assert_eq!(reader.finish(), Ok(b"line\n".to_vec()));
     now(s.terminal().set_foreground(&leader, 10)).unwrap();
-    // If the signal is ignored or the group is orphaned, there is an error instead of a stop.
+    // If the signal is ignored or the process group is orphaned, there is an error instead of a
+    // stop.
     process.disregarded = vec![FileSignal::BackgroundRead];
     let mut to = crate::Bytes::empty(9);
     let p = leak(process);
@@ -439,7 +440,7 @@ fn background_processes_are_stopped() {
 }
 
 #[test]
-fn controlling_terminals() {
+fn a_session_leader_gets_and_gives_up_its_controlling_terminal() {
     let s = setup();
     assert!(Arc::ptr_eq(&s.w.process.terminal().unwrap(), &s.terminal()), "the leader's first open");
     assert_eq!(s.terminal().session(&s.w.process, false), Ok(10));
@@ -466,7 +467,7 @@ fn controlling_terminals() {
 }
 
 #[test]
-fn the_window_tells_its_size() {
+fn a_change_of_the_window_size_sends_sigwinch() {
     let s = setup();
     let size = WindowSize { rows: 25, columns: 80, ..Default::default() };
     s.terminal().set_window_size(size);
@@ -476,7 +477,7 @@ fn the_window_tells_its_size() {
 }
 
 #[test]
-fn pseudoterminals_come_and_go() {
+fn a_pseudoterminal_has_a_name_until_its_master_is_closed() {
     let s = setup();
     assert_eq!(s.w.list("/pts"), Ok(vec!["0".into()]));
     let second = s.ptys.create(&Identity::new(7, 8, Arc::new([]))).unwrap();
@@ -516,13 +517,13 @@ fn pseudoterminals_come_and_go() {
 }
 
 #[test]
-fn a_terminal_that_goes_away_hangs_up() {
+fn closing_the_master_hangs_up_the_terminal() {
     let s = setup();
     let mut reader = s.reading(9);
     reader.waits();
     let queue_length = s.terminal().driver_queue().len();
     assert_eq!(queue_length, 0);
-    // The master's last reference is in the setup: hang up as its closing does.
+    // The setup has the last reference to the master, so hang up as its close does.
     s.terminal().hang_up();
     assert_eq!(reader.finish(), Ok(vec![]));
     assert_eq!(
@@ -532,7 +533,7 @@ fn a_terminal_that_goes_away_hangs_up() {
     assert_eq!(s.w.write(&s.slave, b"x"), Err(Error::EIO));
     assert_eq!(s.w.read(&s.slave, 1), Ok(vec![]));
     assert!(s.slave.readiness().contains(Readiness::HANGUP));
-    // A process that opens it now has a live terminal again.
+    // A process that opens the terminal after the hang-up can use it.
     let again = s.w.open("/pts/0", OpenFlags::READ_WRITE).unwrap();
     assert_eq!(s.w.write(&again, b"x"), Ok(1));
     // When the master is closed, the terminal is hung up and its name disappears.
@@ -581,7 +582,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_written_before_the_last_close_is_read() {
+fn the_master_reads_what_was_written_before_the_last_close() {
     let s = setup();
     let master = s.ptys.create(&s.w.identity).unwrap();
     master.set_locked(false);
@@ -596,7 +597,7 @@ fn what_is_written_before_the_last_close_is_read() {
 }
 
 #[test]
-fn a_group_is_not_put_into_the_foreground_of_what_is_another_sessions_by_then() {
+fn a_group_does_not_get_the_foreground_of_a_terminal_that_changed_its_session() {
     let s = setup();
     let p: &'static TestProcess = Box::leak(Box::new(background(s)));
     let terminal = s.terminal();

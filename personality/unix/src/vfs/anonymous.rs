@@ -1,5 +1,5 @@
-//! Open files without a name as places, so that links can lead to them: a pipe can be opened again
-//! through /dev/stdin.
+//! Locations of open files without a name, so that symbolic links can lead to them: a pipe can be
+//! opened again through /dev/stdin.
 
 use super::mount::Location;
 use super::{FileSystem, FileType, Metadata, OpenContext, Opened, Vfs, Vnode};
@@ -9,7 +9,7 @@ use crate::{Error, MaybeReady, Result};
 use alloc::sync::Arc;
 
 impl Vfs {
-    /// Where an open file is, whether or not it has a name.
+    /// The location of an open file, whether or not it has a name.
     pub fn place_of(&self, file: &Arc<OpenFile>) -> Location {
         match file.location() {
             Some(location) => location.clone(),
@@ -47,7 +47,8 @@ impl Vnode for Anonymous {
         if let Some(end) = self.file.pipe_end() {
             return MaybeReady::ready(Ok(Opened::Object(end.open_again(context.flags))));
         }
-        // A console that was opened for the first process has no name either.
+        // A console that was opened for the first process has no name either, and can be opened
+        // again.
         let terminal = self.file.object_as::<TerminalFile>().and_then(|file| file.terminal().cloned());
         let opened = terminal.ok_or(Error::ENXIO).and_then(|terminal| {
             TerminalFile::open(&terminal, context.process, Some(context.identity), context.flags)

@@ -9,13 +9,13 @@ use super::{At, Caller, Changes, changes};
 use crate::{Error, Identity, Privilege, Result};
 use alloc::vec::Vec;
 
-/// The longest name of an extended attribute.
+/// Bytes of the longest name of an extended attribute.
 const ATTRIBUTE_NAME_MAXIMUM: usize = 255;
-/// The longest value of an extended attribute.
+/// Bytes of the longest value of an extended attribute.
 const ATTRIBUTE_VALUE_MAXIMUM: usize = 65536;
 
 impl Caller<'_> {
-    /// stat(2): see [`Caller::find_or_self`] for `follow` and `empty`.
+    /// The metadata of a file (stat(2)); see [`Caller::find_or_self`] for `follow` and `empty`.
     pub async fn status(&self, at: &At, path: &[u8], follow: bool, empty: bool) -> Result<Metadata> {
         if let (At::File(file), true, true) = (at, empty, path.is_empty()) {
             return Ok(file.metadata());
@@ -23,8 +23,8 @@ impl Caller<'_> {
         Ok(self.find_or_self(at, path, follow, empty).await?.location.vnode.metadata())
     }
 
-    /// access(2): whether `identity` (the real ids, or the effective ones with AT_EACCESS) may. An
-    /// empty `access` asks only whether the file exists.
+    /// Checks that `identity` (the real ids, or the effective ones with AT_EACCESS) may access a
+    /// file (access(2)). An empty `access` only checks that the file exists.
     pub async fn access(
         &self,
         identity: &Identity,
@@ -39,7 +39,7 @@ impl Caller<'_> {
         caller.permitted_at(&found.location, access)
     }
 
-    /// chmod(2) at a place.
+    /// Changes the mode of the file at a location (chmod(2)).
     pub async fn change_mode(&self, place: &Location, mode: Mode) -> Result<()> {
         place.mount.check_writable()?;
         let metadata = place.vnode.metadata();
@@ -58,7 +58,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// chown(2) at a place; `None` leaves that id as it is.
+    /// Changes the owner of the file at a location (chown(2)); `None` leaves that id as it is.
     pub async fn change_owner(&self, place: &Location, user: Option<u32>, group: Option<u32>) -> Result<()> {
         place.mount.check_writable()?;
         let metadata = place.vnode.metadata();
@@ -80,8 +80,8 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// utimensat(2) at a place. With both times [`SetTime::Now`], write permission is enough;
-    /// otherwise the owner.
+    /// Changes the times of the file at a location (utimensat(2)). If both are [`SetTime::Now`],
+    /// write permission is enough; otherwise the caller must be the owner.
     pub async fn change_times(
         &self,
         place: &Location,
@@ -103,7 +103,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// truncate(2).
+    /// Sets the size of the file at a path, in bytes (truncate(2)).
     pub async fn truncate(&self, at: &At, path: &[u8], size: u64) -> Result<()> {
         let place = self.find(at, path, true).await?.location;
         match place.vnode.file_type() {
@@ -118,7 +118,7 @@ impl Caller<'_> {
         self.truncate_vnode(&place.vnode, size).await
     }
 
-    /// Sets the size of a file that may be written.
+    /// Sets the size of a file, in bytes; the caller has checked that it may be written.
     pub(crate) async fn truncate_vnode(&self, vnode: &VnodeRef, size: u64) -> Result<()> {
         if size > OFFSET_MAXIMUM {
             return Err(Error::EINVAL);
@@ -131,7 +131,7 @@ impl Caller<'_> {
         self.drop_set_ids(vnode).await
     }
 
-    /// A write by an unprivileged process takes the set-id bits away.
+    /// Removes the set-id bits of a file that an unprivileged process writes.
     pub(crate) async fn drop_set_ids(&self, vnode: &VnodeRef) -> Result<()> {
         if self.identity.has(Privilege::SetId) {
             return Ok(());
@@ -144,7 +144,7 @@ impl Caller<'_> {
         vnode.change(AttributeChange { remove_mode, ..Default::default() }).await
     }
 
-    /// statfs(2) of the file system at a place.
+    /// The status of the file system at a location (statfs(2)).
     pub fn file_system_status(&self, place: &Location) -> FileSystemStatus {
         place.vnode.file_system().status()
     }
@@ -183,7 +183,7 @@ impl Caller<'_> {
         Ok(visible.flatten().copied().collect())
     }
 
-    /// The rules of xattr(7) for each name space.
+    /// Checks the rules of xattr(7) for the name space of `name`.
     fn check_attribute<'n>(&self, place: &Location, name: &'n [u8], access: Access) -> Result<&'n [u8]> {
         if name.is_empty() || name.len() > ATTRIBUTE_NAME_MAXIMUM {
             return Err(Error::ERANGE);
@@ -213,15 +213,15 @@ impl Caller<'_> {
         Ok(name)
     }
 
-    /// Attaches a file system at a path; needs [`Privilege::Administrator`], as the others of this
-    /// group do.
+    /// Mounts a file system at a path. This needs [`Privilege::Administrator`], as the other
+    /// operations on mounts do.
     pub async fn mount(&self, path: &[u8], root: VnodeRef, source: &str, flags: MountFlags) -> Result<()> {
         let at = self.administer(path, true).await?;
         self.vfs.tree.mount(at, root, source, flags).map(drop)
     }
 
-    /// Shows the directory (or file) at `old` at `new` as well; with `recursive`, also what is
-    /// mounted below it.
+    /// Mounts the directory (or file) `old` at `new`, too (a bind mount); with `recursive`, also
+    /// what is mounted below it.
     pub async fn bind(&self, old: &[u8], new: &[u8], recursive: bool) -> Result<()> {
         let old = self.administer(old, true).await?;
         let at = self.administer(new, true).await?;
@@ -240,7 +240,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// `EINVAL` unless something is mounted at `path`.
+    /// Checks that a file system is mounted at `path`. `EINVAL`.
     pub async fn check_mount(&self, path: &[u8]) -> Result<()> {
         let at = self.administer(path, true).await?;
         if super::same(&at.vnode, &at.mount.root().vnode) { Ok(()) } else { Err(Error::EINVAL) }
@@ -255,20 +255,20 @@ impl Caller<'_> {
         self.vfs.tree.remount(&at, flags)
     }
 
-    /// Moves a mount.
+    /// Moves a mount from `old` to `new`.
     pub async fn move_mount(&self, old: &[u8], new: &[u8]) -> Result<()> {
         let old = self.administer(old, true).await?;
         let new = self.administer(new, true).await?;
         self.vfs.tree.move_mount(&old, new)
     }
 
-    /// Detaches a mount; see [`super::MountTree::unmount`].
+    /// Removes a mount, as [`super::MountTree::unmount`] does.
     pub async fn unmount(&self, path: &[u8], detach: bool, follow: bool) -> Result<()> {
         let at = self.administer(path, follow).await?;
         self.vfs.tree.unmount(at, detach)
     }
 
-    /// `EPERM` unless the caller may mount.
+    /// Checks that the caller may mount. `EPERM`.
     pub fn check_administrator(&self) -> Result<()> {
         if self.identity.has(Privilege::Administrator) { Ok(()) } else { Err(Error::EPERM) }
     }
@@ -279,8 +279,8 @@ impl Caller<'_> {
     }
 }
 
-/// The set-id bits that a change of owner or content takes away: not from directories, and
-/// set-group-id only where it does not mean mandatory locking.
+/// The set-id bits that a change of owner or content removes: none of directories, and set-group-id
+/// only if it does not mean mandatory locking.
 fn lost_set_ids(metadata: &Metadata) -> Mode {
     if metadata.file_type != FileType::Regular {
         return Mode::empty();

@@ -1,8 +1,8 @@
-//! Announcing what happens to files.
+//! Reports of changes of files to observers.
 //!
 //! An [`Observer`] belongs to a front end; the observed vnode's [`Hooks`](super::Hooks) have a weak
-//! reference to it. Code that does something to a file calls [`happened`] (or one of its relatives)
-//! afterwards. While nothing in the system is observed, that costs one load.
+//! reference to it. Code that changes or uses a file calls [`happened`], [`created`], [`removed`]
+//! or [`moved`] afterwards. While no file in the system is observed, such a call costs one load.
 
 use super::{FileType, VnodeRef};
 use crate::sync::SpinLock;
@@ -13,7 +13,7 @@ use core::any::Any;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 bitflags! {
-    /// What can happen to a file.
+    /// The kinds of changes of files that observers learn of.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Changes: u16 {
         /// The file was read.
@@ -22,9 +22,9 @@ bitflags! {
         const MODIFY = 2;
         /// The attributes of the file changed.
         const ATTRIBUTES = 4;
-        /// It was closed after it had been open for writing.
+        /// A file that was open for writing was closed.
         const CLOSE_WRITE = 8;
-        /// It was closed after it had been open for reading only.
+        /// A file that was open for reading only was closed.
         const CLOSE_OTHER = 0x10;
         /// The file was opened.
         const OPEN = 0x20;
@@ -43,40 +43,44 @@ bitflags! {
     }
 }
 
-/// Something that has happened to a file.
+/// A change of a file, as its observers learn of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change<'a> {
-    /// What happened.
+    /// What kinds of changes happened.
     pub kinds: Changes,
-    /// Whether the file to which it happened is a directory.
+    /// Whether the changed file is a directory.
     pub directory: bool,
-    /// If it happened to a file in the observed directory: its name there.
+    /// The name of the changed file, if it is a file in the observed directory.
     pub name: Option<&'a [u8]>,
-    /// A number that the two ends of one move share; 0 for other changes.
+    /// A number that the two reports of one move share; 0 for other changes.
     pub cookie: u32,
 }
 
-/// What is told of all changes of a file.
+/// An observer, which learns of all changes of a file.
 pub trait Observer: Any + Send + Sync {
-    /// This happened to the file, or to a file in it. Does not wait; may add and remove observers.
+    /// Called after a change of the file, or of a file in the directory. Must not block; may add
+    /// and remove observers.
     fn changed(&self, change: &Change<'_>);
 
-    /// The file has lost its last name, and the observer its place in the file's list.
-    fn gone(&self);
+    /// Called after the file has lost its last name. The observer has been removed from the file's
+    /// list.
+    fn deleted(&self);
 }
 
-/// How many [`Observing`] there are.
+/// How many [`Observing`] objects there are.
 static OBSERVING: AtomicUsize = AtomicUsize::new(0);
 
-/// While this lives, changes are announced. Every observer has one from before it is in a list.
+/// While one of these exists, changes are reported. An observer has to have one before it is added
+/// to a list.
 #[derive(Debug)]
 pub struct Observing(());
 
 impl Observing {
-    /// Changes are announced from now on.
+    /// Changes are reported from now on, until the result is dropped.
     #[expect(clippy::new_without_default, reason = "it has an effect")]
     pub fn new() -> Observing {
-        // Relaxed: adding an observer and causing a change are ordered by the list's lock only.
+        // Relaxed ordering: only the list's lock orders the adding of an observer with a change of
+        // the file.
         OBSERVING.fetch_add(1, Ordering::Relaxed);
         Observing(())
     }
@@ -92,13 +96,13 @@ fn is_anything_observed() -> bool {
     OBSERVING.load(Ordering::Relaxed) > 0
 }
 
-/// Those that observe one file.
+/// The observers of one file.
 #[derive(Default)]
 pub struct Observers(SpinLock<Vec<Weak<dyn Observer>>>);
 
 impl Observers {
-    /// Calls `work` with the list of those that observe the file, which nothing else changes
-    /// meanwhile. `work` is short, and causes no change of the file.
+    /// Calls `work` with the list of the file's observers, which is locked meanwhile. `work` must
+    /// be short, and must not change the file.
     pub fn with<R>(&self, work: impl FnOnce(&mut Vec<Weak<dyn Observer>>) -> R) -> R {
         let mut list = self.0.lock();
         list.retain(|observer| observer.strong_count() > 0);
@@ -106,32 +110,32 @@ impl Observers {
     }
 }
 
-/// Something happened to `file`: its own observers are told, and those of the directory that it was
-/// found in (or else has a name in).
+/// Reports changes of `file` to its own observers, and to those of the directory in which it was
+/// found (or else has a name).
 pub(crate) fn happened(file: &VnodeRef, entry: Option<(&VnodeRef, &[u8])>, kinds: Changes) {
     if !is_anything_observed() {
         return;
     }
     let directory = is_directory(file);
-    tell(file, Change { kinds, directory, name: None, cookie: 0 });
+    notify(file, Change { kinds, directory, name: None, cookie: 0 });
     match entry {
-        Some((above, name)) => tell(above, Change { kinds, directory, name: Some(name), cookie: 0 }),
+        Some((above, name)) => notify(above, Change { kinds, directory, name: Some(name), cookie: 0 }),
         None => {
             if let Some((above, name)) = file.place() {
-                tell(&above, Change { kinds, directory, name: Some(&name), cookie: 0 });
+                notify(&above, Change { kinds, directory, name: Some(&name), cookie: 0 });
             }
         }
     }
 }
 
-/// `file` was given the name `name` in `directory`.
+/// Reports that `file` was given the name `name` in `directory`.
 pub(crate) fn created(directory: &VnodeRef, name: &[u8], file: &VnodeRef) {
     if is_anything_observed() {
         tell_of_name(directory, name, file, Changes::CREATE, 0);
     }
 }
 
-/// `file` has lost its name in `directory`.
+/// Reports that `file` has lost its name in `directory`.
 pub(crate) fn removed(directory: &VnodeRef, name: &[u8], file: &VnodeRef) {
     if is_anything_observed() {
         lost_name(file);
@@ -139,7 +143,7 @@ pub(crate) fn removed(directory: &VnodeRef, name: &[u8], file: &VnodeRef) {
     }
 }
 
-/// A file has one name less: perhaps its last.
+/// Reports that a file has lost a name, and tells its observers if that was the last one.
 pub(crate) fn lost_name(file: &VnodeRef) {
     if !is_anything_observed() {
         return;
@@ -147,16 +151,16 @@ pub(crate) fn lost_name(file: &VnodeRef) {
     let directory = is_directory(file);
     let own = |kinds| Change { kinds, directory, name: None, cookie: 0 };
     if !directory {
-        tell(file, own(Changes::ATTRIBUTES));
+        notify(file, own(Changes::ATTRIBUTES));
     }
     if directory || file.metadata().links == 0 {
-        tell(file, own(Changes::DELETE_SELF));
+        notify(file, own(Changes::DELETE_SELF));
         let observers = file.hooks().map(|hooks| hooks.observers.with(core::mem::take));
-        observers.iter().flatten().filter_map(Weak::upgrade).for_each(|observer| observer.gone());
+        observers.iter().flatten().filter_map(Weak::upgrade).for_each(|observer| observer.deleted());
     }
 }
 
-/// `file` was moved.
+/// Reports that `file` was moved.
 pub(crate) fn moved(from: (&VnodeRef, &[u8]), to: (&VnodeRef, &[u8]), file: &VnodeRef) {
     static COOKIE: AtomicU32 = AtomicU32::new(1);
     if !is_anything_observed() {
@@ -166,7 +170,7 @@ pub(crate) fn moved(from: (&VnodeRef, &[u8]), to: (&VnodeRef, &[u8]), file: &Vno
     tell_of_name(from.0, from.1, file, Changes::MOVED_FROM, cookie);
     tell_of_name(to.0, to.1, file, Changes::MOVED_TO, cookie);
     let directory = is_directory(file);
-    tell(file, Change { kinds: Changes::MOVE_SELF, directory, name: None, cookie: 0 });
+    notify(file, Change { kinds: Changes::MOVE_SELF, directory, name: None, cookie: 0 });
 }
 
 fn is_directory(file: &VnodeRef) -> bool {
@@ -174,11 +178,11 @@ fn is_directory(file: &VnodeRef) -> bool {
 }
 
 fn tell_of_name(directory: &VnodeRef, name: &[u8], file: &VnodeRef, kinds: Changes, cookie: u32) {
-    tell(directory, Change { kinds, directory: is_directory(file), name: Some(name), cookie });
+    notify(directory, Change { kinds, directory: is_directory(file), name: Some(name), cookie });
 }
 
-/// Announces a change to all observers of `file`. The list's lock is not held while they are told.
-fn tell(file: &VnodeRef, change: Change<'_>) {
+/// Reports a change to all observers of `file`. The list is not locked while they are called.
+fn notify(file: &VnodeRef, change: Change<'_>) {
     let Some(hooks) = file.hooks() else { return };
     let observers: Vec<Arc<dyn Observer>> =
         hooks.observers.with(|list| list.iter().filter_map(Weak::upgrade).collect());

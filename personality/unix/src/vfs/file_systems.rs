@@ -1,5 +1,5 @@
-//! Types of file systems, as mount(2) names them, and files in a file system that is not mounted
-//! anywhere.
+//! Types of file systems, as mount(2) names them, and the file system of memory files, which is not
+//! mounted anywhere.
 
 use super::mount::{Location, Mount, MountFlags};
 use super::vnode::{NewAttributes, VnodeRef};
@@ -10,27 +10,27 @@ use crate::{Error, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Makes a file system of some type with these options (or finds the only one there is): its root
-/// directory.
+/// Makes a file system of some type with these options (or finds the only one of the type); returns
+/// its root directory.
 pub type MakeFileSystem = dyn Fn(&[u8]) -> Result<VnodeRef> + Send + Sync;
 
-/// The types that a system has.
+/// The types of file systems that a system has.
 #[derive(Default)]
 pub(super) struct Types {
     known: SpinLock<Vec<(&'static str, Arc<MakeFileSystem>)>>,
-    /// The mount of files that exist in memory only (memfd_create(2)).
+    /// The mount with the files that exist in memory only (memfd_create(2)).
     memory_files: SpinLock<Option<Arc<Mount>>>,
 }
 
 impl Vfs {
-    /// File systems of this type can be mounted from now on.
+    /// Registers a type of file systems, which can be mounted from now on.
     pub fn register_file_system(&self, name: &'static str, make: Arc<MakeFileSystem>) {
         let mut known = self.types.known.lock();
         known.retain(|(other, _)| *other != name);
         known.push((name, make));
     }
 
-    /// The names of the types.
+    /// The names of the types of file systems.
     pub fn file_system_types(&self) -> Vec<&'static str> {
         self.types.known.lock().iter().map(|(name, _)| *name).collect()
     }
@@ -43,15 +43,16 @@ impl Vfs {
         make(options)
     }
 
-    /// Files of [`Caller::make_memory_file`] live in the file system with this root from now on.
+    /// Sets the file system, by its root directory, in which [`Caller::make_memory_file`] makes
+    /// files.
     pub fn set_memory_files(&self, root: VnodeRef) {
         *self.types.memory_files.lock() = Some(Mount::detached(root, "none", MountFlags::empty()));
     }
 }
 
 impl Caller<'_> {
-    /// Makes a file in memory, open for reading and writing. It has no name in any directory;
-    /// `name` is only shown.
+    /// Makes a file in memory and opens it for reading and writing. It has no name in any
+    /// directory; `name` is only shown.
     pub async fn make_memory_file(&self, name: Vec<u8>) -> Result<Arc<OpenFile>> {
         let mount = self.vfs.types.memory_files.lock().clone().ok_or(Error::ENODEV)?;
         let attributes = NewAttributes {

@@ -1,16 +1,16 @@
-//! [`FileMemory`]: the pages of a file, one copy for read, write and mappings.
+//! [`FileMemory`]: the pages of a file, which read, write and mappings share.
 
 use crate::{AttemptError, MaybeReady, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::any::Any;
 
-/// Bytes of a page.
+/// Bytes of a page of memory.
 pub const PAGE_SIZE: usize = 4096;
 
-/// The contents of one file as pages. Absent pages read as zeros, or as the initial contents that
-/// it was made with.
+/// The contents of one file as pages. Absent pages read as zeros, or as the initial contents with
+/// which the file was made.
 pub trait FileMemory: Any + Send + Sync {
-    /// Copies out from `offset`, at most `length` bytes.
+    /// Copies at most `length` bytes at `offset` to the reader.
     fn read<'a>(
         &'a self,
         offset: u64,
@@ -18,8 +18,8 @@ pub trait FileMemory: Any + Send + Sync {
         to: &'a mut dyn UserBuffer,
     ) -> MaybeReady<'a, Result<usize, AttemptError>>;
 
-    /// Copies in at `offset`, at most `length` bytes, making pages as needed (`ENOSPC`, `ENOMEM` if
-    /// none could).
+    /// Copies at most `length` bytes from the writer to `offset`, and makes pages as needed
+    /// (`ENOSPC`, `ENOMEM` if no page could be made).
     fn write<'a>(
         &'a self,
         offset: u64,
@@ -27,25 +27,26 @@ pub trait FileMemory: Any + Send + Sync {
         from: &'a mut dyn UserBuffer,
     ) -> MaybeReady<'a, Result<usize, AttemptError>>;
 
-    /// The file now ends at `size`: frees pages beyond, in mappings too, and zeroes the rest of the
-    /// last page.
+    /// Sets the end of the file to `size`: frees the pages after it, even in mappings, and clears
+    /// the rest of the last page.
     fn truncate(&self, size: u64) -> MaybeReady<'_, ()>;
 
-    /// Makes pages (`punch` false) or frees and zeroes (`punch` true) a range.
+    /// Makes the pages of a range (`punch` is false), or frees and clears them (`punch` is true).
     fn allocate(&self, offset: u64, length: u64, punch: bool) -> MaybeReady<'_, Result<()>>;
 
-    /// The next offset from `offset` below `size` that is in an allocated page (or, with `hole`, is
-    /// not).
+    /// The first offset from `offset` on and below `size` that is in an allocated page (or with
+    /// `hole` in none).
     fn seek(&self, offset: u64, size: u64, hole: bool) -> Option<u64>;
 
-    /// Pages that it holds.
+    /// How many pages the file has in memory.
     fn pages(&self) -> u64;
 }
 
-/// Where pages of files come from.
+/// Makes the memory of files.
 pub trait MemoryProvider: Send + Sync {
-    /// Memory for a new file. `initial` is its contents so far, not copied before it must be.
-    /// `quota` is asked for every page that is made and told of every page that is freed.
+    /// Makes the memory for a new file. `initial` is its contents so far, which are copied only
+    /// when they change. `quota` is charged for every page that is made, and released for every
+    /// page that is freed.
     fn file_memory(
         &self,
         quota: Arc<dyn Quota>,
@@ -53,27 +54,27 @@ pub trait MemoryProvider: Send + Sync {
     ) -> Result<Arc<dyn FileMemory>>;
 }
 
-/// A limit on pages.
+/// A limit on the pages of files.
 pub trait Quota: Send + Sync {
-    /// Takes `pages`; false if there are not that many.
+    /// Charges `pages`; false if that would exceed the limit.
     fn charge(&self, pages: u64) -> bool;
-    /// Gives `pages` back.
+    /// Releases the charge for `pages`.
     fn release(&self, pages: u64);
 }
 
 /// The initial contents of a file: a range of bytes that live as long as they are needed.
 #[derive(Clone)]
 pub struct InitialContents {
-    /// What holds the bytes.
+    /// The object that owns the bytes of the contents.
     pub holder: Arc<dyn AsRef<[u8]> + Send + Sync>,
-    /// Where they begin.
+    /// Index of the first byte of the contents.
     pub start: usize,
-    /// How many they are.
+    /// How many bytes the contents have.
     pub length: usize,
 }
 
 impl InitialContents {
-    /// The bytes.
+    /// The bytes of the contents.
     pub fn bytes(&self) -> &[u8] {
         &(*self.holder).as_ref()[self.start..][..self.length]
     }

@@ -1,13 +1,13 @@
-//! What a file is: type, mode, owner, times.
+//! Metadata of files: type, mode, owner, times.
 
 use super::memory::PAGE_SIZE;
 use crate::Timestamp;
 use bitflags::bitflags;
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// The longest path name, without its final NUL (PATH_MAX - 1).
+/// Bytes of the longest path name, without its final NUL (PATH_MAX - 1).
 pub const PATH_MAXIMUM: usize = 4095;
-/// The longest component of a path name (NAME_MAX).
+/// Bytes of the longest component of a path name (NAME_MAX).
 pub const NAME_MAXIMUM: usize = 255;
 /// The largest file offset.
 pub const OFFSET_MAXIMUM: u64 = i64::MAX as u64;
@@ -27,26 +27,26 @@ pub enum FileType {
     BlockDevice,
     /// A named pipe.
     Fifo,
-    /// A socket's name.
+    /// The name of a socket.
     Socket,
-    /// Without a name in any file system: a pipe end, an event counter.
+    /// A file without a name in any file system, such as a pipe end or an event counter.
     Anonymous,
 }
 
-/// A device: major and minor number. (As `st_dev`, the file system's.)
+/// A device number: major and minor. (In `st_dev` it is the file system's.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DeviceNumber {
-    /// The driver.
+    /// The major number, which identifies the driver.
     pub major: u32,
-    /// Which of its devices.
+    /// The minor number, which identifies the device among those of its driver.
     pub minor: u32,
 }
 
 impl DeviceNumber {
-    /// A new number, for a file system that is on no device.
+    /// A new device number, for a file system that is on no device.
     pub fn unnamed() -> Self {
         static NEXT: AtomicU32 = AtomicU32::new(20);
-        // Relaxed: only uniqueness matters.
+        // Relaxed ordering: the numbers have to be unique, and order nothing else.
         Self { major: 0, minor: NEXT.fetch_add(1, Ordering::Relaxed) }
     }
 }
@@ -56,117 +56,115 @@ bitflags! {
     /// them.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Mode: u16 {
-        /// Runs with the file's user id.
+        /// The program runs with the user id of its file (S_ISUID).
         const SET_USER = 0o4000;
-        /// Runs with the file's group id; in a directory: new files inherit the group.
+        /// The program runs with the group id of its file; in a directory, new files inherit the
+        /// group (S_ISGID).
         const SET_GROUP = 0o2000;
-        /// In a directory: only owners remove entries.
+        /// In a directory, only owners remove entries (S_ISVTX).
         const STICKY = 0o1000;
-        /// May be executed (searched) by the owner, the group or others.
+        /// The owner, the group or others may execute the file (or search the directory).
         const ANY_EXECUTE = 0o111;
-        /// May be executed by the group.
+        /// The group may execute the file (or search the directory).
         const GROUP_EXECUTE = 0o010;
-        /// Write permission for all others.
+        /// Users that are neither the owner nor in the group may write.
         const OTHER_WRITE = 0o002;
     }
 }
 
 impl Mode {
-    /// Every bit.
-    pub const ALL: Mode = Mode::from_bits_retain(0o7777);
-
-    /// The mode of the low 12 bits.
+    /// The mode with these bits; all but the low 12 are ignored.
     pub const fn new(bits: u16) -> Mode {
         Mode::from_bits_retain(bits & 0o7777)
     }
 }
 
-/// Everything stat(2) and statx(2) tell of a file.
+/// The metadata of a file: all that stat(2) and statx(2) return.
 #[derive(Clone, Debug)]
 pub struct Metadata {
-    /// The file system that holds it.
+    /// The device number of the file system that has the file.
     pub device: DeviceNumber,
-    /// Unique in its file system (inode number).
+    /// The inode number, which is unique in the file system.
     pub number: u64,
-    /// Its type.
+    /// The type of the file.
     pub file_type: FileType,
-    /// Its permission bits.
+    /// The permission bits of the file.
     pub mode: Mode,
-    /// Names that it has.
+    /// How many names the file has.
     pub links: u32,
-    /// Owner.
+    /// User id of the owner.
     pub user: u32,
-    /// Group.
+    /// Group id of the file.
     pub group: u32,
-    /// The device that a device node stands for.
+    /// The device that a device node represents.
     pub represents: DeviceNumber,
-    /// Bytes.
+    /// Size of the file in bytes.
     pub size: u64,
-    /// Allocated units of 512 bytes.
+    /// How many units of 512 bytes are allocated.
     pub blocks: u64,
-    /// Preferred transfer size, bytes.
+    /// Preferred size of a transfer in bytes.
     pub block_size: u32,
-    /// Last read.
+    /// Time of the last read.
     pub accessed: Timestamp,
-    /// Last change of the content.
+    /// Time of the last change of the contents.
     pub modified: Timestamp,
-    /// Last change of content or attributes.
+    /// Time of the last change of the contents or attributes.
     pub changed: Timestamp,
-    /// Creation.
+    /// Time at which the file was made.
     pub created: Timestamp,
 }
 
-/// A time to set (utimensat(2)).
+/// How a time of a file is set (utimensat(2)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetTime {
-    /// The present.
+    /// The time becomes the present time (UTIME_NOW).
     Now,
-    /// This time.
+    /// The time becomes the given one.
     To(Timestamp),
 }
 
-/// Attributes to change, all in one step. The caller has checked permission.
+/// Attributes that are changed together. The caller has checked permission.
 #[derive(Clone, Debug, Default)]
 pub struct AttributeChange {
-    /// New permission bits.
+    /// The new permission bits; `None` leaves them.
     pub mode: Option<Mode>,
     /// Mode bits to remove (set-id bits after a change of owner or a write).
     pub remove_mode: Mode,
-    /// New owner.
+    /// The new owner; `None` leaves it.
     pub user: Option<u32>,
-    /// New group.
+    /// The new group; `None` leaves it.
     pub group: Option<u32>,
-    /// New time of last access.
+    /// The new time of the last access; `None` leaves it.
     pub accessed: Option<SetTime>,
-    /// New time of last modification.
+    /// The new time of the last modification; `None` leaves it.
     pub modified: Option<SetTime>,
 }
 
-/// What statfs(2) tells of a file system.
+/// The status of a file system, as statfs(2) returns it.
 #[derive(Clone, Debug)]
 pub struct FileSystemStatus {
-    /// Its type's name ("tmpfs").
+    /// The name of the file-system type ("tmpfs").
     pub kind: &'static str,
-    /// Bytes of a block.
+    /// Bytes of a block of the file system.
     pub block_size: u32,
-    /// Blocks in all.
+    /// How many blocks the file system has.
     pub blocks: u64,
-    /// Free blocks.
+    /// How many blocks of the file system are free.
     pub free_blocks: u64,
-    /// Free blocks that an unprivileged program can have.
+    /// How many of the free blocks an unprivileged program can have.
     pub available_blocks: u64,
-    /// Files that it can hold.
+    /// How many files the file system can have.
     pub files: u64,
-    /// Files that it can still make.
+    /// How many more files can be made.
     pub free_files: u64,
-    /// Identifies it.
+    /// A number that identifies the file system.
     pub identifier: u64,
-    /// Longest component.
+    /// Bytes of the longest name in the file system.
     pub name_maximum: u32,
 }
 
 impl FileSystemStatus {
-    /// Of a file system that stores nothing.
+    /// The status of a file system that stores nothing.
     pub fn without_store(kind: &'static str, identifier: u64) -> Self {
         Self {
             kind,
@@ -185,12 +183,12 @@ impl FileSystemStatus {
 /// One entry of a directory.
 #[derive(Clone, Debug)]
 pub struct DirectoryEntry<'a> {
-    /// Its name.
+    /// The name of the entry.
     pub name: &'a [u8],
-    /// The file's number.
+    /// The inode number of the file.
     pub number: u64,
-    /// The file's type.
+    /// The type of the file.
     pub file_type: FileType,
-    /// The position after this entry.
+    /// The directory position after this entry.
     pub next: u64,
 }

@@ -1,9 +1,9 @@
 //! The virtual file system: vnodes, mounts, path names, permissions, and the operations on names
 //! and attributes.
 //!
-//! A file system implements [`Vnode`] and [`FileSystem`]; everything that is the same for all of
-//! them is here, once. An operation is a method of [`Caller`]: the process that asks, and the tree
-//! as that process sees it.
+//! A file system implements [`Vnode`] and [`FileSystem`]; what all file systems have in common is
+//! here. An operation is a method of [`Caller`], which has the process that calls and the tree as
+//! that process sees it.
 
 mod anonymous;
 mod attributes;
@@ -46,20 +46,20 @@ use crate::{Environment, Error, Identity, Result};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
-/// Everything that all processes share of the file system.
+/// The state of the file systems that all processes share.
 pub struct Vfs {
     /// The tree of mounts.
     pub tree: MountTree,
-    /// Time and randomness.
+    /// The environment: time and randomness.
     pub environment: Arc<dyn Environment>,
-    /// The names of sockets that are in no file system.
+    /// The abstract names of sockets, which are in no file system.
     pub(crate) sockets: crate::socket::Names,
     devices: SpinLock<BTreeMap<(bool, DeviceNumber), Arc<dyn DeviceDriver>>>,
     types: file_systems::Types,
 }
 
 impl Vfs {
-    /// A file system whose root directory is `root`.
+    /// Makes a virtual file system whose root file system has the directory `root`.
     pub fn new(root: VnodeRef, source: &str, environment: Arc<dyn Environment>) -> Arc<Vfs> {
         let tree = MountTree::new(root, source);
         Arc::new(Vfs {
@@ -71,18 +71,18 @@ impl Vfs {
         })
     }
 
-    /// Device nodes of this type and number are served by `driver` from now on.
+    /// Registers the driver for device nodes of this type and number.
     pub fn register_device(&self, block: bool, number: DeviceNumber, driver: Arc<dyn DeviceDriver>) {
         self.devices.lock().insert((block, number), driver);
     }
 
-    /// The driver of a device; `ENXIO` if there is none.
+    /// The driver for device nodes of this type and number; `ENXIO` if there is none.
     pub fn device(&self, block: bool, number: DeviceNumber) -> Result<Arc<dyn DeviceDriver>> {
         self.devices.lock().get(&(block, number)).cloned().ok_or(Error::ENXIO)
     }
 }
 
-/// A process's root and working directory and its umask: shared by threads, copied by fork.
+/// A process's root directory, working directory and umask: shared by its threads, copied by fork.
 pub struct Directories {
     state: SpinLock<DirectoriesState>,
 }
@@ -92,12 +92,12 @@ struct DirectoriesState {
     root: Location,
     current: Location,
     umask: Mode,
-    /// How many calls of exec are under way that must not see another process begin to share these
+    /// How many calls of exec are under way during which no other process may begin to share these
     /// directories.
     seals: u32,
 }
 
-/// See [`Directories::seal`].
+/// A seal on the directories, which is removed when this is dropped ([`Directories::seal`]).
 pub(crate) struct Sealed<'a>(&'a Directories);
 
 impl Drop for Sealed<'_> {
@@ -107,25 +107,25 @@ impl Drop for Sealed<'_> {
 }
 
 impl Directories {
-    /// Root and working directory at `root`; umask 022.
+    /// Directories with root and working directory at `root`, and umask 022.
     pub fn new(root: Location) -> Directories {
         let state = DirectoriesState { current: root.clone(), root, umask: Mode::new(0o022), seals: 0 };
         Directories { state: SpinLock::new(state) }
     }
 
-    /// An independent copy (fork without CLONE_FS).
+    /// An independent copy, for a process that does not share the directories.
     pub fn copy(&self) -> Directories {
         let state = DirectoriesState { seals: 0, ..self.state.lock().clone() };
         Directories { state: SpinLock::new(state) }
     }
 
-    /// Until the answer is dropped, no new thread may share these directories.
+    /// Prevents new threads from beginning to share these directories, until the result is dropped.
     pub(crate) fn seal(&self) -> Sealed<'_> {
         self.state.lock().seals += 1;
         Sealed(self)
     }
 
-    /// Whether no new thread may share them at present.
+    /// Whether new threads are prevented from sharing the directories.
     pub(crate) fn is_sealed(&self) -> bool {
         self.state.lock().seals > 0
     }
@@ -145,40 +145,41 @@ impl Directories {
         self.state.lock().umask
     }
 
-    /// Sets the mask and returns the previous one.
+    /// Sets the file mode creation mask and returns the previous one.
     pub fn set_umask(&self, umask: Mode) -> Mode {
         core::mem::replace(&mut self.state.lock().umask, umask.intersection(Mode::new(0o777)))
     }
 
-    /// Sets the working directory (the caller has checked it).
+    /// Sets the working directory. The caller has checked that the process may enter it.
     pub fn set_current(&self, current: Location) {
         let old = core::mem::replace(&mut self.state.lock().current, current);
         drop(old);
     }
 
-    /// Sets the root directory (the caller has checked it).
+    /// Sets the root directory. The caller has checked that the process may enter it.
     pub fn set_root(&self, root: Location) {
         let old = core::mem::replace(&mut self.state.lock().root, root);
         drop(old);
     }
 }
 
-/// On whose behalf an operation is done. Each request makes a new one.
+/// The process on whose behalf an operation is done. Each request makes a new one.
 #[derive(Clone, Copy)]
 pub struct Caller<'a> {
-    /// The file system.
+    /// The file systems.
     pub vfs: &'a Arc<Vfs>,
-    /// Whose permissions count.
+    /// The user and groups whose permissions apply.
     pub identity: &'a Identity,
-    /// Root, working directory and umask.
+    /// The root directory, working directory and umask.
     pub directories: &'a Directories,
-    /// The process: its terminal, group and session.
+    /// The process with its terminal, group and session.
     pub process: &'a dyn ProcessContext,
-    /// Files must not grow beyond (RLIMIT_FSIZE); `EFBIG` then stands for SIGXFSZ as well.
+    /// The size in bytes that files must not exceed (RLIMIT_FSIZE); after `EFBIG` the front end
+    /// sends SIGXFSZ.
     pub file_size_limit: u64,
 }
 
-/// Where relative paths begin (the first argument of the `*at` calls).
+/// The directory at which a relative path begins (the first argument of the `*at` calls).
 #[derive(Clone)]
 pub enum At {
     /// The working directory (AT_FDCWD).

@@ -1,4 +1,4 @@
-//! Mounts: where file systems are attached to the tree, and places in it.
+//! Mounts, which attach file systems to the tree, and locations in the tree.
 
 use super::vnode::{FileSystem, Vnode, VnodeRef, same};
 use crate::sync::SpinLock;
@@ -14,35 +14,35 @@ bitflags! {
     /// Options of a mount (mount(2)).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct MountFlags: u32 {
-        /// Nothing can be changed through it.
+        /// No file can be changed through the mount (MS_RDONLY).
         const READ_ONLY = 1;
-        /// Set-id bits have no effect.
+        /// Set-id bits have no effect (MS_NOSUID).
         const NO_SET_ID = 2;
-        /// Devices cannot be opened.
+        /// Devices cannot be opened (MS_NODEV).
         const NO_DEVICES = 4;
-        /// Programs cannot be executed.
+        /// Programs cannot be executed (MS_NOEXEC).
         const NO_EXECUTE = 8;
-        /// Access times are not kept.
+        /// Access times are not updated (MS_NOATIME).
         const NO_ACCESS_TIME = 16;
-        /// Access times of directories are not kept.
+        /// Access times of directories are not updated (MS_NODIRATIME).
         const NO_DIRECTORY_ACCESS_TIME = 32;
-        /// Access times are updated by every read, not only when older than the last change or a
-        /// day.
+        /// Access times are updated by every read (MS_STRICTATIME), not only if they are a day old
+        /// or older than the last change.
         const STRICT_ACCESS_TIME = 64;
     }
 }
 
-/// A file system, or a directory of one, attached to the tree.
+/// A mount: a file system, or a directory of one, that is attached to the tree.
 pub struct Mount {
     id: u64,
-    /// What it shows at its mount point.
+    /// The root of the mount: the directory or file that is seen at the mount point.
     root: VnodeRef,
-    /// What was mounted, for listings ("proc", "/dev/sda").
+    /// The source of the mount, for listings ("proc", "/dev/sda").
     source: String,
     flags: AtomicU32,
-    /// Where it is attached; `None` for the root mount and when it was detached.
+    /// The mount point; `None` for the root mount and after the mount was detached.
     parent: SpinLock<Option<Location>>,
-    /// The mounts attached to vnodes of this one, by vnode number.
+    /// The mounts on vnodes of this mount, by vnode number.
     children: SpinLock<BTreeMap<u64, Arc<Mount>>>,
 }
 
@@ -50,7 +50,7 @@ impl Mount {
     fn new(root: VnodeRef, source: &str, flags: MountFlags, parent: Option<Location>) -> Arc<Mount> {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         Arc::new(Mount {
-            // Relaxed: only uniqueness matters.
+            // Relaxed ordering: the ids have to be unique, and order nothing else.
             id: NEXT.fetch_add(1, Ordering::Relaxed),
             root,
             source: source.into(),
@@ -60,28 +60,28 @@ impl Mount {
         })
     }
 
-    /// A mount that is nowhere in the tree.
+    /// Makes a mount that is not attached to the tree.
     pub(super) fn detached(root: VnodeRef, source: &str, flags: MountFlags) -> Arc<Mount> {
         Mount::new(root, source, flags, None)
     }
 
-    /// Identifies the mount for listings.
+    /// The id that identifies the mount in listings.
     pub fn id(&self) -> u64 {
         self.id
     }
 
-    /// Its options.
+    /// The options of the mount.
     pub fn flags(&self) -> MountFlags {
-        // Relaxed: an operation that races with a remount may see either.
+        // Relaxed ordering: an operation during a remount may see the old or the new options.
         MountFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))
     }
 
-    /// What was mounted, as the caller of mount named it.
+    /// The source of the mount, as the caller of mount named it.
     pub fn source(&self) -> &str {
         &self.source
     }
 
-    /// The path of what it shows in its own file system.
+    /// The path of the mount's root in its own file system.
     pub fn root_path(&self) -> Vec<u8> {
         let mut names: Vec<Vec<u8>> = Vec::new();
         let mut here = self.root.clone();
@@ -100,17 +100,17 @@ impl Mount {
         path
     }
 
-    /// Its file system.
+    /// The file system of the mount.
     pub fn file_system(&self) -> Arc<dyn FileSystem> {
         self.root.file_system()
     }
 
-    /// The place that it shows at its mount point.
+    /// The location of the mount's root.
     pub fn root(self: &Arc<Self>) -> Location {
         Location { mount: self.clone(), vnode: self.root.clone() }
     }
 
-    /// Where it is attached.
+    /// The location at which the mount is attached; `None` if it is not attached.
     pub fn parent(&self) -> Option<Location> {
         self.parent.lock().clone()
     }
@@ -123,18 +123,18 @@ impl Mount {
         children.get(&vnode.number()).cloned()
     }
 
-    /// `EROFS` if nothing may be changed through it.
+    /// Checks that files may be changed through the mount. `EROFS`.
     pub fn check_writable(&self) -> Result<()> {
         if self.flags().contains(MountFlags::READ_ONLY) { Err(Error::EROFS) } else { Ok(()) }
     }
 }
 
-/// A place in the tree: a vnode as seen through a mount.
+/// A location in the tree: a vnode as seen through a mount.
 #[derive(Clone)]
 pub struct Location {
-    /// The mount through which it was reached.
+    /// The mount through which the vnode was reached.
     pub mount: Arc<Mount>,
-    /// The file there.
+    /// The vnode at the location.
     pub vnode: VnodeRef,
 }
 
@@ -145,12 +145,13 @@ impl core::fmt::Debug for Location {
 }
 
 impl Location {
-    /// Whether both are the same vnode of the same mount.
+    /// Whether both locations are the same vnode of the same mount.
     pub fn same(&self, other: &Location) -> bool {
         Arc::ptr_eq(&self.mount, &other.mount) && same(&self.vnode, &other.vnode)
     }
 
-    /// What is visible here: the root of whatever is mounted on this place, and on that.
+    /// What is visible at the location: the root of the last file system that is mounted on it, or
+    /// the location itself.
     pub fn visible(mut self) -> Location {
         while let Some(child) = self.mount.child(&*self.vnode) {
             self = child.root();
@@ -158,13 +159,13 @@ impl Location {
         self
     }
 
-    /// Whether something is mounted on this place.
+    /// Whether a file system is mounted on this location.
     pub fn is_mount_point(&self) -> bool {
         self.mount.child(&*self.vnode).is_some()
     }
 
-    /// The directory above, not leaving `root`. A directory that was removed has none above:
-    /// `ENOENT`.
+    /// The parent directory; at `root` it is `root` itself. `ENOENT` for a directory that was
+    /// removed.
     pub fn up(&self, root: &Location) -> Result<Location> {
         let mut here = self.clone();
         loop {
@@ -183,8 +184,8 @@ impl Location {
         }
     }
 
-    /// The absolute path as seen from `root`; `ENOENT` if the directory was removed. A place that
-    /// `root` does not contain has "(unreachable)" before its path.
+    /// The absolute path of the location as seen from `root`; `ENOENT` if the directory was
+    /// removed. The path begins with "(unreachable)" if the location is not below `root`.
     pub fn path(&self, root: &Location) -> Result<Vec<u8>> {
         let mut names: Vec<Vec<u8>> = Vec::new();
         let mut here = self.clone();
@@ -217,7 +218,8 @@ impl Location {
         Ok(path)
     }
 
-    /// The path from the top of the tree, with " (deleted)" where it has no name left.
+    /// The path from the root of the tree, with " (deleted)" appended if the file has no name any
+    /// more.
     pub async fn path_from_root(&self) -> Vec<u8> {
         let mut top = self.mount.clone();
         while let Some(parent) = top.parent() {
@@ -230,42 +232,43 @@ impl Location {
 /// The tree of mounts that processes see.
 pub struct MountTree {
     root: Arc<Mount>,
-    /// The mount of files that are in no file system, such as pipes opened again by their place.
+    /// The mount of files that are in no file system, such as pipes that are opened through a link
+    /// to an open file.
     anonymous: Arc<Mount>,
-    /// In the order in which they were mounted. Every change of the tree holds this lock.
+    /// The mounts in the order in which they were made. Every change of the tree locks this.
     mounts: SpinLock<Vec<Arc<Mount>>>,
 }
 
 impl MountTree {
-    /// A tree with `root` as its root directory.
+    /// Makes a tree with `root` as its root directory.
     pub fn new(root: VnodeRef, source: &str) -> MountTree {
         let anonymous = Mount::new(root.clone(), "none", MountFlags::empty(), None);
         let root = Mount::new(root, source, MountFlags::empty(), None);
         MountTree { anonymous, mounts: SpinLock::new(alloc::vec![root.clone()]), root }
     }
 
-    /// The root directory.
+    /// The location of the root directory.
     pub fn root(&self) -> Location {
         self.root.root().visible()
     }
 
-    /// The place of a file that is in no file system.
+    /// The location of a file that is in no file system.
     pub(crate) fn anonymous(&self, vnode: VnodeRef) -> Location {
         Location { mount: self.anonymous.clone(), vnode }
     }
 
-    /// Whether a place is that of a file that is in no file system.
+    /// Whether a location is that of a file that is in no file system.
     pub(crate) fn is_anonymous(&self, place: &Location) -> bool {
         Arc::ptr_eq(&place.mount, &self.anonymous)
     }
 
-    /// Every mount, in order.
+    /// Every mount, in the order in which they were made.
     pub fn mounts(&self) -> Vec<Arc<Mount>> {
         self.mounts.lock().clone()
     }
 
-    /// Attaches `root` at a place. Both are directories or neither is: `ENOTDIR`. `EBUSY` if `root`
-    /// is mounted at this place already.
+    /// Mounts `root` at a location. `ENOTDIR` unless both or none are directories, `EBUSY` if
+    /// `root` is mounted at this location already.
     pub fn mount(&self, at: Location, root: VnodeRef, source: &str, flags: MountFlags) -> Result<Arc<Mount>> {
         use super::FileType::Directory;
         if (at.vnode.file_type() == Directory) != (root.file_type() == Directory) {
@@ -282,8 +285,9 @@ impl MountTree {
         Ok(mount)
     }
 
-    /// Detaches the mount whose root `at` is: `EINVAL` if it is not one's root, `EBUSY` while it is
-    /// used, unless `detach` (then it lives on, unseen, until its users are gone).
+    /// Removes the mount whose root is at `at`: `EINVAL` if that is not the root of a mount,
+    /// `EBUSY` while it is used, unless `detach` (the mount is then removed from the tree, and kept
+    /// until its users are gone).
     pub fn unmount(&self, at: Location, detach: bool) -> Result<()> {
         let mut mounts = self.mounts.lock();
         let Location { mount, vnode } = at;
@@ -291,7 +295,7 @@ impl MountTree {
             return Err(Error::EINVAL);
         }
         let parent = mount.parent().ok_or(Error::EBUSY)?;
-        // Three references do not mean that the mount is in use: the list's, the parent's and this
+        // The mount is not in use if there are three references: the list's, the parent's and this
         // function's.
         if !detach && (Arc::strong_count(&mount) > 3 || !mount.children.lock().is_empty()) {
             return Err(Error::EBUSY);
@@ -304,7 +308,7 @@ impl MountTree {
         Ok(())
     }
 
-    /// Changes the options of the mount whose root `at` is.
+    /// Changes the options of the mount whose root is at `at`.
     pub fn remount(&self, at: &Location, flags: MountFlags) -> Result<()> {
         if !same(&at.vnode, &at.mount.root) {
             return Err(Error::EINVAL);
@@ -313,7 +317,7 @@ impl MountTree {
         Ok(())
     }
 
-    /// Moves the mount whose root `from` is to another place outside it.
+    /// Moves the mount whose root is at `from` to a location outside it.
     pub fn move_mount(&self, from: &Location, to: Location) -> Result<()> {
         let _changes = self.mounts.lock();
         let to = to.visible();
@@ -328,7 +332,7 @@ impl MountTree {
     }
 }
 
-/// Whether `mount` is `above` or attached somewhere below it.
+/// Whether `mount` is `above` itself, or is mounted in it, directly or through other mounts.
 fn is_under(mount: &Arc<Mount>, above: &Arc<Mount>) -> bool {
     let mut mount = mount.clone();
     loop {

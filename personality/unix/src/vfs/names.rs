@@ -10,15 +10,15 @@ use super::{At, Caller, Changes, changes};
 use crate::{Error, Privilege, Result};
 use alloc::vec::Vec;
 
-/// How to rename (renameat2(2)).
+/// What rename does if the new name exists (renameat2(2)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RenameHow {
     /// The file that has the new name is replaced.
     #[default]
     Replace,
-    /// Fail with `EEXIST` if something has the new name (RENAME_NOREPLACE).
+    /// The call fails with `EEXIST` if the new name exists (RENAME_NOREPLACE).
     NoReplace,
-    /// Exchange the two (RENAME_EXCHANGE).
+    /// The two files are exchanged (RENAME_EXCHANGE).
     Exchange,
 }
 
@@ -122,7 +122,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// Whether the caller may give a file another name. It may if the file is its own. A file of
+    /// Whether the caller may give a file another name. It may if it owns the file. A file of
     /// another user must be one that the caller may read and write, and that lends no privileges to
     /// a process that executes it (proc(5), protected_hardlinks).
     fn may_link(&self, target: &Metadata) -> bool {
@@ -133,7 +133,7 @@ impl Caller<'_> {
             || (plain && permitted(target, self.identity, Access::READ | Access::WRITE).is_ok())
     }
 
-    /// Removes a name of something that is not a directory.
+    /// Removes a name of a file that is not a directory.
     pub async fn unlink(&self, at: &At, path: &[u8]) -> Result<()> {
         let (directory, last) = self.find_directory(at, path).await?;
         let Last::Name { name, directory: slash } = last else {
@@ -187,7 +187,7 @@ impl Caller<'_> {
         }
     }
 
-    /// What has this name in a directory, not what is mounted on it.
+    /// The file that has this name in a directory, not what is mounted on it.
     async fn look_in(&self, directory: &Location, name: &[u8]) -> Result<Location> {
         permitted_at(directory, self.identity, Access::EXECUTE)?;
         let vnode = directory.vnode.lookup(name).await?;
@@ -243,7 +243,7 @@ impl Caller<'_> {
             if let Some(target) = &target
                 && same(&source.vnode, &target.vnode)
             {
-                // Two names of one file (or one name): nothing to do.
+                // Both ends are one name, or names of one file: there is nothing to do.
                 return Ok(());
             }
             let from =
@@ -308,7 +308,7 @@ impl Caller<'_> {
         Ok(())
     }
 
-    /// What a symbolic link contains. With an empty path, the link that `at` was opened as
+    /// The contents of a symbolic link. With an empty path, the link that `at` was opened as
     /// (O_PATH | O_NOFOLLOW).
     pub async fn read_link(&self, at: &At, path: &[u8]) -> Result<Vec<u8>> {
         let found = self.find_or_self(at, path, false, matches!(at, At::File(_))).await?;

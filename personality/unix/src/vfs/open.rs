@@ -1,4 +1,4 @@
-//! open(2).
+//! Opening files (open(2)).
 
 use super::metadata::{FileType, Mode};
 use super::mount::{Location, MountFlags};
@@ -14,52 +14,53 @@ use alloc::vec::Vec;
 use bitflags::bitflags;
 
 bitflags! {
-    /// How to open a file. READ, WRITE and the status flags stay with the open file description.
+    /// How a file is opened. READ, WRITE and the status flags are kept in the open file
+    /// description.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct OpenFlags: u32 {
-        /// For reading.
+        /// Open the file for reading.
         const READ = 1;
-        /// For writing.
+        /// Open the file for writing.
         const WRITE = 2;
-        /// Make it if it does not exist (O_CREAT).
+        /// Make the file if it does not exist (O_CREAT).
         const CREATE = 4;
-        /// Fail if it exists (O_EXCL).
+        /// Fail if the file exists (O_EXCL).
         const EXCLUSIVE = 8;
-        /// Make it empty (O_TRUNC).
+        /// Set the file's size to 0 (O_TRUNC).
         const TRUNCATE = 0x10;
-        /// It has to be a directory (O_DIRECTORY).
+        /// Fail unless the file is a directory (O_DIRECTORY).
         const DIRECTORY = 0x20;
-        /// It must not be a symbolic link (O_NOFOLLOW).
+        /// Fail if the file is a symbolic link (O_NOFOLLOW).
         const NO_FOLLOW = 0x40;
-        /// Only to name it (O_PATH).
+        /// Make a descriptor that only names the file (O_PATH).
         const PATH = 0x80;
-        /// A file without a name in this directory (O_TMPFILE).
+        /// Make a file without a name in the file system of the directory (O_TMPFILE).
         const TEMPORARY = 0x100;
-        /// A terminal does not become the controlling one (O_NOCTTY).
+        /// Do not make a terminal the controlling one (O_NOCTTY).
         const NO_CONTROLLING_TERMINAL = 0x200;
-        /// Status: writes go to the end (O_APPEND).
+        /// Status flag: writes go to the end of the file (O_APPEND).
         const APPEND = 0x1_0000;
-        /// Status: do not wait (O_NONBLOCK).
+        /// Status flag: reads and writes do not block (O_NONBLOCK).
         const NONBLOCK = 0x2_0000;
-        /// Status: signal-driven input and output (O_ASYNC).
+        /// Status flag: signal-driven input and output (O_ASYNC).
         const ASYNC = 0x4_0000;
-        /// Status: avoid caching; for pipes, packets (O_DIRECT).
+        /// Status flag: avoid caching; for pipes, keep the boundaries of writes (O_DIRECT).
         const DIRECT = 0x8_0000;
-        /// Status: do not update the access time (O_NOATIME).
+        /// Status flag: do not update the access time (O_NOATIME).
         const NO_ACCESS_TIME = 0x10_0000;
-        /// Status: write data through (O_DSYNC).
+        /// Status flag: a write waits until the data is stored (O_DSYNC).
         const DATA_SYNCHRONOUS = 0x20_0000;
-        /// Status: write everything through (O_SYNC).
+        /// Status flag: a write waits until data and metadata are stored (O_SYNC).
         const SYNCHRONOUS = 0x40_0000;
     }
 }
 
 impl OpenFlags {
-    /// For reading and writing.
+    /// Open the file for reading and writing.
     pub const READ_WRITE: OpenFlags = OpenFlags::from_bits_retain(3);
     /// The flags that fcntl(F_SETFL) changes.
     pub const CHANGEABLE: OpenFlags = OpenFlags::from_bits_retain(0x1f_0000);
-    /// The flags that stay with an open file description (and that F_GETFL tells).
+    /// The flags that are kept in an open file description (and that F_GETFL returns).
     pub const KEPT: OpenFlags = OpenFlags::from_bits_retain(0x7f_00e3);
 
     fn access(self) -> Access {
@@ -70,21 +71,19 @@ impl OpenFlags {
     }
 }
 
-/// What an object that is being opened may want to know.
+/// How and by which process a file is opened, for drivers and file systems that depend on it.
 pub struct OpenContext<'a> {
-    /// How it is opened.
+    /// The flags with which the file is opened.
     pub flags: OpenFlags,
-    /// The process that opens it.
+    /// The process that opens the file.
     pub process: &'a dyn ProcessContext,
-    /// With which permissions.
+    /// The user and groups with whose permissions the file is opened.
     pub identity: &'a Identity,
-    /// Where it was found.
-    pub location: &'a Location,
 }
 
 impl Caller<'_> {
-    /// Opens what a path names, making it first if the flags say so. `mode` is that of a new file
-    /// before umask. Waits only for the other end of a FIFO.
+    /// Opens the file that a path names, and makes it first if the flags say so. `mode` is the mode
+    /// of a new file before umask. Blocks only to wait for the other end of a FIFO.
     pub async fn open(&self, at: &At, path: &[u8], flags: OpenFlags, mode: Mode) -> Result<Arc<OpenFile>> {
         if flags.contains(OpenFlags::PATH) {
             let kept = OpenFlags::PATH | OpenFlags::DIRECTORY | OpenFlags::NO_FOLLOW;
@@ -194,7 +193,7 @@ impl Caller<'_> {
         let attributes = self.new_attributes(&directory, mode, false)?;
         let vnode = directory.vnode.create_unnamed(attributes).await?;
         let location = Location { mount: directory.mount, vnode };
-        // O_TMPFILE contains O_DIRECTORY. There it says that the path names a directory; the new
+        // O_TMPFILE includes O_DIRECTORY, which here says that the path names a directory. The new
         // file is none.
         let flags = flags.difference(OpenFlags::TEMPORARY | OpenFlags::DIRECTORY);
         let file = self.open_found(location, None, flags, true).await?;
@@ -204,8 +203,8 @@ impl Caller<'_> {
         Ok(file)
     }
 
-    /// Permission to add to a directory, and the attributes of what is added: umask applied, group
-    /// inherited from a set-group-id directory.
+    /// Checks that the caller may add to a directory; returns the attributes of the new file: umask
+    /// applied, group inherited from a set-group-id directory.
     pub(super) fn new_attributes(
         &self,
         directory: &Location,
@@ -231,8 +230,8 @@ impl Caller<'_> {
         Ok(NewAttributes { mode, user: self.identity.user, group, account })
     }
 
-    /// Opens a file that was found (or, with `created`, was just made: then permission is not asked
-    /// again).
+    /// Opens a file that was found, or with `created` was just made: permission is then not
+    /// checked.
     pub(crate) async fn open_found(
         &self,
         mut location: Location,
@@ -242,8 +241,7 @@ impl Caller<'_> {
     ) -> Result<Arc<OpenFile>> {
         let file_type = location.vnode.file_type();
         self.check_open(&location, file_type, flags, created)?;
-        let context =
-            OpenContext { flags, process: self.process, identity: self.identity, location: &location };
+        let context = OpenContext { flags, process: self.process, identity: self.identity };
         let object: Option<Arc<dyn FileObject>> = match file_type {
             FileType::Fifo if location.vnode.hooks().is_some() => {
                 Some(pipe::open_fifo(self, &location.vnode, flags).await?)

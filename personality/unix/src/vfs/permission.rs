@@ -1,4 +1,4 @@
-//! What a process may do with a file (path_resolution(7), "Permissions").
+//! Permission checks for files (path_resolution(7), "Permissions").
 
 use super::Caller;
 use super::metadata::{FileType, Metadata, Mode};
@@ -7,19 +7,19 @@ use crate::{Error, Identity, Privilege, Result};
 use bitflags::bitflags;
 
 bitflags! {
-    /// What is to be done with a file: the bits of access(2).
+    /// The accesses to a file that are checked: the bits of access(2).
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
     pub struct Access: u8 {
-        /// Read it; list the directory.
+        /// Read the file or list the directory.
         const READ = 4;
-        /// Write it; change the directory.
+        /// Write the file or change the directory.
         const WRITE = 2;
-        /// Execute it; search the directory.
+        /// Execute the file or search the directory.
         const EXECUTE = 1;
     }
 }
 
-/// Checks that `identity` has the permission; `EACCES` otherwise.
+/// Checks that `identity` may access a file with this metadata. `EACCES`.
 pub fn permitted(metadata: &Metadata, identity: &Identity, access: Access) -> Result<()> {
     let mode = metadata.mode.bits();
     let granted = if identity.user == metadata.user {
@@ -45,7 +45,8 @@ pub fn permitted(metadata: &Metadata, identity: &Identity, access: Access) -> Re
     Err(Error::EACCES)
 }
 
-/// Whether `identity` may at this place: the mount's options count too.
+/// Checks that `identity` may access the file at a location, with the mount's options. `EACCES`,
+/// `EROFS`.
 pub fn permitted_at(at: &Location, identity: &Identity, access: Access) -> Result<()> {
     let metadata = at.vnode.metadata();
     if access.contains(Access::WRITE)
@@ -64,12 +65,12 @@ pub fn permitted_at(at: &Location, identity: &Identity, access: Access) -> Resul
 }
 
 impl Caller<'_> {
-    /// As [`permitted`], for the caller and a place with this metadata.
+    /// Checks that the caller may access the file with this metadata at a location.
     pub(super) fn permitted(&self, at: &Location, metadata: &Metadata, access: Access) -> Result<()> {
         permitted(metadata, self.identity, access).or_else(|error| self.is_own(at, access).ok_or(error))
     }
 
-    /// As [`permitted_at`], for the caller.
+    /// Checks that the caller may access the file at a location.
     pub(super) fn permitted_at(&self, at: &Location, access: Access) -> Result<()> {
         permitted_at(at, self.identity, access).or_else(|error| self.is_own(at, access).ok_or(error))
     }
@@ -79,13 +80,13 @@ impl Caller<'_> {
     }
 }
 
-/// Whether `identity` is the file's owner or acts as such.
+/// Whether `identity` is the file's owner or has the privilege to act as the owner.
 pub fn is_owner(metadata: &Metadata, identity: &Identity) -> bool {
     identity.user == metadata.user || identity.has(Privilege::Owner)
 }
 
-/// Whether the directory's sticky bit keeps `identity` from removing or renaming `victim`
-/// (`EPERM`).
+/// Checks that the directory's sticky bit does not keep `identity` from removing or renaming
+/// `victim`. `EPERM`.
 pub(super) fn check_sticky(directory: &Metadata, victim: &Metadata, identity: &Identity) -> Result<()> {
     let free = !directory.mode.contains(Mode::STICKY)
         || identity.user == victim.user
@@ -122,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_matching_class_decides() {
+    fn the_first_class_that_matches_decides() {
         let owner = Identity::new(10, 1, Arc::new([]));
         let member = Identity::new(11, 1, Arc::new([5, 20]));
         let other = Identity::new(11, 1, Arc::new([]));
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_superuser_executes_only_what_is_executable() {
+    fn the_superuser_executes_only_files_with_an_execute_bit() {
         let root = Identity::superuser();
         assert_eq!(permitted(&file(0o000, FileType::Regular), &root, Access::WRITE), Ok(()));
         assert_eq!(permitted(&file(0o666, FileType::Regular), &root, Access::EXECUTE), Err(Error::EACCES));
@@ -143,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sticky_bit_protects_others_files() {
+    fn the_sticky_bit_protects_the_files_of_others() {
         let directory = file(0o1777, FileType::Directory);
         let mut victim = file(0o644, FileType::Regular);
         victim.user = 30;

@@ -1,8 +1,8 @@
-//! The rules of path_resolution(7), open(2) and the calls on names and attributes.
+//! Tests of the rules of path_resolution(7), open(2) and the calls on names and attributes.
 
 use super::*;
-use crate::testing::{World, now};
-use crate::tmpfs::{HeapMemory, Tmpfs, TmpfsOptions};
+use crate::testing::{World, memory, now};
+use crate::tmpfs::{Tmpfs, TmpfsOptions};
 use proptest::prelude::*;
 
 const RW: OpenFlags = OpenFlags::READ_WRITE;
@@ -50,7 +50,7 @@ impl World {
     }
     fn mount_tmpfs(&self, path: &str, flags: MountFlags) {
         let options = TmpfsOptions::for_memory(100);
-        let root = Tmpfs::new(&options, Arc::new(HeapMemory), self.environment.clone()).unwrap();
+        let root = Tmpfs::new(&options, memory(), self.environment.clone()).unwrap();
         now(self.caller().mount(path.as_bytes(), root, "tmpfs", flags)).unwrap();
     }
 }
@@ -79,7 +79,7 @@ fn paths_are_resolved_component_by_component() {
 }
 
 #[test]
-fn symbolic_links_are_followed_where_they_should_be() {
+fn symbolic_links_are_followed_as_the_flags_say() {
     let w = World::new();
     w.mkdir("/a");
     w.put("/a/f", b"x");
@@ -100,11 +100,11 @@ fn symbolic_links_are_followed_where_they_should_be() {
     let read = |path: &str| now(w.caller().read_link(&At::Current, path.as_bytes()));
     assert_eq!(read("/to-a"), Ok(b"a".to_vec()));
     assert_eq!(read("/a/f"), Err(Error::EINVAL));
-    // Creating through a dangling link makes the target, except exclusively.
+    // An open through a dangling link makes the target, unless it is exclusive.
     assert_eq!(w.open("/dangling", CREATE | OpenFlags::EXCLUSIVE).err(), Some(Error::EEXIST));
     w.put("/dangling", b"new");
     assert_eq!(w.cat("/missing"), Ok(b"new".to_vec()));
-    // Chains: 40 links are allowed, 41 are not.
+    // A path may have a chain of 40 links, but not of 41.
     for i in 0..41 {
         w.symlink(&if i == 0 { "/a/f".into() } else { format!("/chain{}", i - 1) }, &format!("/chain{i}"));
     }
@@ -129,8 +129,8 @@ fn open_flags_mean_what_open_2_says() {
     assert_eq!(w.open("/nope/f", CREATE).err(), Some(Error::ENOENT));
     drop(w.open("/f", OpenFlags::WRITE | OpenFlags::TRUNCATE).unwrap());
     assert_eq!(w.cat("/f"), Ok(vec![]));
-    // umask and mode; a file made read-only can still be written through the descriptor that made
-    // it.
+    // The umask applies to the mode. A file that was made read-only can be written through the
+    // descriptor that made it.
     w.become_user(100, 100);
     assert_eq!(w.open("/mine", CREATE).err(), Some(Error::EACCES));
     w.identity = Identity::superuser();
@@ -149,7 +149,7 @@ fn open_flags_mean_what_open_2_says() {
 }
 
 #[test]
-fn path_descriptors_only_name() {
+fn a_path_descriptor_can_only_name_its_file() {
     let w = World::new();
     w.put("/f", b"x");
     w.symlink("f", "/l");
@@ -163,7 +163,7 @@ fn path_descriptors_only_name() {
 }
 
 #[test]
-fn paths_relative_to_a_descriptor() {
+fn a_path_is_relative_to_the_given_descriptor() {
     let w = World::new();
     w.mkdir("/d");
     w.put("/d/f", b"x");
@@ -177,7 +177,7 @@ fn paths_relative_to_a_descriptor() {
 }
 
 #[test]
-fn temporary_files_have_no_name_until_linked() {
+fn a_temporary_file_has_no_name_until_it_is_linked() {
     let w = World::new();
     w.mkdir("/d");
     assert_eq!(w.open("/d", R | OpenFlags::TEMPORARY).err(), Some(Error::EINVAL));
@@ -225,7 +225,7 @@ fn directories_are_made_and_removed() {
 }
 
 #[test]
-fn links_count_names() {
+fn the_link_count_is_the_number_of_names() {
     let w = World::new();
     w.put("/f", b"x");
     w.mkdir("/d");
@@ -274,14 +274,14 @@ fn rename_follows_rename_2() {
     w.mv("/c/b", "/full/b/").unwrap();
     assert_eq!((w.stat("/c").unwrap().links, w.stat("/full").unwrap().links), (2, 4));
     assert_eq!(w.stat("/full/b/..").unwrap().number, w.stat("/full").unwrap().number);
-    // Two names of one file: nothing happens.
+    // Both names are of one file, so rename does nothing.
     w.ln("/g", "/h").unwrap();
     w.mv("/g", "/h").unwrap();
     assert!(w.stat("/g").is_ok() && w.stat("/h").is_ok());
     w.mv("/g", "/g").unwrap();
     assert_eq!(w.rename("/g", "/h", RenameHow::NoReplace), Err(Error::EEXIST));
     w.rename("/g", "/i", RenameHow::NoReplace).unwrap();
-    // Exchange, of different types too.
+    // Files of different types can be exchanged, too.
     w.rename("/i", "/full", RenameHow::Exchange).unwrap();
     assert_eq!(w.stat("/full").unwrap().file_type, FileType::Regular);
     assert!(w.stat("/i/b").is_ok());
@@ -291,7 +291,7 @@ fn rename_follows_rename_2() {
 }
 
 #[test]
-fn sticky_and_set_group_directories() {
+fn sticky_and_set_group_id_bits_of_directories_have_their_effect() {
     let mut w = World::new();
     w.mkdir("/t");
     w.chmod("/t", 0o1777).unwrap();
@@ -317,7 +317,7 @@ fn sticky_and_set_group_directories() {
 }
 
 #[test]
-fn owners_modes_and_times_change_by_the_rules() {
+fn owners_modes_and_times_change_as_permissions_allow() {
     let mut w = World::new();
     w.put("/f", b"x");
     w.chown("/f", 5, 6).unwrap();
@@ -327,11 +327,11 @@ fn owners_modes_and_times_change_by_the_rules() {
     w.identity = Identity::new(5, 6, Arc::new([9]));
     assert_eq!(w.chown("/f", 7, 6), Err(Error::EPERM));
     assert_eq!(w.chown("/f", 5, 8), Err(Error::EPERM));
-    // A change of group takes the set-id bits away.
+    // A change of the group removes the set-id bits.
     w.chown("/f", 5, 9).unwrap();
     assert_eq!(w.stat("/f").unwrap().mode.bits(), 0o755);
-    // A write takes the set-id bits away, too. A process outside the group cannot set the
-    // set-group-id bit.
+    // A write removes the set-id bits, too. A process outside the group cannot set the set-group-id
+    // bit.
     w.chmod("/f", 0o4755).unwrap();
     let file = w.open("/f", OpenFlags::WRITE).unwrap();
     w.write(&file, b"y").unwrap();
@@ -350,7 +350,7 @@ fn owners_modes_and_times_change_by_the_rules() {
 }
 
 #[test]
-fn access_times_are_relative() {
+fn relatime_updates_old_access_times_only() {
     let w = World::new();
     w.put("/f", b"x");
     let day = core::time::Duration::from_secs(86400);
@@ -369,7 +369,7 @@ fn access_times_are_relative() {
 }
 
 #[test]
-fn search_permission_is_needed_on_the_way() {
+fn each_directory_of_a_path_needs_search_permission() {
     let mut w = World::new();
     w.mkdir("/d");
     w.put("/d/f", b"x");
@@ -392,7 +392,7 @@ fn search_permission_is_needed_on_the_way() {
 }
 
 #[test]
-fn mounts_hide_and_show() {
+fn a_mount_hides_its_mount_point_until_it_is_removed() {
     let w = World::new();
     w.mkdir("/m");
     w.put("/m/below", b"1");
@@ -425,7 +425,7 @@ fn mounts_hide_and_show() {
 }
 
 #[test]
-fn mount_options_and_binds() {
+fn mount_options_and_bind_mounts_have_their_effect() {
     let w = World::new();
     w.mkdir("/m");
     w.mkdir("/b");
@@ -458,7 +458,7 @@ fn mount_options_and_binds() {
 }
 
 #[test]
-fn a_changed_root_cannot_be_left() {
+fn a_changed_root_directory_cannot_be_left() {
     let w = World::new();
     w.mkdir("/jail");
     w.mkdir("/jail/d");
@@ -473,7 +473,7 @@ fn a_changed_root_cannot_be_left() {
 }
 
 #[test]
-fn nodes_and_devices() {
+fn device_nodes_fifos_and_sockets_are_made_by_mknod() {
     let mut w = World::new();
     let number = DeviceNumber { major: 1, minor: 3 };
     let node = |w: &World, path: &[u8], file_type| {
@@ -493,7 +493,7 @@ fn nodes_and_devices() {
 }
 
 #[test]
-fn extended_attributes() {
+fn extended_attributes_follow_xattr_7() {
     let mut w = World::new();
     w.put("/f", b"");
     w.symlink("f", "/l");
@@ -522,7 +522,7 @@ fn extended_attributes() {
 }
 
 #[test]
-fn executed_files_are_not_written() {
+fn a_file_that_is_executed_cannot_be_written() {
     let w = World::new();
     w.put("/bin", b"elf");
     let file = w.open("/bin", R).unwrap();
@@ -538,7 +538,7 @@ fn executed_files_are_not_written() {
 }
 
 #[test]
-fn pipes_can_be_opened_again_through_their_place() {
+fn a_pipe_can_be_opened_again_through_its_location() {
     let w = World::new();
     let (read, write) = crate::testing::pipe(OpenFlags::empty());
     let place = w.vfs.place_of(&write);
@@ -558,7 +558,7 @@ fn pipes_can_be_opened_again_through_their_place() {
 }
 
 #[test]
-fn open_files_know_their_path() {
+fn an_open_file_shows_its_path() {
     let w = World::new();
     w.mkdir("/d");
     w.put("/d/f", b"");
@@ -576,7 +576,7 @@ fn open_files_know_their_path() {
     assert_eq!(path(), "/h (deleted)");
 }
 
-/// A path walked by the walker and by a naive model over canonical names.
+/// A part of a path that is resolved by the walker and by a simple model over canonical names.
 #[derive(Clone, Debug)]
 enum Piece {
     Name(u8),
@@ -592,8 +592,8 @@ proptest! {
             prop_oneof![(0u8..4).prop_map(Piece::Name), Just(Piece::Dot), Just(Piece::DotDot)], 1..12),
         absolute in any::<bool>(), slash in any::<bool>(), doubled in any::<bool>(),
     ) {
-        // /a/b/c are directories, /a/l leads to /a/b, /a/b/u to .., d is a file wherever a
-        // directory is.
+        // /a/b/c are directories, /a/l leads to /a/b, /a/b/u to "..", and d is a file in every
+        // directory.
         let w = World::new();
         for d in ["/a", "/a/b", "/a/b/c"] { w.mkdir(d); }
         for d in ["", "/a", "/a/b", "/a/b/c"] { w.put(&format!("{d}/d"), b""); }
@@ -607,7 +607,7 @@ proptest! {
         }).collect();
         text.push_str(&texts.join(separator));
         if slash { text.push('/'); }
-        // The model: a list of names, all of which must be directories but the last.
+        // The model of a walk: a list of names, all of which must be directories except the last.
         let mut here: Vec<&str> = if absolute { vec![] } else { vec!["a"] };
         let exists = |path: &[&str]| matches!(path, [] | ["a"] | ["a", "b"] | ["a", "b", "c"])
             || (path.last() == Some(&"d") && matches!(&path[..path.len() - 1], [] | ["a"] | ["a", "b"] | ["a", "b", "c"]));
@@ -628,7 +628,7 @@ proptest! {
 }
 
 #[test]
-fn links_that_others_left_are_no_traps() {
+fn links_in_sticky_directories_are_followed_as_protected_symlinks_says() {
     let mut w = World::new();
     w.put("/secret", b"x");
     let sticky = now(w.caller().make_directory(&At::Current, b"/tmp", Mode::new(0o1777)));
@@ -650,7 +650,7 @@ fn links_that_others_left_are_no_traps() {
 }
 
 #[test]
-fn others_files_get_no_other_names() {
+fn a_user_cannot_link_to_files_of_others() {
     let mut w = World::new();
     for (name, mode) in [("/readable", 0o644), ("/writable", 0o666), ("/lent", 0o4666)] {
         w.put(name, b"");

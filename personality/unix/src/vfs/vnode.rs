@@ -1,4 +1,4 @@
-//! [`Vnode`]: one file of a file system.
+//! [`Vnode`]: a file of a file system.
 
 use super::changes::Observers;
 use super::metadata::{AttributeChange, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode};
@@ -15,87 +15,88 @@ use core::any::Any;
 /// A reference to a vnode.
 pub type VnodeRef = Arc<dyn Vnode>;
 
-/// A file system: what its vnodes have in common.
+/// A file system: the operations that concern all its vnodes.
 pub trait FileSystem: Send + Sync {
-    /// For statfs(2).
+    /// The status of the file system (statfs(2)).
     fn status(&self) -> FileSystemStatus;
 
-    /// Options as the list of mounts shows them, each with a comma before it.
+    /// The options of the file system as the list of mounts shows them, each with a comma before
+    /// it.
     fn options(&self) -> alloc::string::String {
         alloc::string::String::new()
     }
 
-    /// Changes its options (remount); `EINVAL` for those that it does not have or that cannot be
-    /// changed.
+    /// Changes the options of the file system (remount); `EINVAL` for unknown options and for those
+    /// that cannot be changed.
     fn reconfigure(&self, _options: &[u8]) -> Result<()> {
         Err(Error::EINVAL)
     }
 
-    /// Writes everything back.
+    /// Writes all data of the file system to its storage.
     fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
         MaybeReady::ready(Ok(()))
     }
 }
 
-/// What [`Vnode::create`] makes.
+/// The file that [`Vnode::create`] makes.
 #[derive(Clone, Debug)]
 pub enum NewNode<'a> {
-    /// An empty file.
+    /// An empty regular file.
     Regular,
     /// An empty directory.
     Directory,
-    /// A link to this path.
+    /// A symbolic link to this path.
     SymbolicLink(&'a [u8]),
-    /// A device, FIFO or socket name.
+    /// A device node, a FIFO or the name of a socket.
     Special(FileType, super::DeviceNumber),
 }
 
-/// Owner and mode of a new file, already subject to umask and directory inheritance.
+/// Owner and mode of a new file, after umask and the directory's group have been applied.
 #[derive(Clone, Debug)]
 pub struct NewAttributes {
-    /// Permission bits.
+    /// The permission bits of the new file.
     pub mode: Mode,
-    /// Owner.
+    /// User id of the new file's owner.
     pub user: u32,
-    /// Group.
+    /// Group id of the new file.
     pub group: u32,
-    /// The account of the user that makes it; none if the system does.
+    /// The account of the user that makes the file; `None` if the system does.
     pub account: Option<Arc<Account>>,
 }
 
-/// Where a symbolic link leads.
+/// The target of a symbolic link.
 #[derive(Debug)]
 pub enum Link {
-    /// To a path.
+    /// The link leads to a path.
     Path(Vec<u8>),
-    /// To a place, whatever its path (a link that stands for an open file).
+    /// The link leads to a location, whatever its path (a link that represents an open file).
     Place(Location),
 }
 
-/// Where a write goes.
+/// The position of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteAt {
-    /// At this offset.
+    /// The write begins at this offset.
     Offset(u64),
-    /// At the end of the file at that moment (O_APPEND).
+    /// The write begins at the end of the file at that moment (O_APPEND).
     End,
 }
 
-/// One end of a rename: the name, and what the caller saw there.
+/// One end of a rename: a name, and the file that the caller found there.
 #[derive(Clone, Copy)]
 pub struct RenameEnd<'a> {
-    /// The directory.
+    /// The directory with the name.
     pub directory: &'a VnodeRef,
-    /// The name in it.
+    /// The name in the directory.
     pub name: &'a [u8],
-    /// The vnode that the caller found and checked.
+    /// The vnode that the caller found and checked; `None` if the name did not exist.
     pub expected: Option<&'a VnodeRef>,
 }
 
-/// What a name in a file system stands for, while that is in use.
+/// The object that a FIFO or socket name refers to while it is in use.
 #[derive(Clone, Default)]
 pub(crate) enum Attachment {
-    /// Nothing.
+    /// No pipe or socket uses the name.
     #[default]
     None,
     /// The pipe of a FIFO.
@@ -104,22 +105,23 @@ pub(crate) enum Attachment {
     Socket(Weak<crate::socket::UnixSocket>),
 }
 
-/// What the core keeps with a vnode: advisory locks, and the pipe of a FIFO or the socket bound to
-/// a socket name.
+/// The state that the Unix library keeps with a vnode: advisory locks, and the pipe of a FIFO or
+/// the socket bound to a socket name.
 #[derive(Default)]
 pub struct Hooks {
-    /// Advisory locks (fcntl, flock).
+    /// The advisory locks on the file (fcntl, flock).
     pub locks: LockTable,
-    /// The pipe or socket that this name stands for, as long as it is in use.
+    /// The pipe or socket that the name refers to, while it is in use.
     pub(crate) attachment: SpinLock<Attachment>,
-    /// Those that are told what happens to the file.
+    /// The observers of the file.
     pub observers: Observers,
-    /// Descriptions open for writing, or, negative, executions that forbid that.
+    /// How many descriptions are open for writing or, as a negative number, how many executions
+    /// forbid that.
     writers: SpinLock<i32>,
 }
 
 impl Hooks {
-    /// One more writer; `ETXTBSY` while the file is executed.
+    /// Counts one more writer; `ETXTBSY` while the file is executed.
     pub(crate) fn begin_writing(&self) -> Result<()> {
         let mut writers = self.writers.lock();
         if *writers < 0 {
@@ -129,13 +131,13 @@ impl Hooks {
         Ok(())
     }
 
-    /// One writer less.
+    /// Counts one writer less.
     pub(crate) fn end_writing(&self) {
         *self.writers.lock() -= 1;
     }
 
-    /// The file is executed and must not be written until [`Hooks::end_execution`]; `ETXTBSY` while
-    /// it has writers.
+    /// Counts one more execution: the file must not be written until [`Hooks::end_execution`].
+    /// `ETXTBSY` while it has writers.
     pub fn begin_execution(&self) -> Result<()> {
         let mut writers = self.writers.lock();
         if *writers > 0 {
@@ -145,7 +147,7 @@ impl Hooks {
         Ok(())
     }
 
-    /// One execution less.
+    /// Counts one execution less.
     pub fn end_execution(&self) {
         *self.writers.lock() += 1;
     }
@@ -156,49 +158,49 @@ impl Hooks {
     }
 }
 
-/// What an opened file's reads and writes go to.
+/// The object to which an opened file's reads and writes go.
 pub enum Opened {
-    /// The device that it represents, by its number.
+    /// Reads and writes go to the device that the node represents, by its number.
     Device,
     /// Reads and writes go to the vnode's data.
     Data,
-    /// They go to this object.
+    /// Reads and writes go to this object.
     Object(Arc<dyn FileObject>),
-    /// They go to the data of this vnode, which is the opened one as it is now.
+    /// Reads and writes go to the data of this vnode, which is the opened one as it is now.
     Vnode(VnodeRef),
 }
 
-/// One file. Permissions, limits and read-only mounts have been checked by the caller (`vfs`);
-/// names are single components other than `.` and `..`.
+/// A file of a file system. Permissions, limits and read-only mounts have been checked by the
+/// caller (`vfs`); names are single components other than `.` and `..`.
 ///
-/// Directory changes are conditional: the caller names the vnode it saw and checked, and `ESTALE`
-/// tells it that the name now means another, so that it looks again. So no lock is held between a
-/// check and the change.
+/// Changes of directories are conditional: the caller passes the vnode that it found and checked.
+/// `ESTALE` means that the name refers to another file now, and the caller looks it up again. So no
+/// lock is held between a check and the change.
 pub trait Vnode: Any + Send + Sync {
-    /// Its file system.
+    /// The file system of the file.
     fn file_system(&self) -> Arc<dyn FileSystem>;
 
-    /// Everything about it. Immediate: a file system loads this with the vnode.
+    /// The metadata of the file. Does not block: a file system loads it with the vnode.
     fn metadata(&self) -> Metadata;
 
-    /// Its type; never changes.
+    /// The type of the file, which never changes.
     fn file_type(&self) -> FileType;
 
     /// The file's inode number, which no other file of its file system has.
     fn number(&self) -> u64;
 
-    /// Locks and attachments; `None` where neither makes sense.
+    /// Locks and attachments of the file; `None` if it can have neither.
     fn hooks(&self) -> Option<&Hooks> {
         None
     }
 
-    /// The directory above; `None` at the file system's root and for what was removed.
+    /// The parent directory; `None` at the file system's root and after the directory was removed.
     fn parent(&self) -> Option<VnodeRef> {
         None
     }
 
-    /// A directory and name under which this vnode is linked: for a directory its only one, for
-    /// others some one that is or was right.
+    /// A directory, and a name in it under which this vnode is linked. A directory has only one
+    /// such name. For another file it is one of its present or recent names.
     fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
         None
     }
@@ -220,13 +222,13 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::EPERM))
     }
 
-    /// Makes a file without a name, in this directory's file system (O_TMPFILE).
+    /// Makes a file without a name in this directory's file system (O_TMPFILE).
     fn create_unnamed(&self, attributes: NewAttributes) -> MaybeReady<'_, Result<VnodeRef>> {
         let _ = attributes;
         MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
-    /// Adds another name of `target`, a vnode of the same file system and not a directory.
+    /// Adds another name of `target`, which is of the same file system and no directory.
     fn link<'a>(&'a self, name: &'a [u8], target: &'a VnodeRef) -> MaybeReady<'a, Result<()>> {
         let _ = (name, target);
         MaybeReady::ready(Err(Error::EPERM))
@@ -238,9 +240,10 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::EPERM))
     }
 
-    /// Renames within this file system (whose vnode this is), atomically. With `exchange` both ends
-    /// exist and are exchanged; otherwise what is expected at the destination is replaced (types
-    /// already checked); a directory that would become its own ancestor is `EINVAL`.
+    /// Renames a file within this file system (whose vnode this is), atomically. With `exchange`
+    /// both ends exist and are exchanged; otherwise the expected file at the destination is
+    /// replaced (the caller has checked the types). `EINVAL` if a directory would become its own
+    /// ancestor.
     fn rename<'a>(
         &'a self,
         from: RenameEnd<'a>,
@@ -252,7 +255,7 @@ pub trait Vnode: Any + Send + Sync {
     }
 
     /// Calls `accept` with each entry from `position` on, without `.` and `..`, until it returns
-    /// false. Positions are those of [`DirectoryEntry::next`], 0 at the start, and stay good while
+    /// false. Positions are those of [`DirectoryEntry::next`], 0 at the start, and stay valid while
     /// the directory changes.
     fn read_directory<'a>(
         &'a self,
@@ -263,30 +266,32 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::ENOTDIR))
     }
 
-    /// The position after the last entry that there is now. A reader that stops there comes to an
-    /// end, however fast entries are added.
+    /// The position after the last entry that there is now. A reader that stops there ends, however
+    /// fast entries are added.
     fn directory_end(&self) -> u64 {
         u64::MAX
     }
 
-    /// Where a symbolic link leads.
+    /// The target of a symbolic link.
     fn follow(&self) -> MaybeReady<'_, Result<Link>> {
         MaybeReady::ready(Err(Error::EINVAL))
     }
 
-    /// As [`Vnode::follow`], for links that lead each process elsewhere.
+    /// The target of a symbolic link for this process. Without an implementation it is that of
+    /// [`Vnode::follow`].
     fn follow_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Link>> {
         let _ = process;
         self.follow()
     }
 
-    /// As [`Vnode::link_text`], for links that lead each process elsewhere.
+    /// The text of a symbolic link for this process. Without an implementation it is that of
+    /// [`Vnode::link_text`].
     fn link_text_for<'a>(&'a self, process: &'a dyn ProcessContext) -> MaybeReady<'a, Result<Vec<u8>>> {
         let _ = process;
         self.link_text()
     }
 
-    /// What readlink(2) shows, where that differs from [`Vnode::follow`].
+    /// The text that readlink(2) returns, if that differs from [`Vnode::follow`].
     fn link_text(&self) -> MaybeReady<'_, Result<Vec<u8>>> {
         MaybeReady::pending(async move {
             match self.follow().await? {
@@ -296,7 +301,7 @@ pub trait Vnode: Any + Send + Sync {
         })
     }
 
-    /// Copies data from `offset` out, as much as there is now; 0 at the end.
+    /// Copies data from `offset` on to the reader, as much as there is now; 0 at the end.
     fn read<'a>(
         &'a self,
         offset: u64,
@@ -306,7 +311,8 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::EINVAL.into()))
     }
 
-    /// As [`Vnode::read`], where what is read depends on the reader.
+    /// Reads a file whose contents depend on the process that reads. Without an implementation it
+    /// is [`Vnode::read`].
     fn read_for<'a>(
         &'a self,
         process: &'a dyn ProcessContext,
@@ -317,14 +323,14 @@ pub trait Vnode: Any + Send + Sync {
         self.read(offset, to)
     }
 
-    /// Whether this process may read or search it whatever its mode says.
+    /// Whether this process may read or search the file whatever its mode is.
     fn is_open_to(&self, process: &dyn ProcessContext) -> bool {
         let _ = process;
         false
     }
 
-    /// Copies data in, not beyond `limit` (`EFBIG` if it starts there); returns the count and the
-    /// offset after the data.
+    /// Copies data from the writer to the file, not beyond `limit` (`EFBIG` if the write begins
+    /// there); returns the count of bytes and the offset after them.
     fn write<'a>(
         &'a self,
         at: WriteAt,
@@ -341,15 +347,15 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::EINVAL))
     }
 
-    /// Allocates space for a range of a regular file, or with `punch` frees it, reading as zeros.
-    /// Without `keep_size` the file grows to hold the range.
+    /// Allocates space for a range of a regular file, or with `punch` frees it, so that it reads as
+    /// zeros. Without `keep_size` the file grows to hold the range.
     fn allocate(&self, offset: u64, length: u64, keep_size: bool, punch: bool) -> MaybeReady<'_, Result<()>> {
         let _ = (offset, length, keep_size, punch);
         MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
-    /// The next offset at or after `offset` that is data (or, with `hole`, is not); `ENXIO` if
-    /// there is none.
+    /// The first offset from `offset` on that is data (or with `hole` is not); `ENXIO` if there is
+    /// none.
     fn seek_data(&self, offset: u64, hole: bool) -> MaybeReady<'_, Result<u64>> {
         let size = self.metadata().size;
         MaybeReady::ready(match () {
@@ -359,24 +365,24 @@ pub trait Vnode: Any + Send + Sync {
         })
     }
 
-    /// Waits until everything written is on stable storage.
+    /// Waits until all that was written to the file is on stable storage.
     fn synchronize(&self) -> MaybeReady<'_, Result<()>> {
         MaybeReady::ready(Ok(()))
     }
 
-    /// Changes attributes.
+    /// Changes attributes of the file.
     fn change(&self, change: AttributeChange) -> MaybeReady<'_, Result<()>> {
         let _ = change;
         MaybeReady::ready(Err(Error::EPERM))
     }
 
-    /// The file was read: its time of last access becomes now, if that was `age` seconds ago or
-    /// before the last change.
+    /// To be called after a read: the time of last access becomes the present time if it is at
+    /// least `age` seconds old, or older than the last change.
     fn touch(&self, age: i64) {
         let _ = age;
     }
 
-    /// The memory that holds a regular file's data, for mapping.
+    /// The memory that holds a regular file's data, to be mapped.
     fn memory(&self) -> Result<Arc<dyn super::FileMemory>> {
         Err(Error::ENODEV)
     }
@@ -403,8 +409,8 @@ pub trait Vnode: Any + Send + Sync {
         MaybeReady::ready(Err(Error::EOPNOTSUPP))
     }
 
-    /// Opens the file: what reads and writes will go to. `read` and `write` are the access asked
-    /// for.
+    /// Opens the file; returns the object to which reads and writes go. `context` has the access
+    /// that is asked for.
     fn open(&self, context: &super::OpenContext) -> MaybeReady<'_, Result<Opened>> {
         let _ = context;
         MaybeReady::ready(match self.file_type() {
@@ -419,15 +425,15 @@ pub trait Vnode: Any + Send + Sync {
 /// XATTR_REPLACE).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttributeCondition {
-    /// Either.
+    /// The attribute may exist or not.
     Any,
-    /// It must not exist (`EEXIST`).
+    /// The attribute must not exist (`EEXIST`).
     Create,
-    /// It must exist (`ENODATA`).
+    /// The attribute must exist (`ENODATA`).
     Replace,
 }
 
-/// Whether two references are to one vnode. (A file system may make a new object for each lookup.)
+/// Whether two references are to one vnode. (A file system may make a new object at each lookup.)
 pub fn same(a: &VnodeRef, b: &VnodeRef) -> bool {
     core::ptr::addr_eq(Arc::as_ptr(a), Arc::as_ptr(b))
         || (a.number() == b.number()

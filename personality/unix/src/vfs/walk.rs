@@ -1,4 +1,4 @@
-//! The path walker (path_resolution(7)).
+//! The path walker, which finds the file that a path names (path_resolution(7)).
 
 use super::metadata::{FileType, Mode, NAME_MAXIMUM, PATH_MAXIMUM};
 use super::mount::Location;
@@ -9,36 +9,37 @@ use crate::sync::Turns;
 use crate::{Error, Result};
 use alloc::vec::Vec;
 
-/// Symbolic links that one path may cross.
+/// How many symbolic links a path may cross.
 pub const LINKS_MAXIMUM: u32 = 40;
 
-/// Components that are walked before other requests have their turn.
+/// After this many components, a walk lets other tasks run.
 const TURN: u32 = 512;
 
-/// What a path names.
+/// A file that a path names.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// The file.
+    /// The location of the file.
     pub location: Location,
-    /// The directory and name by which it was found; `None` for `/`, `.`, `..`, links to a place.
+    /// The directory and name by which the file was found; `None` for `/`, `.`, `..`, and links to
+    /// a location.
     pub entry: Option<(Location, Vec<u8>)>,
 }
 
 /// The last component of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Last {
-    /// A name. If a slash follows it, it has to be a directory.
+    /// The path ends in a name.
     Name {
-        /// The name.
+        /// The last name of the path.
         name: Vec<u8>,
-        /// Whether a slash follows.
+        /// Whether a slash follows the name, which then has to be a directory's.
         directory: bool,
     },
-    /// The path is `/`, or a link led straight to the walker's place.
+    /// The path is `/`, or its last link led directly to a location. The walk has arrived.
     Here,
-    /// It ends in `.`
+    /// The path ends in `.`
     Dot,
-    /// It ends in `..`
+    /// The path ends in `..`
     DotDot,
 }
 
@@ -46,9 +47,9 @@ pub(crate) enum Last {
 pub(crate) struct Walker<'a> {
     caller: &'a Caller<'a>,
     root: Location,
-    /// Where the walk has arrived.
+    /// The location at which the walk has arrived.
     pub(crate) at: Location,
-    /// The path still to go is `path[next..]`.
+    /// The rest of the path is `path[next..]`.
     path: Vec<u8>,
     next: usize,
     links: u32,
@@ -76,7 +77,7 @@ impl<'a> Walker<'a> {
         })
     }
 
-    /// Walks until only the last component is left.
+    /// Walks until only the last component of the path is left.
     pub(crate) async fn walk_to_last(&mut self) -> Result<Last> {
         loop {
             self.turns.step().await;
@@ -125,15 +126,16 @@ impl<'a> Walker<'a> {
         }
     }
 
-    /// The child of the walker's place with that name, through what is mounted on it.
+    /// The file with this name in the directory at which the walk has arrived, or the root of what
+    /// is mounted on it.
     pub(crate) async fn child(&self, name: &[u8]) -> Result<Location> {
         self.check_search()?;
         let vnode = self.at.vnode.lookup(name).await?;
         Ok(Location { mount: self.at.mount.clone(), vnode }.visible())
     }
 
-    /// Goes on through a symbolic link that stands in the walker's place; what was left of the path
-    /// comes after the link's target.
+    /// Continues the walk with the target of a symbolic link, which is in the directory at which
+    /// the walk has arrived, and then with the rest of the path.
     pub(crate) async fn enter_link(&mut self, link: &Location) -> Result<()> {
         self.links += 1;
         if self.links > LINKS_MAXIMUM {
@@ -158,15 +160,16 @@ impl<'a> Walker<'a> {
             }
             Link::Place(place) => {
                 self.at = place;
-                // What is left is empty or begins with a slash; an empty rest means here.
+                // The rest of the path is empty or begins with a slash; if it is empty, the path
+                // names the location where the walk is.
             }
         }
         Ok(())
     }
 
-    /// As [`Walker::enter_link`], for a link at the end of the path: in a directory where other
-    /// users may put links but not remove them, only links of the caller and of the directory's
-    /// owner are followed (proc(5), protected_symlinks).
+    /// Continues the walk with a link at the end of the path, as [`Walker::enter_link`] does. In a
+    /// directory where other users may make links but not remove them, only links of the caller and
+    /// of the directory's owner are followed (proc(5), protected_symlinks).
     pub(crate) async fn enter_last_link(&mut self, link: &Location) -> Result<()> {
         let (directory, own) = (self.at.vnode.metadata(), link.vnode.metadata());
         let is_trap = directory.mode.contains(Mode::STICKY | Mode::OTHER_WRITE)
@@ -185,7 +188,7 @@ impl<'a> Walker<'a> {
 }
 
 impl Caller<'_> {
-    /// Finds what a path names; with `follow`, through a symbolic link at its end.
+    /// Finds the file that a path names; with `follow`, a symbolic link at its end is followed.
     pub async fn find(&self, at: &At, path: &[u8], follow: bool) -> Result<Found> {
         let mut walker = Walker::new(self, at, path)?;
         let mut directory_demanded = path.ends_with(b"/");
@@ -212,7 +215,7 @@ impl Caller<'_> {
         }
     }
 
-    /// Finds what a path names, or with an empty path and `empty` the file of `at` itself
+    /// Finds the file that a path names, or with an empty path and `empty` the file of `at` itself
     /// (AT_EMPTY_PATH).
     pub async fn find_or_self(&self, at: &At, path: &[u8], follow: bool, empty: bool) -> Result<Found> {
         if path.is_empty() && empty {
@@ -221,7 +224,8 @@ impl Caller<'_> {
         self.find(at, path, follow).await
     }
 
-    /// Walks to the directory of a path's last component, for operations that change the directory.
+    /// Walks to the directory that has a path's last component, for operations that change the
+    /// directory.
     pub(crate) async fn find_directory(&self, at: &At, path: &[u8]) -> Result<(Location, Last)> {
         let mut walker = Walker::new(self, at, path)?;
         let last = walker.walk_to_last().await?;

@@ -1,44 +1,39 @@
-//! The memory that driver and client share.
+//! The memory that the console's driver and its client share.
 
 use core::sync::atomic::AtomicU32;
 use ring::Ring;
 
-/// Bytes on their way to the serial port.
+/// The size in bytes of the ring of output, which is on its way to the serial port.
 pub const OUTPUT: usize = 8192;
-/// Bytes that have come from the serial port.
+/// The size in bytes of the ring of input, which has come from the serial port.
 pub const INPUT: usize = 4096;
 
-/// The shared memory.
+/// The structure of the shared memory.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Area {
-    /// From client to driver.
+    /// The ring from client to driver.
     pub output: Ring<OUTPUT>,
-    /// From driver to client.
+    /// The ring from driver to client.
     pub input: Ring<INPUT>,
-    /// Bytes of input that were lost because the program had not taken those before.
+    /// How many bytes of input were lost because the client had not read earlier ones in time.
     pub lost: AtomicU32,
 }
 
-/// How much memory an area takes, as root gives it.
+/// The size in bytes of the memory that root shares for an area.
 pub const SIZE: u64 = 16 << 10;
 
 const _: () = assert!(size_of::<Area>() <= SIZE as usize);
 
-/// Label of the request to attach: share, client's thread, notification bits.
-pub const ATTACH: u64 = 4200;
-/// Label of the driver's answer to a client, which has a status as root's answers do.
-pub const ANSWER: u64 = 4300;
-
-/// Notification to the driver: there is output, or room for input.
+/// The notification bit that tells the driver that there is output, or room for input.
 pub const WORK: u64 = 1;
 
-/// The area in memory that root shares between the two.
+/// The area in memory that root shares between client and driver.
 ///
 /// # Safety
-/// At `address`, a multiple of 4096, are [`SIZE`] bytes of memory that stay there and that programs
-/// use as an area only. All of it is atomic, and every content is valid: the other side need not be
-/// trusted.
+/// At `address`, a multiple of 4096, there must be [`SIZE`] bytes of memory that stay mapped and
+/// that programs use only as an area. All fields are atomic, and every content is valid, so the
+/// other side need not be trusted.
 #[allow(unsafe_code, reason = "the memory is root's, not a Rust object")]
 pub unsafe fn at(address: u64) -> &'static Area {
     // SAFETY: the caller of this function promises that the area is mapped there.

@@ -1,9 +1,11 @@
-//! How a server uses the console. Nothing here waits for the driver, except [`open`].
+//! The client's side of the console. No function but [`open`] waits for the driver.
 
-use crate::area::{ANSWER, ATTACH, Area, INPUT, OUTPUT, SIZE, WORK, at};
+use crate::area::{Area, INPUT, OUTPUT, SIZE, WORK, at};
 use core::sync::atomic::Ordering;
+use direct::Error;
+use interfaces::console::Client;
+use l4::direct::Direct;
 use l4::extension;
-use l4::ipc::{self, Message};
 use l4::x2::ThreadId;
 use ring::{Reader, Writer};
 use rt::root::{Status, names, share};
@@ -23,26 +25,22 @@ pub struct Input {
     area: &'static Area,
 }
 
-/// Opens the console that the server `name` drives. At `address`, a multiple of 4096, 16 KiB become
-/// the shared area. From then on `thread`, one of this server's, is notified with `bits` when there
-/// is input, and when there is room for output that [`Output::wait`] asked for. Waits until the
-/// driver has registered, and for its answer; uses the message registers.
+/// Opens the console that the server `name` drives. The shared area of 16 KiB is mapped at
+/// `address`, a multiple of 4096. `thread`, a thread of this server, will be notified by `bits`
+/// when there is input, and when there is the room for output that [`Output::wait`] has asked for.
+/// Blocks until the driver has registered and has answered; overwrites the message registers.
 ///
 /// # Errors
-/// `NotFound`: there is no such server, or it is no console. `InUse`: another server has the
-/// console. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: as root says of the memory.
+/// `NotFound`: there is no such server, or it is not a console. `InUse`: another server has the
+/// console. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status for the shared memory.
 pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<(Output, Input), Status> {
     let driver = names::lookup_wait(name)?;
     let share = share::create(address, SIZE, driver)?;
-    let request = Message::with_words(ATTACH, &[share.word(), thread.raw(), bits]);
-    let answer = ipc::call(driver, request).map_err(|_| Status::NotFound)?;
-    if answer.tag.label() != ANSWER || answer.tag.untyped() != 1 {
-        return Err(Status::NotFound);
-    }
-    match Status::from_word(answer.word(0)) {
-        Some(Status::Done) => {}
-        refused => return Err(refused.unwrap_or(Status::NotFound)),
-    }
+    let mut console = Client { transport: &mut Direct::default(), to: driver };
+    console.console_attach(share.word(), thread.raw(), bits).map_err(|error| match error {
+        Error::Status(refused) => refused.into(),
+        Error::Ipc(_) | Error::Malformed => Status::NotFound,
+    })?;
     #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { at(address) };
@@ -71,14 +69,14 @@ impl Output {
         self.ring.room() > 0
     }
 
-    /// Whether the driver has handed everything to the port.
+    /// Whether the driver has passed all bytes to the port.
     pub fn is_drained(&self) -> bool {
         self.ring.is_drained()
     }
 }
 
 impl Input {
-    /// Takes what has come, as far as `buffer` holds it. Returns how many bytes; 0: there are none.
+    /// Reads as many bytes as there are and `buffer` can hold. Returns how many.
     pub fn read(&mut self, buffer: &mut [u8]) -> usize {
         let count = self.ring.read(buffer);
         if count > 0 && self.ring.take_waiting() {
@@ -87,13 +85,14 @@ impl Input {
         count
     }
 
-    /// How many bytes have been lost so far because they were not taken in time.
+    /// How many bytes have been lost so far because they were not read in time.
     pub fn lost(&self) -> u32 {
         self.area.lost.load(Ordering::Relaxed)
     }
 }
 
-/// If the driver has ended, the notification fails; the rings stand still then.
+/// Notifies the driver. This fails only if the driver has ended; then the rings are not used any
+/// more.
 fn notify(driver: ThreadId) {
     let _ = extension::notify(driver, WORK);
 }

@@ -1,6 +1,6 @@
 //! The console: a serial port as a terminal. The driver is the program of this package, an ordinary
-//! server of root's; [`client`] is how another server uses it, without ever waiting for it
-//! (docs/src/architecture.md).
+//! server of root's; another server uses it through [`client`], which does not wait for the driver
+//! after the start (docs/src/architecture.md).
 //!
 //! The two share an [`Area`](area::Area) with a [`ring`] of bytes each way. A side that has put
 //! something into a ring notifies the other, and so does a side that has taken something out of a

@@ -1,13 +1,17 @@
-//! The console's driver as a program: a server of root's with the ports and the interrupt of one
-//! serial port. Its one argument can be `loopback`: what is sent comes back, for tests.
+//! The console's driver as a program: a server that root has started with the ports and the
+//! interrupt of one serial port. With the argument `loopback`, the port receives what it sends, for
+//! tests.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
 
-use console::area::{self, ANSWER, ATTACH, Area, INPUT, OUTPUT, WORK};
+use console::area::{self, Area, INPUT, OUTPUT, WORK};
 use console::uart::{Line, Registers, Uart};
 use core::sync::atomic::Ordering;
-use l4::ipc::{self, Message, Received};
+use direct::Registers as _;
+use interfaces::console::{Server, serve};
+use l4::direct::Direct;
+use l4::ipc::{self, Message};
 use l4::x2::ThreadId;
 use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
 use l4::{extension, port, utcb};
@@ -19,22 +23,22 @@ l4::program!(run, kip = start_page::KIP);
 
 rt::heap!(32 << 10);
 
-/// Where the client's area is mapped.
+/// The address at which the client's area is mapped.
 const AREA: u64 = 0x4000_0000;
 
-/// The registers of a port, accessed by I/O ports.
+/// The registers of a serial port, accessed by I/O instructions.
 struct Ports {
     first: u16,
 }
 
 impl Registers for Ports {
     fn read(&mut self, register: u8) -> u8 {
-        // SAFETY: a serial port's registers have nothing to do with memory.
+        // SAFETY: the registers of a serial port do not affect memory.
         unsafe { port::read8(self.first + u16::from(register)) }
     }
 
     fn write(&mut self, register: u8, value: u8) {
-        // SAFETY: as above.
+        // SAFETY: the registers of a serial port do not affect memory.
         unsafe { port::write8(self.first + u16::from(register), value) }
     }
 }
@@ -46,7 +50,7 @@ struct Client {
     area: &'static Area,
     output: Reader<'static, OUTPUT>,
     input: Writer<'static, INPUT>,
-    /// There is something of which the client has not been notified yet.
+    /// Whether the client has yet to be notified of a change.
     news: bool,
 }
 
@@ -75,7 +79,7 @@ impl Line for Client {
 }
 
 impl Client {
-    /// Notifies the client if there is something new. False: the client has ended.
+    /// Notifies the client if there is a change. Returns false if the client has ended.
     fn tell(&mut self) -> bool {
         let has_room = self.output.available() <= OUTPUT / 2;
         if !(self.news || has_room && self.output.take_waiting()) {
@@ -121,36 +125,37 @@ fn run() -> ! {
     let me = utcb::my_global_id();
     device::attach_interrupt(line, me).expect("the interrupt is free");
     names::register(me).expect("it is a thread of this server");
-    // SAFETY: no window for typed items is opened.
+    // SAFETY: the acceptor takes no mappings or strings.
     unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
     let mut driver = Driver { uart, client: None };
     driver.serve();
-    let mut answer = None;
+    let (mut registers, mut answer) = (Direct::default(), None);
     loop {
         let received = match answer.take() {
-            Some((to, status)) => ipc::reply_wait(to, Message::with_words(ANSWER, &[status as u64])),
-            None => ipc::wait(),
+            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
+            None => registers.wait(&mut []),
         };
-        // An error leaves nothing to do: the receiver of the answer is gone.
-        let Ok(message) = received else { continue };
-        if message.from == interrupt {
+        // An error needs no action: the receiver of the answer has ended.
+        let Ok((from, tag)) = received else { continue };
+        if from == interrupt {
             driver.serve();
             // The interrupt belongs to this thread and its message was delivered: the reply cannot
             // fail.
             let _ = ipc::reply(interrupt, Message::new(0));
             driver.serve();
-        } else if message.from.is_nil() && message.tag.label() == NOTIFICATION_LABEL {
-            if message.word(0) & WORK != 0 {
+        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
+            if registers.register(1) & WORK != 0 {
                 driver.serve();
             }
         } else {
-            answer = Some((message.from, driver.request(message)));
+            let reply = serve(&mut driver, from, tag, &mut registers, &[], &mut []);
+            answer = reply.map(|reply| (from, reply));
         }
     }
 }
 
 impl Driver {
-    /// Moves bytes between the serial port and the client's rings, as far as there are bytes and
+    /// Moves bytes between the serial port and the client's rings, as long as there are bytes and
     /// room.
     fn serve(&mut self) {
         match &mut self.client {
@@ -163,39 +168,42 @@ impl Driver {
             None => self.uart.serve(&mut Nobody),
         }
     }
+}
 
-    /// A request from another server.
-    fn request(&mut self, message: Received) -> Status {
-        if message.tag.label() != ATTACH {
-            return Status::UnknownRequest;
-        }
-        if message.tag.untyped() != 3 {
-            return Status::InvalidArgument;
-        }
-        let words = [message.word(0), message.word(1), message.word(2)];
-        let [share, thread, bits] = words;
-        // A client that cannot be notified has ended: a new one may take its place.
+impl Server for Driver {
+    fn console_attach(
+        &mut self,
+        _: ThreadId,
+        share: u64,
+        thread: u64,
+        bits: u64,
+    ) -> Result<(), direct::Status> {
+        Ok(self.attach(share, thread, bits)?)
+    }
+}
+
+impl Driver {
+    /// Gives the console to the server to which `thread` belongs.
+    fn attach(&mut self, share: u64, thread: u64, bits: u64) -> Result<(), Status> {
+        // A client that cannot be notified has ended, and a new one may take its place.
         if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
-            return Status::InUse;
+            return Err(Status::InUse);
         }
         self.client = None;
-        // SAFETY: the client before is gone, and with it everything that refers to its area.
+        // SAFETY: the earlier client has ended, and there are no references to its area any more.
         let _ = unsafe { memory::free(AREA, area::SIZE) };
-        match share::map(share::Share::from_word(share), AREA) {
-            Ok(area::SIZE) => {}
-            Ok(other) => {
-                // SAFETY: the share was mapped just now, and nothing refers to it.
-                let _ = unsafe { memory::free(AREA, other) };
-                return Status::InvalidArgument;
-            }
-            Err(status) => return status,
+        let size = share::map(share::Share::from_word(share), AREA)?;
+        if size != area::SIZE {
+            // SAFETY: the share was mapped just now, and there are no references to it.
+            let _ = unsafe { memory::free(AREA, size) };
+            return Err(Status::InvalidArgument);
         }
-        // SAFETY: root has mapped the memory there; it stays until `free` above, when no client is
-        // left.
+        // SAFETY: root has mapped the memory there, and it is unmapped only above, when there is no
+        // client.
         let area = unsafe { area::at(AREA) };
         let thread = ThreadId::from_raw(thread);
         let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));
         self.client = Some(Client { thread, bits, area, output, input, news: false });
-        Status::Done
+        Ok(())
     }
 }

@@ -1,6 +1,6 @@
-//! The serial port: a 16550, or an 8250 or 16450, which have no queues.
+//! The driver of a serial port: a 16550, or an 8250 or 16450, which have no queues.
 
-/// The registers of a port.
+/// The registers of a serial port.
 pub trait Registers {
     /// Reads the register at this offset, 0..=7.
     fn read(&mut self, register: u8) -> u8;
@@ -8,24 +8,24 @@ pub trait Registers {
     fn write(&mut self, register: u8, value: u8);
 }
 
-/// The side that has bytes for the port and takes those that come.
+/// The users' side of the port: it has bytes to send, and takes bytes that were received.
 pub trait Line {
-    /// Whether there is room for a byte. Where there is none, the port is to be served again once
-    /// there is.
+    /// Whether there is room for a received byte. If there is none, the port must be served again
+    /// when there is.
     fn can_receive(&mut self) -> bool;
-    /// A byte has come, and there was room for it.
+    /// Takes a byte that was received. There must be room for it.
     fn receive(&mut self, byte: u8);
-    /// Hands out up to `most` bytes, each to `send`. Returns how many.
+    /// Passes up to `most` bytes to `send`. Returns how many.
     fn send(&mut self, most: usize, send: &mut dyn FnMut(u8)) -> usize;
     /// Whether the client has more bytes to send.
     fn has_more(&self) -> bool;
 }
 
-/// Receive buffer, transmit holding register; low divisor byte.
+/// Offset of the receive buffer, the transmit holding register and the low divisor byte.
 const DATA: u8 = 0;
-/// Interrupt enable; high divisor byte.
+/// Offset of the interrupt enable register and the high divisor byte.
 const INTERRUPT_ENABLE: u8 = 1;
-/// Interrupt identification (read), queue control (write).
+/// Offset of the interrupt identification register (read) and the queue control register (write).
 const IDENTIFICATION: u8 = 2;
 const LINE_CONTROL: u8 = 3;
 const MODEM_CONTROL: u8 = 4;
@@ -35,27 +35,28 @@ const SCRATCH: u8 = 7;
 
 const ENABLE_RECEIVED: u8 = 1;
 const ENABLE_TRANSMITTED: u8 = 2;
-/// Queues on and empty, interrupt at 14 bytes.
+/// A value for the queue control register: queues enabled and emptied, interrupt at 14 bytes.
 const QUEUES: u8 = 0xc7;
-/// In the identification: the queues work.
+/// Bits of the identification register: the queues work.
 const HAS_QUEUES: u8 = 0xc0;
-/// In the identification: no interrupt is pending.
+/// A bit of the identification register: no interrupt is pending.
 const NOTHING_PENDING: u8 = 1;
 const DIVISOR_ACCESS: u8 = 0x80;
-/// Eight bits, no parity, one stop bit.
+/// A value for the line control register: eight bits, no parity, one stop bit.
 const EIGHT_BITS: u8 = 3;
-/// Data terminal ready, request to send, and OUT2, which lets the interrupt through.
+/// Bits of the modem control register: data terminal ready, request to send, and OUT2, which
+/// enables the interrupt.
 const READY: u8 = 0x0b;
-/// Request to send, without which the other side is to wait.
+/// A bit of the modem control register: request to send. Without it the other side is to wait.
 const REQUEST_TO_SEND: u8 = 2;
 const LOOPBACK: u8 = 0x10;
 const DATA_READY: u8 = 1;
 const TRANSMITTER_EMPTY: u8 = 0x20;
-/// What is read from the registers of a port that does not exist.
+/// The value that the registers of a port that does not exist have.
 const ABSENT: u8 = 0xff;
 
-/// How often [`Uart::serve`] looks for more work: hardware that always has some must not keep the
-/// driver for ever.
+/// How often [`Uart::serve`] checks for more work: a port that always has some must not keep the
+/// driver busy for ever.
 const ROUNDS: usize = 1000;
 
 /// A serial port.
@@ -70,8 +71,8 @@ pub struct Uart<R> {
 }
 
 impl<R: Registers> Uart<R> {
-    /// Sets the port up: 115200 baud, 8N1, interrupts for received bytes. With `loopback`, what is
-    /// sent comes back. `None`: there is no such port.
+    /// Sets the port up: 115200 baud, 8N1, interrupts for received bytes. With `loopback`, the port
+    /// receives what it sends. `None`: there is no such port.
     pub fn new(mut registers: R, loopback: bool) -> Option<Uart<R>> {
         for pattern in [0x5a, 0xa5] {
             registers.write(SCRATCH, pattern);
@@ -93,16 +94,16 @@ impl<R: Registers> Uart<R> {
         Some(uart)
     }
 
-    /// Takes what has come, sends what there is, until the port asks for nothing more. To be called
-    /// on an interrupt, once more when the interrupt has been acknowledged (an edge that comes in
-    /// between is not seen), and when there is something to send.
+    /// Receives and sends bytes until the port has no more work. It must be called on an interrupt,
+    /// once more after the interrupt has been acknowledged (an edge in between is not seen), and
+    /// when there are bytes to send.
     pub fn serve(&mut self, line: &mut impl Line) {
         for _ in 0..ROUNDS {
             let status = self.registers.read(LINE_STATUS);
             if status == ABSENT {
                 return;
             }
-            // Without room what comes stays in the port, and the other side is asked to wait.
+            // Without room, received bytes stay in the port, and the other side is asked to wait.
             let can_receive = line.can_receive();
             self.request(can_receive);
             if can_receive && status & DATA_READY != 0 {
@@ -116,7 +117,7 @@ impl<R: Registers> Uart<R> {
             }
             let received = if can_receive { ENABLE_RECEIVED } else { 0 };
             self.enable(if line.has_more() { received | ENABLE_TRANSMITTED } else { received });
-            // Reading these takes back the interrupts that have no data of their own.
+            // Reading these registers ends the interrupts that have no data of their own.
             let identification = self.registers.read(IDENTIFICATION);
             self.registers.read(MODEM_STATUS);
             if sent == 0 && identification & NOTHING_PENDING != 0 {

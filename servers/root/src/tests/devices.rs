@@ -1,15 +1,15 @@
-//! Interrupts, ports, device memory and PCI functions.
+//! Tests of interrupts, ports, device memory and PCI functions.
 
 use super::*;
 use simulation::{Device, MESSAGES};
-use x2::Fpage;
 use x2::protocol;
+use x2::{Fpage, MapItem};
 
 #[test]
 fn devices_are_those_of_the_configuration() {
     let mut root = Root::start(&two(0, "interrupt 3\nports 0x80..0x8f\ndevice 0x10000000 8K\n"));
     let (a, b) = (root.first(0).raw(), root.first(1).raw());
-    let resource = |root: &mut Root, kind, index| root.request(0, request::RESOURCE, &[kind, index]);
+    let resource = |root: &mut Root, kind, index| root.request(0, request::ROOT_RESOURCE, &[kind, index]);
     assert_eq!(resource(&mut root, 0, 0), Some(Answer::Two(3, 0)));
     assert_eq!(resource(&mut root, 1, 0), Some(Answer::Two(0x80, 0x8f)));
     assert_eq!(resource(&mut root, 2, 0), Some(Answer::Two(0x1000_0000, 0x2000)));
@@ -17,7 +17,7 @@ fn devices_are_those_of_the_configuration() {
         assert_eq!(resource(&mut root, kind, index), refused(Status::NotFound));
     }
     let attach = |root: &mut Root, index, line, thread| {
-        root.request(index, request::INTERRUPT_ATTACH, &[line, thread])
+        root.request(index, request::ROOT_INTERRUPT_ATTACH, &[line, thread])
     };
     assert_eq!(attach(&mut root, 0, 4, a), refused(Status::NotFound));
     assert_eq!(attach(&mut root, 0, 3 | 1 << 32, a), refused(Status::NotFound));
@@ -25,10 +25,10 @@ fn devices_are_those_of_the_configuration() {
     assert_eq!(attach(&mut root, 0, 3, b), refused(Status::InvalidArgument));
     assert_eq!(attach(&mut root, 0, 3, a), Some(Answer::Done));
     assert_eq!(attach(&mut root, 0, 3, a), refused(Status::InUse));
-    assert_eq!(root.request(1, request::INTERRUPT_DETACH, &[3]), refused(Status::InvalidArgument));
-    assert_eq!(root.request(0, request::INTERRUPT_DETACH, &[3]), Some(Answer::Done));
-    assert_eq!(root.request(0, request::INTERRUPT_DETACH, &[3]), refused(Status::InvalidArgument));
-    let map = |root: &mut Root, words: [u64; 3]| root.request(0, request::DEVICE_MAP, &words);
+    assert_eq!(root.request(1, request::ROOT_INTERRUPT_DETACH, &[3]), refused(Status::InvalidArgument));
+    assert_eq!(root.request(0, request::ROOT_INTERRUPT_DETACH, &[3]), Some(Answer::Done));
+    assert_eq!(root.request(0, request::ROOT_INTERRUPT_DETACH, &[3]), refused(Status::InvalidArgument));
+    let map = |root: &mut Root, words: [u64; 3]| root.request(0, request::ROOT_DEVICE_MAP, &words);
     for words in [
         [0x1000_0000, 0x3000, ROOM],
         [0xfff_f000, 0x1000, ROOM],
@@ -52,14 +52,14 @@ fn devices_are_those_of_the_configuration() {
 #[test]
 fn an_interrupt_is_free_when_its_thread_or_server_has_ended() {
     let mut root = Root::start(&one(0, "interrupt 3\nrestart yes\n"));
-    let thread = word(root.request(0, request::THREAD_CREATE, &[0, 0]));
-    assert_eq!(root.request(0, request::INTERRUPT_ATTACH, &[3, thread]), Some(Answer::Done));
-    root.request(0, request::THREAD_DELETE, &[thread]);
+    let thread = word(root.request(0, request::ROOT_THREAD_CREATE, &[0, 0]));
+    assert_eq!(root.request(0, request::ROOT_INTERRUPT_ATTACH, &[3, thread]), Some(Answer::Done));
+    root.request(0, request::ROOT_THREAD_DELETE, &[thread]);
     let first = root.first(0).raw();
-    assert_eq!(root.request(0, request::INTERRUPT_ATTACH, &[3, first]), Some(Answer::Done));
-    root.request(0, request::EXIT, &[0]);
+    assert_eq!(root.request(0, request::ROOT_INTERRUPT_ATTACH, &[3, first]), Some(Answer::Done));
+    root.request(0, request::ROOT_EXIT, &[0]);
     let first = root.first(0).raw();
-    assert_eq!(root.request(0, request::INTERRUPT_ATTACH, &[3, first]), Some(Answer::Done));
+    assert_eq!(root.request(0, request::ROOT_INTERRUPT_ATTACH, &[3, first]), Some(Answer::Done));
 }
 
 #[test]
@@ -67,10 +67,14 @@ fn the_first_use_of_a_port_gives_the_whole_range() {
     let mut root = Root::start(&one(0, "ports 0x81..0x86\nrestart yes\n"));
     let fault = |root: &mut Root, fpage: Fpage| {
         let tag = MessageTag::new(protocol::label(protocol::IO_PAGE_FAULT, 6), 2, 0);
-        root.system.handle(&Request::new(root.first(0), tag, [fpage.raw(), 0x20].into_iter()))
+        let from = root.first(0);
+        handle(&mut root.system, from, tag, &[fpage.raw(), 0x20])
     };
-    let Outcome::Answer(Answer::Ports(ports)) = fault(&mut root, Fpage::io(0x84, 1)) else { panic!() };
-    assert_eq!(ports, 0x81..=0x86);
+    let (Outcome::Answer(tag), memory) = fault(&mut root, Fpage::io(0x84, 1)) else { panic!() };
+    assert_eq!(tag, MessageTag::new(0, 0, 8));
+    let items = memory.0[1..=8].chunks(2).map(|words| MapItem::from_words([words[0], words[1]]).unwrap());
+    let given: Vec<_> = items.map(|item| item.fpage.ports().unwrap()).collect();
+    assert_eq!((given[0].first, given[3].last()), (0x81, 0x86));
     let asked: Vec<_> = root.machine().ports.iter().map(|fpage| fpage.ports().unwrap()).collect();
     assert_eq!(
         asked.iter().map(|ports| (ports.first, ports.last())).collect::<Vec<_>>(),
@@ -83,7 +87,7 @@ fn the_first_use_of_a_port_gives_the_whole_range() {
         Fpage::memory(0x80000, 12),
         Fpage::from_raw(0),
     ] {
-        let Outcome::Work(item) = fault(&mut root, fpage) else { panic!("{fpage:?}") };
+        let (Outcome::Work(item), _) = fault(&mut root, fpage) else { panic!("{fpage:?}") };
         root.queue.push((item, Ok(())));
         root.finish();
     }
@@ -113,21 +117,40 @@ fn with_function() -> Root {
 }
 
 #[test]
+fn a_server_reads_the_configuration_space_of_its_own_functions() {
+    let mut root = with_function();
+    let read =
+        |root: &mut Root, server, words: [u64; 2]| root.request(server, request::ROOT_PCI_READ, &words);
+    assert_eq!(read(&mut root, 0, [0, 0]), Some(Answer::One(0x10d3_8086)));
+    assert_eq!(read(&mut root, 0, [0, 0x44]), Some(Answer::One(0x1000)));
+    assert_eq!(read(&mut root, 0, [0, 0xfc]), Some(Answer::One(0)));
+    for offset in [1, 2, 0x45, 0xff, 0x100, 1 << 32] {
+        assert_eq!(read(&mut root, 0, [0, offset]), refused(Status::InvalidArgument));
+    }
+    for (server, function) in [(0, 1), (0, u64::MAX), (1, 0)] {
+        assert_eq!(read(&mut root, server, [function, 0]), refused(Status::NotFound));
+    }
+}
+
+#[test]
 fn a_function_tells_its_messages_to_its_servers_threads_only() {
     let mut root = with_function();
     let (a, b) = (root.first(0).raw(), root.first(1).raw());
-    assert_eq!(root.request(0, request::RESOURCE, &[3, 0]), Some(Answer::Two(3 << 3, 4)));
-    assert_eq!(root.request(0, request::PCI_REGION, &[0, 0]), Some(Answer::Three(0, 0x2000_0000, 0x4000)));
+    assert_eq!(root.request(0, request::ROOT_RESOURCE, &[3, 0]), Some(Answer::Two(3 << 3, 4)));
+    assert_eq!(
+        root.request(0, request::ROOT_PCI_REGION, &[0, 0]),
+        Some(Answer::Three(0, 0x2000_0000, 0x4000))
+    );
     for (function, region) in [(0, 1), (0, 6), (0, u64::MAX), (1, 0), (u64::MAX, 0)] {
-        assert_eq!(root.request(0, request::PCI_REGION, &[function, region]), refused(Status::NotFound));
+        assert_eq!(root.request(0, request::ROOT_PCI_REGION, &[function, region]), refused(Status::NotFound));
     }
-    // Its table of messages is root's.
-    let map = |root: &mut Root, at, size| root.request(0, request::DEVICE_MAP, &[at, size, ROOM]);
+    // Root keeps the page with the MSI-X table of the function: no server may map it.
+    let map = |root: &mut Root, at, size| root.request(0, request::ROOT_DEVICE_MAP, &[at, size, ROOM]);
     assert_eq!(map(&mut root, 0x2000_1000, PAGE), refused(Status::NotFound));
     assert_eq!(map(&mut root, 0x2000_0000, 2 * PAGE), refused(Status::NotFound));
     assert_eq!(map(&mut root, 0x2000_2000, 2 * PAGE), Some(Answer::Done));
     let attach =
-        |root: &mut Root, index, words: [u64; 3]| root.request(index, request::MESSAGE_ATTACH, &words);
+        |root: &mut Root, index, words: [u64; 3]| root.request(index, request::ROOT_MESSAGE_ATTACH, &words);
     assert_eq!(attach(&mut root, 1, [0, 0, b]), refused(Status::NotFound));
     assert_eq!(attach(&mut root, 0, [0, 0, b]), refused(Status::InvalidArgument));
     assert_eq!(attach(&mut root, 0, [0, 4, a]), refused(Status::NotFound));
@@ -138,19 +161,19 @@ fn a_function_tells_its_messages_to_its_servers_threads_only() {
     assert_eq!(root.machine().registers[&0x2000_101c], 0);
     assert_eq!(root.machine().registers[&0x2000_102c], 1, "the others are masked");
     assert_eq!(root.machine().devices[&(3 << 11)].words[&4] & 0x404, 0x404);
-    assert_eq!(root.request(1, request::MESSAGE_DETACH, &[interrupt]), refused(Status::InvalidArgument));
-    assert_eq!(root.request(0, request::MESSAGE_DETACH, &[interrupt]), Some(Answer::Done));
+    assert_eq!(root.request(1, request::ROOT_MESSAGE_DETACH, &[interrupt]), refused(Status::InvalidArgument));
+    assert_eq!(root.request(0, request::ROOT_MESSAGE_DETACH, &[interrupt]), Some(Answer::Done));
     assert_eq!(root.machine().registers[&0x2000_101c], 1);
-    assert_eq!(root.request(0, request::MESSAGE_DETACH, &[interrupt]), refused(Status::InvalidArgument));
+    assert_eq!(root.request(0, request::ROOT_MESSAGE_DETACH, &[interrupt]), refused(Status::InvalidArgument));
 }
 
 #[test]
 fn the_functions_of_a_server_that_has_ended_write_no_memory() {
     let mut root = with_function();
     let first = root.first(0).raw();
-    word(root.request(0, request::MESSAGE_ATTACH, &[0, 0, first]));
+    word(root.request(0, request::ROOT_MESSAGE_ATTACH, &[0, 0, first]));
     let from = root.first(0);
-    root.send(from, request::EXIT, &[0]);
+    root.send(from, request::ROOT_EXIT, &[0]);
     while root.system.servers[0].state == State::Ending {
         root.step(0);
     }
@@ -158,7 +181,7 @@ fn the_functions_of_a_server_that_has_ended_write_no_memory() {
     assert_eq!((words[&4] & 4, words[&0x40] >> 31), (0, 0));
     root.finish();
     let first = root.first(0).raw();
-    word(root.request(0, request::MESSAGE_ATTACH, &[0, 0, first]));
+    word(root.request(0, request::ROOT_MESSAGE_ATTACH, &[0, 0, first]));
 }
 
 #[test]
@@ -167,7 +190,10 @@ fn a_message_that_the_kernel_refuses_leaves_the_function_as_it_was() {
     let first = root.first(0).raw();
     for calls in 0..2 {
         root.machine().calls_left.set(Some(calls));
-        assert!(matches!(root.request(0, request::MESSAGE_ATTACH, &[0, 0, first]), Some(Answer::Refused(_))));
+        assert!(matches!(
+            root.request(0, request::ROOT_MESSAGE_ATTACH, &[0, 0, first]),
+            Some(Answer::Refused(_))
+        ));
     }
     root.machine().calls_left.set(None);
     assert_eq!(root.machine().devices[&(3 << 11)].words[&4] & 4, 0);
@@ -177,5 +203,5 @@ fn a_message_that_the_kernel_refuses_leaves_the_function_as_it_was() {
 fn a_configured_function_that_the_machine_lacks_is_reported() {
     let mut root = Root::start(&one(0, PCI));
     assert_eq!(root.machine().reports[0], "root: server a: there is no PCI function 8086:10d3");
-    assert_eq!(root.request(0, request::RESOURCE, &[3, 0]), refused(Status::NotFound));
+    assert_eq!(root.request(0, request::ROOT_RESOURCE, &[3, 0]), refused(Status::NotFound));
 }

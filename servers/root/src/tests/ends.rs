@@ -1,4 +1,4 @@
-//! Starts and ends of servers.
+//! Tests of starts and ends of servers.
 
 use super::*;
 use crate::machine::MachineEnd;
@@ -23,10 +23,8 @@ fn a_server_that_does_not_fit_its_quota_is_not_started_and_leaves_nothing() {
     let mut root = Root::start("server a\nprogram p\nmemory 16K\nserver b\nprogram p\n");
     assert_eq!(root.running().collect::<Vec<_>>(), [1]);
     assert!(root.machine().reports[0].contains("cannot be started: its memory does not suffice"));
-    let Some(Answer::Server([.., kind, _, _], name)) = root.request(1, request::SERVER, &[0]) else {
-        panic!()
-    };
-    assert_eq!((kind, name.as_str()), (5, "a"));
+    let Some(Answer::Many(words)) = root.request(1, request::ROOT_SERVER, &[0]) else { panic!() };
+    assert_eq!((words[7], &words[10..]), (5, &words_of(0, "a")[1..]), "why it ended, and its name");
 }
 
 #[test]
@@ -46,7 +44,7 @@ fn a_start_that_the_kernel_refuses_leaves_nothing() {
 #[test]
 fn what_ends_a_server_is_reported() {
     for (tag, words, report, kind) in [
-        (MessageTag::new(request::EXIT, 1, 0), vec![3], "exit with status 3", [1, 3, 0]),
+        (MessageTag::new(request::ROOT_EXIT, 1, 0), vec![3], "exit with status 3", [1, 3, 0]),
         (
             MessageTag::new(protocol::label(protocol::PAGE_FAULT, 2), 2, 0),
             vec![0x10, 0x20],
@@ -62,14 +60,14 @@ fn what_ends_a_server_is_reported() {
     ] {
         let mut root = Root::start(&two(4, ""));
         let from = root.first(0);
-        let request = Request::new(from, tag, words.into_iter());
-        let Outcome::Work(item) = root.system.handle(&request) else { panic!("{report}") };
+        let (outcome, _) = handle(&mut root.system, from, tag, &words);
+        let Outcome::Work(item) = outcome else { panic!("{report}") };
         root.queue.push((item, Ok(())));
         root.finish();
         let line = format!("root: server a has ended: {report}");
         assert!(root.machine().reports.contains(&line), "{:?}", root.machine().reports);
-        let Some(Answer::Server(words, _)) = root.request(1, request::SERVER, &[0]) else { panic!() };
-        assert_eq!((words[2], &words[7..]), (0, &kind[..]));
+        let Some(Answer::Many(words)) = root.request(1, request::ROOT_SERVER, &[0]) else { panic!() };
+        assert_eq!((words[2], &words[7..10]), (0, &kind[..]));
     }
 }
 
@@ -79,8 +77,8 @@ fn an_exception_ends_a_server() {
     let mut words = vec![0; exception::WORDS];
     (words[exception::NUMBER - 1], words[exception::RIP - 1]) = (6, 0x1234);
     let tag = MessageTag::new(protocol::label(protocol::ARCHITECTURE_EXCEPTION, 0), words.len(), 0);
-    let request = Request::new(root.first(1), tag, words.into_iter());
-    assert!(matches!(root.system.handle(&request), Outcome::Work(_)));
+    let from = root.first(1);
+    assert!(matches!(handle(&mut root.system, from, tag, &words).0, Outcome::Work(_)));
     assert!(root.machine().reports.last().unwrap().ends_with("exception 6, instruction 0x1234"));
 }
 
@@ -90,8 +88,8 @@ fn a_server_that_ends_in_the_middle_of_its_work_is_taken_down_after_it() {
     let (first, free) = (root.first(0), root.system.resources.frames.free());
     assert_eq!(root.send(first, ALLOCATE, &[ROOM, 1024 * PAGE]), None);
     root.step(0);
-    assert_eq!(root.send(first, request::EXIT, &[0]), None);
-    // The step that was under way has ended; until then the memory stays the server's.
+    assert_eq!(root.send(first, request::ROOT_EXIT, &[0]), None);
+    // The memory stays the server's until the step that was under way has ended.
     root.step(1);
     assert!(root.system.resources.frames.free() < free);
     assert!(root.machine().thread(first).is_some());
@@ -109,12 +107,12 @@ fn a_server_is_started_again_five_times_with_another_thread_each_time() {
     for _ in 0..5 {
         let first = root.first(0);
         assert!(seen.insert(first.raw()));
-        assert_eq!(root.request(0, request::EXIT, &[1]), None);
-        // A name of the last life is nothing any more.
+        assert_eq!(root.request(0, request::ROOT_EXIT, &[1]), None);
+        // Requests of the thread that the server had before it was started again get no answer.
         assert_eq!(root.ask(first, ALLOCATE, &[ROOM, PAGE]), None);
-        assert_eq!(root.ask(first, request::EXIT, &[1]), None);
+        assert_eq!(root.ask(first, request::ROOT_EXIT, &[1]), None);
     }
-    assert_eq!(root.request(0, request::EXIT, &[1]), None);
+    assert_eq!(root.request(0, request::ROOT_EXIT, &[1]), None);
     assert_eq!(root.running().collect::<Vec<_>>(), [1]);
     assert_eq!(
         root.machine().reports.last().unwrap(),
@@ -128,8 +126,8 @@ fn a_stale_or_foreign_sender_gets_no_answer() {
     let first = root.first(0);
     let other = ThreadId::global(first.number(), first.version() + 1).unwrap();
     for from in [other, ThreadId::interrupt(3), root_thread(0), ThreadId::local(0x1000), ThreadId::NIL] {
-        assert_eq!(root.ask(from, request::MEMORY_AVAILABLE, &[]), None, "{from:?}");
-        assert_eq!(root.ask(from, request::EXIT, &[0]), None, "{from:?}");
+        assert_eq!(root.ask(from, request::ROOT_MEMORY_AVAILABLE, &[]), None, "{from:?}");
+        assert_eq!(root.ask(from, request::ROOT_EXIT, &[0]), None, "{from:?}");
     }
     assert_eq!(root.running().count(), 2);
 }
@@ -138,26 +136,29 @@ fn a_stale_or_foreign_sender_gets_no_answer() {
 fn without_memory_of_its_own_root_refuses_but_lets_servers_end() {
     let mut root = Root::start(TWO);
     root.machine().is_out_of_memory = true;
-    for label in request::PRINT..request::ANSWER {
-        if label != request::EXIT {
+    for label in request::ROOT_PRINT..request::ROOT_PRINT + 100 {
+        if label != request::ROOT_EXIT {
             assert_eq!(root.request(0, label, &[]), refused(Status::NoMemory));
         }
     }
-    assert_eq!(root.request(0, request::EXIT, &[0]), None);
-    // It could not be started again.
+    assert_eq!(root.request(0, request::ROOT_EXIT, &[0]), None);
+    // Root has no memory to start the server again.
     assert_eq!(root.running().collect::<Vec<_>>(), [1]);
 }
 
 #[test]
 fn only_a_server_with_power_ends_the_system() {
     let mut root = Root::start(&two(0, "power yes\n"));
-    assert_eq!(root.request(1, request::SYSTEM_END, &[0, 0]), refused(Status::NotFound));
+    assert_eq!(root.request(1, request::ROOT_SYSTEM_END, &[0, 0]), refused(Status::NotFound));
     for (how, status) in [(0, 128), (0, u64::MAX), (2, 0)] {
-        assert_eq!(root.request(0, request::SYSTEM_END, &[how, status]), refused(Status::InvalidArgument));
+        assert_eq!(
+            root.request(0, request::ROOT_SYSTEM_END, &[how, status]),
+            refused(Status::InvalidArgument)
+        );
     }
     assert_eq!(root.machine().end, None);
-    assert_eq!(root.request(0, request::SYSTEM_END, &[0, 127]), refused(Status::Unsupported));
+    assert_eq!(root.request(0, request::ROOT_SYSTEM_END, &[0, 127]), refused(Status::Unsupported));
     assert_eq!(root.machine().end, Some(MachineEnd::PowerOff { status: 127 }));
-    root.request(0, request::SYSTEM_END, &[1, u64::MAX]);
+    root.request(0, request::ROOT_SYSTEM_END, &[1, u64::MAX]);
     assert_eq!(root.machine().end, Some(MachineEnd::Reset));
 }

@@ -1,4 +1,4 @@
-//! Memory, modules and shares.
+//! Tests of memory, modules and shares.
 
 use super::*;
 use x2::Rights;
@@ -35,13 +35,13 @@ fn memory_is_taken_back_as_it_was_given_and_once() {
     let free = root.system.resources.frames.free();
     root.request(0, ALLOCATE, &[ROOM, 4 * PAGE]).unwrap();
     for (address, size) in [(ROOM, PAGE), (room(1), PAGE), (room(1), 3 * PAGE), (ROOM, 5 * PAGE)] {
-        let answer = root.request(0, request::MEMORY_FREE, &[address, size]);
+        let answer = root.request(0, request::ROOT_MEMORY_FREE, &[address, size]);
         assert_eq!(answer, refused(Status::InvalidArgument));
     }
     let first = root.first(0);
-    assert_eq!(root.send(first, request::MEMORY_FREE, &[ROOM, 4 * PAGE]), None);
-    // A second thread asks while the first request is being carried out.
-    let again = root.send(first, request::MEMORY_FREE, &[ROOM, 4 * PAGE]);
+    assert_eq!(root.send(first, request::ROOT_MEMORY_FREE, &[ROOM, 4 * PAGE]), None);
+    // A second request to free the memory is refused while the first is being carried out.
+    let again = root.send(first, request::ROOT_MEMORY_FREE, &[ROOM, 4 * PAGE]);
     assert_eq!(again, refused(Status::InvalidArgument));
     assert_eq!(root.send(first, ALLOCATE, &[room(3), PAGE]), refused(Status::InvalidArgument));
     root.finish();
@@ -54,23 +54,27 @@ fn memory_that_is_being_cleared_cannot_be_given_back_yet() {
     let mut root = Root::start(&one(4, ""));
     let first = root.first(0);
     assert_eq!(root.send(first, ALLOCATE, &[ROOM, 4 * PAGE]), None);
-    assert_eq!(root.send(first, request::MEMORY_FREE, &[ROOM, 4 * PAGE]), refused(Status::InvalidArgument));
+    assert_eq!(
+        root.send(first, request::ROOT_MEMORY_FREE, &[ROOM, 4 * PAGE]),
+        refused(Status::InvalidArgument)
+    );
     root.finish();
-    assert_eq!(root.request(0, request::MEMORY_FREE, &[ROOM, 4 * PAGE]), Some(Answer::Done));
+    assert_eq!(root.request(0, request::ROOT_MEMORY_FREE, &[ROOM, 4 * PAGE]), Some(Answer::Done));
 }
 
 #[test]
 fn the_dead_servers_memory_is_cleared_before_another_server_has_it() {
-    // The simulated machine refuses to map what was not cleared.
+    // The simulated machine fails the test if root maps memory that was not cleared.
     let mut root = Root::start(&two(512, "restart yes\n"));
-    for (index, label) in [(0, request::MEMORY_POOL), (1, ALLOCATE), (0, ALLOCATE), (1, request::MEMORY_POOL)]
+    for (index, label) in
+        [(0, request::ROOT_MEMORY_POOL), (1, ALLOCATE), (0, ALLOCATE), (1, request::ROOT_MEMORY_POOL)]
     {
         assert_eq!(root.request(index, label, &[ROOM, 512 * PAGE]), Some(Answer::Done));
-        assert_eq!(root.request(index, request::MEMORY_FREE, &[ROOM, 512 * PAGE]), Some(Answer::Done));
+        assert_eq!(root.request(index, request::ROOT_MEMORY_FREE, &[ROOM, 512 * PAGE]), Some(Answer::Done));
     }
-    assert_eq!(root.request(0, request::MEMORY_POOL, &[ROOM, 512 * PAGE]), Some(Answer::Done));
-    assert_eq!(root.request(0, request::EXIT, &[3]), None);
-    assert_eq!(root.request(1, request::MEMORY_POOL, &[ROOM, 512 * PAGE]), Some(Answer::Done));
+    assert_eq!(root.request(0, request::ROOT_MEMORY_POOL, &[ROOM, 512 * PAGE]), Some(Answer::Done));
+    assert_eq!(root.request(0, request::ROOT_EXIT, &[3]), None);
+    assert_eq!(root.request(1, request::ROOT_MEMORY_POOL, &[ROOM, 512 * PAGE]), Some(Answer::Done));
 }
 
 #[test]
@@ -81,27 +85,28 @@ fn shared_memory_lives_until_both_servers_have_ended() {
     for (size, partner) in
         [(0, b), (3 * PAGE, b), (PAGE / 2, b), (2 << 30, b), (PAGE, a), (PAGE, root_thread(0))]
     {
-        let answer = root.request(0, request::SHARE_CREATE, &[ROOM, size, partner.raw()]);
+        let answer = root.request(0, request::ROOT_SHARE_CREATE, &[ROOM, size, partner.raw()]);
         assert_eq!(answer, refused(Status::InvalidArgument));
     }
     assert_eq!(
-        root.request(0, request::SHARE_CREATE, &[ROOM, 32 * PAGE, b.raw()]),
+        root.request(0, request::ROOT_SHARE_CREATE, &[ROOM, 32 * PAGE, b.raw()]),
         refused(Status::QuotaExceeded)
     );
-    // Until it has been cleared the partner cannot have it.
-    assert_eq!(root.send(a, request::SHARE_CREATE, &[ROOM, 4 * PAGE, b.raw()]), None);
-    assert_eq!(root.send(b, request::SHARE_MAP, &[1, ROOM]), refused(Status::NotFound));
+    // The partner cannot map the share until it has been cleared.
+    assert_eq!(root.send(a, request::ROOT_SHARE_CREATE, &[ROOM, 4 * PAGE, b.raw()]), None);
+    assert_eq!(root.send(b, request::ROOT_SHARE_MAP, &[1, ROOM]), refused(Status::NotFound));
     root.finish();
     assert_eq!(root.answers.pop(), Some((a, Answer::One(1))));
-    assert_eq!(root.request(0, request::SHARE_MAP, &[1, room(8)]), refused(Status::NotFound), "its own");
-    assert_eq!(root.request(1, request::SHARE_MAP, &[2, ROOM]), refused(Status::NotFound));
-    assert_eq!(root.request(1, request::SHARE_MAP, &[1, ROOM]), Some(Answer::One(4 * PAGE)));
-    assert_eq!(root.request(1, request::SHARE_MAP, &[1, room(3)]), refused(Status::InvalidArgument));
-    // The maker ends and comes again: the partner still has the memory, and the new one does not.
-    root.request(0, request::EXIT, &[0]);
+    assert_eq!(root.request(0, request::ROOT_SHARE_MAP, &[1, room(8)]), refused(Status::NotFound), "its own");
+    assert_eq!(root.request(1, request::ROOT_SHARE_MAP, &[2, ROOM]), refused(Status::NotFound));
+    assert_eq!(root.request(1, request::ROOT_SHARE_MAP, &[1, ROOM]), Some(Answer::One(4 * PAGE)));
+    assert_eq!(root.request(1, request::ROOT_SHARE_MAP, &[1, room(3)]), refused(Status::InvalidArgument));
+    // The creator of the share ends and is started again. The partner still has the memory; the new
+    // incarnation of the creator does not.
+    root.request(0, request::ROOT_EXIT, &[0]);
     assert_eq!(root.system.resources.frames.free(), free - 4 * PAGE);
-    assert_eq!(root.request(0, request::SHARE_MAP, &[1, ROOM]), refused(Status::NotFound));
-    root.request(1, request::EXIT, &[0]);
+    assert_eq!(root.request(0, request::ROOT_SHARE_MAP, &[1, ROOM]), refused(Status::NotFound));
+    root.request(1, request::ROOT_EXIT, &[0]);
     assert_eq!(root.system.resources.frames.free(), free + AT_START * PAGE);
 }
 
@@ -110,16 +115,16 @@ fn a_server_shares_sixteen_areas_at_most() {
     let mut root = Root::start(&two(32, ""));
     let partner = root.first(1).raw();
     for place in 0..16 {
-        word(root.request(0, request::SHARE_CREATE, &[room(2 * place), PAGE, partner]));
+        word(root.request(0, request::ROOT_SHARE_CREATE, &[room(2 * place), PAGE, partner]));
     }
-    let next = root.request(0, request::SHARE_CREATE, &[room(64), PAGE, partner]);
+    let next = root.request(0, request::ROOT_SHARE_CREATE, &[room(64), PAGE, partner]);
     assert_eq!(next, refused(Status::QuotaExceeded));
 }
 
 #[test]
 fn what_devices_may_write_is_kept_for_the_server_that_had_it() {
     let mut root = Root::start(&two(0, "dma 12K\nrestart yes\n"));
-    let dma = |root: &mut Root, words: [u64; 3]| root.request(0, request::MEMORY_DMA, &words);
+    let dma = |root: &mut Root, words: [u64; 3]| root.request(0, request::ROOT_MEMORY_DMA, &words);
     for words in
         [[ROOM, 0, 32], [ROOM, 3 * PAGE, 32], [ROOM, PAGE, 11], [ROOM, PAGE, 65], [ROOM + 1, PAGE, 32]]
     {
@@ -129,9 +134,9 @@ fn what_devices_may_write_is_kept_for_the_server_that_had_it() {
     let first = word(dma(&mut root, [ROOM, 2 * PAGE, 64]));
     assert_eq!(dma(&mut root, [room(4), 2 * PAGE, 32]), refused(Status::QuotaExceeded));
     let second = word(dma(&mut root, [room(4), PAGE, 32]));
-    assert_eq!(root.request(1, request::MEMORY_DMA, &[ROOM, PAGE, 32]), refused(Status::NotFound));
+    assert_eq!(root.request(1, request::ROOT_MEMORY_DMA, &[ROOM, PAGE, 32]), refused(Status::NotFound));
     let free = root.system.resources.frames.free();
-    root.request(0, request::EXIT, &[0]);
+    root.request(0, request::ROOT_EXIT, &[0]);
     assert_eq!(root.system.resources.frames.free(), free);
     assert_eq!(word(dma(&mut root, [ROOM, 2 * PAGE, 32])), first);
     assert_eq!(word(dma(&mut root, [room(4), PAGE, 32])), second);
@@ -140,7 +145,8 @@ fn what_devices_may_write_is_kept_for_the_server_that_had_it() {
 #[test]
 fn a_module_is_mapped_once_where_large_pages_fit() {
     let mut root = Root::start(&two(0, "module m\n"));
-    let map = |root: &mut Root, index, room, name| root.request_text(index, request::MODULE_MAP, room, name);
+    let map =
+        |root: &mut Root, index, room, name| root.request_text(index, request::ROOT_MODULE_MAP, room, name);
     assert_eq!(map(&mut root, 0, 0x20_0000, "n"), refused(Status::NotFound));
     assert_eq!(map(&mut root, 1, 0x20_0000, "m"), refused(Status::NotFound));
     assert_eq!(map(&mut root, 0, 0x20_1000, "m"), refused(Status::InvalidArgument));
@@ -159,12 +165,12 @@ fn a_kernel_that_refuses_a_call_leaves_root_as_it_was() {
     );
     let own = root.first(0).raw();
     let requests: Vec<(u64, Vec<u64>)> = vec![
-        (request::THREAD_CREATE, vec![0, 0]),
-        (request::SPACE_CREATE, vec![0x7000_0000, 0x6000_0000, 16, 1, 8, u64::MAX, own]),
+        (request::ROOT_THREAD_CREATE, vec![0, 0]),
+        (request::ROOT_SPACE_CREATE, vec![0x7000_0000, 0x6000_0000, 16, 1, 8, u64::MAX, own]),
         (ALLOCATE, vec![ROOM, 3 * PAGE]),
-        (request::SHARE_CREATE, vec![room(8), PAGE, root.first(1).raw()]),
-        (request::INTERRUPT_ATTACH, vec![3, own]),
-        (request::MODULE_MAP, words_of(0x8000_0000, "m")),
+        (request::ROOT_SHARE_CREATE, vec![room(8), PAGE, root.first(1).raw()]),
+        (request::ROOT_INTERRUPT_ATTACH, vec![3, own]),
+        (request::ROOT_MODULE_MAP, words_of(0x8000_0000, "m")),
     ];
     for (label, words) in requests {
         let free = root.system.resources.frames.free();
@@ -181,4 +187,15 @@ fn a_kernel_that_refuses_a_call_leaves_root_as_it_was() {
         }
         assert!(calls > 0, "request {label} makes a call");
     }
+}
+
+#[test]
+fn a_share_can_be_mapped_after_its_creator_has_ended() {
+    let mut root = Root::start(&two(8, ""));
+    let b = root.first(1).raw();
+    assert_eq!(root.request(0, request::ROOT_SHARE_CREATE, &[ROOM, PAGE, b]), Some(Answer::One(1)));
+    assert_eq!(root.request(0, request::ROOT_EXIT, &[0]), None);
+    assert_eq!(root.request(1, request::ROOT_SHARE_MAP, &[1, ROOM]), Some(Answer::One(PAGE)));
+    root.request(1, request::ROOT_EXIT, &[0]);
+    assert_eq!(root.system.resources.frames.free(), MEMORY.end - MEMORY.start);
 }

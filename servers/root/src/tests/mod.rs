@@ -1,9 +1,10 @@
-//! Root as a whole, on a simulated machine: what hostile servers ask for, servers that end in the
+//! Tests of root on a simulated machine: requests of hostile servers, servers that end in the
 //! middle of work, kernel calls that fail.
 
 mod devices;
 mod ends;
 mod memory;
+mod messages;
 mod random;
 mod simulation;
 mod threads;
@@ -14,30 +15,32 @@ use crate::executable::{PAGE, tests::program};
 use crate::frames::Frames;
 use crate::machine::Machine as _;
 use crate::modules::Module;
-use crate::requests::{Answer, Outcome, Request};
+use crate::requests::Outcome;
 use crate::server::State;
 use crate::step;
 use crate::system::System;
 use crate::thread_numbers::ServerIndex;
 use crate::work_item::{Next, WorkItem};
-use rt::root::{Status, request};
+use interfaces::root::id as request;
+use messages::{Answer, answered, handle};
+use rt::root::Status;
 use simulation::{MEMORY, Simulation, Space, root_thread};
 use std::collections::BTreeSet;
 use x2::{MessageTag, ThreadId};
 
-/// Memory where a server has nothing at its start.
+/// An address at which a server has no memory at its start.
 const ROOM: u64 = 0x4000_0000;
 
 /// Root with its servers, and the work that its background workers have not done yet.
 struct Root {
     system: System<Simulation>,
     queue: Vec<(WorkItem, step::Result)>,
-    /// The answers to requests that were queued.
+    /// The answers to requests that were carried out as work items.
     answers: Vec<(ThreadId, Answer)>,
 }
 
 impl Root {
-    /// Starts the servers of this configuration. Every boot module is a small program.
+    /// Starts root with this configuration. Every boot module is a small program.
     fn start(configuration: &str) -> Root {
         Root::start_on(Simulation::default(), configuration)
     }
@@ -75,21 +78,19 @@ impl Root {
         self.system.resources.machine.space_of(self.first(index)).expect("it has a space")
     }
 
-    /// Sends a request and leaves the work that it makes in the queue: `None`.
+    /// Sends a request. Returns the immediate answer; `None` if the request made a work item, which
+    /// stays in the queue.
     fn send(&mut self, from: ThreadId, label: u64, words: &[u64]) -> Option<Answer> {
-        let request = Request::new(from, MessageTag::new(label, words.len(), 0), words.iter().copied());
-        match self.system.handle(&request) {
-            Outcome::Answer(answer) => return Some(answer),
-            Outcome::Print => {
-                return Some(request.printable().map_or_else(Answer::Refused, |_| Answer::Done));
-            }
-            Outcome::Work(item) => self.queue.push((item, Ok(()))),
-            Outcome::Wait => {}
+        let tag = MessageTag::new(label, words.len(), 0);
+        match answered(handle(&mut self.system, from, tag, words), label) {
+            Ok(answer) => return Some(answer),
+            Err(Some(item)) => self.queue.push((*item, Ok(()))),
+            Err(None) => {}
         }
         None
     }
 
-    /// Sends a request and does all work that there is. `None`: the sender gets no answer.
+    /// Sends a request and does all work in the queue. `None`: the sender gets no answer.
     fn ask(&mut self, from: ThreadId, label: u64, words: &[u64]) -> Option<Answer> {
         let answer = self.send(from, label, words);
         self.finish();
@@ -97,13 +98,13 @@ impl Root {
         answer.or(queued.map(|(_, answer)| answer))
     }
 
-    /// As [`ask`](Self::ask), of a server's first thread.
+    /// Sends a request in the name of a server's first thread, and does all work in the queue.
     fn request(&mut self, index: usize, label: u64, words: &[u64]) -> Option<Answer> {
         let from = self.first(index);
         self.ask(from, label, words)
     }
 
-    /// As [`request`](Self::request), for requests that end with a text.
+    /// Sends a request that ends with a text in the name of a server's first thread.
     fn request_text(&mut self, index: usize, label: u64, word: u64, text: &str) -> Option<Answer> {
         self.request(index, label, &words_of(word, text))
     }
@@ -116,13 +117,13 @@ impl Root {
                 let result = self.machine().perform(&step);
                 self.queue.push((item, result));
             }
-            Next::Answer(to, answer) => self.answers.push((to, answer)),
+            Next::Answer(to, answer) => self.answers.push((to, Answer::of(answer))),
             Next::Become(next) => self.queue.push((next, Ok(()))),
             Next::Over => {}
         }
     }
 
-    /// Does all work, in turn.
+    /// Does all work in the queue, one step of each item in turn.
     fn finish(&mut self) {
         for _ in 0..100_000 {
             if self.queue.is_empty() {
@@ -133,12 +134,12 @@ impl Root {
         panic!("work comes to an end");
     }
 
-    /// The servers that run.
+    /// The indices of the servers that run.
     fn running(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.system.servers.len()).filter(|&index| self.system.servers[index].first.is_some())
     }
 
-    /// What must hold whenever no work is left.
+    /// Checks what must hold whenever the queue is empty: root's tables agree with the machine.
     fn check(&self) {
         let (servers, resources) = (&self.system.servers, &self.system.resources);
         let machine = &resources.machine;
@@ -182,7 +183,7 @@ impl Root {
         self.check_separation();
     }
 
-    /// No two servers have the same memory, but what they share.
+    /// Checks that no two servers have the same memory, except for shares.
     fn check_separation(&self) {
         let resources = &self.system.resources;
         for index in self.running() {
@@ -197,7 +198,7 @@ impl Root {
     }
 }
 
-/// The words of a request that ends with a text.
+/// Encodes the arguments of a request that ends with a text.
 fn words_of(word: u64, text: &str) -> Vec<u64> {
     let chunks = text.as_bytes().chunks(8).map(|bytes| {
         let mut word = [0; 8];
@@ -207,7 +208,7 @@ fn words_of(word: u64, text: &str) -> Vec<u64> {
     [word, text.len() as u64].into_iter().chain(chunks).collect()
 }
 
-/// The word of an answer that has one.
+/// The word of an answer that has one word.
 fn word(answer: Option<Answer>) -> u64 {
     match answer {
         Some(Answer::One(word)) => word,
@@ -219,26 +220,27 @@ fn refused(status: Status) -> Option<Answer> {
     Some(Answer::Refused(status))
 }
 
-/// Pages of memory at [`ROOM`] and after it.
+/// The address of page `page` of the memory at [`ROOM`].
 fn room(page: u64) -> u64 {
     ROOM + page * PAGE
 }
 
-const ALLOCATE: u64 = request::MEMORY_ALLOCATE;
+const ALLOCATE: u64 = request::ROOT_MEMORY_ALLOCATE;
 
-/// Two servers, the first one with threads and spaces.
+/// The configuration of two servers, of which the first has threads and spaces.
 const TWO: &str =
     "server a\nprogram p\nmemory 128K\nthreads 4\nspaces 3\nrestart yes\nserver b\nprogram p\nmemory 128K\n";
 
-/// Pages that a server has at its start: two of its program, the start page, its stack.
+/// How many pages a server has at its start: two of its program, the start page, its stack.
 const AT_START: u64 = 2 + 1 + 16;
 
-/// A server that may have so many more pages, with these settings.
+/// The configuration of one server with these settings, which may allocate `pages` pages after its
+/// start.
 fn one(pages: u64, settings: &str) -> String {
     format!("server a\nprogram p\nmemory {}K\n{settings}", (AT_START + pages) * 4)
 }
 
-/// The same, and another server with as much memory.
+/// The configuration of [`one`] and a second server with as much memory.
 fn two(pages: u64, settings: &str) -> String {
     format!("{}{}", one(pages, settings), one(pages, "").replace("server a", "server b"))
 }

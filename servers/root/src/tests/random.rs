@@ -1,4 +1,4 @@
-//! Random requests, steps, ends and failing calls, in any order.
+//! Property tests: random requests, steps, ends of servers and failing calls, in any order.
 
 use super::*;
 use proptest::prelude::*;
@@ -8,31 +8,31 @@ server a\nprogram p\nmemory 256K\nthreads 5\nspaces 3\ninterrupt 3\nmodule m\ndm
 server b\nprogram p\nmemory 256K\nthreads 3\nspaces 2\nkernel-memory 1M\nrestart yes
 server c\nprogram p\nmemory 128K\n";
 
-/// A word of a request.
+/// How a word of a random request is made.
 #[derive(Clone, Debug)]
 enum Word {
-    /// Any word, small ones and those near a power of two more often.
+    /// Any number. Small ones and those near a power of two are more frequent.
     Number(u64),
     /// The first thread of a server.
     First(usize),
-    /// A word that root has answered before: a thread, a space or a share.
+    /// A word from one of root's earlier answers: a thread, a space or a share.
     Answered(usize),
     /// A space that a server owns or owned, and a thread that root has made.
     Space(usize),
     Thread(usize),
-    /// A page of the server's room.
+    /// The address of a page of [`ROOM`].
     Address(u64),
 }
 
 #[derive(Clone, Debug)]
 enum Action {
-    /// A request of a thread: the first one of a server, or one that root has made.
+    /// A request from a thread: the first one of a server, or one that root has made.
     Request { server: usize, made: Option<usize>, label: u64, words: Vec<Word> },
-    /// A step of a work item.
+    /// A step of a work item in the queue.
     Step(usize),
-    /// From now on the kernel refuses calls, after so many.
+    /// After this number of calls the kernel refuses all; `None`: it refuses none.
     Refuse(Option<u32>),
-    /// Root has no memory for itself, or has it again.
+    /// Whether root has no memory for itself.
     OutOfMemory(bool),
 }
 
@@ -55,7 +55,7 @@ fn a_word() -> impl Strategy<Value = Word> {
     ]
 }
 
-/// The words that fit a request, as far as a server knows.
+/// Words that fit the request `label`, as a server would send them.
 fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
     let address = (0u64..12).prop_map(Word::Address);
     let pages =
@@ -67,50 +67,52 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
     let space = any::<usize>().prop_map(Word::Space);
     let answered = any::<usize>().prop_map(Word::Answered);
     match label {
-        request::MEMORY_ALLOCATE | request::MEMORY_POOL | request::MEMORY_FREE => {
+        request::ROOT_MEMORY_ALLOCATE | request::ROOT_MEMORY_POOL | request::ROOT_MEMORY_FREE => {
             (address, pages).prop_map(|(address, size)| vec![address, size]).boxed()
         }
-        request::MEMORY_DMA => {
+        request::ROOT_MEMORY_DMA => {
             (address, pages, number(&[24, 32, 64])).prop_map(|(at, size, bits)| vec![at, size, bits]).boxed()
         }
-        request::SHARE_CREATE => {
+        request::ROOT_SHARE_CREATE => {
             (address, pages, thread).prop_map(|(at, size, partner)| vec![at, size, partner]).boxed()
         }
-        request::SHARE_MAP => {
+        request::ROOT_SHARE_MAP => {
             (number(&[1, 2, 3, 4]), address).prop_map(|(share, at)| vec![share, at]).boxed()
         }
-        request::SPACE_CREATE => thread
+        request::ROOT_SPACE_CREATE => thread
             .prop_map(|handler| {
                 let numbers = [0x7000_0000, 0x6000_0000, 16, 1, 0, 4096].map(Word::Number);
                 numbers.into_iter().chain([handler]).collect()
             })
             .boxed(),
-        request::SPACE_THREAD_CREATE => {
+        request::ROOT_SPACE_THREAD_CREATE => {
             (space, number(&[1, 2, 3]), thread).prop_map(|(a, b, c)| vec![a, b, c]).boxed()
         }
-        request::SPACE_DELETE => space.prop_map(|space| vec![space]).boxed(),
-        request::THREAD_DELETE | request::SPACE_THREAD_DELETE => made.prop_map(|thread| vec![thread]).boxed(),
-        request::NAME_REGISTER => thread.prop_map(|thread| vec![thread]).boxed(),
-        request::INTERRUPT_ATTACH => thread.prop_map(|thread| vec![Word::Number(3), thread]).boxed(),
-        request::INTERRUPT_DETACH => Just(vec![Word::Number(3)]).boxed(),
-        request::MODULE_MAP => {
+        request::ROOT_SPACE_DELETE => space.prop_map(|space| vec![space]).boxed(),
+        request::ROOT_THREAD_DELETE | request::ROOT_SPACE_THREAD_DELETE => {
+            made.prop_map(|thread| vec![thread]).boxed()
+        }
+        request::ROOT_NAME_REGISTER => thread.prop_map(|thread| vec![thread]).boxed(),
+        request::ROOT_INTERRUPT_ATTACH => thread.prop_map(|thread| vec![Word::Number(3), thread]).boxed(),
+        request::ROOT_INTERRUPT_DETACH => Just(vec![Word::Number(3)]).boxed(),
+        request::ROOT_MODULE_MAP => {
             Just(words_of(0x6000_0000, "m").into_iter().map(Word::Number).collect::<Vec<_>>()).boxed()
         }
-        request::NAME_LOOKUP => (0u64..2, proptest::sample::select(vec!["a", "b", "c", "d"]))
+        request::ROOT_NAME_LOOKUP => (0u64..2, proptest::sample::select(vec!["a", "b", "c", "d"]))
             .prop_map(|(wait, name)| words_of(wait, name).into_iter().map(Word::Number).collect())
             .boxed(),
-        request::THREAD_CREATE => Just(vec![Word::Number(0x100_0000), Word::Number(0x5000)]).boxed(),
-        request::MEMORY_AVAILABLE => Just(Vec::new()).boxed(),
-        request::EXIT | request::SERVER => number(&[0, 1, 2]).prop_map(|word| vec![word]).boxed(),
+        request::ROOT_THREAD_CREATE => Just(vec![Word::Number(0x100_0000), Word::Number(0x5000)]).boxed(),
+        request::ROOT_MEMORY_AVAILABLE => Just(Vec::new()).boxed(),
+        request::ROOT_EXIT | request::ROOT_SERVER => number(&[0, 1, 2]).prop_map(|word| vec![word]).boxed(),
         _ => answered.prop_map(|word| vec![word]).boxed(),
     }
 }
 
 fn a_request() -> impl Strategy<Value = Action> {
-    // Ends are rare, or nothing else would happen.
+    // Ends of servers are rare, or most requests would come from servers that have ended.
     let label = prop_oneof![
-        60 => request::MEMORY_ALLOCATE..=request::MESSAGE_DETACH + 1,
-        1 => Just(request::EXIT),
+        60 => request::ROOT_MEMORY_ALLOCATE..=request::ROOT_MESSAGE_DETACH + 1,
+        1 => Just(request::ROOT_EXIT),
         1 => any::<u64>().prop_map(|label| label >> 16),
     ];
     label.prop_flat_map(|label| {
@@ -132,7 +134,7 @@ fn action() -> impl Strategy<Value = Action> {
     ]
 }
 
-/// What the servers have been answered: all words, and those that name spaces and threads.
+/// The words of root's answers so far: all of them, and those that name spaces and threads.
 #[derive(Default)]
 struct Known {
     words: Vec<u64>,
@@ -192,8 +194,8 @@ fn act(root: &mut Root, known: &mut Known, action: &Action) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
-    /// Whatever servers ask for, in whatever order work is done and calls fail: root's tables, the
-    /// kernel's and the quotas agree when no work is left, and no server has another one's memory.
+    /// For any requests, order of steps and failing calls: when no work is left, root's tables, the
+    /// kernel's and the quotas agree, and no server has the memory of another.
     #[test]
     fn no_sequence_of_requests_makes_roots_tables_untrue(
         actions in proptest::collection::vec(action(), 1..150),
@@ -206,9 +208,9 @@ proptest! {
         root.finish();
     }
 
-    /// After everything has ended all memory is free, but what devices may still write.
+    /// After all servers have ended, all memory is free, except that which devices may still write.
     #[test]
-    fn what_servers_leave_is_nothing(actions in proptest::collection::vec(action(), 1..80)) {
+    fn after_all_servers_have_ended_all_memory_is_free(actions in proptest::collection::vec(action(), 1..80)) {
         let mut root = Root::start(SERVERS);
         let mut known = Known::default();
         actions.iter().for_each(|action| act(&mut root, &mut known, action));
@@ -217,7 +219,7 @@ proptest! {
         root.finish();
         loop {
             let Some(index) = root.running().next() else { break };
-            root.request(index, request::EXIT, &[0]);
+            root.request(index, request::ROOT_EXIT, &[0]);
         }
         let frames = &root.system.resources.frames;
         prop_assert_eq!(frames.free() + frames.size_of(ServerIndex::MAX - 1), MEMORY.end - MEMORY.start);

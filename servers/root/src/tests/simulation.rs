@@ -1,10 +1,11 @@
-//! A machine in memory: what the kernel, sigma0 and devices would do, and checks that root asks for
-//! nothing that lets a server have another one's memory.
+//! A simulated machine: it does what the kernel, sigma0 and devices would do, and fails the test if
+//! root asks for something that gives a server the memory of another.
 
 use crate::executable::PAGE;
 use crate::machine::{Machine, MachineEnd};
-use crate::requests::Answer;
+use crate::requests;
 use crate::step::{self, Step};
+use crate::tests::messages::Answer;
 use core::cell::Cell;
 use core::fmt;
 use core::ops::Range;
@@ -15,19 +16,19 @@ use x2::{ErrorCode, Fpage, IpcError, IpcErrorKind, IpcPhase, Rights, ThreadId, T
 
 /// Thread numbers below this are interrupts.
 pub(super) const USER_BASE: u32 = 100;
-/// Message-signalled interrupts, and how many lines there are below them.
+/// The thread numbers of the message-signalled interrupts.
 pub(super) const MESSAGES: Range<u32> = 40..48;
-/// Root's request thread on the first processor, and on the second one.
+/// The numbers of root's request threads on the two processors.
 pub(super) const ROOT: [u32; 2] = [101, 102];
-/// How much memory the machine has.
+/// The physical addresses of the machine's memory.
 pub(super) const MEMORY: Range<u64> = 0x10_0000..0x90_0000;
 
-/// A thread of root's.
+/// The id of root's request thread on a processor.
 pub(super) fn root_thread(processor: usize) -> ThreadId {
     ThreadId::global(ROOT[processor], 1).unwrap()
 }
 
-/// A thread as the kernel has it.
+/// A thread in the simulated kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Thread {
     pub(super) id: ThreadId,
@@ -38,14 +39,14 @@ pub(super) struct Thread {
     pub(super) priority: u8,
 }
 
-/// An address space as the kernel has it.
+/// An address space in the simulated kernel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Space {
     pub(super) owner: Option<ThreadId>,
     pub(super) utcbs: Option<Range<u64>>,
     pub(super) used_utcbs: BTreeMap<u64, ThreadId>,
     pub(super) opened: BTreeSet<u32>,
-    /// The physical page at each address.
+    /// The physical page at each mapped address, and the rights to it.
     pub(super) pages: BTreeMap<u64, (u64, Rights)>,
 }
 
@@ -56,7 +57,7 @@ pub(super) struct Device {
     pub(super) writable: BTreeMap<u8, u32>,
 }
 
-/// The machine.
+/// The simulated machine.
 pub(super) struct Simulation {
     /// The processor on which root's calling thread runs.
     pub(super) processor: usize,
@@ -64,11 +65,13 @@ pub(super) struct Simulation {
     pub(super) spaces: BTreeMap<u32, Space>,
     last_space: u32,
     pub(super) interrupts: BTreeMap<u32, ThreadId>,
-    /// Pages that a space could write and that were not cleared after it.
+    /// Pages that a space could write and that have not been cleared since, with the space.
     dirty: BTreeMap<u64, u32>,
+    /// The memory of root's cleared shares, as it was before the present request.
+    pub(super) shares: Vec<Range<u64>>,
     pub(super) replies: Vec<(ThreadId, ThreadId, Answer)>,
     pub(super) reports: Vec<String>,
-    /// So many calls that can fail do not; all later ones do.
+    /// How many more calls that can fail succeed; all after them fail. `None`: no call fails.
     pub(super) calls_left: Cell<Option<u32>>,
     pub(super) is_out_of_memory: bool,
     pub(super) end: Option<MachineEnd>,
@@ -86,6 +89,7 @@ impl Default for Simulation {
             last_space: 0,
             interrupts: BTreeMap::new(),
             dirty: BTreeMap::new(),
+            shares: Vec::new(),
             replies: Vec::new(),
             reports: Vec::new(),
             calls_left: Cell::new(None),
@@ -99,7 +103,7 @@ impl Default for Simulation {
 }
 
 impl Simulation {
-    /// Fails if the test has said that this call fails.
+    /// Fails if the test has said that this call is to fail.
     fn call(&self) -> Result<()> {
         match self.calls_left.get() {
             Some(0) => Err(Some(ErrorCode::NoMemory)),
@@ -110,7 +114,7 @@ impl Simulation {
         }
     }
 
-    /// The thread with this id, its version included.
+    /// The thread with this id, if its version is right, too.
     pub(super) fn thread(&self, id: ThreadId) -> Option<&Thread> {
         self.threads.get(&id.number()).filter(|thread| thread.id == id)
     }
@@ -130,7 +134,7 @@ impl Simulation {
         Ok(self.spaces.get_mut(&space).expect("a thread has a space"))
     }
 
-    /// The addresses of a thread's space at which pages are.
+    /// The mapped addresses in the space of a thread.
     pub(super) fn mapped(&self, id: ThreadId) -> Vec<u64> {
         self.space_of(id).map(|space| space.pages.keys().copied().collect()).unwrap_or_default()
     }
@@ -189,10 +193,12 @@ impl Simulation {
         if MEMORY.contains(&physical) {
             let dirty = self.dirty.get(&physical);
             let is_fresh = dirty.is_none_or(|&by| by == number && self.is_mapped(physical));
-            let is_shared = dirty.is_some_and(|by| {
-                let space = self.spaces.get(by);
-                space.is_some_and(|space| space.pages.values().any(|&(page, _)| page == physical))
-            });
+            // The creator of a share may have ended before its partner maps the share.
+            let is_shared = self.shares.iter().any(|share| share.contains(&physical))
+                || dirty.is_some_and(|by| {
+                    let space = self.spaces.get(by);
+                    space.is_some_and(|space| space.pages.values().any(|&(page, _)| page == physical))
+                });
             assert!(is_fresh || is_shared, "page {physical:#x} holds what another server has written");
             if rights.contains(Rights::WRITE) {
                 self.dirty.entry(physical).or_insert(number);
@@ -307,8 +313,8 @@ impl Machine for Simulation {
         Ok(())
     }
 
-    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: &Answer) {
-        self.replies.push((to, asked, answer.clone()));
+    fn reply(&mut self, to: ThreadId, asked: ThreadId, answer: requests::Answer) {
+        self.replies.push((to, asked, Answer::of(answer)));
     }
 
     fn perform(&mut self, step: &Step) -> step::Result {

@@ -1,4 +1,5 @@
-//! The server on the simulated machine, its threads driven by scripts instead of instructions.
+//! Tests of the server on the simulated machine. Scripts take the place of the instructions that
+//! threads would execute.
 
 mod other_front_end;
 
@@ -24,16 +25,16 @@ use unix_server::front_ends::Personalities;
 use unix_server::start::{self, Command, Parts};
 use unix_server::{Driver, Server};
 
-/// What a scripted thread is and has.
+/// A thread of the simulated machine, for which a script decides what it does.
 struct Scripted<'a> {
     machine: &'a Simulated,
     thread: &'a SimulatedThread,
     number: usize,
 }
 
-/// What a scripted program does after it was let run, by how many times it has run before (in this
-/// thread), and how it was resumed: the event with which it comes back, or nothing: it computes
-/// until it is recalled.
+/// What a scripted program does after it was resumed: it stops with this event, or computes until
+/// it is recalled (`None`). A script decides by how often the thread has run before, and by how it
+/// was resumed.
 type Step = Option<Event>;
 
 impl Scripted<'_> {
@@ -43,13 +44,13 @@ impl Scripted<'_> {
         Some(Event::SystemCall(SystemCall { number, arguments: all }))
     }
 
-    /// Stores to memory as an instruction does; false: it faults.
+    /// Stores to memory as an instruction does. Returns false if that causes a page fault.
     fn store(&self, address: u64, bytes: &[u8]) -> bool {
         self.machine.user_write_in(self.thread.space(), address, bytes).is_some()
     }
 }
 
-/// Plays the programs of all threads of a machine by a script.
+/// Runs the programs of all threads of a machine by a script.
 fn play(machine: &Simulated, script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static) {
     let runs: Mutex<BTreeMap<usize, usize>> = Mutex::default();
     let on = machine.clone();
@@ -66,7 +67,7 @@ fn play(machine: &Simulated, script: impl Fn(&Scripted<'_>, usize, Resume) -> St
 
 type Task = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The system below the server.
+/// The driver below the server under test.
 struct TestDriver {
     tasks: Mutex<Vec<Task>>,
     shown: Mutex<Vec<u8>>,
@@ -158,7 +159,7 @@ fn executable() -> Vec<u8> {
     file
 }
 
-/// A cpio archive with these executables.
+/// A cpio archive with these executables, as (name, content).
 fn archive(executables: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut archive = Vec::new();
     let files = executables.iter().map(|(name, data)| (*name, 0o100755, &**data));
@@ -175,14 +176,14 @@ fn archive(executables: &[(&str, Vec<u8>)]) -> Vec<u8> {
     archive
 }
 
-/// How a command went.
+/// The outcome of a command.
 struct Run {
     status: u8,
     shown: String,
     log: Vec<String>,
 }
 
-/// Runs the script as the command `arguments`; demands that nothing is left but the first process.
+/// Runs the script as the command `arguments`, and checks that only the first process is left.
 fn run(
     arguments: &[&str],
     script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static,
@@ -190,7 +191,7 @@ fn run(
     run_typing("", arguments, script)
 }
 
-/// Runs the script, with `typed` as the console's input.
+/// Runs the script as a command, with `typed` as the input of the console.
 fn run_typing(
     typed: &str,
     arguments: &[&str],
@@ -273,7 +274,7 @@ fn run_system(
     Run { status, shown, log }
 }
 
-/// Runs `main` to its end; `other` runs as long, and until nothing more happens in it.
+/// Runs `main` to its end. `other` is polled meanwhile, and afterwards until it makes no progress.
 async fn futures_select<T>(main: impl Future<Output = T>, other: impl Future<Output = ()>) -> T {
     let (mut main, mut other) = (Box::pin(main), Box::pin(other));
     let done = poll_fn(|cx| {
@@ -346,12 +347,12 @@ fn what_is_typed_arrives() {
 #[test]
 fn a_computing_child_is_recalled_and_killed() {
     let run = run(&["/bin/program"], |thread, run, resume| match (thread.number, run) {
-        // 0 and 1 are the first process's and the command's before it was loaded, 2 the command, 3
-        // its child.
+        // Tasks 0 and 1 belong to the first process and to the command before it was loaded; task 2
+        // is the command, 3 its child.
         (2, 0) => thread.call(FORK, &[]),
         (2, 1) => {
             assert_eq!(resume, Resume::Return(3));
-            // The child is let compute first.
+            // The parent yields the processor, so that the child computes first.
             thread.call(24, &[])
         }
         (2, 2) => thread.call(KILL, &[3, 9]),

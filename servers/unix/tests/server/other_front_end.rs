@@ -1,5 +1,5 @@
-//! A second front end, as small as one can be, next to Linux in one server: its programs' files have
-//! another format, its calls other numbers. What serves a thread is found by exec from the file.
+//! A minimal second front end, next to Linux in one server. Its programs' files have another
+//! format, its calls other numbers. exec finds from the file which front end serves a thread.
 
 use crate::{DATA, EXIT, FORK, GETPID, PROCESSOR, Scripted, Step, TEXT, WAIT, executable, run_system};
 use linux::Linux;
@@ -9,12 +9,13 @@ use std::ops::Range;
 use std::sync::Arc;
 use unix::exec::image::Segment;
 use unix::exec::{Image, ImageFormat, Rights};
-use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs, Registers};
+use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs};
 use unix::process::{Delivery, ExitStatus};
 use unix::thread::{ProgramInformation, Thread};
 use unix::{Error, Result};
 
-/// "OTHR", then the length of the text that follows, as a 32-bit number.
+/// The format of the front end's programs: "OTHR", then the length of the text that follows, as a
+/// 32-bit number.
 struct OtherFormat;
 
 impl ImageFormat for OtherFormat {
@@ -36,7 +37,7 @@ impl ImageFormat for OtherFormat {
     }
 }
 
-/// A program of that format.
+/// A program in [`OtherFormat`].
 fn other_executable() -> Vec<u8> {
     let mut file = b"OTHR".to_vec();
     file.extend(16u32.to_le_bytes());
@@ -44,12 +45,12 @@ fn other_executable() -> Vec<u8> {
     file
 }
 
-/// Adds one to its argument.
+/// The call that adds one to its argument. It has the number of Linux' getpid.
 const INCREMENT: u64 = GETPID;
-/// Ends the process.
+/// The call that ends the process.
 const END: u64 = 1;
 
-/// How often a thread has called.
+/// The state of a thread: how many calls it has made.
 #[derive(Default)]
 struct Calls(std::sync::atomic::AtomicU64);
 
@@ -90,13 +91,13 @@ impl FrontEnd<Simulated> for Other {
         let before = kept.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         thread.system().processes().with(|table| table.enter(tid));
         match (self.try_call(thread, kept, &call), call.number) {
-            (Some(value), _) => self.return_to_user(thread, kept, Registers::Result(value)).await,
+            (Some(value), _) => self.return_to_user(thread, kept, Resume::Return(value)).await,
             (None, END) => {
                 let status = ExitStatus::Exited((call.arguments[0] + before) as u8);
                 thread.system().processes().with(|table| table.begin_exit(pid, status));
-                self.return_to_user(thread, kept, Registers::Unchanged).await
+                self.return_to_user(thread, kept, Resume::Continue).await
             }
-            _ => self.return_to_user(thread, kept, Registers::Result(u64::MAX)).await,
+            _ => self.return_to_user(thread, kept, Resume::Return(u64::MAX)).await,
         }
     }
 
@@ -106,17 +107,11 @@ impl FrontEnd<Simulated> for Other {
         &self,
         thread: &Arc<Thread<Simulated>>,
         _: &Calls,
-        registers: Registers,
+        resume: Resume,
     ) -> Next<Simulated> {
         loop {
             match thread.system().processes().return_to_user(thread.tid()).await {
-                Delivery::Return => {
-                    return match registers {
-                        Registers::Unchanged => Next::Resume,
-                        Registers::Result(value) => Next::Return(value),
-                        Registers::All(state) => Next::Run(Box::new(state)),
-                    };
-                }
+                Delivery::Return => return Next::Resume(resume),
                 Delivery::Stopped => {}
                 Delivery::Handler(_) => panic!("it has no handlers"),
                 Delivery::Exit(status) => {
@@ -132,7 +127,7 @@ impl FrontEnd<Simulated> for Other {
     }
 }
 
-/// Linux and the other one.
+/// The two front ends of the server under test.
 struct Both {
     linux: Linux<Simulated>,
     other: Other,
@@ -186,11 +181,11 @@ impl FrontEnd<Simulated> for Both {
         &self,
         thread: &Arc<Thread<Simulated>>,
         kept: &Kept,
-        registers: Registers,
+        resume: Resume,
     ) -> Next<Simulated> {
         match kept {
-            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, registers).await,
-            Kept::Other(kept) => self.other.return_to_user(thread, kept, registers).await,
+            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, resume).await,
+            Kept::Other(kept) => self.other.return_to_user(thread, kept, resume).await,
         }
     }
 
@@ -209,7 +204,7 @@ impl FrontEnds<Simulated> for Both {
     }
 }
 
-/// Runs the script in a system with both front ends and a program of each.
+/// Runs the script in a system with both front ends, and with a program for each.
 fn run(
     program: &str,
     script: impl Fn(&Scripted<'_>, usize, Resume) -> Step + Send + Sync + 'static,
@@ -225,7 +220,7 @@ fn run(
 
 const EXECVE: u64 = 59;
 
-/// Makes the page of the path present, and executes it with no arguments.
+/// Makes the page of the path present, then executes the program at it without arguments.
 fn execute(thread: &Scripted<'_>, path: &[u8]) -> Step {
     match thread.store(DATA, path) {
         true => thread.call(EXECVE, &[DATA, 0, 0]),
@@ -256,7 +251,7 @@ fn exec_finds_the_front_end_from_the_file() {
 #[test]
 fn a_process_changes_its_front_end_with_its_program() {
     let run = run("program", |thread, run, resume| match (thread.number, run) {
-        // The command, before it becomes another program.
+        // The command, before it executes another program.
         (2, 0) => thread.call(FORK, &[]),
         (2, 1) => {
             assert_eq!(resume, Resume::Return(3));
@@ -266,7 +261,7 @@ fn a_process_changes_its_front_end_with_its_program() {
             assert_eq!(resume, Resume::Return(3));
             thread.call(EXIT, &[0])
         }
-        // Its child is a Linux program at first: fork has copied that.
+        // The child begins as a Linux program, since fork has copied its parent.
         (3, 0) => thread.call(GETPID, &[]),
         (3, 1) => {
             assert_eq!(resume, Resume::Return(3));
@@ -277,11 +272,11 @@ fn a_process_changes_its_front_end_with_its_program() {
             assert_eq!(resume, Resume::Return((-8i64) as u64), "ENOEXEC");
             execute(thread, b"/bin/other\0")
         }
-        // The thread of the other program.
+        // The thread of the other front end's program.
         (4, 0) => thread.call(INCREMENT, &[6]),
         (4, 1) => {
             assert_eq!(resume, Resume::Return(7));
-            // A fault that no front end is asked about.
+            // A page fault is served without asking a front end.
             Some(Event::PageFault(PageFault { address: 8, access: Protection::READ, ip: TEXT }))
         }
         other => panic!("{other:?} {resume:?}"),

@@ -1,5 +1,6 @@
 //! Programs that send the server arbitrary messages: no other task is affected.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use l4::x2::extension::SYSTEM_CALL_LABEL;
@@ -27,12 +28,12 @@ tests! {
 
 const HERE: u64 = 0x4000_0000;
 
-/// Registers for an IPC of the program's: tag, receiver, from, timeouts, MR1, MR2.
+/// Sets the registers for an IPC of the program: tag, receiver, sender, timeouts, MR1, MR2.
 fn ipc(state: &mut ThreadState, tag: MessageTag, to: u64, from: u64, timeouts: Timeouts, words: [u64; 2]) {
     state.r11 = kip().word(l4::x2::kip::IPC);
     state.r9 = tag.raw();
     (state.rsi, state.rdx, state.r8) = (to, from, timeouts.raw());
-    // The command is in RAX, where MR1 belongs: it is the number of the command.
+    // MR1 is passed in RAX, which has the number of the command. So MR2 is the first free word.
     state.rbx = words[1];
     state.r10 = words[0];
     state.rdi = SpaceLayout::default().utcb_area + l4::x2::utcb::MR0_OFFSET;
@@ -45,8 +46,8 @@ async fn send(servant: &Servant, tag: MessageTag, receive: bool) -> Outcome {
     servant.command(command::CALL, set).await
 }
 
-/// The outcome of a program whose IPC is done: the tag, without the bit that says whether the
-/// answer came from another processor.
+/// The outcome of a program's IPC: the tag, without the bit that says whether the answer came from
+/// another processor.
 fn answered(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Done(tag) => Outcome::Done(MessageTag::from_raw(tag).with_cross_processor(false).raw()),
@@ -57,7 +58,7 @@ fn answered(outcome: Outcome) -> Outcome {
 async fn message(system: &System) -> TestResult {
     let servant = system.servant().await?;
     same!(send(&servant, MessageTag::new(1234, 2, 0), true).await, Outcome::Message(1234));
-    let answer = UserMessage { label: 4321, count: 1, words: [5, 0, 0, 0, 0, 0, 0] };
+    let answer = Box::new(UserMessage { label: 4321, count: 1, words: [5, 0, 0, 0, 0, 0, 0] });
     let tag = MessageTag::new(4321, 1, 0).raw();
     same!(answered(servant.serve(Some(Resume::Reply(answer))).await), Outcome::Done(tag));
     servant.task.terminate().await;
@@ -81,8 +82,8 @@ async fn forged(system: &System) -> TestResult {
         MessageTag::new(7, 1, 0).with_propagated(true),
         MessageTag::from_raw(u64::MAX),
     ];
-    // The messages do arrive. The first is a forged fault: its sender gets an answer, and nothing
-    // else happens.
+    // The messages reach the server. The first is a forged page fault: its sender gets an answer,
+    // and it has no other effect.
     let servant = system.servant().await?;
     let fault = Outcome::Fault(command::CALL, KernError::InvalidAddress);
     same!(send(&servant, tags[0], true).await, fault);
@@ -96,8 +97,8 @@ async fn forged(system: &System) -> TestResult {
     for tag in tags {
         for receive in [true, false] {
             let servant = system.servant().await?;
-            // Whatever the program gets for that message, the server goes on, and can end the
-            // program.
+            // Whatever answer the program gets to this message, the server continues and can end
+            // the program.
             let me = utcb::my_global_id().raw();
             let from = if receive { me } else { 0 };
             servant.begin(command::CALL, |state| ipc(state, tag, me, from, Timeouts::NEVER, [3, 4]));
@@ -118,11 +119,10 @@ async fn flood(system: &System) -> TestResult {
     let mut crowd = Vec::new();
     for _ in 0..10 {
         let servant = system.servant().await?;
-        // All messages of the program go to this worker, and so come in order.
+        // All messages of the program are received by this worker, in order.
         servant.user.set_affinity(1)?;
         holds!(matches!(servant.load(crate::servant::CODE).await, Outcome::Done(_)));
-        // A program sends a message to itself: the same call again and again, without waiting for
-        // an answer.
+        // The program sends a message to itself by repeating a call that needs no answer.
         let tag = MessageTag::new(99, 1, 0);
         for _ in 0..20 {
             let me = utcb::my_global_id().raw();
@@ -140,7 +140,7 @@ async fn flood(system: &System) -> TestResult {
     Ok(())
 }
 
-/// Bytes of SYSCALL, with which the kernel's stub of Ipc begins.
+/// The size of the instruction SYSCALL, with which the kernel's stub of Ipc begins.
 const SYSCALL_SIZE: u64 = 2;
 
 async fn recall_waiting(system: &System) -> TestResult {
@@ -151,8 +151,8 @@ async fn recall_waiting(system: &System) -> TestResult {
         ipc(state, MessageTag::EMPTY, 0, own, Timeouts::NEVER, [0, 0]);
     };
     servant.begin(command::CALL, set);
-    // The loop runs until the program's IPC has begun: it is in the kernel's stub, after SYSCALL.
-    // Recalled before that, it would go on to wait.
+    // Waits until the program's IPC has begun: the program is in the kernel's stub, after SYSCALL.
+    // If it were recalled earlier, it would still begin to wait afterwards.
     let waits_at = kip().word(l4::x2::kip::IPC) + SYSCALL_SIZE;
     loop {
         pause(system).await;
@@ -174,7 +174,7 @@ async fn confined(system: &System) -> TestResult {
     let (servant, other) = (system.servant().await?, system.servant().await?);
     let zero = Timeouts::new(Time::ZERO, Time::ZERO);
     for to in [utcb::pager().raw(), kip().sigma0().raw(), other.user.id().raw()] {
-        let tag = MessageTag::new(rt::root::request::EXIT, 1, 0);
+        let tag = MessageTag::new(interfaces::root::id::ROOT_EXIT, 1, 0);
         let set = |state: &mut ThreadState| ipc(state, tag, to, to, zero, [1, 2]);
         let Outcome::Done(tag) = servant.command(command::CALL, set).await else {
             return Err("no result".into());

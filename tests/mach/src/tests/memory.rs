@@ -1,4 +1,5 @@
-//! Address spaces: what programs see of what the library does to their memory.
+//! Tests of address spaces: the effects of the library's operations on the memory that programs
+//! see.
 
 use mach::KernError;
 use mach::machine::{Caching, PAGE_SIZE, Protection};
@@ -66,7 +67,7 @@ async fn device_memory(system: &System) -> TestResult {
         same!(servant.store(HERE + 0xf00, word).await, Outcome::Done(HERE + 0xf00));
         same!(other.load(HERE + 0xf00).await, Outcome::Done(word));
     }
-    // A device's page has no frame, and goes by protection and by its end like any other.
+    // A page of a device has no frame, but is protected and unmapped like any other page.
     same!(
         servant.map().copyin(HERE, &mut [0]).await.map_err(|fault| fault.error),
         Err(KernError::NotSupported)
@@ -225,7 +226,7 @@ async fn remap(system: &System) -> TestResult {
     same!(other.load(THERE).await, Outcome::Done(1));
     same!(other.store(THERE + PAGE_SIZE, 2).await, Outcome::Done(THERE + PAGE_SIZE));
     same!(one.load(HERE + PAGE_SIZE).await, Outcome::Done(2));
-    // The memory lives on in the other task.
+    // The memory stays in the other task.
     one.task.terminate().await;
     same!(other.load(THERE).await, Outcome::Done(1));
     other.task.terminate().await;
@@ -259,7 +260,7 @@ async fn large_pages(system: &System) -> TestResult {
     same!(servant.fill(HERE, SIZE / PAGE_SIZE, 3).await, Outcome::Done(HERE + SIZE));
     same!(servant.faults(), before + 1);
     same!(servant.check(HERE, SIZE / PAGE_SIZE, 3).await, Outcome::Done(0));
-    // A page out of its middle goes, the others stay.
+    // A page in the middle is deallocated, the others stay.
     map.deallocate(HERE + 5 * PAGE_SIZE, PAGE_SIZE).await?;
     let there = HERE + 5 * PAGE_SIZE;
     same!(servant.load(there).await, Outcome::Fault(there, KernError::InvalidAddress));
@@ -342,7 +343,7 @@ async fn copy_and_write(system: &System) -> TestResult {
     same!(servant.check(THERE, 4, 30).await, Outcome::Done(0));
     same!(child.check(THERE, 2, 60).await, Outcome::Done(0));
     same!(child.check(THERE + 2 * PAGE_SIZE, 2, 32).await, Outcome::Done(0));
-    // What was read stays as it was, and may be written into another program.
+    // The copy stays as it was, and can be written into another program.
     let copy = map.read(HERE, 2 * PAGE_SIZE).await?;
     same!(servant.fill(HERE, 4, 90).await, Outcome::Done(HERE + 4 * PAGE_SIZE));
     child.map().write(THERE, copy).await?;
@@ -398,7 +399,7 @@ async fn bad_ranges(system: &System) -> TestResult {
         same!(map.take(start, size).await.err(), Some(error));
         same!(map.copy(start, size, HERE).await, Err(error));
         if number < 4 {
-            // What is not mapped may be deallocated.
+            // Deallocating a range that is not mapped is not an error.
             same!(map.deallocate(start, size).await, Err(error));
             same!(map.allocate(Placement::Fixed(start), size).await.err(), Some(error));
         }

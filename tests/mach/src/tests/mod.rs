@@ -1,4 +1,4 @@
-//! The tests, by subject.
+//! The tests by subject.
 
 mod hostile;
 mod memory;
@@ -9,7 +9,7 @@ use crate::report::Test;
 
 pub(crate) const ALL: &[&[Test]] = &[memory::TESTS, threads::TESTS, paging::TESTS, hostile::TESTS];
 
-/// Lets others run for a moment.
+/// Lets other tasks run for a short time.
 pub(crate) async fn pause(system: &crate::system::System) {
     sleep(system, 500).await;
 }

@@ -1,5 +1,5 @@
-//! Paging: more memory in use than there is, pagers that are slow or do not answer, tasks that die
-//! meanwhile.
+//! Tests of paging: more memory in use than there are frames, pagers that are slow or do not
+//! answer, tasks that end meanwhile.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -35,7 +35,7 @@ tests! {
 }
 
 const HERE: u64 = 0x4000_0000;
-/// Twice as many pages as there are frames.
+/// The number of pages that a program uses: twice as many as there are frames.
 const MANY: u64 = 4096;
 
 async fn page_out(system: &System) -> TestResult {
@@ -74,16 +74,16 @@ async fn two_under_pressure(system: &System) -> TestResult {
     Ok(())
 }
 
-/// A pager that fills pages with their number, after a while; or does what pagers should not.
+/// A pager that fills pages with their numbers, after a delay; or does what pagers must not do.
 enum TestPager {
     Numbers,
     Never,
     Fails,
-    /// Provides numbers, and keeps nothing until this is set.
+    /// Provides numbers, and completes no write until the event is set.
     KeepsOnce(Arc<Event>),
 }
 
-/// How often the pager of numbers was given pages, and asked to allow an access.
+/// How often the pager of numbers was given pages, and how often it was asked to allow an access.
 static KEPT: AtomicU32 = AtomicU32::new(0);
 static ALLOWED: AtomicU32 = AtomicU32::new(0);
 
@@ -150,7 +150,7 @@ async fn pager_that_never_answers(system: &System) -> TestResult {
     let object = paged(system, TestPager::Never)?;
     servant.map().map(&MapRequest::shared(object, 0, PAGED * PAGE_SIZE).at(Placement::Fixed(HERE))).await?;
     servant.begin(command::LOAD, |state| state.rdi = HERE);
-    // Faults are served by a task of their own, which ends with the thread.
+    // Faults are served by another async task, which ends with the thread.
     let task = servant.task.clone();
     let ended = Arc::new(Event::new());
     let told = ended.clone();
@@ -185,7 +185,7 @@ async fn wire_too_much(system: &System) -> TestResult {
     let wired = system.vm().statistics().wired;
     same!(map.wire(HERE, MANY * PAGE_SIZE).await, Err(KernError::ResourceShortage));
     same!(system.vm().statistics().wired, wired);
-    // Most of it can be wired. After that a request for more fails.
+    // Most of the memory can be wired. A further request fails.
     let most = u64::from(system.vm().statistics().free) - 64;
     map.wire(HERE, most * PAGE_SIZE).await?;
     same!(other.store(HERE, 3).await, Outcome::Done(HERE));
@@ -219,7 +219,7 @@ async fn pager_asks(system: &System) -> TestResult {
     same!(servant.store(HERE, 2).await, Outcome::Done(HERE));
     same!(servant.store(HERE, 3).await, Outcome::Done(HERE));
     same!((now(), servant.faults() - faults), ((1, 1), 1));
-    // The page is flushed: the program sees the pager's contents.
+    // The page is flushed: the program then sees the pager's contents.
     let flush = LockRequest { returned: ReturnPages::Dirty, flush: true, prohibited: None };
     object.lock_request(0, PAGED * PAGE_SIZE, flush).await?;
     same!((now(), object.resident_pages()), ((2, 1), 0));
@@ -229,7 +229,8 @@ async fn pager_asks(system: &System) -> TestResult {
 }
 
 async fn no_kernel_memory(system: &System) -> TestResult {
-    // A page in each gigabyte: every one takes two page tables of its own.
+    // The distance of the pages that are used: in each gigabyte one, which needs two page tables of
+    // its own.
     const APART: u64 = 1 << 30;
     const MOST: u64 = 16_000;
     let (servant, other) = (system.servant().await?, system.servant().await?);
@@ -301,8 +302,8 @@ async fn use_is_noticed(system: &System) -> TestResult {
         same!(servant.check(HERE, HOT, 1).await, Outcome::Done(0));
         faults += servant.faults() - before;
     }
-    // If page-out did not know which pages are used, they would be read from swap space again and
-    // again: the run takes 1200 pages.
+    // If page-out did not recognise which pages are used, they would be read from swap space
+    // repeatedly: the run takes 1200 pages.
     holds!(faults < 10 * HOT as u32);
     servant.task.terminate().await;
     Ok(())

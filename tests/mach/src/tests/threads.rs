@@ -1,4 +1,4 @@
-//! Threads: suspension, state, recall, exceptions, their coming and going.
+//! Tests of threads: suspension, state, recall, exceptions, creation and end.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -46,7 +46,7 @@ async fn word(servant: &Servant) -> Result<u64, KernError> {
     Ok(u64::from_le_bytes(bytes))
 }
 
-/// Waits until the thread has counted on.
+/// Waits until the thread has incremented its counter again.
 async fn counts(system: &System, servant: &Servant) -> Result<bool, KernError> {
     let before = word(servant).await?;
     for _ in 0..1000 {
@@ -58,7 +58,7 @@ async fn counts(system: &System, servant: &Servant) -> Result<bool, KernError> {
     Ok(false)
 }
 
-/// Whether the thread does not count for a while.
+/// Whether the thread does not increment its counter for some time.
 async fn rests(system: &System, servant: &Servant) -> Result<bool, KernError> {
     let before = word(servant).await?;
     for _ in 0..20 {
@@ -95,7 +95,7 @@ async fn suspend_task(system: &System) -> TestResult {
     holds!(counts(system, &servant).await?);
     servant.task.suspend()?;
     holds!(rests(system, &servant).await?);
-    // A thread of the server gets an answer, but does not go on.
+    // A thread with the server gets its answer, but does not continue.
     other.begin(command::STORE, |state| (state.rdi, state.rsi) = (HERE + 8, 9));
     holds!(rests(system, &servant).await?);
     servant.task.resume()?;
@@ -134,7 +134,7 @@ async fn state(system: &System) -> TestResult {
     servant.thread.set_state(&numbers).await?;
     let back = servant.thread.state().await?;
     same!(back, numbers);
-    // The thread still counts: its loop uses RDI only.
+    // The thread still counts, since its loop uses only RDI.
     servant.thread.resume()?;
     holds!(counts(system, &servant).await?);
     servant.thread.suspend()?;
@@ -157,22 +157,23 @@ async fn wrong_state(system: &System) -> TestResult {
     ] {
         same!(servant.thread.set_state(&wrong).await, Err(KernError::InvalidArgument));
     }
-    // Flags are masked, not refused: neither I/O privilege nor interrupts off.
+    // Flags that programs may not change are masked, not refused: I/O privilege, and interrupts
+    // off.
     servant.thread.set_state(&ThreadState { rflags: u64::MAX, ..good }).await?;
     same!(servant.thread.state().await?.rflags & !0x8d5, good.rflags & !0x8d5);
     servant.task.terminate().await;
     Ok(())
 }
 
-/// Whether a recalled thread that spins comes beyond a count.
+/// Whether a thread that spins gets beyond `count`; it is recalled to find out.
 async fn spins_on(system: &System, servant: &Servant, count: u64) -> Result<bool, KernError> {
     for attempt in 0..1000 {
         if servant.user.state()?.rbx > count {
             return Ok(true);
         }
         servant.user.answer(Resume::Continue);
-        // Each attempt waits longer, beyond the timeslices of other threads that run: the machine
-        // itself may be slow.
+        // Each attempt waits longer than the last, since the machine may be slow and other threads
+        // have timeslices.
         sleep(system, 500 * (1 + attempt)).await;
         servant.user.recall()?;
         if servant.serve(None).await != Outcome::Recalled {
@@ -192,7 +193,7 @@ async fn recall(system: &System) -> TestResult {
         same!(servant.serve(None).await, Outcome::Recalled);
         let spun = servant.user.state()?;
         same!(spun.rax, command::SPIN);
-        // The thread goes on where it was.
+        // The thread continues where it was.
         holds!(spins_on(system, &servant, spun.rbx).await?);
         same!(servant.recover().await, Outcome::Done(0));
     }
@@ -211,8 +212,8 @@ async fn recall_before(system: &System) -> TestResult {
     Ok(())
 }
 
-/// Counts the exceptions that it gets. It skips the instruction with a value in RDI, or passes the
-/// exception on.
+/// A handler that counts the exceptions that it gets. It skips the instruction and sets RDI, or
+/// passes the exception on.
 struct Handler {
     answer: Handled,
     raised: AtomicU64,
@@ -292,13 +293,13 @@ async fn extended_state(system: &System) -> TestResult {
     servant.user.set_extended_state(&legacy)?;
     same!(servant.command(command::VECTOR, |_| {}).await, Outcome::Done(51));
     same!(servant.user.set_extended_state(&image[..100]), Err(KernError::InvalidArgument));
-    // A component that does not exist, as a program could put it on its signal frame.
+    // The image claims a component that does not exist, as a program could do in its signal frame.
     image[512 + 7] = 0x80;
     same!(servant.user.set_extended_state(&image), Err(KernError::InvalidArgument));
     servant.user.set_extended_state(&[])?;
     same!(servant.command(command::VECTOR, |_| {}).await, Outcome::Done(1));
-    // The next thread of the task begins with clean registers, although it may be the same L4
-    // thread, used again.
+    // The next thread of the task has clean registers, although it may be the same L4 thread, used
+    // again.
     servant.thread.terminate();
     let next = Servant::start(&other.task).await?;
     let state = next.user.state()?;
@@ -381,7 +382,7 @@ async fn crowd(system: &System) -> TestResult {
             servant.thread.terminate();
         }
         drop(crowd);
-        // The kernel threads that are not kept for the next thread are ended by root.
+        // Kernel threads that are not cached are ended by root.
         for _ in 0..20 {
             pause(system).await;
         }
@@ -411,7 +412,7 @@ async fn priorities(system: &System) -> TestResult {
     holds!(counts(system, &other).await? && counts(system, &busy).await?);
     same!(busy.thread.info()?.level, 5);
     if last > 0 {
-        // Nor is it in the way of a thread on another processor.
+        // A busy thread does not keep a thread on another processor from running.
         other.thread.set_policy(Policy::FixedPriority { slice: 1000 }, 6)?;
         holds!(counts(system, &busy).await? && rests(system, &other).await?);
         other.thread.assign(everywhere)?;
@@ -458,7 +459,7 @@ async fn moves(system: &System) -> TestResult {
     holds!(matches!(servant.serve(None).await, Outcome::Done(_)));
     same!(servant.check(THERE, PAGES, 5).await, Outcome::Done(0));
     servant.task.terminate().await;
-    // The thread is ended in the midst of all that.
+    // The thread is ended while it faults and is moved.
     for turn in 0..8 {
         let servant = counting(system).await?;
         servant.user.set_affinity(place(turn))?;

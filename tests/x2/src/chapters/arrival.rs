@@ -1,8 +1,8 @@
-//! Many threads whose system calls take them to another processor at the same time. Only under
-//! instruction counting do timers fire at the right instant, and do processors take turns, so that
-//! threads arrive while one waits for its own processor. Here only a few arrive at a time. That the
-//! kernel looks for interrupts between two of many arrivals is shown by its tests on the host
-//! (`thread/tests/arrival.rs`).
+//! Tests of many threads that go to another processor at the same time, by their system calls. Only
+//! under instruction counting do timers fire at the right instant, and do processors take turns, so
+//! that threads arrive while one waits for its own processor. Here only a few arrive at a time.
+//! That the kernel looks for interrupts between two of many arrivals is shown by its tests on the
+//! host (`thread/tests/arrival.rs`).
 
 use super::processors::place;
 use crate::framework::fixture::spawn;
@@ -17,17 +17,17 @@ tests! {
     SMP0024 [3.4] "a timeslice ends on a processor to which many come together" timeslice_beside_arrivals;
 }
 
-/// How many threads ask at the same time.
+/// How many threads make the system call at the same time.
 const CALLERS: usize = 96;
-/// Microseconds: less than the processor takes to serve all of them.
+/// The timeslice in microseconds: less than the processor takes to serve all of the threads.
 const TIMESLICE: u64 = 50;
-/// How many threads may find that nothing is left of the timeslice. After its end the processor
-/// serves at most one more thread before it looks for the timer's interrupt; and a thread that is
+/// How many threads may read that nothing is left of the timeslice. After its end the processor
+/// serves at most one more thread before it takes the timer's interrupt; and a thread that is
 /// served in the last microsecond reads 0, too.
 const FEW: usize = 4;
 
-/// A thread that asks with Schedule for the timeslice of another goes to that one's processor. So
-/// each of the threads learns how much of the timeslice was left when its request was served.
+/// A thread that reads the timeslice of another by Schedule goes to that thread's processor. So
+/// each thread learns how much of the timeslice was left when its request was served.
 fn timeslice_beside_arrivals() {
     static ROUNDS: AtomicU64 = AtomicU64::new(0);
     static LEFT: [AtomicU64; CALLERS] = [const { AtomicU64::new(0) }; CALLERS];

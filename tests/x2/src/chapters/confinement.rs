@@ -1,5 +1,5 @@
-//! Ownership and confinement (K13; extensions reference, "Ownership and confinement",
-//! "SpaceOptions").
+//! Tests of ownership and confinement (docs/src/architecture.md, K13;
+//! docs/src/reference/extensions.md, "Ownership and confinement" and "SpaceOptions").
 
 use crate::framework::arena::{self, read_at};
 use crate::framework::confined;
@@ -45,7 +45,7 @@ tests! {
     CNF0024 [EXT 2.4, 5.12] "a thread of an owned space is started by a pager out of its reach" started_from_afar;
 }
 
-/// What an owned thread's attempt came to: 0 = success, else the error word.
+/// The result of an owned thread's attempt: 0 for success, otherwise the error word.
 fn outcome(result: ipc::Result<()>) -> u64 {
     match result {
         Ok(()) => 0,
@@ -67,7 +67,7 @@ fn no_partner(phase: IpcPhase) -> u64 {
     x2::IpcError::new(phase, IpcErrorKind::NonExistingPartner).raw()
 }
 
-/// A thread of a third space, which receives from any thread.
+/// Makes a thread of a third space that receives from any thread.
 fn stranger() -> ThreadId {
     let thread = Space::new().spawn(|| {
         let _ = ipc::receive(ThreadId::ANY);
@@ -165,9 +165,10 @@ fn handlers_are_copies() {
     let thread = confined::spawn(&space, move || {
         utcb::set_pager(thief);
         utcb::set_exception_handler(thief);
-        // A page of the program that this space has not seen yet: served by the true pager.
+        // The space has not accessed this page of the program, so the page fault goes to the true
+        // pager.
         read_at(arena::page().address);
-        // SAFETY: the exception's handler does not let the thread go on.
+        // SAFETY: the handler of the exception does not resume the thread.
         unsafe { core::arch::asm!("ud2") };
     });
     let report = ipc::receive(thread).unwrap();
@@ -208,10 +209,10 @@ fn pager_chosen_before() {
 
 fn no_kernel_conventions() {
     let space = confined::space();
-    // SAFETY: each instruction is an exception whose handler does not let the thread go on.
+    // SAFETY: each instruction raises an exception whose handler does not resume the thread.
     let thread = confined::spawn(&space, || unsafe { core::arch::asm!(".byte 0xf0, 0x90") });
     assert_eq!(ipc::receive(thread).unwrap().word(exception::NUMBER - 1), 6);
-    // SAFETY: as above.
+    // SAFETY: the instruction raises an exception whose handler does not resume the thread.
     let thread = confined::spawn(&space, || unsafe { core::arch::asm!("int3", "cmp al, 0", in("al") b'!') });
     assert_eq!(ipc::receive(thread).unwrap().word(exception::NUMBER - 1), 3);
 }
@@ -224,8 +225,8 @@ fn exchange_registers() {
         let inspect = move || u64::from(thread::inspect(id) == Err(Some(ErrorCode::InvalidThread)));
         assert_eq!(attempt_in(&space, inspect), 1, "{id:?}");
     }
-    // The own pager is set: the call succeeds, the kernel's copy stays (a fault still reaches the
-    // runner).
+    // The thread sets its own pager. The call succeeds, but the kernel's copy stays: a fault still
+    // goes to the runner.
     let own = move || {
         let values = syscall::ExchangedRegisters { pager: other.raw(), ..Default::default() };
         // SAFETY: only the pager would change.
@@ -278,7 +279,7 @@ fn stops_no_thread() {
         ipc::send(me, Message::with_words(3, &[word])).expect("the owner is in reach");
     });
     await_state(sibling, ThreadState::Waiting);
-    // The thread that stops itself goes on, and reports it.
+    // A thread that stops itself continues, and reports that.
     let stop = move || {
         let own = thread::stop(utcb::my_global_id()).is_ok_and(|before| !before.state.halted);
         u64::from(own && thread::stop(sibling).is_ok_and(|before| before.state.receiving))
@@ -307,7 +308,7 @@ fn ends_own_ipc() {
     assert_eq!(attempt_in(&space, abort(waits)), 1);
     let cancelled = x2::IpcError::new(IpcPhase::Receive, IpcErrorKind::Cancelled).raw();
     assert_eq!(ipc::receive(waits).unwrap().word(0), cancelled);
-    // SAFETY: the handler, which is the test, lets it go on after the instruction.
+    // SAFETY: the test is the handler, and resumes the thread after the instruction.
     let reports = confined::spawn(&space, || unsafe {
         core::arch::asm!("ud2");
         loop {
@@ -421,7 +422,7 @@ fn no_interrupts() {
 
 fn own_interrupt() {
     let space = confined::space();
-    // A line on which no interrupt comes.
+    // A line on which no interrupt occurs.
     let line = ThreadId::interrupt(kip().thread_info().system_base - 1);
     let me = utcb::my_global_id();
     let acknowledge = move || outcome(ipc::send_timeout(line, Message::new(0), Time::ZERO));
@@ -456,13 +457,13 @@ fn deleted_space_closes() {
     assert_eq!(attempt_in(&space, send), no_partner(IpcPhase::Send));
 }
 
-/// Bytes of kernel memory that a space uses, and its quota.
+/// How many bytes of kernel memory a space uses, and its quota.
 fn kernel_memory(space: &Space) -> [u64; 2] {
     extension::space_options(space.first, SpaceOption::Information, [0; 2]).unwrap()
 }
 
-/// Maps a page every 2 MiB, so that each needs a page table, until that fails; returns how many
-/// were mapped.
+/// Maps pages 2 MiB apart, so that each needs a page table, until that fails. Returns how many were
+/// mapped.
 fn map_sparsely(space: &Space) -> u64 {
     let page = arena::page().address;
     let map = |index: u64| {
@@ -520,8 +521,8 @@ fn openings_are_bounded() {
     extension::set_open(space.first, others[8].first, true).unwrap();
 }
 
-/// Answers page faults on the program with the page, and exceptions with the next instruction but
-/// one byte pair; counts both.
+/// Serves page faults on the program, and resumes threads after exceptions at the next instruction,
+/// except after one pair of bytes. Counts both.
 fn handle(faults: &AtomicU64, exceptions: &AtomicU64) -> ! {
     let mut request = ipc::wait().unwrap();
     loop {
@@ -542,7 +543,7 @@ fn handle(faults: &AtomicU64, exceptions: &AtomicU64) -> ! {
     }
 }
 
-/// A handler in a space of its own.
+/// Makes a handler in a space of its own.
 fn far_handler(faults: &'static AtomicU64, exceptions: &'static AtomicU64) -> ThreadId {
     let handler = Space::new().spawn(move || handle(faults, exceptions));
     await_state(handler, ThreadState::Waiting);

@@ -1,5 +1,5 @@
-//! Calls and answers between processors: what the path that they have of their own leaves to the
-//! general one. With one processor the same, without company.
+//! Tests of calls and answers between processors: the cases that their fast path leaves to the
+//! general path. With one processor the tests run the same code on that processor.
 
 use super::processors::{are_apart, place};
 use crate::framework::fixture::{Space, await_state, call_as_pager, receive_as_pager, spawn};
@@ -30,13 +30,12 @@ fn no_partner() -> u64 {
     x2::IpcError::new(IpcPhase::Send, IpcErrorKind::NonExistingPartner).raw()
 }
 
-/// Sends as a server does that answers and waits for the next request, but for as long as that
-/// takes.
+/// Answers like a server and waits for the next request, without timeouts.
 fn answer(to: ThreadId, label: u64) -> ipc::Result<Received> {
     ipc::ipc(to, ThreadId::ANY, Timeouts::NEVER, MessageTag::new(label, 0, 0))
 }
 
-/// A thread on the first processor that calls the thread that the test names to it.
+/// Makes a thread on the first processor that calls the thread whose id the test sends it.
 fn caller() -> ThreadId {
     let me = utcb::my_global_id();
     let caller = spawn(move || {
@@ -136,8 +135,8 @@ fn no_answer_out_of_reach() {
     thread::delete(stranger).expect("it exists");
 }
 
-/// The number of messages of each sender, and how many message registers they have: only a number,
-/// all that processor registers hold, more.
+/// How many messages each sender sends, and how many message registers they have: none but the tag,
+/// as many as fit into processor registers, more.
 const ALONE: u64 = 600;
 const LENGTHS: [usize; 3] = [1, 7, 40];
 
@@ -152,8 +151,7 @@ fn messages_alone() {
             assert_eq!((number, message.tag.untyped()), (next[sender], length));
             assert!((0..length).all(|index| message.word(index) == number + index as u64), "{number}");
             next[sender] += 1;
-            // Now and then the receiver waits with a timeout, which ends with a message or by
-            // itself.
+            // Sometimes the receiver waits with a timeout, which ends with a message or expires.
             if number % 16 == 3 {
                 let _ = ipc::receive_timeout(me, Time::period(number % 64 + 1));
             }
@@ -168,7 +166,7 @@ fn messages_alone() {
                 let words: [u64; 40] = core::array::from_fn(|index| number + index as u64);
                 let message = Message::with_words(label, &words[..length as usize]);
                 ipc::send(receiver, message).expect("it waits");
-                // The receiver's processor often has nothing to do.
+                // The receiver's processor is often idle.
                 if number % 4 != 0 {
                     let _ = ipc::receive_timeout(me, Time::period(1 << (number % 7)));
                 }
@@ -179,7 +177,7 @@ fn messages_alone() {
     assert_eq!(ipc::receive(receiver).expect("it has all").tag.label(), ANSWER);
 }
 
-/// Pairs of processors: of two threads that live there, or with one processor do not.
+/// Pairs of home processors of two threads. With one processor both are the same.
 const PAIRS: [(u64, u64); 4] = [(0, 0), (0, 1), (1, 0), (1, 1)];
 
 /// Calls `server` with `words` words, and `item`, and returns whether the request and the answer
@@ -200,7 +198,7 @@ fn calls_are_marked() {
                 loop {
                     let received = request.expect("a request");
                     let mark = u64::from(received.tag.is_cross_processor());
-                    // The receive timeout changes with each request: with one the answer takes
+                    // The receive timeout changes with each request: an answer with a timeout takes
                     // another path.
                     let wait = if received.tag.label() == 0 { Time::NEVER } else { Time::period(1 << 30) };
                     let answer = Message::with_words(0, &[mark]).tag();
@@ -238,7 +236,7 @@ fn waiting_messages_are_marked() {
         let sender = place(
             spawn(move || {
                 ipc::send(me, Message::new(0)).expect("the test waits");
-                // The other flags of a send do not count.
+                // The other flags of a sent tag are ignored.
                 let tag = MessageTag::new(0, 0, 0).with_cross_processor(true);
                 ipc::ipc(me, ThreadId::NIL, Timeouts::NEVER, tag).expect("the test waits");
             }),
@@ -272,7 +270,7 @@ fn propagated_messages_are_marked() {
     }
 }
 
-/// Where the program of [`faults_are_marked`] has nothing mapped.
+/// An address at which the program of [`faults_are_marked`] has nothing mapped.
 const FAR: u64 = 0x40_0000_0000;
 
 fn faults_are_marked() {

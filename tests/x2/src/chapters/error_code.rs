@@ -1,5 +1,5 @@
-//! The boot option `exception-error-code`: exceptions tell the processor's error code as a 20th
-//! word (X.2 rule 11.3).
+//! Tests of the boot option `exception-error-code`: exception messages have the processor's error
+//! code as a 20th word (X.2 rule 11.3).
 
 use crate::framework::fixture::spawn;
 use crate::framework::tests;
@@ -45,7 +45,7 @@ fn error_codes() {
             utcb::set_exception_handler(me);
             code()
         });
-        // The word is the message's, even if it is 0.
+        // The word is part of the message even if it is 0.
         utcb::set_message_register(exception::ERROR_CODE, 0x77);
         let received = ipc::receive(thread).expect("an exception");
         assert_eq!(protocol::of(received.tag), protocol::ARCHITECTURE_EXCEPTION);

@@ -1,4 +1,4 @@
-//! Exceptions, and the registers across them (ABI 13; X.2 rules 11.1-11.7).
+//! Tests of exceptions, and of registers across them (ABI 13; X.2 rules 11.1-11.7).
 
 use crate::framework::fixture::{Space, await_state, image_fault_answer, spawn};
 use crate::framework::{arena, tests};
@@ -101,8 +101,8 @@ fn frame() {
     );
 }
 
-/// The differences that `check_registers` found: the registers, or'ed where they differ from what
-/// the reply said.
+/// The differences that `check_registers` found: bits in which registers differ from those of the
+/// reply.
 static DIFFERENCES: AtomicU64 = AtomicU64::new(0);
 
 #[unsafe(naked)]
@@ -119,7 +119,7 @@ extern "C" fn check_registers() -> ! {
     )
 }
 
-/// A reply that lets the thread go on at `ip` with the registers of `check_registers`.
+/// A reply that resumes the thread at `ip` with the registers of `check_registers`.
 fn reply(received: &Received, ip: u64, flags: u64) -> Message {
     let sp = register(received, RSP);
     let words = [
@@ -222,15 +222,15 @@ fn message_registers_survive() {
 fn non_canonical_ip() {
     let received = exception_of(fill_registers);
     let message = reply(&received, 0x8000_0000_0000, 0);
-    // Whatever the thread does now, other threads go on.
+    // Whatever this thread does now, other threads continue.
     ipc::send(received.from, message).expect("it waits for the reply");
     let other = exception_of(fill_registers);
     assert_eq!(register(&other, NUMBER), 6);
-    // A system call that would return to an address that is not canonical.
+    // Makes a system call that would return to an address that is not canonical.
     let me = utcb::my_global_id();
     let thread = spawn(move || {
         utcb::set_exception_handler(me);
-        // SAFETY: the stub returns to an address that is none; the thread does not go on here.
+        // SAFETY: the return address is not canonical, so the thread does not continue here.
         unsafe {
             core::arch::asm!(
                 "mov rax, 0x800000000000", "push rax", "xor edi, edi", "jmp [{entry}]",
@@ -319,8 +319,8 @@ fn all_vectors() {
             None => assert!(ip >= begin && ip < begin + 32, "at {ip:#x}, the code is at {begin:#x}"),
         }
     }
-    // Where the emulator and processors differ in the vector, it is an exception of the thread all
-    // the same.
+    // If the emulator and processors differ in the vector, the thread must get an exception in
+    // either case.
     for code in [wide_jump as extern "C" fn() -> !, old_entry, debug_trap] {
         assert!(matches!(register(&exception_of(code), NUMBER), 1 | 6 | 13));
     }
@@ -334,8 +334,7 @@ fn aborted() {
     assert_eq!((again.tag, register(&again, RIP), register(&again, RBX)), (TAG, ip, 0x102));
 }
 
-/// What a processor does in virtual-8086 mode, from the first byte of a page, and how the thread
-/// may leave it.
+/// Code for virtual-8086 mode, from the first byte of a page. Each ends in its own way.
 const OLD_CODE: [&[u8]; 6] = [
     LOOP,
     &[0xf4],             // HLT
@@ -344,17 +343,16 @@ const OLD_CODE: [&[u8]; 6] = [
     &[0x0f, 0x05],       // SYSCALL
     &[0x9c, 0x9d, 0xcc], // PUSHF, POPF, INT3
 ];
-/// Left by timer interrupts.
+/// A loop that is left only by timer interrupts.
 const LOOP: &[u8] = &[0xeb, 0xfe];
-/// Segments, with all privilege levels in the lowest bits. With [`OLD_IP`] each begins in one of
-/// the pages that [`last_message`] maps.
+/// Code segments with all privilege levels in the lowest bits. With [`OLD_IP`] the code of each
+/// begins in one of the pages that [`last_message`] maps.
 const OLD_SEGMENTS: [u64; 6] = [0, 8, 0x10, 0x29, 0x2b, 0x100];
 const OLD_IP: u64 = 0x1000;
 /// The flags VM and IF of the frame.
 const VIRTUAL_8086: u64 = 1 << 17 | 1 << 9;
 
-/// IRETD to segment RDI at [`OLD_IP`], with nothing but zeros in the other registers that such a
-/// frame has.
+/// Executes IRETD to segment RDI at [`OLD_IP`], with zeros for the other registers in the frame.
 #[unsafe(naked)]
 extern "C" fn iret_to_virtual_8086(segment: u64) -> ! {
     naked_asm!(
@@ -374,13 +372,13 @@ extern "C" fn iret_to_virtual_8086(segment: u64) -> ! {
     )
 }
 
-/// Processors refuse such a frame. QEMU's translator switches to the mode, and what is said here
-/// holds for it, too.
+/// Processors refuse such a frame. QEMU's translator switches to virtual-8086 mode instead; the
+/// rules checked here must hold in that mode, too.
 fn virtual_8086_mode() {
     let me = utcb::my_global_id();
     for code in OLD_CODE {
         let page = arena::page();
-        // SAFETY: the page is this test's.
+        // SAFETY: only this test uses the page.
         unsafe { core::ptr::copy_nonoverlapping(code.as_ptr(), page.address as *mut u8, code.len()) };
         for segment in OLD_SEGMENTS {
             let thread = Space::new().spawn_paged_by(me, move || {

@@ -1,5 +1,6 @@
-//! Running out of kernel memory: each allocation of each operation failed in turn. The operation
-//! says so, and the kernel has nothing more in use than before (K4).
+//! Tests of running out of kernel memory: each allocation of each operation is made to fail. The
+//! operation must return an error, and the kernel must have as much in use as before
+//! (docs/src/architecture.md, K4).
 
 use super::map::Worker;
 use crate::framework::arena;
@@ -21,7 +22,8 @@ tests! {
     EXH0006 [EXT 9.1] "a program that uses up kernel memory leaves enough to the initial servers" reserve;
 }
 
-/// Where the program that uses up everything takes pages: a page table for each.
+/// The addresses at which the program that uses up all memory maps pages, each of which needs a
+/// page table.
 const LARGE_WINDOW: Fpage = Fpage::memory(1 << 40, LARGE_WINDOW_LOG2);
 const LARGE_WINDOW_LOG2: u32 = 37;
 
@@ -32,7 +34,7 @@ const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);
 /// successful call did. Returns how many calls failed.
 fn fail_each<T>(mut operation: impl FnMut() -> thread::Result<T>, mut undo: impl FnMut(T)) -> u64 {
     leaks::require();
-    // The first run makes what is made once and kept.
+    // In the first run, objects are made that are made once and kept.
     undo(operation().expect("with memory it works"));
     for nth in 1..1000 {
         let before = InUse::now();
@@ -104,7 +106,7 @@ fn map_item() {
     let window = Acceptor::new(Fpage::memory(super::map::WINDOW, 30), false);
     let receiver = Space::new().spawn(move || {
         loop {
-            // SAFETY: nothing of Rust's lies in the window.
+            // SAFETY: no Rust object lies in the window.
             unsafe { l4::utcb::accept(window) };
             let result = ipc::receive(me).map_err(|error| error.raw());
             l4::utcb::accept_untyped_words();
@@ -138,7 +140,8 @@ fn map_item() {
 
 fn unmap_part() {
     leaks::require();
-    // Not the first page: other tests flush pages of that one, and pages come back as small ones.
+    // Any page but the first: other tests flush pages of the first large page, which come back as
+    // small pages.
     let _ = arena::block(21);
     let block = arena::block(21);
     let part = Fpage::memory(block + 0x5000, 12).with_rights(Rights::ALL);
@@ -148,7 +151,8 @@ fn unmap_part() {
         fail_kernel_allocation(nth);
         space::unmap_one(part);
         let failed = !fail_kernel_allocation(0);
-        // The page that was mapped at the target is gone in any case: the new one is another page.
+        // The page that was mapped at the target has been unmapped in any case: the new one is
+        // another page.
         let other = arena::page();
         other.write(0, 3);
         worker.take_in_window(MapItem::map(other.fpage(Rights::READ), 0x5000));
@@ -167,7 +171,7 @@ fn reserve() {
     let me = l4::utcb::my_global_id();
     let glutton = Space::new().spawn(move || {
         loop {
-            // SAFETY: nothing of Rust's lies in the window.
+            // SAFETY: no Rust object lies in the window.
             unsafe { l4::utcb::accept(Acceptor::new(LARGE_WINDOW, false)) };
             let taken = ipc::receive(me).is_ok();
             l4::utcb::accept_untyped_words();

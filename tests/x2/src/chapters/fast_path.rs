@@ -1,6 +1,6 @@
-//! Calls and answers between waiting threads, which the kernel's fast paths take, in all cases in
-//! which they must look closer: one test for each of their checks (docs/src/ipc-fast-path.md).
-//! Every case has the result of the general path.
+//! Tests of calls and answers between waiting threads, which the kernel's fast paths handle: one
+//! test for each of the checks of these paths (docs/src/ipc-fast-path.md). Every case must have the
+//! result of the general path.
 
 mod local_ids;
 pub(super) mod registers;
@@ -52,18 +52,18 @@ tests! {
     FST0030 [7.4] "a timeout that a call has forestalled does not come later" forestalled_timeout;
 }
 
-/// The error that ends a wait with a timeout.
+/// The error with which a wait ends after its timeout.
 pub(super) const RECEIVE_TIMEOUT: IpcError = IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout);
 
-/// Waits until `thread` waits, and makes it one that others have waited for: only such a thread is
-/// called on the fast path.
+/// Waits until `thread` waits, and waits for it once, since only a thread that others have waited
+/// for is called on the fast path.
 pub(super) fn await_waiting(thread: ThreadId) {
     await_state(thread, ThreadState::Waiting);
     let _ = ipc::receive_timeout(thread, Time::ZERO);
 }
 
-/// A thread that answers every call with its word plus one, the word's sender and whether it was
-/// propagated.
+/// Makes a thread that answers every call with its word plus one, the word's sender, and whether
+/// the message was propagated.
 pub(super) fn server() -> ThreadId {
     let server = spawn(serve);
     await_waiting(server);
@@ -101,7 +101,7 @@ fn call_with_map_item() {
     let page = arena::page();
     page.write(0, 0x77);
     let server = Space::new().spawn(move || {
-        // SAFETY: nothing lies in the window.
+        // SAFETY: no Rust object lies in the window.
         unsafe { utcb::accept(Acceptor::new(Fpage::memory(WINDOW, 12), false)) };
         let request = ipc::wait().unwrap();
         let word = arena::read_at(WINDOW);
@@ -207,7 +207,7 @@ fn waiting_sender() {
     take_waiting_sender(Time::NEVER);
 }
 
-/// An answer and a wait, with this timeout, where another waits to send.
+/// Answers and waits, with this timeout, while another thread waits to send.
 pub(super) fn take_waiting_sender(timeout: Time) {
     let me = utcb::my_global_id();
     let client = spawn(move || {
@@ -242,7 +242,8 @@ fn waiting_notification() {
 fn callee_deleted() {
     let me = utcb::my_global_id();
     // The thread receives from any thread, never from one id (a sleep would name its own), and no
-    // thread has waited for it before. So it is the call that notes that a thread waits for it.
+    // thread has waited for it before. So the call is the first operation that records a waiting
+    // thread.
     let silent = spawn(|| {
         loop {
             let _ = ipc::wait();
@@ -277,13 +278,13 @@ fn orphan() {
     call_orphan(Time::NEVER);
 }
 
-/// A call with this receive timeout of a thread without its owner.
+/// Calls a thread without an owner, with this receive timeout.
 pub(super) fn call_orphan(timeout: Time) {
     static RUNS: AtomicU64 = AtomicU64::new(0);
     RUNS.store(0, Ordering::Relaxed);
     let (owner, owned) = (Space::new(), Space::new());
     let server = owned.spawn(|| {
-        // This store brings the page, so that what follows the wait needs no pager.
+        // The store makes the page present, so that the code after the wait needs no pager.
         RUNS.store(1, Ordering::Relaxed);
         let _ = ipc::wait();
         RUNS.store(2, Ordering::Relaxed);
@@ -306,7 +307,8 @@ fn wrong_answer() {
     let space = confined::space();
     extension::set_system_call_mode(space.first, SystemCallMode::Exception).unwrap();
     let program = confined::spawn(&space, || {
-        // SAFETY: what the instruction does is the handler's decision: the thread does not go on.
+        // SAFETY: the handler decides what happens after the instruction: the thread is not
+        // resumed.
         unsafe { asm!("syscall", "ud2", out("rcx") _, out("r11") _, in("rax") 1) };
     });
     ipc::receive(program).expect("its call");
@@ -316,7 +318,7 @@ fn wrong_answer() {
         ipc::sleep(Time::period(3000));
         ipc::send(me, Message::new(0x33)).unwrap();
     });
-    // Label 5 is no answer.
+    // An answer with label 5 is not valid.
     let next = ipc::ipc(program, ThreadId::ANY, timeouts, Message::with_words(5, &[1]).tag()).unwrap();
     assert_eq!((next.tag.label(), next.from), (0x33, thread::local_id_of(awakener).unwrap()));
     await_state(program, ThreadState::Inactive);

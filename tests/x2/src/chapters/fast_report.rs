@@ -1,6 +1,6 @@
-//! Reports to handlers of foreign system calls, page faults and exceptions, which the kernel sends
-//! in threads' names on its fast path. There is one test for each case in which it must look
-//! closer, and so for each of its checks (docs/src/ipc-fast-path.md).
+//! Tests of the messages about foreign system calls, page faults and exceptions that the kernel
+//! sends in threads' names on its fast path: one test for each of the checks of this path
+//! (docs/src/ipc-fast-path.md).
 
 use super::fast_path::RECEIVE_TIMEOUT;
 use crate::framework::arena::{self, Page, read_at};
@@ -40,16 +40,16 @@ tests! {
     FRP0021 [ABI 15.1] "the debugger answers a program that may ask it though its handler waits" debugger;
 }
 
-/// A foreign system call that the handler knows by `number`.
+/// Makes a foreign system call that the handler recognises by `number`.
 fn foreign_call(number: u64) -> u64 {
     let result;
-    // SAFETY: what the instruction does is the handler's decision: it returns a word.
+    // SAFETY: the handler decides what the instruction does: it returns a word.
     unsafe { asm!("syscall", inout("rax") number => result, out("rcx") _, out("r11") _) };
     result
 }
 
-/// A thread in a new owned space, whose foreign calls come to this thread, or to `handler`, that
-/// runs `body`.
+/// Makes a thread in a new owned space that runs `body`. The handler of its foreign calls is
+/// `handler`, or this thread.
 fn program(handler: Option<ThreadId>, body: impl FnOnce() + 'static) -> (Space, ThreadId) {
     let space = confined::space();
     extension::set_system_call_mode(space.first, SystemCallMode::Exception).unwrap();
@@ -69,14 +69,14 @@ fn returning(word: u64) -> Message {
     Message::with_words(SystemCallAnswer::Return as u64, &[word])
 }
 
-/// Makes `thread`, which waits, one that others have waited for: only to such a thread reports go
-/// on the fast path.
+/// Waits for `thread` once, since only to a thread that others have waited for such messages are
+/// sent on the fast path.
 fn name(thread: ThreadId) {
     await_state(thread, ThreadState::Waiting);
     let _ = ipc::receive_timeout(thread, Time::ZERO);
 }
 
-/// Waits until the kernel's message about `program` has reached its handler, or waits for it.
+/// Waits until the kernel's message about `program` has reached its handler, or is queued for it.
 fn await_report(program: ThreadId) {
     while !extension::state(program).unwrap().awaits_answer() {
         thread::yield_now();
@@ -184,10 +184,10 @@ fn own_space() {
     assert_eq!([told.word(0), told.word(1), told.word(2)], [1, 1, 1]);
 }
 
-/// Exchanges the value of an SSE register that nothing else here uses.
+/// Exchanges the value of an SSE register that no other code of the tests uses.
 fn exchange_sse(value: u64) -> u64 {
     let old;
-    // SAFETY: the register is this test's own.
+    // SAFETY: no other code uses the register.
     unsafe { asm!("movq {}, xmm9", "movq xmm9, {}", out(reg) old, in(reg) value) };
     old
 }
@@ -234,8 +234,8 @@ fn handler_waits_for_another() {
 }
 
 fn handler_goes() {
-    // The thread receives from any thread, never from one id (a sleep would name its own). So it is
-    // the report that notes that a thread waits for it.
+    // The thread receives from any thread, never from one id (a sleep would name its own). So the
+    // kernel's message is the first operation that records a waiting thread.
     let handler = spawn(|| {
         loop {
             let _ = ipc::wait();
@@ -255,7 +255,7 @@ fn handler_is_orphan() {
     RUNS.store(0, Ordering::Relaxed);
     let (owner, owned) = (Space::new(), Space::new());
     let handler = owned.spawn(|| {
-        // This store brings the page, so that what follows the wait needs no pager.
+        // The store makes the page present, so that the code after the wait needs no pager.
         RUNS.store(1, Ordering::Relaxed);
         let _ = ipc::wait();
         RUNS.store(2, Ordering::Relaxed);
@@ -291,8 +291,8 @@ fn handler_of_program() {
     assert_eq!([told.tag.label(), told.word(0)], [4, 2]);
 }
 
-/// A program that has sent this thread a page fault at `address`. When it has the page, it calls
-/// `then` with this thread's id.
+/// Makes a program that has sent this thread a page fault at `address`. When it has the page, it
+/// calls `then` with this thread's id.
 fn faulted(address: u64, then: impl FnOnce(ThreadId) + 'static) -> (Space, ThreadId) {
     let me = utcb::my_global_id();
     let (space, program) = program(None, move || {
@@ -309,8 +309,7 @@ fn faulted(address: u64, then: impl FnOnce(ThreadId) + 'static) -> (Space, Threa
     (space, program)
 }
 
-/// Answers the fault of `program` with `page`, and receives from any thread as long as `timeout`
-/// says.
+/// Answers the page fault of `program` with `page`, and receives from any thread with this timeout.
 fn give(program: ThreadId, page: &Page, timeout: Time) -> ipc::Result<Received> {
     let answer = Message::new(0).map_item(MapItem::map(page.fpage(Rights::READ), page.address));
     let timeouts = Timeouts::new(Time::NEVER, timeout);
@@ -321,7 +320,7 @@ fn give(program: ThreadId, page: &Page, timeout: Time) -> ipc::Result<Received> 
     Ok(received)
 }
 
-/// Tells `pager` that the page has come.
+/// Tells `pager` that the page was mapped.
 fn tell(pager: ThreadId) {
     let _ = ipc::send(pager, Message::new(3));
 }
@@ -385,7 +384,8 @@ fn page_with_timeout() {
     assert_eq!(give(program, &page, Time::period(1000)), Err(RECEIVE_TIMEOUT));
 }
 
-/// Raises an exception with a value in every register; the program does not go on by itself.
+/// Raises an exception with a known value in every register. The program does not continue by
+/// itself.
 #[unsafe(naked)]
 extern "C" fn raise() -> ! {
     naked_asm!(
@@ -408,12 +408,12 @@ extern "C" fn raise() -> ! {
     )
 }
 
-/// The answer that sets these registers.
+/// An answer that sets these registers.
 fn setting(registers: [u64; REPLY_WORDS]) -> Message {
     Message::with_words(0, &registers)
 }
 
-/// The registers that an exception's message tells.
+/// The registers in an exception message.
 fn registers_of(raised: &Received) -> [u64; REPLY_WORDS] {
     assert_eq!(raised.tag, TAG);
     core::array::from_fn(|index| raised.word(index))
@@ -458,12 +458,12 @@ fn short_answer() {
     EXCEPTIONS.store(0, Ordering::Relaxed);
     let handler = spawn(|| {
         let raised = ipc::wait().unwrap();
-        // After the wait for the second exception the thread is one that others have waited for:
-        // only the answer to such a thread takes the fast path.
+        // After the wait for the second exception, others have waited for the thread: only an
+        // answer to such a thread takes the fast path.
         let raised = ipc::call(raised.from, setting(registers_of(&raised))).unwrap();
         EXCEPTIONS.store(2, Ordering::Relaxed);
         let short = Message::with_words(0, &registers_of(&raised)[..REPLY_WORDS - 1]);
-        // A thread that goes on raises its exception once more.
+        // If the thread were resumed it would raise its exception once more.
         if ipc::call(raised.from, short).is_ok() {
             EXCEPTIONS.store(3, Ordering::Relaxed);
         }
@@ -491,8 +491,8 @@ fn no_address() {
     assert_eq!(again.word(NUMBER - 1), 6);
 }
 
-/// Does `ask` in a space without owner while its handler, this thread, waits, which hears of
-/// nothing but its end.
+/// Runs `ask` in a space without an owner while its handler, this thread, waits. The handler must
+/// get no message but the last one.
 fn unnoticed(ask: impl FnOnce() + 'static) {
     let me = utcb::my_global_id();
     let thread = spawn(move || {

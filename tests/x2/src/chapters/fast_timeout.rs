@@ -1,5 +1,6 @@
-//! Calls and answers with receive timeouts, which the fast paths begin and forget: most never end.
-//! Every case has the result of the general path (docs/src/ipc-fast-path.md).
+//! Tests of calls and answers with receive timeouts. The fast paths begin them and do not cancel
+//! them, since most never expire. Every case must have the result of the general path
+//! (docs/src/ipc-fast-path.md).
 
 use super::fast_path::{self, RECEIVE_TIMEOUT, await_waiting, server};
 use crate::framework::fixture::spawn;
@@ -35,8 +36,8 @@ fn orphan() {
     fast_path::call_orphan(LONG);
 }
 
-/// A call to `to`, which answers if it is the server, with a receive timeout of `micros`; and how
-/// long it took.
+/// Calls `to`, which answers if it is the server, with a receive timeout of `micros`. Returns the
+/// result and how long the call took.
 fn timed_call(to: ThreadId, micros: u64) -> (Result<u64, IpcError>, u64) {
     let before = thread::system_clock();
     let timeouts = Timeouts::new(Time::NEVER, Time::period(micros));
@@ -44,7 +45,7 @@ fn timed_call(to: ThreadId, micros: u64) -> (Result<u64, IpcError>, u64) {
     (answer.map(|answer| answer.word(0)), thread::system_clock() - before)
 }
 
-/// A thread that takes messages and answers none.
+/// Makes a thread that receives messages and never answers.
 fn silent() -> ThreadId {
     let silent = spawn(|| {
         loop {
@@ -126,8 +127,8 @@ fn timed_closed_receive() {
 
 fn timed_local_call() {
     let [server, silent] = [server(), silent()].map(|callee| thread::local_id_of(callee).unwrap());
-    // The first call of each thread finds the thread of the local id, for the fast path of the
-    // second.
+    // The first call of each thread finds the thread of the local id, and stores it for the fast
+    // path of the second.
     for _ in 0..2 {
         assert_eq!(timed_call(server, 60_000_000).0, Ok(42));
         let (error, taken) = timed_call(silent, 20_000);

@@ -1,4 +1,4 @@
-//! Page faults (ABI 13; X.2 rules 5.34, 12.2, 12.3).
+//! Tests of page faults (ABI 13; X.2 rules 5.34, 12.2, 12.3).
 
 use crate::framework::arena::{self, read_at, write_at};
 use crate::framework::fixture::{
@@ -27,11 +27,11 @@ tests! {
     FLT0013 [5.31ab] "an aborted page fault comes again, and the thread's words are as they were" aborted;
 }
 
-/// Where nothing is mapped in a space made by a test.
+/// An address at which nothing is mapped in a space that a test has made.
 const FAR: u64 = 0x4000_0000_0000;
 
-/// Answers `fault` with `message` and receives the thread's next message that is no fault on the
-/// program.
+/// Answers `fault` with `message`, and receives the thread's next message that is not a fault on
+/// the program.
 fn answer(fault: Received, message: Message) -> Received {
     call_as_pager(fault.from, message)
 }
@@ -40,7 +40,8 @@ fn page_at(page: arena::Page, address: u64, rights: Rights) -> Message {
     Message::new(0).map_item(MapItem::map(page.fpage(rights), address))
 }
 
-/// A thread in a new space that reads the word at `address` and sends it to this thread, its pager.
+/// Makes a thread in a new space that reads the word at `address` and sends it to this thread, its
+/// pager.
 fn reader(address: u64) -> ThreadId {
     let me = utcb::my_global_id();
     Space::new().spawn_paged_by(me, move || {
@@ -98,7 +99,7 @@ fn fault_preserves_utcb() {
     let thread = Space::new().spawn_paged_by(me, move || {
         (0..64).for_each(|index| utcb::set_message_register(index, 0x9000 + index as u64));
         let acceptor = Acceptor::new(Fpage::memory(FAR, 16), true);
-        // SAFETY: nothing of Rust's lies in the window.
+        // SAFETY: no Rust object lies in the window.
         unsafe { utcb::accept(acceptor) };
         utcb::set_error_word(0x55);
         utcb::set_virtual_sender(ThreadId::interrupt(77));
@@ -201,7 +202,7 @@ fn execute_fault() {
         crate::framework::failure::skip("this processor cannot forbid execution");
     }
     let page = arena::page();
-    // ret
+    // The instruction `ret`.
     page.write(0, 0xc3);
     let me = utcb::my_global_id();
     let thread = Space::new().spawn_paged_by(me, move || {
@@ -220,7 +221,7 @@ fn window_is_complete() {
     let page = arena::page();
     page.write(0, 3);
     let fault = receive_as_pager(reader(FAR)).unwrap();
-    // A mapping elsewhere than at the fault is allowed, but the fault comes again.
+    // A mapping at another address than that of the fault is allowed, but the fault is repeated.
     let fault = answer(fault, page_at(page, FAR + 0x10_0000, Rights::READ));
     expect_fault(fault, Rights::READ, FAR);
     assert_eq!(answer(fault, page_at(page, FAR, Rights::READ)).word(0), 3);
@@ -238,7 +239,7 @@ fn pager_deleted() {
     let thread = Space::new().spawn_paged_by(pager, || {
         read_at(FAR);
     });
-    // The pager sleeps in its own IPC only when it has the fault.
+    // The pager sleeps in an IPC of its own only after it has received the fault.
     await_state(pager, ThreadState::Waiting);
     while thread::inspect(thread).is_err() {
         thread::yield_now();

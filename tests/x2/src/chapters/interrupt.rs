@@ -1,6 +1,6 @@
-//! Interrupts as IPC (X.2 rules 5.19-5.21). The source is the interval timer as the firmware leaves
-//! it, which needs no I/O ports: on a machine without it the tests that wait for an interrupt are
-//! skipped.
+//! Tests of interrupts as IPC (X.2 rules 5.19-5.21). They use the interval timer as the firmware
+//! leaves it, which needs no I/O ports. On a machine without it, the tests that wait for an
+//! interrupt are skipped.
 
 use crate::framework::fixture::{Space, await_state, new_id, spawn, with_version};
 use crate::framework::{failure, tests};
@@ -25,13 +25,13 @@ tests! {
     IRQ0010 [5.20, EXT 7.2bc] "of what waits for a thread interrupts come first, then notifications, then messages" first_of_all;
 }
 
-/// Line of the interval timer at the I/O APIC.
+/// The timer's line at the I/O APIC.
 const TIMER_LINE: u32 = 2;
 
-/// Longer than the timer's period, whatever the firmware has set.
+/// A time longer than the timer's period, whatever the firmware has set.
 const LONG: Time = Time::period(500_000);
 
-/// A timeout that only ends if an interrupt never comes, however busy the host is.
+/// A timeout that expires only if an interrupt never comes, however busy the host is.
 const VERY_LONG: Time = Time::period(20_000_000);
 
 fn timer() -> ThreadId {
@@ -174,8 +174,8 @@ fn first_of_all() {
     thread::disassociate_interrupt(timer).unwrap();
 }
 
-/// It moves while its interrupt is not acknowledged, while it is open (the next comes by way of the
-/// old processor), and stays.
+/// The handler moves to another processor while its interrupt is not acknowledged, and while it
+/// waits for the next, which comes by way of the old processor; and it stays there.
 fn moving_handler() {
     let me = utcb::my_global_id();
     let timer = first_interrupt();

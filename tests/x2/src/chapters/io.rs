@@ -1,5 +1,5 @@
-//! I/O ports (ABI 9.2; X.2 rules 7.41, 8.9, 8.10, 12.7, 12.8). The runner has all of them from
-//! sigma0.
+//! Tests of I/O ports (ABI 9.2; X.2 rules 7.41, 8.9, 8.10, 12.7, 12.8). The runner has all ports
+//! from sigma0.
 
 use crate::framework::fixture::{Space, await_state, call_as_pager, receive_as_pager, spawn};
 use crate::framework::{arena, confined, image, leaks, tests};
@@ -44,7 +44,7 @@ const SCRATCH: u16 = 0x3ff;
 /// The PCI configuration address, a register of 32 bits.
 const PCI: u16 = 0xcf8;
 
-/// Orders for a porter: the label says what, the words on what.
+/// Orders for a porter: the label is the operation, the words are its arguments.
 const ACCESS: u64 = 1;
 const TAKE: u64 = 2;
 const GIVE: u64 = 3;
@@ -87,7 +87,7 @@ const FORMS: [Form; 14] = [
     Form::Outs32,
 ];
 
-/// The port of the forms that have it in the instruction: the diagnostic code.
+/// The port of the instructions that contain the port number: that for diagnostic codes.
 const IMMEDIATE: u16 = 0x80;
 
 impl Form {
@@ -107,7 +107,7 @@ impl Form {
                 asm!($instruction, inout("ecx") 1 => _, in("dx") number, inout($index) at => _, options(nostack))
             };
         }
-        // SAFETY: the ports of these tests do nothing to memory, string instructions use the
+        // SAFETY: the ports of these tests do not affect memory; string instructions use the
         // buffer.
         unsafe {
             match self {
@@ -131,8 +131,8 @@ impl Form {
     }
 }
 
-/// A thread in a space of its own that uses ports as this thread says, which answers its faults on
-/// ports.
+/// A porter: a thread in a space of its own that accesses ports as this thread orders, while this
+/// thread answers its faults on ports.
 #[derive(Clone, Copy)]
 struct Porter(ThreadId);
 
@@ -149,7 +149,7 @@ impl Porter {
         }))
     }
 
-    /// A porter that has `ports`.
+    /// Makes a porter that has `ports`.
     fn with(ports: Fpage) -> Self {
         let porter = Self::new();
         assert_eq!(porter.take(Fpage::COMPLETE_IO, MapItem::map(ports, 0)), ports);
@@ -160,7 +160,7 @@ impl Porter {
         call_as_pager(self.0, Message::with_words(label, words))
     }
 
-    /// What became of an access: the value read, or the message of a fault or exception.
+    /// The result of an access: the value that was read, or the message of a fault or exception.
     fn access(self, form: Form, number: u16, value: u64) -> Result<u64, Received> {
         let received = self.order(ACCESS, &[form as u64, number.into(), value]);
         if received.tag.label() == ACCESS { Ok(received.word(0)) } else { Err(received) }
@@ -172,8 +172,8 @@ impl Porter {
             Err(fault) => {
                 let ports = Fpage::io(number, 0);
                 expect_fault(fault, ports);
-                // The answer maps the port, so that the thread goes on; then the port is taken away
-                // again.
+                // The answer maps the port, so that the thread continues; afterwards the port is
+                // unmapped again.
                 assert_eq!(answer(fault, MapItem::map(ports, 0)).tag.label(), ACCESS);
                 self.revoke(ports, true);
                 false
@@ -181,27 +181,27 @@ impl Porter {
         }
     }
 
-    /// Lets the porter take `item` into `window`. Returns what it got.
+    /// Makes the porter receive `item` into `window`. Returns what it got.
     fn take(self, window: Fpage, item: MapItem) -> Fpage {
         self.order(TAKE, &[Acceptor::new(window, false).raw()]);
         let received = call_as_pager(self.0, Message::new(0).map_item(item));
         Fpage::from_raw(received.word(0))
     }
 
-    /// Makes the porter send `item` to `other`, which takes ports. Returns what `other` got.
+    /// Makes the porter send `item` to `other`, which accepts ports. Returns what `other` got.
     fn give(self, other: Self, item: MapItem) -> Fpage {
         other.order(TAKE, &[Acceptor::new(Fpage::COMPLETE_IO, false).raw()]);
         let [base, fpage] = item.to_words(false);
         Fpage::from_raw(self.order(GIVE, &[other.0.raw(), base, fpage]).word(0))
     }
 
-    /// Makes the porter unmap, or flush, `ports`. Returns what came back.
+    /// Makes the porter unmap, or flush, `ports`. Returns the result of Unmap.
     fn revoke(self, ports: Fpage, flush: bool) -> Fpage {
         Fpage::from_raw(self.order(REVOKE, &[ports.raw(), flush.into()]).word(0))
     }
 }
 
-/// The next message of a thread that sends without being asked.
+/// The next message of a thread that sends without an order.
 fn next_message(thread: ThreadId) -> Received {
     receive_as_pager(thread).expect("the thread goes on")
 }
@@ -213,8 +213,8 @@ fn serve(master: ThreadId) -> ! {
         let answer = match order.tag.label() {
             ACCESS => {
                 let form = FORMS[word(0) as usize];
-                // The master answers faults about the ports, and nothing else: it waits for one
-                // thread at a time.
+                // The master answers only faults about the ports, since it waits for one thread at
+                // a time.
                 utcb::set_pager(master);
                 let value = form.perform(word(1) as u16, word(2));
                 utcb::set_pager(kip().root());
@@ -222,7 +222,7 @@ fn serve(master: ThreadId) -> ! {
             }
             TAKE => {
                 let acceptor = Acceptor::from_raw(word(0));
-                // SAFETY: nothing of Rust's lies in the windows of these tests.
+                // SAFETY: no Rust object lies in the windows of these tests.
                 unsafe { utcb::accept(acceptor) };
                 ipc::send(master, Message::new(0)).expect("the master waits");
                 let received = ipc::wait().expect("items");
@@ -278,7 +278,7 @@ fn expect_general_protection(received: Received) {
 }
 
 fn root_uses_ports() {
-    // SAFETY: the register does nothing.
+    // SAFETY: the scratch register has no effect.
     unsafe {
         for value in [0x5a, 0xa5] {
             port::write8(SCRATCH, value);
@@ -353,7 +353,7 @@ fn fault_preserves_utcb() {
     let thread = Space::new().spawn_paged_by(me, move || {
         (0..64).for_each(|index| utcb::set_message_register(index, 0x9000 + index as u64));
         let acceptor = Acceptor::new(Fpage::memory(0x4000_0000_0000, 16), false);
-        // SAFETY: nothing of Rust's lies in the window.
+        // SAFETY: no Rust object lies in the window.
         unsafe { utcb::accept(acceptor) };
         utcb::set_error_word(0x55);
         Form::In8.perform(SCRATCH, 0);
@@ -384,7 +384,7 @@ fn intersection() {
         assert_eq!(porter.can_use(SCRATCH), got == small);
         assert!(!porter.can_use(0x2ff));
     }
-    // A middleman with eight ports offers all.
+    // A porter in the middle has eight ports and offers all ports.
     let (middle, end) = (Porter::with(small), Porter::new());
     middle.give(end, MapItem::map(Fpage::COMPLETE_IO, 0));
     assert!(end.can_use(SCRATCH) && end.can_use(0x3f8) && !end.can_use(0x3f7) && !end.can_use(0x400));
@@ -418,7 +418,7 @@ fn unmap_is_recursive() {
     first.revoke(Fpage::io(SCRATCH, 0), false);
     assert!(!third.can_use(SCRATCH) && !second.can_use(SCRATCH));
     assert!(first.can_use(SCRATCH) && third.can_use(0x3f8));
-    // A child cannot take a port from its parent.
+    // A space cannot take ports from the space that it got them from.
     third.revoke(Fpage::COMPLETE_IO, true);
     assert!(!third.can_use(0x3f8) && second.can_use(0x3f8));
     space::unmap_one(Fpage::COMPLETE_IO);
@@ -478,13 +478,12 @@ fn isolation() {
         (Porter::with(Fpage::io(0x3f8, 3)), Porter::new(), Porter::with(Fpage::io(PCI, 2)));
     for value in 0..5 {
         assert!(with.access(Form::Out8, SCRATCH, value).is_ok());
-        // The processor switches from this space, whose ports it knows, straight to one that has
-        // none.
-        // SAFETY: the register does nothing.
+        // The processor switches from this space, whose ports it has loaded, directly to one that
+        // has none. SAFETY: the scratch register has no effect.
         unsafe { port::read8(SCRATCH) };
         assert!(!without.can_use(SCRATCH) && !without.can_use(PCI));
         assert!(else_where.access(Form::In32, PCI, 0).is_ok());
-        // SAFETY: as above.
+        // SAFETY: the scratch register has no effect.
         unsafe { port::read8(SCRATCH) };
         assert!(!else_where.can_use(SCRATCH));
         assert_eq!(with.access(Form::In8, SCRATCH, 0).ok(), Some(value));
@@ -539,7 +538,7 @@ fn no_privilege_level() {
     let me = utcb::my_global_id();
     let thread = Space::new().spawn_paged_by(me, move || {
         let flags: u64;
-        // SAFETY: the processor lets programs change no more than their own flags.
+        // SAFETY: the processor lets programs change only their own flags.
         unsafe {
             asm!("pushfq", "or qword ptr [rsp], 0x3000", "popfq", "pushfq", "pop {}", out(reg) flags);
         }
@@ -644,7 +643,7 @@ fn pager_without_ports() {
         ipc::receive(me).expect("the owner is its pager");
         Form::In8.perform(SCRATCH, 0);
         ipc::call(me, Message::new(2)).expect("the owner has chosen another pager");
-        // The processor knows the port when the thread faults.
+        // The thread faults although the processor has loaded the port for this space.
         Form::In8.perform(SCRATCH, 0);
         arena::read_at(page.address);
     });

@@ -1,4 +1,5 @@
-//! IPC of untyped words: phases, partners, timeouts, errors (ABI 11; X.2 rules 7.1-7.10, 7.19).
+//! Tests of IPC of untyped words: phases, partners, timeouts, errors (ABI 11; X.2 rules 7.1-7.10,
+//! 7.19).
 
 use crate::framework::fixture::{Space, await_state, new_id, spawn, with_version};
 use crate::framework::tests;
@@ -91,7 +92,7 @@ fn words_between_spaces() {
     check_63(ipc::receive(sender).expect("a message"), 2000);
 }
 
-/// A thread that waits for another thread than the test's.
+/// Makes a thread that waits for another thread than the test's.
 fn busy_thread() -> ThreadId {
     let silent = spawn(|| l4::start::halt());
     let busy = spawn(move || {
@@ -335,7 +336,7 @@ fn register_messages() {
     assert_eq!((tag, answer), (MessageTag::new(4, 7, 0), words.map(|word| !word)));
 }
 
-/// What the receiver of `order_of_senders` has got, a decimal digit for each sender.
+/// The senders of which the receiver of `order_of_senders` got messages, a decimal digit for each.
 static ORDER: AtomicU64 = AtomicU64::new(0);
 
 fn order_of_senders() {
@@ -364,7 +365,8 @@ fn no_leaks() {
     let sender = Space::new().spawn(move || ipc::send(me, Message::with_words(1, &[1])).unwrap());
     await_state(sender, ThreadState::PendingSend);
     let (mut rcx, mut rdx, mut r8, mut r11): (u64, u64, u64, u64);
-    // SAFETY: the register contract of the call; MR1 arrives in RAX and is not used.
+    // SAFETY: the operands are the register contract of the call; MR1 arrives in RAX and is not
+    // used.
     unsafe {
         core::arch::asm!(
             "push rbp",
@@ -380,7 +382,7 @@ fn no_leaks() {
         );
     }
     for (name, value) in [("rcx", &mut rcx), ("rdx", &mut rdx), ("r8", &mut r8), ("r11", &mut r11)] {
-        // The stubs are in the kernel half, so RCX may be the return address in one.
+        // RCX may be the return address in a stub, which lies in the kernel's half.
         let is_stub = *value & !0xfff == kip().word(x2::kip::IPC) & !0xfff;
         assert!(*value < 1 << 47 || *value == u64::MAX || is_stub, "{name} is {value:#x}");
     }
@@ -412,7 +414,7 @@ fn lost_reply() {
 fn timeout_of_other_phase() {
     let me = utcb::my_global_id();
     let partner = spawn(move || {
-        // Receive timeout zero does not matter to a send.
+        // A receive timeout of zero has no effect on a send.
         let timeouts = Timeouts::new(Time::NEVER, Time::ZERO);
         ipc::ipc(me, ThreadId::NIL, timeouts, MessageTag::new(1, 0, 0)).expect("the test receives");
         l4::thread::yield_now();
@@ -429,7 +431,7 @@ fn immediate_reply() {
     let partner = spawn(|| {
         let mut request = ipc::wait().unwrap();
         loop {
-            // Timeout zero: the caller must already be receiving.
+            // With a timeout of zero the caller must already be receiving.
             request = ipc::reply_wait(request.from, Message::new(2)).expect("the caller waits");
         }
     });
@@ -473,7 +475,7 @@ fn order_of_checks() {
     assert_eq!(call(unused, too_long), refused(IpcPhase::Send));
     assert_eq!(call(busy, too_long), Err(error(IpcPhase::Send, IpcErrorKind::MessageOverflow)));
     assert_eq!(call(busy, MessageTag::EMPTY), Err(SEND_TIMEOUT));
-    // The source is looked at after the transfer, and before the wait.
+    // The source is checked after the transfer, and before the wait.
     let me = utcb::my_global_id();
     let partner = spawn(move || {
         let label = ipc::receive(me).expect("the message").tag.label();

@@ -1,4 +1,4 @@
-//! The kernel interface page (ABI 3, 4; X.2 rules 10.1-10.9).
+//! Tests of the kernel interface page (ABI 3, 4; X.2 rules 10.1-10.9).
 
 use crate::framework::fixture::Space;
 use crate::framework::tests;

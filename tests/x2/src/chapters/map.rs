@@ -1,4 +1,4 @@
-//! Map and grant items (ABI 8, 9; X.2 rules 7.32-7.41).
+//! Tests of map and grant items (ABI 8, 9; X.2 rules 7.32-7.41).
 
 use crate::framework::arena::{self, Page, read_at, write_at};
 use crate::framework::fixture::{Space, receive_as_pager};
@@ -27,18 +27,18 @@ tests! {
     MAP0017 [7.26a] "untyped words before the items arrive too" words_and_items;
 }
 
-/// Where spaces made by tests receive mappings.
+/// The address at which spaces made by tests receive mappings.
 pub(crate) const WINDOW: u64 = 0x1234_0000_0000;
 const WINDOW_FPAGE: Fpage = Fpage::memory(WINDOW, 30);
 
-/// Orders for a worker: the label says what, the words on what.
+/// Orders for a worker: the label is the operation, the words are its arguments.
 const RECEIVE: u64 = 1;
 const READ: u64 = 2;
 const WRITE: u64 = 3;
 const MAP: u64 = 4;
 const UNMAP: u64 = 5;
 
-/// A thread in a space of its own that does to its memory what this thread says.
+/// A worker: a thread in a space of its own that changes its memory as this thread orders.
 #[derive(Clone, Copy)]
 pub(crate) struct Worker(pub(crate) ThreadId);
 
@@ -57,7 +57,7 @@ impl Worker {
         ipc::call(self.0, Message::with_words(label, words)).expect("the worker answers")
     }
 
-    /// Lets it accept `acceptor` in the IPC that follows; then the items go to it. Returns the tag
+    /// Makes the worker accept `acceptor` in its next IPC, and sends it the items. Returns the tag
     /// and the fpage of the first item that it got.
     pub(crate) fn take(self, acceptor: Acceptor, items: &[MapItem]) -> (MessageTag, Fpage) {
         self.order(RECEIVE, &[acceptor.raw()]);
@@ -79,12 +79,12 @@ impl Worker {
         self.order(WRITE, &[address, value]);
     }
 
-    /// Makes the worker unmap `fpage`, and returns what it gets back.
+    /// Makes the worker unmap `fpage`. Returns the result of Unmap.
     pub(crate) fn unmap(self, fpage: Fpage) -> Fpage {
         Fpage::from_raw(self.order(UNMAP, &[fpage.raw()]).word(0))
     }
 
-    /// Makes the worker send `item` to another worker, which takes it in its window.
+    /// Makes the worker send `item` to another worker, which receives it in its window.
     pub(crate) fn map_to(self, other: Worker, item: MapItem) {
         other.order(RECEIVE, &[Acceptor::new(WINDOW_FPAGE, false).raw()]);
         let [base, fpage] = item.to_words(false);
@@ -123,9 +123,9 @@ fn work(master: ThreadId) {
 }
 
 /// Answers the order, then receives items from any thread and reports the tag and the first item's
-/// fpage to their sender: to the master by returning the report.
+/// fpage to their sender; to the master by returning the report.
 fn receive_items(master: ThreadId, acceptor: Acceptor) -> Option<Message> {
-    // SAFETY: the windows of these tests are where nothing of Rust's lies.
+    // SAFETY: no Rust object lies in the windows of these tests.
     unsafe { utcb::accept(acceptor) };
     ipc::send(master, Message::new(0)).expect("the master waits");
     let received = ipc::wait().expect("items");
@@ -242,12 +242,13 @@ fn grant_moves() {
     first.take_in_window(map(page, Rights::READ_WRITE, 0));
     first.map_to(second, MapItem::grant(Fpage::memory(WINDOW, 12).with_rights(Rights::READ_WRITE), 0x3000));
     assert_eq!(second.read(WINDOW + 0x3000), 77);
-    // The granter cannot map on a page that it has no longer.
+    // The granter cannot map from a page that it has granted away.
     let third = Worker::new();
     third.take_in_window(map(arena::page(), Rights::READ, 0x3000));
     first.map_to(third, MapItem::map(Fpage::memory(WINDOW, 12).with_rights(Rights::READ), 0x3000));
     assert_eq!(third.read(WINDOW + 0x3000), 0, "nothing came from the granter");
-    // The grantee's page is a child of this space's: revoking it here takes it away there.
+    // The grantee's page was mapped from one of this space's: revoking it here also removes it
+    // there.
     l4::space::unmap_one(page.fpage(Rights::ALL));
     second.take_in_window(map(arena::page(), Rights::READ, 0x3000));
     assert_eq!(second.read(WINDOW + 0x3000), 0);
@@ -335,7 +336,7 @@ fn protected_areas() {
         assert_eq!((tag, delivered.is_nil()), (MessageTag::new(0, 0, 2), true), "{area:#x}");
     }
     assert_eq!(worker.read(kip().base() + 8), x2::kip::API_VERSION_VALUE);
-    // Pages out of this space's kernel interface page and UTCBs are not mapped.
+    // Pages of this space's kernel interface page and UTCBs cannot be mapped to others.
     for area in [kip().base(), utcbs] {
         let item = MapItem::map(Fpage::memory(area, 12).with_rights(Rights::ALL), 0);
         assert!(worker.take_in_window(item).is_nil(), "{area:#x}");
@@ -369,7 +370,7 @@ fn words_and_items() {
     let page = arena::page();
     page.write(0, 4);
     let receiver = Space::new().spawn(move || {
-        // SAFETY: nothing of Rust's lies in the window.
+        // SAFETY: no Rust object lies in the window.
         unsafe { utcb::accept(Acceptor::new(WINDOW_FPAGE, false)) };
         let received = ipc::receive(me).unwrap();
         let words = [received.word(0), received.word(1), read_at(WINDOW)];

@@ -1,4 +1,5 @@
-//! MapControl (K8; extensions reference, "MapControl").
+//! Tests of MapControl (docs/src/architecture.md, K8; docs/src/reference/extensions.md,
+//! "MapControl").
 
 use crate::framework::arena::{self, read_at, write_at};
 use crate::framework::confined;
@@ -34,7 +35,7 @@ tests! {
     MCT0019 [EXT 4.8, ABI 19.9] "a long batch gives way to interrupts, and is carried out whole" gives_way;
 }
 
-/// Where nothing is mapped in a space made by a test.
+/// An address at which nothing is mapped in a space that a test has made.
 const FAR: u64 = 0x4000_0000_0000;
 
 fn target(address: u64, rights: Rights) -> Fpage {
@@ -58,8 +59,8 @@ fn query(space: &Space, address: u64) -> MapAnswer {
     MapAnswer(one(space, MapItem::new(MapOperation::Query, target(address, Rights::NONE), 1, 0)).unwrap())
 }
 
-/// A thread in `space` that carries out what it is told: label 1 reads, label 2 writes (MR1
-/// address, MR2 value); it answers with the word that is there then.
+/// Makes a thread in `space` that accesses memory as it is told: label 1 reads, label 2 writes (MR1
+/// address, MR2 value). It answers with the word that is at the address afterwards.
 fn worker(space: &Space) -> ThreadId {
     let owner = utcb::my_global_id();
     let thread = confined::spawn(space, move || {
@@ -85,8 +86,8 @@ fn write(worker: ThreadId, address: u64, value: u64) {
     assert_eq!(ipc::call(worker, Message::with_words(2, &[address, value])).unwrap().word(0), value);
 }
 
-/// Lets the worker make an access that faults, to this thread as its pager; returns the access that
-/// it lacked.
+/// Makes the worker access memory so that it faults; this thread is its pager. Returns the access
+/// that was not allowed.
 fn fault(worker: ThreadId, label: u64, address: u64) -> Rights {
     extension::set_handlers(worker, None, Some(utcb::my_global_id())).unwrap();
     let report = ipc::call(worker, Message::with_words(label, &[address, 1])).unwrap();
@@ -118,7 +119,7 @@ fn rights() {
     unsafe { space::flush(&mut [limited.fpage(Rights::WRITE)]) };
     map(&space, limited, FAR + 4096, Rights::READ_WRITE);
     assert_eq!(query(&space, FAR + 4096).rights(), Rights::READ.bits(), "the owner may not write either");
-    // SAFETY: the page is not used any more; the next test that gets it finds it with all rights.
+    // SAFETY: the page is not used any more; the next test that gets it has all rights to it.
     unsafe { space::flush(&mut [limited.fpage(Rights::ALL)]) };
 }
 
@@ -215,16 +216,16 @@ fn items_array() {
         assert_eq!((result, done), (0, 0), "{items:#x} {number}");
         assert_eq!(utcb::error_code(), Some(ErrorCode::InvalidParameter));
     }
-    // The first item lies in a page that is there, the second in one that has gone: neither is
+    // The first item lies in a page that is present, the second in one that is not: neither is
     // carried out.
     let pages = arena::block(13);
     let size = size_of::<MapItem>() as u64;
     let query = MapItem::new(MapOperation::Query, target(FAR, Rights::NONE), 1, 0);
-    // SAFETY: the block is this test's own, and items are aligned.
+    // SAFETY: only this test uses the block, and items are aligned.
     unsafe { ((pages + 4096 - size) as *mut MapItem).write(query) };
-    // SAFETY: nothing is in that page.
+    // SAFETY: the page has no content that is used.
     unsafe { space::flush(&mut [Fpage::memory(pages + 4096, 12).with_rights(Rights::ALL)]) };
-    // SAFETY: as above.
+    // SAFETY: only this test uses the block.
     let (result, done) = unsafe { syscall::map_control(space, pages + 4096 - size, 2) };
     assert_eq!((result, done), (0, 0));
 }
@@ -302,7 +303,7 @@ fn physical() {
 fn holes() {
     let space = confined::space();
     let block = arena::block(13);
-    // SAFETY: the page is the arena's, and nothing is in it.
+    // SAFETY: the page belongs to the arena, and has no content that is used.
     unsafe { space::flush(&mut [Fpage::memory(block + 4096, 12).with_rights(Rights::ALL)]) };
     let item = MapItem::new(MapOperation::Map, target(FAR, Rights::READ), 2, block);
     assert_eq!(one(&space, item), Ok(1 << 32));
@@ -329,7 +330,7 @@ fn large_pages() {
     let worker = worker(&space);
     write(worker, FAR + 0x1f_f000, 7);
     assert_eq!(read_at(block + 0x1f_f000), 7);
-    // A part of the region is unmapped: the rest stays.
+    // A part of the region is unmapped; the rest stays mapped.
     one(&space, MapItem::new(MapOperation::Unmap, target(FAR + 0x1000, Rights::NONE), 1, 0)).unwrap();
     assert!(query(&space, FAR).is_mapped() && !query(&space, FAR + 0x1000).is_mapped());
     assert_eq!(read(worker, FAR + 0x1f_f000), 7);
@@ -349,7 +350,7 @@ fn full_batch() {
         let item = MapItem::new(MapOperation::Map, target(FAR + index * 4096, Rights::READ), 1, page.address);
         write_item(place + index * 32, item);
     }
-    // SAFETY: the items lie in the arena's block, which this test alone uses.
+    // SAFETY: the items lie in a block of the arena that only this test uses.
     let (result, done) = unsafe { syscall::map_control(space.first.raw(), place, 512) };
     assert_eq!((result, done), (1, 512));
     assert_eq!(read_at(place + 511 * 32 + 24), 1 << 32);
@@ -392,7 +393,7 @@ fn wrong_among_thousands() {
     let space = confined::space();
     let page = arena::page();
     let place = arena::block(14);
-    // SAFETY: the items lie in the arena's block, which this test alone uses.
+    // SAFETY: the items lie in a block of the arena that only this test uses.
     let carry_out = |place, number| unsafe { syscall::map_control(space.first.raw(), place, number) };
     for batch in 0..BATCHES {
         for index in 0..512 {
@@ -438,7 +439,7 @@ fn gives_way() {
     // A batch of 32768 pages takes longer than a sleep, but the emulator's timer may be late.
     let interrupted = (0..100).any(|_| {
         let before = WAKES.load(Ordering::Relaxed);
-        // SAFETY: the items lie in the arena's block, which this test alone uses.
+        // SAFETY: the items lie in a block of the arena that only this test uses.
         let (result, done) = unsafe { syscall::map_control(space.first.raw(), place, 512) };
         assert_eq!((result, done), (1, 512));
         WAKES.load(Ordering::Relaxed) != before

@@ -1,4 +1,4 @@
-//! MemoryControl and ProcessorControl (X.2 rules 9.1-9.5).
+//! Tests of MemoryControl and ProcessorControl (X.2 rules 9.1-9.5).
 
 use crate::framework::arena;
 use crate::framework::fixture::Space;

@@ -1,5 +1,5 @@
-//! Message-signalled interrupts (SpaceOptions 7; X.2 rules 5.19-5.21): a device interrupts by a
-//! message that the kernel names, and cannot be masked. The device is one of the emulator's;
+//! Tests of message-signalled interrupts (SpaceOptions 7; X.2 rules 5.19-5.21): a device interrupts
+//! by a message that the kernel names, and cannot be masked. The device is one of the emulator's;
 //! without it the tests are skipped.
 
 use crate::framework::edu::Edu;
@@ -29,7 +29,7 @@ tests! {
     MSI0012 [EXT 3.5, 3.8] "a handler that is moved about gets its interrupts" moving_handler;
 }
 
-/// Longer than a message takes.
+/// A time longer than a message takes.
 const LONG: Time = Time::period(2_000_000);
 /// A wait that is long enough to show that an interrupt does not come.
 const SHORT: Time = Time::period(20_000);
@@ -43,20 +43,21 @@ fn processors() -> u32 {
     kip().processor_info().processors
 }
 
-/// Lets `thread` live on `processor`, modulo how many there are.
+/// Moves `thread` to processor `processor` modulo the number of processors.
 fn place(thread: ThreadId, processor: u32) {
     let processor = u64::from(processor % processors());
     thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
 }
 
-/// The device, which raises interrupt `index`.
+/// Sets up the device so that it raises interrupt `index`.
 fn device(index: u32) -> (Edu, ThreadId) {
     let (device, interrupt) = (Edu::find(), interrupt(index));
     device.use_message(extension::interrupt_message(interrupt.number()).expect("it has a message"));
     (device, interrupt)
 }
 
-/// The device, which raises interrupt `index`, with this thread as the interrupt's handler.
+/// Sets up the device so that it raises interrupt `index`, with this thread as the interrupt's
+/// handler.
 fn attached(index: u32) -> (Edu, ThreadId) {
     let (device, interrupt) = device(index);
     thread::associate_interrupt(interrupt, utcb::my_global_id()).unwrap();
@@ -162,7 +163,7 @@ fn again() {
 
 fn no_handler() {
     let (device, interrupt) = device(3);
-    // Interrupts are lost before the slot has a handler, and after it has had one.
+    // Interrupts are lost if the slot has no handler yet, or no handler any more.
     for _ in 0..2 {
         (0..10).for_each(|_| device.raise());
         ipc::sleep(SHORT);
@@ -175,7 +176,8 @@ fn no_handler() {
     }
 }
 
-/// A thread that tells `boss` of every interrupt, with its own mark, and then acknowledges it.
+/// Makes a thread that tells `boss` of every interrupt, with its own mark, and then acknowledges
+/// it.
 fn handler(interrupt: ThreadId, boss: ThreadId, mark: u64) -> ThreadId {
     spawn(move || {
         loop {
@@ -218,7 +220,8 @@ fn handler_deleted() {
         let handler = handler(interrupt, me, 7);
         place(handler, round / 4);
         thread::associate_interrupt(interrupt, handler).unwrap();
-        // The thread waits for the interrupt, has it pending, or waits to tell this thread.
+        // The thread may be waiting for the interrupt, have it pending, or wait to tell this
+        // thread.
         (0..round % 3).for_each(|_| device.raise());
         if round % 5 == 0 {
             thread::yield_now();
@@ -285,11 +288,11 @@ fn other_message() {
     (0..last).for_each(|index| thread::disassociate_interrupt(interrupt(index)).unwrap());
 }
 
-/// How often the device has interrupted, and how much of that the handler has seen.
+/// How often the device has interrupted, and the last number that the handler has read.
 static RAISED: AtomicU64 = AtomicU64::new(0);
 static SEEN: AtomicU64 = AtomicU64::new(0);
 
-/// A handler of `interrupt` on `processor` that says what it has seen.
+/// Makes a handler of `interrupt` on `processor` that stores the number that it has read.
 fn watcher(interrupt: ThreadId, processor: u32) -> ThreadId {
     RAISED.store(0, Ordering::SeqCst);
     SEEN.store(0, Ordering::SeqCst);
@@ -306,8 +309,8 @@ fn watcher(interrupt: ThreadId, processor: u32) -> ThreadId {
     handler
 }
 
-/// Raises `count` interrupts, some close together, and waits after some for the handler to have
-/// seen the last.
+/// Raises `count` interrupts, some close together; after some it waits until the handler has seen
+/// the last.
 fn flood(device: Edu, count: u64, mut between: impl FnMut(u64)) {
     for number in 1..=count {
         RAISED.store(number, Ordering::SeqCst);

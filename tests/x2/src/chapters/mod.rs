@@ -1,4 +1,4 @@
-//! The tests, one module for each chapter of the interface.
+//! The tests, with a module for each chapter of the interface.
 
 use crate::framework::Chapter;
 

@@ -1,5 +1,6 @@
-//! Memory nodes: what the boot info says of them, and that kernel objects come from the right one.
-//! The suites say which machine it is; on one without nodes nothing can be asked.
+//! Tests of memory nodes: the boot info describes them, and kernel objects are allocated in the
+//! right node. The command line says which machine it is. On a machine without nodes the kernel
+//! cannot be asked.
 
 use crate::framework::arena;
 use crate::framework::fixture::{Space, image_fault_answer, new_id, receive_as_pager, spawn};
@@ -27,7 +28,8 @@ const PAGE: u64 = 4096;
 const FAR: u64 = 0x10_0000_0000;
 const FAR_LOG2: u32 = 30;
 
-/// What the boot info says of nodes. The runner has its first page; in these suites that is all.
+/// The description of nodes in the boot info. The runner has its first page, which is all of it in
+/// these suites.
 fn nodes() -> Nodes<'static> {
     let address = kip().word(x2::kip::BOOT_INFO);
     let size = (PAGE - address % PAGE) as usize;
@@ -50,12 +52,12 @@ fn node_of(processor: u64) -> u64 {
     nodes().of_processor(processor as usize).expect("every processor has one").into()
 }
 
-/// Lets `thread` live on `processor`.
+/// Moves `thread` to `processor`.
 fn place(thread: ThreadId, processor: u64) {
     thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
 }
 
-/// The node of what the kernel has of a thread.
+/// The node in which an object of the kernel for a thread lies.
 fn node(which: u64, thread: ThreadId, address: u64) -> u64 {
     kernel_statistic(of_node(which, thread.number(), address)).expect("kdb=test is needed")
 }
@@ -67,7 +69,7 @@ fn told() {
         for to in 0..nodes.count() {
             let distance = nodes.distance(from, to).expect("each to each");
             assert_eq!(from == to, distance == 10, "from {from} to {to}: {distance}");
-            // The suites give their machines these distances.
+            // The suites give their machines these distances between nodes.
             assert!(
                 from == to || distance == 20 + from.abs_diff(to) as u8,
                 "from {from} to {to}: {distance}"

@@ -1,4 +1,5 @@
-//! Notification (K15; extensions reference, "Notify").
+//! Tests of notification (docs/src/architecture.md, K15; docs/src/reference/extensions.md,
+//! "Notify").
 
 use crate::framework::confined;
 use crate::framework::fixture::{Space, await_state, new_id, spawn};
@@ -22,7 +23,7 @@ tests! {
     NTF0010 [EXT 7.1] "notifying no bits wakes no thread" no_bits;
 }
 
-/// Lets this thread's open receives end with notifications.
+/// Makes this thread's open receives end with notifications, too.
 fn accept() {
     // SAFETY: the acceptor takes no mappings or strings.
     unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
@@ -33,12 +34,12 @@ fn expect(received: Received, bits: u64) {
     assert_eq!((received.from, received.word(0)), (ThreadId::NIL, bits));
 }
 
-/// A receive that is not to wait for long, as everything is there already.
+/// Receives without waiting long, since the message must be there already.
 fn receive_now(from: ThreadId) -> ipc::Result<Received> {
     ipc::receive_timeout(from, Time::ZERO)
 }
 
-/// A thread of this space that receives notifications and tells each word to the test.
+/// Makes a thread of this space that receives notifications and sends each word to the test.
 fn listener() -> ThreadId {
     let me = utcb::my_global_id();
     spawn(move || {

@@ -1,5 +1,5 @@
-//! Owners that are deleted while threads of their spaces run, on any processor (K13; reference,
-//! "Ownership").
+//! Tests of owners that are deleted while threads of their spaces run, on any processor
+//! (docs/src/architecture.md, K13; docs/src/reference/extensions.md, "Ownership").
 
 use crate::framework::fixture::{Space, await_state, receive_as_pager};
 use crate::framework::{arena, tests};
@@ -18,11 +18,11 @@ tests! {
 }
 
 const ROUNDS: u64 = 12;
-/// Threads of the owned space.
+/// How many threads the owned space has.
 const THREADS: usize = 4;
 
-/// Puts a thread onto a processor, with a short timeslice: so no thread there waits long for the
-/// others, also where each instruction is counted.
+/// Moves a thread to a processor and gives it a short timeslice, so that no thread there waits long
+/// for the others, even if instructions are counted.
 fn place(thread: ThreadId, processor: u64) {
     let processor = processor % u64::from(kip().processor_info().processors);
     let short = TimeControl::new(Some(Time::period(200)), None).raw();
@@ -35,7 +35,7 @@ fn counts() -> [u64; THREADS] {
     core::array::from_fn(|index| COUNTS[index].load(Ordering::Relaxed))
 }
 
-/// Waits until each count has grown.
+/// Waits until the count of each thread has grown.
 fn await_growth() {
     let before = counts();
     while counts().into_iter().zip(before).any(|(now, then)| now < then + 3) {
@@ -43,7 +43,8 @@ fn await_growth() {
     }
 }
 
-/// Deletes `owner`, a thread that holds the owner's space alone, and takes the orphans over.
+/// Deletes `owner`, the only thread of the owner's space, and makes this space the owner of the
+/// orphaned one.
 fn inherit(owner: ThreadId, owned: &Space, threads: &[ThreadId; THREADS]) {
     thread::delete(owner).unwrap();
     threads.iter().for_each(|&thread| await_state(thread, ThreadState::Inactive));
@@ -75,9 +76,9 @@ fn running() {
     }
 }
 
-/// Lets threads of an owned space send reports of `label` to a thread of their owner, which answers
-/// with `answer`, until it is deleted, again and again. `choose` sets the thread that gets their
-/// reports.
+/// Lets threads of an owned space send messages with `label` to a thread of their owner, which
+/// answers with `answer` and is then deleted; repeats that. `choose` sets the thread that gets the
+/// messages.
 fn reporting(
     mode: SystemCallMode,
     body: fn(usize),
@@ -134,7 +135,7 @@ fn reporting(
 }
 
 fn faulting() {
-    // Addresses at which no page is mapped.
+    // The addresses have no page mapped.
     let body = |index| {
         arena::read_at(0x4000_0000_0000 + ((index as u64) << 12));
     };
@@ -148,7 +149,7 @@ fn calling() {
         loop {
             let number = 1000 + index as u64;
             let result: u64;
-            // SAFETY: what the instruction does is the handler's decision, which is this test.
+            // SAFETY: this test is the handler, and decides what the instruction does.
             unsafe { asm!("syscall", inout("rax") number => result, out("rcx") _, out("r11") _) };
             assert_eq!(result, 77, "every call is answered");
         }

@@ -1,6 +1,5 @@
-//! Total quanta and preemption (X.2 rules 3.15, 3.18-3.23, 4.1-4.14). How long a delay lasts is
-//! tested in the kernel's own tests, with a clock that they set; here things happen in an order,
-//! whenever they do.
+//! Total quanta and preemption (X.2 rules 3.15, 3.18-3.23, 4.1-4.14). The kernel's host tests check
+//! how long a delay lasts, with a clock that they set; these tests check only the order of events.
 
 use crate::framework::fixture::{await_state, spawn};
 use crate::framework::tests;
@@ -24,13 +23,13 @@ tests! {
     PRE0008 [4.11] "without a handler the thread is halted" no_handler;
 }
 
-/// Below the test's own priority.
+/// A priority below that of the test.
 const LOW: u8 = 90;
 static COUNT: AtomicU64 = AtomicU64::new(0);
 static SEEN: AtomicU64 = AtomicU64::new(0);
 
-/// A thread of low priority that runs `body` when it is told to, and whose scheduler and exception
-/// handler is this one.
+/// Makes a thread of low priority that runs `body` when it is told to. This thread is its scheduler
+/// and exception handler.
 fn low(body: impl FnOnce() + 'static) -> ThreadId {
     COUNT.store(0, Ordering::Relaxed);
     SEEN.store(0, Ordering::Relaxed);
@@ -81,7 +80,7 @@ fn total_quantum() {
         assert_eq!(told.tag, PREEMPTION_TAG);
         assert!((before..=thread::system_clock()).contains(&told.word(0)), "the clock at the end");
         assert_eq!(told.word(1), 0);
-        // The thread need not have come far: a slow emulator's time counts too.
+        // The thread may have made little progress: the time of a slow emulator counts, too.
         counted = COUNT.load(Ordering::Relaxed);
         ipc::sleep(Time::period(1000));
         assert_eq!(COUNT.load(Ordering::Relaxed), counted, "it has stopped");
@@ -170,7 +169,7 @@ fn fault() {
     });
     let start = thread::system_clock();
     go(id);
-    // Each time that the test wakes up the thread is preempted.
+    // The thread is preempted each time that the test wakes up.
     let told: Received = loop {
         if let Ok(told) = ipc::receive_timeout(handler, Time::period(1000)) {
             break told;
@@ -185,7 +184,7 @@ fn delay() {
     let id = low(|| {
         while utcb::flags() as u8 & PENDING == 0 {
             if utcb::flags() as u8 & DELAY == 0 {
-                // A delay was over before the thread has looked.
+                // The delay was over before the thread looked at the flag.
                 utcb::set_preempt_flags(DELAY);
             }
             COUNT.fetch_add(1, Ordering::Relaxed);
@@ -198,8 +197,7 @@ fn delay() {
     allow_delay(id, u16::MAX);
     go(id);
     ipc::sleep(Time::period(1000));
-    // SEEN becomes 1 at the latest when the delay is over, while the thread still has the
-    // processor.
+    // SEEN becomes 1 at the latest when the delay ends, while the thread still has the processor.
     while SEEN.load(Ordering::Relaxed) == 0 {
         ipc::sleep(Time::period(1000));
     }
@@ -219,7 +217,7 @@ fn exception_at_the_end() {
     });
     allow_delay(id, 500);
     go(id);
-    // Each time that the test wakes up it would preempt the thread.
+    // The test would preempt the thread each time that it wakes up.
     let raised = loop {
         if let Ok(raised) = ipc::receive_timeout(id, Time::period(1000)) {
             break raised;

@@ -1,5 +1,6 @@
-//! Several processors: threads that live on different ones do to each other whatever they do on one
-//! (K6, K12; X.2 rules 3.8, 5.15, 5.27, 7, 8). With one processor the same, without company.
+//! Tests of several processors: operations between threads on different processors have the same
+//! results as on one (docs/src/architecture.md, K6 and K12; X.2 rules 3.8, 5.15, 5.27, 7, 8). With
+//! one processor the tests run the same code on that processor.
 
 use super::thread_state::{Image, XMM3, expect_recall};
 use crate::framework::arena;
@@ -63,14 +64,14 @@ pub(super) fn are_apart(one: u64, other: u64) -> bool {
     one % processors() != other % processors()
 }
 
-/// Lets `thread` live on `processor`, modulo how many there are.
+/// Moves `thread` to processor `processor` modulo the number of processors.
 pub(super) fn place(thread: ThreadId, processor: u64) -> ThreadId {
     let processor = processor % processors();
     thread::schedule(thread, UNCHANGED, processor, UNCHANGED, UNCHANGED).expect("the processor exists");
     thread
 }
 
-/// A generator that repeats.
+/// A random generator that is seeded, so that tests can be repeated.
 struct Random(u64);
 
 impl Random {
@@ -80,7 +81,7 @@ impl Random {
     }
 }
 
-/// Answers each request with its first word plus one, and where it did so.
+/// Answers each request with its first word plus one, and the number of the processor.
 fn serve() {
     serve_and(|| ());
 }
@@ -104,12 +105,11 @@ fn server(processor: u64) -> ThreadId {
     place(spawn(serve), processor)
 }
 
-/// What the hardware calls each processor; nothing before a thread that lives there has said so.
+/// The hardware's id of each processor; all ones until a thread there has stored it.
 static HARDWARE: [AtomicU64; 64] = [const { AtomicU64::new(u64::MAX) }; 64];
 
-/// A thread runs where it lives, and nowhere else: what executes this is always the same for each
-/// processor's number, and differs from number to number. The thread lives where it does, or is
-/// moved once meanwhile.
+/// Checks that a thread runs only on its home processor: the hardware's id is always the same for
+/// each processor's number, and differs between numbers.
 fn assert_at_home() {
     let home = utcb::processor_number();
     let hardware = u64::from(core::arch::x86_64::__cpuid(1).ebx >> 24);
@@ -128,7 +128,7 @@ fn assert_at_home() {
     }
 }
 
-/// Calls `server` `count` times, then tells `boss`.
+/// Calls `server` `count` times, then sends a message to `boss`.
 fn client(server: ThreadId, count: u64, boss: ThreadId) {
     for number in 0..count {
         let answer = ipc::call(server, Message::with_words(0, &[number])).expect("the server answers");
@@ -226,7 +226,7 @@ fn timeouts() {
             assert_eq!(kind(got), Err(IpcErrorKind::Timeout));
         }
     }
-    // The message arrives, the answer does not, and the caller is back where it lives.
+    // The message arrives but the answer does not, and the caller is back on its home processor.
     let swallow = place(
         spawn(|| {
             loop {
@@ -259,8 +259,8 @@ fn await_growth(counter: &AtomicU64, more: u64) {
     }
 }
 
-/// Takes `page` from `reader`, which reads it and counts that, and returns its fault: it has not
-/// read the page since.
+/// Unmaps `page` from `reader`, which reads it and counts that, and receives its page fault: it has
+/// not read the page since.
 fn take_from_reader(page: arena::Page, reader: ThreadId) -> ipc::Received {
     space::unmap_one(page.fpage(Rights::ALL));
     let seen = READS.load(Ordering::Relaxed);
@@ -374,7 +374,7 @@ fn two_read_use() {
             for round in 0..ROUNDS {
                 page.write(0, round);
                 let mut use_of = [page.fpage(Rights::NONE)];
-                // SAFETY: nothing is taken away.
+                // SAFETY: no right is taken away.
                 unsafe { space::flush(&mut use_of) };
                 assert!(use_of[0].rights().contains(Rights::WRITE), "it has just been written");
             }
@@ -385,7 +385,7 @@ fn two_read_use() {
     workers.into_iter().for_each(|worker| expect_report(worker, ROUNDS));
 }
 
-/// Calls that were answered, and those that were aborted.
+/// How many calls were answered, and how many were aborted.
 static ANSWERED: AtomicU64 = AtomicU64::new(0);
 
 fn aborts() {
@@ -562,7 +562,7 @@ fn timeout_among_requests() {
     });
     place(sleeper, 1);
     ipc::receive(sleeper).expect("it is about to sleep");
-    // A thread that asks about another with Schedule goes to that one's processor.
+    // A thread that reads the state of another by Schedule goes to that thread's processor.
     let has_ended = || {
         thread::schedule(server, UNCHANGED, UNCHANGED, UNCHANGED, UNCHANGED).expect("it lives");
         ENDED.load(Ordering::Relaxed) != 0
@@ -571,7 +571,7 @@ fn timeout_among_requests() {
 }
 
 fn forwarding() {
-    // Client calls the dispatcher, which passes the request on in the client's name; the worker
+    // The client calls the dispatcher, which passes the request on in the client's name. The worker
     // answers the client.
     let worker = spawn(serve);
     let dispatcher = spawn(move || {
@@ -636,8 +636,8 @@ fn halting() {
     }
 }
 
-/// A thread waits, and its processor has nothing else to do: that still has the thread's extended
-/// state then.
+/// A thread waits, and its processor is idle: the thread's extended state is then still in that
+/// processor's registers.
 fn held_elsewhere() {
     const SET: u64 = 1;
     const TELL: u64 = 2;
@@ -647,12 +647,12 @@ fn held_elsewhere() {
             loop {
                 let request = ipc::receive(me).expect("the test sends");
                 if request.tag.label() == SET {
-                    // SAFETY: uses the vector registers, which this program's Rust code does not.
+                    // SAFETY: Rust code of this program does not use the vector registers.
                     unsafe { asm!("movq xmm3, {}", in(reg) request.word(0)) };
                     continue;
                 }
                 let value: u64;
-                // SAFETY: as above.
+                // SAFETY: Rust code of this program does not use the vector registers.
                 unsafe { asm!("movq {}, xmm3", out(reg) value) };
                 ipc::send(me, Message::with_words(TELL, &[value])).expect("the owner is in reach");
             }

@@ -1,4 +1,4 @@
-//! Propagation: messages in another thread's name (ABI 11.4; X.2 rules 7.14-7.17).
+//! Tests of propagation: messages in another thread's name (ABI 11.4; X.2 rules 7.14-7.17).
 
 use crate::framework::fixture::{Space, await_state, new_id, spawn};
 use crate::framework::tests;
@@ -20,13 +20,13 @@ tests! {
     PRP0010 [7.15, 7.6] "ActualSender is written for propagated messages only" actual_sender;
 }
 
-/// A thread of the test's space that never does anything.
+/// Makes a thread of the test's space that only sleeps.
 fn idle() -> ThreadId {
     spawn(|| l4::start::halt())
 }
 
-/// A thread of another space that receives from `from` and tells what it got: sender, propagated,
-/// actual sender, word.
+/// Makes a thread of another space that receives from `from` and reports what it got: sender,
+/// propagation flag, actual sender, word.
 fn foreign_witness(from: ThreadId) -> ThreadId {
     let me = utcb::my_global_id();
     let witness = Space::new().spawn(move || {
@@ -103,8 +103,8 @@ fn receiver_waits_for_sender() {
     assert_eq!(told(witness)[3], 2);
 }
 
-/// A client of another space in a closed wait for this thread's answer; returns its id when its
-/// request has come.
+/// Makes a client of another space that waits only for this thread's answer. Returns its id after
+/// its request has come.
 fn client() -> ThreadId {
     let me = utcb::my_global_id();
     let client = spawn(move || {

@@ -1,5 +1,5 @@
-//! Kernel memory that spaces share: one without a quota of its own is limited by its owner's
-//! (SpaceOptions 0, 1, 2; K4).
+//! Tests of quotas of kernel memory: a space without a quota of its own is limited by its owner's
+//! (SpaceOptions 0, 1, 2; docs/src/architecture.md, K4).
 
 use crate::framework::fixture::{Space, new_id};
 use crate::framework::tests;
@@ -18,7 +18,7 @@ tests! {
     QUO0007 [EXT 3.2] "a quota has 47 bits, and an owner deals out no more than can be counted" most;
 }
 
-/// Bytes of a thread.
+/// The size in bytes of a thread's kernel memory.
 const THREAD: u64 = 768;
 const UNLIMITED: u64 = u64::MAX;
 const NO_MEMORY: Option<ErrorCode> = Some(ErrorCode::NoMemory);
@@ -27,7 +27,8 @@ fn used(space: &Space) -> u64 {
     extension::space_options(space.first, SpaceOption::Information, [0; 2]).unwrap()[0]
 }
 
-/// Sets quotas so that the space, with those that share its quota, can have `threads` threads more.
+/// Sets quotas so that the space, together with those that share its quota, can have `threads` more
+/// threads.
 fn leave(space: &Space, threads: u64) {
     extension::set_quota(space.first, used(space) + threads * THREAD).unwrap();
 }
@@ -39,7 +40,7 @@ fn add_thread(space: &Space) -> thread::Result<ThreadId> {
     thread::control(id, arguments).map(|_| id)
 }
 
-/// Adds threads until there is no memory for more; how many that were, at most 50.
+/// Adds threads until there is no memory for more. Returns how many were added, at most 50.
 fn fill(space: &Space) -> u64 {
     for count in 0..50 {
         if let Err(error) = add_thread(space) {
@@ -50,7 +51,7 @@ fn fill(space: &Space) -> u64 {
     50
 }
 
-/// Two spaces, the first the owner of the second.
+/// Makes two spaces, of which the first owns the second.
 fn family() -> (Space, Space) {
     let (owner, owned) = (Space::new(), Space::new());
     extension::set_owner(owned.first, owner.first).unwrap();
@@ -89,7 +90,7 @@ fn moves() {
     extension::set_owner(owned.first, second.first).unwrap();
     assert_eq!([used(&first), used(&second)], [before[0] + 50 * THREAD - moved, before[1] + moved]);
     assert_eq!(fill(&owned), 0);
-    // The same owner is set once more.
+    // The owner is set again to the same space.
     extension::set_owner(owned.first, second.first).unwrap();
     assert_eq!(used(&second), before[1] + moved);
     extension::set_owner(owned.first, ThreadId::NIL).unwrap();
@@ -170,8 +171,8 @@ fn most() {
         assert_eq!(refused, Err(Some(ErrorCode::InvalidParameter)), "{bytes:#x}");
     }
     extension::set_quota(first.first, MOST).unwrap();
-    // The owner has no limit. But its use and the others' together leave less than this much again
-    // of what can be counted.
+    // The owner has no limit. But its use and that of the others leave less than this amount of the
+    // largest number that can be counted.
     assert_eq!(extension::set_quota(second.first, MOST), Err(NO_MEMORY));
     let left = (1 << 48) - 1 - used(&owner);
     extension::set_quota(second.first, used(&second) + left).unwrap();

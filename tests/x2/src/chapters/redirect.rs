@@ -1,4 +1,5 @@
-//! System calls of foreign programs (K9; extensions reference, "System calls of foreign programs").
+//! Tests of system calls of foreign programs (docs/src/architecture.md, K9;
+//! docs/src/reference/extensions.md, "System calls of foreign programs").
 
 use crate::framework::confined;
 use crate::framework::fixture::{Space, await_state};
@@ -36,7 +37,7 @@ tests! {
 fn foreign_call(number: u64, arguments: [u64; 6]) -> [u64; 4] {
     let [mut a, mut b, mut c, mut d, mut e, mut f] = arguments;
     let (result, behind, flags, address): (u64, u64, u64, u64);
-    // SAFETY: what the instruction does is the handler's decision, which is this test.
+    // SAFETY: this test is the handler, and decides what the instruction does.
     unsafe {
         asm!(
             "lea r12, [rip + 2f]",
@@ -52,7 +53,7 @@ fn foreign_call(number: u64, arguments: [u64; 6]) -> [u64; 4] {
 
 const ARGUMENTS: [u64; 6] = [1, 2, 3, 4, 5, 6];
 
-/// A thread in a new owned space with `mode` that runs `body`.
+/// Makes a thread in a new owned space with `mode` that runs `body`.
 fn program(mode: SystemCallMode, body: impl FnOnce() + 'static) -> (Space, ThreadId) {
     let space = confined::space();
     extension::set_system_call_mode(space.first, mode).unwrap();
@@ -60,7 +61,8 @@ fn program(mode: SystemCallMode, body: impl FnOnce() + 'static) -> (Space, Threa
     (space, thread)
 }
 
-/// A program that makes one call in exception mode and tells the four words of [`foreign_call`].
+/// Makes a program that makes one call in exception mode and reports the four words of
+/// [`foreign_call`].
 fn caller() -> ThreadId {
     let me = utcb::my_global_id();
     let body = move || {
@@ -126,7 +128,7 @@ fn answer_registers() {
     registers.set(exception::RAX, 77);
     registers.set(exception::R8, 55);
     registers.set(extension::Registers::FS_BASE, 0x1234_5000);
-    // An address that no user may have is not taken.
+    // A register with an address that no user may have is refused.
     let gs_base = registers.get(extension::Registers::GS_BASE);
     registers.set(extension::Registers::GS_BASE, 1 << 63);
     let told = answer(thread, SystemCallAnswer::Registers, &registers.0);
@@ -157,7 +159,7 @@ fn wrong_answer() {
     }
 }
 
-/// Emulation entry: goes back with RAX = twice the number, or plus 1000.
+/// An emulation entry that returns with RAX = twice the number, or that plus 1000.
 #[unsafe(naked)]
 extern "C" fn double_number() -> ! {
     core::arch::naked_asm!("add rax, rax", "jmp rcx")
@@ -196,19 +198,20 @@ fn bounce_elsewhere() {
     assert_eq!(words(ipc::call(thread, Message::new(0)).unwrap())[0], 1001);
 }
 
-/// Emulation entry that hands every call on.
+/// An emulation entry that passes every call on to the handler.
 #[unsafe(naked)]
 extern "C" fn hand_on() -> ! {
     core::arch::naked_asm!(".fill 16, 1, 0x90", "ud2")
 }
 
-/// Emulation entry that hands every call on, with the call's first two arguments as R11 and RCX.
+/// An emulation entry that passes every call on, with the call's first two arguments as R11 and
+/// RCX.
 #[unsafe(naked)]
 extern "C" fn hand_on_wrongly() -> ! {
     core::arch::naked_asm!("mov r11, rdi", "mov rcx, rsi", ".fill 10, 1, 0x90", "ud2")
 }
 
-/// A thread in a space with this emulation entry that runs `body`.
+/// Makes a thread in a space with this emulation entry that runs `body`.
 fn bounced(entry: extern "C" fn() -> !, body: impl FnOnce() + 'static) -> (Space, ThreadId) {
     let space = confined::space();
     extension::set_system_call_mode(space.first, SystemCallMode::Bounce).unwrap();
@@ -227,8 +230,8 @@ fn handed_on() {
     };
     let (_space, thread) = caller();
     expect_call(ipc::receive(thread).unwrap());
-    // ThreadState shows the system call, not the emulation library that handed it on: RIP and RCX
-    // are the same address in the program.
+    // ThreadState shows the system call, not the emulation library that passed it on: RIP and RCX
+    // are the address in the program.
     let registers = extension::read_registers(thread).unwrap();
     assert_eq!((registers.get(exception::RAX), registers.get(exception::R9)), (39, 6));
     assert_eq!(registers.rip(), registers.get(exception::RCX));
@@ -246,7 +249,7 @@ fn handed_on() {
     assert_eq!(words(answer(thread, SystemCallAnswer::Resume, &[])), [66, 0, 0x202, 1]);
 }
 
-/// A caller whose library hands its calls on with these flags and this address.
+/// Makes a program whose emulation library passes its calls on with these flags and this address.
 fn wrong_caller(flags: u64, behind: u64) -> (Space, ThreadId) {
     bounced(hand_on_wrongly, move || {
         foreign_call(39, [flags, behind, 3, 4, 5, 6]);
@@ -271,7 +274,7 @@ fn not_handed_on() {
         let (_space, thread) = wrong_caller(0, behind);
         expect_exception(thread);
     }
-    // SAFETY: the instruction is an exception whose handler does not let the thread go on.
+    // SAFETY: the instruction raises an exception whose handler does not resume the thread.
     let (_space, thread) = bounced(hand_on, || unsafe { asm!("ud2") });
     expect_exception(thread);
     for mode in [SystemCallMode::None, SystemCallMode::Exception] {
@@ -297,10 +300,10 @@ fn stubs() {
 }
 
 fn other_instructions() {
-    // SAFETY: each instruction is an exception whose handler does not let the thread go on.
+    // SAFETY: each instruction raises an exception whose handler does not resume the thread.
     let (_space, thread) = program(SystemCallMode::Exception, || unsafe { asm!("int 0x80") });
     assert_eq!(ipc::receive(thread).unwrap().word(exception::NUMBER - 1), 13);
-    // SAFETY: as above.
+    // SAFETY: the instruction raises an exception whose handler does not resume the thread.
     let (_space, thread) = program(SystemCallMode::Bounce, || unsafe { asm!("sysenter") });
     let number = ipc::receive(thread).unwrap().word(exception::NUMBER - 1);
     assert!(number == 6 || number == 13, "exception {number}");

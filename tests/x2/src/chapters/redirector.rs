@@ -1,5 +1,5 @@
-//! Redirectors: spaces whose messages go to a thread that may answer, change or pass them on (X.2
-//! rules 6.7-6.19).
+//! Tests of redirectors: spaces whose messages go to a thread that may answer, change or pass them
+//! on (X.2 rules 6.7-6.19).
 
 use crate::framework::arena;
 use crate::framework::confined;
@@ -33,15 +33,15 @@ fn set(space: &Space, redirector: ThreadId) {
     space::control(space.first, 0, Fpage::NIL, Fpage::NIL, redirector).expect("the thread exists");
 }
 
-/// A space whose redirector is the test's thread.
+/// Makes a space whose redirector is the test's thread.
 fn space_redirected_here() -> Space {
     let space = Space::new();
     set(&space, utcb::my_global_id());
     space
 }
 
-/// A thread in a space of its own that answers every message with a word more, its sender's id and
-/// the flags.
+/// Makes a thread in a space of its own that answers every message with one word more: its sender's
+/// id and the flags.
 fn destination() -> ThreadId {
     let thread = Space::new().spawn(|| {
         utcb::set_virtual_sender(ThreadId::NIL);
@@ -55,18 +55,19 @@ fn destination() -> ThreadId {
         }
     });
     await_state(thread, ThreadState::Waiting);
-    // From here on the redirector is called on the fast path, where there is nothing in the way.
+    // Others have waited for the redirector from here on, so it is called on the fast path where
+    // that is possible.
     let _ = ipc::receive_timeout(thread, Time::ZERO);
     thread
 }
 
-/// A thread in `space` that calls `to` with a word and then sends the test what came of it.
+/// Makes a thread in `space` that calls `to` with a word and then reports the result to the test.
 fn caller(space: &Space, to: ThreadId) -> ThreadId {
     caller_until(space, to, Time::NEVER)
 }
 
-/// A caller as [`caller`] makes it, which waits for a message of the test before it calls: until
-/// then its faults reach its pager.
+/// Makes a caller as [`caller`] does, which waits for a message of the test before it calls; until
+/// then its faults go to its pager.
 fn caller_on_demand(space: &Space, to: ThreadId, timeout: Time) -> ThreadId {
     let me = utcb::my_global_id();
     let thread = space.spawn(move || {
@@ -94,7 +95,7 @@ fn call_and_tell(to: ThreadId, test: ThreadId, timeout: Time) {
     ipc::send(test, Message::with_words(9, &words)).expect("the test is in the redirector's space");
 }
 
-/// Receives from `from` what was for `to`.
+/// Receives from `from` a message that was sent to `to`.
 fn take(from: ThreadId, to: ThreadId) -> Received {
     let received = ipc::receive(from).expect("a redirected message");
     assert_eq!((received.from, received.tag.label(), received.word(0)), (from, 7, 40));
@@ -218,8 +219,8 @@ fn redirector_goes() {
         }
         thread::delete(redirector).unwrap();
     }
-    // A sender that waits for a redirector times out. Sooner or later one sends in time. What it
-    // does then, its report and perhaps a page fault, waits for a redirector too.
+    // A sender that waits for a redirector times out. After some attempts one sends in time. Its
+    // next messages, a report and perhaps a page fault, wait for a redirector, too.
     for attempt in 1.. {
         let from = caller_on_demand(&space, to, Time::period(2000));
         let redirector = spawn(|| l4::start::halt());
@@ -315,8 +316,8 @@ fn page_fault() {
     assert_eq!(fault.word(0), 0x1234);
 }
 
-/// A redirector in a space of its own, which passes each message from `from` on to its intended
-/// receiver.
+/// Makes a redirector in a space of its own, which passes each message from `from` on to its
+/// intended receiver.
 fn relay(space: &Space, from: ThreadId) -> ThreadId {
     let me = utcb::my_global_id();
     space.spawn(move || {
@@ -385,13 +386,14 @@ fn circles() {
         ipc::receive(thread).unwrap();
         image::give_to(thread);
     }
-    // Threads that are their own spaces' redirectors; then two that are each other's.
+    // Threads that are the redirectors of their own spaces; then two of which each is the
+    // redirector of the other's space.
     for redirectors in [[0, 1], [1, 0]] {
         for (space, index) in ring.iter().zip(redirectors) {
             set(space, threads[index]);
         }
         threads.iter().for_each(|&thread| ipc::send(thread, Message::new(0)).unwrap());
-        // Each thread waits for a redirector that does not receive, until its timeout is over; then
+        // Each thread waits for a redirector that does not receive, until its timeout expires; then
         // it waits for the test.
         threads.iter().for_each(|&thread| await_state(thread, ThreadState::Waiting));
         ring.iter().for_each(|space| set(space, ThreadId::ANY));

@@ -1,5 +1,5 @@
-//! The registers that each thread has for itself (K5, K14), and those that it keeps when it moves
-//! (X.2 rule 5.18).
+//! Tests of the registers that each thread has for itself (docs/src/architecture.md, K5 and K14),
+//! and of those that it keeps when it moves (X.2 rule 5.18).
 
 use crate::framework::fixture::{Space, await_state, new_id, spawn};
 use crate::framework::{confined, failure, tests};
@@ -27,15 +27,16 @@ fn extended_state() {
             for round in 0..20 {
                 let value = seed + round;
                 let mut memory = value;
-                // SAFETY: uses the registers that it names; the calls between are not compiled to
-                // use any of them.
+                // SAFETY: the code between the two uses of these registers is not compiled to use
+                // any of them.
                 unsafe {
                     asm!("movq xmm7, {}", "fninit", "fild qword ptr [{}]", in(reg) value, in(reg) &memory);
                 }
                 thread::yield_now();
                 ipc::sleep(Time::period(300));
                 let sse: u64;
-                // SAFETY: as above.
+                // SAFETY: the code between the two uses of these registers is not compiled to use
+                // any of them.
                 unsafe { asm!("movq {}, xmm7", "fistp qword ptr [{}]", out(reg) sse, in(reg) &mut memory) };
                 assert_eq!((sse, memory), (value, value));
             }
@@ -48,7 +49,7 @@ fn extended_state() {
     }
 }
 
-/// The UTCB pointer as the processor finds it now.
+/// The UTCB pointer that the processor reads now.
 fn pointer_at_gs() -> u64 {
     let pointer;
     // SAFETY: the first word at GS base is the UTCB pointer. Volatile, because it may change.
@@ -73,7 +74,7 @@ fn gs_base() {
     }
 }
 
-/// Where the thread of [`moves`] last found its UTCB.
+/// The UTCB pointer that the thread of [`moves`] last read.
 static POINTER: AtomicU64 = AtomicU64::new(0);
 
 fn moves() {
@@ -96,7 +97,7 @@ fn moves() {
     assert_eq!(thread::control(thread, to), Err(Some(ErrorCode::InvalidUtcbArea)));
     thread::control(thread, ThreadControl { utcb: Some(location), ..to }).unwrap();
     await_pointer(location + x2::utcb::MR0_OFFSET);
-    // The thread lives in another space now, but its pager in this one.
+    // The thread lives in another space now, but its pager is in this one.
     assert_eq!(thread::inspect(thread).unwrap().handle, 0x1234);
 }
 
@@ -115,7 +116,7 @@ fn fs_base() {
     let me = utcb::my_global_id();
     let worker = move |base: u64| {
         move || {
-            // SAFETY: nothing here uses FS.
+            // SAFETY: this program does not use FS.
             unsafe { asm!("wrfsbase {}", in(reg) base) };
             for _ in 0..20 {
                 thread::yield_now();
@@ -171,13 +172,13 @@ struct Answer {
     success: bool,
 }
 
-/// Calls the stub whose address is at `offset` in the kernel interface page, with these in RDI,
-/// RSI, RDX and R8. All other registers that a stub has to keep must be as they were.
+/// Calls the stub whose address is at `offset` in the kernel interface page, with these values in
+/// RDI, RSI, RDX and R8. Checks that the other registers that a stub must preserve are unchanged.
 fn call_stub(offset: u64, arguments: [u64; 4]) -> Answer {
     let [mut rdi, mut rsi, mut rdx, mut r8] = arguments;
     let [mut r9, mut r10, mut r12, mut r13, mut r14, mut r15] = [0x109u64, 0x10a, 0x10c, 0x10d, 0x10e, 0x10f];
     let (rax, rbx): (u64, u64);
-    // SAFETY: the operands are the calls' whole register contract; RBX and RBP are restored.
+    // SAFETY: the operands are the whole register contract of the calls; RBX and RBP are restored.
     unsafe {
         asm!(
             "push rbp",
@@ -203,7 +204,7 @@ fn extension_calls() {
     const MAP_CONTROL: u64 = 0x200;
     const THREAD_STATE: u64 = 0x208;
     const NOTIFY: u64 = 0x210;
-    /// An item of MapControl in registers, which asks for status.
+    /// A MapControl item in registers that queries status.
     const QUERY: u64 = 1 << 63;
     const PAGE: u64 = 0x4000_0000_0000 | 12 << 4;
     let me = utcb::my_global_id();

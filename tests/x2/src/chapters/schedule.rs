@@ -1,5 +1,5 @@
-//! Schedule, ThreadSwitch, priorities, interrupts' threads (ABI 12.4, 12.5; X.2 rules 3.1-3.17,
-//! 5.19-5.21).
+//! Tests of Schedule, ThreadSwitch, priorities, and threads of interrupts (ABI 12.4, 12.5; X.2
+//! rules 3.1-3.17, 5.19-5.21).
 
 use crate::framework::fixture::{Space, activate, await_state, new_id, new_root_utcb, spawn, state_of};
 use crate::framework::tests;
@@ -92,11 +92,12 @@ fn invalid_parameters() {
 static TRACE: AtomicU64 = AtomicU64::new(0);
 
 fn trace(digit: u64) {
-    // While this is done no other tracing thread preempts this one: they run by priority.
+    // No other thread that writes to the trace preempts this one here, because they run by
+    // priority.
     TRACE.store(TRACE.load(Ordering::Relaxed) * 10 + digit, Ordering::Relaxed);
 }
 
-/// A thread that waits for a message from the test and then traces `digit`.
+/// Makes a thread that waits for a message from the test and then appends `digit` to the trace.
 fn tracer(digit: u64, priority: u8) -> ThreadId {
     let me = utcb::my_global_id();
     let thread = spawn(move || {
@@ -141,8 +142,8 @@ fn switch_to_lower() {
     TRACE.store(0, Ordering::Relaxed);
     let low = tracer(1, 50);
     ipc::send(low, Message::new(0)).unwrap();
-    // The thread runs on the rest of this thread's timeslice, which may be little: but never
-    // without a switch to it.
+    // The thread runs on the rest of this thread's timeslice, which may be short. But it must never
+    // run without a switch to it.
     for _ in 0..100 {
         thread::yield_now();
     }
@@ -193,7 +194,7 @@ fn time_word() {
 
 fn interrupt_threads() {
     let root = kip().root();
-    // A line that nothing raises: the one of the old coprocessors.
+    // The interrupt line of the old coprocessors, on which no interrupt occurs.
     let line = ThreadId::interrupt(13);
     assert_eq!(schedule_nothing(line), Err(Some(ErrorCode::InvalidThread)));
     let me = utcb::my_global_id();
@@ -270,7 +271,7 @@ fn yielding() {
             thread::yield_now();
         }
     });
-    // A thread's timeslice can end just before it counts, now and then.
+    // Sometimes a thread's timeslice ends just before it counts.
     let others_ran = (0..100).filter(|_| {
         let before = TURNS.load(Ordering::Relaxed);
         thread::yield_now();
@@ -340,8 +341,8 @@ fn new_thread() {
     assert_eq!(order, 42351);
 }
 
-/// Counters of two threads of priority 90, each of which has so long a timeslice that none ends in
-/// a test.
+/// Makes two threads of priority 90 that count, with timeslices so long that none ends in a test.
+/// Returns their counters, too.
 fn two_counting() -> ([ThreadId; 2], &'static [AtomicU64; 2]) {
     static COUNTS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
     COUNTS.iter().for_each(|count| count.store(0, Ordering::Relaxed));
@@ -398,7 +399,7 @@ fn local_ids() {
     let other = spawn(|| l4::start::halt());
     await_state(other, ThreadState::Waiting);
     let local = thread::local_id_of(other).unwrap();
-    // ExchangeRegisters.
+    // The next call is ExchangeRegisters.
     assert_eq!(thread::inspect(local).unwrap().id, other);
     let me = utcb::my_local_id();
     // ThreadControl may name the scheduler and the pager, but not the thread or the space.
@@ -412,7 +413,7 @@ fn local_ids() {
     let redirect = |space, to| l4::space::control(space, 0, x2::Fpage::NIL, x2::Fpage::NIL, to).map(drop);
     assert_eq!(redirect(space.first, local), Ok(()));
     assert_eq!(redirect(local, local), Err(Some(ErrorCode::InvalidSpace)));
-    // ThreadSwitch.
+    // The next call is ThreadSwitch.
     TRACE.store(0, Ordering::Relaxed);
     let low = tracer(1, 50);
     let low_local = thread::local_id_of(low).unwrap();

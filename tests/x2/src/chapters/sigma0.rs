@@ -1,6 +1,6 @@
-//! sigma0 (ABI 14; X.2 rules 12.4-12.6) as its clients see it. The runner is the root task's first
-//! thread, so a test's own thread is a foreigner to sigma0, which answers it only if it serves all
-//! threads (`sigma0=open`).
+//! Tests of sigma0 (ABI 14; X.2 rules 12.4-12.6) by a client. The runner is the root task's first
+//! thread, so the thread of a test is not one of root's to sigma0, which answers it only if it
+//! serves all threads (`sigma0=open`).
 
 use crate::framework::arena;
 use crate::framework::tests;
@@ -19,13 +19,13 @@ tests! {
     SIG0007 [9.4] "memory comes with the attributes asked for; with wrong ones it is refused" attributes;
 }
 
-/// Asks for `fpage`; nilpage if refused.
+/// Requests `fpage` of sigma0. Returns what it gave; nilpage if it refused.
 fn ask(fpage: Fpage) -> Fpage {
     ask_with(fpage, 0)
 }
 
 fn ask_with(fpage: Fpage, attributes: u64) -> Fpage {
-    // SAFETY: what these tests ask for lies outside of this program.
+    // SAFETY: the memory that these tests request lies outside of this program.
     unsafe { utcb::accept(Acceptor::COMPLETE) };
     let message = Message::with_words(sigma0::REQUEST_TAG.label(), &[fpage.raw(), attributes]);
     let answer =
@@ -74,7 +74,7 @@ fn kernel_memory() {
 }
 
 fn shared_memory() {
-    // The video memory of a PC.
+    // The page has video memory of a PC.
     let page = Fpage::memory(0xb_8000, 12);
     assert_eq!(ask(page).region(), page.region());
     let me = utcb::my_global_id();
@@ -118,7 +118,7 @@ fn attributes() {
         let region = ask_with(sigma0::any(12), attribute).region().expect("a page");
         arena::write_at(region.base, 0x55 + attribute);
         assert_eq!(arena::read_at(region.base), 0x55 + attribute);
-        // The page is not given back, so no later test gets it with this memory type.
+        // The page is never freed, so no later test gets it with this memory type.
         assert!(!ask_with(Fpage::memory(region.base, 12), 7).is_nil());
     }
     for attribute in [3, 4, 8, u64::MAX] {

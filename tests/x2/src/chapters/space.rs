@@ -1,4 +1,4 @@
-//! Spaces: SpaceControl, its areas and errors (ABI 12.3; X.2 rules 6.1-6.6).
+//! Tests of spaces: SpaceControl, its areas and errors (ABI 12.3; X.2 rules 6.1-6.6).
 
 use crate::framework::fixture::{Space, activate, kip_area, new_id, root_utcb_area, state_of};
 use crate::framework::{arena, tests};
@@ -101,8 +101,8 @@ fn unconfigured() {
     assert!(matches!(result, Err(Some(ErrorCode::InvalidSpace | ErrorCode::InvalidUtcbArea))), "{result:?}");
 }
 
-/// A thread of its own code in a space whose areas are elsewhere: it sends what KernelInterface
-/// returns in RAX.
+/// The code of a thread in a space whose areas are elsewhere: it sends the value that
+/// KernelInterface returns in RAX.
 #[unsafe(naked)]
 extern "C" fn send_page_address() -> ! {
     core::arch::naked_asm!(
@@ -128,8 +128,8 @@ fn page_elsewhere() {
     configure(id, Fpage::memory(base, 12), UTCBS).unwrap();
     let control = ThreadControl { space: id, scheduler: kip().root(), pager: me, utcb: Some(0x2000_0c00) };
     thread::control(id, control).unwrap();
-    // A pager may read and write its clients' registers: the handle tells the code to which thread
-    // to send.
+    // A pager may read and write its clients' registers. The handle tells the code to which thread
+    // it must send.
     let values = l4::syscall::ExchangedRegisters { handle: me.raw(), ..Default::default() };
     // SAFETY: the thread has not started.
     unsafe { thread::exchange_registers(id, x2::control::ExchangeControl::HANDLE, values) }.unwrap();
@@ -189,7 +189,7 @@ fn control_word() {
     }
 }
 
-/// The second half of how old programs start a space: no location any more.
+/// The second step in which old programs start a space: they do not pass a UTCB location any more.
 fn activate_where_kept(id: ThreadId, space: ThreadId) -> Result<(), Option<ErrorCode>> {
     let root = kip().root();
     thread::control(id, ThreadControl { space, scheduler: root, pager: root, utcb: None })
@@ -228,7 +228,7 @@ fn kept_location() {
     configure(again, kip_area(), UTCBS).unwrap();
     activate(again, again, area).unwrap();
     assert_eq!(state_of(again), ThreadState::Waiting);
-    // The state of another thread that had the same memory is forgotten.
+    // The state of an earlier thread in this memory must not be visible.
     thread::delete(again).unwrap();
     let without = new_space();
     configure(without, kip_area(), UTCBS).unwrap();

@@ -1,4 +1,4 @@
-//! No thread sees or changes another's extended state, flags or GS segment
+//! Tests that no thread sees or changes another's extended state, flags or GS segment
 //! (docs/src/architecture.md, K5 and K14).
 
 use crate::framework::fixture::{Space, spawn};
@@ -20,13 +20,13 @@ tests! {
 /// Loads XMM0 and XMM15 with `value`, makes a system call that switches threads, and reads them.
 fn keep_in_sse(value: u64) -> [u64; 2] {
     let (first, last);
-    // SAFETY: moves between registers; the values are read before anything else uses these
-    // registers.
+    // SAFETY: the code only moves values between registers, and reads them before other code uses
+    // these registers.
     unsafe { asm!("movq xmm0, {0}", "movq xmm15, {0}", in(reg) value) };
     for _ in 0..3 {
         thread::yield_now();
     }
-    // SAFETY: as before.
+    // SAFETY: the code only moves values between registers.
     unsafe { asm!("movq {0}, xmm0", "movq {1}, xmm15", out(reg) first, out(reg) last) };
     [first, last]
 }
@@ -48,7 +48,7 @@ fn sse_registers() {
             spawn(body)
         };
     }
-    // A thread that has no extended state at all runs in between.
+    // A thread without any extended state runs in between.
     let integer_only = spawn(|| {
         loop {
             thread::yield_now();
@@ -87,7 +87,7 @@ fn gs_word() {
     let mine = utcb::pointer();
     DONE.store(0, Ordering::Relaxed);
     let vandal = spawn(|| {
-        // SAFETY: afterwards this thread uses nothing that needs the word.
+        // SAFETY: this thread does not use the word afterwards.
         unsafe { asm!("mov qword ptr gs:[0], 0x1234") };
         DONE.store(1, Ordering::Relaxed);
         loop {
@@ -108,7 +108,7 @@ fn gs_word() {
 
 fn user_flags() {
     let mut flags: u64;
-    // SAFETY: the flags that are set here are cleared again before anything depends on them; the
+    // SAFETY: the flags that are set here are cleared before other code depends on them; the
     // registers are those of the call's contract.
     unsafe {
         asm!(
@@ -137,7 +137,7 @@ fn user_flags() {
     assert_eq!(flags, 0, "the direction flag is clear behind a system call");
 }
 
-/// DS, ES, FS and GS.
+/// Reads the selectors DS, ES, FS and GS.
 fn read_selectors() -> [u64; 4] {
     let (ds, es, fs, gs);
     // SAFETY: the instruction only reads registers.
@@ -151,9 +151,10 @@ fn read_selectors() -> [u64; 4] {
 fn selectors() {
     let me = utcb::my_global_id();
     DONE.store(0, Ordering::Relaxed);
-    // There is no system call after the selectors are loaded: GS base is lost with one.
+    // The thread makes no system call after it has loaded the selectors, because loading GS also
+    // changes the GS base.
     let loader = spawn(|| {
-        // SAFETY: the segments exist; nothing depends on their bases here.
+        // SAFETY: the segments exist, and this code does not depend on their bases.
         unsafe {
             asm!("mov ds, {0:e}", "mov es, {0:e}", "mov fs, {0:e}", "mov gs, {0:e}", in(reg) 0x23);
         }
@@ -176,10 +177,10 @@ fn selectors() {
     thread::delete(loader).unwrap();
 }
 
-/// The processor has supervisor-mode access prevention, so the kernel uses it.
+/// Whether the processor has supervisor-mode access prevention (SMAP), which the kernel uses then.
 fn has_smap() -> bool {
-    // Processors without the leaf answer with another's values; the first leaf says which there
-    // are.
+    // If the processor does not have the leaf, it answers with the values of another; leaf 0 says
+    // which leaves exist.
     core::arch::x86_64::__cpuid(0).eax >= 7 && core::arch::x86_64::__cpuid_count(7, 0).ebx >> 20 & 1 != 0
 }
 
@@ -188,7 +189,7 @@ fn kernel_flags() {
     const DIRECTION: u64 = 1 << 10;
     leaks::require();
     let flags: u64;
-    // SAFETY: the kernel sets RAX; the flags that are set here are cleared again before anything
+    // SAFETY: the kernel sets RAX; the flags that are set here are cleared before other code
     // depends on them.
     unsafe {
         asm!(

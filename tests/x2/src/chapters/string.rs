@@ -1,5 +1,5 @@
-//! String items: simple and compound, buffers, overflow, page faults in the transfer, transfer
-//! timeouts, aborts (X.2 rules 1.15, 1.16, 7.11-7.13, 7.21-7.31; ABI 8, 11.6).
+//! Tests of string items: simple and compound, buffers, overflow, page faults in the transfer,
+//! transfer timeouts, aborts (X.2 rules 1.15, 1.16, 7.11-7.13, 7.21-7.31; ABI 8, 11.6).
 
 pub(super) mod boundaries;
 mod support;
@@ -198,12 +198,12 @@ fn unknown_items() {
     }
 }
 
-/// Where strings of the fault tests begin and how long they are: five pages, neither end at a
-/// page's.
+/// The offset and the length of the strings in the tests of page faults: a string lies in five
+/// pages, and neither end is on a page boundary.
 const START: u64 = 300;
 const LENGTH: u64 = 4 * 4096 + 100;
 
-/// The faults of such a string at `base`, in order.
+/// The page faults that such a string at `base` must cause, in order.
 fn expected_faults(base: u64, write: bool) -> impl Iterator<Item = u64> {
     let first = base + START;
     let rest = (1..=4).map(move |page| base + 4096 * page);
@@ -273,7 +273,7 @@ fn read_only_buffer() {
 fn zero_timeout() {
     let (from, to) = (Area::new().fill(15), Area::new());
     let zero = Timeouts::ZERO;
-    // The first page is present, the second is not.
+    // Only the first of the two pages is present.
     let far = sender(pager(1), zero, move || {
         crate::framework::arena::read_at(from.0);
         Message::new(4).typed_words(&simple_words(from.0, LENGTH))
@@ -304,16 +304,16 @@ fn zero_timeout_without_fault() {
 fn finite_timeouts() {
     let (from, to) = (Area::new().fill(17), Area::new());
     for point in [false, true] {
-        // On a busy host a timeout can end a transfer before its faults have been answered: then a
-        // longer timeout is tried.
+        // On a busy host a timeout may expire before the faults have been answered; then a longer
+        // timeout is tried.
         let waits = (0..10).map(|attempt| 20_000 << attempt);
         let ended = waits.map(|wait| end_by_timeout(from, to, wait, point)).find(|&ended| ended);
         assert_eq!(ended, Some(true), "the third fault is met");
     }
 }
 
-/// A transfer whose timeout is `wait` microseconds, a point in time or a period, and whose third
-/// fault the pager does not answer. Returns whether it ended at that fault, and not before.
+/// Makes a transfer whose timeout is `wait` microseconds, as a point in time or as a period. The
+/// pager does not answer the third page fault. Returns whether the transfer ended at that fault.
 fn end_by_timeout(from: Area, to: Area, wait: u64, point: bool) -> bool {
     let silent = pager(2);
     let before = thread::system_clock();
@@ -326,7 +326,7 @@ fn end_by_timeout(from: Area, to: Area, wait: u64, point: bool) -> bool {
         Message::new(4).typed_words(&simple_words(from.0 + START, LENGTH))
     });
     let error = receive(far, &simple_words(to.0, LENGTH)).expect_err("the pager is silent");
-    // A timeout to a point in time can end one of its units early.
+    // A timeout to a point in time may expire up to one of its units early.
     let step = (wait >> 10).max(32);
     assert!(thread::system_clock() - before >= wait - step);
     let (is_third, moved) = (faults().count() == 3, error.offset);
@@ -343,8 +343,8 @@ fn whose_timeout() {
     let short = Time::period(10_000);
     let own = IpcErrorKind::XferTimeoutOwn;
     let partners = IpcErrorKind::XferTimeoutPartner;
-    // The sender faults; error 5 is for the thread whose timeout is smaller, for the sender if they
-    // are equal.
+    // The sender faults. Error 5 is for the thread whose timeout is smaller; if they are equal, for
+    // the sender.
     for (sends, receives, expected) in [
         (short, long, partners),
         (long, short, own),
@@ -362,7 +362,7 @@ fn whose_timeout() {
     }
 }
 
-/// Waits until the pager has noted `count` faults.
+/// Waits until the pager has recorded `count` faults.
 fn await_faults(count: u64) {
     while FAULT_COUNT.load(Ordering::Relaxed) < count {
         ipc::sleep(Time::period(500));
@@ -372,8 +372,8 @@ fn await_faults(count: u64) {
 fn abort() {
     let (from, to) = (Area::new().fill(19), Area::new());
     let me = utcb::my_global_id();
-    // The receiver is in the test's space, so that the test can abort its side; so is the sender's
-    // pager.
+    // The receiver is in the test's space, so that the test can abort its IPC; the sender's pager
+    // is, too.
     for abort_receiver in [false, true] {
         let silent = pager(1);
         let partner = spawn(move || {
@@ -404,7 +404,8 @@ fn abort() {
 fn states() {
     let (from, to) = (Area::new().fill(22), Area::new());
     let me = utcb::my_global_id();
-    // First the sender's string is not mapped and its pager is silent, then the receiver's buffer.
+    // First the sender's string is not mapped and its pager does not answer; then the same is true
+    // of the receiver's buffer.
     for receiver_faults in [false, true] {
         let silent = pager(0);
         let far = Space::new();
@@ -512,7 +513,7 @@ fn with_map_items() {
     let me = utcb::my_global_id();
     let partner = Space::new().spawn_paged_by(pager(64), move || {
         accept(&simple_words(to.0, 100));
-        // SAFETY: nothing lies in the window.
+        // SAFETY: no Rust object lies in the window.
         unsafe { utcb::accept(Acceptor::new(Fpage::memory(WINDOW, 13), true)) };
         ipc::receive(me).expect("three items");
         let words = [0, 1].map(|page| arena::read_at(WINDOW + 4096 * page));
@@ -552,7 +553,7 @@ fn overlapping() {
 fn timeouts_end_with_the_wait() {
     let (from, to) = (Area::new().fill(27), Area::new());
     let me = utcb::my_global_id();
-    // The pager delays the first page; both sides' IPC timeouts are over before.
+    // The pager delays the first page until the IPC timeouts of both sides have expired.
     const SEND: u64 = 1_000_000;
     let slow = spawn(move || {
         let mut is_first = true;

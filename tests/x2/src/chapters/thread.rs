@@ -1,5 +1,5 @@
-//! Threads: ids, ThreadControl, ExchangeRegisters, deletion in every state (ABI 12.1, 12.2; X.2
-//! rules 5.1-5.34).
+//! Tests of threads: ids, ThreadControl, ExchangeRegisters, deletion in every state (ABI 12.1,
+//! 12.2; X.2 rules 5.1-5.34).
 
 use crate::framework::fixture::{
     Space, activate, await_state, new_id, new_root_utcb, root_utcb_area, spawn, state_of, with_version,
@@ -179,7 +179,7 @@ fn reuse_of_numbers() {
     }
 }
 
-/// A thread that waits for `partner` and tells the test how that ended.
+/// Makes a thread that receives from `partner` and reports the result to the test.
 fn waiting_for(partner: ThreadId) -> ThreadId {
     let me = utcb::my_global_id();
     let thread = spawn(move || {
@@ -190,7 +190,7 @@ fn waiting_for(partner: ThreadId) -> ThreadId {
     thread
 }
 
-/// A thread that sends to `partner` and tells the test how that ended.
+/// Makes a thread that sends to `partner` and reports the result to the test.
 fn sending_to(partner: ThreadId) -> ThreadId {
     let me = utcb::my_global_id();
     let thread = spawn(move || {
@@ -242,7 +242,7 @@ fn version_change() {
     assert_eq!(thread::inspect(changed).unwrap_err(), INVALID_THREAD);
 }
 
-/// The registers with which the thread of `clean_start` began, all or'ed together.
+/// The registers with which the thread of `clean_start` began, combined by OR.
 static REGISTERS: AtomicU64 = AtomicU64::new(0);
 
 #[unsafe(naked)]
@@ -272,7 +272,7 @@ extern "C" fn finish_report() -> ! {
 fn first_error() {
     let me = utcb::my_global_id();
     let (root, unused, local) = (kip().root(), new_id(), ThreadId::local(utcb::pointer()));
-    // Each call is also wrong in everything whose error comes after the expected one.
+    // Each call also has all the faults whose errors come after the expected one.
     let wrong = move |space, scheduler| ThreadControl { space, scheduler, pager: root, utcb: Some(8) };
     for (id, arguments, error) in [
         (local, wrong(unused, unused), ErrorCode::InvalidThread),
@@ -288,7 +288,7 @@ fn first_error() {
         ipc::send(me, Message::new(1)).unwrap();
     });
     ipc::receive(unprivileged).unwrap();
-    // A call that fails does not do the parts that are right, either.
+    // A call that fails must not carry out its valid parts, either.
     let thread = spawn(|| l4::start::halt());
     await_state(thread, ThreadState::Waiting);
     let newer = with_version(thread.number(), 9);
@@ -315,7 +315,7 @@ fn roles_end() {
     let unchanged = x2::control::UNCHANGED;
     let schedule = move |id| thread::schedule(id, unchanged, unchanged, unchanged, unchanged).map(drop);
     assert_eq!(schedule(line), Err(INVALID_THREAD), "the interrupt has no handler");
-    // A thread whose scheduler was another thread of its caller's space.
+    // Makes a thread whose scheduler is another thread of its caller's space.
     let space = Space::new();
     let scheduler = space.spawn(|| l4::start::halt());
     let caller = space.spawn(move || {
@@ -389,7 +389,7 @@ fn clean_messages() {
     activate(id, kip().root(), new_root_utcb()).unwrap();
     REGISTERS.store(u64::MAX, Ordering::Relaxed);
     let sp = arena::stack(14) + (1 << 14);
-    // SAFETY: the code needs a stack, and nothing else.
+    // SAFETY: the code needs only a stack.
     unsafe { thread::start(id, report_message_registers as *const () as u64, sp) }.unwrap();
     while REGISTERS.load(Ordering::Relaxed) == u64::MAX {
         thread::yield_now();
@@ -401,7 +401,7 @@ fn cancellation() {
     let busy = spawn(|| l4::start::halt());
     for control in [ExchangeControl::ABORT_IPC, ExchangeControl::CANCEL_SEND] {
         let sender = sending_to(busy);
-        // SAFETY: the thread is told that its IPC has failed.
+        // SAFETY: the thread gets an error of its IPC.
         let old =
             unsafe { thread::exchange_registers(sender, control, ExchangedRegisters::default()) }.unwrap();
         assert!(old.state.sending && !old.state.receiving && !old.state.halted);
@@ -409,7 +409,7 @@ fn cancellation() {
     }
     for control in [ExchangeControl::ABORT_IPC, ExchangeControl::CANCEL_RECEIVE] {
         let receiver = waiting_for(busy);
-        // SAFETY: as before.
+        // SAFETY: the thread gets an error of its IPC.
         let old =
             unsafe { thread::exchange_registers(receiver, control, ExchangedRegisters::default()) }.unwrap();
         assert!(old.state.receiving && !old.state.sending && !old.state.halted);
@@ -423,14 +423,14 @@ fn abort_of_nothing() {
     for (thread, control) in
         [(sender, ExchangeControl::CANCEL_RECEIVE), (receiver, ExchangeControl::CANCEL_SEND)]
     {
-        // SAFETY: nothing happens to the thread.
+        // SAFETY: the call does not change the thread.
         unsafe { thread::exchange_registers(thread, control, ExchangedRegisters::default()) }.unwrap();
     }
     assert_eq!((state_of(sender), state_of(receiver)), (ThreadState::PendingSend, ThreadState::Waiting));
     assert_eq!(ipc::receive_timeout(sender, Time::period(2000)).unwrap_err().kind, IpcErrorKind::Timeout);
 }
 
-/// Counted up by the thread of `halting`.
+/// Incremented by the thread of `halting`.
 static COUNTER: AtomicU64 = AtomicU64::new(0);
 
 fn halting() {

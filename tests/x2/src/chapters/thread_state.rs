@@ -1,4 +1,5 @@
-//! ThreadState and recall (K15; extensions reference, "ThreadState").
+//! Tests of ThreadState and recall (docs/src/architecture.md, K15;
+//! docs/src/reference/extensions.md, "ThreadState").
 
 use crate::framework::arena;
 use crate::framework::confined;
@@ -38,7 +39,7 @@ tests! {
     TST0016 [EXT 6.1] "a tag that is none, written to a waiting sender, is sent as an empty message" malformed_tag;
 }
 
-/// An owned thread that waits for a message from the test.
+/// Makes a thread in an owned space that waits for a message from the test.
 fn waiting() -> ThreadId {
     let me = utcb::my_global_id();
     let thread = confined::spawn(&confined::space(), move || {
@@ -49,7 +50,7 @@ fn waiting() -> ThreadId {
     thread
 }
 
-/// An owned thread that counts in `COUNT` until it is stopped.
+/// The counter of a thread that counts until it is stopped.
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn counting() -> ThreadId {
@@ -81,7 +82,7 @@ fn write_faulted() {
     let me = utcb::my_global_id();
     let thread = confined::spawn(&confined::space(), move || {
         let value: u64;
-        // SAFETY: the handler lets the thread go on after the instruction, with a value in RAX.
+        // SAFETY: the handler resumes the thread after the instruction, with a value in RAX.
         unsafe { asm!("ud2", out("rax") value) };
         ipc::send(me, Message::with_words(1, &[value])).expect("the owner is in reach");
     });
@@ -91,7 +92,7 @@ fn write_faulted() {
     assert_eq!(registers.0[..18], frame, "the same as in the message");
     registers.set(exception::RIP, registers.rip() + 2);
     registers.set(exception::RAX, 31);
-    // SAFETY: the thread goes on after the instruction.
+    // SAFETY: the thread continues after the instruction.
     let state = unsafe { extension::write_registers(thread, &registers) }.unwrap();
     assert!(state.awaits_answer() && !state.is_halted());
     // The answer itself sets the registers again.
@@ -135,7 +136,7 @@ fn wrong_registers() {
     assert_eq!(extension::read_registers(thread).unwrap(), good);
     let mut registers = good;
     registers.set(exception::RFLAGS, u64::MAX);
-    // SAFETY: flags mean nothing to a program that returns from a system call.
+    // SAFETY: a program does not depend on flags after a system call.
     unsafe { extension::write_registers(thread, &registers) }.unwrap();
     let flags = extension::read_registers(thread).unwrap().get(exception::RFLAGS);
     assert_eq!(flags & !0x8d5, 0x202, "neither I/O privilege nor a trap flag");
@@ -158,11 +159,11 @@ fn bases() {
     let own = registers.get(Registers::GS_BASE);
     registers.set(Registers::FS_BASE, page.address);
     registers.set(Registers::GS_BASE, page.address);
-    // SAFETY: the program uses FS as the test means it, and GS only after it is set back.
+    // SAFETY: the program uses FS as the test sets it, and GS only after it was set back.
     unsafe { extension::write_registers(thread, &registers) }.unwrap();
     assert_eq!(extension::read_registers(thread).unwrap().get(Registers::GS_BASE), page.address);
     registers.set(Registers::GS_BASE, 0);
-    // SAFETY: as above.
+    // SAFETY: the program uses GS only after it was set back here.
     unsafe { extension::write_registers(thread, &registers) }.unwrap();
     assert_eq!(extension::read_registers(thread).unwrap().get(Registers::GS_BASE), own);
     // The thread's message; if the space does not have the arena's page, the runner serves the
@@ -194,15 +195,16 @@ impl Image {
     }
 }
 
-/// An owned thread with 0x77 in XMM3 that waits for a message and then tells XMM3.
+/// Makes a thread in an owned space with 0x77 in XMM3 that waits for a message and then reports
+/// XMM3.
 fn with_vector() -> ThreadId {
     let me = utcb::my_global_id();
     let thread = confined::spawn(&confined::space(), move || {
         let value: u64;
-        // SAFETY: uses the vector registers, which this program's Rust code does not.
+        // SAFETY: Rust code of this program does not use the vector registers.
         unsafe { asm!("movq xmm3, {}", in(reg) 0x77u64) };
         ipc::receive(me).expect("the test sends");
-        // SAFETY: as above.
+        // SAFETY: Rust code of this program does not use the vector registers.
         unsafe { asm!("movq {}, xmm3", out(reg) value) };
         ipc::send(me, Message::with_words(1, &[value])).expect("the owner is in reach");
     });
@@ -302,7 +304,7 @@ fn recall_waiting() {
 
 fn recall_answered() {
     let thread = confined::spawn(&confined::space(), || {
-        // SAFETY: the handler lets the thread go on after the instruction.
+        // SAFETY: the handler resumes the thread after the instruction.
         unsafe { asm!("ud2") };
         panic!("the thread ran");
     });
@@ -368,14 +370,14 @@ fn recall_halted_in_ipc() {
     assert!(extension::state(thread).unwrap().is_halted());
 }
 
-/// No answer would come: a recall must not be left to the wait for one.
+/// A recall of a thread in a transfer must end the transfer: no answer would ever come.
 fn recall_in_transfer() {
     let me = utcb::my_global_id();
     let space = confined::space();
     let page = arena::page().address;
     let silent = confined::spawn(&space, move || {
         arena::read_at(page);
-        // SAFETY: the buffer is a page that nothing else uses, and no mappings are accepted.
+        // SAFETY: the buffer is a page that no other code uses, and no mappings are accepted.
         unsafe {
             utcb::accept(Acceptor::new(Fpage::NIL, true));
             utcb::set_buffer_register(1, StringDescriptor::new(4096, 1, false).raw());
@@ -436,7 +438,7 @@ fn exchange() {
     let me = utcb::my_global_id();
     let thread = confined::spawn(&confined::space(), move || {
         let value: u64;
-        // SAFETY: the handler lets the thread go on after the instruction, with a value in RAX.
+        // SAFETY: the handler resumes the thread after the instruction, with a value in RAX.
         unsafe { asm!("mov eax, 7", "ud2", out("rax") value) };
         ipc::send(me, Message::with_words(1, &[value])).expect("the owner is in reach");
     });
@@ -448,7 +450,7 @@ fn exchange() {
         utcb::set_message_register(index + 1, value);
     }
     let both = thread_state::READ_REGISTERS | thread_state::WRITE_REGISTERS;
-    // SAFETY: the thread does not care about RAX before it goes on.
+    // SAFETY: the thread does not depend on RAX before it continues.
     let (result, ..) = unsafe { syscall::thread_state(thread.raw(), both, 0, 0) };
     assert_eq!(result, 1);
     assert_eq!(utcb::message_register(exception::RAX), 7, "what it had");

@@ -1,5 +1,5 @@
-//! Timeouts of IPC: points, when a period begins, what is pending when it ends (X.2 rules
-//! 1.4-1.14).
+//! Tests of IPC timeouts: points, when a period begins, events that are pending when it ends (X.2
+//! rules 1.4-1.14).
 
 use crate::framework::fixture::{await_state, new_id, spawn, state_of};
 use crate::framework::tests;
@@ -21,7 +21,7 @@ tests! {
 const SEND: IpcError = IpcError::new(IpcPhase::Send, IpcErrorKind::Timeout);
 const RECEIVE: IpcError = IpcError::new(IpcPhase::Receive, IpcErrorKind::Timeout);
 
-/// Microseconds by which a point can come before what it was made for, in these tests.
+/// How many microseconds before its exact time a point may be in these tests.
 const STEP: u64 = 64;
 
 fn point_in(micros: u64) -> Time {
@@ -29,7 +29,7 @@ fn point_in(micros: u64) -> Time {
     Time::point(now, now + micros).expect("near enough")
 }
 
-/// Checks that `wait`, given a point, takes until then.
+/// Checks that `wait`, called with a point, ends at that point.
 fn ends_at_the_point(wait: impl Fn(Time)) {
     for micros in [200, 3000, 20_000] {
         let before = thread::system_clock();

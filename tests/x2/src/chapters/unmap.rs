@@ -1,4 +1,4 @@
-//! Unmap: revocation, flush, status (ABI 12.6; X.2 rules 8.1-8.8).
+//! Tests of Unmap: revocation, flush, status (ABI 12.6; X.2 rules 8.1-8.8).
 
 use super::map::Worker;
 use crate::framework::arena::{self, Page, read_at, write_at};
@@ -29,8 +29,8 @@ tests! {
 
 const FAR: u64 = 0x4000_0000_0000;
 
-/// A thread in a new space, paged by this one, that reads (or writes) the word at [`FAR`] whenever
-/// it is told to.
+/// Makes a thread in a new space, paged by this thread, that reads (or writes) the word at [`FAR`]
+/// whenever it is told to.
 fn toucher(write: bool) -> ThreadId {
     let me = utcb::my_global_id();
     Space::new().spawn_paged_by(me, move || {
@@ -47,8 +47,8 @@ fn toucher(write: bool) -> ThreadId {
 
 fn drop_value(_: u64) {}
 
-/// Lets it touch its page once more: returns whether that faulted, after mapping `page` with
-/// `rights` then.
+/// Makes the thread access its page once more. If that faults, maps `page` with `rights`. Returns
+/// whether it faulted.
 fn faults(thread: ThreadId, page: Page, rights: Rights, access: Rights) -> bool {
     let received = call_as_pager(thread, Message::new(0));
     if received.tag.label() == 1 {
@@ -60,7 +60,7 @@ fn faults(thread: ThreadId, page: Page, rights: Rights, access: Rights) -> bool 
     true
 }
 
-/// Lets a new toucher fault for the first time and maps `page` to it.
+/// Serves the first page fault of a new thread of this kind by `page`.
 fn give(thread: ThreadId, page: Page, rights: Rights) {
     let fault = receive_as_pager(thread).expect("its first fault");
     assert_eq!(fault.word(0), FAR);
@@ -99,7 +99,8 @@ fn unmap_is_recursive() {
     workers[0].map_to(workers[1], item);
     assert_eq!(workers[1].read(window), 3);
     space::unmap_one(page.fpage(Rights::ALL));
-    // The second worker's page is gone: it can map nothing on, and the third keeps what it had.
+    // The second worker's page is unmapped, so it can map nothing to the third, which keeps the
+    // page that it had.
     let other = arena::page();
     other.write(0, 9);
     workers[2].take_in_window(MapItem::map(other.fpage(Rights::READ), 0));
@@ -118,7 +119,8 @@ fn without_privileges() {
     assert_eq!(second.read(window), 3);
     let all = Fpage::memory(window, 12).with_rights(Rights::ALL);
     assert!(first.unmap(all).rights().contains(Rights::READ), "it was read");
-    // The second worker has nothing to map on any more: the third keeps what it had.
+    // The second worker has no page that it could map any more; the third keeps the page that it
+    // had.
     let other = arena::page();
     other.write(0, 9);
     third.take_in_window(MapItem::map(other.fpage(Rights::READ), 0));
@@ -162,7 +164,8 @@ fn status_only() {
     assert!(!faults(thread, page, Rights::READ_WRITE, Rights::READ));
 }
 
-/// r and w of the status; the processor does not distinguish execution from reading.
+/// The status bits for reading and writing; the processor does not distinguish execution from
+/// reading.
 fn status(page: Page) -> Rights {
     space::unmap_one(page.fpage(Rights::NONE)).rights().and(Rights::READ_WRITE)
 }

@@ -1,5 +1,5 @@
-//! Memory for tests: stacks, pages to map, message buffers. It comes from the program's own zeroed
-//! data, is handed out piece by piece, and returns as a whole when the test is over.
+//! Memory for tests: stacks, pages to map, message buffers. It is taken from the program's zeroed
+//! data, allocated in pieces, and freed as a whole after each test.
 
 use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ const STACKS: usize = 4 << 20;
 /// Bytes for pages.
 const PAGES: usize = 8 << 20;
 
-/// Aligned to 2 MiB, so that tests can have large pages of it.
+/// Memory that is aligned to 2 MiB, so that tests can have large pages of it.
 #[repr(C, align(0x200000))]
 struct Memory<const SIZE: usize>(UnsafeCell<[u8; SIZE]>, AtomicU64);
 
-// SAFETY: nothing forms a reference to the content; the pieces are accessed by `Page` and by the
-// stacks' owners.
+// SAFETY: no reference to the content is ever made; it is accessed through `Page`, and by the
+// threads whose stacks it has.
 unsafe impl<const SIZE: usize> Sync for Memory<SIZE> {}
 
 static STACK_MEMORY: Memory<STACKS> = Memory::new();
@@ -45,18 +45,18 @@ impl<const SIZE: usize> Memory<SIZE> {
     }
 }
 
-/// Takes everything back.
+/// Frees all memory.
 pub(crate) fn reset() {
     STACK_MEMORY.1.store(0, Ordering::Relaxed);
     PAGE_MEMORY.1.store(0, Ordering::Relaxed);
 }
 
-/// A new stack of 2^`size_log2` bytes; returns its lowest address.
+/// Allocates a stack of 2^`size_log2` bytes. Returns its lowest address.
 pub(crate) fn stack(size_log2: u32) -> u64 {
     STACK_MEMORY.block(size_log2)
 }
 
-/// A block of 2^`size_log2` bytes (4 KiB to 2 MiB), aligned to its size, cleared.
+/// Allocates a block of 2^`size_log2` bytes (4 KiB to 2 MiB), aligned to its size and cleared.
 pub(crate) fn block(size_log2: u32) -> u64 {
     let address = PAGE_MEMORY.block(size_log2);
     for page in (address..address + (1 << size_log2)).step_by(4096) {
@@ -65,12 +65,12 @@ pub(crate) fn block(size_log2: u32) -> u64 {
     address
 }
 
-/// The blocks of 2 MiB of which pages and blocks are parts.
+/// The blocks of 2 MiB that contain pages and blocks.
 pub(crate) fn large_blocks() -> impl Iterator<Item = u64> {
     (PAGE_MEMORY.base()..PAGE_MEMORY.base() + PAGES as u64).step_by(1 << 21)
 }
 
-/// A page of 4 KiB, cleared.
+/// Allocates a cleared page of 4 KiB.
 pub(crate) fn page() -> Page {
     Page { address: block(12) }
 }
@@ -83,7 +83,7 @@ pub(crate) fn contains_page(address: u64) -> bool {
 /// A page of the arena, which any thread can read and write word by word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
-    /// Its address.
+    /// The address of the page.
     pub(crate) address: u64,
 }
 
@@ -93,15 +93,15 @@ impl Page {
         Fpage::memory(self.address, 12).with_rights(rights)
     }
 
-    /// Word `index`, 0..=511.
+    /// Reads word `index`, 0..=511.
     pub(crate) fn read(self, index: usize) -> u64 {
-        // SAFETY: see `word`.
+        // SAFETY: the word lies in the page, which belongs to the arena and has no Rust references.
         unsafe { self.word(index).read_volatile() }
     }
 
     /// Sets word `index`, 0..=511.
     pub(crate) fn write(self, index: usize, value: u64) {
-        // SAFETY: see `word`.
+        // SAFETY: the word lies in the page, which belongs to the arena and has no Rust references.
         unsafe { self.word(index).write_volatile(value) }
     }
 
@@ -120,7 +120,7 @@ impl Page {
 /// Reads the word at an address that need not be mapped: the thread's pager decides what happens.
 pub(crate) fn read_at(address: u64) -> u64 {
     let value;
-    // SAFETY: a plain load as machine code; where tests read, no Rust object lies.
+    // SAFETY: the load is assembler code; no Rust object lies where tests read.
     unsafe {
         core::arch::asm!("mov {}, [{}]", out(reg) value, in(reg) address, options(nostack, readonly));
     }
@@ -129,7 +129,7 @@ pub(crate) fn read_at(address: u64) -> u64 {
 
 /// Writes the word at an address that need not be mapped.
 pub(crate) fn write_at(address: u64, value: u64) {
-    // SAFETY: a plain store as machine code; where tests write, no Rust object lies.
+    // SAFETY: the store is assembler code; no Rust object lies where tests write.
     unsafe {
         core::arch::asm!("mov [{}], {}", in(reg) address, in(reg) value, options(nostack));
     }

@@ -5,14 +5,15 @@ use l4::ipc::{self, Message};
 use l4::{extension, kip, utcb};
 use x2::ThreadId;
 
-/// A new space that the root task's space owns.
+/// Makes a new space that the root task's space owns.
 pub(crate) fn space() -> Space {
     let space = Space::new();
     extension::set_owner(space.first, kip().root()).expect("the root task is privileged");
     space
 }
 
-/// A thread in `space`, an owned one, that runs `body` once this thread is its exception handler.
+/// Makes a thread in `space`, which must be owned. It runs `body` after this thread has become its
+/// exception handler.
 pub(crate) fn spawn(space: &Space, body: impl FnOnce() + 'static) -> ThreadId {
     let me = utcb::my_global_id();
     let thread = space.spawn(move || {

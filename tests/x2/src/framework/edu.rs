@@ -6,7 +6,7 @@ use l4::extension::InterruptMessage;
 use l4::{port, sigma0};
 use x2::Fpage;
 
-/// PCI configuration space, mechanism 1: which register, and its value.
+/// The ports of PCI configuration mechanism 1: the address of a register, and its value.
 const ADDRESS: u16 = 0xcf8;
 const DATA: u16 = 0xcfc;
 const ENABLE: u32 = 1 << 31;
@@ -17,14 +17,16 @@ const BASE_ADDRESS: u32 = 0x10;
 const CAPABILITIES: u32 = 0x34;
 
 const EDU: u32 = 0x11e8_1234;
-/// Lets the device answer to memory accesses, and write to memory itself, as its messages do.
+/// Bits of the command register: the device answers to memory accesses, and may write to memory,
+/// which messages are.
 const MEMORY_AND_MASTER: u32 = 6;
-/// The capability of messages, and in its first word: they are on; the address has 64 bits.
+/// The capability for messages, and bits of its first word: messages are enabled; the address has
+/// 64 bits.
 const MESSAGES: u32 = 5;
 const MESSAGES_ON: u32 = 1 << 16;
 const WIDE_ADDRESS: u32 = 1 << 23;
 
-/// Registers of the device: what is written here interrupts, and is cleared there.
+/// Registers of the device: the one that raises an interrupt, and the one that clears it.
 const RAISE: u64 = 0x60;
 const CLEAR: u64 = 0x64;
 
@@ -40,7 +42,7 @@ pub(crate) struct Edu {
 }
 
 fn read(function: u32, register: u32) -> u32 {
-    // SAFETY: reading configuration space has no effect on the devices that there are.
+    // SAFETY: reading configuration space has no effect on this machine's devices.
     unsafe {
         port::write32(ADDRESS, ENABLE | function | register);
         port::read32(DATA)
@@ -48,8 +50,8 @@ fn read(function: u32, register: u32) -> u32 {
 }
 
 fn write(function: u32, register: u32, value: u32) {
-    // SAFETY: callers write only registers of this module's device, and the device writes to memory
-    // only to interrupt.
+    // SAFETY: only registers of this device are written, and the device writes to memory only to
+    // interrupt.
     unsafe {
         port::write32(ADDRESS, ENABLE | function | register);
         port::write32(DATA, value);
@@ -57,8 +59,8 @@ fn write(function: u32, register: u32, value: u32) {
 }
 
 impl Edu {
-    /// The machine's device of this kind, which sends no messages yet. Without one the test is
-    /// skipped.
+    /// Finds the device of this kind, which sends no messages yet. The test is skipped if the
+    /// machine has none.
     pub(crate) fn find() -> Self {
         let functions = (0..32).map(|device| device << 11);
         let Some(function) = functions.into_iter().find(|&function| read(function, IDENTITY) == EDU) else {
@@ -71,7 +73,7 @@ impl Edu {
         }
         assert_ne!(capability, 0, "the device can send messages");
         let registers = u64::from(read(function, BASE_ADDRESS) & !0xf);
-        // SAFETY: no Rust object lies in a device.
+        // SAFETY: no Rust object lies in device memory.
         let given = unsafe { sigma0::request(Fpage::memory(registers, 12)) };
         assert_eq!(given, Ok(true), "sigma0 gives the registers at {registers:#x}");
         let device = Self { function, capability, registers };
@@ -80,7 +82,7 @@ impl Edu {
         device
     }
 
-    /// Lets the device interrupt by `message` from now on.
+    /// Makes the device interrupt by `message`.
     pub(crate) fn use_message(self, message: InterruptMessage) {
         let Self { function, capability, .. } = self;
         let control = read(function, capability);
@@ -96,13 +98,13 @@ impl Edu {
         write(function, capability, control | MESSAGES_ON);
     }
 
-    /// Lets the device interrupt.
+    /// Makes the device interrupt once.
     pub(crate) fn raise(self) {
         self.set(RAISE, 1);
     }
 
     fn set(self, register: u64, value: u32) {
-        // SAFETY: the registers are mapped, and change nothing but the device.
+        // SAFETY: the registers are mapped, and the store changes only the device.
         unsafe { ((self.registers + register) as *mut u32).write_volatile(value) }
     }
 }

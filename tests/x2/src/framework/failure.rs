@@ -1,4 +1,4 @@
-//! How a thread of a test, in whatever space, tells the runner that the test is over.
+//! How a thread of a test, in any space, tells the runner that the test has ended.
 
 use super::runner;
 use core::fmt::{self, Write};
@@ -6,10 +6,10 @@ use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use l4::ipc::{self, Message};
 use l4::{kip, start, utcb};
 
-/// Text of the failure or of the reason to skip: in memory that all spaces of the program share.
+/// The text of the failure, or the reason to skip, in memory that all spaces of the program share.
 static TEXT: [AtomicU8; 400] = [const { AtomicU8::new(0) }; 400];
 static LENGTH: AtomicUsize = AtomicUsize::new(0);
-/// Whether it is known how the test ends. A panic after that is often a consequence: of the first,
+/// Whether the outcome of the test is known. A later panic is often a consequence, of the first one
 /// or of the deletion of the test's threads.
 static HAS_ENDED: AtomicBool = AtomicBool::new(false);
 
@@ -39,25 +39,25 @@ pub(crate) fn set_text(arguments: fmt::Arguments<'_>) {
     let _ = Writer.write_fmt(arguments);
 }
 
-/// A test begins.
+/// Prepares for the next test.
 pub(crate) fn begin() {
     HAS_ENDED.store(false, Ordering::Relaxed);
 }
 
-/// Notes that the test is over: its text does not change any more.
+/// Records that the test has ended: its text does not change any more.
 pub(crate) fn has_ended() {
     HAS_ENDED.store(true, Ordering::Relaxed);
 }
 
-/// Ends the test: this cannot be tested here.
+/// Skips the test, for this reason.
 pub(crate) fn skip(reason: &str) -> ! {
     set_text(format_args!("{reason}"));
     end(runner::SKIPPED)
 }
 
-/// Ends the test for the runner; the thread is deleted in time.
+/// Ends the test with this label. The runner deletes the thread later.
 pub(crate) fn end(label: u64) -> ! {
-    // The runner receives from all threads; if it does not any more, the test is already over.
+    // The runner receives from all threads; an error means that the test has already ended.
     let _ = ipc::send(kip().root(), Message::new(label));
     start::halt()
 }

@@ -1,4 +1,4 @@
-//! What tests are made of: threads, spaces, ids. Everything made here is taken away after the test.
+//! The objects that tests use: threads, spaces, ids. All of them are deleted after the test.
 
 use super::{arena, failure, image, runner};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,14 +8,14 @@ use l4::{kip, space, start, utcb};
 use x2::control::ThreadState;
 use x2::{ErrorCode, Fpage, MapItem, Rights, ThreadId, Time, Timeouts, protocol};
 
-/// Thread numbers that a test can use.
+/// How many thread numbers a test can use.
 const THREADS: u32 = 1000;
-/// Numbers left to the initial servers.
+/// The first thread number of tests; lower ones belong to the initial servers.
 const FIRST_THREAD: u32 = 8;
-/// UTCBs in the area of the root task and in that of each space made here.
+/// How many UTCBs the areas of the root task and of spaces of tests have.
 const UTCBS: u64 = 256;
 const STACK_LOG2: u32 = 14;
-/// Version of ids made here; tests of versions use others.
+/// The version of new ids; tests of versions use others.
 const VERSION: u32 = 1;
 
 static NEXT_THREAD: AtomicU32 = AtomicU32::new(0);
@@ -33,23 +33,23 @@ pub(crate) fn with_version(number: u32, version: u32) -> ThreadId {
     ThreadId::global(number, version).expect("the version makes a global id")
 }
 
-/// Base of the UTCB area of the root task; the first UTCB there is the runner's.
+/// The base of the root task's UTCB area. The first UTCB there is the runner's.
 pub(crate) fn root_utcb_area() -> u64 {
     // The runner's UTCB is the first of the area; those of other threads of the space follow it.
     utcb::pointer() & !(UTCBS * x2::utcb::SIZE - 1)
 }
 
-/// Place for the UTCB of another thread in the root task's space.
+/// Allocates a place for the UTCB of another thread in the root task's space.
 pub(crate) fn new_root_utcb() -> u64 {
     let slot = NEXT_ROOT_UTCB.fetch_add(1, Ordering::Relaxed);
     assert!(slot < UTCBS, "the root task has at most {UTCBS} threads");
     root_utcb_area() + slot * x2::utcb::SIZE
 }
 
-/// A space that a test made.
+/// A space that a test has made.
 #[derive(Debug)]
 pub(crate) struct Space {
-    /// A thread that holds the space: inactive until it is used by the first [`Space::spawn`].
+    /// The first thread of the space, which is inactive until the first [`Space::spawn`] uses it.
     pub(crate) first: ThreadId,
     /// The base of the space's UTCB area.
     pub(crate) utcb_area: u64,
@@ -57,8 +57,8 @@ pub(crate) struct Space {
 }
 
 impl Space {
-    /// A new space with the kernel interface page where the root task has it and 256 UTCBs in the
-    /// usual area.
+    /// Makes a space with the kernel interface page at the same address as in the root task, and
+    /// 256 UTCBs in the usual area.
     pub(crate) fn new() -> Self {
         let first = new_id();
         let arguments =
@@ -112,7 +112,7 @@ pub(crate) fn spawn_as(id: ThreadId, body: impl FnOnce() + 'static) {
     launch(id, kip().root(), body);
 }
 
-/// Starts `id`, which waits for that, on a new stack.
+/// Starts thread `id`, which waits for its start, on a new stack.
 fn launch<F: FnOnce() + 'static>(id: ThreadId, pager: ThreadId, body: F) {
     let sp = new_stack(move || {
         utcb::set_pager(pager);
@@ -135,7 +135,7 @@ pub(crate) fn start_test(test: fn()) -> ipc::Result<()> {
     ipc::reply(id, Message::with_words(0, &[entry as *const () as u64, sp]))
 }
 
-/// Deletes every thread that the last test can have made.
+/// Deletes every thread that the last test may have made.
 pub(crate) fn clean_up() {
     let first = kip().thread_info().user_base + FIRST_THREAD;
     for index in 0..NEXT_THREAD.swap(0, Ordering::Relaxed).min(THREADS) {
@@ -169,8 +169,8 @@ pub(crate) fn state_of(thread: ThreadId) -> ThreadState {
     thread::schedule(thread, unchanged, unchanged, unchanged, unchanged).expect("the thread exists").0
 }
 
-/// Receives from `from`, meanwhile answering page faults on the program itself: what a test does
-/// that pages threads.
+/// Receives from `from`, and meanwhile answers page faults on the program itself. For tests that
+/// are pagers.
 pub(crate) fn receive_as_pager(from: ThreadId) -> ipc::Result<Received> {
     as_pager(ipc::receive(from)?, from)
 }
@@ -200,7 +200,7 @@ pub(crate) fn image_fault_answer(request: Received) -> Option<Message> {
     Some(Message::new(0).map_item(MapItem::map(page, address & !0xfff)))
 }
 
-/// A stack prepared for [`entry`]: the two words that it pops, above them `body`. Returns the stack
+/// Makes a stack for [`entry`], which pops two words; `body` lies above them. Returns the stack
 /// pointer.
 fn new_stack<F: FnOnce() + 'static>(body: F) -> u64 {
     let top = arena::stack(STACK_LOG2) + (1 << STACK_LOG2);
@@ -216,10 +216,11 @@ fn new_stack<F: FnOnce() + 'static>(body: F) -> u64 {
     sp
 }
 
-/// First instructions of every thread of a test, in whatever space: takes its body from the stack.
+/// The first instructions of every thread of a test, in any space: they take the thread's body from
+/// the stack.
 #[unsafe(naked)]
 extern "C" fn entry() -> ! {
-    // The stack pointer is a multiple of 16 when the call is made, as the calling convention wants.
+    // At the call the stack pointer is a multiple of 16, as the calling convention requires.
     core::arch::naked_asm!("xor ebp, ebp", "pop rdi", "pop rsi", "call rsi", "ud2")
 }
 

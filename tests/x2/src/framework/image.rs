@@ -1,5 +1,5 @@
-//! Where this program lies in memory: virtual = physical, the same in every space that its threads
-//! run in.
+//! The addresses of this program: virtual = physical, and the same in every space in which its
+//! threads run.
 
 use core::ops::Range;
 use core::sync::atomic::{AtomicU8, Ordering};
@@ -14,17 +14,17 @@ pub(crate) fn range() -> Range<u64> {
         static __program_start: u8;
         static __program_end: u8;
     }
-    // The linker script defines both; only their addresses mean something.
+    // The linker script defines both symbols; only their addresses have a meaning.
     (&raw const __program_start) as u64..(&raw const __program_end) as u64
 }
 
-/// On the host the program is only checked.
+/// The addresses in host builds, where the program is only checked.
 #[cfg(not(target_os = "none"))]
 pub(crate) fn range() -> Range<u64> {
     0..0
 }
 
-/// Reads one byte, so that the page is there afterwards.
+/// Reads one byte, so that its page is present afterwards.
 pub(crate) fn touch(address: u64) {
     assert!(range().contains(&address), "only the program's own memory is touched");
     // SAFETY: the address is within the program, where every byte can be read; nothing depends on
@@ -34,25 +34,26 @@ pub(crate) fn touch(address: u64) {
     }
 }
 
-/// Reads a byte, and writes it again as it is if that is what `access` asks for, so that the page
-/// is there afterwards with that right.
+/// Makes the page of an address present with the right `access`: reads a byte, and writes it back
+/// unchanged if `access` requires that.
 pub(crate) fn touch_for(address: u64, access: Rights) {
     touch(address);
     if access.contains(Rights::WRITE) {
-        // SAFETY: the address is within the program, at a place that was about to be written; an
-        // atomic operation loses no other thread's store.
+        // SAFETY: the address is within the program, where the kernel was about to write; an atomic
+        // operation loses no store of another thread.
         let byte = unsafe { AtomicU8::from_ptr(address as *mut u8) };
-        // A compare-and-exchange writes in any case. (An operation that changes nothing becomes a
-        // load.)
+        // A compare-and-exchange always writes. (The compiler turns an operation without effect
+        // into a load.)
         let value = byte.load(Ordering::Relaxed);
         let _ = byte.compare_exchange(value, value, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// The whole program comes into the current thread's space, from `test`, which calls [`give_to`]:
-/// where its pager is out of its reach, it must not fault, wherever its code happens to lie.
+/// Receives the whole program into the current thread's space from `test`, which calls [`give_to`].
+/// It is needed where a thread cannot reach its pager, and so must not fault wherever its code
+/// lies.
 pub(crate) fn take_from(test: ThreadId) {
-    // SAFETY: what comes is the program at its own place.
+    // SAFETY: the mapping is that of the program at its own address.
     unsafe { utcb::accept(Acceptor::new(Fpage::COMPLETE, false)) };
     ipc::call(test, Message::new(0)).expect("the program");
     utcb::accept_untyped_words();

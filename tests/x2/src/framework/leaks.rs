@@ -1,4 +1,4 @@
-//! The leak check: what the kernel has in use must be the same after a test as before.
+//! The leak check: the kernel must have the same objects in use after a test as before.
 
 use super::failure;
 use core::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,8 @@ const COUNTED: [(u64, &str); 4] = [
     (statistic::MAP_NODES, "map nodes"),
 ];
 
-/// Whether the kernel's operations for tests may be used: without its boot option they raise
-/// exceptions.
+/// Whether the kernel's operations for tests may be used. They raise exceptions unless the kernel
+/// has its boot option.
 static ENABLED: AtomicBool = AtomicBool::new(false);
 
 /// Called when the command line asks for the leak check.
@@ -28,19 +28,20 @@ pub(crate) fn require() {
     }
 }
 
-/// What the kernel has in use.
+/// How many objects of each kind the kernel has in use.
 #[derive(Clone, Copy)]
 pub(crate) struct InUse([u64; COUNTED.len()]);
 
 impl InUse {
-    /// What the kernel has in use now. Panics if the kernel does not give programs these numbers.
+    /// Reads how many objects are in use now. Panics if the kernel does not give programs these
+    /// numbers.
     pub(crate) fn now() -> Self {
         Self(COUNTED.map(|(which, _)| {
             kernel_statistic(which).expect("leak-check needs the kernel's boot option kdb=test")
         }))
     }
 
-    /// The first kind of object of which there are more now, and how many more.
+    /// The first kind of object of which more are in use in `after`, and how many more.
     pub(crate) fn leaked(self, after: Self) -> Option<(&'static str, u64)> {
         let pairs = self.0.into_iter().zip(after.0);
         pairs

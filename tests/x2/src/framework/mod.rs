@@ -1,4 +1,4 @@
-//! How tests run.
+//! The framework that runs tests.
 
 pub(crate) mod arena;
 pub(crate) mod confined;
@@ -9,15 +9,15 @@ pub(crate) mod image;
 pub(crate) mod leaks;
 pub(crate) mod runner;
 
-/// One test: runs in a thread of its own in the root task's space and passes unless it panics,
+/// A test. It runs in a thread of its own in the root task's space, and passes unless it panics,
 /// faults or hangs.
 #[derive(Clone, Copy)]
 pub(crate) struct Test {
-    /// Stable id: chapter and four digits, never used for another test.
+    /// The stable id of the test: chapter and four digits, never used for another test.
     pub(crate) id: &'static str,
     /// What the test shows, as a sentence.
     pub(crate) sentence: &'static str,
-    /// The test.
+    /// The function of the test.
     pub(crate) run: fn(),
 }
 

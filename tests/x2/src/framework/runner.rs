@@ -1,4 +1,4 @@
-//! The root task's first thread: runs the tests, pages their threads, notices how they end.
+//! The root task's first thread: runs the tests, pages their threads, and recognises how they end.
 
 use super::{Chapter, Test, arena, failure, fixture, image, leaks};
 use l4::ipc::{self, Message, Received};
@@ -13,16 +13,16 @@ pub(crate) const FAILED: u64 = 0x701;
 /// Label: the test cannot run here; the text says why.
 pub(crate) const SKIPPED: u64 = 0x702;
 /// Label: start thread MR1 at MR2 with stack MR3. The runner is the pager, whose message starts a
-/// thread. The answer's label is 1 if that worked.
+/// thread. The answer's label is 1 if the thread was started.
 pub(crate) const START: u64 = 0x703;
 
-/// The time after which a test that reports nothing has hung.
+/// A test that reports nothing for so long has hung.
 const SILENCE: Time = Time::period(20_000_000);
 
 enum Outcome {
     Passed,
     Failed,
-    /// The test passed, but the kernel has more in use than before.
+    /// The test has passed, but the kernel has more objects in use than before.
     Leaked,
     Skipped,
 }
@@ -30,9 +30,9 @@ enum Outcome {
 /// Runs the chapters and tests that the command line names, all if it names none.
 pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
     start::set_panic_hook(failure::on_panic);
-    // Large pages in areas that tests map large blocks from.
+    // The arena gets large pages, so that tests can map large blocks of it.
     for block in arena::large_blocks() {
-        // SAFETY: sigma0 gives memory at its own address, and there the program already is.
+        // SAFETY: sigma0 maps memory at its physical address, where the program already has it.
         let given = unsafe { l4::sigma0::request(Fpage::memory(block, 21)) };
         assert_eq!(given, Ok(true), "sigma0 gives the root task its own memory");
     }
@@ -72,7 +72,8 @@ pub(crate) fn run(chapters: &'static [Chapter]) -> ! {
 
 fn run_one(test: &Test, leak_check: bool) -> Outcome {
     let outcome = run_once(test, leak_check);
-    // An object that the kernel makes once and keeps is no leak: a leak comes again.
+    // An object that the kernel makes once and keeps is not a leak. So the test is repeated: a leak
+    // occurs again.
     if matches!(outcome, Outcome::Leaked) { run_once(test, leak_check) } else { outcome }
 }
 
@@ -145,7 +146,7 @@ fn reply_wait(to: ThreadId, message: Message) -> ipc::Result<Received> {
     ipc::ipc(to, ThreadId::ANY, x2::Timeouts::new(Time::ZERO, SILENCE), message.tag())
 }
 
-/// The answer to a message, or how the test ended.
+/// Returns the answer to a message, or how the test has ended.
 fn serve(request: Received) -> Result<Message, Outcome> {
     match request.tag.without_flags() {
         tag if tag == MessageTag::new(START, 3, 0) => {
@@ -177,9 +178,9 @@ fn serve(request: Received) -> Result<Message, Outcome> {
     }
 }
 
-/// Every space of a test sees this program at its place. A thread of the root task's own space that
-/// faults (because a test has flushed the page) gets it by the runner's accessing it in the same
-/// way.
+/// Every space of a test sees this program at its place. If a thread of the root task's own space
+/// faults (because a test has flushed the page), the runner accesses the page in the same way, so
+/// that sigma0 maps it.
 fn page_fault(request: Received) -> Option<Message> {
     let (address, ip) = (request.word(0), request.word(1));
     let access = protocol::fault_access(request.tag);

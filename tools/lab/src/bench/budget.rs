@@ -1,15 +1,15 @@
-//! What operations may cost at most: the targets of the table of operations, and budgets of
-//! serialising instructions, locked operations and whatever else an instruction count hides
-//! (`bench/references.toml`).
+//! Upper bounds of the cost of operations (`bench/references.toml`): the targets of the table of
+//! operations, and budgets of events that an instruction count hides, such as serialising
+//! instructions and locked operations.
 
 use super::references::References;
-use super::report::{Report, number};
+use super::report::{Report, number, tenths};
 use anyhow::{Result, bail};
 
-/// The slack of each budget: for rounding, and for a tick of a timer in many operations.
+/// The tolerance of each budget: for rounding, and for a timer tick in many operations.
 const SLACK: f64 = 0.05;
 
-/// An error if `report`, of that benchmark, exceeds a budget or lacks a region that has one.
+/// Returns an error if the report of `benchmark` exceeds a budget, or lacks a region that has one.
 pub(super) fn keep(benchmark: &str, report: &Report, references: &References) -> Result<()> {
     let mut wrong = exceeded(report, references);
     let budgets = references.budgets.iter().filter(|budget| budget.benchmark == benchmark);
@@ -25,7 +25,7 @@ pub(super) fn keep(benchmark: &str, report: &Report, references: &References) ->
     Ok(())
 }
 
-/// What executes more than its budget, in sentences.
+/// The regions that execute more than their budget, each as a sentence.
 pub(super) fn exceeded(report: &Report, references: &References) -> Vec<String> {
     let mut wrong = Vec::new();
     for budget in &references.budgets {
@@ -33,11 +33,8 @@ pub(super) fn exceeded(report: &Report, references: &References) -> Vec<String> 
             for (counter, most) in &budget.at_most {
                 let count = region.of(&region.kernel, counter) + region.of(&region.user, counter);
                 if count > most + SLACK {
-                    let (name, count) = (&region.name, (count * 10.0).round() / 10.0);
-                    wrong.push(format!(
-                        "{name}: {counter} {} times an operation, at most {most}",
-                        number(count)
-                    ));
+                    let (name, count) = (&region.name, number(tenths(count)));
+                    wrong.push(format!("{name}: {counter} {count} times an operation, at most {most}"));
                 }
             }
         }
@@ -45,19 +42,15 @@ pub(super) fn exceeded(report: &Report, references: &References) -> Vec<String> 
     wrong
 }
 
-/// What costs more than its target, and is not known to, in sentences.
+/// The operations that cost more than their target and are not known to, each as a sentence.
 pub(super) fn above_target(report: &Report, references: &References) -> Vec<String> {
     let mut above = Vec::new();
     for operation in references.operations.iter().filter(|operation| !operation.missed) {
         let Some(target) = operation.target else { continue };
         for value in operation.values(&report.series).into_iter().flatten() {
             if value > target + SLACK {
-                above.push(format!(
-                    "{}: {} {}, to reach {target}",
-                    operation.name,
-                    number(value),
-                    operation.unit()
-                ));
+                let (name, value, unit) = (&operation.name, number(value), operation.unit());
+                above.push(format!("{name}: {value} {unit}, to reach {target}"));
             }
         }
     }

@@ -1,5 +1,5 @@
-//! How many bytes of code functions of a benchmark's program have: the sizes of their symbols, next
-//! to what the program measures.
+//! Measures how many bytes of code functions of a benchmark's program have, by the sizes of their
+//! symbols.
 
 use super::Measurement;
 use anyhow::{Context, Result, bail};
@@ -7,7 +7,7 @@ use mac_build::tree;
 use object::{Object, ObjectSymbol};
 use std::fs;
 
-/// The unit of these measurements.
+/// The unit of code sizes.
 pub(super) const COUNTER: &str = "bytes of code";
 
 /// The sizes of the functions `names` of the program `program`. Each has the name `code-of-NAME`,
@@ -29,7 +29,7 @@ fn size(program: &object::File<'_>, name: &str) -> Result<Measurement> {
         bail!("the program has not one function {name}, whose size is to be measured");
     };
     let test = format!("code-of-{}", name.replace('_', "-"));
-    Ok(Measurement { test, parameter: 0.0, counter: COUNTER.into(), value: symbol.size() as f64 })
+    Ok(Measurement::single(test, COUNTER, symbol.size() as f64))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Two reports side by side: what has become cheaper or dearer.
+//! Compares two reports: what has become cheaper or more expensive.
 
 use super::regions::Region;
 use super::report::Report;
@@ -14,7 +14,7 @@ const PER_OPERATION: f64 = 0.05;
 /// A value that differs by more than the threshold.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Difference {
-    /// The test and its parameter, or the region, and what executed it.
+    /// The test and its parameter, or the region, and the mode (kernel or user).
     what: String,
     counter: String,
     before: f64,
@@ -22,7 +22,7 @@ pub(crate) struct Difference {
 }
 
 impl Difference {
-    /// Per cent; positive: dearer. Infinite if there was nothing before.
+    /// The difference in per cent; positive if the cost has grown, infinite if it was 0.
     pub(crate) fn change(&self) -> f64 {
         (self.after - self.before) / self.before.abs() * 100.0
     }
@@ -35,24 +35,24 @@ impl fmt::Display for Difference {
     }
 }
 
-/// What a comparison found.
+/// The result of a comparison.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Comparison {
-    /// Beyond the threshold, largest change first.
+    /// The values that differ by more than the threshold, largest difference first.
     pub(crate) differences: Vec<Difference>,
     /// Tests, values of their parameters and regions that only the first report has (`missing`),
     /// and that only the second has (`new`).
     pub missing: Vec<String>,
     pub new: Vec<String>,
-    /// Values compared.
+    /// How many values were compared.
     pub points: usize,
 }
 
-/// The values of a test at its parameters, or of a region's counters, by their names: by `(what,
-/// counter)`; and by how much each may differ in any case.
+/// Values by (test at a parameter, or region; counter), each with the difference that is always
+/// allowed.
 type Values = BTreeMap<(String, String), (f64, f64)>;
 
-/// What a report says, by test and counter or by region, of the counters that are wanted.
+/// The values of a report. Of the counters of regions only those that are `wanted`.
 fn values(report: &Report, wanted: &impl Fn(&Region, &str) -> bool) -> BTreeMap<String, Values> {
     let mut all: BTreeMap<String, Values> = BTreeMap::new();
     for series in &report.series {
@@ -95,20 +95,13 @@ pub(crate) fn compare(
         let is_region = name.ends_with("(region)");
         let keys = old.keys().chain(new.keys().filter(|key| !old.contains_key(*key)));
         for key in keys {
-            let name = || format!("{} ({})", key.0, key.1);
-            let ((was, slack), (is, _)) = match (old.get(key), new.get(key)) {
-                (Some(was), Some(is)) => (*was, *is),
-                (Some(was), None) if is_region => (*was, (0.0, was.1)),
-                (None, Some(is)) if is_region => ((0.0, is.1), *is),
-                // Another range of parameters.
-                (Some(_), None) => {
-                    result.missing.push(name());
-                    continue;
-                }
-                (None, _) => {
-                    result.new.push(name());
-                    continue;
-                }
+            let (was, is) = (old.get(key), new.get(key));
+            // A test may have another range of parameters.
+            let zero = was.or(is).filter(|_| is_region).map(|(_, slack)| (0.0, *slack));
+            let (Some((was, slack)), Some((is, _))) = (was.copied().or(zero), is.copied().or(zero)) else {
+                let other = if is.is_none() { &mut result.missing } else { &mut result.new };
+                other.push(format!("{} ({})", key.0, key.1));
+                continue;
             };
             result.points += 1;
             let (what, counter) = key.clone();

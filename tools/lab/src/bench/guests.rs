@@ -1,22 +1,20 @@
-//! What system calls cost programs of Linux: the same program and image under the Unix server, in
-//! each mode, and under Debian's own kernel.
+//! Measures the cost of system calls of Linux programs: the same program and image under the Unix
+//! server, in each mode, and under Debian's kernel.
 
-use super::series::{self, Measurement, Series};
-use super::{Report, empty_report, report::number};
-use anyhow::{Context, Result, anyhow, bail};
+use super::report::{self, number_or, without_place};
+use super::series::{self, Measurement};
+use super::{Report, empty_report};
+use anyhow::{Context, Result, bail};
 use mac_build::guests;
 use mac_guest::Kernel;
 use mac_machine::suites::{Mode, Overrides, Suite};
-use std::fmt::Write;
 
-/// The counters: a mode's name, or this for Debian's kernel.
+/// The counter of Debian's kernel. Those of the Unix server have the names of its modes.
 const LINUX: &str = "linux";
 
 /// Boots the programs of `benchmark.guest` on each kernel and collects what they print.
 pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
-    let runs = benchmark
-        .runs(&Overrides::default())
-        .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
+    let runs = benchmark.runs(&Overrides::default())?;
     let first = runs.first().context("a benchmark without a machine")?.clone();
     let request = request(benchmark)?;
     let boots = runs
@@ -73,8 +71,7 @@ pub(super) fn parse(printed: &str, counter: &str) -> Result<Vec<Measurement>> {
         let (name, value) =
             line.trim().rsplit_once(' ').with_context(|| format!("{line:?} is no measurement"))?;
         let value: f64 = value.parse().with_context(|| format!("{line:?} is no measurement"))?;
-        let test = name.trim_end().to_string();
-        found.push(Measurement { test, parameter: 0.0, counter: counter.into(), value });
+        found.push(Measurement::single(name.trim_end().into(), counter, value));
     }
     if found.is_empty() {
         bail!("nothing was measured");
@@ -82,28 +79,18 @@ pub(super) fn parse(printed: &str, counter: &str) -> Result<Vec<Measurement>> {
     Ok(found)
 }
 
-/// The table in Markdown.
+/// The table of the costs of system calls, in Markdown.
 pub(super) fn table(report: &Report) -> String {
-    let mut table = String::from(
-        "| operation | exception mode | bounce mode | Linux | exception mode / Linux |\n|---|---|---|---|---|\n",
-    );
-    let value = |test: &str, counter: &str| {
-        let is = |series: &&Series| series.test == test && series.counter == counter;
-        report.series.iter().find(is).map(|series| series.smallest().value)
-    };
-    let mut tests: Vec<&str> = report.series.iter().map(|series| series.test.as_str()).collect();
-    tests.dedup();
-    for test in tests {
-        let shown = |counter| value(test, counter).map_or_else(|| "-".into(), |value| number(value.round()));
-        let ratio =
-            value(test, Mode::Exception.name()).zip(value(test, LINUX)).map(|(ours, theirs)| ours / theirs);
-        let name = test.split_once(' ').map_or(test, |(_, name)| name);
-        let (exception, bounce) = (shown(Mode::Exception.name()), shown(Mode::Bounce.name()));
-        let ratio = ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.1}"));
-        // Writing to a string cannot fail.
-        let _ = writeln!(table, "| {name} | {exception} | {bounce} | {} | {ratio} |", shown(LINUX));
-    }
-    table
+    let rows = report.tests().into_iter().map(|test| {
+        let value = |counter| report.value(test, counter);
+        let shown = |counter| number_or(value(counter).map(f64::round), "-");
+        let (exception, bounce) = (Mode::Exception.name(), Mode::Bounce.name());
+        let ratio = value(exception).zip(value(LINUX)).map(|(ours, theirs)| format!("{:.1}", ours / theirs));
+        let ratio = ratio.unwrap_or_else(|| "-".into());
+        [without_place(test).into(), shown(exception), shown(bounce), shown(LINUX), ratio]
+    });
+    let headings = ["operation", "exception mode", "bounce mode", "Linux", "exception mode / Linux"];
+    report::table(&headings, rows)
 }
 
 #[cfg(test)]

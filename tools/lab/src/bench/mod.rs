@@ -35,7 +35,7 @@ mod session;
 mod speedup;
 
 use self::report::Report;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use mac_build::{build, command, toolchain, tree};
 use mac_machine::boots::show;
 use mac_machine::parallel::in_parallel;
@@ -127,7 +127,7 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The benchmark of that name, or else all that match.
+/// The benchmark of that name; if there is none, all whose names or modules contain it.
 fn chosen(benchmarks: Vec<suites::Suite>, filter: &str) -> Vec<suites::Suite> {
     let named = benchmarks.iter().any(|benchmark| benchmark.name == filter);
     let is_chosen = |benchmark: &suites::Suite| {
@@ -136,7 +136,7 @@ fn chosen(benchmarks: Vec<suites::Suite>, filter: &str) -> Vec<suites::Suite> {
     benchmarks.into_iter().filter(is_chosen).collect()
 }
 
-/// Builds what the benchmarks boot.
+/// Builds the files that the benchmarks boot.
 fn build(benchmarks: &[suites::Suite]) -> Result<()> {
     if benchmarks.iter().any(|benchmark| benchmark.image.is_some()) {
         return suites::build(benchmarks);
@@ -154,8 +154,8 @@ fn empty_report() -> Result<Report> {
     })
 }
 
-/// Boots one benchmark as often as it says, and collects everything, with the usual model of
-/// caches, except for the parts in `model`. An error if anything disturbed it.
+/// Boots one benchmark as often as it asks for, and collects all measurements. The usual model of
+/// caches is used, except for the parts in `model`. Returns an error if anything disturbed a boot.
 fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
     if benchmark.speedup {
         return speedup::measure(benchmark);
@@ -164,9 +164,7 @@ fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
         return guests::measure(benchmark);
     }
     let mut report = empty_report()?;
-    let runs = benchmark
-        .runs(&Overrides::default())
-        .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
+    let runs = benchmark.runs(&Overrides::default())?;
     only_counted(&runs)?;
     let plugin = plugin()?;
     let scratch = tree::target().join("bench/counts");
@@ -216,7 +214,7 @@ fn measure(benchmark: &suites::Suite, model: &[model::Part]) -> Result<Report> {
     Ok(report)
 }
 
-/// A threshold.
+/// Parses a threshold in per cent.
 fn per_cent(text: &str) -> Result<f64> {
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
@@ -224,7 +222,7 @@ fn per_cent(text: &str) -> Result<f64> {
     }
 }
 
-/// Refuses what cannot count instructions.
+/// Refuses accelerators that cannot count instructions.
 fn only_counting(accelerator: Accelerator) -> Result<()> {
     match accelerator {
         Accelerator::Tcg => Ok(()),
@@ -234,7 +232,7 @@ fn only_counting(accelerator: Accelerator) -> Result<()> {
     }
 }
 
-/// Refuses machines that do not count instructions.
+/// Refuses runs on machines that do not count instructions.
 fn only_counted(runs: &[Run]) -> Result<()> {
     match runs.iter().find(|run| !run.machine.icount) {
         Some(run) => bail!("{}: a benchmark must run under instruction counting (icount = true)", run.name),
@@ -242,7 +240,7 @@ fn only_counted(runs: &[Run]) -> Result<()> {
     }
 }
 
-/// What the boots of a benchmark have told, and what disturbed them.
+/// The output of all boots of a benchmark, and what disturbed them.
 #[derive(Default)]
 struct Collected {
     measurements: Vec<Measurement>,
@@ -251,7 +249,7 @@ struct Collected {
 }
 
 impl Collected {
-    /// Takes what the boot called `name` printed, and what the plugin wrote meanwhile.
+    /// Adds the output of the boot called `name`, and that of the plugin.
     fn take(&mut self, name: &str, verdict: &boots::Verdict, output: &str) {
         if verdict.failed() > 0 {
             self.disturbed.push(format!("{name}: a test failed"));
@@ -268,13 +266,13 @@ impl Collected {
             }
         }
         match regions::join(&names, output) {
-            // All boots of a benchmark count the same: one is enough.
+            // All boots of a benchmark have the same counts, so those of one boot are enough.
             Ok(counted) => _ = self.regions.get_or_insert(counted),
             Err(error) => self.disturbed.push(format!("{name}: {error:#}")),
         }
     }
 
-    /// The measurements and regions, if nothing disturbed any boot.
+    /// The measurements and regions, if no boot was disturbed.
     fn undisturbed(self) -> Result<(Vec<Measurement>, Vec<regions::Region>)> {
         if !self.disturbed.is_empty() {
             bail!("nothing is published, because the run was disturbed:\n  {}", self.disturbed.join("\n  "));
@@ -283,7 +281,7 @@ impl Collected {
     }
 }
 
-/// Builds the counting plugin: its file, as a value in QEMU's options.
+/// Builds the counting plugin. Returns its path as a value in QEMU's options.
 fn plugin() -> Result<String> {
     let mut cargo = command::clean(toolchain::host_cargo());
     cargo.args(["build", "--quiet", "--locked", "--release", "--package", "lab-counters", "--target-dir"]);

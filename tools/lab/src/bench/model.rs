@@ -1,10 +1,10 @@
-//! The caches and TLBs that the counting plugin models (`tools/counters`), and how to ask for
-//! others.
+//! The model of caches and TLBs that the counting plugin uses (`tools/counters`), and how the
+//! command line changes it.
 
 use anyhow::{Result, bail};
 
-/// What is modelled: the plugin's name of it, its size and its ways, and how a report calls it.
-/// Sizes are bytes, those of TLBs entries.
+/// The parts of the model: the plugin's name for each, its size and its ways, and its name in
+/// reports. Sizes are in bytes; those of TLBs are in entries.
 const PARTS: [(&str, u64, u64, &str); 5] = [
     ("l1i", 32 << 10, 8, "L1I"),
     ("l1d", 32 << 10, 8, "L1D"),
@@ -12,10 +12,10 @@ const PARTS: [(&str, u64, u64, &str); 5] = [
     ("itlb", 128, 8, "ITLB"),
     ("dtlb", 64, 4, "DTLB"),
 ];
-/// Bytes in a line of a cache.
+/// The size of a cache line in bytes.
 const LINE: u64 = 64;
 
-/// Another size and shape of one of the parts.
+/// A size and shape of a part that replaces the usual one.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Part {
     name: &'static str,
@@ -23,7 +23,7 @@ pub(crate) struct Part {
     ways: u64,
 }
 
-/// Reads `PART=SIZE/WAYS`.
+/// Parses `PART=SIZE/WAYS`.
 pub(super) fn part(text: &str) -> Result<Part> {
     let names = || PARTS.map(|(name, ..)| name).join(", ");
     let parsed = text.split_once('=').and_then(|(name, shape)| {
@@ -45,7 +45,7 @@ pub(super) fn part(text: &str) -> Result<Part> {
     Ok(Part { name, size, ways })
 }
 
-/// All parts, those of `others` as they are there.
+/// All parts of the model, with those in `others` replaced.
 fn parts(others: &[Part]) -> impl Iterator<Item = (Part, &'static str)> {
     PARTS.into_iter().map(|(name, size, ways, title)| {
         let other = others.iter().rfind(|other| other.name == name);
@@ -53,12 +53,12 @@ fn parts(others: &[Part]) -> impl Iterator<Item = (Part, &'static str)> {
     })
 }
 
-/// As arguments for the plugin, each after a comma.
+/// The model as arguments of the plugin, each after a comma.
 pub(super) fn arguments(others: &[Part]) -> String {
     parts(others).map(|(Part { name, size, ways }, _)| format!(",{name}={size}/{ways}")).collect()
 }
 
-/// For the report.
+/// Describes the model in a report.
 pub(super) fn describe(others: &[Part]) -> String {
     let describe = |(part, title): (Part, &str)| {
         let unit = if part.name.ends_with("tlb") { "pages" } else { "bytes" };

@@ -1,48 +1,27 @@
-//! What support for several processors costs on one: the operations of the usual kernel, which is
-//! for several processors, and of the same kernel built for one. The latter is built for this table
-//! only.
+//! The cost of support for several processors on a machine with one: operations of the usual
+//! kernel, compared with the same kernel built for one processor. The latter is built only for this
+//! table.
 
-use super::references::{Operation, References};
-use super::report::{Report, number};
-use std::fmt::Write as _;
+use super::references::References;
+use super::report::{self, Report, number_or, numbers, tenths};
 
-/// In Markdown: what each operation that both kernels were measured with costs on `several`, on
-/// `one`, and the difference.
+/// The table in Markdown: for each operation that was measured with both kernels, its cost on
+/// `several`, its cost on `one`, and the difference.
 pub(super) fn table(several: &Report, one: &Report, references: &References) -> String {
-    let mut table = String::from(
-        "| operation | for several processors | for one | more | Pistachio | seL4 |\n|---|---|---|---|---|---|\n",
-    );
-    for operation in &references.operations {
-        let pairs = operation.values(&several.series).into_iter().zip(operation.values(&one.series));
-        let Some(pairs) = pairs.map(|(several, one)| Some((several?, one?))).collect::<Option<Vec<_>>>()
-        else {
-            continue;
-        };
-        if operation.counter() != "instructions" {
-            continue;
-        }
-        let join = |show: fn(&(f64, f64)) -> String| pairs.iter().map(show).collect::<Vec<_>>().join(" / ");
-        let _ = writeln!(
-            table,
-            "| {} | {} | {} | {} | {} | {} |",
-            operation.name,
-            join(|pair| number(tenths(pair.0))),
-            join(|pair| number(tenths(pair.1))),
-            join(|pair| number(tenths(pair.0 - pair.1))),
-            more(operation, |operation| operation.pistachio_processors),
-            more(operation, |operation| operation.sel4_processors),
-        );
-    }
-    table
-}
-
-fn more(operation: &Operation, relative: fn(&Operation) -> Option<f64>) -> String {
-    relative(operation).map_or_else(String::new, number)
-}
-
-/// No more digits than the measurement has.
-fn tenths(value: f64) -> f64 {
-    (value * 10.0).round() / 10.0
+    let counted = references.operations.iter().filter(|operation| operation.counter() == "instructions");
+    let rows = counted.filter_map(|operation| {
+        let values =
+            |report: &Report| -> Option<Vec<f64>> { operation.values(&report.series).into_iter().collect() };
+        let (several, one) = (values(several)?, values(one)?);
+        let more = several.iter().zip(&one).map(|(several, one)| tenths(several - one));
+        let relatives = [operation.pistachio_processors, operation.sel4_processors];
+        let [pistachio, sel4] = relatives.map(|more| number_or(more, ""));
+        let [several_cell, one_cell] =
+            [&several, &one].map(|values| numbers(values.iter().copied().map(tenths)));
+        Some([operation.name.clone(), several_cell, one_cell, numbers(more), pistachio, sel4])
+    });
+    let headings = ["operation", "for several processors", "for one", "more", "Pistachio", "seL4"];
+    report::table(&headings, rows)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! In which parts of the system a profile's instructions are: for each operation a bar, stacked of
-//! the parts.
+//! The parts of the system in which a profile's instructions were executed: a stacked bar for each
+//! operation.
 
 use super::profile::Profiled;
-use super::report::number;
+use super::report::{self, number_or, tenths, without_place};
 use super::series::{self, Measurement};
 use super::{Report, empty_report, published};
 use crate::chart::{self, Row};
@@ -10,21 +10,20 @@ use anyhow::Result;
 use mac_build::{build, tree};
 use mac_machine::symbolise::Place;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-/// Parts with less than this share of every operation are one, called [`REST`].
+/// Parts with less than this share of every operation are joined as [`REST`].
 const LEAST: f64 = 0.02;
 const REST: &str = "everything else";
 
-/// Which part of the system an instruction belongs to: of the kernel what it works on, of the
-/// others the library.
+/// The part of the system to which an instruction belongs: for the kernel, a subject; for other
+/// programs, a library.
 fn part(place: &Place) -> String {
     let outer = place.functions.first().map_or("?", String::as_str);
     let path = outer.trim_start_matches(['<', '&']);
     let crate_name = path.split([':', ' ']).next().unwrap_or(path);
     match place.image.as_str() {
         "kernel" => match path {
-            // What entry code calls has a plain name, too.
+            // Rust functions that entry code calls have names without a path.
             "short_map_control" | "short_unmap" => "kernel: mappings and memory".into(),
             "read_registers" | "read_schedule" => "kernel: the rest".into(),
             _ if !path.contains("::") && !["memcpy", "memset", "memmove", "memcmp"].contains(&path) => {
@@ -51,7 +50,7 @@ fn part(place: &Place) -> String {
     }
 }
 
-/// The parts of each operation, in instructions an operation.
+/// The number of instructions in each part, per operation.
 fn report(profiles: &[Profiled]) -> Result<Report> {
     let mut sums: Vec<BTreeMap<String, f64>> = Vec::new();
     for (name, profile) in profiles {
@@ -73,17 +72,14 @@ fn report(profiles: &[Profiled]) -> Result<Report> {
         for (part, value) in parts {
             *shown.entry(if matters(part) { part.clone() } else { REST.into() }).or_default() += value;
         }
-        measurements.extend(shown.into_iter().map(|(part, value)| Measurement {
-            test: format!("{index:02} {}", name.region),
-            parameter: 0.0,
-            counter: part,
-            value: (value * 10.0).round() / 10.0,
-        }));
+        let test = format!("{index:02} {}", name.region);
+        let single = |(part, value): (String, f64)| Measurement::single(test.clone(), &part, tenths(value));
+        measurements.extend(shown.into_iter().map(single));
     }
     Ok(Report { series: series::collect(&measurements), ..empty_report()? })
 }
 
-/// The operations in their order, each with its parts.
+/// The operations in order, each with its parts.
 fn operations(report: &Report) -> Vec<(&str, BTreeMap<&str, f64>)> {
     let mut operations: Vec<(&str, BTreeMap<&str, f64>)> = Vec::new();
     for series in &report.series {
@@ -94,13 +90,11 @@ fn operations(report: &Report) -> Vec<(&str, BTreeMap<&str, f64>)> {
             parts.insert(&series.counter, series.smallest().value);
         }
     }
-    for (test, _) in &mut operations {
-        *test = test.split_once(' ').map_or(*test, |(_, name)| name);
-    }
+    operations.iter_mut().for_each(|(test, _)| *test = without_place(test));
     operations
 }
 
-/// The parts' names, those of the kernel first.
+/// The names of the parts, those of the kernel first.
 fn names<'a>(operations: &[(&str, BTreeMap<&'a str, f64>)]) -> Vec<&'a str> {
     let mut names: Vec<&str> = operations.iter().flat_map(|(_, parts)| parts.keys().copied()).collect();
     names.sort_unstable_by_key(|name| (*name == REST, *name));
@@ -108,26 +102,21 @@ fn names<'a>(operations: &[(&str, BTreeMap<&'a str, f64>)]) -> Vec<&'a str> {
     names
 }
 
-/// A row for each part, a column for each operation.
+/// The table in Markdown: a row for each part, a column for each operation.
 pub(super) fn table(report: &Report) -> String {
     let operations = operations(report);
-    let headings: Vec<&str> = operations.iter().map(|(name, _)| *name).collect();
-    let mut table = format!("| part | {} |\n|---|{}\n", headings.join(" | "), "---|".repeat(headings.len()));
-    for part in names(&operations) {
-        let cell = |(_, parts): &(&str, BTreeMap<&str, f64>)| {
-            parts.get(part).map_or_else(String::new, |value| number(value.round()))
-        };
-        let cells: Vec<String> = operations.iter().map(cell).collect();
-        // Writing to a string cannot fail.
-        let _ = writeln!(table, "| {part} | {} |", cells.join(" | "));
-    }
-    let total = |(_, parts): &(&str, BTreeMap<&str, f64>)| number(parts.values().sum::<f64>().round());
-    let totals: Vec<String> = operations.iter().map(total).collect();
-    let _ = writeln!(table, "| **all** | {} |", totals.join(" | "));
-    table
+    let headings = ["part"].into_iter().chain(operations.iter().map(|(name, _)| *name));
+    let cells = |cell: &dyn Fn(&BTreeMap<&str, f64>) -> Option<f64>| {
+        let cells = operations.iter().map(|(_, parts)| number_or(cell(parts).map(f64::round), ""));
+        cells.collect::<Vec<_>>()
+    };
+    let parts = names(&operations).into_iter().map(|part| (part, cells(&|parts| parts.get(part).copied())));
+    let sum = [("**all**", cells(&|parts| Some(parts.values().sum())))];
+    let rows = parts.chain(sum).map(|(name, cells)| [vec![name.into()], cells].concat());
+    report::table(&headings.collect::<Vec<_>>(), rows)
 }
 
-/// The picture: all rows of one length, as shares.
+/// The picture of the parts: each operation is a bar of the same length, divided by shares.
 pub(super) fn svg(report: &Report) -> Result<String> {
     let operations = operations(report);
     let names = names(&operations);
@@ -144,7 +133,7 @@ pub(super) fn svg(report: &Report) -> Result<String> {
     chart::rows(&operations.iter().map(row).collect::<Vec<_>>(), &names, 1.0)
 }
 
-/// Writes the parts of a profile to `target/bench`, or into the book.
+/// Writes the parts of a profile to `target/bench` or, with `publish`, into the book.
 pub(super) fn write(name: &str, profiles: &[Profiled], publish: bool) -> Result<()> {
     let (report, name) = (report(profiles)?, format!("{name}-parts"));
     println!("\n{}", table(&report));

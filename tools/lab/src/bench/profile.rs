@@ -8,7 +8,7 @@
 
 use super::series::Measurement;
 use super::{guests, parts, plugin, regions};
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use mac_build::{build, tree};
 use mac_machine::suites::{Overrides, Run, Suite};
 use mac_machine::symbolise::{Place, Symboliser};
@@ -19,30 +19,28 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Parts of a region that are smaller than this share of it are not shown.
+/// Functions with a smaller share of a region than this are not shown.
 const SHOWN: f64 = 0.005;
 
-/// A line of the plugin.
+/// A line that the plugin has written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Counts {
     #[serde(rename = "region")]
     _number: u8,
-    /// Address, bytes, how often.
+    /// Each instruction's address, its bytes, and how often it was executed.
     instructions: Vec<(u64, Vec<u8>, u64)>,
 }
 
-/// How many instructions are at each place.
+/// The number of instructions executed at each place.
 pub(super) type Profile = BTreeMap<Place, u64>;
 
-/// The profile of a region, and its name.
+/// A region's name and its profile.
 pub(super) type Profiled = (regions::Name, Profile);
 
 /// Boots a benchmark once and shows its profile.
 pub(super) fn run(benchmark: &Suite, publish: bool) -> Result<()> {
-    let mut runs = benchmark
-        .runs(&Overrides::default())
-        .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
+    let mut runs = benchmark.runs(&Overrides::default())?;
     if !benchmark.speedup {
         runs.truncate(1);
     }
@@ -62,10 +60,11 @@ pub(super) fn run(benchmark: &Suite, publish: bool) -> Result<()> {
     parts::write(&benchmark.name, &profiles, publish)
 }
 
-/// Boots a benchmark once: the profiles of its regions. The plugin writes to `counts`.
+/// Boots a benchmark once. Returns the profiles of its regions. The plugin writes to the file
+/// `counts`.
 fn measure(mut run: Run, counts: &Path) -> Result<Vec<Profiled>> {
-    // Where several processors share work, what they do while they wait is left out, and how many
-    // there are says which run it is.
+    // If several processors share the work, polling is left out, and the number of processors
+    // distinguishes the runs.
     let (work, cpus) =
         if run.suite.speedup { (",work=on", format!("/{}", run.machine.cpus)) } else { ("", String::new()) };
     let plugin = format!("{},out=/dev/null,profile={}{work}", plugin()?, qemu::value(counts)?);
@@ -92,7 +91,7 @@ fn measure(mut run: Run, counts: &Path) -> Result<Vec<Profiled>> {
     Ok(profiles)
 }
 
-/// Boots a benchmark of native programs: its regions, and the programs.
+/// Boots a benchmark of native programs. Returns its regions, and the programs' files.
 fn boot(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     let verdict = boots::run(run)?;
     if verdict.failed() > 0 {
@@ -102,10 +101,10 @@ fn boot(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     Ok((names, run.machine.files()))
 }
 
-/// The program of Linux that marks a few of its calls.
+/// The Linux program that marks a few of its system calls.
 const MARKS: &str = "calls";
 
-/// Boots it; it says how often it makes each call.
+/// Boots the Linux program that marks its calls. It prints how often it makes each call.
 fn boot_guests(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     let request = guests::request(&run.suite)?;
     let command = [format!("/tests/bin/{MARKS}"), "profile".into()];
@@ -114,11 +113,10 @@ fn boot_guests(run: &Run) -> Result<(Vec<regions::Name>, Vec<PathBuf>)> {
     let name = |made: Measurement| regions::Name { region: made.test, operations: made.value as u64 };
     let names = guests::parse(&printed, "calls")?.into_iter().map(name).collect();
     let programs = request.files.iter().map(|(_, file)| file.clone());
-    let servers = ["kernel", "sigma0", "root", "console", "unix"].map(|name| tree::boot().join(name));
-    Ok((names, servers.into_iter().chain(programs).collect()))
+    Ok((names, build::guest_files().chain(programs).collect()))
 }
 
-/// All stacks of inlined functions, as tools for flame graphs read them.
+/// All stacks of inlined functions, in the format of tools for flame graphs.
 fn folded(profiles: &[Profiled]) -> String {
     let mut folded = String::new();
     for (name, profile) in profiles {
@@ -130,7 +128,7 @@ fn folded(profiles: &[Profiled]) -> String {
     folded
 }
 
-/// A region's functions, dearest first, each with what is inlined in it.
+/// The functions of a region, the most expensive first, each with the functions inlined in it.
 fn table(region: &str, operations: u64, profile: &Profile) -> String {
     let operations = operations.max(1) as f64;
     let total: u64 = profile.values().sum();
@@ -156,7 +154,7 @@ fn table(region: &str, operations: u64, profile: &Profile) -> String {
     text
 }
 
-/// The entries of a map, dearest first.
+/// The entries of a map, the most expensive first.
 fn sorted<K: Ord, V>(map: BTreeMap<K, V>, cost: impl Fn(&V) -> u64) -> Vec<(K, V)> {
     let mut entries: Vec<(K, V)> = map.into_iter().collect();
     entries.sort_by_key(|(_, value)| std::cmp::Reverse(cost(value)));

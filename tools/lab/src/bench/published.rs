@@ -1,12 +1,13 @@
-//! The results in the tree: `docs/results/NAME.json`, the tables of the book that come from them,
+//! The published results, `docs/results/NAME.json`, the tables of the book that are made from them,
 //! and the test that they are still true.
 //!
 //! A table stands in a chapter between `<!-- results: NAME operations -->` (or `regions`, `calls`,
-//! `parts`, `growth`, `stretches`, `session`, `speedup`, `overhead`, `fits`) and `<!-- end -->`;
-//! between `<!-- results: all papers -->` and that what comes from all results; between `<!--
-//! results: all summary -->` and that, in the README, a few rows of the other tables.
+//! `parts`, `growth`, `stretches`, `session`, `speedup`, `overhead`, `fits`) and `<!-- end -->`; a
+//! table of all results stands between `<!-- results: all papers -->` and the end mark. In the
+//! README a few rows of the other tables stand between `<!-- results: all summary -->` and the end
+//! mark.
 
-use super::references::{self, References};
+use super::references::{self, References, Summary};
 use super::report::{self, Report};
 use super::{budget, compare, empty_report, guests, measure, overhead, parts, regions, session, speedup};
 use anyhow::{Context, Result, bail};
@@ -17,9 +18,9 @@ use std::path::{Path, PathBuf};
 
 /// Per cent by which a published figure may differ from one measured again with the same compiler.
 const TOLERANCE: f64 = 2.0;
-/// The benchmark that a table of `overhead` compares with.
+/// The benchmark with which a table of `overhead` compares.
 const SEVERAL: &str = "kernel";
-/// At the beginning of a line.
+/// The beginning of the mark before a table, which must begin a line.
 const BEGIN: &str = "\n<!-- results: ";
 const END: &str = "<!-- end -->";
 
@@ -32,7 +33,7 @@ pub(super) fn read(name: &str) -> Result<Report> {
     serde_json::from_str(&tree::read(&path)?).with_context(|| format!("{} is no report", path.display()))
 }
 
-/// All results of the tree, in the order of the table of benchmarks.
+/// The results of all benchmarks, in the order of the table of benchmarks.
 fn all() -> Result<Report> {
     let mut all = Report::default();
     for benchmark in
@@ -43,14 +44,12 @@ fn all() -> Result<Report> {
     Ok(all)
 }
 
-/// Puts the results of a benchmark into the tree.
+/// Writes the results of a benchmark into the tree.
 pub(super) fn write(name: &str, report: &Report) -> Result<()> {
-    let mut text = serde_json::to_string_pretty(report)?;
-    text.push('\n');
-    build::write_if_changed(&file(name), text.as_bytes())
+    build::write_if_changed(&file(name), (serde_json::to_string_pretty(report)? + "\n").as_bytes())
 }
 
-/// Writes the tables of the book and its pictures of results again.
+/// Writes the book's tables and pictures of results again.
 pub fn update_tables() -> Result<()> {
     for_each_part(|path, text, renewed| {
         if text != renewed {
@@ -61,7 +60,7 @@ pub fn update_tables() -> Result<()> {
     })
 }
 
-/// An error if a table or a picture of the book is not what the results in the tree say.
+/// Returns an error if a table or a picture of the book differs from the results in the tree.
 pub fn check_tables() -> Result<()> {
     for_each_part(|path, text, renewed| {
         if text != renewed {
@@ -71,7 +70,7 @@ pub fn check_tables() -> Result<()> {
     })
 }
 
-/// The book's pictures of results: file and content.
+/// The book's pictures of results, as (file, content).
 fn pictures(references: &References) -> Result<Vec<(String, String)>> {
     let mut pictures = vec![
         ("guests-parts.svg".to_string(), parts::svg(&read("guests-parts")?)?),
@@ -87,8 +86,8 @@ fn pictures(references: &References) -> Result<Vec<(String, String)>> {
     Ok(pictures)
 }
 
-/// An error if a published figure is above its target, and `bench/references.toml` does not say so,
-/// or if a region is above its budget.
+/// Returns an error if a published figure is above its target and `bench/references.toml` does not
+/// say so, or if a region is above its budget.
 pub fn check_budgets() -> Result<()> {
     let (all, references) = (all()?, references::read()?);
     let above = [budget::above_target(&all, &references), budget::exceeded(&all, &references)].concat();
@@ -98,153 +97,89 @@ pub fn check_budgets() -> Result<()> {
     Ok(())
 }
 
-/// Calls `action` for each chapter and picture: its file, what that has, and what results say.
+/// Calls `action` for each chapter and picture with its file, its present content, and the content
+/// by the results.
 fn for_each_part(mut action: impl FnMut(&Path, &str, &str) -> Result<()>) -> Result<()> {
     let references = references::read()?;
     for (name, picture) in pictures(&references)? {
         let path = tree::root().join("docs/src/pictures").join(name);
         action(&path, &fs::read_to_string(&path).unwrap_or_default(), &picture)?;
     }
-    let directory = tree::root().join("docs/src");
-    let entries = fs::read_dir(&directory).with_context(|| format!("reading {}", directory.display()))?;
-    let mut paths = vec![tree::root().join("README.md")];
-    for entry in entries {
-        paths.push(entry?.path());
-    }
-    for path in paths {
-        if path.extension().is_some_and(|extension| extension == "md") {
-            let text = tree::read(&path)?;
-            let renewed = renew(&text, |name, what| match (name, what) {
-                ("all", "papers") => Ok(report::papers_table(&all()?, &references)),
-                ("all", "summary") => summary(&references),
-                _ => table(&read(name)?, what, &references),
-            })
-            .with_context(|| path.display().to_string())?;
-            action(&path, &text, &renewed)?;
-        }
-    }
-    Ok(())
+    let mut chapters = tree::files(&tree::root().join("docs/src"), &[".md"])?;
+    chapters.push(tree::root().join("README.md"));
+    chapters.iter().try_for_each(|path| {
+        let text = tree::read(path)?;
+        let renewed = renew(&text, |name| named_table(name, &references));
+        action(path, &text, &renewed.with_context(|| path.display().to_string())?)
+    })
 }
 
-fn table(report: &Report, what: &str, references: &References) -> Result<String> {
-    match what {
-        "operations" => Ok(report::operations_table(report, references)),
-        "regions" => Ok(report::regions_table(report)),
-        "calls" => Ok(guests::table(report)),
-        "parts" => Ok(parts::table(report)),
-        "growth" => Ok(report::growth_table(report)),
-        "stretches" => Ok(report::stretches_table(report)),
-        "session" => Ok(session::table(report)),
-        "speedup" => Ok(speedup::table(report)),
-        "fits" => Ok(report::fits_table(report, references)),
-        "overhead" => Ok(overhead::table(&read(SEVERAL)?, report, references)),
-        _ => bail!(
-            "there is no table of {what}: operations, regions, calls, parts, growth, stretches, session, speedup, overhead or fits"
-        ),
+/// The table that a chapter names: the results, and the kind of table.
+fn named_table(name: &str, references: &References) -> Result<String> {
+    let (name, kind) = name.split_once(' ').with_context(|| format!("{name:?} names no table"))?;
+    match (name, kind) {
+        ("all", "papers") => return Ok(report::papers_table(&all()?, references)),
+        ("all", "summary") => return summary(references),
+        _ => {}
     }
+    let report = &read(name)?;
+    Ok(match kind {
+        "operations" => report::operations_table(report, references),
+        "regions" => report::regions_table(report, references),
+        "calls" => guests::table(report),
+        "parts" => parts::table(report),
+        "growth" => report::growth_table(report),
+        "stretches" => report::stretches_table(report),
+        "session" => session::table(report),
+        "speedup" => speedup::table(report),
+        "fits" => report::fits_table(report, references),
+        "overhead" => overhead::table(&read(SEVERAL)?, report, references),
+        _ => bail!("there is no table of {kind}: docs/src/measuring.md lists them"),
+    })
 }
 
-/// A row of the README's table: words for a reader without the book, and where its figures stand.
-struct Summary {
-    words: &'static str,
-    /// The results, the kind of table and the row in it.
-    row: (&'static str, &'static str, &'static str),
-    /// The columns of ours and of the other system's figure.
-    columns: (usize, usize),
-    other: &'static str,
-}
-
-/// What the README shows, where it is good and where it is bad. Measurements that the two systems
-/// make by different loops are left out.
-const SUMMARY: [Summary; 6] = [
-    Summary {
-        words: "a page fault served by sigma0",
-        row: ("mapping", "operations", "page fault served by sigma0, the page table present"),
-        columns: (2, 4),
-        other: PISTACHIO,
-    },
-    Summary {
-        words: "a thread created and deleted",
-        row: (
-            "kernel",
-            "operations",
-            "ThreadControl, create and delete an active thread, whose UTCB shares a frame",
-        ),
-        columns: (2, 4),
-        other: PISTACHIO,
-    },
-    Summary {
-        words: "a first touch of a page by a Linux program",
-        row: ("guests", "calls", "page fault, zeros"),
-        columns: (2, 4),
-        other: LINUX,
-    },
-    Summary {
-        words: "fork, exit and wait",
-        row: ("guests", "calls", "fork, exit, wait"),
-        columns: (2, 4),
-        other: LINUX,
-    },
-    Summary {
-        words: "pread of 4 KiB",
-        row: ("guests", "calls", "pread 4 KiB"),
-        columns: (2, 4),
-        other: LINUX,
-    },
-    Summary {
-        words: "key press to echo, in bash",
-        row: ("shell", "session", "key press to echo, bash on a pseudoterminal"),
-        columns: (3, 4),
-        other: LINUX,
-    },
-];
-const PISTACHIO: &str = "L4Ka::Pistachio";
-const LINUX: &str = "Linux 6.1";
-
+/// The README's table.
 fn summary(references: &References) -> Result<String> {
-    let mut summary = String::from("| what | Macadamia | the other | which |\n|---|---|---|---|\n");
-    for Summary { words, row: (name, kind, row), columns: (ours, theirs), other } in SUMMARY {
-        let table = table(&read(name)?, kind, references)?;
+    let row = |summary: &Summary| {
+        let Summary { words, table, row, columns, other } = summary;
+        let table = named_table(table, references)?;
         let mut rows = table.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
         let cells =
-            rows.find(|cells| cells.get(1) == Some(&row)).with_context(|| format!("no row {row:?}"))?;
+            rows.find(|cells| cells.get(1) == Some(&&**row)).with_context(|| format!("no row {row:?}"))?;
         let cell = |column: usize| cells.get(column).with_context(|| format!("{row:?}: no column {column}"));
-        summary.push_str(&format!("| {words} | {} | {} | {other} |\n", cell(ours)?, cell(theirs)?));
-    }
-    Ok(summary)
+        let (ours, theirs) = (cell(columns[0])?.to_string(), cell(columns[1])?.to_string());
+        Ok([words.clone(), ours, theirs, other.clone()])
+    };
+    let rows = references.summary.iter().map(row).collect::<Result<Vec<_>>>()?;
+    Ok(report::table(&["what", "Macadamia", "the other", "which"], rows))
 }
 
-/// The text with every table replaced by what `table` gives for its name and kind.
-fn renew(text: &str, mut table: impl FnMut(&str, &str) -> Result<String>) -> Result<String> {
+/// The text with every table replaced by what `table` gives for its name.
+fn renew(text: &str, table: impl Fn(&str) -> Result<String>) -> Result<String> {
     let mut renewed = String::new();
     let mut rest = text;
     while let Some(at) = rest.find(BEGIN) {
         let (before, mark) = rest.split_at(at);
         let line_end = mark[1..].find('\n').map_or(mark.len(), |end| end + 1);
-        let words = mark[BEGIN.len()..line_end].trim_end_matches("-->").trim();
-        let (name, what) = words.split_once(' ').with_context(|| format!("{words:?} names no table"))?;
-        let end = mark.find(END).with_context(|| format!("the table {words} has no {END}"))?;
-        renewed.push_str(before);
-        renewed.push_str(&mark[..line_end]);
-        renewed.push_str("\n\n");
-        renewed.push_str(&table(name, what)?);
-        renewed.push('\n');
+        let name = mark[BEGIN.len()..line_end].trim_end_matches("-->").trim();
+        let end = mark.find(END).with_context(|| format!("the table {name} has no {END}"))?;
+        renewed += &format!("{before}{}\n\n{}\n", &mark[..line_end], table(name)?);
         rest = &mark[end..];
     }
     renewed.push_str(rest);
     Ok(renewed)
 }
 
-/// What re-measuring the published benchmarks has found.
+/// The result of measuring the published benchmarks again.
 pub enum Verified {
-    /// They are true: how many points were compared.
+    /// The published figures are true; so many points were compared.
     True(usize),
-    /// Nothing can be said, and why.
+    /// No comparison is possible, for this reason.
     Unknown(String),
 }
 
-/// Measures the published benchmarks that the table of benchmarks marks for it again, and compares.
-/// Figures of another compiler are not compared.
+/// Measures those published benchmarks again for which the table of benchmarks asks it, and
+/// compares. Figures of another compiler are not compared.
 pub fn verify() -> Result<Verified> {
     if build::profile()? != build::RELEASE {
         return Ok(Verified::Unknown(format!("the profile is {}", build::profile()?)));
@@ -289,13 +224,13 @@ mod tests {
     #[test]
     fn tables_are_replaced_and_the_rest_stays() {
         let text = "before\n<!-- results: kernel operations -->\n\nold\n<!-- end -->\nafter\n";
-        let renewed = renew(text, |name, what| Ok(format!("| {name} {what} |\n"))).unwrap();
+        let renewed = renew(text, |name| Ok(format!("| {name} |\n"))).unwrap();
         assert_eq!(
             renewed,
             "before\n<!-- results: kernel operations -->\n\n| kernel operations |\n\n<!-- end -->\nafter\n"
         );
-        assert_eq!(renew(&renewed, |name, what| Ok(format!("| {name} {what} |\n"))).unwrap(), renewed);
-        assert!(renew("\n<!-- results: kernel operations -->\n", |_, _| Ok(String::new())).is_err());
+        assert_eq!(renew(&renewed, |name| Ok(format!("| {name} |\n"))).unwrap(), renewed);
+        assert!(renew("\n<!-- results: kernel operations -->\n", |_| Ok(String::new())).is_err());
     }
 
     #[test]

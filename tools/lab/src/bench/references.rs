@@ -1,4 +1,4 @@
-//! What results are compared with: `bench/references.toml`.
+//! The figures with which results are compared: `bench/references.toml`.
 
 use super::series::{self, Fit, Point, Series};
 use crate::chart::{self, Line};
@@ -9,10 +9,13 @@ use std::collections::BTreeMap;
 
 const FILE: &str = "bench/references.toml";
 
-/// The whole file.
+/// The content of the file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct References {
+    /// The counters of the regions, in the order of the table's columns, with their headings.
+    #[serde(default)]
+    pub counters: Vec<(String, String)>,
     #[serde(default, rename = "operation")]
     pub(crate) operations: Vec<Operation>,
     #[serde(default, rename = "chart")]
@@ -23,6 +26,23 @@ pub(crate) struct References {
     pub fits: Vec<UnitCost>,
     #[serde(default, rename = "paper")]
     pub(crate) papers: Vec<Paper>,
+    #[serde(default)]
+    pub summary: Vec<Summary>,
+}
+
+/// A row of the README's table: its text, and where the figures come from.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Summary {
+    pub words: String,
+    /// Name and kind of a table of the results.
+    pub table: String,
+    /// The row's first cell.
+    pub row: String,
+    /// The columns of our figure and of the other system's.
+    pub columns: [usize; 2],
+    /// The other system.
+    pub other: String,
 }
 
 /// A row of the table of operations.
@@ -30,31 +50,34 @@ pub(crate) struct References {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Operation {
     pub name: String,
-    /// The benchmark's names, one value each.
+    /// The benchmark's names of the tests, one for each value.
     tests: Vec<String>,
-    /// At which parameter, for tests whose parameter is not a number of rounds.
+    /// The parameter at which the value is taken, for tests whose parameter is not a number of
+    /// rounds.
     #[serde(default)]
     at: Vec<f64>,
-    /// If given, each value is what one more of the parameter costs between this and `at`.
+    /// If given, each value is the cost of one more of the parameter, between this parameter and
+    /// `at`.
     #[serde(default)]
     from: Vec<f64>,
     /// The unit of the values.
     #[serde(default = "instructions")]
     counter: String,
-    /// What it is to cost at most.
+    /// The target: what the operation should cost at most.
     pub target: Option<f64>,
-    /// It is known to cost more.
+    /// Whether the operation is known to cost more than the target.
     #[serde(default)]
     pub(crate) missed: bool,
-    /// What L4Ka::Pistachio's AMD64 kernel with its fast path costs in the same emulator by the
-    /// same method.
+    /// The cost with L4Ka::Pistachio's AMD64 kernel and its fast path, measured in the same
+    /// emulator by the same method.
     pub(crate) pistachio: Option<f64>,
-    /// How much more it costs there with Pistachio's kernel for several processors than with that
-    /// for one.
+    /// How much more the operation costs with Pistachio's multiprocessor kernel than with its
+    /// uniprocessor kernel, in the same emulator.
     pub(crate) pistachio_processors: Option<f64>,
-    /// How much more it costs with seL4's kernel for several processors than with that for one.
+    /// How much more the operation costs with seL4's multiprocessor kernel than with its
+    /// uniprocessor kernel.
     pub(crate) sel4_processors: Option<f64>,
-    /// What GNU Mach costs there.
+    /// The cost with GNU Mach, in the same emulator.
     pub(crate) gnu_mach: Option<f64>,
 }
 
@@ -74,12 +97,12 @@ pub(crate) struct Chart {
     #[serde(default)]
     pub(crate) axes: chart::Axes,
     pub tests: Vec<String>,
-    /// The file of the book's picture of it, if the book has one.
+    /// The file of the chart in the book, if the book has it.
     pub(crate) picture: Option<String>,
 }
 
 impl Chart {
-    /// The chart; none if nothing of it was measured.
+    /// Draws the chart; `None` if none of its tests was measured.
     pub(crate) fn draw(&self, all: &[Series]) -> Result<Option<String>> {
         let series =
             |test: &String| all.iter().find(|series| series.test == *test && series.counter == self.counter);
@@ -93,8 +116,8 @@ impl Chart {
     }
 }
 
-/// What each operation of some regions may execute at most, kernel and user together, of what an
-/// instruction count hides.
+/// Budgets: how many events of some kinds, which an instruction count hides, each operation of some
+/// regions may cause, kernel and user together.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Budget {
@@ -104,22 +127,23 @@ pub(crate) struct Budget {
     pub(crate) at_most: BTreeMap<String, f64>,
 }
 
-/// A row of the table of unit costs: the line through what a test costs, with the lines of a paper.
+/// A row of the table of unit costs: the linear function that fits the costs of a test, with those
+/// of a paper.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UnitCost {
     pub name: String,
     test: String,
-    /// The parameters through which the line goes.
+    /// The range of the parameter to which the function is fitted.
     from: f64,
     to: f64,
-    /// The lines of the paper, if it has such.
+    /// The linear functions of the paper, if it has them.
     pub(crate) pistachio: Option<String>,
     pub(crate) pork: Option<String>,
 }
 
 impl UnitCost {
-    /// Our line.
+    /// The linear function that fits our measurements.
     pub(crate) fn fit(&self, all: &[Series]) -> Option<Fit> {
         let series =
             all.iter().find(|series| series.test == self.test && series.counter == instructions())?;
@@ -128,7 +152,7 @@ impl UnitCost {
     }
 }
 
-/// A figure of a paper, as it stands there.
+/// A figure of a paper, as the paper has it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Paper {
@@ -136,10 +160,10 @@ pub(crate) struct Paper {
     pub value: String,
     pub hardware: String,
     pub source: String,
-    /// Of the paper, where its text has page numbers.
+    /// The page of the paper, if its text has page numbers.
     pub page: Option<u32>,
     pub(crate) erratum: Option<String>,
-    /// What we measure that is most like it.
+    /// Our most similar measurement.
     #[serde(default)]
     pub ours: Vec<Operation>,
 }
@@ -158,7 +182,7 @@ impl Operation {
         }
     }
 
-    /// The values in `series`; `None` where one was not measured.
+    /// The values in `series`; `None` for a test that was not measured.
     pub(crate) fn values(&self, series: &[Series]) -> Vec<Option<f64>> {
         let value = |(index, test): (usize, &String)| {
             let series =
@@ -167,7 +191,7 @@ impl Operation {
             Some(match (self.at.get(index), self.from.get(index)) {
                 (Some(&at), Some(&from)) => (value_at(at)? - value_at(from)?) / (at - from),
                 (Some(&at), None) => value_at(at)?,
-                // One operation at a parameter of its own, or the cost per round.
+                // Either the cost of an operation at a parameter of its own, or the cost per round.
                 (None, _) => series.fit.map_or(series.smallest().value, |fit| fit.unit),
             })
         };
@@ -175,7 +199,7 @@ impl Operation {
     }
 }
 
-/// Reads the file.
+/// Reads `bench/references.toml`.
 pub(crate) fn read() -> Result<References> {
     let path = tree::root().join(FILE);
     toml::from_str(&tree::read(&path)?).with_context(|| path.display().to_string())

@@ -1,4 +1,4 @@
-//! What the counting plugin (tools/counters) says of the regions that a benchmark marks, per
+//! The counts of the counting plugin (tools/counters) for the regions that a benchmark marks, per
 //! operation.
 //!
 //! A benchmark that marks a region prints a line that names it, in the order of the regions:
@@ -15,59 +15,65 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Name {
     pub(super) region: String,
-    /// How many operations ran in it.
+    /// How many operations ran in the region.
     pub(super) operations: u64,
+}
+
+/// A line of the plugin: a region on one processor. Some counters are no numbers.
+#[derive(Deserialize)]
+struct Counts {
+    processor: u64,
+    user: Map<String, Value>,
+    kernel: Map<String, Value>,
 }
 
 /// The counts of one region.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub(crate) struct Region {
-    /// The benchmark's name of it.
+    /// The benchmark's name of the region.
     pub name: String,
     pub processor: u64,
-    /// How many operations ran in it; the counts are of all of them.
+    /// How many operations ran in the region; the counts are the sum over all of them.
     pub(crate) operations: u64,
     pub user: BTreeMap<String, u64>,
     pub kernel: BTreeMap<String, u64>,
 }
 
 impl Region {
-    /// A count of user and kernel together, per operation; of lines and pages, which operations
-    /// share, the whole.
+    /// A count of user and kernel together, per operation. Lines and pages, which operations share,
+    /// are not divided.
     pub(crate) fn of(&self, mode: &BTreeMap<String, u64>, counter: &str) -> f64 {
         let count = mode.get(counter).copied().unwrap_or(0) as f64;
         if is_shared(counter) { count } else { count / self.operations as f64 }
     }
 }
 
-/// Whether a counter counts different things touched, which do not add up over operations.
+/// Whether a counter counts different lines or pages, which operations share.
 pub(crate) fn is_shared(counter: &str) -> bool {
     matches!(counter, "instruction_lines" | "data_lines" | "data_pages")
 }
 
-/// Whether a counter depends on where programs and their data happen to lie.
+/// Whether a counter depends on the addresses of programs and their data.
 pub(crate) fn is_of_layout(counter: &str) -> bool {
     is_shared(counter) || counter.ends_with("_misses")
 }
 
-/// Whether the processor waited in a region for a timer or a device: what it did then depends on
-/// when that began.
+/// Whether the processor waited in a region for a timer or a device, so that counts depend on when
+/// the wait began.
 pub(crate) fn waits(region: &Region) -> bool {
     region.kernel.get("halt").is_some_and(|&halts| halts > 0)
 }
 
-/// Joins the names with the plugin's output, a line for each region and processor.
+/// Joins the names with the plugin's output, which has a line for each region and processor.
 pub(crate) fn join(names: &[Name], output: &str) -> Result<Vec<Region>> {
     let mut regions = Vec::new();
-    // Regions are numbered by a byte that benchmarks need not change: what counts is that processor
-    // 0 comes first.
+    // A region's number is a byte that benchmarks need not change: a line of processor 0 begins the
+    // next region.
     let mut index: Option<usize> = None;
     let mut last = None;
     for line in output.lines().filter(|line| !line.is_empty()) {
-        let counts: Map<String, Value> =
+        let Counts { processor, user, kernel } =
             serde_json::from_str(line).context("a line of the counting plugin")?;
-        let number = |key: &str| counts.get(key).and_then(Value::as_u64).with_context(|| format!("no {key}"));
-        let processor = number("processor")?;
         if last.is_none_or(|last| processor <= last) {
             index = Some(index.map_or(0, |index| index + 1));
         }
@@ -76,16 +82,15 @@ pub(crate) fn join(names: &[Name], output: &str) -> Result<Vec<Region>> {
         let Some(name) = names.get(at) else {
             bail!("the plugin counted more regions than the {} that the benchmark names", names.len());
         };
-        let mode = |key: &str| -> Result<BTreeMap<String, u64>> {
-            let map = counts.get(key).and_then(Value::as_object).with_context(|| format!("no {key}"))?;
-            Ok(map.iter().filter_map(|(name, count)| Some((name.clone(), count.as_u64()?))).collect())
+        let numbers = |counts: Map<String, Value>| {
+            counts.into_iter().filter_map(|(name, count)| Some((name, count.as_u64()?))).collect()
         };
         regions.push(Region {
             name: name.region.clone(),
             processor,
             operations: name.operations.max(1),
-            user: mode("user")?,
-            kernel: mode("kernel")?,
+            user: numbers(user),
+            kernel: numbers(kernel),
         });
     }
     let counted = index.map_or(0, |index| index + 1);
@@ -95,8 +100,8 @@ pub(crate) fn join(names: &[Name], output: &str) -> Result<Vec<Region>> {
     Ok(regions)
 }
 
-/// What all processors did together in the regions `TEST at PARAMETER`, per operation: instructions
-/// but those of polling, and interrupts taken.
+/// The work of all processors together in the regions called `TEST at PARAMETER`, per operation:
+/// instructions without polling, and interrupts taken.
 pub(crate) fn of_all_processors(regions: &[Region]) -> Result<Vec<Measurement>> {
     let mut measurements = Vec::new();
     for parts in regions.chunk_by(|a, b| a.name == b.name) {

@@ -1,25 +1,26 @@
-//! The published result of a run: as JSON, as Markdown, and as a page with charts.
+//! The report of a run: as JSON, as Markdown, and as a page with charts.
 
 use super::references::{Operation, References};
 use super::regions::Region;
 use super::series::{Point, Series};
-use crate::chart::escape;
 use anyhow::Result;
+use pulldown_cmark::{Event, Options, Parser, TagEnd, html};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// How the values were counted.
+/// How the values were counted, as reports say it.
 pub(crate) const METHOD: &str = "QEMU TCG, -icount shift=0: instructions from user level to user level";
 
-/// A run.
+/// The results of a run.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Report {
     pub(crate) method: String,
-    /// What built and what executed the programs: figures change with the compiler.
+    /// The compiler and the emulator that were used: figures change with the compiler.
     pub compiler: String,
     pub emulator: String,
-    /// Of which caches and TLBs misses are counted, if any are.
+    /// The model of caches whose misses are counted, if any.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
     pub(crate) series: Vec<Series>,
@@ -27,8 +28,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Takes what the benchmark `name` measured. What another measured under the same name keeps
-    /// the benchmark's name with its own.
+    /// Adds the results of the benchmark `name`. A test whose name another benchmark has, too, gets
+    /// the benchmark's name added to its own.
     pub(crate) fn add(&mut self, name: &str, other: Report) {
         let same = |ours: &[Series], theirs: &Series| {
             ours.iter().any(|series| series.test == theirs.test && series.counter == theirs.counter)
@@ -51,156 +52,121 @@ impl Report {
             self.model = other.model;
         }
     }
+
+    /// What a test costs at its smallest parameter by this counter, if that was measured.
+    pub(super) fn value(&self, test: &str, counter: &str) -> Option<f64> {
+        let is = |series: &&Series| series.test == test && series.counter == counter;
+        self.series.iter().find(is).map(|series| series.smallest().value)
+    }
+
+    /// The names of the tests, each once.
+    pub(super) fn tests(&self) -> Vec<&str> {
+        let mut tests: Vec<&str> = self.series.iter().map(|series| series.test.as_str()).collect();
+        tests.dedup();
+        tests
+    }
 }
 
-/// The columns of the table of regions: counter, heading.
-const COLUMNS: [(&str, &str); 30] = [
-    ("instructions", "instructions"),
-    ("swapgs", "SWAPGS"),
-    ("cr3_load", "CR3 load"),
-    ("control_register", "CR0, CR4"),
-    ("wrmsr", "WRMSR"),
-    ("rdmsr", "RDMSR"),
-    ("other_serialising", "selectors etc."),
-    ("fence", "fences"),
-    ("fs_base", "FS base"),
-    ("gs_base", "GS base"),
-    ("syscall", "SYSCALL"),
-    ("sysret", "SYSRET"),
-    ("iret", "IRET"),
-    ("save_state", "XSAVE"),
-    ("restore_state", "XRSTOR"),
-    ("invalidate", "INVLPG"),
-    ("locked", "locked"),
-    ("rdtsc", "RDTSC"),
-    ("port_io", "ports"),
-    ("device_accesses", "device"),
-    ("interrupts_sent", "IPIs"),
-    ("bulk_bytes", "bulk bytes"),
-    ("instruction_lines", "I lines"),
-    ("data_lines", "D lines"),
-    ("data_pages", "D pages"),
-    ("l1i_misses", "L1I misses"),
-    ("l1d_misses", "L1D misses"),
-    ("l2_misses", "L2 misses"),
-    ("itlb_misses", "ITLB misses"),
-    ("dtlb_misses", "DTLB misses"),
-];
+/// A table in Markdown.
+pub(super) fn table<R: AsRef<[String]>>(headings: &[&str], rows: impl IntoIterator<Item = R>) -> String {
+    let mut table = format!("| {} |\n|{}\n", headings.join(" | "), "---|".repeat(headings.len()));
+    for row in rows {
+        // Writing to a string cannot fail.
+        let _ = writeln!(table, "| {} |", row.as_ref().join(" | "));
+    }
+    table
+}
 
-/// A number as it is printed: without decimals from 100 on.
+/// A name without the number before it, by which results are sorted.
+pub(super) fn without_place(name: &str) -> &str {
+    name.split_once(' ').map_or(name, |(_, name)| name)
+}
+
+/// Formats a number: without decimals from 100 on.
 pub(crate) fn number(value: f64) -> String {
-    if value.fract() == 0.0 || value >= 100.0 {
-        let digits = format!("{:.0}", value.abs());
-        let groups: Vec<&str> = digits
-            .as_bytes()
-            .rchunks(3)
-            .rev()
-            .map(|group| std::str::from_utf8(group).unwrap_or(""))
-            .collect();
-        format!(
-            "{}{}",
-            if value < 0.0 { "-" } else { "" },
-            groups.join(if digits.len() > 4 { " " } else { "" })
-        )
-    } else {
-        format!("{value:.1}")
+    if value.fract() != 0.0 && value < 100.0 {
+        return format!("{value:.1}");
     }
-}
-
-fn optional(value: Option<f64>) -> String {
-    value.map(number).unwrap_or_default()
-}
-
-/// The rows of the table of operations that were measured: name, values, target, Pistachio's
-/// figure.
-fn operations<'a>(
-    report: &'a Report,
-    references: &'a References,
-) -> impl Iterator<Item = (&'a Operation, String)> + 'a {
-    references.operations.iter().filter_map(|operation| {
-        let values = operation.values(&report.series);
-        let any = values.iter().any(Option::is_some);
-        let value = |value: &Option<f64>| value.map_or_else(|| "-".into(), number);
-        any.then(|| (operation, values.iter().map(value).collect::<Vec<_>>().join(" / ")))
-    })
-}
-
-/// The table of operations in Markdown.
-pub(crate) fn operations_table(report: &Report, references: &References) -> String {
-    let operations: Vec<_> = operations(report, references).collect();
-    let of_mach = operations.iter().any(|(operation, _)| operation.gnu_mach.is_some());
-    let relative = if of_mach { "GNU Mach" } else { "Pistachio" };
-    let mut table = format!("| operation | instructions | to reach | {relative} |\n|---|---|---|---|\n");
-    for (operation, values) in operations {
-        let _ = writeln!(
-            table,
-            "| {} | {values} | {} | {} |",
-            operation.name,
-            optional(operation.target),
-            optional(operation.pistachio.or(operation.gnu_mach))
-        );
-    }
-    table
-}
-
-/// What was counted of the marked regions, in Markdown: columns that are zero everywhere are left
-/// out.
-pub(crate) fn regions_table(report: &Report) -> String {
-    let mut table = String::new();
-    let columns: Vec<_> = COLUMNS
-        .iter()
-        .filter(|(counter, _)| {
-            report.regions.iter().any(|region| {
-                region.user.get(*counter).is_some_and(|&n| n > 0)
-                    || region.kernel.get(*counter).is_some_and(|&n| n > 0)
-            })
-        })
-        .collect();
-    if columns.is_empty() {
-        return table;
-    }
-    let headings: Vec<&str> = columns.iter().map(|(_, heading)| *heading).collect();
-    let _ = writeln!(
-        table,
-        "| operation | | {} |\n|---|---|{}",
-        headings.join(" | "),
-        "---|".repeat(columns.len())
-    );
-    for region in &report.regions {
-        for (mode, counts) in [("kernel", &region.kernel), ("user", &region.user)] {
-            let cells: Vec<String> =
-                columns.iter().map(|(counter, _)| number(round(region.of(counts, counter)))).collect();
-            let processor =
-                if region.processor == 0 { String::new() } else { format!(" ({})", region.processor) };
-            let _ = writeln!(table, "| {}{processor} | {mode} | {} |", region.name, cells.join(" | "));
+    let digits = format!("{:.0}", value.abs());
+    let gap = if digits.len() > 4 { " " } else { "" };
+    let mut grouped = if value < 0.0 { "-".to_string() } else { String::new() };
+    for (index, digit) in digits.char_indices() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            grouped.push_str(gap);
         }
+        grouped.push(digit);
     }
-    table
+    grouped
 }
 
-/// For how long the kernel did not look for interrupts in each region, the longest first.
+/// A number, or `without` where there is none.
+pub(super) fn number_or(value: Option<f64>, without: &str) -> String {
+    value.map_or_else(|| without.into(), number)
+}
+
+/// Several numbers in one cell.
+pub(super) fn numbers(values: impl IntoIterator<Item = f64>) -> String {
+    values.into_iter().map(number).collect::<Vec<_>>().join(" / ")
+}
+
+/// The table of operations that were measured.
+pub(crate) fn operations_table(report: &Report, references: &References) -> String {
+    let measured =
+        references.operations.iter().map(|operation| (operation, operation.values(&report.series)));
+    let measured: Vec<_> = measured.filter(|(_, values)| values.iter().any(Option::is_some)).collect();
+    let of_mach = measured.iter().any(|(operation, _)| operation.gnu_mach.is_some());
+    let relative = if of_mach { "GNU Mach" } else { "Pistachio" };
+    let rows = measured.iter().map(|(operation, values)| {
+        let values: Vec<String> = values.iter().map(|value| number_or(*value, "-")).collect();
+        let relative = operation.pistachio.or(operation.gnu_mach);
+        [operation.name.clone(), values.join(" / "), number_or(operation.target, ""), number_or(relative, "")]
+    });
+    table(&["operation", "instructions", "to reach", relative], rows)
+}
+
+/// What was counted of the marked regions: columns that are zero everywhere are left out.
+pub(crate) fn regions_table(report: &Report, references: &References) -> String {
+    let counts = |mode: &BTreeMap<String, u64>, counter: &str| mode.get(counter).is_some_and(|&n| n > 0);
+    let is_shown = |(counter, _): &&(String, String)| {
+        report.regions.iter().any(|region| counts(&region.user, counter) || counts(&region.kernel, counter))
+    };
+    let columns: Vec<_> = references.counters.iter().filter(is_shown).collect();
+    if columns.is_empty() {
+        return String::new();
+    }
+    let names = columns.iter().map(|(_, name)| name.as_str());
+    let headings: Vec<&str> = ["operation", "mode"].into_iter().chain(names).collect();
+    let modes = |region| [(region, "kernel"), (region, "user")];
+    let rows = report.regions.iter().flat_map(modes).map(|(region, mode)| {
+        let counts = if mode == "kernel" { &region.kernel } else { &region.user };
+        let processor = Some(region.processor).filter(|processor| *processor > 0);
+        let processor = processor.map(|processor| format!(" ({processor})")).unwrap_or_default();
+        let cells = columns.iter().map(|(counter, _)| number(tenths(region.of(counts, counter))));
+        [format!("{}{processor}", region.name), mode.into()].into_iter().chain(cells).collect::<Vec<_>>()
+    });
+    table(&headings, rows)
+}
+
+/// The longest stretches without a look for interrupts in each region, in Markdown, the longest
+/// first.
 pub(crate) fn stretches_table(report: &Report) -> String {
-    let mut table = String::from(
-        "| operation | longest stretch | stretches | kernel instructions |\n|---|---|---|---|\n",
-    );
     let count = |region: &Region, counter: &str| region.kernel.get(counter).copied().unwrap_or(0);
     let mut regions: Vec<_> = report.regions.iter().filter(|region| region.processor == 0).collect();
     regions.sort_by_key(|region| std::cmp::Reverse(count(region, "longest_stretch")));
-    for region in regions {
-        let cells = ["longest_stretch", "stretches", "instructions"];
-        let cells = cells.map(|counter| number(count(region, counter) as f64));
-        let _ = writeln!(table, "| {} | {} |", region.name, cells.join(" | "));
-    }
-    table
+    let rows = regions.into_iter().map(|region| {
+        let cell = |counter| number(count(region, counter) as f64);
+        [region.name.clone(), cell("longest_stretch"), cell("stretches"), cell("instructions")]
+    });
+    table(&["operation", "longest stretch", "stretches", "kernel instructions"], rows)
 }
 
 /// Rounds to one decimal. More would mean nothing, because a region contains the loop around its
 /// operations and sometimes an interrupt of a timer.
-fn round(value: f64) -> f64 {
+pub(super) fn tenths(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// Points of a series that a row shows: all, or as many of more, evenly spread.
+/// How many points of a series a row shows: if it has more, as many, evenly spread.
 const SHOWN: usize = 8;
 
 fn shown(points: &[Point]) -> Vec<Point> {
@@ -210,199 +176,109 @@ fn shown(points: &[Point]) -> Vec<Point> {
     (0..SHOWN).map(|index| points[index * (points.len() - 1) / (SHOWN - 1)]).collect()
 }
 
-/// How costs grow, in Markdown: a row for each series, with its values along the parameter and the
-/// cost of one more.
+/// How costs grow: a row for each series, with its values along the parameter and the cost of one
+/// more.
 pub(crate) fn growth_table(report: &Report) -> String {
-    let mut table = String::from("| what | unit | at | value | each further |\n|---|---|---|---|---|\n");
-    for series in &report.series {
+    let rows = report.series.iter().map(|series| {
         let points = shown(&series.points);
-        let join = |show: fn(&Point) -> f64| {
-            points.iter().map(|point| number(show(point))).collect::<Vec<_>>().join(" / ")
-        };
-        let unit = series.fit.map_or_else(String::new, |fit| number((fit.unit * 100.0).round() / 100.0));
-        let _ = writeln!(
-            table,
-            "| {} | {} | {} | {} | {unit} |",
-            series.test,
-            series.counter,
-            join(|point| point.parameter),
-            join(|point| point.value)
-        );
-    }
-    table
+        let [at, values] = [|point: &Point| point.parameter, |point: &Point| point.value]
+            .map(|show| numbers(points.iter().map(show)));
+        let unit = series.fit.map(|fit| (fit.unit * 100.0).round() / 100.0);
+        [series.test.clone(), series.counter.clone(), at, values, number_or(unit, "")]
+    });
+    table(&["what", "unit", "at", "value", "each further"], rows)
 }
 
-/// The table of series in Markdown.
+/// The table of all series.
 fn series_table(report: &Report) -> String {
-    let mut table = String::from(
-        "| test | counter | smallest | largest | fixed | per unit | residual | repeats |\n|---|---|---|---|---|---|---|---|\n",
-    );
-    for series in &report.series {
+    let rows = report.series.iter().map(|series| {
         let at = |point: Point| format!("{} at {}", number(point.value), point.parameter);
-        let fit = series.fit.map_or_else(
-            || " | | ".to_string(),
-            |fit| format!("{:.1} | {:.3} | {:.1}", fit.fixed, fit.unit, fit.residual),
-        );
-        let repeats = if series.repeats { "yes" } else { "NO" };
-        let _ = writeln!(
-            table,
-            "| {} | {} | {} | {} | {fit} | {repeats} |",
-            series.test,
-            series.counter,
-            at(series.smallest()),
-            at(series.largest())
-        );
-    }
-    table
+        let [fixed, unit, residual] = series.fit.map_or_else(Default::default, |fit| {
+            [format!("{:.1}", fit.fixed), format!("{:.3}", fit.unit), format!("{:.1}", fit.residual)]
+        });
+        let repeats = if series.repeats { "yes" } else { "NO" }.into();
+        let (smallest, largest) = (at(series.smallest()), at(series.largest()));
+        [series.test.clone(), series.counter.clone(), smallest, largest, fixed, unit, residual, repeats]
+    });
+    table(&["test", "counter", "smallest", "largest", "fixed", "per unit", "residual", "repeats"], rows)
 }
 
-/// The lines through our costs with those of a paper, in Markdown.
+/// The lines through our costs with those of a paper.
 pub(crate) fn fits_table(report: &Report, references: &References) -> String {
-    let mut table = String::from(
-        "| cost of n, in instructions | ours | residual | Pistachio, cycles | pork, cycles |\n|---|---|---|---|---|\n",
-    );
-    for unit in &references.fits {
-        let Some(fit) = unit.fit(&report.series) else { continue };
-        let paper = |line: &Option<String>| line.clone().unwrap_or_default();
-        let _ = writeln!(
-            table,
-            "| {} | {:.1} + {:.2} n | {:.1} | {} | {} |",
-            unit.name,
-            fit.fixed,
-            fit.unit,
-            fit.residual,
-            paper(&unit.pistachio),
-            paper(&unit.pork)
-        );
-    }
-    table
+    let rows = references.fits.iter().filter_map(|unit| {
+        let fit = unit.fit(&report.series)?;
+        let (ours, residual) =
+            (format!("{:.1} + {:.2} n", fit.fixed, fit.unit), format!("{:.1}", fit.residual));
+        let [pistachio, pork] = [&unit.pistachio, &unit.pork].map(|line| line.clone().unwrap_or_default());
+        Some([unit.name.clone(), ours, residual, pistachio, pork])
+    });
+    let headings = ["cost of n, in instructions", "ours", "residual", "Pistachio, cycles", "pork, cycles"];
+    table(&headings, rows)
 }
 
-/// The figures of the papers in Markdown, with what we measure that is most like them.
+/// The figures of the papers, with what we measure that is most like them.
 pub(crate) fn papers_table(report: &Report, references: &References) -> String {
-    let mut table = String::from("| figure | value | hardware | where | ours |\n|---|---|---|---|---|\n");
-    for paper in &references.papers {
+    let ours = |operation: &Operation| {
+        let values: Option<Vec<f64>> = operation.values(&report.series).into_iter().collect();
+        let values = numbers(values?.into_iter().map(tenths));
+        Some(format!("{}: {values} {}", operation.name, operation.unit()))
+    };
+    let rows = references.papers.iter().map(|paper| {
         let page = paper.page.map(|page| format!(", page {page}")).unwrap_or_default();
         let note = paper.erratum.as_ref().map(|erratum| format!(" (erratum: {erratum})")).unwrap_or_default();
-        let ours = |operation: &Operation| {
-            let value = |value: Option<f64>| value.map(|value| number(round(value)));
-            let values: Option<Vec<String>> =
-                operation.values(&report.series).into_iter().map(value).collect();
-            Some(format!("{}: {} {}", operation.name, values?.join(" / "), operation.unit()))
-        };
         let ours: Vec<String> = paper.ours.iter().filter_map(ours).collect();
-        let _ = writeln!(
-            table,
-            "| {} | {} | {} | {}{page}{note} | {} |",
-            paper.figure,
-            paper.value,
-            paper.hardware,
-            paper.source,
-            ours.join("; ")
-        );
-    }
-    table
+        let [figure, value, hardware] = [&paper.figure, &paper.value, &paper.hardware].map(Clone::clone);
+        [figure, value, hardware, format!("{}{page}{note}", paper.source), ours.join("; ")]
+    });
+    table(&["figure", "value", "hardware", "where", "ours"], rows)
 }
 
-/// What the counters of the region table mean.
+/// A note on the meaning of the counters in the region table.
 const REGIONS_NOTE: &str = "Per operation, but cache lines (of 64 bytes), which operations share: those are of the whole \
     region. Counted by the plugin for kernel and user apart; misses are those of its model.";
-
-/// Whose misses they are.
-fn model_note(report: &Report) -> String {
-    if report.model.is_empty() { String::new() } else { format!(" Model: {}.", report.model) }
-}
-
-/// The tables at the end of a report: title, what they mean, content.
-fn closing_tables(report: &Report, references: &References) -> [(&'static str, &'static str, String); 3] {
-    [
-        (
-            "Unit costs",
-            "Lines by least squares, with the largest distance of a point from ours. Those of Pistachio and pork are pork's \
-             (slides, Performance Tuning Opportunities?), on an Atom N270 with 1.6 GHz.",
-            fits_table(report, references),
-        ),
-        (
-            "The papers",
-            "Other hardware, other units, often another operation: for orientation only, and never a ratio.",
-            papers_table(report, references),
-        ),
-        ("All series", "Each with the line through it, by least squares.", series_table(report)),
-    ]
-}
+/// What the lines of the papers are.
+const FITS_NOTE: &str = "Lines by least squares, with the largest distance of a point from ours. Those of Pistachio and \
+    pork are pork's (slides, Performance Tuning Opportunities?), on an Atom N270 with 1.6 GHz.";
+/// What the figures of the papers mean.
+const PAPERS_NOTE: &str =
+    "Other hardware, other units, often another operation: for orientation only, and never a ratio.";
 
 /// The whole report as Markdown.
 pub(crate) fn markdown(report: &Report, references: &References) -> String {
+    let model = if report.model.is_empty() { String::new() } else { format!(" Model: {}.", report.model) };
     let mut text = format!(
-        "# Benchmark report\n\n{}. Compiler: {}. Emulator: {}.\n",
+        "# Macadamia: benchmarks\n\n{}. Compiler: `{}`. Emulator: `{}`.\n",
         report.method, report.compiler, report.emulator
     );
-    let operations = operations_table(report, references);
-    let _ = write!(text, "\n## Operations\n\n{operations}");
-    if !report.regions.is_empty() {
-        let _ = write!(
-            text,
-            "\n## What instructions hide\n\n{REGIONS_NOTE}{}\n\n{}",
-            model_note(report),
-            regions_table(report)
-        );
-    }
-    for (title, note, table) in closing_tables(report, references) {
-        let _ = write!(text, "\n## {title}\n\n{note}\n\n{table}");
+    for (title, note, table) in [
+        ("Operations", "", operations_table(report, references)),
+        ("What instructions hide", &*format!("{REGIONS_NOTE}{model}"), regions_table(report, references)),
+        ("Unit costs", FITS_NOTE, fits_table(report, references)),
+        ("The papers", PAPERS_NOTE, papers_table(report, references)),
+        ("All series", "Each with the line through it, by least squares.", series_table(report)),
+    ] {
+        if !table.is_empty() {
+            let _ = write!(text, "\n## {title}\n\n{note}\n\n{table}");
+        }
     }
     text
 }
 
-/// The whole report as a page that needs nothing else.
+/// The whole report as a page that needs nothing else: Markdown, and charts after the first table.
 pub(crate) fn html(report: &Report, references: &References) -> Result<String> {
-    let mut page = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Macadamia: benchmarks</title>\n<style>\
-         body{{font:15px/1.5 sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem}}\
-         table{{border-collapse:collapse;font-size:13px}}td,th{{border-bottom:1px solid #ddd;padding:.2rem .6rem;text-align:right}}\
-         td:first-child,th:first-child{{text-align:left}}svg{{max-width:44rem;display:block}}.wide{{overflow-x:auto}}</style></head>\n\
-         <body><h1>Macadamia: benchmarks</h1>\n<p>{}. Compiler: {}. Emulator: {}.</p>\n",
-        escape(&report.method),
-        escape(&report.compiler),
-        escape(&report.emulator)
-    );
-    let _ = write!(page, "<h2>Operations</h2>\n{}", table_html(&operations_table(report, references)));
+    let mut page = include_str!("report.html").to_string();
+    let markdown = markdown(report, references);
+    let mut charts = String::new();
     for chart in &references.charts {
         if let Some(picture) = chart.draw(&report.series)? {
-            let _ = write!(page, "<h2>{}</h2>\n{picture}", escape(&chart.title));
+            let _ = write!(charts, "<h2>{}</h2>\n{picture}", chart.title);
         }
     }
-    if !report.regions.is_empty() {
-        let _ = write!(
-            page,
-            "<h2>What instructions hide</h2>\n<p>{}</p>\n{}",
-            escape(&format!("{REGIONS_NOTE}{}", model_note(report))),
-            table_html(&regions_table(report))
-        );
-    }
-    for (title, note, table) in closing_tables(report, references) {
-        let _ = write!(page, "<h2>{title}</h2>\n<p>{}</p>\n{}", escape(note), table_html(&table));
-    }
-    page.push_str("</body></html>\n");
+    let mut events: Vec<Event<'_>> = Parser::new_ext(&markdown, Options::ENABLE_TABLES).collect();
+    let first_table = events.iter().position(|event| *event == Event::End(TagEnd::Table));
+    events.insert(first_table.map_or(0, |end| end + 1), Event::Html(charts.into()));
+    html::push_html(&mut page, events.into_iter());
     Ok(page)
-}
-
-/// One of our Markdown tables as HTML.
-fn table_html(markdown: &str) -> String {
-    let mut table = String::from("<div class=\"wide\"><table>\n");
-    for (index, line) in markdown.lines().enumerate() {
-        if index == 1 {
-            continue;
-        }
-        let tag = if index == 0 { "th" } else { "td" };
-        let cells: Vec<String> = line
-            .trim_matches('|')
-            .split('|')
-            .map(|cell| format!("<{tag}>{}</{tag}>", escape(cell.trim())))
-            .collect();
-        let _ = writeln!(table, "<tr>{}</tr>", cells.concat());
-    }
-    table.push_str("</table></div>\n");
-    table
 }
 
 #[cfg(test)]
@@ -441,7 +317,7 @@ mod tests {
 
     #[test]
     fn regions_are_per_operation_but_for_shared_lines() {
-        let table = regions_table(&report());
+        let table = regions_table(&report(), &references::read().unwrap());
         assert!(table.contains("| thread-switch-nil | kernel | 100 | 2 | 9 |"), "{table}");
         assert!(table.contains("| thread-switch-nil | user | 10 | 0 | 0 |"), "{table}");
         assert!(is_shared("data_lines") && !is_shared("swapgs"));
@@ -477,7 +353,10 @@ mod tests {
         let mut report = report();
         report.compiler = "<b>".into();
         let page = html(&report, &references::read().unwrap()).unwrap();
-        assert!(page.contains("<svg") && page.ends_with("</html>\n") && page.contains("Compiler: &lt;b&gt;"));
+        assert!(page.contains("<svg") && page.starts_with("<!doctype html>\n"), "{page}");
+        assert!(
+            page.contains("Compiler: <code>&lt;b&gt;</code>") && page.contains("<td>ThreadSwitch(nil)</td>")
+        );
     }
 
     #[test]

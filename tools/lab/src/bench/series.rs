@@ -1,4 +1,5 @@
-//! Measurements of one test at several values of its parameter, and the line through them.
+//! Series: the measurements of a test at several values of its parameter, and the linear function
+//! that fits them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -7,17 +8,24 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Measurement {
-    /// What was measured.
+    /// The name of the test.
     pub test: String,
-    /// What was varied.
+    /// The value of the parameter that was varied.
     pub(crate) parameter: f64,
     /// The unit of the value.
     pub(crate) counter: String,
-    /// The whole cost at that parameter.
+    /// The cost of all operations at that parameter.
     pub value: f64,
 }
 
-/// All measurements of one test by one counter.
+impl Measurement {
+    /// A measurement for which nothing was varied.
+    pub(crate) fn single(test: String, counter: &str, value: f64) -> Measurement {
+        Measurement { test, parameter: 0.0, counter: counter.into(), value }
+    }
+}
+
+/// All measurements of one test with one counter.
 #[derive(Clone, Debug, Deserialize, Serialize, PartialEq)]
 pub(crate) struct Series {
     pub test: String,
@@ -26,25 +34,25 @@ pub(crate) struct Series {
     pub(crate) measurements: usize,
     /// Whether all repetitions at each parameter agree.
     pub repeats: bool,
-    /// The mean at each parameter, ascending; at least one.
+    /// The mean cost at each parameter, ascending; at least one.
     pub points: Vec<Point>,
     /// The unit cost, if there are three parameters or more.
     pub fit: Option<Fit>,
 }
 
-/// A parameter and the mean cost there.
+/// A value of the parameter and the mean cost there.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 pub(crate) struct Point {
     pub(crate) parameter: f64,
     pub value: f64,
 }
 
-/// `value = fixed + unit * parameter`, by least squares.
+/// The function `value = fixed + unit * parameter` that fits a series, by least squares.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq)]
 pub(crate) struct Fit {
     pub fixed: f64,
     pub unit: f64,
-    /// The largest distance of a point from the line.
+    /// The largest distance of a point from the function.
     pub(crate) residual: f64,
 }
 
@@ -87,7 +95,7 @@ pub(crate) fn collect(measurements: &[Measurement]) -> Vec<Series> {
     series.into_iter().map(one).collect()
 }
 
-/// The least-squares line through at least three points.
+/// Fits a linear function to the points by least squares, if there are at least three.
 pub(super) fn fit(points: &[Point]) -> Option<Fit> {
     if points.len() < 3 {
         return None;

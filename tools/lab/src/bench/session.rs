@@ -1,11 +1,10 @@
-//! What an interactive session at the shell costs, on Macadamia and under Debian's own kernel:
-//! results and table of `./mac measure`.
+//! The cost of an interactive session at the shell, on Macadamia and under Debian's kernel: results
+//! and table of `./mac measure`.
 
-use super::series;
-use super::{Measurement, Report, empty_report, published, report::number};
+use super::report::{self, number_or, without_place};
+use super::{Measurement, Report, empty_report, published, series};
 use anyhow::Result;
 use mac_guest::Kernel;
-use std::fmt::Write;
 
 /// The counter under which a kernel's figures are kept.
 pub fn column(kernel: Kernel) -> &'static str {
@@ -15,8 +14,8 @@ pub fn column(kernel: Kernel) -> &'static str {
     }
 }
 
-/// The table of these measurements; with `publish` they become the results `name` and the table
-/// goes into the book.
+/// The table of these measurements. With `publish` they become the results `name`, and the table is
+/// put into the book.
 pub fn session(name: &str, measurements: &[Measurement], publish: bool) -> Result<String> {
     let report = Report { series: series::collect(measurements), ..empty_report()? };
     if publish {
@@ -31,27 +30,18 @@ pub fn session(name: &str, measurements: &[Measurement], publish: bool) -> Resul
 /// tables.
 const UNLIKE: [&str; 2] = ["power-on to the prompt", "kernel and servers, as they are loaded"];
 
-/// The table in Markdown. A test's name is its place, what was measured, a comma and the unit.
+/// The table in Markdown. A test's name is its place in the table, what was measured, a comma and
+/// the unit.
 pub(super) fn table(report: &Report) -> String {
-    let mut table =
-        String::from("| what | unit | Macadamia | Linux | Macadamia / Linux |\n|---|---|---|---|---|\n");
-    let value = |test: &str, kernel: Kernel| {
-        let is = |series: &&series::Series| series.test == test && series.counter == column(kernel);
-        report.series.iter().find(is).map(|series| series.smallest().value)
-    };
-    let mut tests: Vec<&str> = report.series.iter().map(|series| series.test.as_str()).collect();
-    tests.dedup();
-    for test in tests {
-        let name = test.split_once(' ').map_or(test, |(_, name)| name);
-        let (what, unit) = name.rsplit_once(", ").unwrap_or((name, ""));
-        let (ours, theirs) = (value(test, Kernel::Macadamia), value(test, Kernel::Linux));
-        let shown = |value: Option<f64>| value.map_or_else(|| "-".into(), number);
+    let rows = report.tests().into_iter().map(|test| {
+        let (what, unit) = without_place(test).rsplit_once(", ").unwrap_or((without_place(test), ""));
+        let [ours, theirs] =
+            [Kernel::Macadamia, Kernel::Linux].map(|kernel| report.value(test, column(kernel)));
         let both = ours.zip(theirs).filter(|_| !UNLIKE.iter().any(|unlike| what.starts_with(unlike)));
         let ratio = both.map_or_else(|| "-".into(), |(ours, theirs)| format!("{:.1}", ours / theirs));
-        // Writing to a string cannot fail.
-        let _ = writeln!(table, "| {what} | {unit} | {} | {} | {ratio} |", shown(ours), shown(theirs));
-    }
-    table
+        [what.into(), unit.into(), number_or(ours, "-"), number_or(theirs, "-"), ratio]
+    });
+    report::table(&["what", "unit", "Macadamia", "Linux", "Macadamia / Linux"], rows)
 }
 
 #[cfg(test)]
@@ -60,12 +50,7 @@ mod tests {
 
     #[test]
     fn measurements_become_a_table_of_both_kernels() {
-        let measured = |test: &str, kernel, value| Measurement {
-            test: test.into(),
-            parameter: 0.0,
-            counter: column(kernel).into(),
-            value,
-        };
+        let measured = |test: &str, kernel, value| Measurement::single(test.into(), column(kernel), value);
         let measurements = [
             measured("00 a thing, of two parts, KiB", Kernel::Macadamia, 1234567.0),
             measured("01 only here, seconds", Kernel::Macadamia, 1.5),

@@ -1,34 +1,32 @@
-//! What several processors are good for: the same work on machines with one, two and four, under
-//! the Unix server and under Debian's own kernel, counted on each processor by the plugin.
+//! Measures how much several processors speed work up: the same work on machines with one, two and
+//! four, under the Unix server and under Debian's own kernel, counted on each processor by the
+//! plugin.
 //!
-//! These boots do not run under QEMU's instruction counting. There several processors take turns,
-//! and so do not share work as real ones would (docs/src/measuring.md). Without it times mean
-//! nothing, so instructions are compared: those of the busiest of several processors, with those of
-//! a single processor that does all the work.
+//! These boots do not run under QEMU's instruction counting. Under instruction counting several
+//! processors take turns, and so do not share work as real ones do (docs/src/measuring.md). Without
+//! it times mean nothing, so instructions are compared: those of the busiest of several processors,
+//! with those of a single processor that does all the work.
 
 use super::guests::{self, parse};
 use super::regions::{self, Region};
-use super::report::number;
+use super::report::{self, numbers, tenths, without_place};
 use super::session::column;
 use super::{Report, empty_report, plugin};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 use mac_build::tree;
 use mac_guest::Kernel;
 use mac_machine::qemu;
 use mac_machine::suites::{Overrides, Suite};
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::fs;
 
-/// How the values were counted.
+/// How the values were counted, as reports say it.
 const METHOD: &str =
     "QEMU TCG, no instruction counting: instructions that the plugin sees each processor execute";
 
 /// Boots the programs of `benchmark.guest` on each kernel and each number of processors.
 pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
-    let runs = benchmark
-        .runs(&Overrides::default())
-        .map_err(|excluded| anyhow!("{}: {}", excluded.name, excluded.reason))?;
+    let runs = benchmark.runs(&Overrides::default())?;
     let (request, plugin) = (guests::request(benchmark)?, plugin()?);
     let directory = tree::target().join("bench/counts");
     fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
@@ -49,13 +47,13 @@ pub(super) fn measure(benchmark: &Suite) -> Result<Report> {
             }
         }
     }
-    // Order of the pieces of work, which the names begin with.
+    // The names begin with a number for the order of the pieces of work.
     report.regions.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(report)
 }
 
-/// What the plugin counted of each piece of work; a region's name is that of the work, the kernel
-/// and the number of processors.
+/// The plugin's counts for each piece of work. A region's name consists of the work, the kernel and
+/// the number of processors.
 fn named(printed: &str, counted: &str, kernel: Kernel, cpus: u32) -> Result<Vec<Region>> {
     let names: Vec<regions::Name> = parse(printed, "parts")?
         .into_iter()
@@ -68,7 +66,7 @@ fn named(printed: &str, counted: &str, kernel: Kernel, cpus: u32) -> Result<Vec<
     regions::join(&names, counted)
 }
 
-/// One piece of work on one machine: what its processors did.
+/// A piece of work on one machine, and what each processor did.
 struct Run<'a> {
     work: &'a str,
     cpus: &'a str,
@@ -82,15 +80,10 @@ impl Run<'_> {
     }
 }
 
-/// A count of kernel and user together.
+/// The sum of a count over kernel and user.
 fn sum(region: &Region, counter: &str) -> u64 {
     let of = |mode: &BTreeMap<String, u64>| mode.get(counter).copied().unwrap_or(0);
     of(&region.user) + of(&region.kernel)
-}
-
-/// A count in millions, as it is printed.
-fn millions(count: u64) -> String {
-    number((count as f64 / 1e5).round() / 10.0)
 }
 
 fn runs(report: &Report) -> Vec<Run<'_>> {
@@ -115,27 +108,26 @@ fn runs(report: &Report) -> Vec<Run<'_>> {
 /// The table in Markdown: for each piece of work and number of processors what each processor did,
 /// and the speed-ups.
 pub(super) fn table(report: &Report) -> String {
-    let mut table = String::from(
-        "| work | processors | Macadamia, each | speed-up | Linux, each | speed-up |\n|---|---|---|---|---|---|\n",
-    );
     let runs = runs(report);
     let find = |work: &str, cpus: &str, kernel: Kernel| {
         runs.iter().find(|run| run.work == work && run.cpus == cpus && run.kernel == column(kernel))
     };
-    for run in runs.iter().filter(|run| run.kernel == column(Kernel::Macadamia)) {
+    let ours = runs.iter().filter(|run| run.kernel == column(Kernel::Macadamia));
+    let rows = ours.map(|run| {
         let cells = [Kernel::Macadamia, Kernel::Linux].map(|kernel| {
-            let Some(here) = find(run.work, run.cpus, kernel) else { return "- | -".into() };
-            let each: Vec<String> =
-                here.processors.iter().map(|region| millions(sum(region, "instructions"))).collect();
+            let Some(here) = find(run.work, run.cpus, kernel) else { return ["-".into(), "-".into()] };
+            // In millions.
+            let each = here.processors.iter().map(|region| tenths(sum(region, "instructions") as f64 / 1e6));
             let speedup = find(run.work, "1", kernel)
                 .map(|alone| format!("{:.2}", alone.most() as f64 / here.most().max(1) as f64));
-            format!("{} | {}", each.join(" / "), speedup.unwrap_or_else(|| "-".into()))
+            [numbers(each), speedup.unwrap_or_else(|| "-".into())]
         });
-        let name = run.work.split_once(' ').map_or(run.work, |(_, name)| name);
-        // Writing to a string cannot fail.
-        let _ = writeln!(table, "| {name} | {} | {} |", run.cpus, cells.join(" | "));
-    }
-    table
+        let [[ours, our_speedup], [theirs, their_speedup]] = cells;
+        let (work, cpus) = (without_place(run.work).into(), run.cpus.into());
+        [work, cpus, ours, our_speedup, theirs, their_speedup]
+    });
+    let headings = ["work", "processors", "Macadamia, each", "speed-up", "Linux, each", "speed-up"];
+    report::table(&headings, rows)
 }
 
 #[cfg(test)]

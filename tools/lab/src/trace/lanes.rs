@@ -1,5 +1,5 @@
-//! A trace as a picture: a lane for each processor, all on one time line; what one processor sends
-//! another as a line between them. Events have numbers, which a list below explains.
+//! Draws a trace: a lane for each processor, all on one time line, with a line for each message
+//! from one processor to another. Events have numbers, which a list below explains.
 
 use crate::chart::{self, Area, LINE};
 use ::trace::{Event, Record, Words};
@@ -12,12 +12,12 @@ const WIDTH: i32 = 960;
 const MARGIN: i32 = 12;
 const LEFT: i32 = 112;
 const LANE: i32 = 72;
-/// Of a lane: rows of numbers above the bar, and the bar.
+/// Dimensions of a lane: the rows of numbers above the bar, and the bar.
 const ROWS: usize = 3;
 const ROW: i32 = 14;
 const BAR: i32 = 18;
 
-/// What the time after an event is spent on, as far as the event says.
+/// The colour of the time after an event, by the work that begins with the event.
 fn colour(event: Event) -> RGBColor {
     chart::colour(match event {
         Event::Idle => 11,
@@ -29,12 +29,12 @@ fn colour(event: Event) -> RGBColor {
     })
 }
 
-/// Events of one picture, the earliest first.
+/// The events of a picture, the earliest first.
 struct Lanes<'a> {
     records: &'a [Record],
     start: u64,
     length: u64,
-    /// The place of each processor.
+    /// The vertical position of each processor's lane.
     places: BTreeMap<u16, i32>,
 }
 
@@ -44,12 +44,13 @@ impl Lanes<'_> {
         LEFT + (share * f64::from(WIDTH - LEFT - MARGIN)).round() as i32
     }
 
-    /// Top of a processor's bar.
+    /// The top of a processor's bar.
     fn y(&self, processor: u16) -> i32 {
         MARGIN + self.places.get(&processor).map_or(0, |place| place * LANE) + ROWS as i32 * ROW
     }
 
-    /// The next event of `processor` after `index` that is how something arrives.
+    /// The next event of `processor` after `index` by which a message from another processor
+    /// arrives.
     fn arrival(&self, index: usize, processor: u16) -> Option<&Record> {
         self.records[index + 1..].iter().find(|later| {
             let event = Event::from_number(later.event);
@@ -59,13 +60,13 @@ impl Lanes<'_> {
     }
 }
 
-/// The picture of `records`, which are sorted by time.
+/// Draws a picture of `records`, which must be sorted by time.
 pub(super) fn svg(records: &[Record]) -> Result<String> {
     let start = records.first().map_or(0, |record| record.time);
     let end = records.last().map_or(0, |record| record.time);
     let mut places: BTreeMap<u16, i32> = records.iter().map(|record| (record.processor, 0)).collect();
     places.values_mut().zip(0..).for_each(|(place, index)| *place = index);
-    // What follows the last event is shown, too.
+    // The time line is longer than the events, so that the time after the last event is visible.
     let length = (end - start).max(20) * 21 / 20;
     let lanes = Lanes { records, start, length, places };
     let below = MARGIN + LANE * i32::try_from(lanes.places.len())? + LINE;
@@ -91,19 +92,20 @@ pub(super) fn svg(records: &[Record]) -> Result<String> {
     })
 }
 
-/// One processor's lane.
+/// Draws the lane of one processor.
 fn bars(area: &Area<'_>, lanes: &Lanes<'_>, processor: u16) -> Result<()> {
     let top = lanes.y(processor);
     area.text(MARGIN, top + BAR / 2, HPos::Left, BLACK, &format!("processor {processor}"))?;
     let own: Vec<(usize, &Record)> =
         lanes.records.iter().enumerate().filter(|(_, record)| record.processor == processor).collect();
-    // Where the last number of each row ends.
+    // For each row, the right end of its last number.
     let mut ends = [i32::MIN; ROWS];
     for (place, (index, record)) in own.iter().enumerate() {
         let Some(event) = Event::from_number(record.event) else { continue };
         let left = lanes.x(record.time);
         let end = own.get(place + 1).map_or(lanes.start + lanes.length, |(_, next)| next.time);
-        // Each bar is a pixel shorter, so that the beginning of the next one can be seen.
+        // Each bar is a pixel shorter than its time, so that the beginning of the next bar can be
+        // seen.
         area.block((left, top), lanes.x(end) - left - 1, BAR, colour(event))?;
         let row = (0..ROWS).find(|row| ends[*row] < left).unwrap_or(0);
         ends[row] = left + 24;
@@ -113,7 +115,7 @@ fn bars(area: &Area<'_>, lanes: &Lanes<'_>, processor: u16) -> Result<()> {
     Ok(())
 }
 
-/// What the numbers mean.
+/// Draws the list that explains the numbers.
 fn list(area: &Area<'_>, records: &[Record], start: u64, top: i32) -> Result<()> {
     for ((number, record), line) in (1..).zip(records).zip(0..) {
         let Some(event) = Event::from_number(record.event) else { continue };
@@ -134,8 +136,8 @@ mod tests {
         Record { time, processor, thread: 0x3a, event: event as u8, a, ..Record::EMPTY }
     }
 
-    /// Every event has its number, its bar and its line; what wakes another is joined to the
-    /// waking.
+    /// Every event has its number, its bar and its line; an event that wakes a thread is joined to
+    /// the waking.
     #[test]
     fn events_and_what_is_sent_are_shown() {
         let records = [
@@ -146,13 +148,14 @@ mod tests {
             record(1400, 1, Event::IpcTransfer, 0x20),
         ];
         let picture = svg(&records).unwrap();
-        // The ground, and for each event a bar and a line of the list.
+        // The rectangles are the background and, for each event, a bar and a line of the list.
         assert_eq!(picture.matches("<rect").count(), 1 + 5 + 5);
         assert_eq!(picture.matches("<polyline").count(), 1);
         for text in ["processor 0", "processor 1", "420 ticks", "4: 300 on 1, wake", "3: 200 on 0, post"] {
             assert!(picture.contains(text), "{text} in {picture}");
         }
-        // The call begins a quarter of the way, the wait of the other at the left end.
+        // The call begins at a quarter of the time line, the wait of the other processor at its
+        // left end.
         assert!(
             picture.contains(&format!("<rect x=\"{LEFT}\" y=\"{}\"", MARGIN + LANE + ROWS as i32 * ROW)),
             "{picture}"

@@ -1,7 +1,7 @@
-//! The phases of a call to another processor and of its answer, each direction by itself, to a
-//! processor that polls and to one that sleeps: a suite boots the program that makes them and dumps
-//! the kernel's trace; `docs/results` keeps what is read out of that, and a picture of the book is
-//! made of it. One of the calls is in the book as a trace, too.
+//! Records the phases of a call to another processor and of its answer: in each direction, to a
+//! processor that polls and to one that sleeps. A suite boots the program that makes the calls and
+//! dumps the kernel's trace. The phases are kept in `docs/results`, and drawn in a picture of the
+//! book. Another picture shows the trace of one of the calls.
 
 use super::lanes;
 use crate::chart::{self, Row};
@@ -26,17 +26,18 @@ struct Message {
     phases: Vec<Phase>,
 }
 
-/// A part of a message's way.
+/// A part of a message's way from sender to receiver.
 #[derive(Debug, Deserialize, Serialize, PartialEq)]
 struct Phase {
     name: String,
-    /// On which processor.
+    /// The processor on which it is executed.
     processor: u16,
-    /// How many instructions both processors executed in it.
+    /// How many instructions both processors executed during it.
     ticks: u64,
 }
 
-/// What the program prints of a call: when it was made, had arrived, was answered and was back.
+/// The line that the program prints for a call: when it was made, had arrived, was answered and was
+/// back.
 #[derive(Deserialize)]
 struct Call {
     client: u16,
@@ -67,32 +68,30 @@ pub fn publish() -> Result<()> {
     if verdict.failed() > 0 {
         bail!("nothing is published");
     }
-    let text = String::from_utf8_lossy(&fs::read(&verdict.log)?).into_owned();
-    let (records, calls) = parse(&text);
+    let (records, calls) = parse(&String::from_utf8_lossy(&fs::read(&verdict.log)?));
     let messages = messages(&records, &calls)?;
     let call = lanes::svg(&one_call(&records, &calls)?)?;
     build::write_if_changed(&picture_of_a_call(), call.as_bytes())?;
     println!("{}", picture_of_a_call().display());
-    let mut text = serde_json::to_string_pretty(&messages)?;
-    text.push('\n');
+    let text = serde_json::to_string_pretty(&messages)? + "\n";
     build::write_if_changed(&results(), text.as_bytes())?;
     println!("{}", results().display());
     crate::bench::update_tables()
 }
 
-/// The picture of the results.
+/// The picture of the phases.
 pub(crate) fn picture() -> Result<String> {
     svg(&serde_json::from_str::<Vec<Message>>(&tree::read(&results())?)?)
 }
 
-/// What the console's output tells: the events, the earliest first, and the calls.
+/// Parses the console's output: the events, the earliest first, and the calls.
 fn parse(text: &str) -> (Vec<Record>, Vec<Call>) {
     let mut records: Vec<Record> = text.lines().filter_map(Record::parse_line).collect();
     records.sort_by_key(|record| (record.time, record.processor));
     (records, text.lines().filter_map(|line| serde_json::from_str(line.trim()).ok()).collect())
 }
 
-/// The events of one call from processor 1 to 0, which polls, and of its answer.
+/// The events of one call from processor 1 to processor 0, which polls, and of its answer.
 fn one_call(records: &[Record], calls: &[Call]) -> Result<Vec<Record>> {
     let shown = calls.iter().find(|call| (call.client, call.server, call.polls()) == (1, 0, true));
     let [called, _, _, back] = shown.context("there is no call from processor 1 to 0, which polls")?.times;
@@ -106,7 +105,7 @@ impl Call {
     }
 }
 
-/// The messages of the calls.
+/// The messages that the calls consist of.
 fn messages(records: &[Record], calls: &[Call]) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
     for call in calls {
@@ -158,7 +157,7 @@ fn phases(from: u16, to: u16, start: u64, end: u64, records: &[Record]) -> Vec<P
 
 const RETURN: &str = "the next thread is chosen, and returns to its program";
 
-/// What ends with an event on the way of a message.
+/// The name of the phase that ends with an event.
 fn name(event: Event) -> Option<&'static str> {
     Some(match event {
         Event::IpcCall => "entry",
@@ -171,7 +170,7 @@ fn name(event: Event) -> Option<&'static str> {
     })
 }
 
-/// A row for each message on one scale, with a lane for each of the two processors.
+/// Draws a row for each message on one scale, with a lane for each of the two processors.
 fn svg(messages: &[Message]) -> Result<String> {
     let total = |message: &Message| message.phases.iter().map(|phase| phase.ticks).sum::<u64>();
     let longest = messages.iter().map(total).max().unwrap_or(1).max(1) as f64;
@@ -204,8 +203,8 @@ mod tests {
         Record { time, processor, event: event as u8, ..Record::EMPTY }
     }
 
-    /// What the sender's processor does after it has sent the message is not on the way, nor what
-    /// the other's did before.
+    /// Phases leave out what the sender's processor does after it has sent the message, and what
+    /// the other did before it arrived.
     #[test]
     fn a_message_changes_its_processor_when_it_is_posted() {
         let records = [
@@ -223,7 +222,7 @@ mod tests {
         assert_eq!(told, [(0, 10), (0, 20), (1, 10), (1, 10), (1, 25), (1, 25)]);
         assert_eq!(phases.iter().map(|phase| phase.ticks).sum::<u64>(), 100);
         let messages = [Message { name: "call".into(), from: 0, to: 1, phases }];
-        // The ground, the six phases, and their names below.
+        // The rectangles are the background, the six phases, and their names below.
         assert_eq!(svg(&messages).unwrap().matches("<rect").count(), 1 + 6 + 6);
     }
 

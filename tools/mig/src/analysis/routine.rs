@@ -79,7 +79,10 @@ impl Analysis {
                 None => Direction::In,
             };
             match self.argument(argument, direction) {
-                Some(argument) => analysed.push(argument),
+                Some(argument) => {
+                    self.check_same_count(&analysed, &argument);
+                    analysed.push(argument);
+                }
                 None => failed = true,
             }
         }
@@ -122,6 +125,7 @@ impl Analysis {
             long: self.is_long(&of),
             of,
             server_copy: false,
+            physical_copy: false,
             count_in_out: false,
             constant: false,
             same_count: false,
@@ -192,7 +196,8 @@ impl Analysis {
             }
             Const => argument.constant = true,
             SameCount => argument.same_count = argument.of.variable,
-            RetCode | PhysicalCopy | Overwrite | Auto => {}
+            PhysicalCopy => argument.physical_copy = true,
+            RetCode | Overwrite | Auto => {}
         }
     }
 
@@ -231,6 +236,17 @@ impl Analysis {
                 )
                 .labelled("expected `in` or `out`, or an array out of line"),
             );
+        }
+    }
+
+    /// `samecount` needs an array that has a count.
+    fn check_same_count(&mut self, before: &[Argument], argument: &Argument) {
+        let is_leader = |other: &Argument| {
+            other.of.is_counted() && !other.same_count && other.direction == argument.direction
+        };
+        if argument.same_count && !before.iter().any(is_leader) {
+            let error = Diagnostic::error(argument.span, format!("`samecount` of `{}`", argument.name));
+            self.error(error.labelled("expected a counted array of the same direction before it"));
         }
     }
 

@@ -84,6 +84,10 @@ impl Analysis {
     pub(super) fn expression(&mut self, name: &str, expression: &TypeExpression) -> Option<Type> {
         let plain = self.specification(&expression.specification)?;
         let mut of = plain.renamed(name);
+        if self.target.dialect == Dialect::Untyped && of.placement == Placement::Either {
+            // It has a descriptor, however small it is.
+            (of.placement, of.count) = (Placement::OutOfLine, 0);
+        }
         for translation in &expression.translations {
             self.translate(&mut of, translation, expression.span);
         }

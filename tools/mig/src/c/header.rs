@@ -1,31 +1,77 @@
 //! Headers.
 
 use super::text::Text;
-use super::{CStyle, parameter, prologue, server_name};
+use super::{CStyle, demux, parameter, prologue, server_name, structs};
+use crate::ast::ImportKind;
 use crate::interface::{Interface, Routine, Side};
+use crate::target::Dialect;
 
 /// `Routine` or `SimpleRoutine`.
 pub(super) fn kind(routine: &Routine) -> &'static str {
     if routine.simple { "SimpleRoutine" } else { "Routine" }
 }
 
-fn declare(text: &mut Text, routine: &Routine, name: &str, side: Side) {
+fn declare(text: &mut Text, interface: &Interface, routine: &Routine, name: &str, side: Side) {
     text.line(format!("\n/* {} {} */", kind(routine), routine.name));
     text.raw("#ifdef\tmig_external\nmig_external\n#else\nextern\n#endif\n");
     text.line(format!("kern_return_t {name}"));
-    text.list(&parameter::parameters(routine, side), ";");
+    text.list(&parameter::parameters(interface, routine, side), ";");
+}
+
+/// The untyped dialect's header of the client's functions for the program's own files, which has
+/// the files of `iimport`, too.
+pub fn internal_header(interface: &Interface, style: &CStyle) -> String {
+    let mut text = Text::default();
+    only(&mut text, interface, ImportKind::Internal);
+    text.raw(&header(interface, style));
+    text.finish()
+}
+
+/// The untyped dialect's header of ids, which has the files of `dimport`, too.
+pub fn definitions_header(interface: &Interface) -> String {
+    let (mut text, name) = (Text::default(), &interface.name);
+    text.raw(&format!("#ifndef\t_{name}_defs\n#define\t_{name}_defs\n\n/* Module {name} */\n\n"));
+    only(&mut text, interface, ImportKind::Definitions);
+    for routine in interface.present() {
+        let (name, id) = (&routine.name, routine.id);
+        text.line(format!("#define\tMACH_ID_{name}\t\t{id}\t/* {name}() */"));
+        if !routine.simple {
+            text.line(format!("#define\tMACH_ID_{name}_reply\t\t{}\t/* {name}() */", routine.reply_id()));
+        }
+    }
+    text.line(format!("\n#endif\t/* not defined(_{name}_defs) */"));
+    text.finish()
+}
+
+fn only(text: &mut Text, interface: &Interface, kind: ImportKind) {
+    for import in interface.imports.iter().filter(|import| import.kind == kind) {
+        text.line(format!("#include {}", import.file));
+    }
+}
+
+/// What the untyped dialect's headers have in addition: the messages, and names by id.
+fn messages(text: &mut Text, interface: &Interface, side: Side) {
+    if interface.target.dialect == Dialect::Typed {
+        return;
+    }
+    structs::write(text, interface, side);
+    let name = &interface.name;
+    text.line(format!("\n#ifndef\tsubsystem_to_name_map_{name}\n#define\tsubsystem_to_name_map_{name} \\"));
+    let names = interface.present().map(|routine| format!("    {{ \"{}\", {} }}", routine.name, routine.id));
+    text.line(names.collect::<Vec<_>>().join(",\\\n"));
+    text.line("#endif");
 }
 
 /// The header of the client's functions.
 pub fn header(interface: &Interface, style: &CStyle) -> String {
     let (mut text, name) = (Text::default(), &interface.name);
     text.raw(&format!("#ifndef\t_{name}_user_\n#define\t_{name}_user_\n\n/* Module {name} */\n\n"));
-    text.raw("#include <mach/kern_return.h>\n#include <mach/port.h>\n#include <mach/message.h>\n\n");
-    prologue::imports(&mut text, interface, Side::User);
+    begin(&mut text, interface, Side::User);
     for routine in interface.present() {
         let function = style.user_name(interface, &routine.name);
-        declare(&mut text, routine, &function, Side::User);
+        declare(&mut text, interface, routine, &function, Side::User);
     }
+    messages(&mut text, interface, Side::User);
     text.line(format!("\n#endif\t/* not defined(_{name}_user_) */"));
     text.finish()
 }
@@ -34,14 +80,45 @@ pub fn header(interface: &Interface, style: &CStyle) -> String {
 pub fn server_header(interface: &Interface) -> String {
     let (mut text, name, demux) = (Text::default(), &interface.name, &interface.demux);
     text.raw(&format!("#ifndef\t_{name}_server_\n#define\t_{name}_server_\n\n/* Module {name} */\n\n"));
-    text.raw("#include <mach/kern_return.h>\n#include <mach/port.h>\n#include <mach/message.h>\n\n");
-    text.raw("#include <mach/mig_errors.h>\n");
-    prologue::imports(&mut text, interface, Side::Server);
+    begin(&mut text, interface, Side::Server);
     for routine in interface.present() {
         let function = server_name(interface, &routine.name);
-        declare(&mut text, routine, &function, Side::Server);
+        declare(&mut text, interface, routine, &function, Side::Server);
     }
+    find(&mut text, interface, demux);
+    messages(&mut text, interface, Side::Server);
+    text.line(format!("\n#endif\t/* not defined(_{name}_server_) */"));
+    text.finish()
+}
+
+/// What a header includes.
+fn begin(text: &mut Text, interface: &Interface, side: Side) {
+    text.raw("#include <mach/kern_return.h>\n#include <mach/port.h>\n#include <mach/message.h>\n\n");
+    if interface.target.dialect == Dialect::Untyped {
+        let count = interface.routines.len();
+        text.raw("#include <mach/ndr.h>\n#include <mach/mig_errors.h>\n");
+        text.raw(&format!(
+            "\n#ifndef\t{0}_MSG_COUNT\n#define\t{0}_MSG_COUNT\t{count}\n#endif\n\n",
+            interface.name
+        ));
+    } else if side == Side::Server {
+        text.raw("#include <mach/mig_errors.h>\n");
+    }
+    prologue::imports(text, interface, side);
+}
+
+/// How a server finds the function for a request.
+fn find(text: &mut Text, interface: &Interface, demux: &str) {
     let (base, last) = (interface.base, interface.routines.len().saturating_sub(1));
+    if interface.target.dialect == Dialect::Untyped {
+        text.line(format!(
+            "\nextern boolean_t {demux}(mach_msg_header_t *InHeadP, mach_msg_header_t *OutHeadP);"
+        ));
+        text.line(format!("extern mig_routine_t {demux}_routine(mach_msg_header_t *InHeadP);"));
+        text.line(format!("\n#ifndef\t_{0}_subsystem_\n#define\t_{0}_subsystem_", interface.name));
+        demux::subsystem_type(text, interface);
+        return text.line("#endif");
+    }
     text.line(format!("\nextern mig_routine_t {demux}_routines[];"));
     text.line(format!("static __inline __attribute__ ((unused)) mig_routine_t {demux}_routine"));
     text.line("\t(const mach_msg_header_t *InHeadP)");
@@ -51,6 +128,4 @@ pub fn server_header(interface: &Interface) -> String {
         text.deeper("return 0;\n");
         text.line(format!("return {demux}_routines[msgh_id];"));
     });
-    text.line(format!("\n#endif\t/* not defined(_{name}_server_) */"));
-    text.finish()
 }

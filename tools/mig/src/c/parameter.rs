@@ -1,6 +1,7 @@
 //! Parameters of C functions.
 
 use crate::interface::{Argument, Interface, Parameter, Role, Routine, Side};
+use crate::target::Dialect;
 use crate::types::{Placement, Shape, Type};
 
 /// The C type of a value in a program.
@@ -17,7 +18,7 @@ pub(super) fn by_address(of: &Type) -> bool {
 }
 
 /// A parameter as C declares it.
-pub(super) fn declaration(parameter: &Parameter<'_>, side: Side) -> String {
+fn declaration(interface: &Interface, parameter: &Parameter<'_>, side: Side) -> String {
     let (name, star) = (parameter.name(), if parameter.output { "*" } else { "" });
     let of = &parameter.argument.of;
     let c_type = match parameter.role {
@@ -32,6 +33,11 @@ pub(super) fn declaration(parameter: &Parameter<'_>, side: Side) -> String {
     if parameter.output {
         return if by_address(of) { format!("{c_type} {name}") } else { format!("{c_type} *{name}") };
     }
+    if interface.target.dialect == Dialect::Untyped {
+        // There the definition says what is constant.
+        let constant = if parameter.argument.constant { "const " } else { "" };
+        return format!("{constant}{c_type} {name}");
+    }
     match of.shape {
         Shape::String => format!("const_{c_type} {name}"),
         _ if of.placement == Placement::Either => format!("const_{c_type} {name}"),
@@ -40,9 +46,9 @@ pub(super) fn declaration(parameter: &Parameter<'_>, side: Side) -> String {
 }
 
 /// The parameters of a routine's function in a program.
-pub(super) fn parameters(routine: &Routine, side: Side) -> Vec<String> {
+pub(super) fn parameters(interface: &Interface, routine: &Routine, side: Side) -> Vec<String> {
     let all = routine.arguments.iter().flat_map(|argument| argument.parameters(side));
-    let declared: Vec<String> = all.map(|parameter| declaration(&parameter, side)).collect();
+    let declared: Vec<String> = all.map(|parameter| declaration(interface, &parameter, side)).collect();
     if declared.is_empty() { vec!["void".to_owned()] } else { declared }
 }
 
@@ -55,10 +61,20 @@ pub(super) fn element(of: &Type, side: Side) -> &str {
     }
 }
 
-/// Whether a message has more bytes for each element than the program: rights in 64-bit messages.
+/// Whether a message has more bytes for each element than the program: rights in 64-bit messages,
+/// and arrays of rights that have a descriptor each.
 pub(super) fn is_widened(interface: &Interface, of: &Type) -> bool {
     let is_right = of.sent.is_port() || of.sent.is_polymorphic();
-    is_right && interface.target.port != 4 && of.placement != Placement::OutOfLine
+    let is_wide = match interface.target.dialect {
+        Dialect::Typed => interface.target.port != 4,
+        Dialect::Untyped => of.shape != Shape::Scalar,
+    };
+    is_right && is_wide && of.placement != Placement::OutOfLine
+}
+
+/// A division in C, unless by 1.
+pub(super) fn divided(by: u64) -> String {
+    if by == 1 { String::new() } else { format!(" / {by}") }
 }
 
 /// The bytes of so many elements, as an expression in C.

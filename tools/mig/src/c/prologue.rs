@@ -3,7 +3,7 @@
 use super::text::Text;
 use crate::ast::ImportKind;
 use crate::interface::{Interface, Side};
-use crate::target::Target;
+use crate::target::{Dialect, Target};
 
 const COMMON: &str = "
 #ifndef	mig_internal
@@ -26,11 +26,99 @@ const COMMON: &str = "
 #define	UseExternRCSId		1
 #endif
 
+";
+
+const TYPED: &str = "
 /* A type descriptor. */
 typedef struct {
 	uint32_t Name, Bits, Number, Flags;
 } mig_descriptor_t;
 
+";
+
+/// What the untyped dialect's items are written and checked with.
+const UNTYPED: &str = "
+static inline __attribute__ ((unused)) uint32_t
+mig_get(const char *At)
+{
+	uint32_t Word;
+	__builtin_memcpy(&Word, At, sizeof Word);
+	return Word;
+}
+
+/* Copies a string into a message: at most Size bytes, and the last of them is 0. Returns how many.
+   The string may be what becomes the message. */
+static inline __attribute__ ((unused)) uint32_t
+mig_put_string(char *At, const char *String, uint32_t Size)
+{
+	uint32_t Length = 0;
+	while (Length < Size - 1 && (At[Length] = String[Length]))
+		Length++;
+	At[Length] = 0;
+	return Length + 1;
+}
+
+/* Writes descriptors of Most rights, of which Count exist. Rights may lie where the descriptors are
+   written. */
+static inline __attribute__ ((unused)) uint32_t
+mig_put_rights(char *At, const void *Rights, uint32_t Count, uint32_t Most, uint32_t Disposition)
+{
+	__builtin_memmove(At, Rights, Count * 4);
+	for (uint32_t i = Most; i-- > 0;) {
+		uint32_t Words[3] = { 0, 0, Disposition << 16 };
+		if (i < Count)
+			__builtin_memcpy(Words, At + i * 4, 4);
+		__builtin_memcpy(At + i * 12, Words, sizeof Words);
+	}
+	return Most * 12;
+}
+
+/* Whether Count descriptors are not of rights of this kind. */
+static inline __attribute__ ((unused)) int
+mig_other_rights(const char *At, uint32_t Count, uint32_t Disposition)
+{
+	for (uint32_t i = 0; i < Count; i++)
+		if (mig_get(At + i * 12 + 8) >> 16 != Disposition)
+			return 1;
+	return 0;
+}
+
+/* Takes the rights out of their descriptors, also in place. */
+static inline __attribute__ ((unused)) void
+mig_get_ports(void *Data, const char *At, uint32_t Count, uint32_t Size)
+{
+	for (uint32_t i = 0; i < Count; i++)
+		__builtin_memmove((char *) Data + i * Size, At + i * 12, Size);
+}
+
+/* A descriptor of memory whose address is at Address. */
+static inline __attribute__ ((unused)) uint32_t
+mig_put_memory64(char *At, const void *Address, uint32_t Size, uint32_t Word)
+{
+	__builtin_memcpy(At, Address, 8);
+	__builtin_memcpy(At + 8, &Word, 4);
+	__builtin_memcpy(At + 12, &Size, 4);
+	return 16;
+}
+
+static inline __attribute__ ((unused)) uint32_t
+mig_put_memory32(char *At, const void *Address, uint32_t Size, uint32_t Word)
+{
+	__builtin_memcpy(At, Address, 4);
+	__builtin_memcpy(At + 4, &Size, 4);
+	__builtin_memcpy(At + 8, &Word, 4);
+	return 12;
+}
+";
+
+/// An error in the place of a reply.
+const FAILING: &str = "
+static inline __attribute__ ((unused)) void
+mig_fail(mig_reply_error_t *OutP, kern_return_t RetCode)
+{
+	OutP->NDR = NDR_record;
+	OutP->RetCode = RetCode;
+}
 ";
 
 /// Descriptors of two words: kind, number.
@@ -102,10 +190,8 @@ mig_differs(const char *At, uint32_t Name, uint32_t Bits, uint32_t Number, uint3
 }
 ";
 
-/// Copying data, and rights that have more room in a message than in a program.
+/// Copying data.
 fn copying(target: &Target) -> String {
-    let (word, port) = (target.word, target.port);
-    let slot = if port == 8 { "uint64_t" } else { "uint32_t" };
     format!(
         "
 /* Copies data into a message and clears what follows up to a word. Returns the size of both. */
@@ -119,7 +205,17 @@ mig_put(char *At, const void *Data, uint32_t Bytes)
 		__builtin_memset(At + Bytes, 0, Padded - Bytes);
 	return Padded;
 }}
+",
+        less = target.word - 1,
+    )
+}
 
+/// Copying rights that have more room in a message of the typed dialect than in a program.
+fn copying_rights(target: &Target) -> String {
+    let port = target.port;
+    let slot = if port == 8 { "uint64_t" } else { "uint32_t" };
+    format!(
+        "
 /* The same for rights: each has {port} bytes in a message and Size in the program. The data may be
    what becomes the message. */
 static inline __attribute__ ((unused)) uint32_t
@@ -141,8 +237,7 @@ mig_get_ports(void *Data, const char *At, uint32_t Count, uint32_t Size)
 	for (uint32_t i = 0; i < Count; i++)
 		__builtin_memmove((char *) Data + i * Size, At + i * {port}, Size);
 }}
-",
-        less = word - 1,
+"
     )
 }
 
@@ -160,11 +255,25 @@ pub(super) fn prologue(text: &mut Text, interface: &Interface, side: Side, heade
     if side == Side::User {
         text.raw("#include <mach/notify.h>\n");
     }
-    text.raw("#include <mach/mig_errors.h>\n#include <mach/mig_support.h>\n#include <stdint.h>\n");
-    text.raw(COMMON);
-    text.raw(if interface.target.descriptor == 8 { WIDE } else { NARROW });
-    text.raw(COMPARING);
-    text.raw(&copying(&interface.target));
+    text.raw("#include <mach/mig_errors.h>\n");
+    match interface.target.dialect {
+        Dialect::Typed => {
+            text.raw("#include <mach/mig_support.h>\n#include <stdint.h>\n");
+            text.raw(COMMON);
+            text.raw(TYPED);
+            text.raw(if interface.target.descriptor == 8 { WIDE } else { NARROW });
+            text.raw(COMPARING);
+            text.raw(&copying(&interface.target));
+            text.raw(&copying_rights(&interface.target));
+        }
+        Dialect::Untyped => {
+            text.raw("#include <mach/ndr.h>\n#include <stdint.h>\n");
+            text.raw(COMMON);
+            text.raw(&copying(&interface.target));
+            text.raw(UNTYPED);
+            text.raw(if side == Side::Server { FAILING } else { "" });
+        }
+    }
     if let Some(id) = &interface.rcs_id {
         let (name, side) = (&interface.name, if side == Side::User { "user" } else { "server" });
         text.line("\n#if\tUseExternRCSId");

@@ -5,15 +5,15 @@
 //! it were as large as it can be; then the items are moved together.
 
 use super::header::kind;
-use super::item::{self, Parts};
+use super::item::{self, Parts, Received};
 use super::parameter::{by_address, bytes, element, find, is_widened, most, parameters, type_of};
 use super::prologue::prologue;
 use super::text::Text;
-use super::user::divided;
-use super::{CStyle, server_name};
+use super::{CStyle, demux, server_name, trailer};
 use crate::ast::Direction;
 use crate::interface::{Argument, Deallocate, Interface, Role, Routine, Side};
 use crate::layout::{Complexity, Item, ItemKind, Message};
+use crate::target::Dialect;
 use crate::types::{Placement, Shape};
 
 const FAILURE: &str = "{ OutP->RetCode = MIG_BAD_ARGUMENTS; return; }";
@@ -23,11 +23,7 @@ pub fn server(interface: &Interface, style: &CStyle) -> String {
     let mut text = Text::default();
     prologue(&mut text, interface, Side::Server, "");
     interface.present().for_each(|routine| function(&mut text, interface, routine));
-    table(&mut text, interface);
-    if style.symbols {
-        symbols(&mut text, interface);
-    }
-    demux(&mut text, interface);
+    demux::write(&mut text, interface, style);
     text.finish()
 }
 
@@ -35,35 +31,39 @@ fn function(text: &mut Text, interface: &Interface, routine: &Routine) {
     let name = server_name(interface, &routine.name);
     text.line(format!("\n/* {} {} */", kind(routine), routine.name));
     text.line(format!("mig_external kern_return_t {name}"));
-    text.list(&parameters(routine, Side::Server), ";");
+    text.list(&parameters(interface, routine, Side::Server), ";");
     text.line(format!("\nmig_internal void _X{}", routine.name));
     text.line("\t(mach_msg_header_t *InHeadP, mach_msg_header_t *OutHeadP)");
     text.block("", |text| {
         text.line("char *In_ __attribute__ ((unused)) = (char *) InHeadP;");
         text.line("char *Out_ __attribute__ ((unused)) = (char *) OutHeadP;");
-        text.line("mig_reply_header_t *OutP = (mig_reply_header_t *) OutHeadP;");
+        let reply_type = demux::reply_type(interface);
+        text.line(format!("{reply_type} *OutP = ({reply_type} *) OutHeadP;"));
         let items = routine.request.items.iter().chain(routine.reply.iter().flat_map(|reply| &reply.items));
         if items.clone().any(|item| item.argument.is_some()) {
             text.line(format!("uint32_t At_ = {};", interface.target.header));
         }
         request(text, interface, routine);
+        trailer::request(text, interface, routine);
         let places = routine.reply.as_ref().map(|reply| places(interface, reply)).unwrap_or_default();
         locals(text, interface, routine, &places);
-        call(text, routine, &name, &places);
-        if let Some(reply) = &routine.reply {
-            self::reply(text, interface, routine, reply, &places);
+        call(text, interface, routine, &name, &places);
+        match (&routine.reply, interface.target.dialect) {
+            (Some(reply), _) => self::reply(text, interface, routine, reply, &places),
+            (None, Dialect::Untyped) => text.line("OutP->RetCode = RetCode_;"),
+            (None, Dialect::Typed) => {}
         }
     });
-    default(text, routine, &name);
+    default(text, interface, routine, &name);
 }
 
 /// What the server does for a routine that it does not have.
-fn default(text: &mut Text, routine: &Routine, name: &str) {
+fn default(text: &mut Text, interface: &Interface, routine: &Routine, name: &str) {
     text.line(format!("\n/* Default implementation of {name} */"));
     text.line("#ifdef\tMIG_EOPNOTSUPP");
     text.line("kern_return_t __attribute__ ((weak))");
     text.line(name);
-    text.list(&parameters(routine, Side::Server), " { return MIG_EOPNOTSUPP; }");
+    text.list(&parameters(interface, routine, Side::Server), " { return MIG_EOPNOTSUPP; }");
     text.line("#endif\t/* MIG_EOPNOTSUPP */");
 }
 
@@ -74,60 +74,53 @@ fn request(text: &mut Text, interface: &Interface, routine: &Routine) {
         "boolean_t InSimple_ __attribute__ ((unused)) = !(InHeadP->msgh_bits & MACH_MSGH_BITS_COMPLEX);",
     );
     text.check(&item::wrong_size(request, "InHeadP->msgh_size", "InSimple_"), FAILURE);
-    if !request.is_fixed() {
-        text.line(format!("uint64_t Extra_ = InHeadP->msgh_size - {};", request.minimum));
-    }
+    let received = Received { buffer: "In_", failure: FAILURE };
+    item::check_all(text, interface, routine, request, "InHeadP->msgh_size", &received);
     for item in &request.items {
         let Some(argument) = item.argument.map(|index| &routine.arguments[index]) else { continue };
-        text.line(format!("\n/* {} */", item.name));
-        if item.kind == ItemKind::Count {
-            count(text, interface, item, argument);
-            continue;
-        }
-        item::check(text, interface, item, argument, "In_", FAILURE);
-        let name = &argument.name;
-        if item.descriptor.is_some_and(|descriptor| descriptor.received.is_polymorphic())
-            && request.complexity == Complexity::Depends
-        {
-            text.check(&format!("MACH_MSG_TYPE_PORT_ANY({name}Type_.Name) && InSimple_"), FAILURE);
-        }
-        text.line(format!("char *{name}P_ __attribute__ ((unused)) = In_ + At_;"));
-        item::advance(text, interface, item);
-        let of = &argument.of;
-        if argument.is_string() {
-            // Whatever was sent, the string ends in the message.
-            let last = if of.variable { format!("{name}Bytes_ - 1") } else { (item.data - 1).to_string() };
-            if of.variable {
-                text.check(&format!("{name}Bytes_ == 0"), FAILURE);
-            }
-            text.line(format!("{name}P_[{last}] = 0;"));
-        }
-        if is_widened(interface, of) && of.shape != Shape::Scalar {
-            let one = element(of, Side::Server);
-            let inline = if of.placement == Placement::Either {
-                format!("if ({name}Type_.Flags & MIG_INLINE) ")
-            } else {
-                String::new()
-            };
-            let count = if of.variable { format!("{name}Type_.Number") } else { of.count.to_string() };
-            text.line(format!("{inline}mig_get_ports({name}P_, {name}P_, {count}, sizeof({one}));"));
+        match item.kind {
+            ItemKind::Count if !argument.in_request() => room(text, argument),
+            ItemKind::Value => prepare(text, interface, routine, item, argument),
+            _ => {}
         }
     }
-    if !request.is_fixed() {
-        text.check("Extra_ != 0", FAILURE);
+}
+
+/// Checks a value further, and makes of it in the request what the program wants.
+fn prepare(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item, argument: &Argument) {
+    let (name, of) = (&argument.name, &argument.of);
+    let is_any = item.descriptor.is_some_and(|descriptor| descriptor.received.is_polymorphic());
+    if is_any && routine.request.complexity == Complexity::Depends {
+        text.check(&format!("MACH_MSG_TYPE_PORT_ANY({name}Type_.Name) && InSimple_"), FAILURE);
+    }
+    if argument.is_string() {
+        // Whatever was sent, the string ends in the message.
+        let last = if of.variable { format!("{name}Bytes_ - 1") } else { (item.data - 1).to_string() };
+        if of.variable {
+            text.check(&format!("{name}Bytes_ == 0"), FAILURE);
+        }
+        text.line(format!("{name}P_[{last}] = 0;"));
+    }
+    if is_widened(interface, of) && of.shape != Shape::Scalar {
+        let one = element(of, Side::Server);
+        let inline = if of.placement == Placement::Either {
+            format!("if ({name}Type_.Flags & MIG_INLINE) ")
+        } else {
+            String::new()
+        };
+        let count = match (of.variable, interface.target.dialect) {
+            (true, Dialect::Typed) => format!("{name}Type_.Number"),
+            (true, Dialect::Untyped) => item::count(interface, routine, argument),
+            (false, _) => of.count.to_string(),
+        };
+        text.line(format!("{inline}mig_get_ports({name}P_, {name}P_, {count}, sizeof({one}));"));
     }
 }
 
 /// How many elements the client has room for.
-fn count(text: &mut Text, interface: &Interface, item: &Item, argument: &Argument) {
+fn room(text: &mut Text, argument: &Argument) {
     let (name, most) = (&argument.name, most(&argument.of));
-    let own = item.descriptor.map_or(0, |descriptor| descriptor.bytes);
-    item::check_integer(text, "In_ + At_", FAILURE);
-    text.line(format!("mach_msg_type_number_t {name}Cnt = {most};"));
-    text.line(format!("__builtin_memcpy(&{name}Cnt, In_ + At_ + {own}, 4);"));
-    text.line(format!("if ({name}Cnt > {most})"));
-    text.deeper(format!("{name}Cnt = {most};"));
-    text.line(format!("At_ += {};", own + interface.target.padded(item.data)));
+    text.line(format!("mach_msg_type_number_t {name}Cnt = {name}Count_ < {most} ? {name}Count_ : {most};"));
 }
 
 /// Where the data of each argument of a reply is while the server's function runs.
@@ -135,10 +128,13 @@ fn places(interface: &Interface, reply: &Message) -> Vec<(usize, u64)> {
     let mut at = interface.target.header;
     let mut places = Vec::new();
     for item in &reply.items {
-        at += item.descriptor.map_or(0, |descriptor| descriptor.bytes);
-        if let Some(argument) = item.argument {
-            places.push((argument, at));
+        // In the untyped dialect descriptors are data of rights.
+        let described = item.descriptor.map_or(0, |descriptor| descriptor.bytes);
+        let before = if interface.target.dialect == Dialect::Typed { described } else { 0 };
+        if let Some(argument) = item.argument.filter(|_| item.kind == ItemKind::Value) {
+            places.push((argument, at + before));
         }
+        at += described;
         at += interface.target.padded(item.data);
     }
     places
@@ -160,7 +156,7 @@ fn locals(text: &mut Text, interface: &Interface, routine: &Routine, places: &[(
         match argument.direction {
             Direction::RequestPort => port(text, argument),
             Direction::In => input(text, interface, argument),
-            Direction::Out | Direction::InOut => output(text, interface, argument, place),
+            Direction::Out | Direction::InOut => output(text, interface, routine, argument, place),
             _ => {}
         }
     }
@@ -228,13 +224,19 @@ fn fetch(text: &mut Text, interface: &Interface, argument: &Argument) {
 }
 
 /// A value that comes back, and perhaps comes in, too.
-fn output(text: &mut Text, interface: &Interface, argument: &Argument, place: Option<u64>) {
+fn output(
+    text: &mut Text,
+    interface: &Interface,
+    routine: &Routine,
+    argument: &Argument,
+    place: Option<u64>,
+) {
     let (of, name) = (&argument.of, &argument.name);
     let (c_type, place) = (type_of(of, Side::Server), place.unwrap_or_default());
     let both = argument.direction == Direction::InOut;
     if find(argument, Side::Server, Role::Type).is_some_and(|parameter| parameter.output) {
         let value = match (both, of.received.is_polymorphic()) {
-            (true, true) => format!("{name}Type_.Name"),
+            (true, true) => item::type_name(interface, argument),
             (true, false) => of.received.in_c(),
             (false, _) => "0".to_owned(),
         };
@@ -243,12 +245,8 @@ fn output(text: &mut Text, interface: &Interface, argument: &Argument, place: Op
     if argument.deallocate == Deallocate::Variable {
         text.line(format!("boolean_t {name}Dealloc = FALSE;"));
     }
-    if of.is_counted() && !argument.count_in_out {
-        let value = if both && of.placement == Placement::OutOfLine {
-            format!("{name}Type_.Number{}", divided(of.multiplier()))
-        } else {
-            most(of).to_string()
-        };
+    if of.is_counted() && !argument.same_count && (both || !argument.count_in_out) {
+        let value = if both { item::count(interface, routine, argument) } else { most(of).to_string() };
         text.line(format!("mach_msg_type_number_t {name}Cnt = {value};"));
     }
     if of.placement == Placement::Either {
@@ -256,7 +254,12 @@ fn output(text: &mut Text, interface: &Interface, argument: &Argument, place: Op
         text.line(format!("{c_type} {name} = ({c_type}) {name}P_;"));
     } else if is_placed(argument) {
         if both {
-            text.line(format!("__builtin_memcpy(Out_ + {place}, {name}P_, {});", of.bytes_of(of.count)));
+            let size = match (of.variable, is_widened(interface, of)) {
+                (true, true) => format!("{} * 4", item::count(interface, routine, argument)),
+                (true, false) => format!("{name}Bytes_"),
+                (false, _) => of.bytes_of(of.count).to_string(),
+            };
+            text.line(format!("__builtin_memcpy(Out_ + {place}, {name}P_, {size});"));
         }
     } else if both {
         fetch(text, interface, argument);
@@ -267,21 +270,26 @@ fn output(text: &mut Text, interface: &Interface, argument: &Argument, place: Op
 }
 
 /// The call of the server's function, and what goes away after it.
-fn call(text: &mut Text, routine: &Routine, name: &str, places: &[(usize, u64)]) {
+fn call(text: &mut Text, interface: &Interface, routine: &Routine, name: &str, places: &[(usize, u64)]) {
     let mut passed = Vec::new();
     for (index, argument) in routine.arguments.iter().enumerate() {
         let place = places.iter().find(|place| place.0 == index).map(|place| place.1);
         for parameter in argument.parameters(Side::Server) {
             passed.push(match parameter.role {
-                Role::Value => value(argument, place),
-                Role::Type => type_name(argument, parameter.output),
+                Role::Value => value(interface, argument, place),
+                Role::Type => type_name(interface, argument, parameter.output),
                 Role::Count if parameter.output => format!("&{}Cnt", argument.name),
-                Role::Count => format!("{}Type_.Number{}", argument.name, divided(argument.of.multiplier())),
+                Role::Count => item::count(interface, routine, argument),
                 Role::Deallocate => format!("&{}Dealloc", argument.name),
             });
         }
     }
-    text.line(format!("\nOutP->RetCode = {name}({});", passed.join(", ")));
+    // What the function writes into an untyped reply may lie where an error has its result.
+    let result = match interface.target.dialect {
+        Dialect::Typed => "OutP->RetCode",
+        Dialect::Untyped => "kern_return_t RetCode_",
+    };
+    text.line(format!("\n{result} = {name}({});", passed.join(", ")));
     for argument in &routine.arguments {
         let comes_in = matches!(argument.direction, Direction::RequestPort | Direction::In);
         if let Some(function) =
@@ -294,7 +302,7 @@ fn call(text: &mut Text, routine: &Routine, name: &str, places: &[(usize, u64)])
         if argument.direction == Direction::In && argument.of.placement == Placement::Either {
             let name = &argument.name;
             text.line(format!("if ((OutP->RetCode == KERN_SUCCESS) && !({name}Type_.Flags & MIG_INLINE))"));
-            let count = format!("({name}Type_.Number{})", divided(argument.of.multiplier()));
+            let count = format!("({})", item::count(interface, routine, argument));
             let size = bytes(&argument.of, &count);
             text.deeper(format!("mig_deallocate((vm_offset_t) {name}, {size});"));
         }
@@ -302,14 +310,23 @@ fn call(text: &mut Text, routine: &Routine, name: &str, places: &[(usize, u64)])
 }
 
 /// What is passed for an argument's value.
-fn value(argument: &Argument, place: Option<u64>) -> String {
+fn value(interface: &Interface, argument: &Argument, place: Option<u64>) -> String {
     let (of, name) = (&argument.of, &argument.name);
     match argument.direction {
         Direction::RequestPort if argument.ignored => format!("({}) InHeadP->msgh_request_port", of.server),
         Direction::ReplyPort | Direction::ServerReplyPort => {
             translated(&of.functions.into, &format!("({}) InHeadP->msgh_reply_port", of.message))
         }
-        Direction::SequenceNumber => "InHeadP->msgh_seqno".to_owned(),
+        Direction::SequenceNumber if interface.target.dialect == Dialect::Typed => {
+            "InHeadP->msgh_seqno".to_owned()
+        }
+        direction @ (Direction::SequenceNumber
+        | Direction::SecurityToken
+        | Direction::ServerSecurityToken
+        | Direction::AuditToken
+        | Direction::ServerAuditToken
+        | Direction::ServerContextToken
+        | Direction::ServerImplementation) => trailer::value(direction, name),
         Direction::In if by_address(of) => format!("(void *) {name}P_"),
         Direction::Out | Direction::InOut => match place {
             Some(place) if is_placed(argument) => format!("(void *) (Out_ + {place})"),
@@ -320,14 +337,14 @@ fn value(argument: &Argument, place: Option<u64>) -> String {
 }
 
 /// What is passed for an argument's type.
-fn type_name(argument: &Argument, output: bool) -> String {
+fn type_name(interface: &Interface, argument: &Argument, output: bool) -> String {
     match argument.direction {
         Direction::RequestPort => "MACH_MSGH_BITS_REQUEST(InHeadP->msgh_bits)".to_owned(),
         Direction::ReplyPort | Direction::ServerReplyPort => {
             "MACH_MSGH_BITS_REPLY(InHeadP->msgh_bits)".to_owned()
         }
         _ if output => format!("&{}Poly", argument.name),
-        _ => format!("{}Type_.Name", argument.name),
+        _ => item::type_name(interface, argument),
     }
 }
 
@@ -339,14 +356,26 @@ fn reply(
     reply: &Message,
     places: &[(usize, u64)],
 ) {
-    if reply.items.len() == 1 {
-        return;
+    let has_results = reply.items.iter().any(|item| item.argument.is_some());
+    match interface.target.dialect {
+        Dialect::Typed if has_results => {
+            text.line("if (OutP->RetCode != KERN_SUCCESS)");
+            text.deeper("return;\n");
+        }
+        Dialect::Untyped if has_results => {
+            text.block("if (RetCode_ != KERN_SUCCESS)", |text| {
+                text.line("mig_fail(OutP, RetCode_);");
+                text.line("return;");
+            });
+        }
+        Dialect::Typed => return,
+        Dialect::Untyped => return text.line("OutP->RetCode = RetCode_;"),
     }
-    text.line("if (OutP->RetCode != KERN_SUCCESS)");
-    text.deeper("return;\n");
-    let first = &reply.items[0];
-    let own = first.descriptor.map_or(0, |descriptor| descriptor.bytes);
-    text.line(format!("At_ = {};", interface.target.header + own + interface.target.padded(4)));
+    let first = match interface.target.dialect {
+        Dialect::Typed => reply.items[0].descriptor.map_or(0, |descriptor| descriptor.bytes) + 4,
+        Dialect::Untyped => 0,
+    };
+    text.line(format!("At_ = {};", interface.target.padded(interface.target.header + first)));
     if reply.complexity == Complexity::Depends {
         text.line("boolean_t Simple_ = TRUE;");
     }
@@ -355,11 +384,13 @@ fn reply(
         text.line("uint32_t Length_;");
     }
     for item in &reply.items {
-        let Some(index) = item.argument else { continue };
-        let argument = &routine.arguments[index];
+        let Some(index) = item.argument else {
+            item::pack_own(text, reply, item, "Out_");
+            continue;
+        };
         text.line(format!("\n/* {} */", item.name));
         let place = places.iter().find(|place| place.0 == index).map_or(0, |place| place.1);
-        pack(text, interface, item, argument, place, reply.complexity);
+        pack(text, interface, routine, item, index, place);
     }
     text.line("");
     match reply.complexity {
@@ -373,25 +404,21 @@ fn reply(
     text.line("OutHeadP->msgh_size = At_;");
 }
 
-fn pack(
-    text: &mut Text,
-    interface: &Interface,
-    item: &Item,
-    argument: &Argument,
-    place: u64,
-    complexity: Complexity,
-) {
+fn pack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item, index: usize, place: u64) {
+    let argument = &routine.arguments[index];
     let (name, of) = (&argument.name, &argument.of);
     let address = if is_placed(argument) {
         format!("Out_ + {place}")
     } else if of.placement == Placement::Either {
         name.clone()
+    } else if item.kind != ItemKind::Value {
+        String::new()
     } else {
         let message = &of.message;
         let value = translated(&of.functions.out, name);
         text.line(format!("{message} {name}Sent_ = {value};"));
         if !is_widened(interface, of) && of.placement == Placement::Inline {
-            let bytes = item.data;
+            let bytes = of.bytes_of(of.count);
             text.line(format!(
                 "_Static_assert(sizeof({message}) == {bytes}, \"{message} must have {bytes} bytes\");"
             ));
@@ -401,83 +428,17 @@ fn pack(
     let parts = Parts {
         buffer: "Out_",
         address,
-        count: format!("{name}Cnt"),
+        count: format!("{}Cnt", routine.leader(argument).name),
         name: format!("{name}Poly"),
         deallocate: format!("{name}Dealloc"),
         side: Side::Server,
-        too_large: "{ OutP->RetCode = MIG_ARRAY_TOO_LARGE; return; }",
-        depends: complexity == Complexity::Depends,
+        too_large: match interface.target.dialect {
+            Dialect::Typed => "{ OutP->RetCode = MIG_ARRAY_TOO_LARGE; return; }",
+            Dialect::Untyped => "{ mig_fail(OutP, MIG_ARRAY_TOO_LARGE); return; }",
+        },
+        depends: routine.reply.as_ref().is_some_and(|reply| reply.complexity == Complexity::Depends),
     };
     item::pack(text, interface, item, argument, &parts);
-}
-
-/// The functions by id.
-fn table(text: &mut Text, interface: &Interface) {
-    text.line(format!("\nmig_routine_t {}_routines[] =", interface.demux));
-    text.block("", |text| {
-        for routine in &interface.routines {
-            match routine {
-                Some(routine) => text.line(format!("_X{},", routine.name)),
-                None => text.line("0,"),
-            }
-        }
-        if interface.routines.is_empty() {
-            text.line("0");
-        }
-    });
-    text.raw(";\n");
-}
-
-fn symbols(text: &mut Text, interface: &Interface) {
-    let (name, base) = (&interface.name, interface.base);
-    text.line(format!("\nmig_symtab_t _{name}SymTab[] ="));
-    text.block("", |text| {
-        for routine in &interface.routines {
-            match routine {
-                Some(routine) => {
-                    text.line(format!("{{ \"{0}\", {1}, (void *) _X{0} }},", routine.name, routine.id))
-                }
-                None => text.line("{ \"\", 0, 0 },"),
-            }
-        }
-    });
-    text.raw(";\n");
-    text.line(format!("int _{name}SymTabBase = {base};"));
-    text.line(format!("int _{name}SymTabEnd = {};", base + interface.routines.len() as u64));
-}
-
-/// The function that takes any request.
-fn demux(text: &mut Text, interface: &Interface) {
-    let (name, base) = (&interface.demux, interface.base);
-    let last = base + interface.routines.len().saturating_sub(1) as u64;
-    text.line(format!("\nmig_external boolean_t {name}"));
-    text.line("\t(mach_msg_header_t *InHeadP, mach_msg_header_t *OutHeadP)");
-    text.block("", |text| {
-        text.raw(
-            "	mig_reply_header_t *OutP = (mig_reply_header_t *) OutHeadP;
-	mig_routine_t routine;
-
-	OutP->Head.msgh_bits = MACH_MSGH_BITS(MACH_MSGH_BITS_REPLY(InHeadP->msgh_bits), 0);
-	OutP->Head.msgh_size = sizeof *OutP;
-	OutP->Head.msgh_remote_port = InHeadP->msgh_reply_port;
-	OutP->Head.msgh_local_port = MACH_PORT_NULL;
-	OutP->Head.msgh_seqno = 0;
-	OutP->Head.msgh_id = InHeadP->msgh_id + 100;
-	mig_describe((char *) &OutP->RetCodeType, MACH_MSG_TYPE_INTEGER_32, 32, 1, MIG_INLINE);
-
-",
-        );
-        text.line(format!("if ((InHeadP->msgh_id > {last}) || (InHeadP->msgh_id < {base}) ||"));
-        text.line(format!("    ((routine = {name}_routines[InHeadP->msgh_id - {base}]) == 0)) {{"));
-        text.raw(
-            "		OutP->RetCode = MIG_BAD_ID;
-		return FALSE;
-	}
-	(*routine) (InHeadP, &OutP->Head);
-	return TRUE;
-",
-        );
-    });
 }
 
 #[cfg(test)]

@@ -2,13 +2,15 @@
 
 use super::CStyle;
 use super::header::kind;
-use super::item::{self, Parts};
+use super::item::{self, Parts, Received};
 use super::parameter::{self, bytes, element, find, is_widened, most, parameters};
 use super::prologue::prologue;
 use super::text::Text;
+use super::{trailer, typed};
 use crate::ast::Direction;
-use crate::interface::{Argument, Interface, Role, Routine, Side, Wait};
+use crate::interface::{Argument, Consume, Interface, Role, Routine, Side, Wait};
 use crate::layout::{Complexity, Item, ItemKind, Message};
+use crate::target::Dialect;
 use crate::types::{Placement, Shape};
 
 /// The client's file.
@@ -34,9 +36,11 @@ fn function(text: &mut Text, interface: &Interface, style: &CStyle, routine: &Ro
     let name = style.user_name(interface, &routine.name);
     text.line(format!("\n/* {} {} */", kind(routine), routine.name));
     text.line(format!("mig_external kern_return_t {name}"));
-    text.list(&parameters(routine, Side::User), "");
+    text.list(&parameters(interface, routine, Side::User), "");
     text.block("", |text| {
-        let most = routine.reply.as_ref().map_or(0, |reply| reply.maximum).max(routine.request.maximum);
+        let reply =
+            routine.reply.as_ref().map_or(0, |reply| reply.maximum + trailer::room(routine, interface));
+        let most = reply.max(routine.request.maximum);
         text.line("union {");
         text.deeper("mach_msg_header_t Head;");
         text.deeper(format!("char Bytes[{most}];"));
@@ -46,7 +50,7 @@ fn function(text: &mut Text, interface: &Interface, style: &CStyle, routine: &Ro
         match &routine.reply {
             None => send(text, routine),
             Some(reply) => {
-                call(text, routine, reply);
+                call(text, interface, routine, reply);
                 self::reply(text, interface, routine, reply);
             }
         }
@@ -64,43 +68,46 @@ fn request(text: &mut Text, interface: &Interface, routine: &Routine) {
         text.line("uint32_t Length_;");
     }
     for item in &request.items {
-        let Some(argument) = item.argument.map(|index| &routine.arguments[index]) else { continue };
+        let Some(argument) = item.argument.map(|index| &routine.arguments[index]) else {
+            item::pack_own(text, request, item, "Mess.Bytes");
+            continue;
+        };
         text.line(format!("\n/* {} */", item.name));
         match item.kind {
-            ItemKind::Count => {
+            ItemKind::Count if !argument.in_request() => {
                 let (count, most) = (format!("*{}Cnt", argument.name), most(&argument.of));
                 let least = format!("&(uint32_t) {{ {count} < {most} ? {count} : {most} }}");
                 item::pack_integer(text, "Mess.Bytes", item, &least);
             }
-            _ => pack(text, interface, item, argument, request.complexity),
+            _ => pack(text, interface, routine, item, argument),
         }
     }
-    head(text, routine);
+    head(text, interface, routine);
 }
 
 fn is_string(routine: &Routine, item: &Item) -> bool {
     item.argument.is_some_and(|index| routine.arguments[index].is_string())
 }
 
-fn pack(text: &mut Text, interface: &Interface, item: &Item, argument: &Argument, complexity: Complexity) {
+fn pack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item, argument: &Argument) {
     let (name, of) = (&argument.name, &argument.of);
     let both = argument.direction == Direction::InOut;
     let by_address = of.placement == Placement::Either || parameter::by_address(of);
     // A parameter that comes back is an address already, and so is an array.
     let address = if by_address || both { name.clone() } else { format!("&{name}") };
     if of.placement == Placement::Inline && of.shape != Shape::String && !of.variable {
-        same_size(text, interface, argument, item.data);
+        same_size(text, interface, argument);
     }
     let star = if both { "*" } else { "" };
     let parts = Parts {
         buffer: "Mess.Bytes",
         address,
-        count: format!("{star}{name}Cnt"),
+        count: format!("{star}{}Cnt", routine.leader(argument).name),
         name: format!("{star}{name}Poly"),
         deallocate: format!("{name}Dealloc"),
         side: Side::User,
         too_large: "return MIG_ARRAY_TOO_LARGE;",
-        depends: complexity == Complexity::Depends,
+        depends: routine.request.complexity == Complexity::Depends,
     };
     // A type that only goes to the server is passed as it is.
     let type_comes_back = find(argument, Side::User, Role::Type).is_some_and(|parameter| parameter.output);
@@ -109,8 +116,9 @@ fn pack(text: &mut Text, interface: &Interface, item: &Item, argument: &Argument
 }
 
 /// The program's type must be as large as the message's.
-fn same_size(text: &mut Text, interface: &Interface, argument: &Argument, bytes: u64) {
+fn same_size(text: &mut Text, interface: &Interface, argument: &Argument) {
     if !is_widened(interface, &argument.of) {
+        let bytes = argument.of.bytes_of(argument.of.count);
         let c_type = parameter::type_of(&argument.of, Side::User);
         text.line(format!(
             "_Static_assert(sizeof({c_type}) == {bytes}, \"{c_type} must have {bytes} bytes\");"
@@ -119,7 +127,7 @@ fn same_size(text: &mut Text, interface: &Interface, argument: &Argument, bytes:
 }
 
 /// The header of the request.
-fn head(text: &mut Text, routine: &Routine) {
+fn head(text: &mut Text, interface: &Interface, routine: &Routine) {
     let port = routine.port();
     let disposition = |argument: &Argument| {
         if argument.of.sent.is_polymorphic() {
@@ -132,7 +140,7 @@ fn head(text: &mut Text, routine: &Routine) {
     let (reply_type, reply_port) = match (reply, routine.simple) {
         (Some(reply), _) => (disposition(reply), reply.name.clone()),
         (None, true) => ("0".to_owned(), "MACH_PORT_NULL".to_owned()),
-        (None, false) => ("MACH_MSG_TYPE_MAKE_SEND_ONCE".to_owned(), "mig_get_reply_port()".to_owned()),
+        (None, false) => ("MACH_MSG_TYPE_MAKE_SEND_ONCE".to_owned(), own_reply_port(routine)),
     };
     let complex = match routine.request.complexity {
         Complexity::Simple => "",
@@ -144,49 +152,90 @@ fn head(text: &mut Text, routine: &Routine) {
     text.line("Mess.Head.msgh_size = At_;");
     text.line(format!("Mess.Head.msgh_request_port = (mach_port_t) {};", port.name));
     text.line(format!("Mess.Head.msgh_reply_port = (mach_port_t) {reply_port};"));
-    text.line("Mess.Head.msgh_seqno = 0;");
+    text.line(match interface.target.dialect {
+        Dialect::Typed => "Mess.Head.msgh_seqno = 0;",
+        Dialect::Untyped => "Mess.Head.msgh_reserved = 0;",
+    });
     text.line(format!("Mess.Head.msgh_id = {};\n", routine.id));
 }
 
+/// The port for the reply that the client finds by itself.
+fn own_reply_port(routine: &Routine) -> String {
+    let kind = if routine.settings.special_reply_port { "special_" } else { "" };
+    format!("mig_get_{kind}reply_port()")
+}
+
 fn option(routine: &Routine) -> String {
-    match routine.settings.option.as_str() {
+    let mut option = match routine.settings.option.as_str() {
         "" => "MACH_MSG_OPTION_NONE".to_owned(),
         option => format!("({option})"),
+    };
+    if routine.settings.send != Wait::Forever {
+        option += "|MACH_SEND_TIMEOUT";
+    }
+    if routine.settings.special_reply_port && !routine.simple {
+        option += "|MACH_SEND_SYNC_OVERRIDE|MACH_RCV_SYNC_WAIT";
+    }
+    option
+}
+
+/// The time of a call. There is one for both directions: that of the reply, if it is limited.
+fn time(routine: &Routine) -> &str {
+    match (&routine.settings.wait, &routine.settings.send) {
+        (Wait::Fixed(time) | Wait::Argument(time), _) if !routine.simple => time,
+        (_, Wait::Fixed(time) | Wait::Argument(time)) => time,
+        _ => "MACH_MSG_TIMEOUT_NONE",
     }
 }
 
 fn send(text: &mut Text, routine: &Routine) {
-    text.line(format!("return mach_msg(&Mess.Head, MACH_SEND_MSG|{}, At_, 0,", option(routine)));
-    text.deeper("MACH_PORT_NULL, MACH_MSG_TIMEOUT_NONE, MACH_PORT_NULL);");
+    text.line("mach_msg_return_t Result_;");
+    text.line(format!("Result_ = mach_msg(&Mess.Head, MACH_SEND_MSG|{}, At_, 0,", option(routine)));
+    text.deeper(format!("MACH_PORT_NULL, {}, MACH_PORT_NULL);", time(routine)));
+    consume(text, routine);
+    text.line("return Result_;");
+}
+
+/// Destroys what a request holds that could not be sent.
+fn consume(text: &mut Text, routine: &Routine) {
+    let condition = match routine.settings.consume {
+        Consume::Never => return,
+        Consume::Timeout => "Result_ == MACH_SEND_TIMED_OUT",
+        // The numbers of errors of sending.
+        Consume::Any => "((uint32_t) Result_ & 0xffffc000) == 0x10000000",
+    };
+    text.line(format!("if (mig_unlikely ({condition}))"));
+    text.deeper("mach_msg_destroy(&Mess.Head);");
 }
 
 /// Sends the request and receives the reply.
-fn call(text: &mut Text, routine: &Routine, reply: &Message) {
-    let (more, time) = match &routine.settings.wait {
-        Wait::Forever => ("", "MACH_MSG_TIMEOUT_NONE"),
-        Wait::Fixed(time) | Wait::Argument(time) => ("|MACH_RCV_TIMEOUT", time.as_str()),
-    };
+fn call(text: &mut Text, interface: &Interface, routine: &Routine, reply: &Message) {
+    let limited = if routine.settings.wait == Wait::Forever { "" } else { "|MACH_RCV_TIMEOUT" };
     let own_port = routine.user_reply_port.is_none();
+    let (option, elements) = (option(routine), trailer::elements(routine));
     text.line("mach_msg_return_t Result_;");
     text.line(format!(
-        "Result_ = mach_msg(&Mess.Head, MACH_SEND_MSG|MACH_RCV_MSG|{}{more}, At_, {},",
-        option(routine),
-        reply.maximum
+        "Result_ = mach_msg(&Mess.Head, MACH_SEND_MSG|MACH_RCV_MSG|{option}{limited}{elements}, At_, {},",
+        reply.maximum + trailer::room(routine, interface),
     ));
-    text.deeper(format!("Mess.Head.msgh_reply_port, {time}, MACH_PORT_NULL);"));
+    text.deeper(format!("Mess.Head.msgh_reply_port, {}, MACH_PORT_NULL);", time(routine)));
+    let special = routine.settings.special_reply_port;
     text.block("if (mig_unlikely (Result_ != MACH_MSG_SUCCESS))", |text| {
-        if own_port {
+        consume(text, routine);
+        if own_port && special {
+            text.line("mig_dealloc_special_reply_port(Mess.Head.msgh_reply_port);");
+        } else if own_port {
             text.line("mig_dealloc_reply_port(Mess.Head.msgh_reply_port);");
         }
         text.line("return Result_;");
     });
-    if own_port {
+    if own_port && !special {
         text.line("mig_put_reply_port(Mess.Head.msgh_reply_port);");
     }
     text.block(format!("if (mig_unlikely (Mess.Head.msgh_id != {}))", reply.id), |text| {
         text.line("if (Mess.Head.msgh_id == MACH_NOTIFY_SEND_ONCE)");
         text.deeper("return MIG_SERVER_DIED;");
-        if own_port {
+        if own_port && !special {
             text.line("mig_dealloc_reply_port(Mess.Head.msgh_reply_port);");
         }
         text.line("return MIG_REPLY_MISMATCH;");
@@ -195,85 +244,96 @@ fn call(text: &mut Text, routine: &Routine, reply: &Message) {
 
 /// Checks the reply and takes it apart.
 fn reply(text: &mut Text, interface: &Interface, routine: &Routine, reply: &Message) {
-    let failure = "return MIG_TYPE_ERROR;";
-    let header = interface.target.header;
-    let own = reply.items[0].descriptor.map_or(0, |descriptor| descriptor.bytes);
-    let error = interface.target.padded(header + own + 4);
     text.line("\nboolean_t SimpleReply_ = !(Mess.Head.msgh_bits & MACH_MSGH_BITS_COMPLEX);");
     text.line("kern_return_t RetCode_ = KERN_SUCCESS;");
-    text.check(&format!("Mess.Head.msgh_size < {error}"), failure);
-    item::check_integer(text, &format!("Mess.Bytes + {header}"), failure);
-    text.line(format!("__builtin_memcpy(&RetCode_, Mess.Bytes + {}, 4);", header + own));
-    let wrong = item::wrong_size(reply, "Mess.Head.msgh_size", "SimpleReply_");
-    let is_error = format!("Mess.Head.msgh_size == {error} && SimpleReply_ && RetCode_ != KERN_SUCCESS");
-    text.check(&format!("({wrong}) && !({is_error})"), failure);
-    text.line("(void) SimpleReply_;");
-    text.line("if (RetCode_ != KERN_SUCCESS)");
-    text.deeper("return RetCode_;");
-    if reply.items.len() > 1 {
-        text.line(format!("At_ = {};", interface.target.padded(header + own + 4)));
+    let received = Received { buffer: "Mess.Bytes", failure: "return MIG_TYPE_ERROR;" };
+    result(text, interface, reply, &received);
+    if reply.items.iter().any(|item| item.argument.is_some()) {
+        let first = match interface.target.dialect {
+            Dialect::Typed => reply.items[0].descriptor.map_or(0, |descriptor| descriptor.bytes) + 4,
+            Dialect::Untyped => 0,
+        };
+        text.line(format!("At_ = {};", interface.target.padded(interface.target.header + first)));
+        item::check_all(text, interface, routine, reply, "Mess.Head.msgh_size", &received);
     }
-    if !reply.is_fixed() {
-        text.line(format!("uint64_t Extra_ = Mess.Head.msgh_size - {};", reply.minimum));
+    trailer::results(text, routine);
+    let of_kind = |kind| {
+        let items = reply.items.iter().filter(move |item| item.kind == kind);
+        items.filter_map(|item| Some((item, &routine.arguments[item.argument?])))
+    };
+    for (_, argument) in of_kind(ItemKind::Count).filter(|(_, argument)| !argument.is_string()) {
+        set_count(text, interface, routine, argument);
     }
-    for item in &reply.items {
-        let Some(argument) = item.argument.map(|index| &routine.arguments[index]) else { continue };
-        text.line(format!("\n/* {} */", item.name));
-        item::check(text, interface, item, argument, "Mess.Bytes", failure);
-        unpack(text, interface, item, argument);
-        item::advance(text, interface, item);
-    }
-    if !reply.is_fixed() {
-        text.check("Extra_ != 0", failure);
+    for (item, argument) in of_kind(ItemKind::Value) {
+        unpack(text, interface, routine, item, argument);
     }
     text.line("\nreturn KERN_SUCCESS;");
 }
 
-/// Gives the program what is at the cursor.
-fn unpack(text: &mut Text, interface: &Interface, item: &Item, argument: &Argument) {
-    let (name, of) = (&argument.name, &argument.of);
-    if find(argument, Side::User, Role::Type).is_some_and(|parameter| parameter.output) {
-        text.line(format!("*{name}Poly = {name}Type_.Name;"));
+/// Reads the result into `RetCode_`; only a reply that says success is read further.
+fn result(text: &mut Text, interface: &Interface, reply: &Message, received: &Received<'_>) {
+    let header = interface.target.header;
+    let (at, error) = match interface.target.dialect {
+        Dialect::Typed => {
+            let own = reply.items[0].descriptor.map_or(0, |descriptor| descriptor.bytes);
+            (header + own, interface.target.padded(header + own + 4))
+        }
+        Dialect::Untyped => (header + 8, header + 12),
+    };
+    text.check(&format!("Mess.Head.msgh_size < {error}"), received.failure);
+    let get = format!("__builtin_memcpy(&RetCode_, Mess.Bytes + {at}, 4);");
+    if interface.target.dialect == Dialect::Typed {
+        typed::check_integer(text, &format!("Mess.Bytes + {header}"), received.failure);
+        text.line(get);
+    } else if reply.complexity == Complexity::Complex {
+        // Only an error is simple.
+        text.line("if (SimpleReply_)");
+        text.deeper(get);
+    } else {
+        text.line(get);
     }
-    let widened = is_widened(interface, of);
+    let wrong = item::wrong_size(reply, "Mess.Head.msgh_size", "SimpleReply_");
+    let is_error = format!("Mess.Head.msgh_size == {error} && SimpleReply_ && RetCode_ != KERN_SUCCESS");
+    text.check(&format!("({wrong}) && !({is_error})"), received.failure);
+    text.line("(void) SimpleReply_;");
+    text.line("if (RetCode_ != KERN_SUCCESS)");
+    text.deeper("return RetCode_;");
+}
+
+/// Gives the program the number of elements of an array. `NAMERoom_` is how many it has room for.
+fn set_count(text: &mut Text, interface: &Interface, routine: &Routine, argument: &Argument) {
+    let (name, of) = (&argument.name, &argument.of);
+    let count = item::count(interface, routine, argument);
+    if of.placement == Placement::Inline {
+        let asked = interface.target.dialect == Dialect::Typed || argument.count_in_out;
+        let room = if asked { format!("*{name}Cnt") } else { most(of).to_string() };
+        text.line(format!("uint32_t {name}Room_ = {room};"));
+    }
+    text.line(format!("*{name}Cnt = {count};"));
+}
+
+/// Gives the program a value that is at `NAMEP_`.
+fn unpack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item, argument: &Argument) {
+    let (name, of) = (&argument.name, &argument.of);
+    text.line(format!("\n/* {name} */"));
+    if find(argument, Side::User, Role::Type).is_some_and(|parameter| parameter.output) {
+        text.line(format!("*{name}Poly = {};", item::type_name(interface, argument)));
+    }
+    // In the untyped dialect the number is an item of its own.
+    let counts = interface.target.dialect == Dialect::Typed && of.is_counted();
     let one = element(of, Side::User);
-    let count = format!("{name}Type_.Number{}", divided(of.multiplier()));
     match (of.placement, of.shape) {
         (Placement::OutOfLine, _) => {
-            text.line(format!("__builtin_memcpy({name}, Mess.Bytes + At_, {});", interface.target.pointer));
-            if of.is_counted() {
-                text.line(format!("*{name}Cnt = {count};"));
+            text.line(format!("__builtin_memcpy({name}, {name}P_, {});", interface.target.pointer));
+            if counts {
+                set_count(text, interface, routine, argument);
             }
         }
-        (Placement::Either, _) => {
-            text.block(format!("if (!({name}Type_.Flags & MIG_INLINE))"), |text| {
-                text.line(format!(
-                    "__builtin_memcpy({name}, Mess.Bytes + At_, {});",
-                    interface.target.pointer
-                ));
-            });
-            text.block("else", |text| {
-                let (size, get) = if widened {
-                    let size = format!("{name}Type_.Number * sizeof({one})");
-                    let get = format!(
-                        "mig_get_ports(*{name}, Mess.Bytes + At_, {name}Type_.Number, sizeof({one}));"
-                    );
-                    (size, get)
-                } else {
-                    let get = format!("__builtin_memcpy(*{name}, Mess.Bytes + At_, {name}Bytes_);");
-                    (format!("{name}Bytes_"), get)
-                };
-                text.line(format!("if ({count} > *{name}Cnt)"));
-                text.deeper(format!("mig_allocate((vm_offset_t *) {name}, {size});"));
-                text.line(format!("if ({name}Type_.Number)"));
-                text.deeper(get);
-            });
-            text.line(format!("*{name}Cnt = {count};"));
-        }
+        (Placement::Either, _) => either(text, interface, routine, argument),
         (Placement::Inline, Shape::String) => {
             // Whatever was sent, what the program gets ends in its room.
             let bytes = if of.variable { format!("{name}Bytes_") } else { item.data.to_string() };
-            text.line(format!("__builtin_memcpy({name}, Mess.Bytes + At_, {bytes});"));
+            text.line(format!("__builtin_memcpy({name}, {name}P_, {bytes});"));
             let last = item.data - 1;
             if of.variable {
                 text.line(format!("{name}[{name}Bytes_ < {last} ? {name}Bytes_ : {last}] = 0;"));
@@ -282,30 +342,58 @@ fn unpack(text: &mut Text, interface: &Interface, item: &Item, argument: &Argume
             }
         }
         (Placement::Inline, _) if of.variable => {
-            text.line(format!("uint32_t {name}Room_ = *{name}Cnt;"));
-            text.line(format!("*{name}Cnt = {count};"));
-            text.line(format!("uint32_t {name}Some_ = {count} < {name}Room_ ? {count} : {name}Room_;"));
-            if widened {
-                text.line(format!("mig_get_ports({name}, Mess.Bytes + At_, {name}Some_, sizeof({one}));"));
-            } else {
-                let size = bytes(of, &format!("{name}Some_"));
-                text.line(format!("if ({name}Some_)"));
-                text.deeper(format!("__builtin_memcpy({name}, Mess.Bytes + At_, {size});"));
+            if counts {
+                set_count(text, interface, routine, argument);
             }
-            text.line(format!("if (mig_unlikely ({name}Some_ < *{name}Cnt))"));
-            text.deeper("return MIG_ARRAY_TOO_LARGE;");
+            array(text, interface, routine, argument);
         }
-        (Placement::Inline, _) if widened => {
-            text.line(format!("mig_get_ports({name}, Mess.Bytes + At_, {}, sizeof({one}));", of.count));
+        (Placement::Inline, _) if is_widened(interface, of) => {
+            text.line(format!("mig_get_ports({name}, {name}P_, {}, sizeof({one}));", of.count));
         }
         (Placement::Inline, _) => {
-            same_size(text, interface, argument, item.data);
-            text.line(format!("__builtin_memcpy({name}, Mess.Bytes + At_, {});", item.data));
+            same_size(text, interface, argument);
+            text.line(format!("__builtin_memcpy({name}, {name}P_, {});", of.bytes_of(of.count)));
         }
     }
 }
 
-/// A division in C, unless by 1.
-pub(super) fn divided(by: u64) -> String {
-    if by == 1 { String::new() } else { format!(" / {by}") }
+/// An array of varying size that lies in the message.
+fn array(text: &mut Text, interface: &Interface, routine: &Routine, argument: &Argument) {
+    let (name, of, leader) = (&argument.name, &argument.of, &routine.leader(argument).name);
+    let (count, room) = (item::count(interface, routine, argument), format!("{leader}Room_"));
+    let one = element(of, Side::User);
+    text.line(format!("uint32_t {name}Some_ = {count} < {room} ? {count} : {room};"));
+    if is_widened(interface, of) {
+        text.line(format!("mig_get_ports({name}, {name}P_, {name}Some_, sizeof({one}));"));
+    } else {
+        let size = bytes(of, &format!("{name}Some_"));
+        text.line(format!("if ({name}Some_)"));
+        text.deeper(format!("__builtin_memcpy({name}, {name}P_, {size});"));
+    }
+    text.line(format!("if (mig_unlikely ({name}Some_ < {count}))"));
+    text.deeper("return MIG_ARRAY_TOO_LARGE;");
+}
+
+/// An array that lies in the message if it is not too large.
+fn either(text: &mut Text, interface: &Interface, routine: &Routine, argument: &Argument) {
+    let (name, of) = (&argument.name, &argument.of);
+    let (count, one) = (item::count(interface, routine, argument), element(of, Side::User));
+    text.block(format!("if (!({name}Type_.Flags & MIG_INLINE))"), |text| {
+        text.line(format!("__builtin_memcpy({name}, {name}P_, {});", interface.target.pointer));
+    });
+    text.block("else", |text| {
+        let (size, get) = if is_widened(interface, of) {
+            let size = format!("{name}Type_.Number * sizeof({one})");
+            let get = format!("mig_get_ports(*{name}, {name}P_, {name}Type_.Number, sizeof({one}));");
+            (size, get)
+        } else {
+            let get = format!("__builtin_memcpy(*{name}, {name}P_, {name}Bytes_);");
+            (format!("{name}Bytes_"), get)
+        };
+        text.line(format!("if ({count} > *{name}Cnt)"));
+        text.deeper(format!("mig_allocate((vm_offset_t *) {name}, {size});"));
+        text.line(format!("if ({name}Type_.Number)"));
+        text.deeper(get);
+    });
+    text.line(format!("*{name}Cnt = {count};"));
 }

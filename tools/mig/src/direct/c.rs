@@ -1,6 +1,6 @@
 //! Stubs in C: a header with inline functions for clients, and one that has a request carried out.
 
-use super::{Form, Part, Parts, Plan, plan};
+use super::{Form, Part, Parts, Plan, fixed_words, plan};
 use crate::c::text::Text;
 use crate::diagnostic::Diagnostic;
 use crate::interface::{Argument, Interface};
@@ -16,51 +16,137 @@ const PROLOGUE: &str = "#include <l4/ipc.h>
 #define MIG_L4_REPLY_MISMATCH -301
 #define MIG_L4_BAD_ID -303
 #define MIG_L4_BAD_ARGUMENTS -304
+#define MIG_L4_NO_REPLY -305
 #define MIG_L4_ARRAY_TOO_LARGE -307
 #define MIG_L4_IPC_FAILED -308
 
-/* Copies data into message registers from At on, eight bytes in each. Returns how many. */
-static inline L4_Word_t mig_l4_put(L4_Word_t At, const void *Data, L4_Word_t Bytes)
+/* A message: MR0 to MR7, for which a compiler takes registers of the processor. The others are in
+   the UTCB. */
+struct mig_l4_message {
+	L4_Word_t MR[8];
+};
+
+static inline void mig_l4_load(struct mig_l4_message *Message, L4_Word_t At, L4_Word_t Word)
 {
+	if (At < 8)
+		Message->MR[At] = Word;
+	else
+		L4_LoadMR(At, Word);
+}
+
+static inline L4_Word_t mig_l4_word(const struct mig_l4_message *Message, L4_Word_t At)
+{
+	L4_Word_t Word;
+	if (At < 8)
+		return Message->MR[At];
+	L4_StoreMR(At, &Word);
+	return Word;
+}
+
+/* Sends a message and receives one into its place. Returns the sender; whether that has failed, the
+   tag says. A timeout of 1 << 26 for sending is zero. */
+static inline L4_ThreadId_t mig_l4_ipc(struct mig_l4_message *Message, L4_ThreadId_t To,
+    L4_ThreadId_t FromSpecifier, L4_Word_t Timeouts)
+{
+	L4_ThreadId_t From = { l4_ipc_registers(To.raw, FromSpecifier.raw, Timeouts, Message->MR) };
+	return From;
+}
+
+static inline L4_MsgTag_t mig_l4_tag(const struct mig_l4_message *Message)
+{
+	return l4_tag(Message->MR[0]);
+}
+
+/* The error that a message stands for which is not the reply of a request that was carried out. */
+__attribute__((cold, noinline, unused)) static int32_t mig_l4_reason(L4_MsgTag_t Tag, L4_Word_t Status,
+    L4_Word_t ReplyId)
+{
+	if (L4_IpcFailed(Tag))
+		return MIG_L4_IPC_FAILED;
+	if (L4_Label(Tag) != ReplyId || L4_UntypedWords(Tag) == 0)
+		return MIG_L4_REPLY_MISMATCH;
+	return (uint32_t) Status == 0 || Status >> 32 ? MIG_L4_TYPE_ERROR : (int32_t) Status;
+}
+
+/* The result of mig_l4_reason. The compiler is told that it is not 0: else it would warn of results
+   that have no value. */
+static inline int32_t mig_l4_failure(L4_MsgTag_t Tag, L4_Word_t Status, L4_Word_t ReplyId)
+{
+	int32_t Reason = mig_l4_reason(Tag, Status, ReplyId);
+	if (Reason == 0)
+		__builtin_unreachable();
+	return Reason;
+}
+
+/* Sends a request, and waits for its reply. */
+static inline void mig_l4_call(struct mig_l4_message *Message, L4_ThreadId_t To)
+{
+	mig_l4_ipc(Message, To, To, 0);
+}
+
+/* Sends a request without a reply. */
+static inline void mig_l4_send(struct mig_l4_message *Message, L4_ThreadId_t To)
+{
+	L4_ThreadId_t Nil = { 0 };
+	mig_l4_ipc(Message, To, Nil, 0);
+}
+
+/* Receives a request. Returns its sender. */
+static inline L4_ThreadId_t mig_l4_wait(struct mig_l4_message *Message)
+{
+	L4_ThreadId_t Nil = { 0 }, Any = { ~(L4_Word_t) 0 };
+	return mig_l4_ipc(Message, Nil, Any, 0);
+}
+
+/* Sends a reply to a thread that waits for it, and receives the next request. */
+static inline L4_ThreadId_t mig_l4_reply_wait(struct mig_l4_message *Message, L4_ThreadId_t To)
+{
+	L4_ThreadId_t Any = { ~(L4_Word_t) 0 };
+	return mig_l4_ipc(Message, To, Any, (L4_Word_t) 0x400 << 16);
+}
+
+/* Copies data into message registers from At on, eight bytes in each. Returns how many. */
+static inline L4_Word_t mig_l4_put(struct mig_l4_message *Message, L4_Word_t At, const void *Data,
+    L4_Word_t Bytes)
+{
+	const unsigned char *From = (const unsigned char *) Data;
 	L4_Word_t Words = (Bytes + 7) / 8;
 	for (L4_Word_t i = 0; i < Words; i++) {
 		L4_Word_t Word = 0, Left = Bytes - 8 * i;
-		__builtin_memcpy(&Word, (const char *) Data + 8 * i, Left < 8 ? Left : 8);
-		L4_LoadMR(At + i, Word);
+		/* Not by memcpy of a varying size, which a program may not have. */
+		for (L4_Word_t b = 0; b < 8 && b < Left; b++)
+			Word |= (L4_Word_t) From[8 * i + b] << (8 * b);
+		mig_l4_load(Message, At + i, Word);
 	}
 	return Words;
 }
 
 /* Copies data out of message registers from At on. Returns how many registers. */
-static inline L4_Word_t mig_l4_get(L4_Word_t At, void *Data, L4_Word_t Bytes)
+static inline L4_Word_t mig_l4_get(const struct mig_l4_message *Message, L4_Word_t At, void *Data,
+    L4_Word_t Bytes)
 {
+	unsigned char *To = (unsigned char *) Data;
 	L4_Word_t Words = (Bytes + 7) / 8;
 	for (L4_Word_t i = 0; i < Words; i++) {
-		L4_Word_t Word, Left = Bytes - 8 * i;
-		L4_StoreMR(At + i, &Word);
-		__builtin_memcpy((char *) Data + 8 * i, &Word, Left < 8 ? Left : 8);
+		L4_Word_t Word = mig_l4_word(Message, At + i), Left = Bytes - 8 * i;
+		for (L4_Word_t b = 0; b < 8 && b < Left; b++)
+			To[8 * i + b] = (unsigned char) (Word >> (8 * b));
 	}
 	return Words;
 }
 
-static inline L4_Word_t mig_l4_word(L4_Word_t At)
-{
-	L4_Word_t Word;
-	L4_StoreMR(At, &Word);
-	return Word;
-}
-
 /* Appends a string item. */
-static inline void mig_l4_put_string(L4_Word_t At, const void *Data, L4_Word_t Bytes)
+static inline void mig_l4_put_string(struct mig_l4_message *Message, L4_Word_t At, const void *Data,
+    L4_Word_t Bytes)
 {
-	L4_LoadMR(At, Bytes << 10);
-	L4_LoadMR(At + 1, (L4_Word_t) Data);
+	mig_l4_load(Message, At, Bytes << 10);
+	mig_l4_load(Message, At + 1, (L4_Word_t) Data);
 }
 
 /* Whether a string of so many bytes was received. */
-static inline int mig_l4_is_string(L4_Word_t At, L4_Word_t Bytes)
+static inline int mig_l4_is_string(const struct mig_l4_message *Message, L4_Word_t At, L4_Word_t Bytes)
 {
-	return (mig_l4_word(At) & ~(L4_Word_t) 7) == Bytes << 10;
+	return (mig_l4_word(Message, At) & ~(L4_Word_t) 7) == Bytes << 10;
 }
 #endif
 ";
@@ -191,15 +277,17 @@ fn put(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
             _ => (argument.name.clone(), ""),
         };
         match part {
-            Part::Value(Form::Number { .. }) => text.line(format!("L4_LoadMR(At_++, {star}{name});")),
+            Part::Value(Form::Number { .. }) => {
+                text.line(format!("mig_l4_load(Message_, At_++, {star}{name});"))
+            }
             Part::Value(Form::Elements { bytes, count }) => {
-                text.line(format!("At_ += mig_l4_put(At_, {name}, {});", bytes * count));
+                text.line(format!("At_ += mig_l4_put(Message_, At_, {name}, {});", bytes * count));
             }
             Part::Value(Form::Array { bytes, most }) => {
                 text.line(format!("if ({star}{name}Cnt > {most})"));
                 text.deeper(failure);
-                text.line(format!("L4_LoadMR(At_++, {star}{name}Cnt);"));
-                text.line(format!("At_ += mig_l4_put(At_, {name}, {bytes} * {star}{name}Cnt);"));
+                text.line(format!("mig_l4_load(Message_, At_++, {star}{name}Cnt);"));
+                text.line(format!("At_ += mig_l4_put(Message_, At_, {name}, {bytes} * {star}{name}Cnt);"));
             }
             Part::Value(form @ Form::String { bytes, most, fixed }) => {
                 if let Some(most) = most.filter(|_| !fixed) {
@@ -207,15 +295,15 @@ fn put(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
                     text.deeper(failure);
                 }
                 let size = string_bytes(form, &format!("{name}Cnt"));
-                text.line(format!("L4_LoadMR(At_++, {size});"));
+                text.line(format!("mig_l4_load(Message_, At_++, {size});"));
             }
             Part::Type => {
                 let star = if is_request && comes_back(plan, argument) { "*" } else { "" };
-                text.line(format!("L4_LoadMR(At_++, {star}{name}Poly);"));
+                text.line(format!("mig_l4_load(Message_, At_++, {star}{name}Poly);"));
             }
             Part::Room { form } => {
                 let size = string_bytes(form, &format!("*{name}Cnt"));
-                text.line(format!("L4_LoadMR(At_++, {size});"));
+                text.line(format!("mig_l4_load(Message_, At_++, {size});"));
             }
             Part::Value(Form::Map) => {}
         }
@@ -225,15 +313,15 @@ fn put(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
         if part == Part::Value(Form::Map) {
             let star = if is_request && comes_back(plan, argument) { "(*" } else { "(" };
             let name = &argument.name;
-            text.line(format!("L4_LoadMR(At_++, {star}{name}).raw[0]);"));
-            text.line(format!("L4_LoadMR(At_++, {star}{name}).raw[1]);"));
+            text.line(format!("mig_l4_load(Message_, At_++, {star}{name}).raw[0]);"));
+            text.line(format!("mig_l4_load(Message_, At_++, {star}{name}).raw[1]);"));
         }
     }
     for (argument, part) in arguments(plan, parts) {
         if let Part::Value(form @ Form::String { .. }) = part {
             let name = if is_request { sent_name(plan, argument, form).0 } else { argument.name.clone() };
             let size = string_bytes(form, &format!("{name}Cnt"));
-            text.line(format!("mig_l4_put_string(At_, {name}, {size});"));
+            text.line(format!("mig_l4_put_string(Message_, At_, {name}, {size});"));
             text.line("At_ += 2;");
         }
     }
@@ -252,25 +340,32 @@ fn client(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
     text.line("static inline int32_t");
     text.line(format!("{}{}({})", interface.user_prefix, routine.name, all.join(", ")));
     text.block("", |text| {
+        text.line("struct mig_l4_message Own_ = { { 0 } }, *Message_ = &Own_;");
         text.line("L4_Word_t At_ = 1, Untyped_;");
         text.line("L4_MsgTag_t Tag_;");
         put(text, plan, &plan.request, true, "return MIG_L4_ARRAY_TOO_LARGE;");
-        text.line(format!("Tag_ = {};", tag(routine.id)));
-        text.line("L4_LoadMR(0, Tag_.raw);");
+        text.line(format!("Message_->MR[0] = {}.raw;", tag(routine.id)));
         if routine.simple {
-            text.line("Tag_ = L4_Send(To_);");
+            text.line("mig_l4_send(Message_, To_);");
+            text.line("Tag_ = mig_l4_tag(Message_);");
             text.line("return L4_IpcFailed(Tag_) ? MIG_L4_IPC_FAILED : 0;");
             return;
         }
         call(text, plan);
-        text.line("if (L4_IpcFailed(Tag_))");
-        text.deeper("return MIG_L4_IPC_FAILED;");
-        text.line(format!("if (L4_Label(Tag_) != {} || L4_UntypedWords(Tag_) == 0)", routine.reply_id()));
-        text.deeper("return MIG_L4_REPLY_MISMATCH;");
-        text.line("if (mig_l4_word(1) != 0)");
-        text.deeper("return (int32_t) mig_l4_word(1);");
+        let id = routine.reply_id();
+        text.line(match fixed_words(&plan.reply) {
+            // Of the flags that another processor, a redirector or a deputy leaves nothing is said.
+            Some((untyped, typed)) => format!(
+                "if ((Tag_.raw & ~(L4_Word_t) 0x7000) != ((L4_Word_t) {id} << 16 | {})",
+                typed << 6 | (1 + untyped)
+            ),
+            None => format!("if (L4_IpcFailed(Tag_) || L4_Label(Tag_) != {id} || L4_UntypedWords(Tag_) == 0"),
+        });
+        text.line("    || mig_l4_word(Message_, 1) != 0)");
+        text.deeper(format!("return mig_l4_failure(Tag_, mig_l4_word(Message_, 1), {id});"));
         text.line("At_ = 2;");
         text.line("Untyped_ = L4_UntypedWords(Tag_);");
+        text.line("(void) At_, (void) Untyped_;");
         get(text, plan, &plan.reply, false, "return MIG_L4_TYPE_ERROR;");
         text.line("return 0;");
     });
@@ -292,21 +387,26 @@ fn call(text: &mut Text, plan: &Plan<'_>) {
         text.line(format!("L4_LoadBR({}, (L4_Word_t) {name});", 2 + 2 * index));
     }
     if rooms.is_empty() {
-        text.line("Tag_ = L4_Call(To_);");
-        return;
+        text.line("mig_l4_call(Message_, To_);");
+    } else {
+        text.line("L4_LoadBR(0, 1);");
+        text.line("mig_l4_call(Message_, To_);");
+        text.line("L4_LoadBR(0, 0);");
     }
-    text.line("L4_LoadBR(0, 1);");
-    text.line("Tag_ = L4_Call(To_);");
-    text.line("L4_LoadBR(0, 0);");
+    text.line("Tag_ = mig_l4_tag(Message_);");
 }
 
-/// Reads parts from `At_` on, of `Untyped_` words and the items of `Tag_`.
+/// Reads parts from `At_` on, of `Untyped_` words and the items of `Tag_`. The counts of a message
+/// that always has as many words have been checked.
 fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failure: &str) {
     // A server's function has its own variables, a client's has addresses.
     let star = if is_request { "" } else { "*" };
+    let fixed = fixed_words(parts).is_some();
     let need = |text: &mut Text, words: &str| {
-        text.line(format!("if (At_ + {words} > Untyped_ + 1)"));
-        text.deeper(failure);
+        if !fixed {
+            text.line(format!("if (At_ + {words} > Untyped_ + 1)"));
+            text.deeper(failure);
+        }
     };
     for (argument, part) in arguments(plan, parts) {
         let name = match part {
@@ -317,19 +417,19 @@ fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
             Part::Value(Form::Number { bytes }) => {
                 need(text, "1");
                 if bytes < 8 {
-                    text.line(format!("if (mig_l4_word(At_) >> {})", bytes * 8));
+                    text.line(format!("if (mig_l4_word(Message_, At_) >> {})", bytes * 8));
                     text.deeper(failure);
                 }
-                text.line(format!("{star}{name} = mig_l4_word(At_++);"));
+                text.line(format!("{star}{name} = mig_l4_word(Message_, At_++);"));
             }
             Part::Value(Form::Elements { bytes, count }) => {
                 need(text, &(bytes * count).div_ceil(8).to_string());
-                text.line(format!("At_ += mig_l4_get(At_, {name}, {});", bytes * count));
+                text.line(format!("At_ += mig_l4_get(Message_, At_, {name}, {});", bytes * count));
             }
             Part::Value(Form::Array { bytes, most }) => {
                 need(text, "1");
                 let count = format!("{name}Count_");
-                text.line(format!("L4_Word_t {count} = mig_l4_word(At_++);"));
+                text.line(format!("L4_Word_t {count} = mig_l4_word(Message_, At_++);"));
                 text.line(format!(
                     "if ({count} > {most} || At_ + ({bytes} * {count} + 7) / 8 > Untyped_ + 1)"
                 ));
@@ -338,13 +438,13 @@ fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
                     text.line(format!("if ({count} > *{name}Cnt)"));
                     text.deeper("return MIG_L4_ARRAY_TOO_LARGE;");
                 }
-                text.line(format!("At_ += mig_l4_get(At_, {name}, {bytes} * {count});"));
+                text.line(format!("At_ += mig_l4_get(Message_, At_, {name}, {bytes} * {count});"));
                 text.line(format!("{star}{name}Cnt = {count};"));
             }
             Part::Value(form @ Form::String { bytes, most, fixed }) => {
                 need(text, "1");
                 let count = format!("{name}Count_");
-                text.line(format!("L4_Word_t {count} = mig_l4_word(At_++);"));
+                text.line(format!("L4_Word_t {count} = mig_l4_word(Message_, At_++);"));
                 let mut wrong = Vec::new();
                 if !is_request && !fixed {
                     wrong.push(format!("{count} > {}", string_bytes(form, &format!("*{name}Cnt"))));
@@ -365,30 +465,32 @@ fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
             }
             Part::Type => {
                 need(text, "1");
-                text.line(format!("{star}{name}Poly = mig_l4_word(At_++);"));
+                text.line(format!("{star}{name}Poly = mig_l4_word(Message_, At_++);"));
             }
             Part::Room { .. } => {
                 need(text, "1");
-                text.line(format!("{name}Room_ = mig_l4_word(At_++);"));
+                text.line(format!("{name}Room_ = mig_l4_word(Message_, At_++);"));
             }
             Part::Value(Form::Map) => {}
         }
     }
-    let typed = Plan::words(parts).1;
-    text.line(format!("if (At_ != Untyped_ + 1 || L4_TypedWords(Tag_) != {typed})"));
-    text.deeper(failure);
+    if !fixed {
+        let typed = Plan::words(parts).1;
+        text.line(format!("if (At_ != Untyped_ + 1 || L4_TypedWords(Tag_) != {typed})"));
+        text.deeper(failure);
+    }
     for (argument, part) in arguments(plan, parts) {
         if part == Part::Value(Form::Map) {
             let name = &argument.name;
-            text.line(format!("({star}{name}).raw[0] = mig_l4_word(At_++);"));
-            text.line(format!("({star}{name}).raw[1] = mig_l4_word(At_++);"));
+            text.line(format!("({star}{name}).raw[0] = mig_l4_word(Message_, At_++);"));
+            text.line(format!("({star}{name}).raw[1] = mig_l4_word(Message_, At_++);"));
         }
     }
     let mut place = 0;
     for (argument, part) in arguments(plan, parts) {
         if let Part::Value(form @ Form::String { .. }) = part {
             let name = if is_request { sent_name(plan, argument, form).0 } else { argument.name.clone() };
-            text.line(format!("if (!mig_l4_is_string(At_, {name}Count_))"));
+            text.line(format!("if (!mig_l4_is_string(Message_, At_, {name}Count_))"));
             text.deeper(failure);
             text.line("At_ += 2;");
             if is_request {
@@ -473,13 +575,18 @@ fn serve(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
         "{name}_serve_{}(const struct {name}_functions *Functions_, void *Self_,",
         routine.name
     ));
-    text.line("    L4_ThreadId_t Caller_, L4_MsgTag_t Tag_, const void *const *Strings_, char *Room_,");
-    text.line("    L4_Word_t RoomBytes_)");
+    text.line("    L4_ThreadId_t Caller_, struct mig_l4_message *Message_, const void *const *Strings_,");
+    text.line("    char *Room_, L4_Word_t RoomBytes_)");
     text.block("", |text| {
+        text.line("L4_MsgTag_t Tag_ = mig_l4_tag(Message_);");
         text.line("L4_Word_t At_ = 1, Untyped_ = L4_UntypedWords(Tag_);");
         text.line("int32_t Status_ = MIG_L4_BAD_ARGUMENTS;");
-        text.line("(void) Strings_, (void) Room_, (void) RoomBytes_;");
+        text.line("(void) At_, (void) Untyped_, (void) Strings_, (void) Room_, (void) RoomBytes_;");
         variables(text, plan);
+        if let Some((untyped, typed)) = fixed_words(&plan.request) {
+            text.line(format!("if ((Tag_.raw & 0xfff) != {})", typed << 6 | untyped));
+            text.deeper("goto refuse;");
+        }
         get(text, plan, &plan.request, true, "goto refuse;");
         rooms(text, plan);
         text.line(format!("Status_ = MIG_L4_BAD_ID;\nif (!Functions_->{})", routine.name));
@@ -489,6 +596,8 @@ fn serve(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
             text.raw("refuse:\n\t(void) Status_;\n\treturn 0;\n");
             return;
         }
+        text.line("if (Status_ == MIG_L4_NO_REPLY)");
+        text.deeper("return 0;");
         text.line("if (Status_ != 0)");
         text.deeper("goto refuse;");
         text.line("Status_ = MIG_L4_ARRAY_TOO_LARGE;");
@@ -501,13 +610,13 @@ fn serve(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
             }
         }
         text.line("At_ = 1;");
-        text.line("L4_LoadMR(At_++, 0);");
+        text.line("mig_l4_load(Message_, At_++, 0);");
         put(text, plan, &plan.reply, false, "goto refuse;");
-        text.line(format!("L4_LoadMR(0, {}.raw);", tag(routine.reply_id())));
+        text.line(format!("Message_->MR[0] = {}.raw;", tag(routine.reply_id())));
         text.line("return 1;");
         text.raw("refuse:\n");
-        text.line("L4_LoadMR(1, (uint32_t) Status_);");
-        text.line(format!("L4_LoadMR(0, (L4_Word_t) {} << 16 | 1);", routine.reply_id()));
+        text.line("mig_l4_load(Message_, 1, (uint32_t) Status_);");
+        text.line(format!("Message_->MR[0] = (L4_Word_t) {} << 16 | 1;", routine.reply_id()));
         text.line("return 1;");
     });
 }
@@ -515,13 +624,19 @@ fn serve(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
 /// Divides the server's room among the strings that are answered.
 fn rooms(text: &mut Text, plan: &Plan<'_>) {
     for (argument, part) in arguments(plan, &plan.reply) {
-        if let Part::Value(Form::String { bytes, fixed, .. }) = part {
+        if let Part::Value(Form::String { bytes, most, fixed }) = part {
             let name = &argument.name;
             text.line(format!("if ({name}Room_ > RoomBytes_)"));
             text.deeper(format!("{name}Room_ = RoomBytes_;"));
             text.line(format!("{name} = Room_;"));
-            if !fixed {
-                text.line(format!("{name}Cnt = {name}Room_ / {bytes};"));
+            match most.filter(|_| fixed) {
+                // The server's function writes all of it.
+                Some(most) => {
+                    text.line(format!("if ({name}Room_ < {most}) {{"));
+                    text.deeper("Status_ = MIG_L4_ARRAY_TOO_LARGE;\n\tgoto refuse;");
+                    text.line("}");
+                }
+                None => text.line(format!("{name}Cnt = {name}Room_ / {bytes};")),
             }
             text.line(format!("RoomBytes_ -= {name}Room_;"));
             text.line(format!("Room_ += {name}Room_;"));
@@ -555,27 +670,28 @@ fn passed(plan: &Plan<'_>) -> Vec<String> {
 fn dispatch(text: &mut Text, interface: &Interface, plans: &[Plan<'_>]) {
     let name = &interface.name;
     text.line(
-        "\n/* Has a request carried out. Strings_ are the buffers of its strings; data that is answered in\n   \
-         strings is written into Room_. Returns whether there is a reply, which is in the message registers. */",
+        "\n/* Has the request in Message_ carried out. Strings_ are the buffers of its strings; data that is\n   \
+         answered in strings is written into Room_. Returns whether there is a reply, which is in Message_. */",
     );
     text.line("static inline int");
     text.line(format!(
         "{name}_serve(const struct {name}_functions *Functions_, void *Self_, L4_ThreadId_t Caller_,"
     ));
-    text.line("    L4_MsgTag_t Tag_, const void *const *Strings_, void *Room_, L4_Word_t RoomBytes_)");
+    text.line("    struct mig_l4_message *Message_, const void *const *Strings_, void *Room_, L4_Word_t RoomBytes_)");
     text.block("", |text| {
+        text.line("L4_MsgTag_t Tag_ = mig_l4_tag(Message_);");
         text.line("switch (L4_Label(Tag_)) {");
         for plan in plans {
             text.line(format!("case {}:", plan.routine.id));
             text.deeper(format!(
-                "return {name}_serve_{}(Functions_, Self_, Caller_, Tag_, Strings_, Room_, RoomBytes_);",
+                "return {name}_serve_{}(Functions_, Self_, Caller_, Message_, Strings_, Room_, RoomBytes_);",
                 plan.routine.name
             ));
         }
         text.line("default:");
         text.deeper("(void) Functions_, (void) Self_, (void) Caller_, (void) Strings_, (void) Room_, (void) RoomBytes_;");
-        text.deeper("L4_LoadMR(1, (uint32_t) MIG_L4_BAD_ID);");
-        text.deeper("L4_LoadMR(0, (L4_Label(Tag_) + 100) << 16 | 1);");
+        text.deeper("mig_l4_load(Message_, 1, (uint32_t) MIG_L4_BAD_ID);");
+        text.deeper("Message_->MR[0] = (L4_Label(Tag_) + 100) << 16 | 1;");
         text.deeper("return 1;");
         text.line("}");
     });

@@ -1,10 +1,11 @@
 //! Stubs in Rust: functions that write and read messages, clients of them, and what a server has to
 //! do.
 
-use super::{Form, Part, Parts, Plan, plan};
+use super::{Form, Part, Parts, Plan, fixed_words, plan};
 use crate::diagnostic::Diagnostic;
 use crate::interface::{Argument, Interface};
-use proc_macro2::{Ident, Literal, Span, TokenStream};
+use crate::rust::{constant, document, ident, literal, number};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
 /// The module of an interface.
@@ -16,12 +17,12 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     let (name, comment) = (&interface.name, document(&interface.comment));
     let ids = plans.iter().map(|plan| {
         let (id, value) = (constant(&plan.routine.name), Literal::u64_unsuffixed(plan.routine.id));
-        let text = format!(" [`{}`](Server::{}).", plan.routine.name, ident(&plan.routine.name));
+        let text = format!(" [`{}`](super::Server::{}).", plan.routine.name, ident(&plan.routine.name));
         quote!(#[doc = #text] pub const #id: u64 = #value;)
     });
     let messages = plans.iter().map(|plan| {
-        let (encode, decode) = (encode_request(plan), decode_reply(plan));
-        quote!(#encode #decode)
+        let (encode, decode, reply) = (encode_request(plan), decode_reply(plan), write_reply(plan));
+        quote!(#encode #decode #reply)
     });
     let calls = plans.iter().map(|plan| client(plan, false));
     let async_calls = plans.iter().filter(|plan| !plan.routine.simple).map(|plan| client(plan, true));
@@ -70,6 +71,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
 
         /// Has a request carried out. `strings` is what was received of its string items; data that
         /// is answered in string items is written into `room`. There is no reply to some requests.
+        #[inline]
         pub fn serve<'a, S: Server, R: Registers>(
             server_: &mut S,
             caller_: ThreadId,
@@ -86,39 +88,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
 
         #(#serving)*
     };
-    let header = format!("// Written by mig from the definition of `{name}`. Do not edit.\n\n");
-    match syn::parse2(file) {
-        Ok(file) => Ok(header + &prettyplease::unparse(&file)),
-        Err(error) => {
-            Err(Diagnostic::error(Default::default(), format!("the Rust code of `{name}`: {error}")))
-        }
-    }
-}
-
-fn document(comment: &str) -> TokenStream {
-    let lines = comment.lines().map(|line| format!(" {line}"));
-    if comment.is_empty() { quote!() } else { quote!(#(#[doc = #lines])*) }
-}
-
-/// An identifier of Rust. Names that Rust keeps for itself get an underscore.
-fn ident(name: &str) -> Ident {
-    match syn::parse_str::<Ident>(name) {
-        Ok(ident) => ident,
-        Err(_) => Ident::new(&format!("{name}_"), Span::call_site()),
-    }
-}
-
-fn constant(name: &str) -> Ident {
-    ident(&name.to_ascii_uppercase())
-}
-
-/// The number type of so many bytes.
-fn number(bytes: u64) -> Ident {
-    format_ident!("u{}", bytes * 8)
-}
-
-fn literal(value: u64) -> Literal {
-    Literal::u64_unsuffixed(value)
+    crate::rust::file(name, file)
 }
 
 /// A parameter of a value that is passed.
@@ -311,7 +281,7 @@ fn encode_request(plan: &Plan<'_>) -> TokenStream {
         },
         _ => quote!(),
     });
-    let text = format!(" Writes a request of [`{name}`](Server::{}) into the registers.", ident(name));
+    let text = format!(" Writes a request of [`Server::{}`] into the registers.", ident(name));
     quote! {
         #[doc = #text]
         ///
@@ -339,7 +309,14 @@ fn decode_reply(plan: &Plan<'_>) -> TokenStream {
     let names: Vec<Ident> = named(plan, &plan.reply).map(|(name, _)| name).collect();
     let values = values(&names);
     let rooms = rooms(plan).into_iter().map(|name| format_ident!("{name}_room"));
-    let text = format!(" Reads the reply of [`{name}`](Server::{}).", ident(name));
+    let after_status = match fixed_words(&plan.reply) {
+        Some((untyped, typed)) => {
+            let (untyped, typed) = (literal(1 + untyped), literal(typed));
+            quote!(direct::exact_reply(registers_, tag_, id::#id, #untyped, #typed)?)
+        }
+        None => quote!(direct::reply(registers_, tag_, id::#id)?),
+    };
+    let text = format!(" Reads the reply of [`Server::{}`].", ident(name));
     quote! {
         #[doc = #text]
         ///
@@ -348,13 +325,51 @@ fn decode_reply(plan: &Plan<'_>) -> TokenStream {
         #[inline]
         pub fn #function<R: Registers>(registers_: &R, tag_: MessageTag, #(#rooms: usize),*) -> Result<#result, Error> {
             #[allow(unused_mut, reason = "there may be no results")]
-            let mut decoder_ = direct::reply(registers_, tag_, id::#id)?;
+            let mut decoder_ = #after_status;
             let read = move || {
                 #body
                 decoder_.finish()?;
                 Some(#values)
             };
             read().ok_or(Error::Malformed)
+        }
+    }
+}
+
+/// The function that writes a reply. A server that answers later calls it by itself.
+fn write_reply(plan: &Plan<'_>) -> TokenStream {
+    if plan.routine.simple {
+        return quote!();
+    }
+    let name = &plan.routine.name;
+    let (function, id, result) = (format_ident!("reply_{name}"), constant(name), result(plan));
+    let results: Vec<Ident> = named(plan, &plan.reply).map(|(name, _)| name).collect();
+    let (values, encode) = (values(&results), encode(plan, &plan.reply, false));
+    let rooms = rooms(plan);
+    let buffers: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_buffer")).collect();
+    let text = format!(" Writes the reply of [`Server::{}`].", ident(name));
+    quote! {
+        #[doc = #text]
+        #[inline]
+        pub fn #function<'a, R: Registers>(
+            registers_: &mut R,
+            result_: Result<#result, Status>,
+            #(#buffers: &'a [u8]),*
+        ) -> Reply<'a> {
+            let #values = match result_ {
+                Ok(result_) => result_,
+                Err(status_) => return Reply::refusal(registers_, id::#id, status_),
+            };
+            #(if #rooms > #buffers.len() {
+                return Reply::refusal(registers_, id::#id, Status::ARRAY_TOO_LARGE);
+            })*
+            let mut encoder_ = Encoder::new(registers_);
+            encoder_.word(0);
+            #encode
+            #[allow(unused_mut, reason = "there may be no strings")]
+            let mut reply_ = Reply::new(encoder_.finish(id::#id + REPLY));
+            #(reply_.add_string(&#buffers[..#rooms]);)*
+            reply_
         }
     }
 }
@@ -456,10 +471,16 @@ fn serve(plan: &Plan<'_>) -> TokenStream {
     let decode = decode(plan, &plan.request, true);
     let names: Vec<Ident> = named(plan, &plan.request).map(|(name, _)| name).collect();
     let decoded = values(&names);
-    let refusal = |status: TokenStream| {
-        if routine.simple { quote!(None) } else { quote!(Some(Reply::refusal(registers_, id::#id, #status))) }
+    let malformed = if routine.simple {
+        quote!(None)
+    } else {
+        quote!(Some(Reply::refusal(registers_, id::#id, Status::BAD_ARGUMENTS)))
     };
-    let malformed = refusal(quote!(Status::BAD_ARGUMENTS));
+    let decoder = match fixed_words(&plan.request).map(|(untyped, typed)| (literal(untyped), literal(typed)))
+    {
+        Some((untyped, typed)) => quote!(Decoder::exact(registers_, tag_, #untyped, #typed)?),
+        None => quote!(Decoder::new(registers_, tag_)),
+    };
     let arguments = named(plan, &plan.request).filter(|(_, part)| !matches!(part, Part::Room { .. })).map(
         |(name, part)| match part {
             Part::Value(Form::Elements { .. } | Form::Array { .. }) => quote!(&#name),
@@ -473,22 +494,13 @@ fn serve(plan: &Plan<'_>) -> TokenStream {
     let after = if routine.simple {
         quote!(#call; None)
     } else {
-        let results: Vec<Ident> = named(plan, &plan.reply).map(|(name, _)| name).collect();
-        let (result, encode) = (values(&results), encode(plan, &plan.reply, false));
-        let (failed, large) = (refusal(quote!(status_)), refusal(quote!(Status::ARRAY_TOO_LARGE)));
+        let reply = format_ident!("reply_{}", routine.name);
         quote! {
-            let #result = match #call {
-                Ok(result_) => result_,
-                Err(status_) => return #failed,
-            };
-            #(if #rooms > #buffers.len() { return #large; })*
-            let mut encoder_ = Encoder::new(registers_);
-            encoder_.word(0);
-            #encode
-            #[allow(unused_mut, reason = "there may be no strings")]
-            let mut reply_ = Reply::new(encoder_.finish(id::#id + REPLY));
-            #(reply_.add_string(&#buffers[..#rooms]);)*
-            Some(reply_)
+            let result_ = #call;
+            if matches!(result_, Err(Status::NO_REPLY)) {
+                return None;
+            }
+            Some(#reply(registers_, result_, #(#buffers),*))
         }
     };
     quote! {
@@ -504,7 +516,7 @@ fn serve(plan: &Plan<'_>) -> TokenStream {
         ) -> Option<Reply<'a>> {
             let read_ = |registers_: &R| {
                 #[allow(unused_mut, reason = "there may be no arguments")]
-                let mut decoder_ = Decoder::new(registers_, tag_);
+                let mut decoder_ = #decoder;
                 #decode
                 decoder_.finish()?;
                 Some(#decoded)

@@ -57,7 +57,7 @@ fn descriptors<'a>(target: &Target, sent: impl Iterator<Item = (usize, &'a Argum
 
 fn described(target: &Target, index: usize, argument: &Argument) -> Item {
     let of = &argument.of;
-    let in_memory = of.placement != Placement::Inline;
+    let in_memory = of.placement == Placement::OutOfLine;
     // Each right of an array in the message has its own descriptor, also those that are not sent.
     let descriptors = if in_memory { 1 } else { of.count.max(1) };
     let descriptor = Descriptor {
@@ -66,7 +66,7 @@ fn described(target: &Target, index: usize, argument: &Argument) -> Item {
         bits: of.bits,
         count: of.count,
         variable: of.variable,
-        placement: if in_memory { Placement::OutOfLine } else { Placement::Inline },
+        placement: of.placement,
         long: in_memory,
         bytes: descriptors * if in_memory { target.long_descriptor } else { target.descriptor },
     };

@@ -98,7 +98,11 @@ int main(void)
 		if (!L4_ReceiveMessage())
 			return 0;
 		L4_ThreadId_t caller = { 1 };
-		if (everything_serve(&functions, 0, caller, l4_tag(message_registers[0]), strings, room, sizeof room))
+		struct mig_l4_message message;
+		memcpy(message.MR, message_registers, sizeof message.MR);
+		if (everything_serve(&functions, 0, caller, &message, strings, room, sizeof room)) {
+			memcpy(message_registers, message.MR, sizeof message.MR);
 			L4_SendMessage();
+		}
 	}
 }

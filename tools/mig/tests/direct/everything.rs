@@ -8,22 +8,22 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`numbers`](Server::numbers).
+    /// [`numbers`](super::Server::numbers).
     pub const NUMBERS: u64 = 5000;
-    /// [`nothing`](Server::nothing).
+    /// [`nothing`](super::Server::nothing).
     pub const NOTHING: u64 = 5001;
-    /// [`hint`](Server::hint).
+    /// [`hint`](super::Server::hint).
     pub const HINT: u64 = 5002;
-    /// [`small`](Server::small).
+    /// [`small`](super::Server::small).
     pub const SMALL: u64 = 5003;
-    /// [`bulk`](Server::bulk).
+    /// [`bulk`](super::Server::bulk).
     pub const BULK: u64 = 5004;
-    /// [`rights`](Server::rights).
+    /// [`rights`](super::Server::rights).
     pub const RIGHTS: u64 = 5005;
-    /// [`change`](Server::change).
+    /// [`change`](super::Server::change).
     pub const CHANGE: u64 = 5006;
 }
-/// Writes a request of [`numbers`](Server::numbers) into the registers.
+/// Writes a request of [`Server::numbers`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -46,7 +46,7 @@ pub fn encode_numbers<R: Registers>(
     encoder_.word(u64::from(count));
     Ok(encoder_.finish(id::NUMBERS))
 }
-/// Reads the reply of [`numbers`](Server::numbers).
+/// Reads the reply of [`Server::numbers`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -56,7 +56,7 @@ pub fn decode_numbers<R: Registers>(
     tag_: MessageTag,
 ) -> Result<(u64, u32), Error> {
     #[allow(unused_mut, reason = "there may be no results")]
-    let mut decoder_ = direct::reply(registers_, tag_, id::NUMBERS)?;
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::NUMBERS, 3, 0)?;
     let read = move || {
         let sum = decoder_.word()?;
         let count = decoder_.number::<u32>()?;
@@ -65,7 +65,25 @@ pub fn decode_numbers<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes a request of [`nothing`](Server::nothing) into the registers.
+/// Writes the reply of [`Server::numbers`].
+#[inline]
+pub fn reply_numbers<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(u64, u32), Status>,
+) -> Reply<'a> {
+    let (sum, count) = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::NUMBERS, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(sum);
+    encoder_.word(u64::from(count));
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::NUMBERS + REPLY));
+    reply_
+}
+/// Writes a request of [`Server::nothing`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -76,7 +94,7 @@ pub fn encode_nothing<R: Registers>(registers_: &mut R) -> Result<MessageTag, Er
     let mut encoder_ = Encoder::new(registers_);
     Ok(encoder_.finish(id::NOTHING))
 }
-/// Reads the reply of [`nothing`](Server::nothing).
+/// Reads the reply of [`Server::nothing`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -86,14 +104,30 @@ pub fn decode_nothing<R: Registers>(
     tag_: MessageTag,
 ) -> Result<(), Error> {
     #[allow(unused_mut, reason = "there may be no results")]
-    let mut decoder_ = direct::reply(registers_, tag_, id::NOTHING)?;
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::NOTHING, 1, 0)?;
     let read = move || {
         decoder_.finish()?;
         Some(())
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes a request of [`hint`](Server::hint) into the registers.
+/// Writes the reply of [`Server::nothing`].
+#[inline]
+pub fn reply_nothing<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(), Status>,
+) -> Reply<'a> {
+    let () = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::NOTHING, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::NOTHING + REPLY));
+    reply_
+}
+/// Writes a request of [`Server::hint`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -113,7 +147,7 @@ pub fn encode_hint<R: Registers>(
     encoder_.array(text);
     Ok(encoder_.finish(id::HINT))
 }
-/// Writes a request of [`small`](Server::small) into the registers.
+/// Writes a request of [`Server::small`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -145,7 +179,7 @@ pub fn encode_small<R: Registers>(
     encoder_.elements(pair);
     Ok(encoder_.finish(id::SMALL))
 }
-/// Reads the reply of [`small`](Server::small).
+/// Reads the reply of [`Server::small`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -165,7 +199,26 @@ pub fn decode_small<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes a request of [`bulk`](Server::bulk) into the registers.
+/// Writes the reply of [`Server::small`].
+#[inline]
+pub fn reply_small<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<([u64; 2], Array<u16, 7>, Array<u8, 40>), Status>,
+) -> Reply<'a> {
+    let (pair, backwards, upper) = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::SMALL, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.elements(&pair);
+    encoder_.array(&backwards);
+    encoder_.array(&upper);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::SMALL + REPLY));
+    reply_
+}
+/// Writes a request of [`Server::bulk`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -196,7 +249,7 @@ pub fn encode_bulk<R: Registers>(
     encoder_.word(again_room as u64);
     Ok(encoder_.finish(id::BULK))
 }
-/// Reads the reply of [`bulk`](Server::bulk).
+/// Reads the reply of [`Server::bulk`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -208,7 +261,7 @@ pub fn decode_bulk<R: Registers>(
     again_room: usize,
 ) -> Result<(usize, u64, usize), Error> {
     #[allow(unused_mut, reason = "there may be no results")]
-    let mut decoder_ = direct::reply(registers_, tag_, id::BULK)?;
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::BULK, 4, 4)?;
     let read = move || {
         let copy = usize::try_from(decoder_.word()?).ok()?;
         let length = decoder_.word()?;
@@ -227,7 +280,36 @@ pub fn decode_bulk<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes a request of [`rights`](Server::rights) into the registers.
+/// Writes the reply of [`Server::bulk`].
+#[inline]
+pub fn reply_bulk<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(usize, u64, usize), Status>,
+    copy_buffer: &'a [u8],
+    again_buffer: &'a [u8],
+) -> Reply<'a> {
+    let (copy, length, again) = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::BULK, status_),
+    };
+    if copy > copy_buffer.len() {
+        return Reply::refusal(registers_, id::BULK, Status::ARRAY_TOO_LARGE);
+    }
+    if again > again_buffer.len() {
+        return Reply::refusal(registers_, id::BULK, Status::ARRAY_TOO_LARGE);
+    }
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(copy as u64);
+    encoder_.word(length);
+    encoder_.word(again as u64);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::BULK + REPLY));
+    reply_.add_string(&copy_buffer[..copy]);
+    reply_.add_string(&again_buffer[..again]);
+    reply_
+}
+/// Writes a request of [`Server::rights`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -246,7 +328,7 @@ pub fn encode_rights<R: Registers>(
     encoder_.map(page);
     Ok(encoder_.finish(id::RIGHTS))
 }
-/// Reads the reply of [`rights`](Server::rights).
+/// Reads the reply of [`Server::rights`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -256,7 +338,7 @@ pub fn decode_rights<R: Registers>(
     tag_: MessageTag,
 ) -> Result<(MapItem, u64, u32), Error> {
     #[allow(unused_mut, reason = "there may be no results")]
-    let mut decoder_ = direct::reply(registers_, tag_, id::RIGHTS)?;
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::RIGHTS, 3, 2)?;
     let read = move || {
         let other = decoder_.word()?;
         let other_type = decoder_.number::<u32>()?;
@@ -266,7 +348,26 @@ pub fn decode_rights<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes a request of [`change`](Server::change) into the registers.
+/// Writes the reply of [`Server::rights`].
+#[inline]
+pub fn reply_rights<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(MapItem, u64, u32), Status>,
+) -> Reply<'a> {
+    let (same, other, other_type) = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::RIGHTS, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(other);
+    encoder_.word(u64::from(other_type));
+    encoder_.map(same);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::RIGHTS + REPLY));
+    reply_
+}
+/// Writes a request of [`Server::change`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -283,7 +384,7 @@ pub fn encode_change<R: Registers>(
     encoder_.word(data_room as u64);
     Ok(encoder_.finish(id::CHANGE))
 }
-/// Reads the reply of [`change`](Server::change).
+/// Reads the reply of [`Server::change`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -294,7 +395,7 @@ pub fn decode_change<R: Registers>(
     data_room: usize,
 ) -> Result<usize, Error> {
     #[allow(unused_mut, reason = "there may be no results")]
-    let mut decoder_ = direct::reply(registers_, tag_, id::CHANGE)?;
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::CHANGE, 2, 2)?;
     let read = move || {
         let data = usize::try_from(decoder_.word()?).ok()?;
         if decoder_.string(data_room)? != data {
@@ -304,6 +405,28 @@ pub fn decode_change<R: Registers>(
         Some(data)
     };
     read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`Server::change`].
+#[inline]
+pub fn reply_change<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<usize, Status>,
+    data_buffer: &'a [u8],
+) -> Reply<'a> {
+    let data = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::CHANGE, status_),
+    };
+    if data > data_buffer.len() {
+        return Reply::refusal(registers_, id::CHANGE, Status::ARRAY_TOO_LARGE);
+    }
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(data as u64);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::CHANGE + REPLY));
+    reply_.add_string(&data_buffer[..data]);
+    reply_
 }
 /// Calls of a server; each blocks until the server has answered.
 #[derive(Debug)]
@@ -673,6 +796,7 @@ pub trait Server {
 }
 /// Has a request carried out. `strings` is what was received of its string items; data that
 /// is answered in string items is written into `room`. There is no reply to some requests.
+#[inline]
 pub fn serve<'a, S: Server, R: Registers>(
     server_: &mut S,
     caller_: ThreadId,
@@ -704,7 +828,7 @@ fn serve_numbers<'a, S: Server, R: Registers>(
 ) -> Option<Reply<'a>> {
     let read_ = |registers_: &R| {
         #[allow(unused_mut, reason = "there may be no arguments")]
-        let mut decoder_ = Decoder::new(registers_, tag_);
+        let mut decoder_ = Decoder::exact(registers_, tag_, 5, 0)?;
         let a = decoder_.number::<u8>()?;
         let b = decoder_.number::<u16>()?;
         let c = decoder_.number::<u32>()?;
@@ -716,17 +840,11 @@ fn serve_numbers<'a, S: Server, R: Registers>(
     let Some((a, b, c, d, count)) = read_(registers_) else {
         return Some(Reply::refusal(registers_, id::NUMBERS, Status::BAD_ARGUMENTS))
     };
-    let (sum, count) = match server_.numbers(caller_, a, b, c, d, count) {
-        Ok(result_) => result_,
-        Err(status_) => return Some(Reply::refusal(registers_, id::NUMBERS, status_)),
-    };
-    let mut encoder_ = Encoder::new(registers_);
-    encoder_.word(0);
-    encoder_.word(sum);
-    encoder_.word(u64::from(count));
-    #[allow(unused_mut, reason = "there may be no strings")]
-    let mut reply_ = Reply::new(encoder_.finish(id::NUMBERS + REPLY));
-    Some(reply_)
+    let result_ = server_.numbers(caller_, a, b, c, d, count);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_numbers(registers_, result_))
 }
 #[inline]
 #[allow(unused_variables, reason = "not every routine needs everything")]
@@ -740,22 +858,18 @@ fn serve_nothing<'a, S: Server, R: Registers>(
 ) -> Option<Reply<'a>> {
     let read_ = |registers_: &R| {
         #[allow(unused_mut, reason = "there may be no arguments")]
-        let mut decoder_ = Decoder::new(registers_, tag_);
+        let mut decoder_ = Decoder::exact(registers_, tag_, 0, 0)?;
         decoder_.finish()?;
         Some(())
     };
     let Some(()) = read_(registers_) else {
         return Some(Reply::refusal(registers_, id::NOTHING, Status::BAD_ARGUMENTS))
     };
-    let () = match server_.nothing(caller_) {
-        Ok(result_) => result_,
-        Err(status_) => return Some(Reply::refusal(registers_, id::NOTHING, status_)),
-    };
-    let mut encoder_ = Encoder::new(registers_);
-    encoder_.word(0);
-    #[allow(unused_mut, reason = "there may be no strings")]
-    let mut reply_ = Reply::new(encoder_.finish(id::NOTHING + REPLY));
-    Some(reply_)
+    let result_ = server_.nothing(caller_);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_nothing(registers_, result_))
 }
 #[inline]
 #[allow(unused_variables, reason = "not every routine needs everything")]
@@ -803,20 +917,11 @@ fn serve_small<'a, S: Server, R: Registers>(
     let Some((text, shorts, five, name, pair)) = read_(registers_) else {
         return Some(Reply::refusal(registers_, id::SMALL, Status::BAD_ARGUMENTS))
     };
-    let (pair, backwards, upper) = match server_
-        .small(caller_, &text, &shorts, &five, &name, &pair)
-    {
-        Ok(result_) => result_,
-        Err(status_) => return Some(Reply::refusal(registers_, id::SMALL, status_)),
-    };
-    let mut encoder_ = Encoder::new(registers_);
-    encoder_.word(0);
-    encoder_.elements(&pair);
-    encoder_.array(&backwards);
-    encoder_.array(&upper);
-    #[allow(unused_mut, reason = "there may be no strings")]
-    let mut reply_ = Reply::new(encoder_.finish(id::SMALL + REPLY));
-    Some(reply_)
+    let result_ = server_.small(caller_, &text, &shorts, &five, &name, &pair);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_small(registers_, result_))
 }
 #[inline]
 #[allow(unused_variables, reason = "not every routine needs everything")]
@@ -830,7 +935,7 @@ fn serve_bulk<'a, S: Server, R: Registers>(
 ) -> Option<Reply<'a>> {
     let read_ = |registers_: &R| {
         #[allow(unused_mut, reason = "there may be no arguments")]
-        let mut decoder_ = Decoder::new(registers_, tag_);
+        let mut decoder_ = Decoder::exact(registers_, tag_, 6, 6)?;
         let memory = usize::try_from(decoder_.word()?).ok()?;
         let large = usize::try_from(decoder_.word()?).ok()?;
         let words = usize::try_from(decoder_.word()?).ok()?;
@@ -862,7 +967,7 @@ fn serve_bulk<'a, S: Server, R: Registers>(
     else { return Some(Reply::refusal(registers_, id::BULK, Status::BAD_ARGUMENTS)) };
     let (copy_buffer, room_) = room_.split_at_mut(copy_room.min(room_.len()));
     let (again_buffer, room_) = room_.split_at_mut(again_room.min(room_.len()));
-    let (copy, length, again) = match server_
+    let result_ = server_
         .bulk(
             caller_,
             memory,
@@ -871,27 +976,11 @@ fn serve_bulk<'a, S: Server, R: Registers>(
             number,
             &mut *copy_buffer,
             &mut *again_buffer,
-        )
-    {
-        Ok(result_) => result_,
-        Err(status_) => return Some(Reply::refusal(registers_, id::BULK, status_)),
-    };
-    if copy > copy_buffer.len() {
-        return Some(Reply::refusal(registers_, id::BULK, Status::ARRAY_TOO_LARGE));
+        );
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
     }
-    if again > again_buffer.len() {
-        return Some(Reply::refusal(registers_, id::BULK, Status::ARRAY_TOO_LARGE));
-    }
-    let mut encoder_ = Encoder::new(registers_);
-    encoder_.word(0);
-    encoder_.word(copy as u64);
-    encoder_.word(length);
-    encoder_.word(again as u64);
-    #[allow(unused_mut, reason = "there may be no strings")]
-    let mut reply_ = Reply::new(encoder_.finish(id::BULK + REPLY));
-    reply_.add_string(&copy_buffer[..copy]);
-    reply_.add_string(&again_buffer[..again]);
-    Some(reply_)
+    Some(reply_bulk(registers_, result_, copy_buffer, again_buffer))
 }
 #[inline]
 #[allow(unused_variables, reason = "not every routine needs everything")]
@@ -905,7 +994,7 @@ fn serve_rights<'a, S: Server, R: Registers>(
 ) -> Option<Reply<'a>> {
     let read_ = |registers_: &R| {
         #[allow(unused_mut, reason = "there may be no arguments")]
-        let mut decoder_ = Decoder::new(registers_, tag_);
+        let mut decoder_ = Decoder::exact(registers_, tag_, 2, 2)?;
         let port = decoder_.word()?;
         let port_type = decoder_.number::<u32>()?;
         let page = decoder_.map()?;
@@ -915,19 +1004,11 @@ fn serve_rights<'a, S: Server, R: Registers>(
     let Some((port, port_type, page)) = read_(registers_) else {
         return Some(Reply::refusal(registers_, id::RIGHTS, Status::BAD_ARGUMENTS))
     };
-    let (same, other, other_type) = match server_.rights(caller_, port, port_type, page)
-    {
-        Ok(result_) => result_,
-        Err(status_) => return Some(Reply::refusal(registers_, id::RIGHTS, status_)),
-    };
-    let mut encoder_ = Encoder::new(registers_);
-    encoder_.word(0);
-    encoder_.word(other);
-    encoder_.word(u64::from(other_type));
-    encoder_.map(same);
-    #[allow(unused_mut, reason = "there may be no strings")]
-    let mut reply_ = Reply::new(encoder_.finish(id::RIGHTS + REPLY));
-    Some(reply_)
+    let result_ = server_.rights(caller_, port, port_type, page);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_rights(registers_, result_))
 }
 #[inline]
 #[allow(unused_variables, reason = "not every routine needs everything")]
@@ -941,7 +1022,7 @@ fn serve_change<'a, S: Server, R: Registers>(
 ) -> Option<Reply<'a>> {
     let read_ = |registers_: &R| {
         #[allow(unused_mut, reason = "there may be no arguments")]
-        let mut decoder_ = Decoder::new(registers_, tag_);
+        let mut decoder_ = Decoder::exact(registers_, tag_, 2, 2)?;
         let data = usize::try_from(decoder_.word()?).ok()?;
         let data_room = usize::try_from(decoder_.word()?).ok()?;
         let data = strings_.get(0).filter(|string| string.len() == data)?;
@@ -955,18 +1036,9 @@ fn serve_change<'a, S: Server, R: Registers>(
         return Some(Reply::refusal(registers_, id::CHANGE, Status::BAD_ARGUMENTS))
     };
     let (data_buffer, room_) = room_.split_at_mut(data_room.min(room_.len()));
-    let data = match server_.change(caller_, data, &mut *data_buffer) {
-        Ok(result_) => result_,
-        Err(status_) => return Some(Reply::refusal(registers_, id::CHANGE, status_)),
-    };
-    if data > data_buffer.len() {
-        return Some(Reply::refusal(registers_, id::CHANGE, Status::ARRAY_TOO_LARGE));
+    let result_ = server_.change(caller_, data, &mut *data_buffer);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
     }
-    let mut encoder_ = Encoder::new(registers_);
-    encoder_.word(0);
-    encoder_.word(data as u64);
-    #[allow(unused_mut, reason = "there may be no strings")]
-    let mut reply_ = Reply::new(encoder_.finish(id::CHANGE + REPLY));
-    reply_.add_string(&data_buffer[..data]);
-    Some(reply_)
+    Some(reply_change(registers_, result_, data_buffer))
 }

@@ -227,6 +227,23 @@ fn a_client_can_await_the_reply() {
 }
 
 #[test]
+fn a_server_can_reply_later() {
+    let mut server = Everything::default();
+    let mut memory = Memory([0; 64]);
+    let tag = everything::encode_numbers(&mut memory, 14, 0, 0, 0, 1).unwrap();
+    assert!(serve(&mut server, CALLER, tag, &mut memory, &[], &mut []).is_none());
+    let reply = everything::reply_numbers(&mut memory, Ok((5, 6)));
+    assert_eq!(everything::decode_numbers(&memory, reply.tag), Ok((5, 6)));
+    let reply = everything::reply_numbers(&mut memory, Err(Status(9)));
+    assert_eq!(everything::decode_numbers(&memory, reply.tag), Err(Error::Status(Status(9))));
+    // Results that travel as strings.
+    let reply = everything::reply_change(&mut memory, Ok(3), b"abcd");
+    assert_eq!(reply.strings(), [b"abc"]);
+    let reply = everything::reply_change(&mut memory, Ok(5), b"abcd");
+    assert_eq!(everything::decode_change(&memory, reply.tag, 4), Err(Error::Status(Status::ARRAY_TOO_LARGE)));
+}
+
+#[test]
 fn a_client_in_rust_and_a_server_in_c_understand_each_other() {
     let mut program = pipe::Program::start("server");
     exercise(&mut program);

@@ -25,6 +25,9 @@ impl Server for Everything {
         if a == 13 {
             return Err(Status(-13));
         }
+        if a == 14 {
+            return Err(Status::NO_REPLY);
+        }
         let sum = u64::from(a) + u64::from(b) + u64::from(c);
         Ok((sum.wrapping_add(d), count.wrapping_add(1)))
     }

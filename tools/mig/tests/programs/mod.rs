@@ -32,7 +32,8 @@ impl Stubs {
         let directory = scratch(&format!("stubs-{subject}-{target}"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&directory).args(["-q", "-target", target]).args(files(subject));
-        command.arg(tests().join(format!("good/typed/{subject}.defs")));
+        let dialect = if target.starts_with("untyped") { "untyped" } else { "typed" };
+        command.arg(tests().join(format!("good/{dialect}/{subject}.defs")));
         success(command.output().unwrap(), subject);
         Stubs { directory, ours: true }
     }
@@ -61,6 +62,8 @@ pub(crate) fn success(output: Output, what: &str) -> Output {
 pub(crate) fn build_and_run(subject: &str, target: &str, client: &Stubs, server: &Stubs) {
     let name = format!("{subject}-{target}-{}-{}", client.ours, server.ours);
     let (directory, c) = (scratch("programs"), tests().join("c"));
+    // The untyped dialect has its own headers and transport.
+    let own = if target.starts_with("untyped") { c.join("untyped") } else { c.clone() };
     let object = directory.join(format!("{name}-original.o"));
     let gcc = |headers: &Path| {
         let mut command = Command::new("gcc");
@@ -68,7 +71,7 @@ pub(crate) fn build_and_run(subject: &str, target: &str, client: &Stubs, server:
         if target == "mach64-2022" {
             command.arg("-DNARROW");
         }
-        command.arg("-I").arg(&c).arg("-I").arg(headers);
+        command.arg("-I").arg(&own).arg("-I").arg(&c).arg("-I").arg(headers);
         command
     };
     let program = directory.join(&name);
@@ -86,7 +89,7 @@ pub(crate) fn build_and_run(subject: &str, target: &str, client: &Stubs, server:
             command.arg(&object);
         }
     }
-    command.arg(c.join(format!("{subject}.c"))).arg(c.join("loopback.c"));
+    command.arg(own.join(format!("{subject}.c"))).arg(own.join("loopback.c"));
     success(command.output().unwrap(), &name);
     success(Command::new(program).output().unwrap(), &name);
 }

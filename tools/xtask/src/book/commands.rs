@@ -1,8 +1,8 @@
-//! The commands that the book names. Each `./mac ...` in code must be understood by the tool's own
-//! command line; blocks that begin with ```` ```sh,run ```` are run, from the root of the tree, and
-//! must end with status 0.
+//! Checks the commands that the book names. Each `./mac ...` in code must be a command line that
+//! the tool accepts; blocks that begin with ```` ```sh,run ```` are run, from the root of the tree,
+//! and must end with status 0.
 
-use super::{prose, unfenced};
+use super::{Code, prose};
 use anyhow::{Result, bail};
 use clap::Parser;
 use clap::error::ErrorKind;
@@ -10,24 +10,24 @@ use mac_build::tree::read;
 use mac_build::{packages, toolchain, tree};
 use std::process::Command;
 
-/// How long a block may take: it boots a machine at most.
+/// How many seconds a block of commands may take: it boots one machine at most.
 const LIMIT: &str = "600";
 
 /// Checks that every `./mac ...` in code of the book is a command line that the tool understands,
-/// that `cargo ... -p` names packages of the tree, and that no code goes on in the next line, where
-/// none of these checks would find it.
+/// that `cargo ... -p` names packages of the tree, and that back quotes match: otherwise these
+/// checks would take prose for code.
 pub(crate) fn check() -> Result<()> {
     let packages = packages::all(&toolchain::host_cargo())?;
     let mut wrong = Vec::new();
     for file in prose()? {
-        let text = read(&file)?;
-        let file = file.strip_prefix(tree::root()).unwrap_or(&file).display();
-        for line in named(&text, "./mac ") {
+        let code = Code::of(&read(&file)?);
+        let file = tree::name(&file);
+        for line in named(&code, "./mac ") {
             if let Some(error) = misunderstood(&line) {
                 wrong.push(format!("{file}: {line}: {error}"));
             }
         }
-        for line in named(&text, "cargo ") {
+        for line in named(&code, "cargo ") {
             let mut words = line.split(' ').skip_while(|word| *word != "-p").skip(1);
             if let Some(name) = words.next()
                 && packages.iter().all(|package| package.name != name)
@@ -35,23 +35,17 @@ pub(crate) fn check() -> Result<()> {
                 wrong.push(format!("{file}: {line}: there is no such package"));
             }
         }
-        for line in unfenced(&text).filter(|line| line.matches('`').count() % 2 == 1) {
-            wrong.push(format!("{file}: code goes on in the next line: {line}"));
-        }
+        wrong.extend(code.unmatched.iter().map(|text| format!("{file}: a back quote alone: {text}")));
     }
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
 }
 
-/// Runs the blocks that say so, one after the other; returns how many there are.
+/// Runs the blocks that are marked to be run, one after the other. Returns how many there are.
 pub(crate) fn run() -> Result<usize> {
     let mut count = 0;
     for file in prose()? {
         for block in blocks(&read(&file)?) {
-            println!(
-                "# {}:\n{}",
-                file.strip_prefix(tree::root()).unwrap_or(&file).display(),
-                block.trim_end()
-            );
+            println!("# {}:\n{}", tree::name(&file), block.trim_end());
             let mut shell = Command::new("timeout");
             shell.args([LIMIT, "sh", "-euc", &block]).current_dir(tree::root());
             let output = shell.stdin(std::process::Stdio::null()).output()?;
@@ -65,33 +59,19 @@ pub(crate) fn run() -> Result<usize> {
     Ok(count)
 }
 
-/// The blocks to be run.
+/// The blocks that are to be run.
 fn blocks(text: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut lines = text.lines();
-    while lines.any(|line| line == "```sh,run") {
-        let block = lines.by_ref().take_while(|line| *line != "```");
-        found.push(block.flat_map(|line| [line, "\n"]).collect());
-    }
-    found
+    let blocks = Code::of(text).blocks.into_iter();
+    blocks.filter(|(words, _)| words == "sh,run").map(|(_, content)| content).collect()
 }
 
-/// The command lines in code that begin so: between back quotes, in fences, or indented.
-fn named(text: &str, begin: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut fenced = false;
-    for line in text.lines() {
-        fenced ^= line.trim_start().starts_with("```");
-        if fenced || line.starts_with("    ") {
-            found.extend(command(line, begin));
-        } else {
-            found.extend(line.split('`').skip(1).step_by(2).filter_map(|code| command(code, begin)));
-        }
-    }
-    found
+/// The command lines in code that begin so.
+fn named(code: &Code, begin: &str) -> Vec<String> {
+    code.lines().filter_map(|line| command(line, begin)).collect()
 }
 
-/// The command that begins so, up to where the shell or an explanation goes on.
+/// The command in a line of code that begins with `begin`, up to a shell operator or an
+/// explanation.
 fn command(code: &str, begin: &str) -> Option<String> {
     let at = code.find(begin)?;
     let before = code[..at].trim();
@@ -105,8 +85,8 @@ fn command(code: &str, begin: &str) -> Option<String> {
     Some(command[..end].to_string())
 }
 
-/// Why the tool does not understand a command line, if it does not. Words in capitals stand for
-/// others.
+/// Returns why the tool does not accept a command line, if it does not. Words in capitals are
+/// placeholders.
 fn misunderstood(line: &str) -> Option<String> {
     if line.contains("VERB") || line.contains("...") {
         return None;
@@ -117,14 +97,14 @@ fn misunderstood(line: &str) -> Option<String> {
         value.to_string().chars().all(|it| it.is_ascii_uppercase() || it.is_ascii_punctuation())
     });
     match error.kind() {
-        // In prose a verb stands for itself, without its arguments.
+        // Prose may name a verb without its arguments.
         ErrorKind::DisplayHelp | ErrorKind::MissingRequiredArgument => None,
         ErrorKind::ValueValidation | ErrorKind::InvalidValue if is_placeholder => None,
         _ => Some(error.to_string().lines().next().unwrap_or_default().into()),
     }
 }
 
-/// The words of a command line; what stands between quotation marks is one.
+/// The words of a command line. Text between quotation marks is one word.
 fn words(line: &str) -> Vec<&str> {
     let pieces = line.split(['"', '\'']).enumerate();
     let words = pieces.flat_map(|(place, piece)| match place % 2 {
@@ -140,11 +120,11 @@ mod tests {
 
     #[test]
     fn commands_are_found_in_code_of_every_kind() {
-        let text = "`./mac help` and ./mac nothing and `MAC_PROFILE=quick ./mac test X`\n    $ ./mac run -- ls | head\n\
+        let text = "`./mac help` and ./mac nothing and `MAC_PROFILE=quick ./mac test X`\n\n    $ ./mac run -- ls | head\n\
                     ```sh\n./mac check   # all of it\n```\n`see ./mac there`";
         let lines = ["./mac help", "./mac test X", "./mac run -- ls", "./mac check"];
-        assert_eq!(named(text, "./mac "), lines);
-        assert_eq!(named("`cargo test -p x | head`, cargo run", "cargo "), ["cargo test -p x"]);
+        assert_eq!(named(&Code::of(text), "./mac "), lines);
+        assert_eq!(named(&Code::of("`cargo test -p x | head`, cargo run"), "cargo "), ["cargo test -p x"]);
     }
 
     #[test]

@@ -1,12 +1,13 @@
-//! What programs understand must be in the chapter that explains it: verbs of `./mac`, boot
-//! options, commands of the debugger, keys of the boot configuration.
+//! Checks that the words which programs understand are in the chapters that explain them: verbs of
+//! `./mac`, boot options, commands of the debugger, keys of the boot configuration.
 
+use super::Code;
 use anyhow::{Result, bail};
 use clap::CommandFactory;
 use mac_build::tree::{self, read};
 use std::collections::BTreeSet;
 
-/// The sources that compare with words, each in arms of a `match`, and their chapters.
+/// The sources that compare words in arms of a `match`, and the chapter for each.
 const SOURCES: [(&str, &str); 4] = [
     ("kernel/src/config.rs", "docs/src/booting.md"),
     ("kernel/src/kdb/command.rs", "docs/src/debugger.md"),
@@ -36,8 +37,8 @@ fn missing(chapter: &str, words: impl IntoIterator<Item = String>) -> Result<Vec
     Ok(missing.map(|word| format!("{chapter}: {word} is not explained")).collect())
 }
 
-/// The words that the arms of a source compare with, up to its tests: `"a" | "b" =>`, and
-/// `("a", "b") =>` for `a=b`.
+/// The words in the arms of a source, up to its tests: `"a" | "b" =>`, and `("a", "b") =>` for
+/// `a=b`.
 fn understood(source: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
     for line in source.lines().take_while(|line| *line != "#[cfg(test)]") {
@@ -52,10 +53,10 @@ fn understood(source: &str) -> BTreeSet<String> {
     words
 }
 
-/// The words in a chapter's code, each alone and with its value: of `a=b` both `a` and `a=b`.
+/// The words in a chapter's code. For `a=b` these are `a` and `a=b`.
 fn explained(chapter: &str) -> BTreeSet<String> {
     let mut words = BTreeSet::new();
-    for code in chapter.split('`').skip(1).step_by(2) {
+    for code in Code::of(chapter).lines() {
         let belongs = |it: char| it.is_ascii_alphanumeric() || "=-_".contains(it);
         for word in code.split(|it| !belongs(it)) {
             words.insert(word.to_string());

@@ -1,6 +1,6 @@
-//! The files and directories of the tree, and the suites, that prose names in code must exist.
+//! Checks that the files, directories and suites which prose names in code exist.
 
-use super::{prose, unfenced};
+use super::{Code, prose};
 use anyhow::{Result, bail};
 use mac_build::tree::{self, read};
 use mac_machine::suites;
@@ -19,38 +19,32 @@ pub(crate) fn check() -> Result<()> {
     for entry in fs::read_dir(tree::root())? {
         tops.insert(entry?.file_name().to_string_lossy().into_owned());
     }
-    // What builds leave there may be missing.
+    // Files in `target` may be missing.
     tops.remove("target");
     let mut wrong = Vec::new();
     for file in prose()? {
         for path in named(&read(&file)?, &tops) {
             if !names.contains(&path) && !tree::root().join(&path).exists() {
-                let file = file.strip_prefix(tree::root()).unwrap_or(&file);
-                wrong.push(format!("{}: there is no {path}", file.display()));
+                wrong.push(format!("{}: there is no {path}", tree::name(&file)));
             }
         }
     }
     if wrong.is_empty() { Ok(()) } else { bail!("{}", wrong.join("\n")) }
 }
 
-/// The paths between back quotes that begin with one of these names. `{a,b}` stands for both; words
-/// in capitals and `*` stand for others, of which nothing is known.
+/// The paths between back quotes that begin with one of these names. `{a,b}` stands for both; paths
+/// with words in capitals or `*` are patterns and are not checked.
 fn named(text: &str, tops: &BTreeSet<String>) -> Vec<String> {
-    let mut found = Vec::new();
-    for line in unfenced(text) {
-        for code in line.split('`').skip(1).step_by(2) {
-            let begins = tops.iter().any(|top| code.strip_prefix(top).is_some_and(|it| it.starts_with('/')));
-            let stands_for_others = code.contains(['*', ' '])
-                || code.split(['/', '.']).any(|part| part.len() > 1 && part.chars().all(char::is_uppercase));
-            if begins && !stands_for_others {
-                found.extend(alternatives(code));
-            }
-        }
-    }
-    found
+    let is_named = |code: &String| {
+        let begins = tops.iter().any(|top| code.strip_prefix(top).is_some_and(|it| it.starts_with('/')));
+        let stands_for_others = code.contains(['*', ' '])
+            || code.split(['/', '.']).any(|part| part.len() > 1 && part.chars().all(char::is_uppercase));
+        begins && !stands_for_others
+    };
+    Code::of(text).spans.iter().filter(|code| is_named(code)).flat_map(|code| alternatives(code)).collect()
 }
 
-/// A path for each word within its braces.
+/// Expands braces: a path for each word within them.
 fn alternatives(path: &str) -> Vec<String> {
     match path.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?))) {
         Some((before, (words, after))) => {
@@ -77,7 +71,7 @@ mod tests {
         check().unwrap();
     }
 
-    /// Pictures that are not made by a program: they show directories of the tree.
+    /// The picture of that name, which is drawn by hand and shows directories of the tree.
     fn drawn(name: &str) -> String {
         read(&tree::root().join("docs/src/pictures").join(name)).unwrap()
     }
@@ -116,7 +110,7 @@ mod tests {
             for element in all("text ").filter(|it| it.contains("text-anchor=\"middle\"")) {
                 let [x, y] = ["x", "y"].map(|name| attribute(element, name).unwrap());
                 let text = element.split('>').nth(1).unwrap();
-                // Letters of DejaVu Sans are so wide on average, bold ones a tenth more.
+                // The average width of letters of DejaVu Sans; bold ones are a tenth wider.
                 let size = attribute(element, "font-size").unwrap_or(13.0);
                 let bold = if element.contains("bold") { 1.1 } else { 1.0 };
                 let width = text.chars().count() as f64 * size * 0.55 * bold;

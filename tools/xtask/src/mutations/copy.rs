@@ -6,17 +6,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The copy, as the tree was when it was made. No other process has it as long as this lives.
+/// A copy of the tree as it was when the copy was made. No other process uses it while this value
+/// exists.
 pub(super) struct Copy {
     root: PathBuf,
     _lock: File,
 }
 
-/// What is no source: results, and the history.
-const LEFT_OUT: [&str; 2] = ["target", ".git"];
-
 impl Copy {
-    /// Makes the copy like the tree as it is now. Files that have the right content already keep
+    /// Brings the copy up to date with the tree. Files that have the right content already keep
     /// their time stamps, so that little is built again. There can be several copies, with
     /// different names.
     pub(super) fn make(name: &str) -> Result<Copy> {
@@ -30,17 +28,17 @@ impl Copy {
         Ok(Copy { root, _lock: lock })
     }
 
-    /// Its root.
+    /// The root directory of the copy.
     pub(super) fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Where what is built of it goes.
+    /// The directory for build results of the copy, for the purpose `of`.
     pub(super) fn results(&self, of: &str) -> PathBuf {
         directory().join(of)
     }
 
-    /// Does `work` while those files have other contents.
+    /// Calls `work` while these files have other contents.
     pub(super) fn with<R>(
         &self,
         changed: &BTreeMap<PathBuf, String>,
@@ -64,29 +62,19 @@ fn directory() -> PathBuf {
     tree::target().join("mutations")
 }
 
-/// Makes `to` have the files of `from`, and no others.
+/// Makes `to` have the files of `from`, and no others, but for results and the history.
 fn mirror(from: &Path, to: &Path) -> Result<()> {
-    fs::create_dir_all(to)?;
-    let mut names = HashSet::new();
-    for entry in fs::read_dir(from).with_context(|| format!("reading {}", from.display()))? {
-        let entry = entry?;
-        let name = entry.file_name();
-        if LEFT_OUT.iter().any(|left_out| name == *left_out) {
-            continue;
-        }
-        let target = to.join(&name);
-        if entry.path().is_dir() {
-            mirror(&entry.path(), &target)?;
-        } else {
-            let contents = fs::read(entry.path());
-            let contents = contents.with_context(|| format!("reading {}", entry.path().display()))?;
-            build::write_if_changed(&target, &contents)?;
-        }
-        names.insert(name);
+    let mut old: HashSet<PathBuf> = tree::files(to, &[""])?.into_iter().collect();
+    for file in tree::files(from, &[""])? {
+        let copy = to.join(file.strip_prefix(from)?);
+        let contents = fs::read(&file).with_context(|| format!("reading {}", file.display()))?;
+        build::write_if_changed(&copy, &contents)?;
+        old.remove(&copy);
     }
-    for entry in fs::read_dir(to)?.flatten().filter(|entry| !names.contains(&entry.file_name())) {
-        let path = entry.path();
-        if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) }?;
+    for file in old {
+        fs::remove_file(&file)?;
+        // Directories that are empty now go, too; one that is not cannot be removed.
+        file.ancestors().skip(1).take_while(|directory| fs::remove_dir(directory).is_ok()).for_each(drop);
     }
     Ok(())
 }

@@ -1,28 +1,29 @@
-//! A patch of `tests/mutations`: what it removes, which test must notice, and what it changes.
+//! A patch of `tests/mutations`: the check that it removes, the test that must fail, and the
+//! changed text.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What notices that a check is missing.
+/// The kind of test that must fail when a check is missing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Witness {
-    /// A test of this package, on the host.
+    /// A test on the host, of this package.
     Package(String),
-    /// A model of this package, which loom explores.
+    /// A model that loom explores, of this package.
     Models(String),
-    /// A test of this suite, in a booted machine.
+    /// A test in a booted machine, of this suite.
     Suite(String),
 }
 
 impl Witness {
-    /// The suite's or package's name.
+    /// The name of the suite or the package.
     pub(super) fn name(&self) -> &str {
         match self {
             Witness::Package(name) | Witness::Models(name) | Witness::Suite(name) => name,
         }
     }
 
-    /// Whether a machine must be booted for it.
+    /// Whether a machine must be booted for the test.
     pub(super) fn is_booted(&self) -> bool {
         matches!(self, Witness::Suite(_))
     }
@@ -31,17 +32,17 @@ impl Witness {
 /// A patch that removes one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Patch {
-    /// Its file's, without the ending.
+    /// The name of the patch's file, without its extension.
     pub(super) name: String,
-    /// What is no longer checked, as the object of a sentence.
+    /// The check that the patch removes, as the object of a sentence.
     pub(super) removes: String,
     pub(super) witness: Witness,
-    /// The test that fails: the id of a booted one, the path of one on the host.
+    /// The test that fails: the id of a booted test, or the path of a test on the host.
     pub(super) test: String,
     hunks: Vec<Hunk>,
 }
 
-/// One place that a patch changes.
+/// One place in a file that a patch changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hunk {
     path: PathBuf,
@@ -50,10 +51,10 @@ struct Hunk {
 }
 
 impl Patch {
-    /// Reads a patch.
+    /// Parses a patch.
     ///
     /// # Errors
-    /// What its head lacks.
+    /// What is missing in its head.
     pub(super) fn parse(name: &str, text: &str) -> Result<Patch, String> {
         let field = |key: &str| {
             let head = text.lines().take_while(|line| !line.starts_with("diff "));
@@ -75,10 +76,11 @@ impl Patch {
         })
     }
 
-    /// The files that it changes, with their new contents.
+    /// The files that the patch changes, with their new contents.
     ///
     /// # Errors
-    /// Where it does not apply: what it replaces must stand there exactly once.
+    /// The place where it does not apply: the text that it replaces must be in the file exactly
+    /// once.
     pub(super) fn apply(&self, read: impl Fn(&Path) -> String) -> Result<BTreeMap<PathBuf, String>, String> {
         let mut files = BTreeMap::new();
         for hunk in &self.hunks {
@@ -98,7 +100,8 @@ fn hunks(text: &str) -> Vec<Hunk> {
     for file in text.split("\ndiff --git ").skip(1) {
         let Some(path) = file.lines().find_map(|line| line.strip_prefix("+++ b/")) else { continue };
         for hunk in file.split("\n@@ ").skip(1) {
-            // The first line says where the hunk was: it is looked for everywhere.
+            // The first line of a hunk has its line number, which is ignored: the text is searched
+            // for in the whole file.
             let lines = || hunk.lines().skip(1);
             found.push(Hunk {
                 path: path.into(),
@@ -110,7 +113,8 @@ fn hunks(text: &str) -> Vec<Hunk> {
     found
 }
 
-/// The line of a hunk as it is on one side, that of `sign`.
+/// A line of a hunk as it is on the side of `sign`, before or after the change; `None` if that side
+/// does not have it.
 fn side(line: &str, sign: char) -> Option<String> {
     match line.chars().next() {
         None => Some("\n".into()),

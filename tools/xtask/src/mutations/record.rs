@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the file begins with.
+/// The text at the beginning of the file.
 const HEAD: &str = "\
 What `./mac mutations --record` showed: for each patch whether its test noticed it, at which commit (with a plus: and changes
 that were not committed yet), and how.
 
 ";
 
-/// The file, line by line.
+/// The content of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Record {
-    /// By patch: the rest of its line, and whether the test noticed.
+    /// The line of each patch: whether the test noticed it, and the rest of the line.
     lines: BTreeMap<String, (bool, String)>,
 }
 
 impl Record {
-    /// Reads the file of the tree.
+    /// Reads the file from the tree.
     pub(super) fn read() -> Record {
         Record::parse(&std::fs::read_to_string(path()).unwrap_or_default())
     }
@@ -36,12 +36,12 @@ impl Record {
         Record { lines: text.lines().filter_map(line).collect() }
     }
 
-    /// Whether that patch's test is known to have noticed it.
+    /// Whether the file says that this test has noticed this patch.
     pub(super) fn noticed(&self, name: &str, test: &str) -> bool {
         self.lines.get(name).is_some_and(|(noticed, rest)| *noticed && rest.contains(&format!(": {test} ")))
     }
 
-    /// The patches that it speaks of.
+    /// The patches that the file names.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.lines.keys().map(String::as_str)
     }
@@ -58,9 +58,9 @@ impl Record {
     }
 }
 
-/// Notes the result of the patch `name`. The file keeps nothing of patches that are not in `all`.
+/// Records the result of the patch `name`. Patches that are not in `all` are removed from the file.
 pub(super) fn note(name: &str, noticed: bool, commit: &str, what: &str, all: &[&str]) -> Result<()> {
-    // Read the file again, because another process may try other patches at the same time.
+    // The file is read again, because another process may have recorded results meanwhile.
     let mut record = Record::read();
     record.set(name, noticed, commit, what);
     record.lines.retain(|name, _| all.contains(&name.as_str()));
@@ -71,17 +71,17 @@ fn path() -> PathBuf {
     tree::root().join("tests/mutations/log")
 }
 
-/// The commit of the tree; with a plus, if its sources have changed since.
-pub(super) fn commit() -> Result<String> {
+/// The commit of the tree, with a plus if sources have changed since.
+pub(crate) fn commit() -> Result<String> {
     let git =
         |arguments: &[&str]| command::output(Command::new("git").args(arguments).current_dir(tree::root()));
     let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
-    // The record itself is no source.
+    // A change of the record itself does not count.
     let changed = changed.lines().any(|line| !line.ends_with("tests/mutations/log"));
     Ok(git(&["rev-parse", "--short", "HEAD"])? + if changed { "+" } else { "" })
 }
 
-/// Where its directory is.
+/// The directory of the patches and the record.
 pub(super) fn directory() -> PathBuf {
     path().parent().unwrap_or(Path::new(".")).to_path_buf()
 }

@@ -3,6 +3,7 @@
 use super::copy::Copy;
 use super::patch::Witness;
 use crate::host_tests;
+use crate::ids::CHOOSES;
 use anyhow::{Context, Result, bail};
 use mac_build::build::FlagSet;
 use mac_build::toolchain::{TARGET, Toolchain};
@@ -16,35 +17,35 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// What is needed to run tests: compilers, and for booted ones the programs of the tree.
+/// The resources for running tests: compilers and, for booted tests, the programs of the tree.
 pub(super) struct Trials {
     toolchain: Toolchain,
     suites: Vec<Suite>,
 }
 
-/// Tests that have been begun.
+/// The state of tests that have been begun.
 pub(super) enum Begun {
-    /// The kernel that they are to be booted with.
+    /// They are still to be booted, with this kernel.
     Kernel(PathBuf),
-    /// They are over, and went so.
+    /// They have ended with these results.
     Over(Vec<Went>),
 }
 
-/// How a test went.
+/// The result of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Went {
     Passed,
-    /// What was seen of it.
+    /// The test has failed, with this message.
     Failed(String),
-    /// Nothing was seen of the test itself, and why.
+    /// The test did not run, for this reason.
     NotRun(String),
 }
 
-/// How long a test on the host may take, with its compilation; longer, and it hangs.
+/// How long a test on the host may take, with its compilation, before it counts as hung.
 const PATIENCE: Duration = Duration::from_secs(400);
 
 impl Trials {
-    /// Prepares for tests of these witnesses: builds the programs that are booted.
+    /// Prepares tests of these kinds: builds the programs that are booted.
     pub(super) fn prepare(witnesses: &[&Witness]) -> Result<Trials> {
         let suites = suites::read(suites::TESTS)?;
         let is_needed = |suite: &&Suite| {
@@ -55,8 +56,8 @@ impl Trials {
         Ok(Trials { toolchain: toolchain::find()?, suites })
     }
 
-    /// Begins with these tests of a witness: does what needs the sources of the copy. What is
-    /// printed goes to a file called `name`.
+    /// Begins tests of a witness: does the part that needs the sources of the copy. Output goes to
+    /// a file called `name`.
     pub(super) fn begin(&self, copy: &Copy, witness: &Witness, tests: &[&str], name: &str) -> Result<Begun> {
         match witness {
             Witness::Package(package) => on_host(copy, package, false, tests, name).map(Begun::Over),
@@ -68,7 +69,7 @@ impl Trials {
         }
     }
 
-    /// Finishes what was begun, and says how each test went.
+    /// Finishes tests that were begun. Returns the result of each.
     pub(super) fn end(
         &self,
         begun: Begun,
@@ -99,34 +100,32 @@ impl Trials {
         Ok(tests.iter().map(went).collect())
     }
 
-    /// Builds the copy's kernel, quickly.
+    /// Builds the copy's kernel with little optimisation.
     fn kernel(&self, copy: &Copy, name: &str) -> Result<Result<PathBuf, String>> {
         let results = copy.results("kernel");
         let mut cargo = FlagSet::kernel().cargo_into(&self.toolchain, "build", &results);
         cargo.args(["--profile", PROFILE, "--package", "macadamia-kernel"]).current_dir(copy.root());
-        // One build after another in the same place, each with a patch of a few lines.
+        // Builds follow each other in one directory, each with a change of a few lines.
         cargo.env("CARGO_INCREMENTAL", "1");
-        // The kernel's own output has a file too.
+        // The output of the build goes to a file.
         let log = log(&format!("{name}_build"))?;
         let (said, ended) = output(&mut cargo, &log)?;
         if ended != Some(true) {
             return Ok(Err(unclear(&said, &log)));
         }
-        // The next build overwrites it.
+        // The kernel is copied, because the next build overwrites it.
         let kernel = results.join(format!("kernel-{name}"));
         fs::copy(results.join(TARGET).join(PROFILE).join("kernel"), &kernel)?;
         Ok(Ok(kernel))
     }
 }
 
-/// The profile of kernels that are built for one test each.
+/// The profile of kernels that are built for one test.
 const PROFILE: &str = "mutation";
 
-/// One boot of the suite on its first machine, with these tests alone where its program can choose.
+/// A boot of the suite on its first machine, with only these tests if its program can select them.
 fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run> {
-    let runs = suite.runs(&Overrides::default());
-    let runs = runs.map_err(|excluded| anyhow::anyhow!("{} is not run: {}", suite.name, excluded.reason))?;
-    let mut run = runs.into_iter().next().context("a suite is booted")?;
+    let mut run = suite.runs(&Overrides::default())?.into_iter().next().context("a suite is booted")?;
     if !run.machine.boot.imageless() {
         bail!("{} is booted from an image", suite.name);
     }
@@ -143,10 +142,7 @@ fn only(suite: &Suite, tests: &[&str], kernel: &Path, name: &str) -> Result<Run>
     Ok(run)
 }
 
-/// The program whose command line may name single tests.
-const CHOOSES: &str = "x2-tests";
-
-/// Tests of a package on the host, or models of it.
+/// Runs tests of a package on the host, or models of it.
 fn on_host(copy: &Copy, package: &str, models: bool, tests: &[&str], name: &str) -> Result<Vec<Went>> {
     let mut cargo = command::clean(toolchain::host_cargo());
     cargo.args(["test", "--locked", "--tests", "--package", package, "--target-dir"]);
@@ -176,8 +172,8 @@ fn on_host(copy: &Copy, package: &str, models: bool, tests: &[&str], name: &str)
     Ok(tests.iter().map(went).collect())
 }
 
-/// Runs a command; returns what it printed, also to `log`, and whether it succeeded; `None`: it did
-/// not end.
+/// Runs a command with a time limit. Returns its output, which also goes to `log`, and whether it
+/// succeeded (`None`: it did not end in time).
 fn output(command: &mut Command, log: &Path) -> Result<(String, Option<bool>)> {
     let file = File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
@@ -197,14 +193,14 @@ fn output(command: &mut Command, log: &Path) -> Result<(String, Option<bool>)> {
     Ok((String::from_utf8_lossy(&fs::read(log)?).into_owned(), ended))
 }
 
-/// Where what was printed goes.
+/// The file for output called `name`.
 fn log(name: &str) -> Result<PathBuf> {
     let directory = tree::target().join("test-logs");
     fs::create_dir_all(&directory)?;
     Ok(directory.join(format!("mutation_{name}.log")))
 }
 
-/// The first error that was printed.
+/// The first error in the output.
 fn unclear(said: &str, log: &Path) -> String {
     let error = said.lines().find(|line| line.starts_with("error"));
     let log = log.file_name().unwrap_or_default().to_string_lossy();

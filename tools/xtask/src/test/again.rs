@@ -1,5 +1,5 @@
-//! Suites that have failed are run again, alone: one that passes then is flaky, and its failure is
-//! kept.
+//! Repeats runs that have failed, each alone. One that passes then is flaky, and the log of its
+//! failure is kept.
 
 use anyhow::{Context, Result};
 use mac_build::tree;
@@ -8,34 +8,33 @@ use mac_machine::suites::Run;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How often a suite that has failed is run again at most.
+/// How often a run that has failed is repeated at most.
 const TIMES: usize = 2;
 
-/// If more suites than this many fail, something is wrong with the tree or with the host, and
-/// suites are not run again.
+/// If more runs than this fail, something is wrong with the tree or the host, and none is repeated.
 pub(super) const MANY: usize = 10;
 
-/// The page that lists what is known to be flaky.
+/// The page that lists the suites that are known to be flaky.
 const PAGE: &str = "docs/results/flaky.md";
 
-/// A run that has failed, and passed without any change.
+/// A run that has failed, and then passed without any change.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaky {
     name: String,
-    /// The log of its first failure, or why there is none.
+    /// The log of the first failure, or why there is none.
     failure: String,
-    /// How often it has failed.
+    /// How often the run has failed.
     failed: usize,
 }
 
-/// A run that failed the first time.
+/// A run that has failed the first time.
 pub(super) struct Failed {
     pub(super) run: Run,
     pub(super) result: Result<Verdict>,
 }
 
-/// Runs it again by `boot`: the verdict with which it passed, if it did, and the log of its first
-/// failure.
+/// Repeats the run by `boot`. Returns the verdict with which it passed, if it did, and the log of
+/// its first failure.
 pub(super) fn again(
     failed: &Failed,
     mut boot: impl FnMut(&Run) -> Result<Verdict>,
@@ -55,17 +54,17 @@ pub(super) fn again(
     Ok(None)
 }
 
-/// Moves the log of a failure to where the next run does not overwrite it.
+/// Moves the log of a failure, so that the next run does not overwrite it.
 fn kept(log: &Path) -> Result<String> {
     if log.as_os_str().is_empty() {
         return Ok("without a log".into());
     }
     let kept = log.with_extension("failed.log");
     fs::rename(log, &kept).with_context(|| format!("keeping {}", log.display()))?;
-    Ok(kept.strip_prefix(tree::root()).unwrap_or(&kept).display().to_string())
+    Ok(tree::name(&kept))
 }
 
-/// Says what is flaky, and whether that is known.
+/// Prints which runs are flaky, and whether that is known.
 pub(super) fn report(all: &[Flaky]) -> Result<()> {
     let page = tree::read(&page())?;
     for flaky in all {

@@ -1,16 +1,16 @@
-//! Which suites a run of the tests boots.
+//! Selects the suites that a run of the tests boots.
 
 use crate::ids::Sources;
 use anyhow::Result;
 use mac_machine::suites::{self, Excluded, Overrides, Run, Suite};
 use mac_machine::tap;
 
-/// What the command line names.
+/// The filter of the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Filter<'a> {
-    /// One test, by its id.
+    /// The id of a test.
     Id(&'a str),
-    /// A part of names of suites, modules, scripts, ids, or of tests on the host.
+    /// A part of a name: of a suite, module, script or id, or of a test on the host.
     Part(&'a str),
 }
 
@@ -24,12 +24,13 @@ impl<'a> Filter<'a> {
 #[derive(Default)]
 pub(super) struct Selection {
     pub(super) suites: Vec<Suite>,
-    /// Those that are meant and not run, and why.
+    /// Selected suites that are not run, and why.
     excluded: Vec<Excluded>,
 }
 
 impl Selection {
-    /// All that the filter means; campaigns in full only if they are wanted, or named.
+    /// Selects the suites that match the filter. Complete campaigns are selected only with
+    /// `campaigns`, or if the filter is their name.
     pub(super) fn of(filter: Option<&Filter<'_>>, campaigns: bool) -> Result<Selection> {
         let mut all = suites::read(suites::TESTS)?;
         all.extend(suites::read(suites::GUESTS)?);
@@ -55,12 +56,12 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Whether the filter means nothing.
+    /// Whether the filter selects no suite.
     pub(super) fn is_empty(&self) -> bool {
         self.suites.is_empty() && self.excluded.is_empty()
     }
 
-    /// The machines to boot, and the suites that cannot be.
+    /// The runs of the selected suites, and the suites that cannot be run.
     pub(super) fn runs(&self, overrides: &Overrides) -> (Vec<Run>, Vec<Excluded>) {
         let mut runs = Vec::new();
         let mut excluded = self.excluded.clone();

@@ -1,5 +1,5 @@
-//! How long each suite takes: kept in `target/test-times.json`, so that the next run begins with
-//! the longest.
+//! The duration of each suite. It is kept in `target/test-times.json`, so that the next run can
+//! begin with the longest.
 
 use anyhow::{Context, Result};
 use mac_build::tree;
@@ -10,12 +10,12 @@ use std::path::PathBuf;
 /// How many of the slowest suites the report names.
 const SLOWEST: usize = 10;
 
-/// Seconds by the name of a run.
+/// The durations of runs in seconds, by name.
 #[derive(Debug, Default)]
 pub(crate) struct Times {
-    /// When it was last run, those of this run included.
+    /// The durations of the last time that each was run, including this run of the tests.
     known: BTreeMap<String, f64>,
-    /// In this run.
+    /// The durations in this run of the tests.
     now: Vec<(String, f64)>,
 }
 
@@ -24,13 +24,14 @@ fn file() -> PathBuf {
 }
 
 impl Times {
-    /// What earlier runs took; nothing is known in a new tree, or if the file is not ours.
+    /// Reads the durations of earlier runs. None are known in a new tree, or if the file cannot be
+    /// parsed.
     pub(crate) fn read() -> Times {
         let known = fs::read_to_string(file()).ok().and_then(|text| serde_json::from_str(&text).ok());
         Times { known: known.unwrap_or_default(), now: Vec::new() }
     }
 
-    /// What a run took when it was last made.
+    /// The duration of a run when it was last made.
     pub(crate) fn of(&self, name: &str) -> Option<f64> {
         self.known.get(name).copied()
     }
@@ -41,7 +42,7 @@ impl Times {
         self.now.push((name.into(), seconds));
     }
 
-    /// The slowest of this run, the longest first.
+    /// The slowest runs of these tests, the longest first.
     fn slowest(&self) -> Vec<&(String, f64)> {
         let mut all: Vec<_> = self.now.iter().collect();
         all.sort_by(|one, other| other.1.total_cmp(&one.1));
@@ -49,7 +50,7 @@ impl Times {
         all
     }
 
-    /// Prints the slowest and keeps all, if there is anything new.
+    /// Prints the slowest runs and writes the file, if there are new durations.
     pub(crate) fn close(&self) -> Result<()> {
         if self.now.is_empty() {
             return Ok(());

@@ -1,5 +1,5 @@
-//! A deterministic executor for tests: one thread, tasks polled in order of their wake-ups, virtual
-//! time.
+//! A deterministic executor for tests: it has one thread and virtual time, and polls tasks in the
+//! order in which they were woken.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -17,7 +17,7 @@ use super::Simulated;
 
 type Queue = Arc<SpinLock<VecDeque<usize>>>;
 
-/// Puts a task back into the run queue, once however often it is woken.
+/// Puts a task into the run queue when the task is woken; only once until it is polled.
 struct TaskWaker {
     number: usize,
     queued: AtomicBool,
@@ -37,8 +37,8 @@ struct Task {
     waker: Arc<TaskWaker>,
 }
 
-/// Runs futures over a [`Simulated`] machine. When none can go on, the machine's clock jumps to the
-/// next timer.
+/// Runs futures over a [`Simulated`] machine. When no task can be polled, the machine's clock jumps
+/// to the next timer.
 pub struct Executor {
     machine: Simulated,
     tasks: Vec<Option<Task>>,
@@ -50,7 +50,7 @@ pub struct Executor {
 pub struct TaskId(usize);
 
 impl Executor {
-    /// An executor whose timers are the machine's.
+    /// An executor that uses the machine's timers.
     pub fn new(machine: Simulated) -> Self {
         Self { machine, tasks: Vec::new(), queue: Queue::default() }
     }
@@ -64,7 +64,7 @@ impl Executor {
         TaskId(number)
     }
 
-    /// Drops a task before its end, as a cancelled request is.
+    /// Drops a task before its end, as when a request is cancelled.
     pub fn cancel(&mut self, task: TaskId) {
         self.tasks[task.0] = None;
     }
@@ -74,7 +74,7 @@ impl Executor {
         self.tasks[task.0].is_none()
     }
 
-    /// Polls the task that was woken first; false if there is none.
+    /// Polls the task that was woken first. Returns false if there is none.
     pub fn step(&mut self) -> bool {
         let Some(number) = self.queue.lock().pop_front() else { return false };
         if let Some(mut task) = self.tasks[number].take() {
@@ -89,22 +89,22 @@ impl Executor {
         true
     }
 
-    /// Runs until every task has ended or waits for something other than time. True if all have
-    /// ended.
+    /// Runs until every task has ended or waits for something other than time. Returns whether all
+    /// have ended.
     pub fn run(&mut self) -> bool {
         while self.step() || self.machine.advance_to_next_timer() {}
         self.tasks.iter().all(Option::is_none)
     }
 
-    /// Runs `future` to its end, and in between the spawned tasks.
+    /// Runs `future` to its end, and the spawned tasks meanwhile.
     ///
     /// # Panics
-    /// If nothing can go on any more and the future has not ended: a deadlock.
+    /// If no task can be polled and `future` has not ended: a deadlock.
     pub fn block_on<T>(&mut self, future: impl Future<Output = T>) -> T {
         self.try_block_on(future).expect("deadlock: the future waits for something that cannot happen")
     }
 
-    /// Like [`block_on`](Self::block_on); `None` on a deadlock.
+    /// Runs `future` as [`block_on`](Self::block_on) does. Returns `None` on a deadlock.
     pub fn try_block_on<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
         const MAIN: usize = usize::MAX;
         let waker =

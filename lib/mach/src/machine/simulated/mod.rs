@@ -1,10 +1,10 @@
 //! A byte-accurate simulated machine for tests: frames with contents, address spaces, threads and a
 //! virtual clock.
 //!
-//! It checks what the library promises to a real machine: a frame is released once and mapped
-//! nowhere, only allocated frames are touched, large pages are aligned. A violation panics, so any
-//! test finds it. Fresh frames hold rubbish, so memory that should have been cleared shows.
-//! Failures can be injected, and kernel entries are counted.
+//! It checks what the library must guarantee to a real machine: frames are freed only once, and not
+//! while they are mapped; only allocated frames are accessed; large pages are aligned. A violation
+//! panics, so any test finds it. Newly allocated frames are filled with a pattern, so tests see
+//! memory that should have been cleared. Failures can be injected, and kernel entries are counted.
 
 mod executor;
 mod thread;
@@ -27,9 +27,9 @@ pub use executor::{Executor, TaskId};
 pub use thread::{EXTENDED_SIZE, SimulatedThread};
 use thread::{Program, ThreadRecord};
 
-/// What fills a frame that was just allocated.
+/// The byte with which a newly allocated frame is filled.
 const RUBBISH: u8 = 0xa5;
-/// One translation of a base page (a large page is many of them).
+/// The translation of one base page. A large page has many of them.
 #[derive(Clone, Copy)]
 struct Translation {
     page: PhysicalPage,
@@ -43,20 +43,20 @@ struct PmapTable {
     translations: BTreeMap<u64, Translation>,
 }
 
-/// What a simulated machine has done so far.
+/// Counts of what a simulated machine has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Calls that a microkernel would have to serve: batches of changes, protections, queries.
+    /// Calls that would be system calls of a microkernel: batches of changes, protections, queries.
     pub kernel_entries: u64,
-    /// Pages entered (a large page is one).
+    /// Pages entered (a large page counts once).
     pub entered: u64,
-    /// Frames cleared.
+    /// Frames that were cleared.
     pub zeroed: u64,
-    /// Frames copied.
+    /// Frames that were copied.
     pub copied: u64,
 }
 
-/// Which requests fail, to test that callers survive it.
+/// Which requests are to fail, so that tests see whether callers handle it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failures {
     /// The number of frame allocations that still succeed; the next fails.
@@ -70,7 +70,7 @@ pub struct Failures {
 struct State {
     buddy: Buddy,
     frames: Vec<Option<Box<[u8]>>>,
-    /// Where each frame is mapped: address space and address.
+    /// For each frame, where it is mapped: address space and address.
     mapped: Vec<Vec<(usize, u64)>>,
     pmaps: BTreeMap<usize, PmapTable>,
     next_pmap: usize,
@@ -87,7 +87,7 @@ struct State {
     timers: Vec<(u64, Waker)>,
 }
 
-/// A simulated machine; clones are the same machine.
+/// A simulated machine. Clones stand for one machine.
 #[derive(Clone)]
 pub struct Simulated {
     state: Arc<SpinLock<State>>,
@@ -105,8 +105,8 @@ impl Simulated {
         Self::with_large_pages(frames, 21)
     }
 
-    /// A machine as [`new`](Self::new) makes it, but with large pages of 2^`large_shift` bytes:
-    /// less than on real machines, so that small tests have many.
+    /// A machine with large pages of 2^`large_shift` bytes, smaller than on real machines so that
+    /// small tests have many. Otherwise it is as [`new`](Self::new) makes it.
     pub fn with_large_pages(frames: u32, large_shift: u32) -> Self {
         let mut buddy = Buddy::new(frames).expect("memory for the simulation");
         buddy.donate(0, frames);
@@ -141,11 +141,6 @@ impl Simulated {
         self.state.lock().failures = failures;
     }
 
-    /// Limits the server memory that can be reserved.
-    pub fn set_reserve_limit(&self, bytes: usize) {
-        self.state.lock().reserve_limit = bytes;
-    }
-
     /// Sets how many microseconds the creation of a thread takes.
     pub fn set_thread_delay(&self, microseconds: u64) {
         self.state.lock().thread_delay = microseconds;
@@ -159,27 +154,27 @@ impl Simulated {
         self.sleep_until(until).await;
     }
 
-    /// Server memory reserved now.
+    /// How many bytes of server memory are reserved.
     pub fn reserved(&self) -> usize {
         self.state.lock().reserved
     }
 
-    /// Address spaces that exist now.
+    /// How many address spaces exist.
     pub fn pmaps(&self) -> usize {
         self.state.lock().pmaps.len()
     }
 
-    /// Threads that exist now.
+    /// How many threads exist.
     pub fn threads(&self) -> usize {
         self.state.lock().threads.len()
     }
 
-    /// Base pages mapped now in an address space.
+    /// How many base pages are mapped in an address space.
     pub fn mapped_pages(&self, pmap: &SimulatedPmap) -> usize {
         self.state.lock().pmaps[&pmap.0].translations.len()
     }
 
-    /// Forgets every translation of an address space, as a machine may at any time.
+    /// Drops every translation of an address space, as a machine may do at any time.
     pub fn forget_translations(&self, pmap: &SimulatedPmap) {
         self.state.lock().remove(pmap.0, 0, u64::MAX);
     }
@@ -196,12 +191,17 @@ impl Simulated {
         Some(())
     }
 
-    /// Like [`user_read`](Self::user_read), for a store.
+    /// Does a program's store at `address`: copies bytes to one page, or returns `None` for a page
+    /// fault.
+    ///
+    /// # Panics
+    /// If the range crosses a page.
     pub fn user_write(&self, pmap: &SimulatedPmap, address: u64, bytes: &[u8]) -> Option<()> {
         self.user_write_in(pmap.0, address, bytes)
     }
 
-    /// Like [`user_write`](Self::user_write), in the address space of this name.
+    /// Does a program's store as [`user_write`](Self::user_write) does, in the address space of
+    /// this number.
     pub fn user_write_in(&self, space: usize, address: u64, bytes: &[u8]) -> Option<()> {
         let state = &mut *self.state.lock();
         let (page, offset) = state.translate(space, address, bytes.len(), Protection::WRITE)?;
@@ -214,7 +214,7 @@ impl Simulated {
         self.state.lock().translate(pmap.0, address, 1, Protection::EXECUTE).map(|_| ())
     }
 
-    /// Moves the clock on and wakes the tasks that have waited for a time that has come.
+    /// Advances the clock and wakes the tasks whose time has come.
     pub fn advance(&self, microseconds: u64) {
         let due: Vec<Waker> = {
             let mut state = self.state.lock();
@@ -229,7 +229,7 @@ impl Simulated {
         due.into_iter().for_each(Waker::wake);
     }
 
-    /// Moves the clock to the next timer; false if there is none.
+    /// Advances the clock to the next timer. Returns false if there is none.
     pub fn advance_to_next_timer(&self) -> bool {
         let next = {
             let state = self.state.lock();
@@ -239,7 +239,7 @@ impl Simulated {
     }
 }
 
-/// Counts an injected failure down; true when this request is to fail.
+/// Counts an injected failure down. Returns true if this request is to fail.
 fn fails(countdown: &mut Option<u32>) -> bool {
     match countdown {
         Some(0) => {
@@ -341,7 +341,8 @@ impl State {
         true
     }
 
-    /// Large pages that a change would have to cut are dropped whole, as K4 allows.
+    /// Unmaps the large pages that a change would have to split, as [`Machine::pmap_change`]
+    /// allows.
     fn drop_cut_pages(&mut self, pmap: usize, start: u64, end: u64) {
         for edge in [start, end] {
             let table = &self.pmaps[&pmap];
@@ -481,7 +482,7 @@ impl Machine for Simulated {
     fn copy_between(&self, from: (Frame, usize), to: (Frame, usize), length: usize) {
         assert!(from.0 != to.0, "a frame has one owner");
         let state = &mut *self.state.lock();
-        // The tests of costs count allocations, so none here.
+        // An array and not a vector, because tests of costs count allocations.
         let mut bytes = [0; PAGE_SIZE as usize];
         let bytes = &mut bytes[..length];
         bytes.copy_from_slice(&state.frame(from.0)[from.1..][..length]);

@@ -1,5 +1,5 @@
-//! Threads of the simulated machine. Instructions are not executed: what a thread does in its
-//! program, a test says ([`Simulated::set_program`]).
+//! Threads of the simulated machine. They execute no instructions: a test says what each thread
+//! does in its program ([`Simulated::set_program`]).
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -10,11 +10,11 @@ use super::Simulated;
 use crate::machine::{Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times};
 use crate::{KernError, KernResult};
 
-/// Bytes of a thread's extended state.
+/// The size of a thread's extended state in bytes.
 pub const EXTENDED_SIZE: usize = 832;
 
-/// The program of a thread, as a function of how the thread goes on. The result is the event with
-/// which the thread comes back, or nothing while it computes.
+/// The program of a thread, as a function of how the thread is resumed. The result is the event
+/// with which the thread stops, or `None`: it computes.
 pub(super) type Program = Arc<dyn Fn(&SimulatedThread, Resume) -> Option<Event> + Send + Sync>;
 
 /// A thread of a [`Simulated`] machine.
@@ -52,7 +52,7 @@ pub(super) struct ThreadRecord {
 const PROCESSORS: u64 = 3;
 
 impl Simulated {
-    /// Says what all threads do in their programs. Without, they compute.
+    /// Sets what all threads do in their programs. Before it is called, they compute.
     pub fn set_program(
         &self,
         program: impl Fn(&SimulatedThread, Resume) -> Option<Event> + Send + Sync + 'static,
@@ -60,7 +60,7 @@ impl Simulated {
         self.state.lock().program = Some(Arc::new(program));
     }
 
-    /// Lets a thread use processor time.
+    /// Charges processor time to a thread.
     pub fn use_time(&self, thread: &SimulatedThread, microseconds: u64) {
         thread.record(|record| record.time += microseconds).expect("a live thread");
     }
@@ -72,13 +72,13 @@ impl Simulated {
         thread.record(schedule).expect("a live thread")
     }
 
-    /// Sets the registers of a thread as its instructions do, wherever it is.
+    /// Sets the registers of a thread as its own instructions would, wherever the thread is.
     pub fn set_registers(&self, thread: &SimulatedThread, registers: &ThreadState) {
         // A thread that has ended has no registers.
         let _ = thread.record(|record| record.state = *registers);
     }
 
-    /// A new thread in an address space.
+    /// Makes a thread in an address space.
     pub(super) fn make_thread(&self, space: usize) -> KernResult<SimulatedThread> {
         let mut state = self.state.lock();
         if !state.pmaps.contains_key(&space) {
@@ -127,7 +127,7 @@ impl SimulatedThread {
         self.0.machine.state.lock().threads.get_mut(&self.0.number).map(with).ok_or(KernError::Terminated)
     }
 
-    /// The record of a thread whose registers can be seen.
+    /// Calls `with` with the record of a thread, if its registers can be read now.
     fn at_rest<T>(&self, with: impl FnOnce(&mut ThreadRecord) -> T) -> KernResult<T> {
         self.record(|record| match record.computes && !record.stopped {
             true => Err(KernError::InvalidArgument),

@@ -21,7 +21,7 @@ const AROUND_LIMIT: usize = 16;
 pub(super) struct Hint<M: Machine> {
     start: u64,
     end: u64,
-    /// Weak: a hint keeps no object alive and does not count as a reference.
+    /// A weak reference: a hint neither keeps the object alive nor counts as a user of it.
     object: Weak<VmObject<M>>,
     offset: u64,
     protection: Protection,
@@ -49,7 +49,8 @@ impl<M: Machine> Hint<M> {
 }
 
 impl<M: Machine> Translation<M> {
-    /// The hint, if it is of the entry at `address` and the entry allows the access as it is.
+    /// The hint, if it describes the entry at `address`, and the entry allows the access without a
+    /// change.
     #[inline(always)]
     fn hint_for(&self, address: u64, access: Protection) -> Option<&Hint<M>> {
         let hint = self.hint.as_ref()?;
@@ -65,13 +66,13 @@ impl<M: Machine> Translation<M> {
 /// Why a copy to or from a task's memory stopped, and where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopyFault {
-    /// Bytes copied before the one that could not be.
+    /// How many bytes were copied.
     pub copied: usize,
-    /// Why that byte could not be copied.
+    /// Why the next byte could not be copied.
     pub error: KernError,
 }
 
-/// What is done with a page of a map once it is found; the page stays where it is meanwhile.
+/// A use of a page of a map. The page stays in memory meanwhile.
 trait PageUse<M: Machine> {
     /// The result of a use.
     type Output;
@@ -87,7 +88,7 @@ trait PageUse<M: Machine> {
     ) -> KernResult<Self::Output>;
 }
 
-/// A page's address and the entry's range.
+/// A page's address, and the bounds of the entry that contains it.
 #[derive(Clone, Copy)]
 struct Place {
     address: u64,
@@ -95,7 +96,7 @@ struct Place {
     end: u64,
 }
 
-/// Maps the page, and neighbours that are in memory.
+/// The use of a page by a fault: maps it, and neighbours that are in memory.
 struct Enter;
 
 impl<M: Machine> PageUse<M> for Enter {
@@ -157,7 +158,7 @@ fn enter_many<M: Machine>(map: &VmMap<M>, pmap: &M::Pmap, place: Place, found: F
         }
     }
     match map.vm.machine().pmap_change(pmap, &changes[..count]) {
-        // The page asked for is the first change, and that one has been made.
+        // The first change is the page that the fault needs, and it has been made.
         Err(full) if full.index == 0 => Err(KernError::ResourceShortage),
         _ => Ok(()),
     }
@@ -173,7 +174,7 @@ fn first_of_large(page: PhysicalPage, pages: u64) -> PhysicalPage {
     }
 }
 
-/// Reads or writes the frame.
+/// The use of a page by the server: reads or writes its frame.
 struct Touch<F>(F);
 
 impl<M: Machine, R, F: FnMut(&M, Frame) -> R> PageUse<M> for Touch<F> {
@@ -188,7 +189,7 @@ impl<M: Machine, R, F: FnMut(&M, Frame) -> R> PageUse<M> for Touch<F> {
     ) -> KernResult<R> {
         let PhysicalPage::Frame(frame) = found.page else { return Err(KernError::NotSupported) };
         if found.replaces {
-            // The task must not go on reading the page that this one was copied from.
+            // The old page, from which this one was copied, must be unmapped from the task.
             let around = None;
             Enter.use_page(map, translation, place, Found { around, ..found })?;
         }
@@ -203,27 +204,28 @@ impl<M: Machine> NonblockingHandler for VmMap<M> {
 }
 
 impl<M: Machine> VmMap<M> {
-    /// Answers a page fault: when this is done, the access will succeed (unless the translation is
-    /// thrown away again).
+    /// Serves a page fault: after it, the access succeeds (unless the translation is dropped
+    /// again).
     ///
     /// # Errors
     /// `InvalidAddress`: nothing is mapped there. `ProtectionFailure`: the mapping does not allow
-    /// the access. `MemoryFailure`, `MemoryError`: the page cannot be had from its pager.
-    /// `ResourceShortage`. `Terminated`.
+    /// the access. `MemoryFailure`, `MemoryError`: the pager does not provide the page.
+    /// `ResourceShortage`: memory is short. `Terminated`: the map has ended.
     pub async fn fault(&self, address: u64, access: Protection) -> KernResult {
         self.page(address, access, Enter).await
     }
 
-    /// Like [`fault`](Self::fault), if nothing is to be waited for; else `None`, and nothing has
-    /// been begun.
+    /// Serves a page fault like [`fault`](Self::fault), if that is possible without waiting.
+    /// Otherwise returns `None`, and nothing has been begun.
     pub fn try_fault(&self, address: u64, access: Protection) -> Option<KernResult> {
         self.try_page(address, access, &mut Enter)
     }
 
-    /// Lends the frame of the page at `address` to `with`, as [`copyin`](Self::copyin) and
-    /// [`copyout`](Self::copyout) find it, if nothing is to be waited for; else `None`, and nothing
-    /// has been begun. `with` runs under the locks of the page's object and of the translation: it
-    /// is short, and takes another object's lock only by [`VmObject::try_with_frame`].
+    /// Lends the frame of the page at `address` to `with`, if that is possible without waiting.
+    /// Otherwise returns `None`, and nothing has been begun. The access is checked as in
+    /// [`copyin`](Self::copyin) and [`copyout`](Self::copyout). `with` runs under the locks of the
+    /// page's object and of the translation: it must be short, and may take another object's lock
+    /// only by [`VmObject::try_with_frame`].
     ///
     /// # Errors
     /// Those of [`fault`](Self::fault).
@@ -239,8 +241,8 @@ impl<M: Machine> VmMap<M> {
         self.try_page(address, access, &mut Touch(|_: &M, frame| with(frame)))
     }
 
-    /// The page, if the last fault's entry has it and it is in memory in the entry's own object, as
-    /// most pages are that a program names in its calls.
+    /// The page, if it belongs to the entry of the last fault, and is in memory in the entry's own
+    /// object. This is so for most pages to which system calls refer.
     #[inline]
     fn ready_path<R>(
         &self,
@@ -257,7 +259,7 @@ impl<M: Machine> VmMap<M> {
         Some(with(frame))
     }
 
-    /// Finds the page at `address` for an access and uses it, if nothing is to be waited for.
+    /// Finds the page at `address` for an access and uses it, if that is possible without waiting.
     #[inline(always)]
     fn try_page<U: PageUse<M>>(
         &self,
@@ -282,8 +284,8 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Reads a task's memory. Pages are faulted in as needed; the map's rights hold, translations
-    /// do not matter.
+    /// Reads a task's memory. Pages are faulted in as needed; the map's rights are checked,
+    /// whatever translations exist.
     ///
     /// # Errors
     /// How many bytes were read before the first that could not be, and why it could not.
@@ -317,28 +319,6 @@ impl<M: Machine> VmMap<M> {
         .await
     }
 
-    /// Reads bytes up to and including the first zero byte or to the end of the buffer: a string.
-    /// How many were read.
-    ///
-    /// # Errors
-    /// Those of [`copyin`](Self::copyin), if no zero byte comes before.
-    pub async fn copyin_string(&self, address: u64, buffer: &mut [u8]) -> Result<usize, CopyFault> {
-        let mut done = 0;
-        while done < buffer.len() {
-            let at = address.wrapping_add(done as u64);
-            let count = (buffer.len() - done).min((PAGE_SIZE - at % PAGE_SIZE) as usize);
-            let piece = &mut buffer[done..done + count];
-            self.copyin(at, piece)
-                .await
-                .map_err(|fault| CopyFault { copied: done + fault.copied, ..fault })?;
-            if let Some(end) = piece.iter().position(|&byte| byte == 0) {
-                return Ok(done + end + 1);
-            }
-            done += count;
-        }
-        Ok(done)
-    }
-
     /// Atomically loads the word at `address`, a multiple of 4.
     ///
     /// # Errors
@@ -349,8 +329,8 @@ impl<M: Machine> VmMap<M> {
         self.page(address, Protection::READ, load).await
     }
 
-    /// Atomically replaces the word at `address`, a multiple of 4, if it is `current`; the inner
-    /// result is the old value, `Err` if it was another.
+    /// Atomically replaces the word at `address`, a multiple of 4, if it is `current`. The inner
+    /// result is the old value, as `Err` if it was not `current`.
     ///
     /// # Errors
     /// Those of [`fault`](Self::fault); `InvalidArgument`: unaligned.
@@ -365,11 +345,11 @@ impl<M: Machine> VmMap<M> {
         self.page(address, Protection::WRITE, exchange).await
     }
 
-    /// The name of the memory at `address`, the same in all maps that share it: the number of the
-    /// object (of the map for private memory) and the byte offset in it. For futexes.
+    /// A name of the memory at `address`, for futexes. It is equal in all maps that share the
+    /// memory: the number of the object (of the map for private memory), and the byte offset in it.
     ///
     /// # Errors
-    /// `InvalidAddress`, `Terminated`.
+    /// `InvalidAddress`: nothing is mapped there. `Terminated`: the map has ended.
     pub async fn memory_key(&self, address: u64) -> KernResult<(u64, u64)> {
         let mut state = self.look().await?;
         let id = state.entries.find(address).ok_or(KernError::InvalidAddress)?;
@@ -381,8 +361,8 @@ impl<M: Machine> VmMap<M> {
         })
     }
 
-    /// Calls `with` for the part of each page in the range: machine, frame, offset in it, bytes
-    /// done before, bytes now.
+    /// Calls `with` for the part of each page in the range, with the machine, the frame, the offset
+    /// in it, the bytes done before, and the bytes of this part.
     async fn each_page(
         &self,
         address: u64,
@@ -427,7 +407,7 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// The page, if the last fault's entry has it: without the map (Darwin thesis 4.2).
+    /// The page, if it belongs to the entry of the last fault: found without a look-up in the map.
     #[inline(always)]
     fn short_path<U: PageUse<M>>(
         &self,
@@ -472,7 +452,7 @@ impl<M: Machine> VmMap<M> {
         })
     }
 
-    /// The page by way of the map; opens the short path for the next fault.
+    /// Finds the page by a look-up in the map. Enables the short path for the next fault.
     fn long_path<U: PageUse<M>>(
         &self,
         state: &mut MapState<M>,
@@ -509,7 +489,7 @@ impl<M: Machine> VmMap<M> {
         self.use_hint(&translation, hint, &object, address, access, page_use)
     }
 
-    /// The entry's object, made or shadowed if the access needs that.
+    /// The entry's object. If the access needs it, it is made first, or a shadow is put over it.
     fn prepare_object(
         &self,
         state: &mut MapState<M>,
@@ -525,7 +505,7 @@ impl<M: Machine> VmMap<M> {
         self.ensure_object(entry, start)
     }
 
-    /// The object of the entry at `start`; a fresh one if there is none yet.
+    /// The object of the entry at `start`; an anonymous one is made if there is none yet.
     pub(super) fn ensure_object(&self, entry: &mut Entry<M>, start: u64) -> KernResult<Arc<VmObject<M>>> {
         if let Some(object) = &entry.object {
             return Ok(object.clone());
@@ -551,15 +531,15 @@ impl<M: Machine> VmMap<M> {
     }
 }
 
-/// Whether the entry that asks is the only one left of those that shared an object for copying, so
-/// that it may write to the object itself. The map is locked, so no new reference can come from the
-/// entry.
+/// Whether the entry is the only user left of an object that was shared for copying, so that it may
+/// write to the object directly. The map is locked, so the entry gives out no new reference.
 fn is_sole_user<M: Machine>(object: &Arc<VmObject<M>>) -> bool {
     if Arc::strong_count(object) > 1 {
         return false;
     }
     let state = object.state.lock();
-    // A copy object can be found through its original, and a pager's object by its pager's owner.
+    // A copy object can be found through its original, and the object of a pager through its owner:
+    // others may use such objects.
     state.is_internal() && !state.is_copy && !state.shared && state.strategy == CopyStrategy::Symmetric
 }
 

@@ -4,19 +4,19 @@ use super::{VmMap, page_range};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
-/// An attribute of a range, by Mach's numbers.
+/// An attribute of memory, with Mach's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum MachineAttribute {
-    /// Caching.
+    /// Whether the memory is cached.
     Cache = 1,
-    /// Whether a page may move between memories.
+    /// Whether a page may move between memory nodes.
     Migrate = 2,
-    /// Whether a page may be copied to several memories.
+    /// Whether a page may be copied to several memory nodes.
     Replicate = 4,
 }
 
-/// What is to be done with an attribute, by Mach's numbers.
+/// An operation on an attribute, with Mach's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum AttributeValue {
@@ -32,15 +32,15 @@ pub enum AttributeValue {
     DataCacheFlush = 7,
     /// Empty the instruction cache.
     InstructionCacheFlush = 8,
-    /// Make the caches agree: instructions have been written.
+    /// Make the caches consistent after instructions have been written.
     CacheSync = 9,
 }
 
 impl<M: Machine> VmMap<M> {
-    /// Gets or sets an attribute of mapped memory; the value as it is after the call.
+    /// Gets or sets an attribute of mapped memory. Returns its value after the call.
     ///
-    /// Caches agree on this machine without help, so flushing them has nothing to do and never
-    /// waits; memory is always cached (device memory as its object says), and there is one memory.
+    /// Caches are coherent on x86-64, so flushing them does nothing. Memory is always cached
+    /// (device memory as its object says), and there is one memory node.
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range. `NotSupported`: a change that the machine

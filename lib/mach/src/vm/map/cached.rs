@@ -1,10 +1,12 @@
-//! The range given back last, kept for the next request like the one that made it.
+//! The entry of the range that was deallocated last, which is cached for the next allocation of the
+//! same kind.
 //!
-//! Programs often ask for memory, use it, give it back, and ask for as much again. Then the entry,
-//! with its object and its place in the tree, is *cached*: it is out of the map in every respect,
-//! and its pages are unmapped and freed. An allocation of the same size, at the same place or by
-//! the same rule, puts it back into the map if nothing has changed meanwhile. Any other change of
-//! the map, and any look at its entries, first removes it from the tree ([`VmMap::settle`]).
+//! Programs often allocate memory, use it, free it, and allocate as much again. Then the entry,
+//! with its object and its place in the tree, is *cached*: it is not in the map any more, and its
+//! pages are unmapped and freed. An allocation of the same size, at the same place or by the same
+//! placement rule, puts it back into the map if nothing has changed meanwhile. Before any other
+//! change of the map, and before its entries are looked at, the cached entry is removed from the
+//! tree ([`VmMap::settle`]).
 
 use alloc::sync::Arc;
 
@@ -19,7 +21,7 @@ const MOST_PAGES: usize = 64;
 /// The state of the entry that was added last.
 #[derive(Clone, Copy)]
 pub(super) enum Recent {
-    /// The map has changed since then.
+    /// There is none, or the map has changed since it was added.
     Nothing,
     /// The entry is in the map as it was added.
     Added(Added),
@@ -27,7 +29,7 @@ pub(super) enum Recent {
     Cached(Added),
 }
 
-/// An entry that was added, and the request's rule for its place.
+/// An entry that was added, and the placement rule of the request.
 #[derive(Clone, Copy)]
 pub(super) struct Added {
     pub(super) id: EntryId,
@@ -59,8 +61,8 @@ impl<M: Machine> VmMap<M> {
         self.remove_entry(state, added.id);
     }
 
-    /// Puts the cached entry back into the map if it is what a request of `size` bytes, a whole
-    /// number of pages, asks for: its address.
+    /// Puts the cached entry back into the map if it fits a request of `size` bytes, a whole number
+    /// of pages. Returns its address.
     pub(super) fn take_up(&self, state: &mut MapState<M>, request: &MapRequest<M>, size: u64) -> Option<u64> {
         let Recent::Cached(added) = state.recent else { return None };
         let (start, end) = (state.entries.start(added.id), state.entries.end(added.id));
@@ -81,8 +83,8 @@ impl<M: Machine> VmMap<M> {
         Some(start)
     }
 
-    /// Caches the entry that was added last if `start..end` is exactly that entry, and it holds
-    /// nothing that another map could see.
+    /// Caches the entry that was added last, if `start..end` is exactly that entry and its memory
+    /// cannot be visible to another map.
     pub(super) fn cache_entry(&self, state: &mut MapState<M>, start: u64, end: u64) -> bool {
         let Recent::Added(added) = state.recent else { return false };
         if (state.entries.start(added.id), state.entries.end(added.id)) != (start, end) {
@@ -120,7 +122,7 @@ impl<M: Machine> VmMap<M> {
         true
     }
 
-    /// Remembers the entry that a request has added, if it is one of its own.
+    /// Records the entry that a request has added, unless an existing entry was extended.
     pub(super) fn remember(
         &self,
         state: &mut MapState<M>,

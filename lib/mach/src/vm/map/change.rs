@@ -1,4 +1,5 @@
-//! Changes of a map: allocate, map, deallocate, protect, inherit, behavior, and looking at regions.
+//! Changes of a map: allocate, map, deallocate, protect, inherit, behavior; and queries about
+//! regions.
 
 use alloc::sync::Arc;
 
@@ -13,11 +14,11 @@ use crate::{KernError, KernResult};
 /// One region of a map: `vm_region`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegionInfo {
-    /// First address.
+    /// The first address of the region.
     pub start: u64,
-    /// Bytes.
+    /// The size of the region in bytes.
     pub size: u64,
-    /// Rights now.
+    /// The present rights.
     pub protection: Protection,
     /// The most rights that the region can be given.
     pub max_protection: Protection,
@@ -27,15 +28,15 @@ pub struct RegionInfo {
     pub behavior: Behavior,
     /// Whether other maps see what is written to the region.
     pub shared: bool,
-    /// Times wired.
+    /// How often the region is wired.
     pub wired: u16,
-    /// The object at the bottom of the chain (of a private file mapping: the file's) and the byte
-    /// offset in it; `None` for memory that was not touched yet.
+    /// The object at the bottom of the chain (for a private file mapping, the file's) and the byte
+    /// offset in it; `None` for memory that was not accessed yet.
     pub object: Option<(u64, u64)>,
 }
 
 impl<M: Machine> VmMap<M> {
-    /// `size` bytes of zeros: `vm_allocate`. The address.
+    /// Maps `size` bytes of zeros: `vm_allocate`. Returns their address.
     ///
     /// # Errors
     /// Those of [`map`](Self::map).
@@ -43,13 +44,13 @@ impl<M: Machine> VmMap<M> {
         self.map(&MapRequest::anonymous(size).at(placement)).await
     }
 
-    /// Maps an object, a copy of one, or zeros: `vm_map`. The address.
+    /// Maps an object, a copy of one, or zeros: `vm_map`. Returns the address.
     ///
     /// # Errors
-    /// `InvalidArgument`: size zero, unaligned address or offset, an alignment that is no power of
-    /// two, more rights than the most. `InvalidAddress`: the range wraps or leaves the map.
-    /// `NoSpace`: it is taken, or there is no free range. `NotSupported`: a copy of device memory.
-    /// `ResourceShortage`. Nothing has changed then.
+    /// `InvalidArgument`: size zero, unaligned address or offset, an alignment that is not a power
+    /// of two, more rights than the maximum. `InvalidAddress`: the range wraps or leaves the map.
+    /// `NoSpace`: the range is in use, or there is no free range. `NotSupported`: a copy of device
+    /// memory. `ResourceShortage`: memory is short. After an error nothing has changed.
     pub async fn map(&self, request: &MapRequest<M>) -> KernResult<u64> {
         let (_, size) = page_range(0, request.size)?;
         let offset = request.object.as_ref().map_or(0, |(_, offset)| *offset);
@@ -61,7 +62,7 @@ impl<M: Machine> VmMap<M> {
         }
         offset.checked_add(size).ok_or(KernError::InvalidArgument)?;
         if request.object.is_some() {
-            // This is done before the map is locked, as a copy may be made.
+            // The entry is made before the map is locked, since that may copy an object.
             let entry = self.new_entry(request, offset)?;
             let state = &mut *self.change().await?;
             return self.map_entry(state, request, size, entry);
@@ -70,7 +71,7 @@ impl<M: Machine> VmMap<M> {
         self.map_zeros(state, request, size)
     }
 
-    /// Like [`map`](Self::map) of fresh zeros, if the map need not be waited for; else `None`, and
+    /// Maps zeros like [`map`](Self::map), if the map is not locked. Otherwise returns `None`, and
     /// nothing has changed.
     pub fn try_allocate(&self, placement: Placement, size: u64) -> Option<KernResult<u64>> {
         let request = MapRequest::anonymous(size).at(placement);
@@ -82,7 +83,7 @@ impl<M: Machine> VmMap<M> {
         now().transpose()
     }
 
-    /// Maps fresh zeros. The request has been checked.
+    /// Maps zeros for a request that has been checked.
     fn map_zeros(&self, state: &mut MapState<M>, request: &MapRequest<M>, size: u64) -> KernResult<u64> {
         if let Some(start) = self.take_up(state, request, size) {
             return Ok(start);
@@ -91,7 +92,7 @@ impl<M: Machine> VmMap<M> {
         self.map_entry(state, request, size, self.new_entry(request, 0)?)
     }
 
-    /// Enters a valid request's `entry`.
+    /// Adds `entry` for a request that has been checked.
     fn map_entry(
         &self,
         state: &mut MapState<M>,
@@ -184,7 +185,8 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Lets the entry that ends at `start` grow instead of adding one for fresh zeros, if it can.
+    /// Extends the entry that ends at `start` by fresh zeros, if that is possible, instead of
+    /// adding an entry.
     fn extend_previous(&self, state: &mut MapState<M>, start: u64, size: u64, entry: &Entry<M>) -> bool {
         let next = state.entries.find_at_or_after(start);
         let previous = match next {
@@ -214,7 +216,7 @@ impl<M: Machine> VmMap<M> {
         true
     }
 
-    /// Joins neighbouring entries in and around a range that could be one.
+    /// Joins neighbouring entries in and around a range where possible.
     pub(super) fn simplify(&self, state: &mut MapState<M>, start: u64, end: u64) {
         let Some(mut id) = state.entries.find_at_or_after(start.saturating_sub(1)) else { return };
         while let Some(next) = state.entries.next(id) {
@@ -235,19 +237,19 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Unmaps a range: `vm_deallocate`. Addresses in it that are not mapped do not matter.
+    /// Unmaps a range: `vm_deallocate`. Parts of it that are not mapped are ignored.
     ///
     /// # Errors
-    /// `InvalidArgument`, `InvalidAddress`: the range. `ResourceShortage`: an entry had to be cut
-    /// in two and there is no memory for that.
+    /// `InvalidArgument`, `InvalidAddress`: the range. `ResourceShortage`: an entry had to be split
+    /// and there is no memory for that.
     pub async fn deallocate(&self, start: u64, size: u64) -> KernResult {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.open().await?;
         self.deallocate_range(state, start, end)
     }
 
-    /// Like [`deallocate`](Self::deallocate), if the map need not be waited for; else `None`, and
-    /// nothing has changed.
+    /// Unmaps a range like [`deallocate`](Self::deallocate), if the map is not locked. Otherwise
+    /// returns `None`, and nothing has changed.
     pub fn try_deallocate(&self, start: u64, size: u64) -> Option<KernResult> {
         let now = || {
             let (start, end) = page_range(start, size)?;
@@ -265,7 +267,8 @@ impl<M: Machine> VmMap<M> {
         if let Some(id) = state.entries.find_at_or_after(start)
             && (state.entries.start(id), state.entries.end(id)) == (start, end)
         {
-            // A single entry, as it was allocated. An entry without an object maps nothing.
+            // The range is a single entry, as it was allocated. Only an entry with an object has
+            // pages mapped.
             if state.entries.get(id).object.is_some() {
                 self.pmap_change(&[PmapChange::Remove { address: start, length: end - start }]);
             }
@@ -297,13 +300,14 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Frees what only an entry that is no longer mapped gave access to.
+    /// Frees the pages that only `entry`, which has been unmapped, could access.
     pub(super) fn discard(&self, entry: &Entry<M>, size: u64) {
         let Some(object) = &entry.object else { return };
         if entry.wired > 0 {
             self.unwire_pages(entry, size);
         }
-        // Otherwise the pages go with the object, or other maps see them.
+        // If the entry is the object's only user, the pages are freed with the object; if it is
+        // shared, other maps use them.
         if !entry.shared && !entry.needs_copy && Arc::strong_count(object) > 1 {
             let exclusive = {
                 let state = object.state.lock();
@@ -316,7 +320,7 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Ends one wiring of the pages that a wired entry reaches.
+    /// Ends one wiring of the pages of a wired entry.
     pub(super) fn unwire_pages(&self, entry: &Entry<M>, size: u64) {
         let Some(object) = &entry.object else { return };
         for index in entry.index(0)..entry.index(size) {
@@ -324,12 +328,13 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Changes the rights of a range, or with `set_maximum` the most that can be given:
-    /// `vm_protect`. The most only shrinks, and takes rights now with it.
+    /// Changes the rights of a range, or with `set_maximum` the maximum that it can be given:
+    /// `vm_protect`. The maximum can only be reduced, and the present rights are reduced with it.
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
-    /// `ProtectionFailure`: more than the most. `ResourceShortage`. Nothing has changed then.
+    /// `ProtectionFailure`: more rights than the maximum. `ResourceShortage`: memory is short.
+    /// After an error nothing has changed.
     pub async fn protect(
         &self,
         start: u64,
@@ -369,7 +374,7 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Says what a child gets of a range: `vm_inherit`.
+    /// Sets what a child gets of a range: `vm_inherit`.
     ///
     /// # Errors
     /// Those of [`protect`](Self::protect), without `ProtectionFailure`.
@@ -377,7 +382,7 @@ impl<M: Machine> VmMap<M> {
         self.set(start, size, |entry| entry.inheritance = inheritance).await
     }
 
-    /// Says how a range will be used: `vm_behavior_set`.
+    /// Sets how a range will be used: `vm_behavior_set`.
     ///
     /// # Errors
     /// Those of [`inherit`](Self::inherit).
@@ -401,8 +406,8 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Forgets what was written to private memory in a range: it is again what was mapped there,
-    /// zeros or the file. Shared memory only loses its translation. (Linux `MADV_DONTNEED`.)
+    /// Discards what was written to private memory in a range: it shows again what was mapped
+    /// there, zeros or the file. Shared memory only loses its translation. (Linux `MADV_DONTNEED`.)
     ///
     /// # Errors
     /// Those of [`inherit`](Self::inherit).
@@ -435,10 +440,10 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// The region that contains `address`, or the next above it: `vm_region`.
+    /// The region that contains `address`, or the next region above it: `vm_region`.
     ///
     /// # Errors
-    /// `NoSpace`: there is none. `Terminated`.
+    /// `NoSpace`: there is none. `Terminated`: the map has ended.
     pub async fn region(&self, address: u64) -> KernResult<RegionInfo> {
         let state = self.look().await?;
         let id = state.entries.find_at_or_after(address).ok_or(KernError::NoSpace)?;
@@ -458,7 +463,8 @@ impl<M: Machine> VmMap<M> {
     }
 }
 
-/// Walks to the bottom of a chain: its objects' numbers and offsets, the last one's.
+/// Walks to the bottom of a chain of objects. Returns the number of the last object, and the offset
+/// in it.
 fn bottom<M: Machine>(object: &Arc<VmObject<M>>, offset: u64) -> (u64, u64) {
     let (mut object, mut offset) = (object.clone(), offset);
     loop {
@@ -473,8 +479,9 @@ fn bottom<M: Machine>(object: &Arc<VmObject<M>>, offset: u64) -> (u64, u64) {
     }
 }
 
-/// The object that was mapped before anything was written over it: the first in the chain that has
-/// a pager of its own or is a delayed copy of one, and the offset in it; `None` if it was zeros.
+/// The object that was mapped before anything was written: the first in the chain that has a pager
+/// of its own or is a delayed copy of such an object, and the offset in it; `None` if zeros were
+/// mapped.
 fn original<M: Machine>(object: &Arc<VmObject<M>>, offset: u64) -> Option<(Arc<VmObject<M>>, u64)> {
     let (mut object, mut offset) = (object.clone(), offset);
     loop {

@@ -11,7 +11,7 @@ use crate::machine::{Machine, PAGE_SHIFT, Protection};
 pub enum Inheritance {
     /// The child shares the memory.
     Share = 0,
-    /// A copy.
+    /// The child gets a copy.
     Copy = 1,
     /// The child gets nothing: the range is free there.
     None = 2,
@@ -28,26 +28,27 @@ pub enum Behavior {
     Random,
     /// Accesses go from lower to higher addresses: pages are read ahead.
     Sequential,
-    /// All of it, and soon: as [`Sequential`](Self::Sequential), and with large pages where
-    /// alignment, size and memory allow them.
+    /// All pages will be used soon: they are read ahead as with [`Sequential`](Self::Sequential),
+    /// and large pages are used where alignment, size and memory allow them.
     LargePages,
 }
 
-/// A mapped range, whose bounds are the tree's.
+/// A mapped range. The entry tree has its bounds.
 pub(super) struct Entry<M: Machine> {
-    /// The object mapped; `None` for zeros that were not touched yet.
+    /// The mapped object; `None` for zeros that were not accessed yet.
     pub(super) object: Option<Arc<VmObject<M>>>,
-    /// Byte offset of the start of the range in the object.
+    /// The offset in the object, in bytes, of the start of the range.
     pub(super) offset: u64,
     pub(super) protection: Protection,
     pub(super) max_protection: Protection,
     pub(super) inheritance: Inheritance,
     pub(super) behavior: Behavior,
-    /// The object is shared with a copy, and is shadowed before it is written through this entry.
+    /// The object is shared with a copy: before it is written through this entry, a shadow is put
+    /// over it.
     pub(super) needs_copy: bool,
-    /// The memory is shared: other maps see what is written here.
+    /// The memory is shared: other maps see what is written through this entry.
     pub(super) shared: bool,
-    /// How many times the range is wired.
+    /// How often the range is wired.
     pub(super) wired: u16,
 }
 
@@ -58,12 +59,12 @@ impl<M: Machine> Clone for Entry<M> {
 }
 
 impl<M: Machine> Entry<M> {
-    /// The page of the object at `distance` bytes from the start of the range.
+    /// The number of the object's page at `distance` bytes from the start of the range.
     pub(super) fn index(&self, distance: u64) -> u64 {
         (self.offset + distance) >> PAGE_SHIFT
     }
 
-    /// The entry for the rest of the range, from `distance` bytes after its start on.
+    /// The entry for the rest of the range, which begins `distance` bytes after its start.
     pub(super) fn split(&self, distance: u64) -> Self {
         let mut upper = self.clone();
         if upper.object.is_some() {
@@ -72,8 +73,8 @@ impl<M: Machine> Entry<M> {
         upper
     }
 
-    /// Whether an entry that begins where this one ends, `length` bytes from its start, could be
-    /// one with it.
+    /// Whether this entry, which is `length` bytes long, and the entry that begins where it ends
+    /// could be one.
     pub(super) fn continues_in(&self, length: u64, next: &Self) -> bool {
         let same_object = match (&self.object, &next.object) {
             (None, None) => true,
@@ -83,7 +84,7 @@ impl<M: Machine> Entry<M> {
         same_object && self.is_mapped_as(next)
     }
 
-    /// Whether all but the objects is the same, and so that the entries may be one.
+    /// Whether two entries are equal except for their objects, so that they may be joined.
     pub(super) fn is_mapped_as(&self, next: &Self) -> bool {
         self.protection == next.protection
             && self.max_protection == next.max_protection

@@ -6,16 +6,16 @@ use alloc::vec::Vec;
 
 use super::super::object::{Backing, CopyStrategy, VmObject};
 use super::super::{Vm, copy, fault};
-use super::entry::{Entry, Inheritance};
+use super::entry::{Behavior, Entry, Inheritance};
 use super::{EntryId, MapState, Placement, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, PmapChange, Protection};
 use crate::{KernError, KernResult};
 
-/// The object to map for a private mapping of `object`. The entry that maps it needs a copy before
-/// it writes.
+/// The object to map for a private mapping of `object`. The entry that maps it must shadow it
+/// before a write.
 ///
 /// # Errors
-/// `NotSupported`: device memory. `ResourceShortage`.
+/// `NotSupported`: device memory. `ResourceShortage`: memory is short.
 pub(super) fn copy_of<M: Machine>(
     vm: &Arc<Vm<M>>,
     object: &Arc<VmObject<M>>,
@@ -30,8 +30,8 @@ pub(super) fn copy_of<M: Machine>(
     if symmetric { Ok(object.clone()) } else { copy::copy_delayed(vm, object) }
 }
 
-/// Ranges whose translation must lose write access, joined where they touch and handed on in
-/// batches.
+/// Ranges whose translation must lose write access. Adjacent ones are joined, and they are passed
+/// to the machine in batches.
 struct Revocation<'a, M: Machine> {
     map: &'a VmMap<M>,
     ranges: [PmapChange; 32],
@@ -76,25 +76,43 @@ impl<M: Machine> Drop for Revocation<'_, M> {
     }
 }
 
-/// A piece of an address space outside any: what `vm_read` returns, and out-of-line memory of a
-/// message is.
+/// A range of memory that is in no address space: the result of `vm_read`, and the out-of-line
+/// memory of a message.
 pub struct MapCopy<M: Machine> {
-    /// Pieces in order: length in bytes, and what is there.
+    /// The pieces in order, each with its length in bytes.
     pieces: Vec<(u64, Entry<M>)>,
     size: u64,
 }
 
 impl<M: Machine> MapCopy<M> {
-    /// Bytes.
+    /// The size in bytes.
     pub fn size(&self) -> u64 {
         self.size
+    }
+
+    /// Bytes of server memory that the copy itself takes.
+    pub(crate) fn bytes(&self) -> usize {
+        self.pieces.len() * size_of::<(u64, Entry<M>)>()
+    }
+
+    /// The same memory with the rights and the inheritance of fresh memory, whatever it had where
+    /// it comes from. It must be a copy: memory that is shared keeps its limits.
+    pub(crate) fn into_fresh(mut self) -> Self {
+        for (_, entry) in &mut self.pieces {
+            debug_assert!(!entry.shared);
+            entry.protection = Protection::DEFAULT;
+            entry.max_protection = Protection::ALL;
+            (entry.inheritance, entry.behavior) = (Inheritance::Copy, Behavior::Default);
+        }
+        self
     }
 }
 
 impl<M: Machine> Drop for MapCopy<M> {
     fn drop(&mut self) {
-        // The range was wired when it was taken out, and it is put nowhere: shared pages of it live
-        // on.
+        // The range was wired when it was taken out of its map, and is dropped without having been
+        // inserted again. Shared pages of it remain in memory for others, so the wiring must be
+        // ended.
         for (length, entry) in self.pieces.iter().filter(|(_, entry)| entry.wired > 0) {
             if let Some(object) = &entry.object {
                 let pages = entry.index(0)..entry.index(*length);
@@ -105,11 +123,12 @@ impl<M: Machine> Drop for MapCopy<M> {
 }
 
 impl<M: Machine> VmMap<M> {
-    /// A child's map: of each range what its inheritance says. Costs no page copy; a few kernel
-    /// entries take write access from what both share now.
+    /// Makes a child's map: of each range it gets what the range's inheritance says. No page is
+    /// copied; a few system calls remove write access from the memory that both share now.
     ///
     /// # Errors
-    /// `ResourceShortage`, `Terminated`. Nothing has changed for the parent's program then.
+    /// `ResourceShortage`: memory is short. `Terminated`: the map has ended. After an error nothing
+    /// has changed for the parent's program.
     pub async fn fork(&self) -> KernResult<Arc<Self>> {
         let child = Self::new(&self.vm, self.lowest, self.highest).await?;
         {
@@ -127,7 +146,7 @@ impl<M: Machine> VmMap<M> {
                     Inheritance::Share => self.share_entry(state, id),
                     Inheritance::Copy => self.copy_entry(state, id, &mut revocation),
                 };
-                // The child's entries give back their own reservations.
+                // The child's entries unreserve their own memory.
                 let inherited = inherited.inspect_err(|_| child.unreserve_entries(spare))?;
                 child_state.entries.append(start, end, inherited);
                 child_state.size += end - start;
@@ -164,17 +183,17 @@ impl<M: Machine> VmMap<M> {
         let entry = state.entries.get_mut(id);
         let Some(object) = &entry.object else { return Ok(Entry { wired: 0, ..entry.clone() }) };
         if matches!(object.state.lock().backing, Backing::Device(..)) {
-            // Device memory is not copied: the child gets the same.
+            // Device memory cannot be copied: the child shares it.
             return Ok(Entry { wired: 0, ..entry.clone() });
         }
         let copied = if entry.shared {
-            // Other maps write to the object, whatever its strategy for private mappings: the copy
-            // shows its present contents.
+            // Other maps write to the object, so the copy must show its present contents, whatever
+            // strategy the object has for private mappings.
             copy::copy_delayed(&self.vm, object)?
         } else {
             if !entry.needs_copy {
                 entry.needs_copy = true;
-                // A page that may not be written is not mapped writable.
+                // Only pages that may be written can be mapped writable.
                 if entry.protection.contains(Protection::WRITE) {
                     revocation.add(start, end);
                 }
@@ -184,12 +203,12 @@ impl<M: Machine> VmMap<M> {
         Ok(Entry { object: Some(copied), needs_copy: true, shared: false, wired: 0, ..entry.clone() })
     }
 
-    /// A copy of a range as it is now: `vm_read`.
+    /// Copies a range as it is now: `vm_read`.
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
     /// `ProtectionFailure`: a part may not be read. `NotSupported`: device memory.
-    /// `ResourceShortage`.
+    /// `ResourceShortage`: memory is short.
     pub async fn read(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;
@@ -208,23 +227,23 @@ impl<M: Machine> VmMap<M> {
         })
     }
 
-    /// The same memory as a range of this map, to be mapped elsewhere with
+    /// Makes a further mapping of a range of this map, to be added elsewhere by
     /// [`insert`](Self::insert): `vm_remap`.
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
-    /// `ResourceShortage`.
+    /// `ResourceShortage`: memory is short.
     pub async fn share(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;
         self.extract(state, start, end, |state, id| self.share_entry(state, id))
     }
 
-    /// The object that is mapped shared at `address`, and the offset there, so that more of it can
-    /// be mapped.
+    /// The object that is mapped shared at `address`, and the offset in it, so that more of the
+    /// object can be mapped.
     ///
     /// # Errors
-    /// `InvalidAddress`: nothing is mapped there. `ResourceShortage`.
+    /// `InvalidAddress`: nothing is mapped there. `ResourceShortage`: memory is short.
     pub async fn shared_object(&self, address: u64) -> KernResult<(Arc<VmObject<M>>, u64)> {
         let state = &mut *self.change().await?;
         let id = state.entries.find(address).ok_or(KernError::InvalidAddress)?;
@@ -234,7 +253,7 @@ impl<M: Machine> VmMap<M> {
         Ok((object, entry.offset + (address - start)))
     }
 
-    /// Moves a range with all that is in it to `target`, in place of what is there: Linux'
+    /// Moves a range with its contents to `target`, and replaces what is mapped there: Linux'
     /// `mremap`. The two ranges must not overlap.
     ///
     /// # Errors
@@ -256,7 +275,7 @@ impl<M: Machine> VmMap<M> {
         moved.try_reserve_exact(count).map_err(|_| KernError::ResourceShortage)?;
         self.make_room(state, Placement::Replace(to), end - start, PAGE_SIZE, count)?;
 
-        // From here on nothing fails.
+        // From here on no step can fail.
         self.pmap_change(&[PmapChange::Remove { address: start, length: end - start }]);
         while let Some(id) = state.entries.find_at_or_after(start).filter(|&id| state.entries.start(id) < end)
         {
@@ -270,12 +289,12 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Takes a range out of this map with all that is in it, to be put elsewhere with
+    /// Removes a range from this map with its contents, to be added elsewhere by
     /// [`insert`](Self::insert).
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
-    /// `ResourceShortage`. Nothing has changed then.
+    /// `ResourceShortage`: memory is short. After an error nothing has changed.
     pub async fn take(&self, start: u64, size: u64) -> KernResult<MapCopy<M>> {
         let (start, end) = page_range(start, size)?;
         let state = &mut *self.change().await?;
@@ -288,7 +307,7 @@ impl<M: Machine> VmMap<M> {
         Ok(taken)
     }
 
-    /// Collects what `take` makes of each entry of a range, all of which must be mapped.
+    /// Collects the results of `take` for each entry of a range, which must be mapped completely.
     fn extract(
         &self,
         state: &mut MapState<M>,
@@ -312,10 +331,10 @@ impl<M: Machine> VmMap<M> {
         Ok(MapCopy { pieces, size: end - start })
     }
 
-    /// Maps a piece of memory: the address.
+    /// Maps a range that was copied or taken from a map. Returns its address.
     ///
     /// # Errors
-    /// Those of [`map`](Self::map); the piece is given back, so that nothing is lost.
+    /// Those of [`map`](Self::map); the range is returned with the error.
     pub async fn insert(
         &self,
         mut copy: MapCopy<M>,
@@ -383,7 +402,7 @@ impl<M: Machine> VmMap<M> {
         self.write(destination, copy).await
     }
 
-    /// Gives private entries the memory of a copy, keeping their rights.
+    /// Replaces the memory of private entries by that of a copy. The rights stay.
     fn replace_contents(
         &self,
         state: &mut MapState<M>,
@@ -417,7 +436,7 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Writes a copy's bytes page by page.
+    /// Writes the bytes of a copy, page by page.
     async fn write_bytes(&self, start: u64, copy: &MapCopy<M>) -> KernResult {
         let mut page = [0; PAGE_SIZE as usize];
         let mut at = start;

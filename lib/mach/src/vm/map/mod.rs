@@ -29,32 +29,32 @@ use access::Hint;
 use cached::Recent;
 use entry::Entry;
 
-/// Where in the address space a new range goes.
+/// Where in the address space a new range is placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// The region is put at this address; an error if something is mapped there.
+    /// At this address; an error if something is mapped there.
     Fixed(u64),
-    /// The region is put at this address, in place of what is mapped there.
+    /// At this address. What is mapped there is replaced.
     Replace(u64),
-    /// The lowest free range at or above this address.
+    /// In the lowest free range at or above this address.
     Above(u64),
-    /// The highest free range that ends at or below this address.
+    /// In the highest free range that ends at or below this address.
     Below(u64),
 }
 
 /// What to map, and how: the arguments of `vm_map`.
 pub struct MapRequest<M: Machine> {
-    /// Where.
+    /// Where the range is placed.
     pub placement: Placement,
-    /// Bytes, rounded up to pages.
+    /// The size in bytes; it is rounded up to whole pages.
     pub size: u64,
-    /// The alignment for `Above` and `Below`, a power of two: the address is a multiple of it.
+    /// For `Above` and `Below`: the address is a multiple of this, a power of two.
     pub alignment: u64,
     /// An object and a byte offset in it, a multiple of the page size; `None`: fresh zeros.
     pub object: Option<(Arc<VmObject<M>>, u64)>,
     /// Map a copy of the object's memory rather than the object.
     pub copy: bool,
-    /// Rights now.
+    /// The rights at the start.
     pub protection: Protection,
     /// The most that [`VmMap::protect`] may give later.
     pub max_protection: Protection,
@@ -63,7 +63,7 @@ pub struct MapRequest<M: Machine> {
 }
 
 impl<M: Machine> MapRequest<M> {
-    /// `size` bytes of zeros anywhere, private: `vm_allocate`.
+    /// A request for `size` bytes of private zeros at any address: `vm_allocate`.
     pub fn anonymous(size: u64) -> Self {
         Self {
             placement: Placement::Above(0),
@@ -77,12 +77,13 @@ impl<M: Machine> MapRequest<M> {
         }
     }
 
-    /// `size` bytes of `object` from `offset` on, shared with all maps that show them.
+    /// A request for `size` bytes of `object` from `offset` on, shared with all maps that show
+    /// them.
     pub fn shared(object: Arc<VmObject<M>>, offset: u64, size: u64) -> Self {
         Self { object: Some((object, offset)), inheritance: Inheritance::Share, ..Self::anonymous(size) }
     }
 
-    /// A private copy of `size` bytes of `object` from `offset` on.
+    /// A request for a private copy of `size` bytes of `object` from `offset` on.
     pub fn private(object: Arc<VmObject<M>>, offset: u64, size: u64) -> Self {
         Self { object: Some((object, offset)), copy: true, ..Self::anonymous(size) }
     }
@@ -98,12 +99,12 @@ impl<M: Machine> MapRequest<M> {
     }
 }
 
-/// What the map's mutex protects.
+/// The state that the map's mutex protects.
 pub(super) struct MapState<M: Machine> {
     entries: EntryTree<Entry<M>>,
-    /// Bytes mapped.
+    /// How many bytes are mapped.
     size: u64,
-    /// False once the map is terminated.
+    /// False after the map was terminated.
     alive: bool,
     /// The entry that was added last.
     recent: Recent,
@@ -115,14 +116,15 @@ impl<M: Machine> MapState<M> {
     }
 }
 
-/// What the map's translation lock protects. It comes after the map's mutex and before the objects.
+/// The state that the map's translation lock protects. In the lock order it comes after the map's
+/// mutex and before the objects.
 pub(super) struct Translation<M: Machine> {
-    /// `None` once the map is terminated.
+    /// `None` after the map was terminated.
     pmap: Option<M::Pmap>,
-    /// The entry of the last fault, so that the next needs no look at the map. Cleared before the
-    /// map changes.
+    /// The entry of the last fault, so that the next needs no look-up in the map. It is cleared
+    /// before the map changes.
     hint: Option<Hint<M>>,
-    /// The hint is of the cached entry ([`cached`]): not to be used now.
+    /// The hint describes the cached entry ([`cached`]), and must not be used now.
     hint_cached: bool,
 }
 
@@ -137,12 +139,13 @@ pub struct VmMap<M: Machine> {
     privileged: AtomicBool,
     state: Mutex<MapState<M>>,
     translation: SpinLock<Translation<M>>,
-    /// Dropped when everything that the map held is free. There is one only if a task
+    /// A mark that is dropped when all memory of the map has been freed. It exists only if a task
     /// [waits](Self::end) for that.
     end: SpinLock<Option<Arc<EndMark<M>>>>,
 }
 
-/// Checks and rounds a range: a page-aligned start, a size rounded up to pages; start and end.
+/// Checks a range and rounds it: the start must be page-aligned, the size is rounded up to whole
+/// pages. Returns start and end.
 fn page_range(start: u64, size: u64) -> KernResult<(u64, u64)> {
     if !start.is_multiple_of(PAGE_SIZE) || size == 0 {
         return Err(KernError::InvalidArgument);
@@ -178,7 +181,7 @@ impl<M: Machine> VmMap<M> {
         }))
     }
 
-    /// A number that names this map alone, for ever.
+    /// A number that no other map or object of the memory system has or had.
     pub fn id(&self) -> u64 {
         self.id
     }
@@ -193,32 +196,33 @@ impl<M: Machine> VmMap<M> {
         (self.lowest, self.highest)
     }
 
-    /// Says whether page-out depends on the programs in this map: they are pagers. When no memory
-    /// is free, their pages are made of frames that no other program gets, as those of [privileged
+    /// Sets whether page-out depends on the programs in this map, because they are pagers. When no
+    /// memory is free, their pages get frames of a reserve, as those of [privileged
     /// objects](VmObject::set_privileged). A child's map does not inherit it.
     pub fn set_privileged(&self, privileged: bool) {
-        // Relaxed: it says how faults after it are served, and orders nothing.
+        // Relaxed: the flag orders no other accesses.
         self.privileged.store(privileged, Ordering::Relaxed);
     }
 
-    /// The name of the address space, to make threads in it; `None` if the map is terminated.
+    /// The reference to the address space by which threads are made in it; `None` if the map is
+    /// terminated.
     pub fn space(&self) -> Option<M::Space> {
         self.with_pmap(|pmap| self.vm.machine().space(pmap))
     }
 
-    /// Calls `with` with the map's translation; `None` if the map is terminated. The translation
-    /// lock is held.
+    /// Calls `with` with the map's translation, under the translation lock; `None` if the map is
+    /// terminated.
     pub fn with_pmap<R>(&self, with: impl FnOnce(&M::Pmap) -> R) -> Option<R> {
         self.translation.lock().pmap.as_ref().map(with)
     }
 
-    /// Bytes mapped now, touched or not.
+    /// How many bytes are mapped, accessed or not.
     pub async fn size(&self) -> u64 {
         self.state.lock().await.size
     }
 
-    /// Pages in memory of what is mapped from `start` up to `end`, whether translations exist or
-    /// not.
+    /// How many pages of the memory that is mapped from `start` up to `end` are resident, whether
+    /// translations exist or not.
     pub async fn resident_pages(&self, start: u64, end: u64) -> u64 {
         let mut state = self.state.lock().await;
         self.settle(&mut state);
@@ -239,7 +243,7 @@ impl<M: Machine> VmMap<M> {
         pages
     }
 
-    /// Entries now.
+    /// How many entries the map has.
     pub async fn entry_count(&self) -> usize {
         let mut state = self.state.lock().await;
         self.settle(&mut state);
@@ -254,9 +258,9 @@ impl<M: Machine> VmMap<M> {
         self.release_all(&mut state);
     }
 
-    /// The end of the map, for a task that waits for the memory that the map holds.
+    /// An object that tells when all memory of the map has been freed.
     pub fn end(&self) -> MapEnd<M> {
-        // A terminated map has given back what it had, and nothing would take the mark away again.
+        // A terminated map has freed its memory, and would never drop a new mark.
         if self.with_pmap(|_| ()).is_none() {
             return MapEnd::past();
         }
@@ -286,34 +290,35 @@ impl<M: Machine> VmMap<M> {
         drop(self.end.lock().take());
     }
 
-    /// Locks the map, to change it.
+    /// Locks the map in order to change it.
     async fn change(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let mut state = self.open().await?;
         self.prepare_change(&mut state);
         Ok(state)
     }
 
-    /// Before a change: the short path for faults is closed until the next fault opens it again.
+    /// Prepares a change of the map: disables the short path for faults until the next fault
+    /// enables it again.
     fn prepare_change(&self, state: &mut MapState<M>) {
         self.translation.lock().hint = None;
         self.settle(state);
     }
 
-    /// Locks the map, to look something up.
+    /// Locks the map in order to look something up.
     async fn look(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let mut state = self.open().await?;
         self.settle(&mut state);
         Ok(state)
     }
 
-    /// The map, locked. Unlike [`look`](Self::look), this leaves a cached entry ([`cached`]) in its
+    /// Locks the map. Unlike [`look`](Self::look), this leaves a cached entry ([`cached`]) in the
     /// tree.
     async fn open(&self) -> KernResult<MutexGuard<'_, MapState<M>>> {
         let state = self.state.lock().await;
         if state.alive { Ok(state) } else { Err(KernError::Terminated) }
     }
 
-    /// Like [`open`](Self::open); `None`: the map must be waited for.
+    /// Locks the map as [`open`](Self::open) does, without waiting; `None` if it is locked.
     fn try_open(&self) -> KernResult<Option<MutexGuard<'_, MapState<M>>>> {
         match self.state.try_lock() {
             Some(state) if !state.alive => Err(KernError::Terminated),
@@ -321,7 +326,7 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Makes changes to the translation that cannot fail.
+    /// Makes changes of the translation that cannot fail.
     fn pmap_change(&self, changes: &[PmapChange]) {
         debug_assert!(changes.iter().all(|change| !matches!(change, PmapChange::Enter { .. })));
         if let Some(pmap) = &self.translation.lock().pmap {
@@ -330,9 +335,10 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Reserves memory for `count` more entries: as many can be added then without failure.
+    /// Reserves memory for `count` more entries, so that adding them cannot fail.
     fn reserve_entries(&self, state: &mut MapState<M>, count: usize) -> KernResult {
-        // Two more than `count`: cuts of entries may come before these are added.
+        // There are two more than `count`, because entries may be split at both ends before these
+        // are added.
         state.entries.reserve(count + 2).map_err(|_| KernError::ResourceShortage)?;
         if self.vm.machine().reserve_memory(count * EntryTree::<Entry<M>>::NODE_BYTES) {
             Ok(())
@@ -341,8 +347,8 @@ impl<M: Machine> VmMap<M> {
         }
     }
 
-    /// Gives back what [`reserve_entries`](Self::reserve_entries) took for entries that were not
-    /// added.
+    /// Unreserves memory that [`reserve_entries`](Self::reserve_entries) has reserved for entries
+    /// that were not added.
     fn unreserve_entries(&self, count: usize) {
         self.vm.machine().unreserve_memory(count * EntryTree::<Entry<M>>::NODE_BYTES);
     }
@@ -353,14 +359,14 @@ impl<M: Machine> VmMap<M> {
         state.entries.insert(start, end, entry)
     }
 
-    /// Takes an entry out; it is mapped nowhere any more.
+    /// Removes an entry, which must not be mapped any more.
     fn remove_entry(&self, state: &mut MapState<M>, id: EntryId) -> Entry<M> {
         state.size -= state.entries.end(id) - state.entries.start(id);
         self.unreserve_entries(1);
         state.entries.remove(id)
     }
 
-    /// Cuts the entry that contains `address` in two there, if that is inside one.
+    /// Splits the entry that contains `address` at this address, unless it begins there.
     fn cut(&self, state: &mut MapState<M>, address: u64) -> KernResult {
         let Some(id) = state.entries.find(address) else { return Ok(()) };
         let (start, end) = (state.entries.start(id), state.entries.end(id));
@@ -374,7 +380,7 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Cuts entries at both ends of a range, so that each lies inside or outside.
+    /// Splits entries at both ends of a range, so that each lies inside or outside of it.
     fn cut_range(&self, state: &mut MapState<M>, start: u64, end: u64) -> KernResult {
         self.cut(state, start)?;
         self.cut(state, end)
@@ -414,7 +420,7 @@ mod tests {
     use crate::machine::simulated::Simulated;
 
     #[test]
-    fn what_has_to_wait_is_not_begun() {
+    fn an_operation_that_would_wait_for_the_map_is_not_begun() {
         const HERE: Placement = Placement::Above(0x40_0000);
         let machine = Simulated::new(4);
         let vm = Vm::new(machine.clone()).unwrap();

@@ -10,15 +10,17 @@ use super::{EntryId, MapState, VmMap, page_range};
 use crate::machine::{Machine, PAGE_SIZE, Protection};
 use crate::{KernError, KernResult};
 
-/// How often a range is brought into memory before it counts as too large to stay there in whole.
+/// How often the pages of a range are brought in before the range counts as too large to be
+/// resident as a whole.
 const ROUNDS: usize = 8;
 
 impl<M: Machine> VmMap<M> {
-    /// Keeps the pages of a range in memory until as many [`unwire`](Self::unwire)s. Pages that can
-    /// be written are made the map's own first. Wired pages are not taken by page-out; a fork may
-    /// make a later write copy one.
+    /// Keeps the pages of a range in memory until [`unwire`](Self::unwire) has been called as
+    /// often. Pages that can be written are made the map's own first. Wired pages are not taken by
+    /// page-out; a fork may make a later write copy one.
     ///
-    /// Dropped before its end, nothing is wired; pages may have been brought into memory.
+    /// If the future is dropped before its end, nothing is wired; pages may have been brought into
+    /// memory.
     ///
     /// # Errors
     /// `InvalidArgument`, `InvalidAddress`: the range, or a part of it is not mapped.
@@ -76,8 +78,8 @@ impl<M: Machine> VmMap<M> {
         Ok(())
     }
 
-    /// Whether all of a range is mapped, and can be accessed somehow; how many pages of it are not
-    /// wired yet.
+    /// Checks that all of a range is mapped and allows some access. Returns how many pages of it
+    /// are not wired yet.
     async fn check_accessible(&self, start: u64, end: u64) -> KernResult<u64> {
         let state = self.look().await?;
         if !Self::is_mapped(&state, start, end) {
@@ -108,8 +110,8 @@ impl<M: Machine> VmMap<M> {
         Ok(preferred.into_iter().find(|&access| protection.contains(access)).unwrap_or(Protection::READ))
     }
 
-    /// Wires a range if every page is in memory, as a write would find it where writes are allowed;
-    /// false if not.
+    /// Wires a range if every page is in memory, in the state that a write needs where writes are
+    /// allowed. Returns false if not.
     async fn wire_resident(&self, start: u64, end: u64) -> KernResult<bool> {
         let state = &mut *self.change().await?;
         if !Self::is_mapped(state, start, end) {
@@ -119,8 +121,8 @@ impl<M: Machine> VmMap<M> {
         if Self::entries_in(state, start, end).any(|id| state.entries.get(id).wired == u16::MAX) {
             return Err(KernError::ResourceShortage);
         }
-        // Wires the pages of entries that are not wired yet. At the first page that is missing,
-        // those before it are unwired.
+        // Only pages of entries that are not wired yet are wired here. At the first page that is
+        // missing, those before it are unwired.
         let missing = Self::entries_in(state, start, end).find(|&id| !self.wire_pages(state, id));
         for id in Self::entries_in(state, start, end) {
             match missing {
@@ -140,8 +142,8 @@ impl<M: Machine> VmMap<M> {
         Ok(missing.is_none())
     }
 
-    /// Wires the pages of an entry that is not wired; false, and nothing wired, if one is not in
-    /// memory.
+    /// Wires the pages of an entry that is not wired. If one is not in memory, nothing is wired,
+    /// and the result is false.
     fn wire_pages(&self, state: &MapState<M>, id: EntryId) -> bool {
         let entry = state.entries.get(id);
         let size = state.entries.end(id) - state.entries.start(id);

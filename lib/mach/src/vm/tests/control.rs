@@ -1,4 +1,4 @@
-//! What a pager may ask of the library, and what it is asked.
+//! Tests of the requests of pagers to the library, and of the library to pagers.
 
 use alloc::sync::Arc;
 use alloc::vec;
@@ -17,7 +17,7 @@ use crate::{KernError, KernResult};
 const PAGES: u64 = 8;
 const SIZE: u64 = PAGES * PAGE_SIZE;
 
-/// What a pager does when it is asked to allow an access.
+/// What a test pager does when it is asked to allow an access.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Unlocks {
     #[default]
@@ -26,14 +26,14 @@ enum Unlocks {
     Silently,
 }
 
-/// A pager that remembers what it is asked.
+/// A pager that records the requests that it gets.
 #[derive(Default)]
 struct Asked {
     contents: Mutex<Vec<u8>>,
     requests: Mutex<Vec<(u64, Protection)>>,
     returns: Mutex<Vec<(u64, u64, bool)>>,
     unlocks: Mutex<Vec<(u64, Protection)>>,
-    /// The lock with which pages come from the pager: accesses that are not allowed.
+    /// The accesses that the pager prohibits when it provides pages.
     lock: Mutex<Protection>,
     unlock: Mutex<Unlocks>,
     refuses: Mutex<bool>,
@@ -78,7 +78,7 @@ impl Pager<Simulated> for Asked {
 
 type Object = Arc<VmObject<Simulated>>;
 
-/// A pager with pages full of sevens, its object, and a map that shares it at `BASE`.
+/// A pager whose pages are full of sevens, its object, and a map that shares the object at `BASE`.
 fn paged(system: &System) -> (Arc<Asked>, Object, Arc<VmMap<Simulated>>) {
     let pager = Arc::new(Asked { contents: Mutex::new(vec![7; SIZE as usize]), ..Asked::default() });
     let object = VmObject::paged(system.vm(), pager.clone(), SIZE, CopyStrategy::Delay).unwrap();
@@ -113,7 +113,7 @@ fn a_pager_takes_its_pages_back() {
         object.lock_request(PAGE_SIZE, 3 * PAGE_SIZE + 1, take(ReturnPages::All, true)).await.unwrap();
         assert_eq!(core::mem::take(&mut *pager.returns.lock().unwrap()), [(1, 3, false)]);
         assert_eq!((object.resident_pages(), pager.contents.lock().unwrap()[2 * PAGE_SIZE as usize]), (5, 9));
-        // Changes that the pager has made meanwhile are seen.
+        // Reads see the changes that the pager has made to its contents meanwhile.
         pager.contents.lock().unwrap()[2 * PAGE_SIZE as usize] = 10;
         assert_eq!(load(&map, page(2), 1).await.unwrap(), [10]);
         // The pages are flushed without being returned: what was written is lost.
@@ -175,7 +175,7 @@ fn what_a_pager_forbids_it_is_asked_for() {
 }
 
 #[test]
-fn pages_come_with_a_lock() {
+fn a_pager_can_lock_the_pages_that_it_provides() {
     let system = System::new(64);
     let (pager, object, map) = paged(&system);
     *pager.lock.lock().unwrap() = Protection::WRITE;
@@ -238,7 +238,7 @@ fn wired_pages_and_refused_ones_stay() {
 }
 
 #[test]
-fn a_pager_that_never_allows_an_access_holds_up_only_who_wants_it() {
+fn a_pager_that_never_allows_an_access_delays_only_faults_that_need_it() {
     let system = System::new(64);
     let (pager, object, map) = paged(&system);
     *pager.unlock.lock().unwrap() = Unlocks::Silently;
@@ -260,7 +260,7 @@ fn a_pager_that_never_allows_an_access_holds_up_only_who_wants_it() {
     executor.cancel(writer);
 }
 
-/// A pager that writes a page only when it has noted in another object where that is.
+/// A pager that writes a page only after it has noted the page's place in another object.
 struct Notes {
     journal: Object,
     written: Mutex<u64>,

@@ -1,4 +1,4 @@
-//! Frames lent without waiting, and copies from page to page.
+//! Tests of frames that are lent without waiting, and of copies from page to page.
 
 use alloc::sync::Arc;
 
@@ -40,7 +40,7 @@ fn objects_lend_what_is_there_and_zeros() {
 }
 
 #[test]
-fn nothing_is_begun_for_what_is_not_there() {
+fn a_page_that_is_not_in_memory_is_not_lent_and_not_requested() {
     let system = System::new(64);
     let pager = FilePager::new(vec![7; 3 * PAGE_SIZE as usize]);
     let file = VmObject::paged(system.vm(), pager.clone(), 3 * PAGE_SIZE, CopyStrategy::Symmetric).unwrap();

@@ -1,5 +1,4 @@
-//! What the tests share: a system that checks at its end that nothing leaked, and a pager for
-//! files.
+//! Helpers of the tests: a system that checks for leaks at its end, and a pager for files.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,7 +11,7 @@ use crate::{KernError, KernResult};
 
 pub(super) const BASE: u64 = 0x40_0000;
 
-/// A machine and its memory system; when dropped, everything must have been given back.
+/// A machine and its memory system. When it is dropped, all memory must have been given back.
 pub(super) struct System {
     pub(super) machine: Simulated,
     pub(super) vm: Option<Arc<Vm<Simulated>>>,
@@ -52,7 +51,7 @@ impl Drop for System {
     }
 }
 
-/// What a program's store does: through the translation, with page faults answered by the map.
+/// Stores like a program: through the translation, with page faults served by the map.
 pub(super) async fn store(map: &VmMap<Simulated>, address: u64, bytes: &[u8]) -> KernResult {
     let machine = map.vm().machine();
     let mut done = 0;
@@ -68,7 +67,7 @@ pub(super) async fn store(map: &VmMap<Simulated>, address: u64, bytes: &[u8]) ->
     Ok(())
 }
 
-/// What a program's load does.
+/// Loads like a program: through the translation, with page faults served by the map.
 pub(super) async fn load(map: &VmMap<Simulated>, address: u64, length: usize) -> KernResult<Vec<u8>> {
     let machine = map.vm().machine();
     let mut bytes = alloc::vec![0; length];
@@ -85,7 +84,7 @@ pub(super) async fn load(map: &VmMap<Simulated>, address: u64, length: usize) ->
     Ok(bytes)
 }
 
-/// A file in a vector.
+/// A file whose contents are a vector.
 #[derive(Default)]
 pub(super) struct FilePager {
     pub(super) contents: Mutex<Vec<u8>>,

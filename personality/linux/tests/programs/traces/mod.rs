@@ -1,5 +1,5 @@
-//! Real programs' calls, recorded under Linux, made again on the simulated machine: what they
-//! return has to be the same. `personality/linux/tests/traces/record` makes the recordings.
+//! System calls of real programs, recorded under Linux, are made again on the simulated machine,
+//! and have to return the same. `personality/linux/tests/traces/record` makes the recordings.
 
 mod parse;
 mod replay;
@@ -18,21 +18,21 @@ fn replay(tree: &str, trace: &str, at_least: usize) {
 }
 
 #[test]
-fn a_script_of_dash() {
+fn the_calls_of_a_dash_script_return_as_on_linux() {
     replay(include_str!("../../traces/dash.tree"), include_str!("../../traces/dash.trace"), 500);
 }
 
 #[test]
-fn a_script_of_bash() {
+fn the_calls_of_a_bash_script_return_as_on_linux() {
     replay(include_str!("../../traces/bash.tree"), include_str!("../../traces/bash.trace"), 500);
 }
 
 #[test]
-fn tar_find_and_sed() {
+fn the_calls_of_tar_find_and_sed_return_as_on_linux() {
     replay(include_str!("../../traces/files.tree"), include_str!("../../traces/files.trace"), 500);
 }
 
 #[test]
-fn calls_at_the_edges_of_what_they_accept() {
+fn calls_with_arguments_at_their_limits_return_as_on_linux() {
     replay(include_str!("../../traces/errors.tree"), include_str!("../../traces/errors.trace"), 400);
 }

@@ -1,28 +1,28 @@
-//! Reads what `strace -f -X raw -v` writes.
+//! Parses the output of `strace -f -X raw -v`.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// An argument.
+/// An argument or result as strace shows it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     Number(u64),
-    /// A string; whether it was longer than what was recorded.
+    /// A string, and whether strace has cut it.
     Text(Vec<u8>, bool),
-    /// Fields, by name where they have one.
+    /// The fields of a structure, with their names where strace shows them.
     Structure(Vec<(String, Value)>),
     List(Vec<Value>),
-    /// A set that is shown by what is not in it.
+    /// A set, given by the elements that are not in it.
     Not(Vec<Value>),
     Other(String),
 }
 
-/// How a call ended.
+/// How a call of the trace ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ended {
     With(i64),
-    /// With this error, by its name.
+    /// The call failed with the error of this name.
     Failed(String),
-    /// It did not return, or it was interrupted to be restarted.
+    /// The call did not return, or was interrupted to be restarted.
     Not,
 }
 
@@ -34,23 +34,23 @@ pub(crate) struct Record {
     pub(crate) ended: Ended,
 }
 
-/// What happened to one process next.
+/// The next event of a process.
 #[derive(Clone, Debug)]
 pub(crate) enum Step {
     Call(Record),
-    /// The handler of a signal ran.
+    /// The handler of a signal was called.
     Handled(u32),
 }
 
-/// What one process did.
+/// What one process did in the trace.
 #[derive(Debug, Default)]
 pub(crate) struct Process {
     pub(crate) steps: VecDeque<Step>,
-    /// What its handlers did, run by run, by signal.
+    /// The calls of each run of a handler, by signal.
     pub(crate) handlers: BTreeMap<u32, VecDeque<Vec<Record>>>,
 }
 
-/// Processes by id, the first one's id first.
+/// The processes of a trace by id, with the first one's id.
 pub(crate) struct Trace {
     pub(crate) first: u64,
     pub(crate) processes: BTreeMap<u64, Process>,
@@ -149,7 +149,7 @@ impl Cursor<'_> {
         values
     }
 
-    /// Everything up to the delimiter that ends this value.
+    /// Parses a value of another form: everything up to the delimiter that ends it.
     fn other(&mut self) -> Value {
         let start = self.at;
         let mut depth = 0;
@@ -186,7 +186,7 @@ impl Cursor<'_> {
                 }
                 Value::Structure(fields)
             }
-            // A name without a value, then numbers.
+            // A name without a value is followed by numbers.
             _ => match if self.peek() == b'|' { Some(0) } else { self.number() } {
                 Some(mut value) => {
                     while self.peek() == b'|' {
@@ -200,7 +200,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A value, perhaps with a name before it.
+    /// Parses a value, which may have a name before it.
     fn named(&mut self) -> (String, Value) {
         self.skip_space();
         let rest = &self.text[self.at..];
@@ -238,7 +238,7 @@ fn record(line: usize, text: &str) -> Option<Record> {
     Some(Record { line, name: text[..open].into(), arguments, ended })
 }
 
-/// The number of a signal, which strace shows by name here.
+/// The number of a signal that strace shows by name.
 fn signal(name: &str) -> u32 {
     const NAMES: [(&str, u32); 9] = [
         ("SIGHUP", 1),
@@ -258,7 +258,7 @@ fn number_of(value: &Value) -> u64 {
     if let Value::Number(number) = value { *number } else { 0 }
 }
 
-/// Handlers of one process, as far as telling a handled signal from another needs.
+/// The signals for which a process has handlers.
 type Handlers = BTreeSet<u32>;
 
 impl Trace {
@@ -267,7 +267,7 @@ impl Trace {
         let mut unfinished: BTreeMap<u64, String> = BTreeMap::new();
         let mut handlers: BTreeMap<u64, Handlers> = BTreeMap::new();
         let mut inherited: BTreeMap<u64, Handlers> = BTreeMap::new();
-        // Handlers that are running, innermost last.
+        // The handlers that are running, the innermost last.
         let mut running: BTreeMap<u64, Vec<(u32, Vec<Record>)>> = BTreeMap::new();
         let mut first = 0;
         for (index, line) in text.lines().enumerate() {
@@ -275,7 +275,8 @@ impl Trace {
             let Ok(pid) = pid.parse::<u64>() else { continue };
             let rest = rest.trim_start();
             first = if first == 0 { pid } else { first };
-            // A new process has the handlers of the one that was making processes when it appeared.
+            // A new process has the handlers of the process that was in fork or clone when it
+            // appeared.
             if !handlers.contains_key(&pid) {
                 let maker = unfinished.iter().find(|(_, text)| makes_process(text)).map(|(pid, _)| *pid);
                 let from = maker.and_then(|maker| handlers.get(&maker).cloned());
@@ -318,7 +319,7 @@ impl Trace {
                 let Some((number, records)) = running.entry(pid).or_default().pop() else { continue };
                 let process = processes.entry(pid).or_default();
                 process.handlers.entry(number).or_default().push_back(records);
-                // What it interrupted was to be restarted: whether it was, is known only now.
+                // The interrupted call was to be restarted; whether it was is known only now.
                 if let Some(Step::Call(call)) = process.steps.back_mut()
                     && call.ended == Ended::Not
                 {
@@ -344,7 +345,7 @@ fn makes_process(text: &str) -> bool {
 }
 
 #[test]
-fn records_are_read() {
+fn lines_of_strace_are_parsed() {
     let text = "7 openat(-100, \"/a\\n\\1\"..., 0x80000|02) = -1 ENOENT (No such file or directory)\n\
         7 rt_sigaction(10, {sa_handler=0x55, sa_mask=~[32 33], sa_flags=0}, NULL, 8) = 0\n\
         7 rt_sigsuspend([], 8 <unfinished ...>\n\

@@ -1,4 +1,5 @@
-//! Makes the calls of a trace on the simulated machine and compares what they return.
+//! Makes the calls of a trace on the simulated machine and compares their results with those in the
+//! trace.
 
 use super::parse::{Ended, Record, Step, Trace, Value};
 use crate::bytes;
@@ -9,19 +10,19 @@ use std::rc::Rc;
 use unix::Error;
 use unix::vfs::FileType;
 
-/// Where arguments are put that lie in memory: a slot for each.
+/// The memory for arguments of calls: a slot for each.
 const SCRATCH: u64 = 0x10_0000_0000;
 const SLOT: u64 = 0x4_0000;
 const SLOTS: u64 = 7;
-/// Where a new thread's stack would be.
+/// Address of the stack of a new thread.
 const STACK: u64 = SCRATCH + SLOT * SLOTS - 0x1000;
 
-/// Addresses of the traced program and here.
+/// The addresses of mappings in the traced program, with those of this run.
 #[derive(Clone, Default)]
 struct Addresses {
-    /// Start, length, start here.
+    /// For each mapping: start in the trace, length, start in this run.
     ranges: Vec<(u64, u64, u64)>,
-    /// The first break.
+    /// The first end of the heap (brk) in the trace and in this run.
     heap: Option<(u64, u64)>,
 }
 
@@ -34,26 +35,26 @@ impl Addresses {
 
 pub(super) struct Replay {
     trace: RefCell<Trace>,
-    /// From the ids of the trace to those here.
+    /// The process ids of this run, by those of the trace.
     ids: RefCell<BTreeMap<u64, u64>>,
     addresses: RefCell<BTreeMap<u64, Addresses>>,
-    /// The handlers that ran, by process and signal.
+    /// The handlers that have run, by process and signal.
     handled: RefCell<BTreeSet<(u64, u32)>>,
     differences: RefCell<Vec<String>>,
     calls: RefCell<usize>,
-    /// Code of a program that goes on with the trace.
+    /// The address of the code with which a program continues the trace.
     entry: RefCell<u64>,
 }
 
-/// What is known to differ, and why.
+/// Known differences of results, with their reasons.
 const KNOWN: [(&str, &str); 2] = [
     ("rseq", "restartable sequences would have to be restarted by the kernel"),
     ("sched_getaffinity", "the number of processors is the machine's"),
 ];
 
 impl Replay {
-    /// Replays a trace in a world that has the files of `tree`: what differed, and how many calls
-    /// were made.
+    /// Replays a trace in a world that has the files of `tree`; returns the differences, and how
+    /// many calls were made.
     pub(super) fn run(tree: &str, trace: &str) -> (Vec<String>, usize) {
         let world = World::with_frames(32768);
         let replay = Rc::new(Replay {
@@ -79,7 +80,8 @@ impl Replay {
         (replay.differences.borrow().clone(), calls)
     }
 
-    /// Lines of a tree: "d MODE PATH", "f MODE SIZE PATH", "x MODE PATH" (a program).
+    /// Makes the files of a tree, whose lines are "d MODE PATH", "f MODE SIZE PATH", "x MODE PATH"
+    /// (a program).
     fn install(&self, world: &Rc<World>, tree: &str) {
         for line in tree.lines() {
             let words: Vec<&str> = line.split(' ').collect();
@@ -93,7 +95,7 @@ impl Replay {
         }
     }
 
-    /// The first process: as the recorder started it, with files for its input and output.
+    /// Starts the first process as the recorder did, with files for its input and output.
     async fn start(self: &Rc<Self>, p: &mut Program) -> Result<(), Gone> {
         self.prepare(p).await?;
         let first = self.trace.borrow().first;
@@ -125,20 +127,20 @@ impl Replay {
         Ok(())
     }
 
-    /// Maps the scratch memory (once more, if the process shares it with one that has it).
+    /// Maps the memory for arguments. A process that shares it with another one maps it again.
     async fn prepare(&self, p: &mut Program) -> Result<(), Gone> {
         let map = [SCRATCH, SLOT * SLOTS, 3, 0x32, u64::MAX, 0];
         assert_eq!(p.call(9, &map).await?, SCRATCH as i64);
         Ok(())
     }
 
-    /// The id in the trace of the process that `p` is.
+    /// The id that the process `p` has in the trace.
     async fn traced(&self, p: &mut Program) -> u64 {
         let own = u64::from(p.thread.pid().number());
         *self.ids.borrow().iter().find(|(_, here)| **here == own).expect("a process of the trace").0
     }
 
-    /// A process whose program was replaced, or that was just made.
+    /// Continues the trace in a process that has just been made, or has executed a program.
     async fn go_on(self: &Rc<Self>, p: &mut Program) -> Result<(), Gone> {
         let pid = self.traced(p).await;
         self.addresses.borrow_mut().entry(pid).or_default();
@@ -149,8 +151,8 @@ impl Replay {
                 None => return p.exit(0).await,
                 Some(Step::Call(record)) => self.make(p, pid, &record).await?,
                 Some(Step::Handled(number)) => {
-                    // Equal signals that are pending together are one: how often it ran is a matter
-                    // of time.
+                    // Equal signals that are pending together are one, so how often the handler
+                    // runs depends on timing.
                     let ran = || self.handled.borrow().contains(&(pid, number));
                     for _ in 0..200 {
                         if ran() {
@@ -170,7 +172,7 @@ impl Replay {
         self.differences.borrow_mut().push(text);
     }
 
-    /// A handler that does what it did in the trace.
+    /// Makes a signal handler that makes the calls that it made in the trace.
     fn handler(self: &Rc<Self>, world: &World, pid: u64, number: u32) -> u64 {
         let replay = self.clone();
         world.code(move |p| {
@@ -190,7 +192,7 @@ impl Replay {
         })
     }
 
-    /// Makes one call and compares its result.
+    /// Makes one call and compares its result with that in the trace.
     async fn make(self: &Rc<Self>, p: &mut Program, pid: u64, record: &Record) -> Result<(), Gone> {
         let name = record.name.as_str();
         let Some(number) = (0..500).find(|number| linux::name(*number) == Some(name)) else {
@@ -243,7 +245,7 @@ impl Replay {
         p.call(59, &[path, SCRATCH + SLOT, 0]).await.map(Some)
     }
 
-    /// clone and its kin. clone3 is made as the clone that it is.
+    /// Makes the calls that make processes. clone3 is made as the clone that is equivalent to it.
     async fn split(
         self: &Rc<Self>,
         p: &mut Program,
@@ -285,12 +287,13 @@ impl Replay {
         Ok(Some(got))
     }
 
-    /// wait4: for the child that it was in the trace, since which comes first may differ.
+    /// Makes a wait4 for the child that it reported in the trace, since the children may end in
+    /// another order.
     async fn wait(&self, p: &mut Program, record: &Record, expected: i64) -> Result<Option<i64>, Gone> {
         const NO_HANG: u64 = 1;
         let (mut who, mut options) = (word(record, 0), word(record, 2));
         if expected == 0 {
-            // No child had ended yet: a matter of time.
+            // In the trace, no child had ended yet; that depends on timing.
             return Ok(None);
         }
         if expected > 0 {
@@ -310,7 +313,7 @@ impl Replay {
         Ok(None)
     }
 
-    /// Calls about addresses, which are others here.
+    /// Makes calls on addresses, which differ from those in the trace.
     async fn map(
         &self,
         p: &mut Program,
@@ -331,7 +334,7 @@ impl Replay {
             let got = p.call(call, &[asked]).await? as u64;
             let (there, first) = heap.unwrap_or((expected as u64, got));
             self.addresses.borrow_mut().get_mut(&pid).unwrap().heap = Some((there, first));
-            // The distance from the first break is what counts.
+            // Only the distance from the first end of the heap can be compared.
             return Ok(Some(got.wrapping_sub(first).wrapping_add(there) as i64));
         }
         if record.name == "mmap" {
@@ -342,7 +345,7 @@ impl Replay {
                 arguments[0] = 0;
             }
         } else {
-            // What the loader of the program mapped is not here.
+            // A mapping that the program's loader made does not exist in this run.
             let Some(address) = here(arguments[0]) else { return Ok(None) };
             arguments[0] = address;
         }
@@ -381,19 +384,19 @@ impl Replay {
         p.call(13, &[signal, new, old, word(record, 3)]).await.map(Some)
     }
 
-    /// read: what comes out of a pipe comes in pieces that need not be those of the trace.
+    /// Makes a read. The bytes from a pipe may come in other parts than in the trace.
     async fn read(&self, p: &mut Program, record: &Record, expected: i64) -> Result<Option<i64>, Gone> {
         let (descriptor, room) = (word(record, 0), word(record, 2));
         let file = p.thread.descriptors().get(descriptor as i32);
         let is_pipe = file.as_ref().is_ok_and(|file| file.file_type() == FileType::Fifo);
         let place = file.as_ref().ok().and_then(|file| file.location());
         if place.is_some_and(|place| place.vnode.file_system().status().kind == "proc") && expected > 0 {
-            // What /proc tells is this system's own.
+            // The contents of /proc differ from Linux.
             let got = p.call(0, &[descriptor, SCRATCH, room.min(SLOT)]).await?;
             return Ok(if got > 0 { None } else { Some(got) });
         }
         if !is_pipe || expected <= 0 {
-            // Bad addresses are small.
+            // The addresses that are bad on purpose are small numbers.
             let address = match record.arguments[1].1 {
                 Value::Number(address) if address < 1 << 32 => address,
                 _ => SCRATCH,
@@ -414,7 +417,7 @@ impl Replay {
         Ok(Some(got))
     }
 
-    /// Compares bytes that a call returned with those of the trace. Files of the tree have only
+    /// Compares bytes that a call returned with those of the trace. Files of the tree contain only
     /// zeros.
     async fn compare(
         &self,
@@ -436,8 +439,8 @@ impl Replay {
         Ok(())
     }
 
-    /// A call whose arguments are what they look like: numbers, strings that go in, memory that
-    /// comes out.
+    /// Makes a call whose arguments can be taken as they are shown: numbers, strings to read,
+    /// memory to write.
     async fn plain(
         &self,
         p: &mut Program,
@@ -451,9 +454,9 @@ impl Replay {
         for (index, (_, value)) in record.arguments.iter().enumerate() {
             let slot = SCRATCH + SLOT * index as u64;
             arguments.push(match value {
-                // Addresses of the traced program.
+                // The number is an address of the traced program.
                 Value::Number(value) if *value >= 1 << 32 && *value < 1 << 47 && name != "lseek" => {
-                    // Misaligned ones stay so.
+                    // An address that is not aligned stays so.
                     self.addresses.borrow()[&pid].here(*value).unwrap_or(slot + value % 8)
                 }
                 Value::Number(value) => match name {
@@ -470,7 +473,7 @@ impl Replay {
                         text.resize(*length as usize, b'.');
                     }
                     if *cut && text.len() == 200 {
-                        // A long path.
+                        // The path was cut in the trace: make it long again.
                         text.resize(5000, text[text.len() - 1]);
                     }
                     text.push(0);
@@ -532,16 +535,16 @@ impl Replay {
         let ids =
             ["getpid", "getppid", "gettid", "set_tid_address", "getpgrp", "getpgid", "setsid", "getsid"];
         if ids.contains(&name) && expected > 0 {
-            // The recorder's own parents are not here.
+            // The parents of the recorder do not exist in this run.
             let known = self.ids.borrow().get(&(expected as u64)).copied();
             return Ok(known.map(|known| if got == known as i64 { expected } else { got }));
         }
-        // What is ready at this moment is a matter of time.
+        // Which files are ready at this moment depends on timing.
         if name == "poll" && got > 0 && expected > 0 {
             return Ok(None);
         }
-        // The entries' sizes depend on what else is in a directory; their count does not matter as
-        // long as there are some.
+        // The sizes of entries depend on what else is in the directory, so the count only has to be
+        // positive.
         if name == "getdents64" && got > 0 && expected > 0 {
             return Ok(None);
         }
@@ -562,7 +565,7 @@ impl Replay {
         p.store(slot, &bytes(&words)).await
     }
 
-    /// A structure that goes into a call (or is overwritten by its result).
+    /// Stores a structure that a call reads (or overwrites with its result).
     async fn structure(&self, p: &mut Program, value: &Value, at: u64) -> Result<(), Gone> {
         let Value::Structure(fields) = value else { return Ok(()) };
         let bytes = match fields.first().map(|(name, _)| name.as_str()) {
@@ -603,7 +606,7 @@ impl Replay {
         let is_directory = here[0].1 & 0o170000 == 0o040000;
         for (name, value) in here {
             let Some(wanted) = field_value(status, name).map(number) else { continue };
-            // Directories have other sizes here, and programs stand for themselves.
+            // The sizes of directories and of programs differ from those in the trace.
             let is_program = value == elf(0).len() as u64;
             if value != wanted && !(name == "st_size" && (is_directory || is_program)) {
                 self.differ(format!("line {}: {name} {value:#o} instead of {wanted:#o}", record.line));
@@ -626,7 +629,7 @@ fn field_value<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     fields.iter().find(|(known, _)| known == name).map(|(_, value)| value)
 }
 
-/// All numbers in a structure, each a word.
+/// All numbers in a structure, each as a 64-bit word.
 fn flatten(value: &Value, words: &mut Vec<u64>) {
     match value {
         Value::Structure(fields) => fields.iter().for_each(|(_, value)| flatten(value, words)),
@@ -638,7 +641,7 @@ fn field(value: &Value, name: &str) -> u64 {
     field_value(value, name).map_or(0, number)
 }
 
-/// A set of signals.
+/// A set of signals as a mask.
 fn set(value: &Value) -> u64 {
     let bits = |list: &[Value]| list.iter().fold(0, |bits, signal| bits | 1 << (number(signal) - 1));
     match value {
@@ -648,7 +651,7 @@ fn set(value: &Value) -> u64 {
     }
 }
 
-/// The status of a process, from strace's description of it.
+/// The exit status of a process, from strace's description of it.
 fn status_of(value: &Value) -> Option<u32> {
     let Value::List(list) = value else { return None };
     let Some(Value::Structure(fields)) = list.first() else { return None };

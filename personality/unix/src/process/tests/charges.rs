@@ -1,5 +1,5 @@
-//! What counts against a user's limit on processes and threads, and how long: setrlimit(2),
-//! RLIMIT_NPROC.
+//! Tests of what counts against a user's limit on processes and threads, and how long:
+//! setrlimit(2), RLIMIT_NPROC.
 
 use super::*;
 
@@ -7,12 +7,12 @@ fn user(id: u32) -> Arc<Credentials> {
     Arc::new(Credentials { user: Ids::all(id), ..Credentials::superuser() })
 }
 
-/// What counts against the limit of user `id`.
+/// How many threads count against the limit of user `id`.
 fn count(system: &Processes, id: u32) -> u64 {
     system.with(|t| t.users.get(&id).map_or(0, |charges| charges.threads))
 }
 
-/// A process of user 1000 that may have `limit` of them.
+/// A process of user 1000 that may have `limit` processes.
 fn limited(system: &Processes, init: Pid, limit: u64) -> Pid {
     let pid = fork(system, init);
     system.with(|t| {
@@ -40,7 +40,7 @@ fn a_zombie_counts_until_it_is_waited_for() {
 }
 
 #[test]
-fn a_first_thread_counts_until_its_process_is_gone() {
+fn a_first_thread_counts_until_its_process_is_removed() {
     let (system, init) = system();
     let process = limited(&system, init, 10);
     let other = spawn_thread(&system, process);
@@ -53,7 +53,7 @@ fn a_first_thread_counts_until_its_process_is_gone() {
 }
 
 #[test]
-fn a_zombie_without_a_waiting_parent_does_not_count() {
+fn a_zombie_whose_parent_ignores_sigchld_does_not_count() {
     let (system, init) = system();
     let parent = limited(&system, init, 10);
     let ignore = Action { disposition: Disposition::Ignore, ..Action::default() };
@@ -65,7 +65,7 @@ fn a_zombie_without_a_waiting_parent_does_not_count() {
 }
 
 #[test]
-fn zombies_stay_their_users_when_their_parent_changes_its_user() {
+fn a_zombie_counts_for_its_user_when_its_parent_changes_its_user() {
     let (system, init) = system();
     let parent = limited(&system, init, 10);
     let (zombie, alive) = (fork(&system, parent), fork(&system, parent));
@@ -98,7 +98,7 @@ fn each_thread_counts_for_its_own_user() {
 }
 
 #[test]
-fn a_thread_that_execs_in_place_of_the_first_is_the_process() {
+fn a_thread_that_execs_counts_as_the_first_thread_of_its_process() {
     let (system, init) = system();
     let process = limited(&system, init, 10);
     let other = spawn_thread(&system, process);
@@ -122,7 +122,7 @@ fn a_thread_that_execs_in_place_of_the_first_is_the_process() {
 }
 
 #[test]
-fn what_is_abandoned_does_not_count() {
+fn an_abandoned_thread_does_not_count() {
     let (system, init) = system();
     let process = limited(&system, init, 10);
     let (child, thread) = (fork(&system, process), spawn_thread(&system, process));
@@ -134,7 +134,7 @@ fn what_is_abandoned_does_not_count() {
 }
 
 #[test]
-fn thread_limits() {
+fn clone_fails_at_the_limit_on_threads() {
     let system = Processes::new(capacity(3));
     let init = system
         .with(|t| t.create_init(Arc::new(Recalls::default()), Credentials::superuser(), Duration::ZERO));
@@ -149,7 +149,7 @@ fn thread_limits() {
 }
 
 #[test]
-fn signal_quota() {
+fn sigqueue_fails_at_the_quota_of_signals() {
     let (system, init) = system();
     let child = fork(&system, init);
     let limit = Limit { soft: 2, hard: 2 };

@@ -1,9 +1,9 @@
-//! Families, ids, groups and sessions: wait(2), fork(2), setpgid(2), setsid(2).
+//! Tests of families, ids, groups and sessions: wait(2), fork(2), setpgid(2), setsid(2).
 
 use super::*;
 
 #[test]
-fn children_end_and_are_waited_for() {
+fn wait_reports_children_that_ended() {
     let (system, init) = system();
     assert_eq!(wait(&system, init, any()), Err(Error::ECHILD));
     let child = fork(&system, init);
@@ -23,7 +23,7 @@ fn children_end_and_are_waited_for() {
 }
 
 #[test]
-fn a_report_can_be_left_for_later() {
+fn wait_with_wnowait_leaves_the_report() {
     let (system, init) = system();
     let child = fork(&system, init);
     exit(&system, child, 1);
@@ -34,7 +34,7 @@ fn a_report_can_be_left_for_later() {
 }
 
 #[test]
-fn clone_children_need_their_flag() {
+fn wait_finds_clone_children_only_with_their_flag() {
     let (system, init) = system();
     let quiet = system.with(|t| t.create(init, NewThread { exit_signal: None, ..clone_options() })).unwrap();
     assert_eq!(wait(&system, init, any()), Err(Error::ECHILD));
@@ -57,17 +57,17 @@ fn ignoring_sigchld_leaves_no_zombies() {
     waiting.waits();
     exit(&system, child, 0);
     assert_eq!(waiting.finish().unwrap_err(), Error::ECHILD);
-    // SA_NOCLDWAIT reaps as well but still sends the signal.
+    // With SA_NOCLDWAIT there are no zombies either, but the signal is sent.
     let no_wait = handler(ActionFlags { no_child_wait: true, ..ActionFlags::default() });
     system.with(|t| t.set_action(init, Signal::CHLD, no_wait)).unwrap();
     let child = fork(&system, init);
     exit(&system, child, 0);
     assert!(system.with(|t| t.process(child).is_err()));
-    assert_eq!(go(&system, init), "SIGCHLD return");
+    assert_eq!(deliver(&system, init), "SIGCHLD return");
 }
 
 #[test]
-fn orphans_go_to_the_subreaper_or_init() {
+fn orphans_are_adopted_by_the_subreaper_or_init() {
     let (system, init) = system();
     let reaper = fork(&system, init);
     system.with(|t| t.process_mut(reaper).unwrap().is_subreaper = true);
@@ -84,17 +84,17 @@ fn orphans_go_to_the_subreaper_or_init() {
 }
 
 #[test]
-fn parent_death_signal() {
+fn the_end_of_a_parent_sends_the_death_signal() {
     let (system, init) = system();
     let parent = fork(&system, init);
     let child = fork(&system, parent);
     system.with(|t| t.thread_mut(child).unwrap().parent_death_signal = Some(Signal::TERM));
     exit(&system, parent, 0);
-    assert_eq!(go(&system, child), "Killed(SIGTERM)");
+    assert_eq!(deliver(&system, child), "Killed(SIGTERM)");
 }
 
 #[test]
-fn ids_stay_reserved_while_a_group_has_them() {
+fn an_id_stays_reserved_while_a_group_has_it() {
     let (system, init) = system();
     let leader = fork(&system, init);
     system.with(|t| t.set_session(leader)).unwrap();
@@ -108,7 +108,7 @@ fn ids_stay_reserved_while_a_group_has_them() {
 }
 
 #[test]
-fn setpgid_and_setsid_rules() {
+fn setpgid_and_setsid_refuse_what_the_manual_says() {
     let (system, init) = system();
     let shell = fork(&system, init);
     system.with(|t| t.set_session(shell)).unwrap();
@@ -134,28 +134,29 @@ fn setpgid_and_setsid_rules() {
 }
 
 #[test]
-fn four_thousand_threads() {
+fn a_process_can_have_four_thousand_threads() {
     let (system, init) = system();
     let child = fork(&system, init);
     let threads: Vec<Pid> = (0..4000).map(|_| spawn_thread(&system, child)).collect();
     kill(&system, init, child, Signal::TERM).unwrap();
-    assert_eq!(go(&system, child), "Killed(SIGTERM)");
+    assert_eq!(deliver(&system, child), "Killed(SIGTERM)");
     for tid in threads {
-        go(&system, tid);
+        deliver(&system, tid);
     }
     assert_eq!(wait(&system, init, any()), Ok(Some((child, ChildEvent::Killed(Signal::TERM)))));
     assert_eq!(system.with(|t| t.users[&0].threads), 1);
 }
 
 #[test]
-fn a_thread_that_has_to_end_makes_no_process() {
+fn a_thread_that_has_to_end_cannot_fork() {
     let (system, init) = system();
     let child = fork(&system, init);
     let other = spawn_thread(&system, child);
     let new = |caller, same_process| {
         system.with(|t| t.create(caller, NewThread { same_process, ..clone_options() }))
     };
-    // The first thread calls exec while the other makes a third, which would not be told to end.
+    // The first thread calls exec while the other one makes a third, which would not learn that it
+    // has to end.
     system.with(|t| t.begin_exec(child)).unwrap();
     assert_eq!(new(other, true), Err(Error::EAGAIN));
     assert_eq!(new(other, false), Err(Error::EAGAIN));
@@ -166,16 +167,16 @@ fn a_thread_that_has_to_end_makes_no_process() {
 }
 
 #[test]
-fn a_process_does_not_multiply_under_a_signal() {
+fn fork_fails_while_a_signal_is_pending() {
     let (system, init) = system();
     let child = fork(&system, init);
     catch(&system, child, Signal::INT);
-    // The signal came to the whole group after the call had begun. A child that is made now would
-    // not get it.
+    // The signal was sent to the whole group after the call of fork had begun. A child that is made
+    // now would not get it.
     kill(&system, init, child, Signal::INT).unwrap();
     assert_eq!(system.with(|t| t.create(child, clone_options())), Err(Error::EINTR));
     assert!(system.with(|t| t.create(child, NewThread { same_process: true, ..clone_options() })).is_ok());
-    assert_eq!(go(&system, child), "SIGINT return");
+    assert_eq!(deliver(&system, child), "SIGINT return");
     system.with(|t| t.enter(child));
     fork(&system, child);
 }

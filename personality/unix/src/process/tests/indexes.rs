@@ -1,11 +1,11 @@
-//! The table's indexes agree with a look at each process, and what they cost does not depend on the
-//! number of processes.
+//! Tests that the table's indexes agree with a look at each process, and that their cost does not
+//! depend on the number of processes.
 
 use super::*;
 
 proptest::proptest! {
-    /// Any sequence of forks, threads, group changes, signals and exits leaves the table
-    /// consistent, and when all end nothing is left over.
+    /// After any sequence of forks, threads, group changes, signals and exits the table is
+    /// consistent, and when all processes have ended nothing is left.
     #[test]
     fn the_table_stays_consistent(steps in proptest::collection::vec((0u8..16, proptest::prelude::any::<u16>(), 1u32..=64), 0..150)) {
         let (system, init) = system();
@@ -52,7 +52,7 @@ proptest::proptest! {
                 }
                 7 => drop(wait(&system, pid, any())),
                 8 => drop(system.with(|t| t.set_mask(tid, SignalSet::from_bits(u64::from(which) << 8)))),
-                _ => drop(go(&system, tid)),
+                _ => drop(deliver(&system, tid)),
             }
             system.with(|t| check(t));
         }
@@ -75,7 +75,7 @@ proptest::proptest! {
     }
 }
 
-/// What wait says, by a look at each child.
+/// The result of wait according to a model that looks at each child.
 fn model_of_wait(
     table: &Table,
     parent: Pid,
@@ -107,7 +107,7 @@ fn model_of_wait(
     Ok(eligible.iter().find_map(|child| event(child).map(|event| (child.pid(), event))))
 }
 
-/// How many members of a group keep it from being orphaned, by a look at each.
+/// How many members keep a group from being orphaned, by a look at each member.
 fn supported(table: &Table, group: Pid) -> usize {
     let supports = |child: &&Process| {
         let parent = child.parent().filter(|parent| *parent != Pid::INIT);
@@ -144,7 +144,7 @@ fn check(table: &Table) {
     for (session, count) in &table.sessions {
         assert_eq!(table.groups.values().filter(|group| group.session == *session).count(), *count);
     }
-    // More ids than the steps of the test can take.
+    // Looks at more ids than the steps of the test can allocate.
     for id in (1..300).filter_map(Pid::new) {
         assert_eq!(table.ids.is_used(id), table.id_is_used(id), "id {id}");
     }
@@ -153,8 +153,8 @@ fn check(table: &Table) {
     assert_eq!(charged, table.threads.len() + gone_leaders);
 }
 
-/// How many records of processes and threads are looked at by a fork, the end of the child and the
-/// wait for it, and by moves to another group, with so many other children.
+/// How many records of processes and threads are looked up by a fork, by the end of the child, by
+/// the wait for it, and by moves to another group, if the parent has `siblings` other children.
 fn looks(siblings: usize) -> [usize; 4] {
     let (system, init) = system();
     let parent = fork(&system, init);
@@ -191,6 +191,6 @@ fn looks(siblings: usize) -> [usize; 4] {
 }
 
 #[test]
-fn what_fork_exit_and_wait_cost_does_not_depend_on_siblings() {
+fn the_cost_of_fork_exit_and_wait_does_not_depend_on_siblings() {
     assert_eq!(looks(10), looks(1000));
 }

@@ -1,4 +1,4 @@
-//! Which processes may inspect another one (ptrace(2)), also after their ids have changed.
+//! Tests of which processes may inspect another one (ptrace(2)), even after their ids have changed.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn with_user(user: Ids) -> Arc<Credentials> {
     Arc::new(Credentials { user, group: Ids::all(user.real), ..Credentials::superuser() })
 }
 
-/// A child of the first process with these credentials, as a login makes it: its program was
+/// A child of the first process with the credentials `user`, as a login makes it: its program was
 /// executed with them.
 fn login(system: &Processes, init: Pid, user: Ids) -> Pid {
     let child = fork(system, init);
@@ -23,7 +23,7 @@ const YES: [crate::Result<()>; 2] = [Ok(()); 2];
 const NO: [crate::Result<()>; 2] = [Err(Error::EPERM); 2];
 
 #[test]
-fn processes_of_one_user_inspect_each_other_until_ids_change() {
+fn processes_of_one_user_inspect_each_other_until_their_ids_change() {
     let (system, init) = system();
     let (a, b, c) = (
         login(&system, init, Ids::all(1000)),
@@ -34,7 +34,7 @@ fn processes_of_one_user_inspect_each_other_until_ids_change() {
     assert_eq!(inspect(&system, a, c), NO);
     assert_eq!(inspect(&system, init, c), YES);
     assert_eq!(inspect(&system, a, init), NO);
-    // A program with another's rights, also once it has given them up.
+    // A program with another user's rights may not be inspected, even after it has given them up.
     let raised = Ids { effective: 0, saved: 0, file: 0, ..Ids::all(1000) };
     system.with(|t| t.finish_exec(b, program(b"su", with_user(raised)))).unwrap();
     assert_eq!((inspect(&system, a, b), inspect(&system, b, b)), (NO, YES));
@@ -42,7 +42,7 @@ fn processes_of_one_user_inspect_each_other_until_ids_change() {
     assert_eq!(inspect(&system, a, b), NO);
     system.with(|t| t.finish_exec(b, program(b"sh", with_user(Ids::all(1000))))).unwrap();
     assert_eq!(inspect(&system, a, b), YES);
-    // A program that cannot be read, and its child.
+    // A program whose file cannot be read may not be inspected, nor may its child.
     let secret = NewProgram { is_readable: false, ..program(b"secret", with_user(Ids::all(1000))) };
     system.with(|t| t.finish_exec(b, secret)).unwrap();
     let child = fork(&system, b);
@@ -52,7 +52,7 @@ fn processes_of_one_user_inspect_each_other_until_ids_change() {
 }
 
 #[test]
-fn files_and_calls_count_different_ids() {
+fn files_compare_file_system_ids_and_calls_real_ids() {
     let (system, init) = system();
     let target = login(&system, init, Ids::all(1000));
     let files_only = login(&system, init, Ids { file: 1000, ..Ids::all(1001) });
@@ -69,7 +69,8 @@ fn files_and_calls_count_different_ids() {
         })
         .unwrap();
     assert_eq!(inspect(&system, files_only, target), [Ok(()), Err(Error::EPERM)]);
-    // The superuser's id for files alone opens no process of the superuser.
+    // A caller with the superuser's file-system id alone may not inspect a process of the
+    // superuser.
     let file_superuser = Credentials {
         user: Ids { file: 0, ..Ids::all(1001) },
         group: Ids { file: 0, ..Ids::all(1001) },
@@ -80,9 +81,9 @@ fn files_and_calls_count_different_ids() {
 }
 
 #[test]
-fn a_process_is_told_from_a_later_one_with_its_id() {
+fn an_exact_pid_does_not_match_a_later_process_with_the_id() {
     let (system, init) = system();
-    // Few ids, so that each soon comes again.
+    // There are few ids, so that each is soon allocated again.
     system.with(|t| {
         t.ids = crate::process::ids::Allocator::new(16);
         assert_eq!(t.ids.allocate(), Some(init));
@@ -96,7 +97,7 @@ fn a_process_is_told_from_a_later_one_with_its_id() {
     exit(&system, child, 0);
     assert!(system.with(|t| t.exact_process(exact).is_ok()), "a zombie is still it");
     wait(&system, init, any()).unwrap().unwrap();
-    // The clock stands still until the same id is handed out again.
+    // The clock stands still until the same id is allocated again.
     loop {
         let next = fork(&system, init);
         if next == child {
@@ -109,7 +110,7 @@ fn a_process_is_told_from_a_later_one_with_its_id() {
 }
 
 #[test]
-fn a_child_ends_with_its_own_signal_only_for_the_program_that_made_it() {
+fn a_child_ends_with_its_own_signal_only_if_the_parent_has_not_called_exec() {
     let (system, init) = system();
     for executes in [false, true] {
         let parent = login(&system, init, Ids::all(1000));
@@ -126,7 +127,7 @@ fn a_child_ends_with_its_own_signal_only_for_the_program_that_made_it() {
 }
 
 #[test]
-fn the_end_of_a_parent_is_no_signal_to_more_privileged_programs() {
+fn the_end_of_a_parent_is_not_signalled_to_more_privileged_programs() {
     let (system, init) = system();
     let child = fork(&system, init);
     let set = |signal| system.with(|t| t.thread_mut(child).unwrap().parent_death_signal = signal);

@@ -1,9 +1,9 @@
-//! execve(2) and vfork(2).
+//! Tests of execve(2) and vfork(2).
 
 use super::*;
 
 #[test]
-fn exec_takes_the_process_over() {
+fn exec_makes_its_thread_the_only_one_with_the_process_id() {
     let (system, init) = system();
     let child = fork(&system, init);
     let threads: Vec<Pid> = (0..10).map(|_| spawn_thread(&system, child)).collect();
@@ -16,7 +16,7 @@ fn exec_takes_the_process_over() {
     exec.waits();
     assert_eq!(system.with(|t| t.begin_exec(threads[5])), Err(Error::EAGAIN));
     for tid in threads.iter().copied().chain([child]).filter(|tid| *tid != caller) {
-        assert_eq!(go(&system, tid), "Exited(0)");
+        assert_eq!(deliver(&system, tid), "Exited(0)");
     }
     assert_eq!(exec.finish(), Ok(()));
     let credentials = Arc::new(Credentials::superuser());
@@ -30,7 +30,7 @@ fn exec_takes_the_process_over() {
         assert_eq!(t.process(child).unwrap().thread_count(), 1);
         assert!(t.process(child).unwrap().actions().lock().caught().is_empty());
     });
-    assert_eq!(go(&system, child), "return");
+    assert_eq!(deliver(&system, child), "return");
 }
 
 #[test]

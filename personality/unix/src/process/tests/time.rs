@@ -1,8 +1,9 @@
-//! Processor time: what is counted, and its limit.
+//! Tests of processor time: what is counted, and its limit.
 
 use super::*;
 
-/// A thread of the machine that has used this much of the processor.
+/// An underlying thread that has used this many seconds of the processor, in its program and in the
+/// server.
 struct Used(u64, u64);
 
 impl Control for Used {
@@ -13,7 +14,7 @@ impl Control for Used {
 }
 
 #[test]
-fn the_machines_processor_time_counts_across_exec_and_exit() {
+fn the_processor_time_of_a_thread_counts_across_exec_and_exit() {
     let (system, init) = system();
     let child = fork(&system, init);
     let used = |t: &Table| {
@@ -23,7 +24,7 @@ fn the_machines_processor_time_counts_across_exec_and_exit() {
     system.with(|t| {
         t.thread_mut(child).unwrap().set_control(Arc::new(Used(3, 1)));
         assert_eq!(used(t), (3, 1));
-        // Exec: another thread of the machine.
+        // Exec continues with another underlying thread.
         t.thread_mut(child).unwrap().set_control(Arc::new(Used(2, 2)));
         assert_eq!((used(t), t.thread(child).unwrap().usage().user_time.as_secs()), ((5, 3), 5));
     });
@@ -34,7 +35,7 @@ fn the_machines_processor_time_counts_across_exec_and_exit() {
 }
 
 #[test]
-fn who_computes_beyond_its_limit_is_told_and_then_killed() {
+fn a_process_above_its_time_limit_gets_sigxcpu_and_is_then_killed() {
     let (system, init) = system();
     let child = fork(&system, init);
     let limit = Limit { soft: 2, hard: 4 };

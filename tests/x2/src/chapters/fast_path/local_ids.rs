@@ -1,4 +1,4 @@
-//! Calls to local ids.
+//! Tests of calls to local ids.
 
 use super::{await_waiting, server};
 use crate::framework::fixture::{await_state, spawn, state_of};
@@ -24,7 +24,8 @@ pub(super) fn closed_receive() {
     await_waiting(closed);
     let closed = thread::local_id_of(closed).unwrap();
     let timeouts = Timeouts::new(Time::ZERO, Time::NEVER);
-    // The first call finds the thread of the local id, for the fast path of the second.
+    // The first call finds the thread of the local id, and stores it for the fast path of the
+    // second.
     for _ in 0..2 {
         let error = ipc::call_timeouts(closed, Message::with_words(1, &[1]), timeouts);
         let error = error.expect_err("it does not wait for us");

@@ -1,4 +1,4 @@
-//! Registers that are no part of the message: each thread's own from call to call.
+//! Tests of registers that are not part of a message: each thread keeps its own from call to call.
 
 use super::{await_waiting, server};
 use crate::framework::failure;
@@ -9,10 +9,10 @@ use l4::ipc::{self, Message};
 use l4::{kip, utcb};
 use x2::{Time, Timeouts};
 
-/// Exchanges the value of an SSE register that nothing else here uses.
+/// Exchanges the value of an SSE register that no other code of the tests uses.
 fn exchange_sse(value: u64) -> u64 {
     let old;
-    // SAFETY: the register is this test's own.
+    // SAFETY: no other code uses the register.
     unsafe { asm!("movq {}, xmm9", "movq xmm9, {}", out(reg) old, in(reg) value) };
     old
 }
@@ -55,7 +55,7 @@ pub(super) fn selectors() {
     call_with_selectors(Time::NEVER);
 }
 
-/// A call with this receive timeout by a thread that has loaded selectors.
+/// Makes a call with this receive timeout in a thread that has loaded selectors.
 pub(in crate::chapters) fn call_with_selectors(timeout: Time) {
     const USER_DATA: u64 = 0x23;
     let me = utcb::my_global_id();
@@ -95,7 +95,7 @@ pub(super) fn bases() {
     };
     let pointer = || {
         let pointer: u64;
-        // SAFETY: the word at GS base is the UTCB's pointer.
+        // SAFETY: the word at GS base is the UTCB pointer.
         unsafe { asm!("mov {}, gs:[0]", out(reg) pointer) };
         pointer
     };
@@ -110,7 +110,7 @@ pub(super) fn bases() {
     });
     await_waiting(server);
     for base in [0x1000, 0x2_0000] {
-        // SAFETY: nothing here uses FS.
+        // SAFETY: this program does not use FS.
         unsafe { asm!("wrfsbase {}", in(reg) base) };
         let answer = ipc::call(server, Message::with_words(1, &[1])).unwrap().word(0);
         assert_eq!((answer, fs_base()), (1, base));
@@ -118,7 +118,7 @@ pub(super) fn bases() {
 }
 
 /// Calls `to` with one word. The instructions `before` are executed before the call, `after` after
-/// it. The stub's address is in R11.
+/// it. The address of the stub is in R11.
 macro_rules! raw_call {
     ($to:expr, $before:literal, $after:literal, $($operands:tt)*) => {
         asm!(
@@ -143,7 +143,8 @@ pub(super) fn direction_flag() {
     let server = server();
     for _ in 0..3 {
         FLAGS.store(u64::MAX, Ordering::Relaxed);
-        // SAFETY: an Ipc whose answer is ignored; the flag is clear again before anything else.
+        // SAFETY: the call is an Ipc whose answer is ignored, and the flag is cleared directly
+        // after it.
         unsafe {
             raw_call!(server, "std", "pushfq\n pop rcx\n cld\n mov [rip + {flags}], rcx", flags = sym FLAGS);
         }
@@ -151,19 +152,19 @@ pub(super) fn direction_flag() {
     }
 }
 
-/// What the receiver of [`no_leaks`] finds in its registers: MR2..MR7, then RDX, R8, RBP.
+/// The values that the receiver of [`no_leaks`] finds in its registers: MR2..MR7, then RDX, R8,
+/// RBP.
 static FOUND: [AtomicU64; 9] = [const { AtomicU64::new(0) }; 9];
 
 pub(super) fn no_leaks() {
     const PATTERN: u64 = 0x5ec2_e7ed_5ec2_e7ed;
-    // The receiver's own value of registers where it does not matter.
+    // The receiver's own value of registers that are not part of the message.
     const OWN: u64 = 0x1234;
     // The words of the message.
     const SENT: u64 = 1;
     let me = utcb::my_global_id();
     let receiver = Space::new().spawn(move || {
-        // SAFETY: an open receive, after which the registers are stored and nothing else is done
-        // with them.
+        // SAFETY: the code receives from any thread and stores the registers.
         unsafe {
             asm!(
                 "push rbp",
@@ -197,8 +198,8 @@ pub(super) fn no_leaks() {
     });
     await_waiting(receiver);
     spawn(move || {
-        // SAFETY: a call with one word, and the pattern in all registers that are no part of it,
-        // and in the timeouts but for that of the receive phase. It is not answered.
+        // SAFETY: the code makes a call with one word. All registers that are not part of it have
+        // the pattern, and so has the send timeout. The call is not answered.
         unsafe {
             asm!(
                 "mov rbx, rax",

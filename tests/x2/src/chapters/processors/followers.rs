@@ -1,4 +1,4 @@
-//! Many threads wait to send to one that moves.
+//! Tests of many threads that wait to send to a thread that moves.
 
 use super::place;
 use crate::framework::fixture::{await_state, spawn, state_of};
@@ -10,7 +10,7 @@ use x2::{IpcErrorKind, ThreadId, Time};
 
 const SENDERS: usize = 220;
 
-/// How the send of each has ended.
+/// How the send of each thread has ended.
 static ENDS: [AtomicU64; SENDERS] = [const { AtomicU64::new(PENDING) }; SENDERS];
 const PENDING: u64 = 0;
 const DELIVERED: u64 = 1;
@@ -21,7 +21,7 @@ const TIMED_OUT: u64 = 3;
 static LOG: [AtomicU64; SENDERS] = [const { AtomicU64::new(0) }; SENDERS];
 static LOGGED: AtomicU64 = AtomicU64::new(0);
 
-/// What becomes of a sender while its receiver moves.
+/// What happens to a sender while its receiver moves.
 #[derive(Clone, Copy, PartialEq)]
 enum Fate {
     Waits,
@@ -86,7 +86,8 @@ pub(super) fn many_follow() {
         if number % 3 == 0 {
             place(sender, number as u64);
         }
-        // The sender waits, or its timeout is over: the next one comes after it.
+        // Waits until the sender waits, or its timeout has expired: the next sender is then after
+        // it in the queue.
         while state_of(sender) == ThreadState::Running {
             thread::yield_now();
         }

@@ -1,5 +1,5 @@
-//! Threads that are looked up on one processor while another makes and deletes them: a call finds a
-//! thread that there is, or none.
+//! Tests of threads that are looked up on one processor while another creates and deletes them: a
+//! call must find an existing thread, or none.
 
 use super::{await_growth, place};
 use crate::framework::fixture::{await_state, new_id, new_root_utcb, spawn, spawn_as};
@@ -11,14 +11,13 @@ use l4::utcb;
 use x2::control::{ThreadState, UNCHANGED};
 use x2::{ErrorCode, ThreadId, Time, Timeouts};
 
-/// A thread that runs and needs nothing, not even a stack.
+/// The code of a thread that runs for ever and needs nothing, not even a stack.
 #[unsafe(naked)]
 extern "C" fn spin() -> ! {
     naked_asm!("2: pause", "jmp 2b")
 }
 
-/// Makes `id`, whose UTCB is at `location`, a thread that runs on `processor` when nothing else
-/// does.
+/// Makes `id`, whose UTCB is at `location`, a thread of lowest priority that runs on `processor`.
 fn make(id: ThreadId, location: u64, processor: u64) {
     let me = utcb::my_global_id();
     let arguments = ThreadControl { space: me, scheduler: me, pager: me, utcb: Some(location) };
@@ -31,8 +30,7 @@ fn make(id: ThreadId, location: u64, processor: u64) {
 
 static FOUND: AtomicU64 = AtomicU64::new(0);
 
-/// A thread that is looked up by its local id runs on the processor of the thread that looks, and
-/// ends on another one.
+/// A thread is looked up by its local id from its own processor while another processor deletes it.
 pub(super) fn lookups_of_the_deleted() {
     const ROUNDS: u64 = 40;
     let (id, location) = (new_id(), new_root_utcb());
@@ -57,20 +55,21 @@ pub(super) fn lookups_of_the_deleted() {
     }
 }
 
-/// The id that the receiver has.
+/// The present id of the receiver.
 static ID: AtomicU64 = AtomicU64::new(0);
 static RECEIVED: AtomicU64 = AtomicU64::new(0);
 
 /// A receiver on one processor gets one id after another; a sender on another processor says in
-/// each message for which it is. The receiver has a higher priority than what changes its id, on
-/// the same processor, and never leaves that: so it looks at a message before its id changes again.
+/// each message for which it is. The receiver has a higher priority than the thread that changes
+/// its id, and both stay on one processor. So the receiver checks a message before its id changes
+/// again.
 pub(super) fn ids_that_change() {
     const CHANGES: u32 = 4000;
     let me = place(utcb::my_global_id(), 0);
     let first = new_id();
     spawn_as(first, || {
         loop {
-            // A change of the id ends the wait.
+            // The wait also ends when the id changes.
             if let Ok(message) = ipc::wait() {
                 assert_eq!(message.word(0), utcb::my_global_id().raw(), "it is for another id");
                 RECEIVED.fetch_add(1, Ordering::Relaxed);
@@ -85,16 +84,16 @@ pub(super) fn ids_that_change() {
         loop {
             let id = ID.load(Ordering::Relaxed);
             let timeouts = Timeouts::new(Time::NEVER, Time::ZERO);
-            // The call fails, or the id is another thread's by now.
+            // The call may fail, or the id may belong to another thread by now.
             let error = ipc::call_timeouts(ThreadId::from_raw(id), Message::with_words(0, &[id]), timeouts);
             error.expect_err("nothing answers");
-            // Where processors take turns, this lets the others run.
+            // Lets other processors run, where the emulator runs them in turns.
             core::hint::spin_loop();
         }
     });
     let changer = spawn(move || {
-        // On the processor where the thread was made this thread would change its id between a
-        // message and the look at it.
+        // This thread moves to the receiver's processor. On the processor where it was created, it
+        // could change the id between a message and its check.
         ipc::receive(me).expect("it is where the receiver is");
         let mut id = first;
         for version in 2..2 + CHANGES {
@@ -105,8 +104,8 @@ pub(super) fn ids_that_change() {
                 .expect("another version");
             ID.store(new.raw(), Ordering::Relaxed);
             id = new;
-            // Most messages are late, or come between; some must be in time, also where the
-            // processors take turns.
+            // Most messages come too late, or between two ids. Some must come in time, even if
+            // processors run in turns.
             if version % 64 == 1 {
                 let before = RECEIVED.load(Ordering::Relaxed);
                 while RECEIVED.load(Ordering::Relaxed) == before {

@@ -1,4 +1,4 @@
-//! Strings between processors, and pages that come and go meanwhile.
+//! Tests of strings between processors, while pages are mapped and unmapped.
 use super::place;
 use crate::framework::arena;
 use crate::framework::fixture::{Space, await_state, receive_as_pager, spawn};
@@ -9,10 +9,10 @@ use x2::control::ThreadState;
 use x2::message::StringDescriptor;
 use x2::{Acceptor, Fpage, MapItem, Rights};
 
-/// Makes the calling thread take strings of up to `size` bytes into `buffer`, nothing else.
+/// Makes the calling thread accept strings of up to `size` bytes into `buffer`, and nothing else.
 fn accept_string(size: u64, buffer: u64) {
-    // SAFETY: the buffers of these tests lie in the arena, which holds nothing of Rust's; no
-    // mappings are accepted.
+    // SAFETY: the buffers of these tests lie in the arena, which has no Rust objects; no mappings
+    // are accepted.
     unsafe {
         utcb::accept(Acceptor::new(Fpage::NIL, true));
         utcb::set_buffer_register(1, StringDescriptor::new(size, 1, false).raw());
@@ -92,11 +92,12 @@ pub(super) fn string_faults() {
     await_state(sender, ThreadState::Waiting);
 }
 
-/// Strings that have come, and how many of them had read what the sender had no more.
+/// How many strings have come, and how many contained data that the sender had no longer when they
+/// were copied.
 static CAME: AtomicU64 = AtomicU64::new(0);
 static SPOILT: AtomicU64 = AtomicU64::new(0);
 
-/// Receives strings of one page, for ever: all their words should be 0.
+/// Receives strings of one page for ever. All words of a string should be 0.
 fn count_strings(buffer: u64) {
     loop {
         accept_string(1 << 12, buffer);
@@ -129,18 +130,18 @@ pub(super) fn string_of_lost_page() {
         let before = CAME.load(Ordering::Relaxed);
         let item = MapItem::map(page.fpage(Rights::READ), address);
         ipc::reply(sender, Message::new(0).map_item(item)).unwrap();
-        // The loop goes on after some more strings, wherever the sender is.
+        // Waits for some more strings, wherever the sender is.
         while CAME.load(Ordering::Relaxed) < before + 1 + round % 3 {
-            // Without a pause, other threads would not get on under instruction counting.
+            // Lets other threads make progress under instruction counting.
             core::hint::spin_loop();
             thread::yield_now();
         }
-        // Waits for a while that differs from round to round, without a pause: under instruction
-        // counting each pause would be another thread's turn.
+        // Waits for a time that differs from round to round, without yielding: under instruction
+        // counting, a yield would let another thread run.
         (0..round * 37 % 1000).for_each(|step| _ = core::hint::black_box(step));
         space::unmap_one(page.fpage(Rights::ALL));
-        // No other space has the page now. A copy that still went on, from the first word to the
-        // last, would meet these stores, which begin at the last word.
+        // No other space has the page now. If a copy were still in progress, from the first word to
+        // the last, it would read these stores, which begin at the last word.
         (0..512).rev().for_each(|word| page.write(word, 1));
         (0..512).for_each(|word| page.write(word, 0));
     }

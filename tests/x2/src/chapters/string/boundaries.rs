@@ -1,5 +1,5 @@
-//! Strings in pieces that meet page boundaries in every way, with a fault at each, on either side
-//! and on both, under every form of transfer timeout (X.2 rules 1.16, 7.11, 7.22, 7.29).
+//! Tests of strings in pieces that cross page boundaries in every way, with a page fault at each,
+//! on one side and on both, with every form of transfer timeout (X.2 rules 1.16, 7.11, 7.22, 7.29).
 
 use super::support::*;
 use crate::framework::arena;
@@ -25,18 +25,19 @@ tests! {
     STB0012 [7.11, 5.27] "an abort at whichever page leaves all that came before it" aborted;
 }
 
-/// A piece of a string: offset in its area, and length.
+/// A piece of a string: the offset in its area, and the length.
 type Piece = (u64, u64);
 
-/// The last byte of a page, the first of the next, across a boundary, a whole page with a byte on
-/// each side, a page, and some bytes in the midst of one.
+/// The pieces that are sent: the last byte of a page, the first of the next, one across a boundary,
+/// a whole page with a byte on each side, a page, and some bytes in the middle of a page.
 const SENT: [Piece; 6] =
     [(4095, 1), (4096, 1), (2 * 4096 - 7, 14), (3 * 4096 - 1, 4098), (5 * 4096, 4096), (7 * 4096 + 100, 50)];
-/// Buffers whose boundaries are elsewhere in the string; the last is too long.
+/// The pieces of the buffer, whose boundaries are elsewhere in the string. The last one is longer
+/// than needed.
 const TAKEN: [Piece; 6] =
     [(10, 2000), (4096 - 5, 5), (4096, 3000), (3 * 4096 - 1000, 2000), (5 * 4096 - 1, 2), (6 * 4096, 4096)];
 const LENGTH: u64 = length(&SENT);
-/// Pages that each side meets.
+/// How many pages each side uses.
 const PAGES: usize = 7;
 /// How long a finite timeout is, in microseconds.
 const SHORT: u64 = 5000;
@@ -51,7 +52,7 @@ const fn length(pieces: &[Piece]) -> u64 {
     sum
 }
 
-/// Where byte `index` of a string in these pieces is.
+/// The offset in the area of byte `index` of a string in these pieces.
 fn place(pieces: &[Piece], index: u64) -> u64 {
     let mut index = index;
     for &(offset, size) in pieces {
@@ -63,16 +64,16 @@ fn place(pieces: &[Piece], index: u64) -> u64 {
     panic!("beyond the string");
 }
 
-/// A page that a string meets for the first time.
+/// A page that the transfer of a string reaches for the first time.
 #[derive(Clone, Copy, Default)]
 struct Met {
-    /// The offset in the area at which the string meets the page.
+    /// The offset in the area at which the string reaches the page.
     offset: u64,
-    /// Bytes of the string before.
+    /// How many bytes of the string are before this page.
     before: u64,
 }
 
-/// The pages that the first `LENGTH` bytes in these pieces meet, in order.
+/// The pages that the first `LENGTH` bytes in these pieces reach, in order.
 fn pages_met(pieces: &[Piece]) -> ([Met; 8], usize) {
     let (mut met, mut count, mut seen) = ([Met::default(); 8], 0, 0u64);
     for before in 0..LENGTH {
@@ -96,12 +97,12 @@ fn words(area: Area, pieces: &[Piece; 6]) -> [u64; 12] {
     words
 }
 
-/// How one side takes part.
+/// The conditions on one side of a transfer.
 #[derive(Clone, Copy)]
 struct Side {
     /// The pager of the side, which is in a space of its own if it has one.
     pager: Option<ThreadId>,
-    /// Makes the side's transfer timeout, when the transfer is about to begin.
+    /// Makes the side's transfer timeout, just before the transfer begins.
     limit: fn() -> Time,
     /// The number of pages of the side's memory that are present before the transfer.
     present: usize,
@@ -146,7 +147,7 @@ fn point() -> Time {
     Time::point(now, now + SHORT).expect("near")
 }
 
-/// Sends the string from `from` to `to`; the error words of the sender and of the receiver.
+/// Sends the string from `from` to `to`. Returns the error words of the sender and of the receiver.
 fn transfer(from: Area, to: Area, sends: Side, takes: Side) -> [u64; 2] {
     let me = utcb::my_global_id();
     let (receiving, sending) = begin(me, from, to, sends, takes);
@@ -193,8 +194,8 @@ fn check(to: Area, moved: u64, seed: u64, old: u64) {
     }
 }
 
-/// Whether the faults noted, of writes or reads, are those of these pieces from the page with
-/// number `first` on.
+/// Checks that the recorded faults, of writes or reads, are those of these pieces from page `first`
+/// on.
 fn check_faults(area: Area, pieces: &[Piece], write: bool, first: usize, count: usize) {
     let (met, pages) = pages_met(pieces);
     assert_eq!(pages, PAGES, "as the tests say");
@@ -249,8 +250,8 @@ fn long_timeouts() {
     }
 }
 
-/// A transfer with this limit ends at each page in turn, of one side, because the pager answers no
-/// more.
+/// Makes transfers that end at each page of one side in turn, by this timeout, because the pager
+/// does not answer.
 fn silent(limit: fn() -> Time, sender: bool) {
     let (from, to) = (Area::new().fill(39), Area::new());
     let (met, pages) = pages_met(if sender { &SENT } else { &TAKEN });
@@ -260,7 +261,7 @@ fn silent(limit: fn() -> Time, sender: bool) {
         let (sends, takes) = if sender { (faulting, Side::AT_HOME) } else { (Side::AT_HOME, faulting) };
         let before = thread::system_clock();
         let errors = transfer(from, to, sends, takes);
-        // A timeout to a point in time can end one of its units early.
+        // A timeout to a point in time may expire up to one of its units early.
         assert!(thread::system_clock() - before >= SHORT - 32, "not before its time");
         assert_eq!(errors, expected(sender, met.before));
         check(to, met.before, 39, 40);
@@ -292,8 +293,8 @@ fn silent_receiver_point() {
     silent(point, false);
 }
 
-/// A transfer without patience ends at each page in turn, of one side, because the pages from there
-/// on are missing.
+/// Makes transfers with a timeout of zero that end at each page of one side in turn, because the
+/// pages from there on are missing.
 fn impatient(sender: bool) {
     let (from, to) = (Area::new().fill(41), Area::new());
     let (met, pages) = pages_met(if sender { &SENT } else { &TAKEN });
@@ -352,7 +353,7 @@ fn aborted() {
         while faults().count() < answered + 1 {
             ipc::sleep(Time::period(200));
         }
-        // The receiver is of the test's space.
+        // The receiver is in the test's space.
         thread::abort_ipc(receiving).expect("in reach");
         let aborted = IpcErrorKind::Aborted;
         let expected =

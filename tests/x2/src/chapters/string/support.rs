@@ -1,5 +1,5 @@
-//! What the tests of strings share: areas of memory, threads that send, receive and page, and what
-//! they note.
+//! Support for the tests of strings: areas of memory, threads that send, receive and page, and
+//! their records.
 
 use crate::framework::arena;
 use crate::framework::fixture::{Space, await_state, image_fault_answer, spawn};
@@ -10,10 +10,10 @@ use x2::control::ThreadState;
 use x2::message::StringDescriptor;
 use x2::{Acceptor, Fpage, IpcError, IpcErrorKind, IpcPhase, MapItem, Rights, ThreadId, Timeouts, protocol};
 
-/// Bytes of the areas that tests use.
+/// The size of the areas that tests use, as a power of two.
 pub(super) const AREA_LOG2: u32 = 15;
 
-/// An area of memory, the same in every space once its pages are mapped there.
+/// An area of memory, at the same address in every space in which its pages are mapped.
 #[derive(Clone, Copy)]
 pub(super) struct Area(pub(super) u64);
 
@@ -22,7 +22,7 @@ impl Area {
         Self(arena::block(AREA_LOG2))
     }
 
-    /// Byte `index`.
+    /// The address of byte `index`.
     pub(super) fn at(self, index: u64) -> *mut u8 {
         assert!(index < 1 << AREA_LOG2, "within the area");
         (self.0 + index) as *mut u8
@@ -33,16 +33,17 @@ impl Area {
         unsafe { self.at(index).read_volatile() }
     }
 
-    /// Fills the area with bytes that differ from those of other areas and places.
+    /// Fills the area with bytes that depend on `seed` and on the place.
     pub(super) fn fill(self, seed: u64) -> Self {
         for index in 0..1 << AREA_LOG2 {
-            // SAFETY: as above.
+            // SAFETY: the address is in the arena, to which there are no Rust references.
             unsafe { self.at(index).write_volatile(pattern(seed, index)) };
         }
         self
     }
 
-    /// Whether `size` bytes from `at` are those of a filled area from `from`.
+    /// Checks that `size` bytes from `at` on are those of an area filled with `seed`, from `from`
+    /// on.
     pub(super) fn check(self, at: u64, size: u64, seed: u64, from: u64) {
         for index in 0..size {
             assert_eq!(self.read(at + index), pattern(seed, from + index), "byte {index} of {size}");
@@ -69,7 +70,7 @@ pub(super) fn accept(words: &[u64]) {
     }
 }
 
-/// What the last receiver of [`receiver`] got: error word, tag, MR1...
+/// The message that the last receiver of [`receiver`] got: error word, tag, MR1...
 pub(super) static GOT: [AtomicU64; 66] = [const { AtomicU64::new(0) }; 66];
 
 pub(super) fn got(index: usize) -> u64 {
@@ -80,8 +81,8 @@ pub(super) fn got_word(register: usize) -> u64 {
     got(1 + register)
 }
 
-/// Receives from `from` into `buffers`, notes what comes, and tells `from`, which must be a thread
-/// of the test.
+/// Receives from `from` into `buffers`, records the message, and notifies `from`, which must be a
+/// thread of the test.
 pub(super) fn receive_and_note(from: ThreadId, buffers: &[u64], timeouts: Timeouts) {
     utcb::set_xfer_timeouts(timeouts);
     accept(buffers);
@@ -93,7 +94,7 @@ pub(super) fn receive_and_note(from: ThreadId, buffers: &[u64], timeouts: Timeou
     let _ = ipc::send(from, Message::new(0x77));
 }
 
-/// A thread in `space` (none: that of the test) that receives once from the test.
+/// Makes a thread in `space` (`None`: that of the test) that receives once from the test.
 pub(super) fn receiver<const N: usize>(
     space: Option<(&Space, ThreadId)>,
     buffers: [u64; N],
@@ -109,7 +110,7 @@ pub(super) fn receiver<const N: usize>(
     thread
 }
 
-/// Sends and waits until the receiver has noted. Returns the error, if any.
+/// Sends a message and waits until the receiver has recorded it. Returns the error, if any.
 pub(super) fn send_noted(to: ThreadId, message: Message) -> Option<IpcError> {
     let error = ipc::send(to, message).err();
     ipc::receive(to).expect("the receiver tells");
@@ -124,7 +125,7 @@ pub(super) fn receive_error(kind: IpcErrorKind, offset: u64) -> u64 {
     IpcError::with_offset(IpcPhase::Receive, kind, offset).raw()
 }
 
-/// Faults that the pager of a test has answered, or not: addresses in the arena.
+/// The page faults in the arena that the pager of a test got, whether it answered them or not.
 pub(super) static FAULTS: [AtomicU64; 64] = [const { AtomicU64::new(0) }; 64];
 pub(super) static FAULT_COUNT: AtomicU64 = AtomicU64::new(0);
 
@@ -132,8 +133,9 @@ pub(super) fn faults() -> impl Iterator<Item = u64> {
     (0..FAULT_COUNT.load(Ordering::Relaxed) as usize).map(|index| FAULTS[index].load(Ordering::Relaxed))
 }
 
-/// A pager in the test's space, which maps what is asked for at its own address: of the arena the
-/// first `answers` pages. It notes faults in the arena: the address, bit 0 set for a write fault.
+/// Makes a pager in the test's space, which maps each page at its own address. In the arena it maps
+/// only the first `answers` pages. It records faults in the arena: the address, with bit 0 set for
+/// a write.
 pub(super) fn pager(answers: u64) -> ThreadId {
     FAULT_COUNT.store(0, Ordering::Relaxed);
     spawn(move || {
@@ -161,8 +163,8 @@ pub(super) fn pager(answers: u64) -> ThreadId {
     })
 }
 
-/// A thread in a space of its own that sends `message`, made by `make`, to the test, with transfer
-/// timeouts, and then its error word.
+/// Makes a thread in a space of its own that sends the message made by `make` to the test, with
+/// these transfer timeouts, and then its error word.
 pub(super) fn sender(pager: ThreadId, timeouts: Timeouts, make: impl Fn() -> Message + 'static) -> ThreadId {
     let me = utcb::my_global_id();
     Space::new().spawn_paged_by(pager, move || {
@@ -180,7 +182,7 @@ pub(super) fn receive(from: ThreadId, buffers: &[u64]) -> ipc::Result<ipc::Recei
     received
 }
 
-/// The error word that a [`sender`] has told.
+/// The error word that a [`sender`] has reported.
 pub(super) fn senders_error(sender: ThreadId) -> u64 {
     ipc::receive(sender).expect("the sender tells").word(0)
 }

@@ -116,3 +116,17 @@ static inline L4_MsgTag_t L4_Call(L4_ThreadId_t to)
 }
 
 #endif
+
+/* As the system call, with MR0 to MR7 in the caller's variables: sends to a thread, or sends and
+   receives. */
+static inline L4_Word_t l4_ipc_registers(L4_Word_t to, L4_Word_t from_specifier, L4_Word_t timeouts,
+    L4_Word_t mr[8])
+{
+	L4_ThreadId_t partner = { to };
+	(void) timeouts;
+	__builtin_memcpy(message_registers, mr, 8 * sizeof *mr);
+	L4_MsgTag_t tag = from_specifier ? L4_Call(partner) : L4_Send(partner);
+	__builtin_memcpy(mr, message_registers, 8 * sizeof *mr);
+	mr[0] = tag.raw;
+	return from_specifier;
+}

@@ -1,5 +1,8 @@
-//! Every call that programs of the milestones make is served: the lists are what tracing them
-//! showed.
+//! Tests that every call of some kinds of programs is served. The lists of calls were made by
+//! tracing such programs.
+
+use super::is_served;
+use crate::name;
 
 const MILESTONES: [(&str, &str); 7] = [
     (
@@ -30,7 +33,7 @@ const MILESTONES: [(&str, &str); 7] = [
          sendmsg open eventfd2 sendmmsg getresgid flock getresuid mount umount2 sync_file_range msync lchown",
     ),
     (
-        "what programs of these kinds may call besides",
+        "other calls that programs of these kinds may make",
         "lstat fstat readv preadv pwritev preadv2 pwritev2 select pselect6 ppoll epoll_pwait epoll_pwait2 eventfd \
          signalfd timerfd_create timerfd_settime timerfd_gettime recvmmsg inotify_init inotify_init1 \
          inotify_add_watch inotify_rm_watch splice tee vmsplice memfd_create pidfd_open pidfd_send_signal \
@@ -48,12 +51,12 @@ const MILESTONES: [(&str, &str); 7] = [
 
 #[test]
 fn every_call_of_the_milestones_is_served() {
-    let number = |wanted: &str| (0..1024).find(|number| linux::name(*number) == Some(wanted));
+    let number = |wanted: &str| (0..1024).find(|number| name(*number) == Some(wanted));
     let mut missing = Vec::new();
     for (milestone, names) in MILESTONES {
         for name in names.split_whitespace() {
             let number = number(name).unwrap_or_else(|| panic!("{name} is no call"));
-            if !linux::is_served(number) {
+            if !is_served(number) {
                 missing.push(format!("{name} ({milestone})"));
             }
         }
@@ -62,8 +65,8 @@ fn every_call_of_the_milestones_is_served() {
 }
 
 #[test]
-fn what_is_unknown_is_not_served() {
-    assert!(!linux::is_served(335));
-    assert!(!linux::is_served(1 << 40));
-    assert_eq!(linux::name(335), None);
+fn unknown_calls_are_not_served() {
+    assert!(!is_served(335));
+    assert!(!is_served(1 << 40));
+    assert_eq!(name(335), None);
 }

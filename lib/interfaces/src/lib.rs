@@ -1,0 +1,15 @@
+//! The stubs of the servers' interfaces over direct IPC. `mig` writes each module from the
+//! definition of the same name in `interfaces/`; a test of `tools/mig` compares them, and
+//! `MIG_BLESS=1 cargo test -p mig --test interfaces` writes them again.
+#![no_std]
+#![forbid(unsafe_code)]
+
+/// Requests to the driver of a console.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod console;
+
+/// Requests to root.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod root;

@@ -1,0 +1,111 @@
+//! Rights from a message into a task's names.
+
+use super::entry::{Entry, MOST_REFERENCES, Object};
+use super::notify::Later;
+use super::right::Right;
+use super::table::Table;
+use super::{Name, Space};
+use crate::machine::Machine;
+use crate::{KernError, KernResult};
+
+impl<M: Machine> Entry<M> {
+    /// An entry for a right alone.
+    pub(super) fn of_right(right: Right<M>) -> Option<Self> {
+        Some(match right {
+            Right::Send(right) => Self::new(Object::Send(right), 1),
+            Right::SendOnce(right) => Self::new(Object::SendOnce(right), 1),
+            Right::Receive(right) => Self::new(Object::Receive(right), 0),
+            Right::Null | Right::Dead => return None,
+        })
+    }
+}
+
+impl<M: Machine> Table<M> {
+    /// Adds a send or receive right to the name of the port's other rights. With `clamp`, a
+    /// reference too many is dropped without an error.
+    ///
+    /// # Errors
+    /// `UrefsOverflow`, `ResourceShortage`; the right is dropped.
+    pub(super) fn add_right(
+        &mut self,
+        name: Name,
+        right: Right<M>,
+        clamp: bool,
+        later: &mut Later<M>,
+    ) -> KernResult {
+        let only_receives = {
+            let entry = self.get(name).ok_or(KernError::InvalidName)?;
+            matches!(entry.object, Object::Receive(_))
+        };
+        match right {
+            Right::Send(right) if only_receives => {
+                if let Err(error) = self.reserve_send_right() {
+                    later.drop_right(Right::Send(right));
+                    return Err(error);
+                }
+                self.replace(name, |object| match object {
+                    Object::Receive(receive) => Object::SendReceive(right, receive),
+                    other => other,
+                });
+                if let Some(entry) = self.get(name) {
+                    entry.references = 1;
+                }
+                Ok(())
+            }
+            Right::Receive(right) => {
+                self.replace(name, |object| match object {
+                    Object::Send(send) => Object::SendReceive(send, right),
+                    other => other,
+                });
+                Ok(())
+            }
+            right => {
+                later.drop_right(right);
+                let entry = self.get(name).ok_or(KernError::InvalidName)?;
+                if entry.references < MOST_REFERENCES {
+                    entry.references += 1;
+                } else if !clamp {
+                    return Err(KernError::UrefsOverflow);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Gives the task a right; its name.
+    ///
+    /// # Errors
+    /// `NoSpace`, `ResourceShortage`, `InvalidTask`; the right is dropped.
+    fn copyout(&mut self, right: Right<M>, later: &mut Later<M>) -> KernResult<Name> {
+        if matches!(right, Right::Null) {
+            return Ok(Name::NULL);
+        }
+        let Some(port) = right.living_port() else {
+            later.drop_right(right);
+            return Ok(Name::DEAD);
+        };
+        if !matches!(right, Right::SendOnce(_))
+            && let Some(name) = self.name_of(port)
+        {
+            return self.add_right(name, right, true, later).map(|()| name);
+        }
+        let Some(entry) = Entry::of_right(right) else { return Ok(Name::NULL) };
+        self.insert(entry).map_err(|(error, entry)| {
+            entry.end(later);
+            error
+        })
+    }
+}
+
+impl<M: Machine> Space<M> {
+    /// Gives the task a right under the name that it has for the port, or a new one: the name; the
+    /// dead name if the port has died, the null name for no right.
+    ///
+    /// # Errors
+    /// `NoSpace`, `ResourceShortage`, `InvalidTask`: the right has ended.
+    pub fn copyout_right(&self, right: Right<M>) -> KernResult<Name> {
+        let mut later = Later::new();
+        let mut table = self.table.lock();
+        table.copyout(right, &mut later)
+    }
+}

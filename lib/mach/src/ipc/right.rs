@@ -1,0 +1,168 @@
+//! Rights as values.
+
+use alloc::sync::Arc;
+
+use super::notify::{self, Notification};
+use super::port::{Holder, Port};
+use crate::machine::Machine;
+
+/// A right to send any number of messages.
+pub struct SendRight<M: Machine>(Arc<Port<M>>);
+
+impl<M: Machine> SendRight<M> {
+    /// A right that its receiver gives away: Mach's make-send. `None`: the port is dead.
+    pub(super) fn make(port: &Arc<Port<M>>) -> Option<Self> {
+        let mut state = port.state.lock();
+        if state.is_dead() {
+            return None;
+        }
+        state.make_send_count = state.make_send_count.wrapping_add(1);
+        state.send_rights += 1;
+        Some(Self(port.clone()))
+    }
+
+    /// Another right to the same port. `None`: the port is dead.
+    pub fn copy(&self) -> Option<Self> {
+        let mut state = self.0.state.lock();
+        if state.is_dead() {
+            return None;
+        }
+        state.send_rights += 1;
+        Some(Self(self.0.clone()))
+    }
+
+    pub(super) fn port(&self) -> &Arc<Port<M>> {
+        &self.0
+    }
+
+    /// Whether both rights are to one port.
+    pub fn is_of_same_port(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl<M: Machine> Drop for SendRight<M> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.send_rights -= 1;
+        if state.send_rights > 0 {
+            return;
+        }
+        // A dead port has no request.
+        let request = state.no_senders.take();
+        let count = state.make_send_count;
+        drop(state);
+        if let Some(right) = request {
+            notify::send(right, Notification::NoSenders(count));
+        }
+    }
+}
+
+/// A right to send one message. If none is sent with it, the receiver is told.
+pub struct SendOnceRight<M: Machine> {
+    /// `None`: the right has been used.
+    port: Option<Arc<Port<M>>>,
+}
+
+impl<M: Machine> SendOnceRight<M> {
+    /// A new right. It holds the memory for one message of the library, at the port's cost.
+    ///
+    /// # Errors
+    /// No memory.
+    pub(super) fn make(port: &Arc<Port<M>>) -> Result<Self, OutOfMemory> {
+        if !port.account.take(notify::BYTES::<M>()) {
+            return Err(OutOfMemory);
+        }
+        port.state.lock().send_once_rights += 1;
+        Ok(Self { port: Some(port.clone()) })
+    }
+
+    pub(super) fn port(&self) -> &Arc<Port<M>> {
+        // It is taken out only by `drop` and `use_up`, after which there is no right.
+        self.port.as_ref().expect("a right that is used has no owner")
+    }
+
+    fn release(port: &Arc<Port<M>>) {
+        port.state.lock().send_once_rights -= 1;
+        port.account.give(notify::BYTES::<M>());
+    }
+
+    /// Ends the right without a message, because a message has used it or it was given up unused.
+    pub(super) fn use_up(mut self) {
+        if let Some(port) = self.port.take() {
+            Self::release(&port);
+        }
+    }
+}
+
+impl<M: Machine> Drop for SendOnceRight<M> {
+    fn drop(&mut self) {
+        let Some(port) = self.port.take() else { return };
+        if port.is_dead() {
+            Self::release(&port);
+        } else {
+            notify::send(Self { port: Some(port) }, Notification::SendOnce);
+        }
+    }
+}
+
+/// No memory for a right.
+#[derive(Debug)]
+pub(super) struct OutOfMemory;
+
+/// The right to receive the messages of a port, which lives as long as this.
+pub struct ReceiveRight<M: Machine>(Arc<Port<M>>);
+
+impl<M: Machine> ReceiveRight<M> {
+    /// The one right of a new port.
+    pub(super) fn of_new(port: Arc<Port<M>>) -> Self {
+        Self(port)
+    }
+
+    pub(super) fn port(&self) -> &Arc<Port<M>> {
+        &self.0
+    }
+}
+
+impl<M: Machine> Drop for ReceiveRight<M> {
+    fn drop(&mut self) {
+        let backup = {
+            let mut state = self.0.state.lock();
+            state.port_destroyed.take()
+        };
+        let Some(backup) = backup else { return self.0.kill() };
+        // Instead of ending, the port goes to the one that has asked for it.
+        self.0.leave_holder(Holder::Transit);
+        self.0.ipc.leave_carrier(&self.0);
+        notify::send(backup, Notification::PortDestroyed(Right::Receive(Self(self.0.clone()))));
+    }
+}
+
+/// Any right, outside of a name space.
+#[derive(Default)]
+pub enum Right<M: Machine> {
+    /// None was sent.
+    #[default]
+    Null,
+    /// A right to a port that has died.
+    Dead,
+    /// A send right.
+    Send(SendRight<M>),
+    /// A send-once right.
+    SendOnce(SendOnceRight<M>),
+    /// A receive right.
+    Receive(ReceiveRight<M>),
+}
+
+impl<M: Machine> Right<M> {
+    /// The port, if it lives.
+    pub(super) fn living_port(&self) -> Option<&Arc<Port<M>>> {
+        let port = match self {
+            Self::Null | Self::Dead => return None,
+            Self::Send(right) => right.port(),
+            Self::SendOnce(right) => right.port(),
+            Self::Receive(right) => right.port(),
+        };
+        (!port.is_dead()).then_some(port)
+    }
+}

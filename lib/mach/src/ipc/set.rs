@@ -1,0 +1,151 @@
+//! Port sets: one receiver of the messages of several ports.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::mem::take;
+
+use macadamia_sync::{SpinLock, WaitQueue};
+
+use super::account::{Account, Charge};
+use super::port::{Holder, Membership, Port, PortState};
+use super::ready::Ready;
+use super::right::OutOfMemory;
+use super::{Ipc, Name};
+use crate::machine::Machine;
+use crate::{KernError, KernResult};
+
+/// What a set's lock protects.
+pub(super) struct SetState<M: Machine> {
+    pub(super) alive: bool,
+    /// The members; those with messages are ready.
+    pub(super) members: Ready<Arc<Port<M>>>,
+    /// The place of the next message among the set's messages.
+    next_stamp: u64,
+    /// The set's own name, which changes when it is renamed.
+    pub(super) name: Name,
+    charge: Charge<M>,
+}
+
+/// A port set.
+pub(super) struct PortSet<M: Machine> {
+    pub(super) state: SpinLock<SetState<M>>,
+    pub(super) receivers: WaitQueue,
+}
+
+impl<M: Machine> SetState<M> {
+    pub(super) fn stamp(&mut self) -> u64 {
+        self.next_stamp += 1;
+        self.next_stamp
+    }
+}
+
+impl<M: Machine> PortSet<M> {
+    const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
+
+    pub(super) fn new(account: &Arc<Account<M>>) -> Result<Arc<Self>, OutOfMemory> {
+        let charge = account.charge(Self::BYTES).ok_or(OutOfMemory)?;
+        let state =
+            SetState { alive: true, members: Ready::default(), next_stamp: 0, name: Name::NULL, charge };
+        Ok(Arc::new(Self { state: SpinLock::new(state), receivers: WaitQueue::new() }))
+    }
+
+    /// Ends the set: its members are in no set, and its receivers are told.
+    pub(super) fn kill(self: &Arc<Self>) {
+        let members = {
+            let mut state = self.state.lock();
+            state.alive = false;
+            take(&mut state.members)
+        };
+        for port in members.members() {
+            let mut state = port.state.lock();
+            // The port may have left meanwhile and joined another set.
+            if state.membership.as_ref().is_some_and(|of| Arc::ptr_eq(&of.set, self)) {
+                state.membership = None;
+            }
+        }
+        self.receivers.wake_all();
+    }
+}
+
+impl<M: Machine> PortState<M> {
+    /// Leaves the set of a membership that was taken out of the state.
+    pub(super) fn leave_set(&mut self, membership: Option<Membership<M>>) {
+        if let Some(Membership { set, index }) = membership {
+            let left = set.state.lock().members.remove(index);
+            drop(left);
+        }
+    }
+
+    /// Joins a set. The caller wakes the set's receivers if there are messages.
+    ///
+    /// # Errors
+    /// `ResourceShortage`; `InvalidName`: the set has gone.
+    fn join(&mut self, port: &Arc<Port<M>>, set: &Arc<PortSet<M>>) -> KernResult {
+        let mut state = set.state.lock();
+        if !state.alive {
+            return Err(KernError::InvalidName);
+        }
+        if state.members.is_full() && !state.charge.extend(Ready::<Arc<Port<M>>>::SLOT_BYTES) {
+            return Err(KernError::ResourceShortage);
+        }
+        let index = state.members.add(port.clone()).map_err(|_| KernError::ResourceShortage)?;
+        self.before_joining = self.queue.len();
+        self.joined = state.stamp();
+        state.members.set(index, (!self.queue.is_empty()).then_some(self.joined));
+        self.membership = Some(Membership { set: set.clone(), index });
+        Ok(())
+    }
+
+    /// The place of the first message among those of the set.
+    pub(super) fn first_stamp(&self) -> Option<u64> {
+        let first = self.queue.front()?;
+        Some(if self.before_joining > 0 { self.joined } else { first.stamp })
+    }
+}
+
+impl<M: Machine> Ipc<M> {
+    /// Moves a port from the set in which it is, if any, to another or to none, in one step for
+    /// senders and receivers: whether it was in a set. The space must have the receive right.
+    ///
+    /// # Errors
+    /// `InvalidRight`: the space has the right no longer. Those of [`PortState::join`]; the port is
+    /// in its old set then.
+    pub(super) fn move_member(
+        &self,
+        port: &Arc<Port<M>>,
+        set: Option<&Arc<PortSet<M>>>,
+        space: u64,
+    ) -> KernResult<bool> {
+        let mut state = port.state.lock();
+        if !matches!(state.holder, Holder::Space(holder, _) if holder == space) {
+            return Err(KernError::InvalidRight);
+        }
+        let old = state.membership.take();
+        let was_in_set = old.is_some();
+        match set {
+            Some(set) if old.as_ref().is_some_and(|old| Arc::ptr_eq(&old.set, set)) => {
+                state.membership = old;
+            }
+            Some(set) => {
+                if let Err(error) = state.join(port, set) {
+                    state.membership = old;
+                    return Err(error);
+                }
+                let has_messages = !state.queue.is_empty();
+                state.leave_set(old);
+                drop(state);
+                port.receivers.wake_all();
+                if has_messages {
+                    set.receivers.wake_all();
+                }
+            }
+            None => state.leave_set(old),
+        }
+        Ok(was_in_set)
+    }
+
+    /// The ports of a set.
+    pub(super) fn members(set: &PortSet<M>) -> Vec<Arc<Port<M>>> {
+        set.state.lock().members.members().cloned().collect()
+    }
+}

@@ -1,0 +1,160 @@
+//! Calls on receive rights and port sets: status, limits, counts, membership.
+
+use alloc::vec::Vec;
+
+use super::entry::Object;
+use super::{Ipc, Name, Space};
+use crate::machine::Machine;
+use crate::{KernError, KernResult};
+
+/// The state of a receive right: `mach_port_status`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortStatus {
+    /// The set in which the port is, or the null name.
+    pub set: Name,
+    /// The number of the next message.
+    pub sequence: u32,
+    /// Send rights that the receiver has made.
+    pub make_send_count: u32,
+    /// Messages that the queue holds before senders wait.
+    pub queue_limit: u32,
+    /// Messages in the queue.
+    pub messages: u32,
+    /// Send-once rights that exist.
+    pub send_once_rights: u32,
+    /// Whether send rights exist.
+    pub send_rights: bool,
+    /// Whether a port-destroyed notification is asked for.
+    pub port_destroyed: bool,
+    /// Whether a no-senders notification is asked for.
+    pub no_senders: bool,
+}
+
+/// A number as far as 32 bits show it.
+fn shown(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+impl<M: Machine> Space<M> {
+    /// The state of a receive right: `mach_port_get_receive_status`.
+    ///
+    /// # Errors
+    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    pub fn receive_status(&self, name: Name) -> KernResult<PortStatus> {
+        let port = self.receive_port(name)?;
+        let state = port.state.lock();
+        let set = state.membership.as_ref().map_or(Name::NULL, |of| of.set.state.lock().name);
+        Ok(PortStatus {
+            set,
+            sequence: state.sequence,
+            make_send_count: state.make_send_count,
+            queue_limit: state.queue_limit,
+            messages: shown(state.queue.len() as u64),
+            send_once_rights: shown(state.send_once_rights),
+            send_rights: state.send_rights > 0,
+            port_destroyed: state.port_destroyed.is_some(),
+            no_senders: state.no_senders.is_some(),
+        })
+    }
+
+    /// How many send rights there are to the port of a receive right: `mach_port_get_srights`.
+    ///
+    /// # Errors
+    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    pub fn send_rights(&self, name: Name) -> KernResult<u32> {
+        let port = self.receive_port(name)?;
+        let rights = port.state.lock().send_rights;
+        Ok(shown(rights))
+    }
+
+    /// Sets how many messages the port's queue holds before senders wait:
+    /// `mach_port_set_qlimit`. Senders for which there is room now go on.
+    ///
+    /// # Errors
+    /// `InvalidValue`: more than the system allows. `InvalidName`, `InvalidRight`, `InvalidTask`.
+    pub fn set_queue_limit(&self, name: Name, limit: u32) -> KernResult {
+        if limit > self.ipc.limits.longest_queue {
+            return Err(KernError::InvalidValue);
+        }
+        let port = self.receive_port(name)?;
+        port.state.lock().queue_limit = limit;
+        loop {
+            // One at a time: no waiter is woken under the lock.
+            let next = port.state.lock().grant();
+            match next {
+                Some(waker) => waker.wake(),
+                None => return Ok(()),
+            }
+        }
+    }
+
+    /// Sets the make-send count: `mach_port_set_mscount`.
+    ///
+    /// # Errors
+    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    pub fn set_make_send_count(&self, name: Name, count: u32) -> KernResult {
+        self.receive_port(name)?.state.lock().make_send_count = count;
+        Ok(())
+    }
+
+    /// Sets the number of the next message: `mach_port_set_seqno`.
+    ///
+    /// # Errors
+    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    pub fn set_sequence(&self, name: Name, sequence: u32) -> KernResult {
+        self.receive_port(name)?.state.lock().sequence = sequence;
+        Ok(())
+    }
+
+    /// Sets what received messages say instead of the port's name, or that they say the name:
+    /// `mach_port_set_protected_payload`, `mach_port_clear_protected_payload`. It ends when the
+    /// receive right is moved.
+    ///
+    /// # Errors
+    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    pub fn set_protected_payload(&self, name: Name, payload: Option<u64>) -> KernResult {
+        self.receive_port(name)?.state.lock().payload = payload;
+        Ok(())
+    }
+
+    /// Moves a receive right into a port set, out of the one in which it is; with the null name out
+    /// of its set only: `mach_port_move_member`. Receivers that wait for the port alone are told
+    /// that it has changed.
+    ///
+    /// # Errors
+    /// `InvalidName`, `InvalidRight`: of either name. `NotInSet`: it is in none and should leave
+    /// one. `ResourceShortage`, `InvalidTask`.
+    pub fn move_member(&self, member: Name, after: Name) -> KernResult {
+        let (port, set) = self.change(|table, _| {
+            let port = table.get(member).ok_or(KernError::InvalidName)?;
+            let port = port.receive_port().cloned().ok_or(KernError::InvalidRight)?;
+            if after == Name::NULL {
+                return Ok((port, None));
+            }
+            match &table.get(after).ok_or(KernError::InvalidName)?.object {
+                Object::Set(set) => Ok((port, Some(set.clone()))),
+                _ => Err(KernError::InvalidRight),
+            }
+        })?;
+        // Both may have gone since. A port that has is not to come into the set.
+        let moved = self.ipc.move_member(&port, set.as_ref(), self.id);
+        match moved {
+            Ok(was_in_set) if set.is_none() && !was_in_set => Err(KernError::NotInSet),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The names of a set's members: `mach_port_get_set_status`.
+    ///
+    /// # Errors
+    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    pub fn set_status(&self, name: Name) -> KernResult<Vec<Name>> {
+        let set = self.change(|table, _| match &table.get(name).ok_or(KernError::InvalidName)?.object {
+            Object::Set(set) => Ok(set.clone()),
+            _ => Err(KernError::InvalidRight),
+        })?;
+        let members = Ipc::members(&set);
+        Ok(members.iter().filter_map(|port| port.name_in(self.id)).collect())
+    }
+}

@@ -1,0 +1,94 @@
+//! The header of a message.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0..4 | bits: dispositions of the remote port (0-7) and local port (8-15), circular (30), complex (31) |
+//! | 4..8 | size of the message |
+//! | 8..16 | remote port: the destination when it is sent, the reply port when it is received |
+//! | 16..24 | local port: the reply port when it is sent, the port that received it when it is received |
+//! | 24..28 | number of the message at its port |
+//! | 28..32 | id |
+
+use crate::ipc::{Disposition, MsgErrorKind, Name};
+
+/// Bytes of a header.
+pub(super) const HEADER: usize = 32;
+/// The body has rights or memory.
+pub(super) const COMPLEX: u32 = 1 << 31;
+/// The message is in a cycle. A sender may not say so.
+const CIRCULAR: u32 = 1 << 30;
+/// The local port's disposition when the field is what the port says instead of its name.
+pub(super) const PROTECTED_PAYLOAD: u32 = 23;
+
+/// The fields of a header. A port's field can have 64 bits of a payload.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) bits: u32,
+    pub(super) size: u32,
+    pub(super) remote: u64,
+    pub(super) local: u64,
+    pub(super) sequence: u32,
+    pub(super) id: i32,
+}
+
+/// Destination, and reply with none if no right is named.
+pub(super) type HeaderRights = ((Name, Disposition), (Name, Option<Disposition>));
+
+fn word(bytes: &[u8; HEADER], at: usize) -> u32 {
+    u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+impl Header {
+    pub(super) fn from_bytes(bytes: &[u8; HEADER]) -> Self {
+        // The upper halves of the ports' fields are not read: names have 32 bits.
+        Self {
+            bits: word(bytes, 0),
+            size: word(bytes, 4),
+            remote: u64::from(word(bytes, 8)),
+            local: u64::from(word(bytes, 16)),
+            sequence: word(bytes, 24),
+            id: word(bytes, 28) as i32,
+        }
+    }
+
+    pub(super) fn to_bytes(self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..4].copy_from_slice(&self.bits.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.size.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.remote.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.local.to_le_bytes());
+        bytes[24..28].copy_from_slice(&self.sequence.to_le_bytes());
+        bytes[28..].copy_from_slice(&self.id.to_le_bytes());
+        bytes
+    }
+
+    /// The rights that a header to be sent names: destination and reply.
+    ///
+    /// # Errors
+    /// `SendInvalidHeader`: bits without a meaning, or dispositions that do not fit.
+    /// `SendInvalidDest`: no destination.
+    pub(super) fn rights(&self) -> Result<HeaderRights, MsgErrorKind> {
+        if self.bits & !(COMPLEX | CIRCULAR | 0xffff) != 0 {
+            return Err(MsgErrorKind::SendInvalidHeader);
+        }
+        // A receive right cannot be a destination, and is no reply port.
+        let sends = |number| {
+            let disposition = Disposition::from_number(number);
+            disposition.filter(|disposition| *disposition != Disposition::MoveReceive)
+        };
+        let (remote, local) = (Name(self.remote as u32), Name(self.local as u32));
+        let destination = sends(self.bits & 0xff).ok_or(MsgErrorKind::SendInvalidHeader)?;
+        let reply = match self.bits >> 8 & 0xff {
+            0 if local == Name::NULL => None,
+            number => Some(sends(number).ok_or(MsgErrorKind::SendInvalidHeader)?),
+        };
+        if !remote.is_valid() {
+            return Err(MsgErrorKind::SendInvalidDest);
+        }
+        Ok(((remote, destination), (local, reply)))
+    }
+
+    pub(super) fn is_complex(&self) -> bool {
+        self.bits & COMPLEX != 0
+    }
+}

@@ -1,0 +1,230 @@
+//! Writing a message, one item after the other.
+
+use crate::format::{COMPLEX, put};
+use crate::{
+    DEALLOCATE, Descriptor, Error, Format, Header, INLINE, LONG, Memory, Reader, Request, Transport,
+    is_right, reply,
+};
+use direct::{Element, Status};
+
+/// Writes a message. The stubs have buffers for the largest message; a write past the end of one
+/// would be left out.
+#[derive(Debug)]
+pub struct Writer<'a> {
+    format: &'static Format,
+    bytes: &'a mut [u8],
+    at: usize,
+    complex: bool,
+}
+
+impl<'a> Writer<'a> {
+    /// An empty message.
+    #[inline]
+    pub fn new(format: &'static Format, bytes: &'a mut [u8]) -> Self {
+        Self { format, bytes, at: format.header, complex: false }
+    }
+
+    fn put(&mut self, number: u64, size: usize) {
+        put(self.bytes, self.at, number, size);
+        self.at += size;
+    }
+
+    #[inline]
+    fn pad(&mut self) {
+        let end = self.at.next_multiple_of(self.format.word);
+        if let Some(padding) = self.bytes.get_mut(self.at..end) {
+            padding.fill(0);
+        }
+        self.at = end;
+    }
+
+    /// Adds a number of so many bytes, and padding.
+    pub fn number(&mut self, number: u64, size: usize) {
+        self.put(number, size);
+        self.pad();
+    }
+
+    /// Typed: adds a type descriptor and a number of so many bytes.
+    pub fn value(&mut self, descriptor: &Descriptor, number: u64, size: usize) {
+        self.describe(descriptor);
+        self.number(number, size);
+    }
+
+    /// Adds elements and padding.
+    #[inline]
+    pub fn data<T: Element>(&mut self, elements: &[T]) {
+        let size = elements.len() * T::SIZE;
+        if let Some(room) = self.bytes.get_mut(self.at..self.at + size) {
+            for (room, element) in room.chunks_exact_mut(T::SIZE).zip(elements) {
+                put(room, 0, element.to_word(), T::SIZE);
+            }
+        }
+        self.at += size;
+        self.pad();
+    }
+
+    /// Adds a string in room for `size` bytes, and padding.
+    pub fn text(&mut self, text: &[u8], size: usize) {
+        let rest = self.bytes.get_mut(self.at..self.at + size);
+        if let Some((room, rest)) = rest.and_then(|room| room.split_at_mut_checked(text.len())) {
+            room.copy_from_slice(text);
+            rest.fill(0);
+        }
+        self.at += size;
+        self.pad();
+    }
+
+    /// Typed: adds a type descriptor. A stub has one call for each item: it is not inlined.
+    #[inline(never)]
+    pub fn describe(&mut self, descriptor: &Descriptor) {
+        let Descriptor { name, bits, number, flags } = *descriptor;
+        self.complex |= is_right(name) || flags & INLINE == 0;
+        let flag = |flag: u32, shift: u32| u64::from(flags & flag != 0) << shift;
+        if self.format.descriptor == 8 {
+            let flags = flag(INLINE, 29) | flag(LONG, 30) | flag(DEALLOCATE, 31);
+            self.put(u64::from(name & 0xff) | u64::from(bits & 0xffff) << 8 | flags, 4);
+            self.put(u64::from(number), 4);
+            return;
+        }
+        let common = flag(INLINE, 28) | flag(LONG, 29) | flag(DEALLOCATE, 30);
+        if flags & LONG != 0 {
+            self.put(common, 4);
+            self.put(u64::from(name & 0xffff) | u64::from(bits) << 16, 4);
+            self.put(u64::from(number), 4);
+        } else {
+            let short =
+                u64::from(name & 0xff) | u64::from(bits & 0xff) << 8 | u64::from(number & 0xfff) << 16;
+            self.put(short | common, 4);
+        }
+    }
+
+    /// Typed: adds an address of memory.
+    #[inline]
+    pub fn pointer(&mut self, address: u64) {
+        self.put(address, self.format.pointer);
+        self.pad();
+    }
+
+    /// Typed: adds an integer and its descriptor.
+    pub fn integer(&mut self, integer: u32) {
+        let descriptor = Descriptor { name: 2, bits: 32, number: 1, flags: INLINE };
+        self.value(&descriptor, u64::from(integer), 4);
+    }
+
+    /// Untyped: says how many descriptors follow.
+    #[inline]
+    pub fn body(&mut self, descriptors: u32) {
+        self.complex = true;
+        self.put(u64::from(descriptors), 4);
+    }
+
+    /// Untyped: adds a descriptor of a right.
+    #[inline]
+    pub fn right(&mut self, name: u32, disposition: u32) {
+        self.put(u64::from(name), 8);
+        self.put(u64::from(disposition) << 16, 4);
+    }
+
+    /// Untyped: adds descriptors of rights; those that are not there are null.
+    pub fn rights(&mut self, names: &[u32], most: usize, disposition: u32) {
+        for at in 0..most {
+            self.right(names.get(at).copied().unwrap_or(0), disposition);
+        }
+    }
+
+    /// Untyped: adds a descriptor of memory of `size` bytes, or of so many rights with a
+    /// disposition.
+    pub fn memory(&mut self, memory: Memory, size: u32, disposition: Option<u32>, physical: bool) {
+        let kind = u64::from(disposition.is_some()) + 1;
+        let word = u64::from(memory.deallocate) | u64::from(!physical) << 8 | kind << 24;
+        let word = word | u64::from(disposition.unwrap_or(0)) << 16;
+        self.put(memory.address, self.format.pointer);
+        let parts = if self.format.pointer == 8 { [word, u64::from(size)] } else { [u64::from(size), word] };
+        parts.into_iter().for_each(|part| self.put(part, 4));
+    }
+
+    /// Untyped: says how numbers are represented.
+    #[inline]
+    pub fn representation(&mut self) {
+        self.put(1 << 32, 8);
+    }
+
+    /// Untyped: adds an integer.
+    #[inline]
+    pub fn word(&mut self, word: u32) {
+        self.put(u64::from(word), 4);
+    }
+
+    /// Writes the header: its size and whether it is complex are known now. Returns the size.
+    pub fn finish(self, header: &Header) -> usize {
+        let bits = header.bits | if self.complex { COMPLEX } else { 0 };
+        Header { bits, size: self.at, ..*header }.write(self.format, self.bytes);
+        self.at
+    }
+
+    fn request<T: Transport>(self, transport: &mut T, to: u64, request: &Request) -> (usize, &'a mut [u8]) {
+        let local = match request.reply_port {
+            Some(port) => port,
+            None if request.reply.is_none() => 0,
+            None => transport.reply_port(),
+        };
+        let bits = request.bits | if self.complex { COMPLEX } else { 0 };
+        let header = Header { bits, size: self.at, remote: to, local, sequence: 0, id: request.id };
+        header.write(self.format, self.bytes);
+        (self.at, self.bytes)
+    }
+
+    /// Sends it as a request to `to`, and receives the reply where it was. Blocks until there is
+    /// one.
+    ///
+    /// # Errors
+    /// It could not be sent, or there is no reply that says success.
+    #[inline(never)]
+    pub fn call<T: Transport>(
+        self,
+        transport: &mut T,
+        to: u64,
+        request: &Request,
+    ) -> Result<Reader<'a>, Error> {
+        let format = self.format;
+        let (length, bytes) = self.request(transport, to, request);
+        transport.call(bytes, length, &request.call).map_err(Error::Transport)?;
+        reply(format, bytes, request)
+    }
+
+    /// Sends it as a request to `to`. Blocks until it is taken.
+    ///
+    /// # Errors
+    /// It could not be sent.
+    #[inline(never)]
+    pub fn send<T: Transport>(self, transport: &mut T, to: u64, request: &Request) -> Result<(), Error> {
+        let (length, bytes) = self.request(transport, to, request);
+        transport.send(bytes, length, &request.call).map_err(Error::Transport)
+    }
+
+    /// Writes a reply that has only a result. Returns the size.
+    pub fn refusal(format: &'static Format, bytes: &'a mut [u8], request: &Header, status: Status) -> usize {
+        let mut writer = Writer::new(format, bytes);
+        writer.result(status.0 as u32);
+        writer.finish(&request.of_reply())
+    }
+
+    /// Adds the result of a routine.
+    pub fn result(&mut self, result: u32) {
+        if self.format.is_typed() {
+            self.integer(result);
+        } else {
+            self.representation();
+            self.word(result);
+        }
+    }
+}
+
+impl Header {
+    /// The header of the reply, without its size.
+    #[inline]
+    pub fn of_reply(&self) -> Header {
+        let id = self.id.wrapping_add(100);
+        Header { bits: self.remote_type(), remote: self.remote, local: 0, sequence: 0, id, size: 0 }
+    }
+}

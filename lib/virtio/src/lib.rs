@@ -1,0 +1,79 @@
+//! Virtio 1 devices on PCI, for drivers (Virtual I/O Device Version 1.1, chapters 2, 3 and 4.1).
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`capability`] | where a PCI function has the parts of its registers |
+//! | [`registers`] | access to these parts |
+//! | [`mapped`] | the same for registers that are mapped into memory |
+//! | [`function`] | a PCI function that root gives to a driver |
+//! | [`setup`] | reset, features, queues, start |
+//! | [`memory`] | memory of a queue, which driver and device share |
+//! | [`queue`] | requests of several pieces of memory, and their completion |
+//!
+//! The device is not trusted. Whatever it writes is checked, and what the driver itself has written
+//! into shared memory is not read back. A device that breaks the rules makes the driver's next call
+//! fail ([`Error::Broken`]); no call panics or waits for ever. That the device writes only where it
+//! was asked to is beyond the reach of this library: only an IOMMU could enforce it.
+#![cfg_attr(not(test), no_std)]
+#![deny(unsafe_code)]
+
+extern crate alloc;
+
+pub mod capability;
+pub mod function;
+pub mod mapped;
+pub mod memory;
+pub mod queue;
+pub mod registers;
+pub mod setup;
+
+#[cfg(test)]
+mod tests;
+
+use rt::root::Status;
+
+/// The reason why an operation on a device has failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The PCI function lacks a part of the registers of a modern device, or has it at a place where
+    /// no registers are.
+    NotModern,
+    /// The device does not offer version 1, or refuses the features that were chosen among those
+    /// that it offers.
+    Features,
+    /// The device has not answered a reset.
+    NoReset,
+    /// The device has no such queue, or none of that size.
+    NoQueue,
+    /// The device did not accept the number of an interrupt message.
+    NoVector,
+    /// The configuration did not stay the same while it was read, or the device has less of it.
+    Configuration,
+    /// The queue has no descriptors free for the request; there will be when a request completes.
+    Full,
+    /// The request has more pieces than the queue can ever hold, none at all, or 4 GiB or more.
+    Length,
+    /// The device has written what no correct device writes. The queue cannot be used any more.
+    Broken,
+    /// Root has refused a request for the device's resources.
+    Root(Status),
+}
+
+impl From<Status> for Error {
+    fn from(status: Status) -> Error {
+        Error::Root(status)
+    }
+}
+
+/// Features that a driver and a device agree on, as bits of one number (chapter 6).
+pub mod features {
+    /// A descriptor can lead to a table of descriptors.
+    pub const INDIRECT: u64 = 1 << 28;
+    /// Driver and device tell each other at which entry of a ring they wait to be notified.
+    pub const EVENT_INDEX: u64 = 1 << 29;
+    /// The device conforms to version 1 or later. Required by this library.
+    pub const VERSION_1: u64 = 1 << 32;
+    /// The device reaches memory by the addresses that the platform gives to it, through an IOMMU
+    /// if there is one. Always accepted, because root tells drivers only such addresses.
+    pub const ACCESS_PLATFORM: u64 = 1 << 33;
+}

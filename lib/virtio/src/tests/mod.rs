@@ -1,0 +1,6 @@
+mod capabilities;
+mod device;
+mod hostile;
+mod model;
+mod queues;
+mod starting;

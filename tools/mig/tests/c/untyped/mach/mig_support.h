@@ -1,0 +1,2 @@
+/* Of the other dialect. */
+#include <string.h>

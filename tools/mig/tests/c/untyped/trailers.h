@@ -1,0 +1,2 @@
+#pragma once
+#include <mach/message.h>
