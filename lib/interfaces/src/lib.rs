@@ -9,6 +9,11 @@
 #[allow(clippy::all, reason = "written by a program")]
 pub mod console;
 
+/// Requests to the driver of a source of random bytes.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod entropy;
+
 /// Requests to root.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
