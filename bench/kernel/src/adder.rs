@@ -8,12 +8,12 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`add`](Server::add).
+    /// [`add`](super::Server::add).
     pub const ADD: u64 = 4900;
-    /// [`send_back`](Server::send_back).
+    /// [`send_back`](super::Server::send_back).
     pub const SEND_BACK: u64 = 4901;
 }
-/// Writes a request of [`add`](Server::add) into the registers.
+/// Writes a request of [`Server::add`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -34,7 +34,7 @@ pub fn encode_add<R: Registers>(
     encoder_.word(d);
     Ok(encoder_.finish(id::ADD))
 }
-/// Reads the reply of [`add`](Server::add).
+/// Reads the reply of [`Server::add`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -53,7 +53,7 @@ pub fn decode_add<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`add`](Server::add).
+/// Writes the reply of [`Server::add`].
 #[inline]
 pub fn reply_add<'a, R: Registers>(
     registers_: &mut R,
@@ -71,7 +71,7 @@ pub fn reply_add<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ADD + REPLY));
     reply_
 }
-/// Writes a request of [`send_back`](Server::send_back) into the registers.
+/// Writes a request of [`Server::send_back`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -91,7 +91,7 @@ pub fn encode_send_back<R: Registers>(
     encoder_.word(copy_room as u64);
     Ok(encoder_.finish(id::SEND_BACK))
 }
-/// Reads the reply of [`send_back`](Server::send_back).
+/// Reads the reply of [`Server::send_back`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -116,7 +116,7 @@ pub fn decode_send_back<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`send_back`](Server::send_back).
+/// Writes the reply of [`Server::send_back`].
 #[inline]
 pub fn reply_send_back<'a, R: Registers>(
     registers_: &mut R,

@@ -10,9 +10,6 @@
 //! three it is what a trace is made of.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
-#[rustfmt::skip]
-#[allow(clippy::all, dead_code, unreachable_pub, reason = "written by a program")]
-mod adder;
 mod calls;
 mod crossing;
 mod extensions;
@@ -21,7 +18,6 @@ mod interrupts;
 mod ipc;
 mod phases;
 mod processors;
-mod stubs;
 
 use bench_framework::{Range, average, check_counter, now, region, repeat};
 use l4::{kip, mark, println};
@@ -91,7 +87,6 @@ fn run() -> ! {
     match processors {
         1 => {
             ipc::run();
-            stubs::run();
             calls::run();
             extensions::run();
             interrupts::run();

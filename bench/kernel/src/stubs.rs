@@ -1,11 +1,21 @@
-//! What a call costs by the stubs that `mig` writes (`adder.defs`): four words there and two back,
-//! and 512 bytes each way.
+//! What a call costs by the stubs that `mig` writes (`adder.defs`), from user level to user level:
+//! four words there and two back, and 512 bytes each way.
+#![cfg_attr(target_os = "none", no_std, no_main)]
 
-use crate::adder::{Client, Server, serve};
-use crate::{fixture, measure};
+#[rustfmt::skip]
+#[allow(clippy::all, dead_code, unreachable_pub, reason = "written by a program")]
+mod adder;
+#[allow(dead_code, reason = "other benchmarks use the rest")]
+mod fixture;
+
+use adder::{Client, Server, serve};
+use bench_framework::{Range, check_counter, now, region, repeat, report};
 use direct::{Error, Status};
 use l4::direct::Direct;
+use l4::println;
 use x2::ThreadId;
+
+l4::program!(run);
 
 /// Bytes that travel each way.
 const BLOCK: usize = 512;
@@ -67,7 +77,20 @@ fn call_with_block(server: ThreadId, block: &[u8; BLOCK], copy: &mut [u8; BLOCK]
     Client { transport: &mut Direct::default(), to: server }.send_back(block, copy)
 }
 
-pub(crate) fn run() {
+/// Measures an operation by numbers of rounds, and lets the plugin count it.
+fn measure(test: &str, mut operation: impl FnMut()) {
+    operation();
+    region(format_args!("{test}"), 64, || repeat(64, &mut operation));
+    for rounds in Range::geometric(32, 128, 2).values() {
+        let start = now();
+        repeat(rounds, &mut operation);
+        report(format_args!("{test}"), rounds, "instructions", now() - start);
+    }
+}
+
+fn run() -> ! {
+    println!("1..2");
+    fixture::prepare();
     let adder = fixture::elsewhere(serve_words);
     // Stubs are inline functions.
     measure("call-by-generated-stub", || {
@@ -83,4 +106,7 @@ pub(crate) fn run() {
         assert_eq!(call_with_block(adder, &block, &mut copy), Ok(BLOCK));
     });
     assert_eq!(block, copy, "the bytes arrive");
+    println!("ok 1 - BSTB0003 every call was answered");
+    check_counter(2, "BSTB0004");
+    l4::start::halt()
 }

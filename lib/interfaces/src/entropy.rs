@@ -1,15 +1,22 @@
 // Written by mig from the definition of `entropy`. Do not edit.
 
-/// A source of random bytes. A request is L4 IPC to the thread that the driver registers with root.
-/// The label of a request is its number here. The label of an answer is 4500, and its first word is
-/// a status as in root's answers (root.defs), or -303 if there is no such request, -304 if its words
+/// A source of random bytes. A request is L4 IPC to the thread that the driver registers with
+/// root.
+/// The label of a request is its number here. The label of an answer is 4500, and its first
+/// word is
+/// a status as in root's answers (root.defs), or -303 if there is no such request, -304 if its
+/// words
 /// are not the arguments.
 ///
-/// share is memory of 4 KiB that the client shares with the driver (root_share_create). It holds a
-/// ring of 256 bytes: three counters of 32 bits, how many bytes have ever been written, how many
-/// have ever been read (both modulo 2^32), and whether the writer waits to be notified (1); the bytes
+/// share is memory of 4 KiB that the client shares with the driver (root_share_create). It
+/// holds a
+/// ring of 256 bytes: three counters of 32 bits, how many bytes have ever been written, how
+/// many
+/// have ever been read (both modulo 2^32), and whether the writer waits to be notified (1); the
+/// bytes
 /// follow directly. The driver writes; each byte is random, and only this client gets it. The
-/// driver's thread is notified with bit 0 when the client has read something and the writer waits.
+/// driver's thread is notified with bit 0 when the client has read something and the writer
+/// waits.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
@@ -17,10 +24,10 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`entropy_attach`](Server::entropy_attach).
+    /// [`entropy_attach`](super::Server::entropy_attach).
     pub const ENTROPY_ATTACH: u64 = 4400;
 }
-/// Writes a request of [`entropy_attach`](Server::entropy_attach) into the registers.
+/// Writes a request of [`Server::entropy_attach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -39,7 +46,7 @@ pub fn encode_entropy_attach<R: Registers>(
     encoder_.word(notification);
     Ok(encoder_.finish(id::ENTROPY_ATTACH))
 }
-/// Reads the reply of [`entropy_attach`](Server::entropy_attach).
+/// Reads the reply of [`Server::entropy_attach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -56,7 +63,7 @@ pub fn decode_entropy_attach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`entropy_attach`](Server::entropy_attach).
+/// Writes the reply of [`Server::entropy_attach`].
 #[inline]
 pub fn reply_entropy_attach<'a, R: Registers>(
     registers_: &mut R,
@@ -81,7 +88,8 @@ pub struct Client<'a, T> {
     pub to: ThreadId,
 }
 impl<T: Transport> Client<'_, T> {
-    /// From now on the ring in share is filled with random bytes. The client's thread is notified with
+    /// From now on the ring in share is filled with random bytes. The client's thread is notified
+    /// with
     /// the bits in notification when some have been written.
     ///
     /// # Errors
@@ -113,7 +121,8 @@ pub struct AsyncClient<'a, T> {
     pub to: ThreadId,
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
-    /// From now on the ring in share is filled with random bytes. The client's thread is notified with
+    /// From now on the ring in share is filled with random bytes. The client's thread is notified
+    /// with
     /// the bits in notification when some have been written.
     ///
     /// # Errors
@@ -139,7 +148,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
 }
 /// What a server does.
 pub trait Server {
-    /// From now on the ring in share is filled with random bytes. The client's thread is notified with
+    /// From now on the ring in share is filled with random bytes. The client's thread is notified
+    /// with
     /// the bits in notification when some have been written.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn entropy_attach(

@@ -1,12 +1,19 @@
 // Written by mig from the definition of `root`. Do not edit.
 
-/// What root does for the servers that it has started. A request is L4 IPC from a server's thread to
-/// a thread of root's: root's request thread on that processor (rt::start_page), or the server's
-/// pager. The label of a request is its number here, and that of its answer is 100 more. The first
-/// word of an answer is the status: 0 done, 1 invalid argument, 3 quota exceeded, 4 no memory, 5 not
-/// found, 6 in use, 7 unsupported; -303 if there is no such request, -304 if its words are not the
-/// arguments. The in arguments follow each other in the request's message registers; in the answer
-/// the out arguments follow the status. A text is its length in bytes, then its bytes, eight in a
+/// What root does for the servers that it has started. A request is L4 IPC from a server's
+/// thread to
+/// a thread of root's: root's request thread on that processor (rt::start_page), or the
+/// server's
+/// pager. The label of a request is its number here, and that of its answer is 100 more. The
+/// first
+/// word of an answer is the status: 0 done, 1 invalid argument, 3 quota exceeded, 4 no memory,
+/// 5 not
+/// found, 6 in use, 7 unsupported; -303 if there is no such request, -304 if its words are not
+/// the
+/// arguments. The in arguments follow each other in the request's message registers; in the
+/// answer
+/// the out arguments follow the status. A text is its length in bytes, then its bytes, eight in
+/// a
 /// word. Only root_name_lookup with wait lets its caller wait for another server.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
@@ -15,64 +22,64 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`root_print`](Server::root_print).
+    /// [`root_print`](super::Server::root_print).
     pub const ROOT_PRINT: u64 = 4000;
-    /// [`root_exit`](Server::root_exit).
+    /// [`root_exit`](super::Server::root_exit).
     pub const ROOT_EXIT: u64 = 4001;
-    /// [`root_memory_allocate`](Server::root_memory_allocate).
+    /// [`root_memory_allocate`](super::Server::root_memory_allocate).
     pub const ROOT_MEMORY_ALLOCATE: u64 = 4002;
-    /// [`root_memory_free`](Server::root_memory_free).
+    /// [`root_memory_free`](super::Server::root_memory_free).
     pub const ROOT_MEMORY_FREE: u64 = 4003;
-    /// [`root_thread_create`](Server::root_thread_create).
+    /// [`root_thread_create`](super::Server::root_thread_create).
     pub const ROOT_THREAD_CREATE: u64 = 4004;
-    /// [`root_thread_delete`](Server::root_thread_delete).
+    /// [`root_thread_delete`](super::Server::root_thread_delete).
     pub const ROOT_THREAD_DELETE: u64 = 4005;
-    /// [`root_space_create`](Server::root_space_create).
+    /// [`root_space_create`](super::Server::root_space_create).
     pub const ROOT_SPACE_CREATE: u64 = 4006;
-    /// [`root_space_thread_create`](Server::root_space_thread_create).
+    /// [`root_space_thread_create`](super::Server::root_space_thread_create).
     pub const ROOT_SPACE_THREAD_CREATE: u64 = 4007;
-    /// [`root_space_thread_delete`](Server::root_space_thread_delete).
+    /// [`root_space_thread_delete`](super::Server::root_space_thread_delete).
     pub const ROOT_SPACE_THREAD_DELETE: u64 = 4008;
-    /// [`root_space_delete`](Server::root_space_delete).
+    /// [`root_space_delete`](super::Server::root_space_delete).
     pub const ROOT_SPACE_DELETE: u64 = 4009;
-    /// [`root_memory_available`](Server::root_memory_available).
+    /// [`root_memory_available`](super::Server::root_memory_available).
     pub const ROOT_MEMORY_AVAILABLE: u64 = 4010;
-    /// [`root_memory_pool`](Server::root_memory_pool).
+    /// [`root_memory_pool`](super::Server::root_memory_pool).
     pub const ROOT_MEMORY_POOL: u64 = 4011;
-    /// [`root_module_map`](Server::root_module_map).
+    /// [`root_module_map`](super::Server::root_module_map).
     pub const ROOT_MODULE_MAP: u64 = 4012;
-    /// [`root_name_register`](Server::root_name_register).
+    /// [`root_name_register`](super::Server::root_name_register).
     pub const ROOT_NAME_REGISTER: u64 = 4013;
-    /// [`root_name_lookup`](Server::root_name_lookup).
+    /// [`root_name_lookup`](super::Server::root_name_lookup).
     pub const ROOT_NAME_LOOKUP: u64 = 4014;
-    /// [`root_interrupt_attach`](Server::root_interrupt_attach).
+    /// [`root_interrupt_attach`](super::Server::root_interrupt_attach).
     pub const ROOT_INTERRUPT_ATTACH: u64 = 4015;
-    /// [`root_interrupt_detach`](Server::root_interrupt_detach).
+    /// [`root_interrupt_detach`](super::Server::root_interrupt_detach).
     pub const ROOT_INTERRUPT_DETACH: u64 = 4016;
-    /// [`root_device_map`](Server::root_device_map).
+    /// [`root_device_map`](super::Server::root_device_map).
     pub const ROOT_DEVICE_MAP: u64 = 4017;
-    /// [`root_system_end`](Server::root_system_end).
+    /// [`root_system_end`](super::Server::root_system_end).
     pub const ROOT_SYSTEM_END: u64 = 4018;
-    /// [`root_resource`](Server::root_resource).
+    /// [`root_resource`](super::Server::root_resource).
     pub const ROOT_RESOURCE: u64 = 4019;
-    /// [`root_share_create`](Server::root_share_create).
+    /// [`root_share_create`](super::Server::root_share_create).
     pub const ROOT_SHARE_CREATE: u64 = 4020;
-    /// [`root_share_map`](Server::root_share_map).
+    /// [`root_share_map`](super::Server::root_share_map).
     pub const ROOT_SHARE_MAP: u64 = 4021;
-    /// [`root_server`](Server::root_server).
+    /// [`root_server`](super::Server::root_server).
     pub const ROOT_SERVER: u64 = 4022;
-    /// [`root_memory_dma`](Server::root_memory_dma).
+    /// [`root_memory_dma`](super::Server::root_memory_dma).
     pub const ROOT_MEMORY_DMA: u64 = 4023;
-    /// [`root_pci_region`](Server::root_pci_region).
+    /// [`root_pci_region`](super::Server::root_pci_region).
     pub const ROOT_PCI_REGION: u64 = 4024;
-    /// [`root_message_attach`](Server::root_message_attach).
+    /// [`root_message_attach`](super::Server::root_message_attach).
     pub const ROOT_MESSAGE_ATTACH: u64 = 4025;
-    /// [`root_message_detach`](Server::root_message_detach).
+    /// [`root_message_detach`](super::Server::root_message_detach).
     pub const ROOT_MESSAGE_DETACH: u64 = 4026;
-    /// [`root_pci_read`](Server::root_pci_read).
+    /// [`root_pci_read`](super::Server::root_pci_read).
     pub const ROOT_PCI_READ: u64 = 4027;
 }
-/// Writes a request of [`root_print`](Server::root_print) into the registers.
+/// Writes a request of [`Server::root_print`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -90,7 +97,7 @@ pub fn encode_root_print<R: Registers>(
     encoder_.array(text);
     Ok(encoder_.finish(id::ROOT_PRINT))
 }
-/// Reads the reply of [`root_print`](Server::root_print).
+/// Reads the reply of [`Server::root_print`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -107,7 +114,7 @@ pub fn decode_root_print<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_print`](Server::root_print).
+/// Writes the reply of [`Server::root_print`].
 #[inline]
 pub fn reply_root_print<'a, R: Registers>(
     registers_: &mut R,
@@ -123,7 +130,7 @@ pub fn reply_root_print<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_PRINT + REPLY));
     reply_
 }
-/// Writes a request of [`root_exit`](Server::root_exit) into the registers.
+/// Writes a request of [`Server::root_exit`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -138,7 +145,7 @@ pub fn encode_root_exit<R: Registers>(
     encoder_.word(status);
     Ok(encoder_.finish(id::ROOT_EXIT))
 }
-/// Writes a request of [`root_memory_allocate`](Server::root_memory_allocate) into the registers.
+/// Writes a request of [`Server::root_memory_allocate`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -155,7 +162,7 @@ pub fn encode_root_memory_allocate<R: Registers>(
     encoder_.word(size);
     Ok(encoder_.finish(id::ROOT_MEMORY_ALLOCATE))
 }
-/// Reads the reply of [`root_memory_allocate`](Server::root_memory_allocate).
+/// Reads the reply of [`Server::root_memory_allocate`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -178,7 +185,7 @@ pub fn decode_root_memory_allocate<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_allocate`](Server::root_memory_allocate).
+/// Writes the reply of [`Server::root_memory_allocate`].
 #[inline]
 pub fn reply_root_memory_allocate<'a, R: Registers>(
     registers_: &mut R,
@@ -196,7 +203,7 @@ pub fn reply_root_memory_allocate<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_ALLOCATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_memory_free`](Server::root_memory_free) into the registers.
+/// Writes a request of [`Server::root_memory_free`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -213,7 +220,7 @@ pub fn encode_root_memory_free<R: Registers>(
     encoder_.word(size);
     Ok(encoder_.finish(id::ROOT_MEMORY_FREE))
 }
-/// Reads the reply of [`root_memory_free`](Server::root_memory_free).
+/// Reads the reply of [`Server::root_memory_free`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -236,7 +243,7 @@ pub fn decode_root_memory_free<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_free`](Server::root_memory_free).
+/// Writes the reply of [`Server::root_memory_free`].
 #[inline]
 pub fn reply_root_memory_free<'a, R: Registers>(
     registers_: &mut R,
@@ -252,7 +259,7 @@ pub fn reply_root_memory_free<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_FREE + REPLY));
     reply_
 }
-/// Writes a request of [`root_thread_create`](Server::root_thread_create) into the registers.
+/// Writes a request of [`Server::root_thread_create`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -269,7 +276,7 @@ pub fn encode_root_thread_create<R: Registers>(
     encoder_.word(sp);
     Ok(encoder_.finish(id::ROOT_THREAD_CREATE))
 }
-/// Reads the reply of [`root_thread_create`](Server::root_thread_create).
+/// Reads the reply of [`Server::root_thread_create`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -293,7 +300,7 @@ pub fn decode_root_thread_create<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_thread_create`](Server::root_thread_create).
+/// Writes the reply of [`Server::root_thread_create`].
 #[inline]
 pub fn reply_root_thread_create<'a, R: Registers>(
     registers_: &mut R,
@@ -312,7 +319,7 @@ pub fn reply_root_thread_create<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_THREAD_CREATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_thread_delete`](Server::root_thread_delete) into the registers.
+/// Writes a request of [`Server::root_thread_delete`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -327,7 +334,7 @@ pub fn encode_root_thread_delete<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_THREAD_DELETE))
 }
-/// Reads the reply of [`root_thread_delete`](Server::root_thread_delete).
+/// Reads the reply of [`Server::root_thread_delete`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -350,7 +357,7 @@ pub fn decode_root_thread_delete<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_thread_delete`](Server::root_thread_delete).
+/// Writes the reply of [`Server::root_thread_delete`].
 #[inline]
 pub fn reply_root_thread_delete<'a, R: Registers>(
     registers_: &mut R,
@@ -368,7 +375,7 @@ pub fn reply_root_thread_delete<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_THREAD_DELETE + REPLY));
     reply_
 }
-/// Writes a request of [`root_space_create`](Server::root_space_create) into the registers.
+/// Writes a request of [`Server::root_space_create`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -395,7 +402,7 @@ pub fn encode_root_space_create<R: Registers>(
     encoder_.word(handler);
     Ok(encoder_.finish(id::ROOT_SPACE_CREATE))
 }
-/// Reads the reply of [`root_space_create`](Server::root_space_create).
+/// Reads the reply of [`Server::root_space_create`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -420,7 +427,7 @@ pub fn decode_root_space_create<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_space_create`](Server::root_space_create).
+/// Writes the reply of [`Server::root_space_create`].
 #[inline]
 pub fn reply_root_space_create<'a, R: Registers>(
     registers_: &mut R,
@@ -438,7 +445,7 @@ pub fn reply_root_space_create<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SPACE_CREATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_space_thread_create`](Server::root_space_thread_create) into the registers.
+/// Writes a request of [`Server::root_space_thread_create`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -457,7 +464,7 @@ pub fn encode_root_space_thread_create<R: Registers>(
     encoder_.word(handler);
     Ok(encoder_.finish(id::ROOT_SPACE_THREAD_CREATE))
 }
-/// Reads the reply of [`root_space_thread_create`](Server::root_space_thread_create).
+/// Reads the reply of [`Server::root_space_thread_create`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -481,7 +488,7 @@ pub fn decode_root_space_thread_create<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_space_thread_create`](Server::root_space_thread_create).
+/// Writes the reply of [`Server::root_space_thread_create`].
 #[inline]
 pub fn reply_root_space_thread_create<'a, R: Registers>(
     registers_: &mut R,
@@ -500,7 +507,7 @@ pub fn reply_root_space_thread_create<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SPACE_THREAD_CREATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_space_thread_delete`](Server::root_space_thread_delete) into the registers.
+/// Writes a request of [`Server::root_space_thread_delete`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -515,7 +522,7 @@ pub fn encode_root_space_thread_delete<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_SPACE_THREAD_DELETE))
 }
-/// Reads the reply of [`root_space_thread_delete`](Server::root_space_thread_delete).
+/// Reads the reply of [`Server::root_space_thread_delete`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -538,7 +545,7 @@ pub fn decode_root_space_thread_delete<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_space_thread_delete`](Server::root_space_thread_delete).
+/// Writes the reply of [`Server::root_space_thread_delete`].
 #[inline]
 pub fn reply_root_space_thread_delete<'a, R: Registers>(
     registers_: &mut R,
@@ -556,7 +563,7 @@ pub fn reply_root_space_thread_delete<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SPACE_THREAD_DELETE + REPLY));
     reply_
 }
-/// Writes a request of [`root_space_delete`](Server::root_space_delete) into the registers.
+/// Writes a request of [`Server::root_space_delete`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -571,7 +578,7 @@ pub fn encode_root_space_delete<R: Registers>(
     encoder_.word(space);
     Ok(encoder_.finish(id::ROOT_SPACE_DELETE))
 }
-/// Reads the reply of [`root_space_delete`](Server::root_space_delete).
+/// Reads the reply of [`Server::root_space_delete`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -594,7 +601,7 @@ pub fn decode_root_space_delete<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_space_delete`](Server::root_space_delete).
+/// Writes the reply of [`Server::root_space_delete`].
 #[inline]
 pub fn reply_root_space_delete<'a, R: Registers>(
     registers_: &mut R,
@@ -610,7 +617,7 @@ pub fn reply_root_space_delete<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SPACE_DELETE + REPLY));
     reply_
 }
-/// Writes a request of [`root_memory_available`](Server::root_memory_available) into the registers.
+/// Writes a request of [`Server::root_memory_available`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -623,7 +630,7 @@ pub fn encode_root_memory_available<R: Registers>(
     let mut encoder_ = Encoder::new(registers_);
     Ok(encoder_.finish(id::ROOT_MEMORY_AVAILABLE))
 }
-/// Reads the reply of [`root_memory_available`](Server::root_memory_available).
+/// Reads the reply of [`Server::root_memory_available`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -647,7 +654,7 @@ pub fn decode_root_memory_available<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_available`](Server::root_memory_available).
+/// Writes the reply of [`Server::root_memory_available`].
 #[inline]
 pub fn reply_root_memory_available<'a, R: Registers>(
     registers_: &mut R,
@@ -666,7 +673,7 @@ pub fn reply_root_memory_available<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_AVAILABLE + REPLY));
     reply_
 }
-/// Writes a request of [`root_memory_pool`](Server::root_memory_pool) into the registers.
+/// Writes a request of [`Server::root_memory_pool`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -683,7 +690,7 @@ pub fn encode_root_memory_pool<R: Registers>(
     encoder_.word(size);
     Ok(encoder_.finish(id::ROOT_MEMORY_POOL))
 }
-/// Reads the reply of [`root_memory_pool`](Server::root_memory_pool).
+/// Reads the reply of [`Server::root_memory_pool`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -706,7 +713,7 @@ pub fn decode_root_memory_pool<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_pool`](Server::root_memory_pool).
+/// Writes the reply of [`Server::root_memory_pool`].
 #[inline]
 pub fn reply_root_memory_pool<'a, R: Registers>(
     registers_: &mut R,
@@ -722,7 +729,7 @@ pub fn reply_root_memory_pool<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_POOL + REPLY));
     reply_
 }
-/// Writes a request of [`root_module_map`](Server::root_module_map) into the registers.
+/// Writes a request of [`Server::root_module_map`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -742,7 +749,7 @@ pub fn encode_root_module_map<R: Registers>(
     encoder_.array(name);
     Ok(encoder_.finish(id::ROOT_MODULE_MAP))
 }
-/// Reads the reply of [`root_module_map`](Server::root_module_map).
+/// Reads the reply of [`Server::root_module_map`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -761,7 +768,7 @@ pub fn decode_root_module_map<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_module_map`](Server::root_module_map).
+/// Writes the reply of [`Server::root_module_map`].
 #[inline]
 pub fn reply_root_module_map<'a, R: Registers>(
     registers_: &mut R,
@@ -779,7 +786,7 @@ pub fn reply_root_module_map<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MODULE_MAP + REPLY));
     reply_
 }
-/// Writes a request of [`root_name_register`](Server::root_name_register) into the registers.
+/// Writes a request of [`Server::root_name_register`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -794,7 +801,7 @@ pub fn encode_root_name_register<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_NAME_REGISTER))
 }
-/// Reads the reply of [`root_name_register`](Server::root_name_register).
+/// Reads the reply of [`Server::root_name_register`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -817,7 +824,7 @@ pub fn decode_root_name_register<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_name_register`](Server::root_name_register).
+/// Writes the reply of [`Server::root_name_register`].
 #[inline]
 pub fn reply_root_name_register<'a, R: Registers>(
     registers_: &mut R,
@@ -835,7 +842,7 @@ pub fn reply_root_name_register<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_NAME_REGISTER + REPLY));
     reply_
 }
-/// Writes a request of [`root_name_lookup`](Server::root_name_lookup) into the registers.
+/// Writes a request of [`Server::root_name_lookup`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -855,7 +862,7 @@ pub fn encode_root_name_lookup<R: Registers>(
     encoder_.array(name);
     Ok(encoder_.finish(id::ROOT_NAME_LOOKUP))
 }
-/// Reads the reply of [`root_name_lookup`](Server::root_name_lookup).
+/// Reads the reply of [`Server::root_name_lookup`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -879,7 +886,7 @@ pub fn decode_root_name_lookup<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_name_lookup`](Server::root_name_lookup).
+/// Writes the reply of [`Server::root_name_lookup`].
 #[inline]
 pub fn reply_root_name_lookup<'a, R: Registers>(
     registers_: &mut R,
@@ -896,7 +903,7 @@ pub fn reply_root_name_lookup<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_NAME_LOOKUP + REPLY));
     reply_
 }
-/// Writes a request of [`root_interrupt_attach`](Server::root_interrupt_attach) into the registers.
+/// Writes a request of [`Server::root_interrupt_attach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -913,7 +920,7 @@ pub fn encode_root_interrupt_attach<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_INTERRUPT_ATTACH))
 }
-/// Reads the reply of [`root_interrupt_attach`](Server::root_interrupt_attach).
+/// Reads the reply of [`Server::root_interrupt_attach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -936,7 +943,7 @@ pub fn decode_root_interrupt_attach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_interrupt_attach`](Server::root_interrupt_attach).
+/// Writes the reply of [`Server::root_interrupt_attach`].
 #[inline]
 pub fn reply_root_interrupt_attach<'a, R: Registers>(
     registers_: &mut R,
@@ -954,7 +961,7 @@ pub fn reply_root_interrupt_attach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_INTERRUPT_ATTACH + REPLY));
     reply_
 }
-/// Writes a request of [`root_interrupt_detach`](Server::root_interrupt_detach) into the registers.
+/// Writes a request of [`Server::root_interrupt_detach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -969,7 +976,7 @@ pub fn encode_root_interrupt_detach<R: Registers>(
     encoder_.word(line);
     Ok(encoder_.finish(id::ROOT_INTERRUPT_DETACH))
 }
-/// Reads the reply of [`root_interrupt_detach`](Server::root_interrupt_detach).
+/// Reads the reply of [`Server::root_interrupt_detach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -992,7 +999,7 @@ pub fn decode_root_interrupt_detach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_interrupt_detach`](Server::root_interrupt_detach).
+/// Writes the reply of [`Server::root_interrupt_detach`].
 #[inline]
 pub fn reply_root_interrupt_detach<'a, R: Registers>(
     registers_: &mut R,
@@ -1010,7 +1017,7 @@ pub fn reply_root_interrupt_detach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_INTERRUPT_DETACH + REPLY));
     reply_
 }
-/// Writes a request of [`root_device_map`](Server::root_device_map) into the registers.
+/// Writes a request of [`Server::root_device_map`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1029,7 +1036,7 @@ pub fn encode_root_device_map<R: Registers>(
     encoder_.word(address);
     Ok(encoder_.finish(id::ROOT_DEVICE_MAP))
 }
-/// Reads the reply of [`root_device_map`](Server::root_device_map).
+/// Reads the reply of [`Server::root_device_map`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1046,7 +1053,7 @@ pub fn decode_root_device_map<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_device_map`](Server::root_device_map).
+/// Writes the reply of [`Server::root_device_map`].
 #[inline]
 pub fn reply_root_device_map<'a, R: Registers>(
     registers_: &mut R,
@@ -1062,7 +1069,7 @@ pub fn reply_root_device_map<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_DEVICE_MAP + REPLY));
     reply_
 }
-/// Writes a request of [`root_system_end`](Server::root_system_end) into the registers.
+/// Writes a request of [`Server::root_system_end`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1079,7 +1086,7 @@ pub fn encode_root_system_end<R: Registers>(
     encoder_.word(status);
     Ok(encoder_.finish(id::ROOT_SYSTEM_END))
 }
-/// Reads the reply of [`root_system_end`](Server::root_system_end).
+/// Reads the reply of [`Server::root_system_end`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1096,7 +1103,7 @@ pub fn decode_root_system_end<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_system_end`](Server::root_system_end).
+/// Writes the reply of [`Server::root_system_end`].
 #[inline]
 pub fn reply_root_system_end<'a, R: Registers>(
     registers_: &mut R,
@@ -1112,7 +1119,7 @@ pub fn reply_root_system_end<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SYSTEM_END + REPLY));
     reply_
 }
-/// Writes a request of [`root_resource`](Server::root_resource) into the registers.
+/// Writes a request of [`Server::root_resource`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1129,7 +1136,7 @@ pub fn encode_root_resource<R: Registers>(
     encoder_.word(index);
     Ok(encoder_.finish(id::ROOT_RESOURCE))
 }
-/// Reads the reply of [`root_resource`](Server::root_resource).
+/// Reads the reply of [`Server::root_resource`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1148,7 +1155,7 @@ pub fn decode_root_resource<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_resource`](Server::root_resource).
+/// Writes the reply of [`Server::root_resource`].
 #[inline]
 pub fn reply_root_resource<'a, R: Registers>(
     registers_: &mut R,
@@ -1166,7 +1173,7 @@ pub fn reply_root_resource<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_RESOURCE + REPLY));
     reply_
 }
-/// Writes a request of [`root_share_create`](Server::root_share_create) into the registers.
+/// Writes a request of [`Server::root_share_create`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1185,7 +1192,7 @@ pub fn encode_root_share_create<R: Registers>(
     encoder_.word(partner);
     Ok(encoder_.finish(id::ROOT_SHARE_CREATE))
 }
-/// Reads the reply of [`root_share_create`](Server::root_share_create).
+/// Reads the reply of [`Server::root_share_create`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1209,7 +1216,7 @@ pub fn decode_root_share_create<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_share_create`](Server::root_share_create).
+/// Writes the reply of [`Server::root_share_create`].
 #[inline]
 pub fn reply_root_share_create<'a, R: Registers>(
     registers_: &mut R,
@@ -1226,7 +1233,7 @@ pub fn reply_root_share_create<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SHARE_CREATE + REPLY));
     reply_
 }
-/// Writes a request of [`root_share_map`](Server::root_share_map) into the registers.
+/// Writes a request of [`Server::root_share_map`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1243,7 +1250,7 @@ pub fn encode_root_share_map<R: Registers>(
     encoder_.word(address);
     Ok(encoder_.finish(id::ROOT_SHARE_MAP))
 }
-/// Reads the reply of [`root_share_map`](Server::root_share_map).
+/// Reads the reply of [`Server::root_share_map`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1261,7 +1268,7 @@ pub fn decode_root_share_map<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_share_map`](Server::root_share_map).
+/// Writes the reply of [`Server::root_share_map`].
 #[inline]
 pub fn reply_root_share_map<'a, R: Registers>(
     registers_: &mut R,
@@ -1278,7 +1285,7 @@ pub fn reply_root_share_map<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SHARE_MAP + REPLY));
     reply_
 }
-/// Writes a request of [`root_server`](Server::root_server) into the registers.
+/// Writes a request of [`Server::root_server`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1293,7 +1300,7 @@ pub fn encode_root_server<R: Registers>(
     encoder_.word(index);
     Ok(encoder_.finish(id::ROOT_SERVER))
 }
-/// Reads the reply of [`root_server`](Server::root_server).
+/// Reads the reply of [`Server::root_server`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1333,7 +1340,7 @@ pub fn decode_root_server<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_server`](Server::root_server).
+/// Writes the reply of [`Server::root_server`].
 #[inline]
 pub fn reply_root_server<'a, R: Registers>(
     registers_: &mut R,
@@ -1375,7 +1382,7 @@ pub fn reply_root_server<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_SERVER + REPLY));
     reply_
 }
-/// Writes a request of [`root_memory_dma`](Server::root_memory_dma) into the registers.
+/// Writes a request of [`Server::root_memory_dma`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1394,7 +1401,7 @@ pub fn encode_root_memory_dma<R: Registers>(
     encoder_.word(bits);
     Ok(encoder_.finish(id::ROOT_MEMORY_DMA))
 }
-/// Reads the reply of [`root_memory_dma`](Server::root_memory_dma).
+/// Reads the reply of [`Server::root_memory_dma`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1412,7 +1419,7 @@ pub fn decode_root_memory_dma<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_memory_dma`](Server::root_memory_dma).
+/// Writes the reply of [`Server::root_memory_dma`].
 #[inline]
 pub fn reply_root_memory_dma<'a, R: Registers>(
     registers_: &mut R,
@@ -1429,7 +1436,7 @@ pub fn reply_root_memory_dma<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MEMORY_DMA + REPLY));
     reply_
 }
-/// Writes a request of [`root_pci_region`](Server::root_pci_region) into the registers.
+/// Writes a request of [`Server::root_pci_region`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1446,7 +1453,7 @@ pub fn encode_root_pci_region<R: Registers>(
     encoder_.word(base_address);
     Ok(encoder_.finish(id::ROOT_PCI_REGION))
 }
-/// Reads the reply of [`root_pci_region`](Server::root_pci_region).
+/// Reads the reply of [`Server::root_pci_region`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1466,7 +1473,7 @@ pub fn decode_root_pci_region<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_pci_region`](Server::root_pci_region).
+/// Writes the reply of [`Server::root_pci_region`].
 #[inline]
 pub fn reply_root_pci_region<'a, R: Registers>(
     registers_: &mut R,
@@ -1485,7 +1492,7 @@ pub fn reply_root_pci_region<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_PCI_REGION + REPLY));
     reply_
 }
-/// Writes a request of [`root_message_attach`](Server::root_message_attach) into the registers.
+/// Writes a request of [`Server::root_message_attach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1504,7 +1511,7 @@ pub fn encode_root_message_attach<R: Registers>(
     encoder_.word(thread);
     Ok(encoder_.finish(id::ROOT_MESSAGE_ATTACH))
 }
-/// Reads the reply of [`root_message_attach`](Server::root_message_attach).
+/// Reads the reply of [`Server::root_message_attach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1528,7 +1535,7 @@ pub fn decode_root_message_attach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_message_attach`](Server::root_message_attach).
+/// Writes the reply of [`Server::root_message_attach`].
 #[inline]
 pub fn reply_root_message_attach<'a, R: Registers>(
     registers_: &mut R,
@@ -1547,7 +1554,7 @@ pub fn reply_root_message_attach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MESSAGE_ATTACH + REPLY));
     reply_
 }
-/// Writes a request of [`root_message_detach`](Server::root_message_detach) into the registers.
+/// Writes a request of [`Server::root_message_detach`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1562,7 +1569,7 @@ pub fn encode_root_message_detach<R: Registers>(
     encoder_.word(interrupt);
     Ok(encoder_.finish(id::ROOT_MESSAGE_DETACH))
 }
-/// Reads the reply of [`root_message_detach`](Server::root_message_detach).
+/// Reads the reply of [`Server::root_message_detach`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1585,7 +1592,7 @@ pub fn decode_root_message_detach<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_message_detach`](Server::root_message_detach).
+/// Writes the reply of [`Server::root_message_detach`].
 #[inline]
 pub fn reply_root_message_detach<'a, R: Registers>(
     registers_: &mut R,
@@ -1603,7 +1610,7 @@ pub fn reply_root_message_detach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_MESSAGE_DETACH + REPLY));
     reply_
 }
-/// Writes a request of [`root_pci_read`](Server::root_pci_read) into the registers.
+/// Writes a request of [`Server::root_pci_read`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -1620,7 +1627,7 @@ pub fn encode_root_pci_read<R: Registers>(
     encoder_.word(offset);
     Ok(encoder_.finish(id::ROOT_PCI_READ))
 }
-/// Reads the reply of [`root_pci_read`](Server::root_pci_read).
+/// Reads the reply of [`Server::root_pci_read`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -1638,7 +1645,7 @@ pub fn decode_root_pci_read<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`root_pci_read`](Server::root_pci_read).
+/// Writes the reply of [`Server::root_pci_read`].
 #[inline]
 pub fn reply_root_pci_read<'a, R: Registers>(
     registers_: &mut R,
@@ -1758,8 +1765,10 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_thread_delete(self.transport, tag_)
     }
-    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread waits
+    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
+    /// area.
+    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
+    /// waits
     /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     ///
     /// # Errors
@@ -1868,7 +1877,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_memory_available(self.transport, tag_)
     }
-    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds another
+    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
+    /// another
     /// server's data.
     ///
     /// # Errors
@@ -2011,8 +2021,10 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_system_end(self.transport, tag_)
     }
-    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2 device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and 0..3;
+    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
+    /// device
+    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
+    /// 0..3;
     /// how many message-signalled interrupts it can have).
     ///
     /// # Errors
@@ -2029,7 +2041,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_resource(self.transport, tag_)
     }
-    /// Zeroed memory for the server and for the server of the thread partner. It exists until both have
+    /// Zeroed memory for the server and for the server of the thread partner. It exists until both
+    /// have
     /// ended.
     ///
     /// # Errors
@@ -2067,10 +2080,13 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_share_map(self.transport, tag_)
     }
-    /// The server at this place of the configuration: its memory, how much it may have, whether it runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its threads
+    /// The server at this place of the configuration: its memory, how much it may have, whether it
+    /// runs,
+    /// how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads
     /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could not
+    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
+    /// not
     /// be started) and at which instruction, its name.
     ///
     /// # Errors
@@ -2114,7 +2130,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_memory_dma(self.transport, tag_)
     }
-    /// Registers of one of the server's PCI functions, to which one of its base address registers leads:
+    /// Registers of one of the server's PCI functions, to which one of its base address registers
+    /// leads:
     /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
     ///
     /// # Errors
@@ -2135,8 +2152,10 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_pci_region(self.transport, tag_)
     }
-    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table) becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these come.
+    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
+    /// becomes an
+    /// IPC message to a thread of the server's. The answer has the thread number from which these
+    /// come.
     /// The function may write memory from then on.
     ///
     /// # Errors
@@ -2174,7 +2193,8 @@ impl<T: Transport> Client<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_message_detach(self.transport, tag_)
     }
-    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
+    /// functions,
     /// a multiple of 4 below 256.
     ///
     /// # Errors
@@ -2294,8 +2314,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_thread_delete(self.transport, tag_)
     }
-    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread waits
+    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
+    /// area.
+    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
+    /// waits
     /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     ///
     /// # Errors
@@ -2409,7 +2431,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_memory_available(self.transport, tag_)
     }
-    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds another
+    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
+    /// another
     /// server's data.
     ///
     /// # Errors
@@ -2568,8 +2591,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_system_end(self.transport, tag_)
     }
-    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2 device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and 0..3;
+    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
+    /// device
+    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
+    /// 0..3;
     /// how many message-signalled interrupts it can have).
     ///
     /// # Errors
@@ -2591,7 +2616,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_resource(self.transport, tag_)
     }
-    /// Zeroed memory for the server and for the server of the thread partner. It exists until both have
+    /// Zeroed memory for the server and for the server of the thread partner. It exists until both
+    /// have
     /// ended.
     ///
     /// # Errors
@@ -2635,10 +2661,13 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_share_map(self.transport, tag_)
     }
-    /// The server at this place of the configuration: its memory, how much it may have, whether it runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its threads
+    /// The server at this place of the configuration: its memory, how much it may have, whether it
+    /// runs,
+    /// how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads
     /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could not
+    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
+    /// not
     /// be started) and at which instruction, its name.
     ///
     /// # Errors
@@ -2684,7 +2713,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_memory_dma(self.transport, tag_)
     }
-    /// Registers of one of the server's PCI functions, to which one of its base address registers leads:
+    /// Registers of one of the server's PCI functions, to which one of its base address registers
+    /// leads:
     /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
     ///
     /// # Errors
@@ -2706,8 +2736,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_pci_region(self.transport, tag_)
     }
-    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table) becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these come.
+    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
+    /// becomes an
+    /// IPC message to a thread of the server's. The answer has the thread number from which these
+    /// come.
     /// The function may write memory from then on.
     ///
     /// # Errors
@@ -2747,7 +2779,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_message_detach(self.transport, tag_)
     }
-    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
+    /// functions,
     /// a multiple of 4 below 256.
     ///
     /// # Errors
@@ -2809,8 +2842,10 @@ pub trait Server {
         caller_: ThreadId,
         thread: u64,
     ) -> Result<(), Status>;
-    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread waits
+    /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
+    /// area.
+    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
+    /// waits
     /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_space_create(
@@ -2846,7 +2881,8 @@ pub trait Server {
     /// How many bytes the server could still be given.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_available(&mut self, caller_: ThreadId) -> Result<u64, Status>;
-    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds another
+    /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
+    /// another
     /// server's data.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_pool(
@@ -2911,8 +2947,10 @@ pub trait Server {
         how: u64,
         status: u64,
     ) -> Result<(), Status>;
-    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2 device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and 0..3;
+    /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
+    /// device
+    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
+    /// 0..3;
     /// how many message-signalled interrupts it can have).
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_resource(
@@ -2921,7 +2959,8 @@ pub trait Server {
         kind: u64,
         index: u64,
     ) -> Result<(u64, u64), Status>;
-    /// Zeroed memory for the server and for the server of the thread partner. It exists until both have
+    /// Zeroed memory for the server and for the server of the thread partner. It exists until both
+    /// have
     /// ended.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_share_create(
@@ -2939,10 +2978,13 @@ pub trait Server {
         share: u64,
         address: u64,
     ) -> Result<u64, Status>;
-    /// The server at this place of the configuration: its memory, how much it may have, whether it runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its threads
+    /// The server at this place of the configuration: its memory, how much it may have, whether it
+    /// runs,
+    /// how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads
     /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could not
+    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
+    /// not
     /// be started) and at which instruction, its name.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_server(
@@ -2962,7 +3004,8 @@ pub trait Server {
         size: u64,
         bits: u64,
     ) -> Result<u64, Status>;
-    /// Registers of one of the server's PCI functions, to which one of its base address registers leads:
+    /// Registers of one of the server's PCI functions, to which one of its base address registers
+    /// leads:
     /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pci_region(
@@ -2971,8 +3014,10 @@ pub trait Server {
         function: u64,
         base_address: u64,
     ) -> Result<(u64, u64, u64), Status>;
-    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table) becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these come.
+    /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
+    /// becomes an
+    /// IPC message to a thread of the server's. The answer has the thread number from which these
+    /// come.
     /// The function may write memory from then on.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_message_attach(
@@ -2989,7 +3034,8 @@ pub trait Server {
         caller_: ThreadId,
         interrupt: u64,
     ) -> Result<(), Status>;
-    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI functions,
+    /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
+    /// functions,
     /// a multiple of 4 below 256.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pci_read(

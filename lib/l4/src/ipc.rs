@@ -144,18 +144,8 @@ fn through(
 
 /// The error of the failed IPC. A word that is not an IPC error can only be a fault of the kernel:
 /// it is reported as an abort.
-#[inline(always)]
 pub(crate) fn last_error() -> IpcError {
-    let error = IpcError::from_raw(error_word());
-    error.unwrap_or(IpcError::new(IpcPhase::Receive, IpcErrorKind::Aborted))
-}
-
-/// Reads the error code. The function is not inlined, since its callers would otherwise keep the
-/// UTCB's address during the IPC.
-#[cold]
-#[inline(never)]
-fn error_word() -> u64 {
-    utcb::error_word()
+    utcb::ipc_error().unwrap_or(IpcError::new(IpcPhase::Receive, IpcErrorKind::Aborted))
 }
 
 /// Sends a message. Blocks until the receiver has taken it.

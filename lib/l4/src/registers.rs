@@ -28,7 +28,7 @@ pub fn ipc(
     Ok((from, (tag, words)))
 }
 
-/// As [`ipc`]; whether it has failed, the tag says.
+/// Sends and receives as [`ipc()`] does. If the IPC fails, the returned tag has the error flag.
 #[inline(always)]
 pub(crate) fn exchange(
     to: ThreadId,

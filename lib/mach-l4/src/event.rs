@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(tags(Resume::Continue), [(3, 0), (0, 0), (0, 18), (0, 0)]);
         assert_eq!(tags(Resume::Registers(Box::new(state))), [(3, 0), (0, 0), (0, 18), (0, 0)]);
         let message = UserMessage { label: 8, count: 3, words: [1, 2, 3, 0, 0, 0, 0] };
-        assert_eq!(tags(Resume::Reply(message)), [(3, 0), (0, 0), (0, 18), (8, 3)]);
+        assert_eq!(tags(Resume::Reply(Box::new(message))), [(3, 0), (0, 0), (0, 18), (8, 3)]);
         assert_eq!(encode(Origin::SystemCall, &Resume::Return(1)).2[0], 1);
         let registers = Resume::Registers(Box::new(state));
         assert_eq!(encode(Origin::PageFault, &registers).0, Preparation::Write(&state));

@@ -5,11 +5,15 @@
 //! one operation and a count as arguments only that operation is run; under `valgrind
 //! --tool=callgrind`, the difference between two counts is instructions.
 
-use std::future::Future;
-use std::pin::pin;
+#[path = "../tests/ipc/bench.rs"]
+mod bench;
+
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Waker};
 use std::time::Instant;
+
+use bench::{Pair, now};
+use mach::ipc::typed::MsgOptions;
+use mach::ipc::{Ipc, Limits, Name, NameRule};
 
 use mach::machine::buddy::Buddy;
 use mach::machine::{
@@ -140,14 +144,6 @@ impl ExecutionContext for NoContext {
     }
 }
 
-/// The result of a future that is ready when it is first polled.
-fn now<T>(future: impl Future<Output = T>) -> T {
-    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
-        std::task::Poll::Ready(value) => value,
-        std::task::Poll::Pending => panic!("it waits"),
-    }
-}
-
 const BASE: u64 = 1 << 30;
 
 fn main() {
@@ -205,5 +201,65 @@ fn main() {
     }
     run("region_of_65536", &mut |turn| {
         now(map.region(BASE + 2 * (turn * 7919 % entries) * PAGE_SIZE)).unwrap();
+    });
+
+    messages(&vm, &run);
+}
+
+/// Measures an operation under a name.
+type Run<'a> = dyn Fn(&str, &mut dyn FnMut(u64)) + 'a;
+
+/// Operations on ports and messages.
+fn messages(vm: &Arc<Vm<Nothing>>, run: &Run<'_>) {
+    let limits = Limits { names: 1 << 20, bytes: 1 << 30, ..Limits::default() };
+    let ipc = Ipc::new(vm, NameRule::Lowest, limits).unwrap();
+    let task = || bench::Task::new(&ipc, now(VmMap::new(vm, PAGE_SIZE, 1 << 47)).unwrap());
+    let pair = Pair::new(task(), task());
+    let own = pair.client.port();
+    pair.client.give(own, &pair.client);
+    run("port_allocate_destroy", &mut |_| {
+        let port = pair.client.port();
+        pair.client.space.destroy(port).unwrap();
+    });
+    run("send_receive_self", &mut |_| pair.to_self(own));
+    run("rpc_32", &mut |_| pair.rpc(&[]));
+    run("rpc_1024", &mut |_| pair.rpc(&[0; 992]));
+    run("rpc_4096", &mut |_| pair.rpc(&[0; 4064]));
+
+    // 1 MiB out of line, which the receiver gives back.
+    const SIZE: u64 = 1 << 20;
+    let map = now(VmMap::new(vm, PAGE_SIZE, 1 << 47)).unwrap();
+    now(map.allocate(Placement::Fixed(BASE), SIZE)).unwrap();
+    (0..SIZE / PAGE_SIZE)
+        .for_each(|page| now(map.fault(BASE + page * PAGE_SIZE, Protection::WRITE)).unwrap());
+    let sender = bench::Task::new(&ipc, map);
+    let sends = pair.server.give(pair.port, &sender);
+    let mut body = [0; 16];
+    body[..8].copy_from_slice(&(9 | 8 << 8 | SIZE << 32).to_le_bytes());
+    body[8..].copy_from_slice(&BASE.to_le_bytes());
+    run("out_of_line_1_mib", &mut |_| {
+        sender.write(19 | 1 << 31, sends, Name::NULL, &body);
+        now(sender.call(MsgOptions::SEND, 48, Name::NULL)).unwrap();
+        now(pair.server.call(MsgOptions::RECEIVE, 0, pair.port)).unwrap();
+        now(pair.server.deallocate(pair.server.word(40), SIZE));
+    });
+
+    run("send_receive_of_1", &mut |_| {
+        pair.client.queue(own);
+        now(pair.client.call(MsgOptions::RECEIVE, 0, own)).unwrap();
+    });
+
+    // The same with many ports, and many messages in one queue.
+    for _ in 0..100_000 {
+        let port = pair.server.port();
+        pair.server.give(port, &pair.client);
+    }
+    run("rpc_32_of_100000_ports", &mut |_| pair.rpc(&[]));
+    for _ in 0..10_000 {
+        pair.client.queue(own);
+    }
+    run("send_receive_of_10000", &mut |_| {
+        pair.client.queue(own);
+        now(pair.client.call(MsgOptions::RECEIVE, 0, own)).unwrap();
     });
 }

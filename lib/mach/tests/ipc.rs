@@ -1,6 +1,8 @@
 //! Random sequences of operations on the names, ports and messages of three tasks, compared with a
 //! model (see `ipc/`).
 
+#[path = "ipc/bodies.rs"]
+mod bodies;
 #[path = "ipc/driver.rs"]
 mod driver;
 #[path = "ipc/model.rs"]
@@ -22,6 +24,57 @@ fn steps(mut seed: u64, count: usize) -> Vec<[u8; STEP_BYTES]> {
         (mixed ^ mixed >> 31).to_le_bytes()
     };
     (0..count).map(|_| word()).collect()
+}
+
+/// A message of mostly sensible parts.
+fn message(random: &[[u8; STEP_BYTES]]) -> Vec<u8> {
+    let [how, remote, to, local, reply, items, complex, cut] = random[0];
+    let mut words = vec![0u32; 8];
+    let sends =
+        |choice: u8| if choice > 245 { u32::from(choice) % 8 + 15 } else { 17 + u32::from(choice) % 5 };
+    words[0] = sends(remote) | sends(local) << 8;
+    if local < 100 {
+        words[0] &= 0xff;
+    } else {
+        words[4] = u32::from(reply) % 9;
+    }
+    words[0] |= if complex < 230 { 1 << 31 } else { u32::from(cut) << 16 };
+    words[2] = 1 + u32::from(to) % 3;
+    for &[kind, number, place, form, name, disposition, high, low] in &random[1..1 + items as usize % 6] {
+        let disposition = 15 + u32::from(disposition) % 8;
+        let (bits, size) = if kind < 128 { (disposition, 64) } else { (9, 8) };
+        let mut descriptor = bits | size << 8;
+        descriptor |= if form < 150 { 1 << 29 } else { u32::from(form & 1) << 31 };
+        descriptor |= if high == 0 { 1 << (low % 32) } else { 0 };
+        words.extend([descriptor, u32::from(number) % if form < 150 { 4 } else { 200 }]);
+        match form {
+            0..150 => {
+                words.extend([[u32::from(name) % 9, 0]; 3].concat().iter().take(2 * (number as usize % 4)))
+            }
+            _ => words.extend([0x1000 * (u32::from(place) % 7) + u32::from(low), 0]),
+        }
+    }
+    let mut bytes: Vec<u8> =
+        [how].into_iter().chain(words.iter().flat_map(|word| word.to_le_bytes())).collect();
+    if cut > 240 {
+        bytes.truncate(bytes.len() - cut as usize % 9);
+    }
+    bytes
+}
+
+/// Messages that are mostly wrong in one part: what becomes of them leaves nothing.
+#[test]
+fn no_message_leaves_anything() {
+    let count = if std::env::var_os("MAC_TEST_ALL").is_some() { 500_000 } else { 20_000 };
+    let mut results = std::collections::BTreeMap::new();
+    for seed in 0..count {
+        let result = bodies::send(&message(&steps(seed, 8)));
+        *results.entry(format!("{result:?}")).or_insert(0) += 1;
+    }
+    for (result, count) in &results {
+        println!("{result:30} {count:10}");
+    }
+    assert!(results.len() >= 8 && results["Ok(())"] > count / 10, "{results:?}");
 }
 
 /// Results that are seldom; a campaign has reached them.

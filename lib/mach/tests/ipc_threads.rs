@@ -190,8 +190,8 @@ fn requests_are_answered_whatever_the_order_of_processors() {
     system.end();
 }
 
-/// Senders that wait for a full queue, a receiver, and the end of the port or the receiver's task in
-/// the middle: what was received is in order, and the rest is counted as sent.
+/// Senders that wait for a full queue, a receiver, and the end of the port or the receiver's task
+/// in the middle: what was received is in order, and the rest is counted as sent.
 #[test]
 fn ports_end_while_they_are_used() {
     for round in 0..200u32 {

@@ -99,6 +99,23 @@ pub struct Call {
     pub trailer: usize,
 }
 
+/// What a client's stub knows of a routine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Request {
+    /// The types of the rights to the server's port and to that for the reply: the header's bits.
+    pub bits: u32,
+    /// The id.
+    pub id: u32,
+    /// The port for the reply, if the program says which.
+    pub reply_port: Option<u64>,
+    /// The id of the reply; none if there is no reply.
+    pub reply: Option<u32>,
+    /// Whether the reply must hold rights or memory, if that does not depend on its items.
+    pub complex: Option<bool>,
+    /// Options and times.
+    pub call: Call,
+}
+
 /// A program's messages.
 pub trait Transport {
     /// A port for a reply, for [`MAKE_SEND_ONCE`].
@@ -126,18 +143,9 @@ const fn is_right(name: u32) -> bool {
 
 /// A reply that says success, after its result, which an untyped message with rights or memory does
 /// not have.
-///
-/// # Errors
-/// The server's status, or the message is no reply with this id.
-#[inline]
-pub fn reply<'a>(
-    format: &'static Format,
-    bytes: &'a [u8],
-    id: u32,
-    complex: Option<bool>,
-) -> Result<Reader<'a>, Error> {
+fn reply<'a>(format: &'static Format, bytes: &'a [u8], request: &Request) -> Result<Reader<'a>, Error> {
     let header = Header::read(format, bytes).ok_or(Error::TypeError)?;
-    if header.id != id {
+    if Some(header.id) != request.reply {
         let died = header.id == SEND_ONCE_NOTIFICATION;
         return Err(if died { Error::ServerDied } else { Error::ReplyMismatch });
     }
@@ -151,7 +159,7 @@ pub fn reply<'a>(
             return Err(if is_error { Error::Status(Status(status)) } else { Error::TypeError });
         }
     }
-    let mut reader = Reader::new(format, &header, bytes, complex).ok_or(Error::TypeError)?;
+    let mut reader = Reader::new(format, &header, bytes, request.complex).ok_or(Error::TypeError)?;
     if format.is_typed() {
         reader.integer().ok_or(Error::TypeError)?;
     } else if has_result {
@@ -165,12 +173,10 @@ pub fn reply<'a>(
 pub struct Trailer<'a>(&'a [u8]);
 
 impl<'a> Trailer<'a> {
-    /// The trailer after a message.
-    pub fn of(format: &Format, bytes: &'a [u8]) -> Option<Self> {
-        let header = Header::read(format, bytes)?;
-        let trailer = bytes.get(header.size.next_multiple_of(4)..)?;
-        let size = usize::try_from(get(trailer, 4, 4)?).ok()?;
-        (get(trailer, 0, 4)? == 0).then_some(Self(trailer.get(..size)?))
+    /// The trailer that is here.
+    fn of(bytes: &'a [u8]) -> Option<Self> {
+        let size = usize::try_from(get(bytes, 4, 4)?).ok()?;
+        (get(bytes, 0, 4)? == 0).then_some(Self(bytes.get(..size)?))
     }
 
     /// The sequence number of the message at its port.

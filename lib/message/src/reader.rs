@@ -1,7 +1,7 @@
 //! Reading a message, one item after the other. None: it is not as the interface says.
 
 use crate::format::{COMPLEX, get};
-use crate::{DEALLOCATE, Descriptor, Format, Header, INLINE, LONG, Memory, is_right};
+use crate::{DEALLOCATE, Descriptor, Format, Header, INLINE, LONG, Memory, Trailer, is_right};
 use direct::{Array, Element};
 
 /// How many elements a type descriptor may count.
@@ -48,19 +48,26 @@ impl Described {
     }
 }
 
+/// How many bytes there are before a zero.
+#[inline(never)]
+fn length(text: &[u8]) -> usize {
+    text.iter().position(|&byte| byte == 0).unwrap_or(text.len())
+}
+
 /// Reads a message.
 #[derive(Debug)]
 pub struct Reader<'a> {
     format: &'static Format,
+    /// The message, and its trailer.
     bytes: &'a [u8],
     at: usize,
+    end: usize,
     complex: bool,
 }
 
 impl<'a> Reader<'a> {
     /// A message whose header has been read. `complex` is whether it must hold rights or memory,
     /// if that does not depend on its items.
-    #[inline]
     pub fn new(
         format: &'static Format,
         header: &Header,
@@ -71,14 +78,20 @@ impl<'a> Reader<'a> {
         if complex.is_some_and(|complex| complex != is_complex) {
             return None;
         }
-        Some(Self { format, bytes: bytes.get(..header.size)?, at: format.header, complex: is_complex })
+        (header.size <= bytes.len()).then_some(Self {
+            format,
+            bytes,
+            at: format.header,
+            end: header.size,
+            complex: is_complex,
+        })
     }
 
     #[inline]
     fn number_of(&mut self, size: usize) -> Option<u64> {
-        let number = get(self.bytes, self.at, size)?;
+        let at = self.at;
         self.at += size;
-        Some(number)
+        if self.at > self.end { None } else { get(self.bytes, at, size) }
     }
 
     /// So many bytes of data, and padding after them.
@@ -86,13 +99,23 @@ impl<'a> Reader<'a> {
     fn take(&mut self, size: usize) -> Option<&'a [u8]> {
         let data = self.bytes.get(self.at..self.at.checked_add(size)?)?;
         self.at = (self.at + size).next_multiple_of(self.format.word);
-        (self.at <= self.bytes.len()).then_some(data)
+        (self.at <= self.end).then_some(data)
     }
 
-    /// A number.
-    #[inline]
-    pub fn number<T: Element>(&mut self) -> Option<T> {
-        Some(T::from_word(get(self.take(T::SIZE)?, 0, T::SIZE)?))
+    /// A number of so many bytes.
+    pub fn number(&mut self, size: usize) -> Option<u64> {
+        get(self.take(size)?, 0, size)
+    }
+
+    /// Typed: the type descriptor that is expected, and a number of so many bytes.
+    pub fn value(&mut self, expected: &Expected, size: usize) -> Option<u64> {
+        self.described(expected)?;
+        self.number(size)
+    }
+
+    /// What the kernel has appended to the message.
+    pub fn trailer(&self) -> Option<Trailer<'a>> {
+        Trailer::of(self.bytes.get(self.end.next_multiple_of(4)..)?)
     }
 
     /// So many elements.
@@ -119,12 +142,18 @@ impl<'a> Reader<'a> {
     pub fn text<const N: usize>(&mut self, size: u32) -> Option<Array<u8, N>> {
         let size = usize::try_from(size).ok().filter(|&size| size <= N)?;
         let data = self.take(size)?;
-        let length = data.iter().position(|&byte| byte == 0).unwrap_or(size);
-        Array::new(&data[..length])
+        Array::new(data.get(..length(data))?)
     }
 
-    /// Typed: the type descriptor.
-    pub fn described(&mut self, expected: Expected) -> Option<Descriptor> {
+    /// Typed: the type descriptor that is expected.
+    #[inline(always)]
+    pub fn expect(&mut self, expected: &Expected) -> Option<()> {
+        self.described(expected).map(|_| ())
+    }
+
+    /// Typed: the type descriptor. A stub has one call for each item: it is not inlined.
+    #[inline(never)]
+    pub fn described(&mut self, expected: &Expected) -> Option<Descriptor> {
         let word = self.number_of(4)? as u32;
         let flag = |bit: u32, flag: u32| if word >> bit & 1 != 0 { flag } else { 0 };
         let found = if self.format.descriptor == 8 {
@@ -169,11 +198,10 @@ impl<'a> Reader<'a> {
     }
 
     /// Typed: an integer and its descriptor.
-    #[inline]
     pub fn integer(&mut self) -> Option<u32> {
         let number = Number::Exactly(1);
-        self.described(Expected { name: Some(2), bits: 32, number, inline: Some(true), long: false })?;
-        self.number()
+        let expected = Expected { name: Some(2), bits: 32, number, inline: Some(true), long: false };
+        self.value(&expected, 4).map(|integer| integer as u32)
     }
 
     /// Untyped: so many descriptors follow.
@@ -228,6 +256,6 @@ impl<'a> Reader<'a> {
     /// Nothing is left.
     #[inline]
     pub fn finish(self) -> Option<()> {
-        (self.at == self.bytes.len()).then_some(())
+        (self.at == self.end).then_some(())
     }
 }

@@ -1,7 +1,10 @@
 //! Writing a message, one item after the other.
 
 use crate::format::{COMPLEX, put};
-use crate::{DEALLOCATE, Descriptor, Format, Header, INLINE, LONG, Memory, is_right};
+use crate::{
+    DEALLOCATE, Descriptor, Error, Format, Header, INLINE, LONG, Memory, Reader, Request, Transport,
+    is_right, reply,
+};
 use direct::{Element, Status};
 
 /// Writes a message. The stubs have buffers for the largest message; a write past the end of one
@@ -21,8 +24,7 @@ impl<'a> Writer<'a> {
         Self { format, bytes, at: format.header, complex: false }
     }
 
-    #[inline]
-    fn number(&mut self, number: u64, size: usize) {
+    fn put(&mut self, number: u64, size: usize) {
         put(self.bytes, self.at, number, size);
         self.at += size;
     }
@@ -34,6 +36,18 @@ impl<'a> Writer<'a> {
             padding.fill(0);
         }
         self.at = end;
+    }
+
+    /// Adds a number of so many bytes, and padding.
+    pub fn number(&mut self, number: u64, size: usize) {
+        self.put(number, size);
+        self.pad();
+    }
+
+    /// Typed: adds a type descriptor and a number of so many bytes.
+    pub fn value(&mut self, descriptor: &Descriptor, number: u64, size: usize) {
+        self.describe(descriptor);
+        self.number(number, size);
     }
 
     /// Adds elements and padding.
@@ -60,55 +74,55 @@ impl<'a> Writer<'a> {
         self.pad();
     }
 
-    /// Typed: adds a type descriptor.
-    pub fn describe(&mut self, descriptor: Descriptor) {
-        let Descriptor { name, bits, number, flags } = descriptor;
+    /// Typed: adds a type descriptor. A stub has one call for each item: it is not inlined.
+    #[inline(never)]
+    pub fn describe(&mut self, descriptor: &Descriptor) {
+        let Descriptor { name, bits, number, flags } = *descriptor;
         self.complex |= is_right(name) || flags & INLINE == 0;
         let flag = |flag: u32, shift: u32| u64::from(flags & flag != 0) << shift;
         if self.format.descriptor == 8 {
             let flags = flag(INLINE, 29) | flag(LONG, 30) | flag(DEALLOCATE, 31);
-            self.number(u64::from(name & 0xff) | u64::from(bits & 0xffff) << 8 | flags, 4);
-            self.number(u64::from(number), 4);
+            self.put(u64::from(name & 0xff) | u64::from(bits & 0xffff) << 8 | flags, 4);
+            self.put(u64::from(number), 4);
             return;
         }
         let common = flag(INLINE, 28) | flag(LONG, 29) | flag(DEALLOCATE, 30);
         if flags & LONG != 0 {
-            self.number(common, 4);
-            self.number(u64::from(name & 0xffff) | u64::from(bits) << 16, 4);
-            self.number(u64::from(number), 4);
+            self.put(common, 4);
+            self.put(u64::from(name & 0xffff) | u64::from(bits) << 16, 4);
+            self.put(u64::from(number), 4);
         } else {
             let short =
                 u64::from(name & 0xff) | u64::from(bits & 0xff) << 8 | u64::from(number & 0xfff) << 16;
-            self.number(short | common, 4);
+            self.put(short | common, 4);
         }
     }
 
     /// Typed: adds an address of memory.
     #[inline]
     pub fn pointer(&mut self, address: u64) {
-        self.number(address, self.format.pointer);
+        self.put(address, self.format.pointer);
         self.pad();
     }
 
     /// Typed: adds an integer and its descriptor.
-    #[inline]
     pub fn integer(&mut self, integer: u32) {
-        self.describe(Descriptor { name: 2, bits: 32, number: 1, flags: INLINE });
-        self.data(&[integer]);
+        let descriptor = Descriptor { name: 2, bits: 32, number: 1, flags: INLINE };
+        self.value(&descriptor, u64::from(integer), 4);
     }
 
     /// Untyped: says how many descriptors follow.
     #[inline]
     pub fn body(&mut self, descriptors: u32) {
         self.complex = true;
-        self.number(u64::from(descriptors), 4);
+        self.put(u64::from(descriptors), 4);
     }
 
     /// Untyped: adds a descriptor of a right.
     #[inline]
     pub fn right(&mut self, name: u32, disposition: u32) {
-        self.number(u64::from(name), 8);
-        self.number(u64::from(disposition) << 16, 4);
+        self.put(u64::from(name), 8);
+        self.put(u64::from(disposition) << 16, 4);
     }
 
     /// Untyped: adds descriptors of rights; those that are not there are null.
@@ -124,39 +138,78 @@ impl<'a> Writer<'a> {
         let kind = u64::from(disposition.is_some()) + 1;
         let word = u64::from(memory.deallocate) | u64::from(!physical) << 8 | kind << 24;
         let word = word | u64::from(disposition.unwrap_or(0)) << 16;
-        self.number(memory.address, self.format.pointer);
+        self.put(memory.address, self.format.pointer);
         let parts = if self.format.pointer == 8 { [word, u64::from(size)] } else { [u64::from(size), word] };
-        parts.into_iter().for_each(|part| self.number(part, 4));
+        parts.into_iter().for_each(|part| self.put(part, 4));
     }
 
     /// Untyped: says how numbers are represented.
     #[inline]
     pub fn representation(&mut self) {
-        self.number(1 << 32, 8);
+        self.put(1 << 32, 8);
     }
 
     /// Untyped: adds an integer.
     #[inline]
     pub fn word(&mut self, word: u32) {
-        self.number(u64::from(word), 4);
+        self.put(u64::from(word), 4);
     }
 
     /// Writes the header: its size and whether it is complex are known now. Returns the size.
-    pub fn finish(self, header: Header) -> usize {
+    pub fn finish(self, header: &Header) -> usize {
         let bits = header.bits | if self.complex { COMPLEX } else { 0 };
-        Header { bits, size: self.at, ..header }.write(self.format, self.bytes);
+        Header { bits, size: self.at, ..*header }.write(self.format, self.bytes);
         self.at
+    }
+
+    fn request<T: Transport>(self, transport: &mut T, to: u64, request: &Request) -> (usize, &'a mut [u8]) {
+        let local = match request.reply_port {
+            Some(port) => port,
+            None if request.reply.is_none() => 0,
+            None => transport.reply_port(),
+        };
+        let bits = request.bits | if self.complex { COMPLEX } else { 0 };
+        let header = Header { bits, size: self.at, remote: to, local, sequence: 0, id: request.id };
+        header.write(self.format, self.bytes);
+        (self.at, self.bytes)
+    }
+
+    /// Sends it as a request to `to`, and receives the reply where it was. Blocks until there is
+    /// one.
+    ///
+    /// # Errors
+    /// It could not be sent, or there is no reply that says success.
+    #[inline(never)]
+    pub fn call<T: Transport>(
+        self,
+        transport: &mut T,
+        to: u64,
+        request: &Request,
+    ) -> Result<Reader<'a>, Error> {
+        let format = self.format;
+        let (length, bytes) = self.request(transport, to, request);
+        transport.call(bytes, length, &request.call).map_err(Error::Transport)?;
+        reply(format, bytes, request)
+    }
+
+    /// Sends it as a request to `to`. Blocks until it is taken.
+    ///
+    /// # Errors
+    /// It could not be sent.
+    #[inline(never)]
+    pub fn send<T: Transport>(self, transport: &mut T, to: u64, request: &Request) -> Result<(), Error> {
+        let (length, bytes) = self.request(transport, to, request);
+        transport.send(bytes, length, &request.call).map_err(Error::Transport)
     }
 
     /// Writes a reply that has only a result. Returns the size.
     pub fn refusal(format: &'static Format, bytes: &'a mut [u8], request: &Header, status: Status) -> usize {
         let mut writer = Writer::new(format, bytes);
         writer.result(status.0 as u32);
-        writer.finish(request.of_reply())
+        writer.finish(&request.of_reply())
     }
 
     /// Adds the result of a routine.
-    #[inline]
     pub fn result(&mut self, result: u32) {
         if self.format.is_typed() {
             self.integer(result);

@@ -13,7 +13,7 @@ pub struct Event {
 
 impl Event {
     /// An event whose flag is not set.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self { set: AtomicBool::new(false), queue: WaitQueue::new() }
     }
 

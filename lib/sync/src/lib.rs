@@ -21,7 +21,8 @@
 //!   only a waiter that must really wait allocates its place in the queue.
 //! - Types are `Send` and `Sync` where their contents allow it, so tasks may move between workers.
 //!   No waker is called with a spin lock held.
-//! - There is no dependency on L4, threads or an executor.
+//! - There is no dependency on L4, threads or an executor. Built with `cfg(loom)`, the locks and
+//!   wait queues take loom's atomics, for models of what is built on them.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
 

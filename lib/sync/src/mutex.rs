@@ -53,7 +53,7 @@ pub struct MutexGuard<'a, T: ?Sized> {
 
 impl<T> Mutex<T> {
     /// A mutex around `value` that is not locked.
-    pub const fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Self { state: AtomicU8::new(FREE), line: SpinLock::new(Line::new()), value: UnsafeCell::new(value) }
     }
 

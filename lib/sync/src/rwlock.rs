@@ -78,7 +78,7 @@ unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 
 impl<T> RwLock<T> {
     /// A lock around `value` that is not held.
-    pub const fn new(value: T) -> Self {
+    pub fn new(value: T) -> Self {
         Self {
             state: SpinLock::new(State { readers: 0, writer: false, line: Line::new() }),
             value: UnsafeCell::new(value),

@@ -7,9 +7,16 @@
 
 use alloc::sync::Arc;
 use core::cell::UnsafeCell;
+#[cfg(not(loom))]
+use core::hint::spin_loop;
 use core::ops::{Deref, DerefMut};
 use core::ptr::NonNull;
+#[cfg(not(loom))]
 use core::sync::atomic::{AtomicBool, Ordering};
+#[cfg(loom)]
+use loom::hint::spin_loop;
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicBool, Ordering};
 
 /// A value that one processor at a time may access; others spin until it is free.
 #[derive(Default)]
@@ -35,7 +42,14 @@ pub struct SpinGuard<'a, T: ?Sized> {
 
 impl<T> SpinLock<T> {
     /// A lock around `value` that is not held.
+    #[cfg(not(loom))]
     pub const fn new(value: T) -> Self {
+        Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
+    }
+
+    /// A lock around `value` that is not held.
+    #[cfg(loom)]
+    pub fn new(value: T) -> Self {
         Self { locked: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
 
@@ -54,7 +68,7 @@ impl<T: ?Sized> SpinLock<T> {
                 return guard;
             }
             while self.locked.load(Ordering::Relaxed) {
-                core::hint::spin_loop();
+                spin_loop();
             }
         }
     }

@@ -4,8 +4,11 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::future::Future;
 use core::pin::Pin;
+#[cfg(not(loom))]
 use core::sync::atomic::{AtomicUsize, Ordering, fence};
 use core::task::{Context, Poll, Waker};
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicUsize, Ordering, fence};
 
 use crate::SpinLock;
 
@@ -101,7 +104,7 @@ impl Default for WaitQueue {
 
 impl WaitQueue {
     /// An empty queue.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self { waiting: AtomicUsize::new(0), line: SpinLock::new(Line::new()) }
     }
 

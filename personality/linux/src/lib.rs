@@ -53,7 +53,6 @@ mod timerfd;
 mod version;
 
 pub use call::Outcome;
-pub use calls::is_served;
 pub use kept::Kept;
 pub use linux::{Linux, Processor};
 pub use names::name;
@@ -62,8 +61,8 @@ pub use system::{DEVICES, register};
 use alloc::sync::Arc;
 use call::{Call, Stop};
 use mach::Machine;
-use mach::machine::SystemCall;
-use unix::front_end::{CallDescription, FrontEnd, Next, Registers};
+use mach::machine::{Resume, SystemCall};
+use unix::front_end::{CallDescription, FrontEnd, Next};
 use unix::thread::Thread;
 
 impl<M: Machine> FrontEnd<M> for Linux<M> {
@@ -96,8 +95,8 @@ impl<M: Machine> FrontEnd<M> for Linux<M> {
         kept.decoded.clear();
     }
 
-    async fn return_to_user(&self, thread: &Arc<Thread<M>>, _: &Kept<M>, registers: Registers) -> Next<M> {
-        self.return_from_call(thread, registers, None).await
+    async fn return_to_user(&self, thread: &Arc<Thread<M>>, _: &Kept<M>, resume: Resume) -> Next<M> {
+        self.return_from_call(thread, resume, None).await
     }
 
     fn describe(&self, _: &Kept<M>, call: &SystemCall) -> CallDescription {

@@ -9,27 +9,24 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
-use mach::machine::ThreadState;
+use mach::machine::{Resume, ThreadState};
 use unix::Error;
-use unix::front_end::{Next, Registers};
+use unix::front_end::Next;
 use unix::process::{Delivery, ExitStatus};
 use unix::signal::{Action, Frame, RestartKind, Resumption, Signal, SignalInformation};
 use unix::thread::Thread;
 
 /// All registers of the thread, which are fetched at most once.
-fn all<'a, M: Machine>(
-    registers: &'a mut Registers,
-    thread: &Thread<M>,
-) -> unix::Result<&'a mut ThreadState> {
-    match *registers {
-        Registers::All(_) => {}
-        Registers::Unchanged => *registers = Registers::All(Box::new(thread.registers()?)),
-        Registers::Result(rax) => {
-            *registers = Registers::All(Box::new(ThreadState { rax, ..thread.registers()? }));
+fn all<'a, M: Machine>(resume: &'a mut Resume, thread: &Thread<M>) -> unix::Result<&'a mut ThreadState> {
+    match *resume {
+        Resume::Registers(_) => {}
+        Resume::Return(rax) => {
+            *resume = Resume::Registers(Box::new(ThreadState { rax, ..thread.registers()? }));
         }
+        Resume::Continue | Resume::Reply(_) => *resume = Resume::Registers(Box::new(thread.registers()?)),
     }
-    match registers {
-        Registers::All(state) => Ok(state),
+    match resume {
+        Resume::Registers(state) => Ok(state),
         // This case cannot occur: the registers have just been fetched.
         _ => Err(Error::ESRCH),
     }
@@ -42,13 +39,13 @@ impl<M: Machine> Linux<M> {
     /// Returns a thread to its program after a call that ended with `outcome`.
     pub async fn finish(&self, thread: &Arc<Thread<M>>, number: u64, outcome: Outcome) -> Next<M> {
         let mut interrupted = None;
-        let registers = match outcome {
-            Outcome::Return(value) => Registers::Result(value),
+        let resume = match outcome {
+            Outcome::Return(value) => Resume::Return(value),
             Outcome::Interrupted(restart) => {
                 interrupted = Some((restart, number));
-                Registers::Unchanged
+                Resume::Continue
             }
-            Outcome::Registers(state) => Registers::All(state),
+            Outcome::Registers(state) => Resume::Registers(state),
             Outcome::Executed(state) => {
                 return match thread.system().thread(thread.pid()) {
                     Some(new) => Next::Executed(new, state),
@@ -60,7 +57,7 @@ impl<M: Machine> Linux<M> {
                 return Next::Ended;
             }
         };
-        self.return_from_call(thread, registers, interrupted).await
+        self.return_from_call(thread, resume, interrupted).await
     }
 
     /// Returns `thread` to its program: delivers signals, waits while it is stopped, ends it.
@@ -69,23 +66,21 @@ impl<M: Machine> Linux<M> {
     pub(crate) async fn return_from_call(
         &self,
         thread: &Arc<Thread<M>>,
-        mut registers: Registers,
+        mut resume: Resume,
         mut interrupted: Option<(RestartKind, u64)>,
     ) -> Next<M> {
         let system = thread.system().clone();
         loop {
             let done = match system.processes().return_to_user(thread.tid()).await {
-                Delivery::Return => {
-                    match self.next_without_signal(thread, &mut registers, interrupted.take()) {
-                        Ok(Some(next)) => return next,
-                        Ok(None) => Ok(()),
-                        Err(gone) => Err(gone),
-                    }
-                }
+                Delivery::Return => match self.next_without_signal(thread, &mut resume, interrupted.take()) {
+                    Ok(Some(next)) => return next,
+                    Ok(None) => Ok(()),
+                    Err(gone) => Err(gone),
+                },
                 Delivery::Handler(frame) => {
                     // Boxed, because most calls end without a signal, and the thread's future stays
                     // small.
-                    let delivering = self.deliver(thread, &mut registers, interrupted.take(), &frame);
+                    let delivering = self.deliver(thread, &mut resume, interrupted.take(), &frame);
                     let delivering = system.processes().killable(thread.tid(), Box::pin(delivering));
                     // A thread that has to end needs no frame.
                     delivering.await.unwrap_or(Ok(true)).map(|entered| {
@@ -119,28 +114,28 @@ impl<M: Machine> Linux<M> {
     fn next_without_signal(
         &self,
         thread: &Arc<Thread<M>>,
-        registers: &mut Registers,
+        resume: &mut Resume,
         interrupted: Option<(RestartKind, u64)>,
     ) -> unix::Result<Option<Next<M>>> {
         if interrupted.is_some() {
-            apply_restart(all(registers, thread)?, interrupted, None);
+            apply_restart(all(resume, thread)?, interrupted, None);
         }
-        let valid = match registers {
-            Registers::All(state) => self.check_state(thread, state),
-            Registers::Unchanged | Registers::Result(_) => true,
+        let valid = match resume {
+            Resume::Registers(state) => self.check_state(thread, state),
+            _ => true,
         };
-        Ok(valid.then(|| core::mem::replace(registers, Registers::Unchanged).into()))
+        Ok(valid.then(|| Next::Resume(core::mem::replace(resume, Resume::Continue))))
     }
 
     /// Prepares the thread to enter a handler; false if the signal frame cannot be written.
     async fn deliver(
         &self,
         thread: &Arc<Thread<M>>,
-        registers: &mut Registers,
+        resume: &mut Resume,
         interrupted: Option<(RestartKind, u64)>,
         frame: &Frame,
     ) -> unix::Result<bool> {
-        let state = all(registers, thread)?;
+        let state = all(resume, thread)?;
         apply_restart(state, interrupted, Some(&frame.action));
         let entered = self.push_frame(thread, frame, state).await;
         if let Some(entered) = entered {

@@ -14,16 +14,16 @@ use alloc::vec::Vec;
 use core::future::Future;
 use core::sync::atomic::AtomicU64;
 use mach::Machine;
-use mach::machine::{SystemCall, ThreadState};
+use mach::machine::{Resume, SystemCall, ThreadState};
 
 /// The number of the front end that serves a program. The server assigns the numbers; processes
 /// that have no program yet have number 0, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FrontEndNumber(pub u8);
 
-/// Words that a front end keeps in each thread's own record, where other threads find them. Only the
-/// front end knows what they mean; they are 0 in a new thread, and in one that begins a program by
-/// exec.
+/// Words that a front end keeps in each thread's own record, where other threads find them. Only
+/// the front end knows their meaning. They are 0 in a new thread, and in a thread that begins a
+/// program by exec.
 pub type FrontEndWords = [AtomicU64; 2];
 
 /// How the programs of a front end are loaded by exec.
@@ -38,44 +38,17 @@ pub trait Programs: Send + Sync {
     fn auxiliary(&self, program: &ProgramInformation<'_>) -> Vec<(u64, u64)>;
 }
 
-/// The registers with which a thread continues its program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Registers {
-    /// The registers are those that the thread has.
-    Unchanged,
-    /// The registers are those that the thread has, but with this result of its call.
-    Result(u64),
-    /// The registers are replaced by these.
-    All(Box<ThreadState>),
-}
-
 /// What a server has to do next with a thread.
 pub enum Next<M: Machine> {
-    /// The program goes on after its call, with this result. From now on the thread can be reached
-    /// only by [`Control::recall`](crate::process::Control::recall). That holds for `Resume` and
-    /// `Run`, too.
-    Return(u64),
-    /// The program goes on where it was: it repeats the instruction that faulted, or goes on where
-    /// it was recalled.
-    Resume,
-    /// The program goes on with these registers.
-    Run(Box<ThreadState>),
+    /// The program goes on as this says. From now on the thread can be reached only by
+    /// [`Control::recall`](crate::process::Control::recall).
+    Resume(Resume),
     /// The thread has ended, and its process has executed a new program, which this thread is to
     /// begin with these registers. [`FrontEnd::return_to_user`] of the new program's front end has
     /// to be called first.
     Executed(Arc<Thread<M>>, Box<ThreadState>),
     /// The thread has ended: there is nothing to do.
     Ended,
-}
-
-impl<M: Machine> From<Registers> for Next<M> {
-    fn from(registers: Registers) -> Next<M> {
-        match registers {
-            Registers::Unchanged => Next::Resume,
-            Registers::Result(value) => Next::Return(value),
-            Registers::All(state) => Next::Run(state),
-        }
-    }
 }
 
 /// The description of a system call, for tools that show what a program does.
@@ -121,12 +94,13 @@ pub trait FrontEnd<M: Machine>: Send + Sync + 'static {
     fn no_call(&self, kept: &Self::Kept);
 
     /// Lets a thread return to its program after an event that is no call (its start, a fault, a
-    /// recall): delivers signals, waits while the thread is stopped, ends it.
+    /// recall): delivers signals, waits while the thread is stopped, ends it. Otherwise the program
+    /// goes on as `resume` says.
     fn return_to_user(
         &self,
         thread: &Arc<Thread<M>>,
         kept: &Self::Kept,
-        registers: Registers,
+        resume: Resume,
     ) -> impl Future<Output = Next<M>> + Send;
 
     /// The description of a system call.

@@ -6,7 +6,7 @@
 //! ([`thread_numbers`]), [`spaces`], address ranges ([`ranges`]: memory, device memory, I/O ports,
 //! interrupts) within their [`quota`]s. Its interface is `interfaces/root.defs`.
 //!
-//! [`system`] has all that root knows. A message becomes a [`requests::Request`] there, and its
+//! [`system`] has all that root knows. Its module [`requests`] reads a message there, and the
 //! result is a value: an answer, or a [`work_item`] that the program does in [`step`]s. Root calls
 //! the kernel, sigma0 and devices only through the trait [`machine::Machine`].
 #![cfg_attr(not(test), no_std)]

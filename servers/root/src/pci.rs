@@ -192,8 +192,8 @@ impl Function {
     }
 }
 
-/// The secondary bus of the function, if it is a PCI bridge, and whether the device has more than one
-/// function.
+/// Returns the secondary bus of the function, if it is a PCI bridge, and whether the device has
+/// more than one function.
 pub fn kind(space: &impl ConfigurationSpace) -> (Option<u8>, bool) {
     let header = space.read(HEADER) >> 16 & 0xff;
     let bus = (header & 0x7f == 1).then(|| (space.read(0x18) >> 8) as u8);

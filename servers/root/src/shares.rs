@@ -77,6 +77,13 @@ impl Shares {
         own.map(|share| share.block.end - share.block.start).sum()
     }
 
+    /// The memory of all shares that have been cleared.
+    #[cfg(test)]
+    pub(crate) fn blocks(&self) -> Vec<Range<u64>> {
+        let published = self.shares.iter().filter(|share| share.published);
+        published.map(|share| share.block.clone()).collect()
+    }
+
     /// Whether the physical address `address` lies in memory that `server` shares with another one.
     #[cfg(test)]
     pub(crate) fn is_between(&self, server: ServerIndex, address: u64) -> bool {

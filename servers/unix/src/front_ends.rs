@@ -4,9 +4,9 @@
 use alloc::sync::Arc;
 use linux::{Linux, Processor};
 use mach::Machine;
-use mach::machine::SystemCall;
+use mach::machine::{Resume, SystemCall};
 use unix::devfs::Additions;
-use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs, Registers};
+use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs};
 use unix::thread::{System, Thread};
 
 /// The number of Linux' front end, which also serves processes without a program.
@@ -64,9 +64,9 @@ impl<M: Machine> FrontEnd<M> for Personalities<M> {
         }
     }
 
-    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, registers: Registers) -> Next<M> {
+    async fn return_to_user(&self, thread: &Arc<Thread<M>>, kept: &Kept<M>, resume: Resume) -> Next<M> {
         match kept {
-            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, registers).await,
+            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, resume).await,
         }
     }
 

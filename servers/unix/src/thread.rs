@@ -11,7 +11,7 @@ use mach::machine::{
 };
 use mach::thread::Exception;
 use mach::vm::VmMap;
-use unix::front_end::{FrontEnds, Next, Registers};
+use unix::front_end::{FrontEnds, Next};
 use unix::thread::Thread;
 
 /// A thread that has begun its program, with the state that the front end keeps for it.
@@ -43,20 +43,18 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
     /// ended. Programs that the process executes later are included.
     pub(crate) async fn run(self: Arc<Self>, thread: Arc<Thread<M>>, state: Box<ThreadState>) {
         let mut begun = self.begin(thread);
-        let mut registers = Registers::All(state);
+        let mut first = Resume::Registers(state);
         'program: loop {
-            let mut next = self.front_ends.return_to_user(&begun.thread, &begun.kept, registers).await;
+            let mut next = self.front_ends.return_to_user(&begun.thread, &begun.kept, first).await;
             // A thread that was killed before it ran is not started.
             if !matches!(next, Next::Ended) {
                 self.prepare_to_run(&begun);
             }
             loop {
                 let resume = match next {
-                    Next::Return(value) => Resume::Return(value),
-                    Next::Resume => Resume::Continue,
-                    Next::Run(state) => Resume::Registers(state),
+                    Next::Resume(resume) => resume,
                     Next::Executed(new, state) => {
-                        (begun, registers) = (self.begin(new), Registers::All(state));
+                        (begun, first) = (self.begin(new), Resume::Registers(state));
                         continue 'program;
                     }
                     Next::Ended => break 'program,
@@ -117,6 +115,6 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         if self.trace {
             self.trace_event(thread, event);
         }
-        self.front_ends.return_to_user(thread, kept, Registers::Unchanged).await
+        self.front_ends.return_to_user(thread, kept, Resume::Continue).await
     }
 }

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use mach::Machine;
-use mach::machine::{Event, SystemCall};
+use mach::machine::{Event, Resume, SystemCall};
 use unix::Error;
 use unix::front_end::{CallDescription, FrontEnds, Next};
 use unix::thread::Thread;
@@ -29,12 +29,16 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> Server<M, D, F> {
         }
         let next = self.front_ends.serve_call(thread, kept, request).await;
         match &next {
-            Next::Return(value) if *value > u64::MAX - 4095 => {
+            Next::Resume(Resume::Return(value)) if *value > u64::MAX - 4095 => {
                 self.driver.log(format_args!("[{pid}.{tid}] {text} = {}", *value as i64));
             }
-            Next::Return(value) => self.driver.log(format_args!("[{pid}.{tid}] {text} = {value:#x}")),
-            Next::Resume => self.driver.log(format_args!("[{pid}.{tid}] {text} = (unchanged)")),
-            Next::Run(state) | Next::Executed(_, state) => {
+            Next::Resume(Resume::Return(value)) => {
+                self.driver.log(format_args!("[{pid}.{tid}] {text} = {value:#x}"))
+            }
+            Next::Resume(Resume::Continue | Resume::Reply(_)) => {
+                self.driver.log(format_args!("[{pid}.{tid}] {text} = (unchanged)"))
+            }
+            Next::Resume(Resume::Registers(state)) | Next::Executed(_, state) => {
                 let (result, at, stack) = (state.result(), state.instruction(), state.stack());
                 self.driver
                     .log(format_args!("[{pid}.{tid}] {text} = {result:#x} at {at:#x}, stack {stack:#x}"));

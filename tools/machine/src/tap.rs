@@ -49,32 +49,29 @@ pub struct Report {
 }
 
 impl Report {
-    /// Reads a line of the console. Returns whether it is a line of the protocol.
-    pub fn line(&mut self, line: &str) -> bool {
+    /// Reads a line of the console.
+    pub fn line(&mut self, line: &str) {
         let line = line.trim_end();
         if let Some(count) = line.strip_prefix("1..").and_then(|count| count.parse().ok()) {
-            match self.plan {
-                None => self.plan = Some(count),
-                Some(_) => {
-                    self.breaches.push("the suite announced a second plan: did it start again?".into())
-                }
+            if self.plan.is_some() {
+                self.breaches.push("the suite announced a second plan: did it start again?".into());
             }
-            return true;
-        }
-        if let Some(reason) = line.strip_prefix("Bail out!") {
+            self.plan = self.plan.or(Some(count));
+        } else if let Some(reason) = line.strip_prefix("Bail out!") {
             self.breaches.push(format!("the suite gave up:{reason}"));
-            return true;
+        } else if let Some(rest) = line.strip_prefix("ok ") {
+            self.outcome(true, rest);
+        } else if let Some(rest) = line.strip_prefix("not ok ") {
+            self.outcome(false, rest);
         }
-        let (passed, rest) = match (line.strip_prefix("ok "), line.strip_prefix("not ok ")) {
-            (Some(rest), _) => (true, rest),
-            (_, Some(rest)) => (false, rest),
-            _ => return false,
-        };
+    }
+
+    /// Reads what follows `ok` or `not ok`.
+    fn outcome(&mut self, passed: bool, rest: &str) {
         match parse_result(passed, rest) {
             Some((number, test)) => self.result(number, test),
-            None => self.breaches.push(format!("not a test result with number, id and sentence: {line:?}")),
+            None => self.breaches.push(format!("not a test result with number, id and sentence: {rest:?}")),
         }
-        true
     }
 
     fn result(&mut self, number: usize, test: Test) {
@@ -114,12 +111,11 @@ impl Report {
             Some(plan) if self.tests.len() < plan => {
                 wrong.push(format!("{} of {plan} announced tests reported", self.tests.len()));
             }
-            Some(plan) => {
-                if expected.is_some_and(|expected| plan < expected) {
-                    let expected = expected.unwrap_or_default();
-                    wrong.push(format!("{plan} tests announced, the suite has at least {expected}"));
-                }
-            }
+            Some(plan) => wrong.extend(
+                expected
+                    .filter(|expected| plan < *expected)
+                    .map(|expected| format!("{plan} tests announced, the suite has at least {expected}")),
+            ),
         }
         wrong
     }

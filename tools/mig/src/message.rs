@@ -12,6 +12,7 @@ use crate::diagnostic::Diagnostic;
 use crate::interface::{Argument, Deallocate, Interface, Routine, Wait};
 use crate::layout::{Complexity, Message};
 use crate::rust::{constant, document, ident, literal};
+use crate::target::Dialect;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use value::Value;
@@ -32,7 +33,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     }
     let ids = routines.iter().map(|routine| {
         let (id, value) = (constant(&routine.name), literal(routine.id));
-        let text = format!(" [`{}`](Server::{}).", routine.name, ident(&routine.name));
+        let text = format!(" [`{}`](super::Server::{}).", routine.name, ident(&routine.name));
         quote!(#[doc = #text] pub const #id: u32 = #value;)
     });
     let calls = routines.iter().map(|routine| client(interface, routine)).collect::<Result<Vec<_>, _>>()?;
@@ -56,8 +57,8 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         #comment
         #[allow(unused_imports, reason = "not every interface needs everything")]
         use message::{
-            Array, Call, Data, Descriptor, Error, Expected, Format, Header, Memory, Number, Reader, Status,
-            Trailer, Transport, Writer,
+            Array, Call, Data, Descriptor, Error, Expected, Format, Header, Memory, Number, Reader, Request, Status,
+            Transport, Writer,
         };
         #names
 
@@ -238,17 +239,20 @@ fn token(argument: &Argument, at_server: bool) -> Option<(Ident, TokenStream)> {
 
 /// Statements that read the tokens of a message.
 fn tokens(interface: &Interface, routine: &Routine, at_server: bool, error: &TokenStream) -> TokenStream {
-    let bytes = if at_server { quote!(request_) } else { quote!(&message_) };
     let read = routine.arguments.iter().filter_map(|argument| {
         let ((member, _), name) = (token(argument, at_server)?, ident(&argument.name));
-        if interface.target.dialect == crate::target::Dialect::Typed {
+        if interface.target.dialect == Dialect::Typed {
             return Some(quote!(let #name = header_.sequence;));
         }
         Some(quote! {
-            let #name = Trailer::of(&FORMAT, #bytes).and_then(|trailer| trailer.#member()).ok_or(#error)?;
+            let #name = trailer_.and_then(|trailer| trailer.#member()).ok_or(#error)?;
         })
     });
-    quote!(#(#read)*)
+    let read: Vec<TokenStream> = read.collect();
+    if read.is_empty() || interface.target.dialect == Dialect::Typed {
+        return quote!(#(#read)*);
+    }
+    quote!(let trailer_ = reader_.trailer(); #(#read)*)
 }
 
 /// The types of values, as one type.
@@ -323,15 +327,17 @@ fn call(routine: &Routine) -> Result<TokenStream, Diagnostic> {
         }
         option => expression(routine, option)?,
     };
-    let (wait, send) = (time(&routine.settings.wait)?, time(&routine.settings.send)?);
+    // Nothing is awaited after a simple routine.
+    let wait = if routine.simple { &Wait::Forever } else { &routine.settings.wait };
+    let (wait, send) = (time(wait)?, time(&routine.settings.send)?);
     let members = routine.arguments.iter().filter_map(|argument| token(argument, false));
     let trailer = members.map(|(member, _)| if member == "audit" { 52 } else { 20 }).max().unwrap_or(0);
     let trailer = literal(trailer);
     Ok(quote!(Call { options: #option, wait: #wait, send: #send, trailer: #trailer }))
 }
 
-/// The header of a request.
-fn header(routine: &Routine) -> TokenStream {
+/// What is known of a routine, for its request.
+fn request(routine: &Routine) -> Result<TokenStream, Diagnostic> {
     let kind = |argument: &Argument| {
         if argument.of.sent.is_polymorphic() {
             let name = type_name(argument);
@@ -345,17 +351,25 @@ fn header(routine: &Routine) -> TokenStream {
     let (local, port) = match routine.user_reply_port.map(|index| &routine.arguments[index]) {
         Some(argument) => {
             let name = ident(&argument.name);
-            (kind(argument), quote!(#name))
+            (kind(argument), quote!(Some(#name)))
         }
-        None if routine.simple => (quote!(0), quote!(0)),
-        None => (quote!(message::MAKE_SEND_ONCE), quote!(self.transport.reply_port())),
+        None if routine.simple => (quote!(0), quote!(None)),
+        None => (quote!(message::MAKE_SEND_ONCE), quote!(None)),
     };
-    let id = constant(&routine.name);
-    quote! {
-        Header {
-            bits: #remote | #local << 8, size: 0, remote: self.to, local: #port, sequence: 0, id: id::#id,
+    let (id, call) = (constant(&routine.name), call(routine)?);
+    let (reply, complex) = match &routine.reply {
+        Some(reply) => {
+            let id = literal(reply.id);
+            (quote!(Some(#id)), complexity(reply))
         }
-    }
+        None => (quote!(None), quote!(None)),
+    };
+    Ok(quote! {
+        &Request {
+            bits: #remote | #local << 8, id: id::#id, reply_port: #port, reply: #reply, complex: #complex,
+            call: #call,
+        }
+    })
 }
 
 /// A client's method.
@@ -363,23 +377,20 @@ fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagn
     let (name, comment) = (ident(&routine.name), document(&routine.comment));
     let (parameters, results) = (client_parameters(routine), client_results(routine));
     let result = types(&results);
-    let reply = routine.reply.as_ref().map_or(0, |reply| reply.maximum + TRAILER);
-    let (bytes, call) = (literal(reply.max(routine.request.maximum)), call(routine)?);
+    let trailer = if interface.target.dialect == Dialect::Untyped { TRAILER } else { 0 };
+    let reply = routine.reply.as_ref().map_or(0, |reply| reply.maximum + trailer);
+    let (bytes, request) = (literal(reply.max(routine.request.maximum)), request(routine)?);
     let too_large = quote!(Error::Status(Status::ARRAY_TOO_LARGE));
     let checks = writing::checks(routine, true, &too_large);
-    let (write, header) = (writing::items(interface, routine, &routine.request, true), header(routine));
+    let write = writing::items(interface, routine, &routine.request, true);
     let end = match &routine.reply {
-        None => {
-            quote!(self.transport.send(&mut message_, length_, &call_).map_err(Error::Transport))
-        }
+        None => quote!(writer_.send(self.transport, self.to, #request)),
         Some(reply) => {
-            let (id, complex) = (literal(reply.id), complexity(reply));
             let (read, values) = (reading::items(interface, routine, reply, false), values(&results));
             let tokens = tokens(interface, routine, false, &quote!(Error::TrailerError));
             quote! {
-                self.transport.call(&mut message_, length_, &call_).map_err(Error::Transport)?;
                 #[allow(unused_mut, reason = "there may be no results")]
-                let mut reader_ = message::reply(&FORMAT, &message_, #id, #complex)?;
+                let mut reader_ = writer_.call(self.transport, self.to, #request)?;
                 #tokens
                 let read_ = move || {
                     #read
@@ -403,8 +414,6 @@ fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagn
             #[allow(unused_mut, reason = "there may be no arguments")]
             let mut writer_ = Writer::new(&FORMAT, &mut message_);
             #write
-            let length_ = writer_.finish(#header);
-            let call_ = #call;
             #end
         }
     })
@@ -459,7 +468,7 @@ fn serve(interface: &Interface, routine: &Routine) -> TokenStream {
                 #checks
                 let mut writer_ = Writer::new(&FORMAT, reply_);
                 #write
-                Ok(Some(writer_.finish(header_.of_reply())))
+                Ok(Some(writer_.finish(&header_.of_reply())))
             }
         }
     };
@@ -472,16 +481,17 @@ fn serve(interface: &Interface, routine: &Routine) -> TokenStream {
             request_: &[u8],
             reply_: &mut [u8; REPLY_BYTES],
         ) -> Result<Option<usize>, Status> {
-            let read_ = || {
-                #[allow(unused_mut, reason = "there may be no arguments")]
-                let mut reader_ = Reader::new(&FORMAT, header_, request_, #complex)?;
+            #[allow(unused_mut, reason = "there may be no arguments")]
+            let mut reader_ =
+                Reader::new(&FORMAT, header_, request_, #complex).ok_or(Status::BAD_ARGUMENTS)?;
+            #header
+            #tokens
+            let read_ = move || {
                 #read
                 reader_.finish()?;
                 Some(#found)
             };
             let #found = read_().ok_or(Status::BAD_ARGUMENTS)?;
-            #header
-            #tokens
             #result server_.#name(#(#passed),*)?;
             #end
         }

@@ -205,8 +205,11 @@ impl Options {
                 self.target = target;
             }
             "-cc" => self.preprocessor = Some(value()?),
-            // Which back end the original's script runs: there is one.
-            "-migcom" => drop(value()?),
+            // Which back end the original's script runs: there is one. Above which size buffers are
+            // not on the stack: all are.
+            "-migcom" | "-maxonstack" => drop(value()?),
+            // Functions in files of their own are asked for by -i.
+            "-split" => {}
             "-MD" => self.dependencies = true,
             "-I" | "-D" | "-U" | "-include" | "-imacros" | "-isystem" | "-idirafter" | "-iquote"
             | "-isysroot" | "-arch" => {

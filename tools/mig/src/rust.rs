@@ -18,9 +18,24 @@ pub(crate) fn file(name: &str, tokens: TokenStream) -> Result<String, Diagnostic
     }
 }
 
-/// A comment as documentation.
+/// Columns of a comment, so that a line of documentation fits the tree's 100 where it is indented.
+const COLUMNS: usize = 92;
+
+/// A comment as documentation. Lines that are too long are broken.
 pub(crate) fn document(comment: &str) -> TokenStream {
-    let lines = comment.lines().map(|line| format!(" {line}"));
+    let mut lines: Vec<String> = Vec::new();
+    for line in comment.lines() {
+        lines.push(String::new());
+        for word in line.split_inclusive(' ') {
+            let last = lines.len() - 1;
+            if !lines[last].is_empty() && lines[last].len() + word.trim_end().len() > COLUMNS {
+                lines.push(String::new());
+            }
+            let last = lines.len() - 1;
+            lines[last].push_str(word);
+        }
+    }
+    let lines = lines.iter().map(|line| format!(" {}", line.trim_end()));
     if comment.is_empty() { quote!() } else { quote!(#(#[doc = #lines])*) }
 }
 

@@ -68,3 +68,13 @@ fn errors_point_at_their_place() {
         expect(&path, "txt", &compiled.report());
     }
 }
+
+#[test]
+fn what_has_no_form_in_rust_is_an_error_at_its_place() {
+    for path in files("bad_rust") {
+        let compiled = compile(Target::of(Dialect::Typed), &path);
+        let Some(interface) = &compiled.interface else { panic!("{}", compiled.report()) };
+        let error = mig::message::module(interface).expect_err("there is no module");
+        expect(&path, "txt", &format!("{}\n", error.render(&compiled.source)));
+    }
+}

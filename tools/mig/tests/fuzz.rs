@@ -168,15 +168,19 @@ fn plausible(random: &mut Random) -> String {
         "MACH_MSG_TYPE_UNSTRUCTURED",
         "(MACH_MSG_TYPE_STRING, 8*30)",
     ];
-    let mut names: Vec<String> = vec!["int".into(), "p".into(), "q".into(), "char".into()];
+    // Those of a fixed size can be elements.
+    let mut fixed: Vec<String> = vec!["int".into(), "p".into(), "q".into(), "char".into()];
+    let mut names = fixed.clone();
     for at in 0..1 + random.below(6) {
         let base = if random.below(2) == 0 {
             bases[random.below(bases.len())].to_owned()
         } else {
-            names[random.below(names.len())].clone()
+            let from = if random.below(8) == 0 { &names } else { &fixed };
+            from[random.below(from.len())].clone()
         };
-        let n = [0, 1, 2, 3, 7, 64, 300, 5000][random.below(8)];
-        let of = match random.below(9) {
+        let n = [0, 1, 2, 3, 7, 64, 300, 5000][random.below(8).max(random.below(4))];
+        let kind = random.below(9);
+        let of = match kind {
             0 => format!("array[{n}] of {base}"),
             1 => format!("array[*:{n}] of {base}"),
             2 => format!("array[] of {base}"),
@@ -189,13 +193,16 @@ fn plausible(random: &mut Random) -> String {
         };
         text += &format!("type t{at} = {of};\n");
         names.push(format!("t{at}"));
+        if matches!(kind, 0 | 4 | 6) {
+            fixed.push(format!("t{at}"));
+        }
     }
     for at in 0..1 + random.below(3) {
         let arguments: Vec<String> = (0..random.below(6))
             .map(|at| {
                 let direction = ["", "in", "out", "inout"][random.below(4)];
                 let flags = ["", "", ", dealloc", ", dealloc[]", ", countinout", ", islong", ", samecount"];
-                let flags = flags[random.below(flags.len())];
+                let flags = if random.below(3) == 0 { flags[random.below(flags.len())] } else { "" };
                 format!("; {direction} a{at} : {}{flags}", names[random.below(names.len())])
             })
             .collect();

@@ -1,22 +1,31 @@
-//! The stubs in the tree are those of their definitions.
+//! The stubs and the pages in the tree are those of their definitions.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A definition, the option of its stubs, and the file with them.
-const STUBS: [(&str, &str, &str); 5] = [
+/// A definition, the option of its stubs or its page, and the file with them.
+const STUBS: [(&str, &str, &str); 8] = [
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/entropy.defs", "-l4-rust", "lib/interfaces/src/entropy.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
+    ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
+    ("interfaces/entropy.defs", "-page", "docs/src/interfaces/entropy.md"),
+    ("interfaces/root.defs", "-page", "docs/src/interfaces/root.md"),
     ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];
 
+/// The root of the tree, wherever it is now.
+fn root() -> PathBuf {
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
+    Path::new(&package).join("../..")
+}
+
 #[test]
 fn the_stubs_of_the_servers_are_those_of_their_definitions() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let written = Path::new(env!("CARGO_TARGET_TMPDIR")).join("interface.rs");
+    let root = root();
+    let written = std::env::temp_dir().join(format!("mig-interface-{}", std::process::id()));
     for (definition, option, stubs) in STUBS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&root).args(["-I", "interfaces", option]).arg(&written);
@@ -30,12 +39,12 @@ fn the_stubs_of_the_servers_are_those_of_their_definitions() {
         let present = fs::read_to_string(&module).unwrap_or_default();
         assert!(present == text, "MIG_BLESS=1 writes {}", module.display());
     }
+    fs::remove_file(&written).unwrap();
 }
 
 #[test]
 fn every_definition_in_the_tree_is_valid() {
-    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
-    let root = Path::new(&package).join("../..");
+    let root = root();
     for (definition, ..) in STUBS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&root).args(["-I", "interfaces", "-check"]);

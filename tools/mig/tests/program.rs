@@ -140,6 +140,35 @@ fn an_error_leaves_no_file_and_says_where_it_is() {
     assert_eq!(fs::read_to_string(directory.join("u.c")).unwrap(), "old");
 }
 
+/// Every bad definition of the tests: status 1, a line and a column, and no file of any kind.
+#[test]
+fn no_bad_definition_leaves_a_file() {
+    let tests = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests")).join("tests");
+    let outputs = ["-user", "u.c", "-server", "s.c", "-header", "h.h", "-sheader", "s.h", "-list", "l"];
+    let more = ["-page", "p.md", "-layout", "y", "-l4-c", "d.h", "-l4-rust", "d.rs", "-rust", "m.rs"];
+    let (directory, mut count) = (directory("bad", GOOD), 0);
+    for entry in ["bad", "bad_rust"].iter().flat_map(|name| fs::read_dir(tests.join(name)).unwrap()) {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "defs") {
+            continue;
+        }
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let dialect = if name.starts_with("untyped") { "untyped" } else { "typed" };
+        // The preprocessor would refuse some of them.
+        let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
+        command.current_dir(&directory).args(["-dialect", dialect]).args(outputs).args(more);
+        let output = command.stdin(fs::File::open(&path).unwrap()).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{name}: {said}");
+        assert_eq!(files(&directory), [""; 0], "{name}");
+        let place = said.lines().find_map(|line| line.trim().strip_prefix("--> ")).expect("a place");
+        let numbers: Vec<&str> = place.rsplit(':').take(2).collect();
+        assert!(numbers.iter().all(|number| number.parse::<u32>().is_ok()), "{name}: {place}");
+        count += 1;
+    }
+    assert!(count > 12, "{count}");
+}
+
 #[test]
 fn what_cannot_be_written_leaves_no_file() {
     let directory = directory("unwritable", GOOD);
@@ -185,4 +214,38 @@ fn a_preprocessed_definition_can_come_from_the_standard_input() {
         .unwrap();
     assert!(run().status.success());
     assert_eq!(fs::read_to_string(directory.join("l")).unwrap(), "s 1 r 0 1 101\n");
+}
+
+/// A makefile as programs have them for other compilers of this language.
+const MAKEFILE: &str = "
+MIGFLAGS = -q -DWIDE
+CFLAGS = -std=gnu11 -Wall -Werror -fno-strict-aliasing
+
+all: sampleUser.o sampleServer.o
+
+sampleUser.c sampleServer.c sample.h sample_server.h: sample.defs types.defs
+\t$(MIG) $(MIGFLAGS) -maxonstack 1024 -user sampleUser.c -server sampleServer.c \\
+\t\t-header sample.h -sheader sample_server.h sample.defs
+
+%.o: %.c
+\t$(CC) $(CFLAGS) -c -o $@ $<
+";
+
+#[test]
+fn a_makefile_builds_with_it() {
+    let tests = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests")).join("tests");
+    let c = |name: &str| tests.join(name).display().to_string();
+    for (dialect, headers) in [("typed", c("c")), ("untyped", c("c/untyped"))] {
+        let types = "#ifdef WIDE\ntype int = MACH_MSG_TYPE_INTEGER_32;\n#endif\n";
+        let directory = directory(&format!("make-{dialect}"), GOOD);
+        fs::write(directory.join("types.defs"), format!("{types}{TYPES}")).unwrap();
+        fs::write(directory.join("Makefile"), MAKEFILE).unwrap();
+        let mut make = Command::new("make");
+        make.current_dir(&directory).env_remove("CPP").env_remove("MAKEFLAGS").arg("CC=gcc");
+        make.arg(format!("MIG={} -dialect {dialect}", env!("CARGO_BIN_EXE_mig")));
+        make.arg(format!("CFLAGS=-std=gnu11 -Wall -Werror -I{headers} -I{}", c("c")));
+        let output = make.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(directory.join("sampleServer.o").is_file());
+    }
 }

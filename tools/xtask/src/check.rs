@@ -1,6 +1,6 @@
 //! `./mac check`: formatting, lints and the other checks that need no tests.
 
-use crate::{book, documentation, mutations, rules, words};
+use crate::{book, documentation, mutations, requests, rules, words};
 use anyhow::Result;
 use mac_build::build::{FlagSet, UNIPROCESSOR};
 use mac_build::packages::Package;
@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result<()> {
         ("words that the book explains", book::check_mentioned()),
         ("words", words::check()),
         ("names foreign to a layer", words::check_layers()),
+        ("requests encoded by hand", requests::check()),
         ("tables and charts of the book", bench::check_tables()),
         ("budgets and targets", bench::check_budgets()),
         ("index of rules", rules::check()),

@@ -57,12 +57,7 @@ impl Sources {
     /// Whether the sources of a program contain the test.
     fn has(&self, program: &str, id: &str) -> Result<bool> {
         let Some(directory) = self.directory(program) else { return Ok(false) };
-        for file in files(&directory)? {
-            if names(&tree::read(&file)?, id) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+        Ok(find(&directory, id)?.is_some())
     }
 
     fn directory(&self, program: &str) -> Option<PathBuf> {
@@ -82,10 +77,16 @@ fn chooses(module: &str, chapter: &str, id: &str) -> bool {
 /// The chapter that contains the test.
 fn chapter_of(id: &str) -> Result<Option<String>> {
     let root = tree::root().join(CHAPTERS);
-    for file in files(&root)? {
+    let Some(file) = find(&root, id)? else { return Ok(None) };
+    let path = file.strip_prefix(&root)?.with_extension("");
+    Ok(Some(path.to_string_lossy().replace(['_', '/'], "-")))
+}
+
+/// The first source below a directory, or included there, that has the test.
+fn find(directory: &Path, id: &str) -> Result<Option<PathBuf>> {
+    for file in files(directory)? {
         if names(&tree::read(&file)?, id) {
-            let path = file.strip_prefix(&root).unwrap_or(&file).with_extension("");
-            return Ok(Some(path.to_string_lossy().replace(['_', '/'], "-")));
+            return Ok(Some(file));
         }
     }
     Ok(None)

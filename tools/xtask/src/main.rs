@@ -1,4 +1,4 @@
-//! The program behind `./mac`: it builds, boots, tests and measures Macadamia.
+//! Everything that `./mac` does: it builds, boots, tests and measures Macadamia.
 //!
 //! There is one module for each subject; `main` only reads the command line and calls the module.
 //! Every verb returns an error that says what is wrong and what to do; `main` prints it and exits
@@ -13,6 +13,7 @@ mod front_door;
 mod host_tests;
 mod ids;
 mod mutations;
+mod requests;
 mod rules;
 mod run;
 mod stress;

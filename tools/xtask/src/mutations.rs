@@ -18,6 +18,7 @@ use mac_build::{scratch, tree};
 use mac_machine::suites;
 use patch::{Patch, Witness};
 use record::Record;
+pub(crate) use record::commit;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

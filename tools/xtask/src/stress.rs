@@ -1,9 +1,10 @@
 //! `./mac stress`: boots suites about races again and again, each time with other random delays in
 //! the kernel, for hours.
 
+use crate::mutations;
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::Scratch;
-use mac_build::{build, command, tree};
+use mac_build::{build, tree};
 use mac_machine::boots::Verdict;
 use mac_machine::qemu::module_name;
 use mac_machine::suites::{self, Overrides, Run, Suite};
@@ -54,7 +55,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let runs = choose(&suites, options.cpus)?;
     let images = Scratch::new("stress")?;
     let runs = runs.into_iter().map(|run| copied(run, &images)).collect::<Result<Vec<_>>>()?;
-    println!("# the tree is at {}", commit()?);
+    println!("# the tree is at {}", mutations::commit()?);
     let started = Instant::now();
     let until = options.minutes.map(|minutes| Duration::from_secs(60 * minutes));
     let mut sums: Vec<_> = runs.iter().map(|_| Sum::default()).collect();
@@ -162,11 +163,6 @@ impl Sum {
             self.skipped += verdict.tests.len() - verdict.passed();
         }
     }
-}
-
-/// The commit of the sources.
-fn commit() -> Result<String> {
-    command::output(command::clean("git").args(["describe", "--always", "--dirty"]))
 }
 
 #[cfg(test)]

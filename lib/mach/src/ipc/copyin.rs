@@ -356,9 +356,7 @@ impl<M: Machine> Space<M> {
 
     /// A send-once right to the port of a receive right, to be told with.
     pub(super) fn notify_right(&self, name: Name) -> KernResult<SendOnceRight<M>> {
-        self.change(|table, _| {
-            Ok(table.claim(name, Disposition::MakeSendOnce)?.ok_or(KernError::InvalidRight)?)
-        })
+        self.change(|table, _| table.claim(name, Disposition::MakeSendOnce)?.ok_or(KernError::InvalidRight))
     }
 }
 

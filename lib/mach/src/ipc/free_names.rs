@@ -34,7 +34,12 @@ impl FreeNames {
     pub(super) fn insert(&mut self, number: usize) {
         let mut at = number;
         for level in &mut self.levels {
+            let before = level[at / BITS];
             level[at / BITS] |= 1 << (at % BITS);
+            if before != 0 {
+                // The levels above know of the word already.
+                return;
+            }
             at /= BITS;
         }
     }

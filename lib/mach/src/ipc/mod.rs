@@ -21,10 +21,10 @@
 //!   port counts it; dropping it does what Mach does when a right ends: notifications, and the end
 //!   of a port without a receive right. So a message, a name space, or a future that is dropped at
 //!   any await leaves nothing.
-//! - **Lock order**: the lock of transit, a space, a port, a set; all are spin locks, and two of one
-//!   kind are never held together. No right is dropped and no waiter is woken under one of them:
-//!   what an operation wants to drop or to send is collected in a `Later`, whose drop comes after
-//!   that of the guard.
+//! - **Lock order**: the lock of transit, a space, a port, a set; all are spin locks, and two of
+//!   one kind are never held together. No right is dropped and no waiter is woken under one of
+//!   them: what an operation wants to drop or to send is collected in a `Later`, whose drop comes
+//!   after that of the guard.
 //! - **A notification never fails.** Every notification is sent with a send-once right, and each
 //!   send-once right holds the memory for one message from the time when it is made.
 //! - **The end of a message is not recursive.** The messages of a port that dies go to a list of
@@ -105,6 +105,7 @@ impl Default for Limits {
 /// so its locks are free.
 struct Local<M: Machine> {
     /// Messages that were used, for the next: a null RPC allocates nothing.
+    #[expect(clippy::vec_box, reason = "messages move to queues as boxes")]
     unused: SpinLock<Vec<Box<Message<M>>>>,
     garbage: SpinLock<Garbage<M>>,
 }

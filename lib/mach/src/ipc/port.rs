@@ -70,6 +70,8 @@ pub(super) struct PortState<M: Machine> {
     pub(super) no_senders: Option<SendOnceRight<M>>,
     pub(super) port_destroyed: Option<SendOnceRight<M>>,
     pub(super) requests: Vec<Option<DeadNameRequest<M>>>,
+    /// Places among the requests that are free.
+    pub(super) free_requests: Vec<u32>,
 }
 
 impl<M: Machine> PortState<M> {
@@ -103,7 +105,10 @@ impl<M: Machine> Port<M> {
     ///
     /// # Errors
     /// No memory.
-    pub(super) fn new(ipc: &Arc<Ipc<M>>, account: &Arc<Account<M>>) -> Result<ReceiveRight<M>, OutOfMemory> {
+    pub(super) fn create(
+        ipc: &Arc<Ipc<M>>,
+        account: &Arc<Account<M>>,
+    ) -> Result<ReceiveRight<M>, OutOfMemory> {
         let charge = account.charge(Self::BYTES).ok_or(OutOfMemory)?;
         ipc.ports.fetch_add(1, Ordering::Relaxed);
         let state = PortState {
@@ -125,6 +130,7 @@ impl<M: Machine> Port<M> {
             no_senders: None,
             port_destroyed: None,
             requests: Vec::new(),
+            free_requests: Vec::new(),
         };
         Ok(ReceiveRight::of_new(Arc::new(Self {
             ipc: ipc.clone(),

@@ -25,8 +25,8 @@ pub(super) enum Entry {
 
 /// What has become of a message.
 pub(super) enum Pushed<M: Machine> {
-    /// It is in the queue, or it was destroyed because the port is dead or it was in a cycle: it has
-    /// been sent.
+    /// It is in the queue, or it was destroyed because the port is dead or it was in a cycle: it
+    /// has been sent.
     Sent,
     /// There is no room.
     Full(Box<Message<M>>),

@@ -27,6 +27,14 @@ impl<T> Default for Ready<T> {
 }
 
 impl<T> Ready<T> {
+    /// Bytes that one more member may take, on average.
+    pub(super) const SLOT_BYTES: usize = 2 * (size_of::<Slot<T>>() + 2 * size_of::<u32>());
+
+    /// Whether one more member takes more memory.
+    pub(super) fn is_full(&self) -> bool {
+        self.free.is_empty()
+    }
+
     /// Adds a member that is not ready; its index. From now on nothing done with it allocates.
     pub(super) fn add(&mut self, value: T) -> Result<u32, (TryReserveError, T)> {
         let slot = Slot { value: None, stamp: 0, place: NOT_READY };

@@ -39,9 +39,9 @@ impl<M: Machine> Space<M> {
         }
     }
 
-    /// Takes the first message of a port or set that `fits`; waits while there is none. `until`: the
-    /// time when the wait ends; 0 means that there is none. Dropped before its end, it has taken
-    /// nothing.
+    /// Takes the first message of a port or set that `fits`; waits while there is none. `until`:
+    /// the time when the wait ends; 0 means that there is none. Dropped before its end, it has
+    /// taken nothing.
     ///
     /// # Errors
     /// `ReceiveInvalidName`, `ReceiveInSet`, `ReceiveTimedOut`, `ReceiveInterrupted`,

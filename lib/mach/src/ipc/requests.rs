@@ -31,15 +31,16 @@ impl<M: Machine> Port<M> {
         if state.is_dead() {
             return Err((None, notify));
         }
-        let free = state.requests.iter().position(Option::is_none);
-        let place = match free {
-            Some(place) => place,
-            None if state.requests.try_reserve(1).is_err() => {
-                return Err((Some(KernError::ResourceShortage), notify));
-            }
+        let place = match state.free_requests.pop() {
+            Some(place) => place as usize,
             None => {
+                let room = state.requests.try_reserve(1);
+                let more = state.requests.len() + 1;
+                if room.and_then(|()| state.free_requests.try_reserve(more)).is_err() {
+                    return Err((Some(KernError::ResourceShortage), notify));
+                }
                 state.requests.push(None);
-                state.requests.len() - 1
+                more - 1
             }
         };
         state.requests[place] = Some(DeadNameRequest { name, notify });
@@ -49,11 +50,9 @@ impl<M: Machine> Port<M> {
     /// Takes a request out; `None` if the port has died and the notification is sent.
     pub(super) fn take_request(&self, place: u32) -> Option<DeadNameRequest<M>> {
         let mut state = self.state.lock();
-        let request = state.requests.get_mut(place as usize)?.take();
-        while state.requests.last().is_some_and(Option::is_none) {
-            state.requests.pop();
-        }
-        request
+        let request = state.requests.get_mut(place as usize)?.take()?;
+        state.free_requests.push(place);
+        Some(request)
     }
 
     /// The name of a request is another now.
@@ -72,8 +71,8 @@ impl<M: Machine> Space<M> {
     ///   that is told.
     /// - `NO_SENDERS` (70): when there is no send right to the port. If there is none now and the
     ///   make-send count has reached `sync`, the notification is sent immediately.
-    /// - `DEAD_NAME` (72): when the port dies; the name has one more reference then. If it is a dead
-    ///   name now and `sync` is not 0, the notification is sent immediately.
+    /// - `DEAD_NAME` (72): when the port dies; the name has one more reference then. If it is a
+    ///   dead name now and `sync` is not 0, the notification is sent immediately.
     ///
     /// # Errors
     /// `InvalidValue`: another number, or `PORT_DESTROYED` with `sync`. `InvalidCapability`: the

@@ -23,13 +23,13 @@ pub(super) struct SetState<M: Machine> {
     next_stamp: u64,
     /// The set's own name, which changes when it is renamed.
     pub(super) name: Name,
+    charge: Charge<M>,
 }
 
 /// A port set.
 pub(super) struct PortSet<M: Machine> {
     pub(super) state: SpinLock<SetState<M>>,
     pub(super) receivers: WaitQueue,
-    _charge: Charge<M>,
 }
 
 impl<M: Machine> SetState<M> {
@@ -44,8 +44,9 @@ impl<M: Machine> PortSet<M> {
 
     pub(super) fn new(account: &Arc<Account<M>>) -> Result<Arc<Self>, OutOfMemory> {
         let charge = account.charge(Self::BYTES).ok_or(OutOfMemory)?;
-        let state = SetState { alive: true, members: Ready::default(), next_stamp: 0, name: Name::NULL };
-        Ok(Arc::new(Self { state: SpinLock::new(state), receivers: WaitQueue::new(), _charge: charge }))
+        let state =
+            SetState { alive: true, members: Ready::default(), next_stamp: 0, name: Name::NULL, charge };
+        Ok(Arc::new(Self { state: SpinLock::new(state), receivers: WaitQueue::new() }))
     }
 
     /// Ends the set: its members are in no set, and its receivers are told.
@@ -83,6 +84,9 @@ impl<M: Machine> PortState<M> {
         let mut state = set.state.lock();
         if !state.alive {
             return Err(KernError::InvalidName);
+        }
+        if state.members.is_full() && !state.charge.extend(Ready::<Arc<Port<M>>>::SLOT_BYTES) {
+            return Err(KernError::ResourceShortage);
         }
         let index = state.members.add(port.clone()).map_err(|_| KernError::ResourceShortage)?;
         self.before_joining = self.queue.len();

@@ -140,7 +140,7 @@ impl<M: Machine> Space<M> {
 
     fn new_entry(&self, right: PortRight) -> KernResult<Entry<M>> {
         Ok(match right {
-            PortRight::Receive => Entry::new(Object::Receive(Port::new(&self.ipc, &self.account)?), 0),
+            PortRight::Receive => Entry::new(Object::Receive(Port::create(&self.ipc, &self.account)?), 0),
             PortRight::PortSet => Entry::new(Object::Set(PortSet::new(&self.account)?), 0),
             PortRight::DeadName => Entry::new(Object::Dead, 1),
             PortRight::Send | PortRight::SendOnce => return Err(KernError::InvalidValue),

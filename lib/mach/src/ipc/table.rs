@@ -11,8 +11,8 @@ use alloc::vec::Vec;
 use super::account::Account;
 use super::entry::{Entry, Object};
 use super::free_names::FreeNames;
-use super::notify::Later;
-use super::port::{Holder, Port};
+use super::notify::{AcceptRequest, Later};
+use super::port::{DeadNameRequest, Holder, Port};
 use super::reverse::Reverse;
 use super::{Name, NameRule};
 use crate::machine::Machine;
@@ -43,8 +43,11 @@ pub(super) struct Table<M: Machine> {
 pub(super) type NotInserted<M> = (KernError, Entry<M>);
 
 impl<M: Machine> Table<M> {
-    const SLOT_BYTES: usize = size_of::<Slot<M>>() + Reverse::BYTES;
-    const CHOSEN_BYTES: usize = 2 * size_of::<(Name, Entry<M>)>() + Reverse::BYTES;
+    const SLOT_BYTES: usize = size_of::<Slot<M>>() + Self::REQUEST_BYTES + Reverse::BYTES;
+    const CHOSEN_BYTES: usize = 2 * size_of::<(Name, Entry<M>)>() + Self::REQUEST_BYTES + Reverse::BYTES;
+    /// What the requests on one name may take, at the port and by themselves.
+    const REQUEST_BYTES: usize =
+        2 * size_of::<Option<DeadNameRequest<M>>>() + size_of::<AcceptRequest<M>>() + 32;
 
     pub(super) fn new(space: u64, rule: NameRule, limit: usize, account: Arc<Account<M>>) -> Self {
         Self {

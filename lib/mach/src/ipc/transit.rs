@@ -2,9 +2,9 @@
 //!
 //! A port whose receive right is in a message in its own queue, or in that of a port whose receive
 //! right is in its queue, and so on, could never be received from, and nothing would ever free it.
-//! So a port in transit knows in whose queue it is (its carrier). A message that would close a cycle
-//! counts as sent and is destroyed, as in Mach. One lock for the system makes the look and the step
-//! one: two messages that would close a cycle together come one after the other.
+//! So a port in transit knows in whose queue it is (its carrier). A message that would close a
+//! cycle counts as sent and is destroyed, as in Mach. One lock for the system makes the look and
+//! the step one: two messages that would close a cycle together come one after the other.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;

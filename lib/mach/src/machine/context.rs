@@ -81,7 +81,7 @@ pub enum Resume {
     /// Starts a context that has never run.
     Continue,
     /// Answers the thread's message. After any other event it is [`Continue`](Self::Continue).
-    Reply(UserMessage),
+    Reply(Box<UserMessage>),
 }
 
 /// The processor time of a context, in microseconds.

@@ -75,6 +75,8 @@ pub(crate) struct PortState {
     pub(crate) destroyed: Option<Port>,
     /// Name and port to be told.
     pub(crate) requests: Vec<Option<(u32, Port)>>,
+    /// Free places among them, of which the last is used next.
+    pub(crate) free: Vec<usize>,
 }
 
 pub(crate) type Names = BTreeMap<u32, Entry>;
@@ -311,12 +313,10 @@ impl Model {
     }
 
     pub(crate) fn take_request(&mut self, port: Port, place: usize) -> Option<(u32, Port)> {
-        let requests = &mut self.ports[port].requests;
-        let taken = requests.get_mut(place)?.take();
-        while requests.last().is_some_and(Option::is_none) {
-            requests.pop();
-        }
-        taken
+        let state = &mut self.ports[port];
+        let taken = state.requests.get_mut(place)?.take()?;
+        state.free.push(place);
+        Some(taken)
     }
 
     /// Takes a name away; its request ends.

@@ -19,6 +19,9 @@ mod system;
 mod time;
 mod transfer;
 
+#[cfg(test)]
+mod tests;
+
 use crate::call::{Call, Done};
 use crate::layout::file::EntryLayout;
 use crate::names::number::*;
@@ -36,7 +39,7 @@ fn boxed<F: Future<Output = Done>>(call: F) -> core::pin::Pin<alloc::boxed::Box<
     alloc::boxed::Box::pin(call)
 }
 
-/// Makes [`dispatch`] and [`is_served`] of one list.
+/// Makes [`dispatch`] of a list, and for tests a function that says what is in it.
 macro_rules! table {
     ($call:ident, $number:ident: $($($name:ident)|+ => $work:expr,)*) => {
         /// Finds and runs the call. A number that is not in the table is no call: `ENOSYS`, and a
@@ -53,8 +56,9 @@ macro_rules! table {
         }
 
         /// Whether there is such a call here.
+        #[cfg(test)]
         #[expect(non_upper_case_globals, reason = "calls go by their own names")]
-        pub fn is_served(number: u64) -> bool {
+        fn is_served(number: u64) -> bool {
             matches!(number, $($($name)|+)|*)
         }
     };

@@ -3,7 +3,7 @@
 
 use crate::run_in;
 use crate::world::{DATA, Program, World};
-use mach::machine::SystemCall;
+use mach::machine::{Resume, SystemCall};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::time::Instant;
@@ -44,7 +44,7 @@ async fn cost(p: &mut Program, number: u64, arguments: &[u64], expected: i64) ->
         let (before, start) = (ALLOCATIONS.get(), Instant::now());
         for _ in 0..times {
             match p.world.linux.serve_call(&p.thread, &p.kept, request).await {
-                Next::Return(value) => assert_eq!(value as i64, expected, "call {number}"),
+                Next::Resume(Resume::Return(value)) => assert_eq!(value as i64, expected, "call {number}"),
                 _ => panic!("call {number} did not just return"),
             }
         }

@@ -7,7 +7,7 @@
 
 use linux::{Kept, Linux, Processor};
 use mach::machine::simulated::{EXTENDED_SIZE, Executor, Simulated};
-use mach::machine::{Machine, PageFault, Protection, SystemCall, ThreadState};
+use mach::machine::{Machine, PageFault, Protection, Resume, SystemCall, ThreadState};
 use mach::thread::ExceptionState;
 use mach::vm::Vm;
 use std::cell::{Cell, RefCell};
@@ -22,7 +22,7 @@ use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
-use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs, Registers};
+use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs};
 use unix::memory::ObjectProvider;
 use unix::signal::Fault;
 use unix::thread::{ExecRequest, Host, Shortage, System, Thread};
@@ -223,7 +223,7 @@ impl World {
         let (a, b) = (linux(), linux());
         let request = call_of(&ThreadState::default());
         (async move { a.serve_call(&first, &a.begin(&first), request).await }, async move {
-            b.return_to_user(&second, &b.begin(&second), Registers::Unchanged).await
+            b.return_to_user(&second, &b.begin(&second), Resume::Continue).await
         })
     }
 
@@ -373,13 +373,13 @@ impl World {
     async fn run_thread(self: Rc<Self>, thread: Arc<Thread<Simulated>>, state: Box<ThreadState>) {
         let kept = Arc::new(self.linux.begin(&thread));
         let mut program = Program { world: self.clone(), thread, kept, state: *state };
-        let next = self.linux.return_to_user(&program.thread, &program.kept, Registers::All(state)).await;
+        let next = self.linux.return_to_user(&program.thread, &program.kept, Resume::Registers(state)).await;
         let mut result = program.accept(next);
         loop {
             match result {
                 Err(Gone::Ended) => return,
                 Err(Gone::Replaced) => {
-                    let registers = Registers::All(Box::new(program.state));
+                    let registers = Resume::Registers(Box::new(program.state));
                     let next = self.linux.return_to_user(&program.thread, &program.kept, registers).await;
                     result = program.accept(next);
                     continue;
@@ -408,9 +408,9 @@ pub(crate) struct Program {
 impl Program {
     fn accept(&mut self, next: Next<Simulated>) -> Result<(), Gone> {
         match next {
-            Next::Return(value) => self.state.rax = value,
-            Next::Resume => {}
-            Next::Run(state) => self.state = *state,
+            Next::Resume(Resume::Return(value)) => self.state.rax = value,
+            Next::Resume(Resume::Continue | Resume::Reply(_)) => {}
+            Next::Resume(Resume::Registers(state)) => self.state = *state,
             Next::Executed(thread, state) => {
                 self.kept = Arc::new(self.world.linux.begin(&thread));
                 self.thread = thread;
@@ -457,7 +457,7 @@ impl Program {
         self.world.system.processes().with(|table| table.enter(tid));
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)?;
         self.run_handlers(expected).await.map(|_| ())
     }
@@ -470,7 +470,7 @@ impl Program {
         self.thread.force(Fault::IllegalInstruction, state);
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)
     }
 
@@ -557,7 +557,7 @@ impl Program {
         }
         let world = self.world.clone();
         self.show_registers();
-        let next = world.linux.return_to_user(&self.thread, &self.kept, Registers::Unchanged).await;
+        let next = world.linux.return_to_user(&self.thread, &self.kept, Resume::Continue).await;
         self.accept(next)?;
         self.run_handlers(expected).await.map(|_| ())
     }
@@ -656,7 +656,7 @@ impl World {
         let request = call_of(&program.state);
         // Calls are tried without a task first, as by the server.
         match self.linux.try_call(&thread, &program.kept, &request) {
-            Some(value) => Next::Return(value),
+            Some(value) => Next::Resume(Resume::Return(value)),
             None => self.linux.serve_call(&thread, &program.kept, request).await,
         }
     }

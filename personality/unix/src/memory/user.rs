@@ -58,8 +58,8 @@ impl<M: Machine> Memory<M> {
         self.map.clear(address, length).await.map_err(|_| Error::EFAULT)
     }
 
-    /// Reads `N` bytes of the program's memory, if they lie in one page and nothing has to be waited
-    /// for. `None`: [`read`](Self::read) knows why not.
+    /// Reads `N` bytes of the program's memory without blocking. `None` if they lie in two pages,
+    /// or if [`read`](Self::read) would block or fail.
     #[inline]
     pub fn try_read<const N: usize>(&self, address: u64) -> Option<[u8; N]> {
         let (machine, offset) = (self.map.vm().machine(), (address % PAGE) as usize);

@@ -188,3 +188,14 @@ fn a_kernel_that_refuses_a_call_leaves_root_as_it_was() {
         assert!(calls > 0, "request {label} makes a call");
     }
 }
+
+#[test]
+fn a_share_can_be_mapped_after_its_creator_has_ended() {
+    let mut root = Root::start(&two(8, ""));
+    let b = root.first(1).raw();
+    assert_eq!(root.request(0, request::ROOT_SHARE_CREATE, &[ROOM, PAGE, b]), Some(Answer::One(1)));
+    assert_eq!(root.request(0, request::ROOT_EXIT, &[0]), None);
+    assert_eq!(root.request(1, request::ROOT_SHARE_MAP, &[1, ROOM]), Some(Answer::One(PAGE)));
+    root.request(1, request::ROOT_EXIT, &[0]);
+    assert_eq!(root.system.resources.frames.free(), MEMORY.end - MEMORY.start);
+}

@@ -3,6 +3,7 @@
 use super::simulation::Simulation;
 use crate::requests::{self, Outcome};
 use crate::system::System;
+use crate::work_item::WorkItem;
 use direct::Registers;
 use rt::root::Status;
 use x2::{MessageTag, ThreadId};
@@ -67,16 +68,21 @@ pub(super) fn handle(
 ) -> (Outcome, Memory) {
     let mut memory = Memory([0xdead; 64]);
     memory.0[1..=words.len()].copy_from_slice(words);
+    system.resources.machine.shares = system.resources.shares.blocks();
     let outcome = system.handle(from, tag, &mut memory);
     (outcome, memory)
 }
 
-/// The answer that the sender of a request gets without delay, or the rest of the outcome.
-pub(super) fn answered((outcome, mut memory): (Outcome, Memory), label: u64) -> Result<Answer, Outcome> {
+/// The answer that the sender of a request gets immediately, or the work that there is before it.
+pub(super) fn answered(
+    (outcome, mut memory): (Outcome, Memory),
+    label: u64,
+) -> Result<Answer, Option<Box<WorkItem>>> {
     let tag = match outcome {
         Outcome::Answer(tag) => tag,
         Outcome::Print(_) => requests::printed(&mut memory),
-        other => return Err(other),
+        Outcome::Work(item) => return Err(Some(Box::new(item))),
+        Outcome::Wait => return Err(None),
     };
     assert_eq!(tag.label(), (label + 100) & (u64::MAX >> 16), "the answer is to the request");
     Ok(Answer::read(tag, &memory))

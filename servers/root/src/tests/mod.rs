@@ -84,8 +84,8 @@ impl Root {
         let tag = MessageTag::new(label, words.len(), 0);
         match answered(handle(&mut self.system, from, tag, words), label) {
             Ok(answer) => return Some(answer),
-            Err(Outcome::Work(item)) => self.queue.push((item, Ok(()))),
-            Err(_) => {}
+            Err(Some(item)) => self.queue.push((*item, Ok(()))),
+            Err(None) => {}
         }
         None
     }

@@ -67,6 +67,8 @@ pub(super) struct Simulation {
     pub(super) interrupts: BTreeMap<u32, ThreadId>,
     /// Pages that a space could write and that have not been cleared since, with the space.
     dirty: BTreeMap<u64, u32>,
+    /// The memory of root's cleared shares, as it was before the present request.
+    pub(super) shares: Vec<Range<u64>>,
     pub(super) replies: Vec<(ThreadId, ThreadId, Answer)>,
     pub(super) reports: Vec<String>,
     /// How many more calls that can fail succeed; all after them fail. `None`: no call fails.
@@ -87,6 +89,7 @@ impl Default for Simulation {
             last_space: 0,
             interrupts: BTreeMap::new(),
             dirty: BTreeMap::new(),
+            shares: Vec::new(),
             replies: Vec::new(),
             reports: Vec::new(),
             calls_left: Cell::new(None),
@@ -190,10 +193,12 @@ impl Simulation {
         if MEMORY.contains(&physical) {
             let dirty = self.dirty.get(&physical);
             let is_fresh = dirty.is_none_or(|&by| by == number && self.is_mapped(physical));
-            let is_shared = dirty.is_some_and(|by| {
-                let space = self.spaces.get(by);
-                space.is_some_and(|space| space.pages.values().any(|&(page, _)| page == physical))
-            });
+            // The creator of a share may have ended before its partner maps the share.
+            let is_shared = self.shares.iter().any(|share| share.contains(&physical))
+                || dirty.is_some_and(|by| {
+                    let space = self.spaces.get(by);
+                    space.is_some_and(|space| space.pages.values().any(|&(page, _)| page == physical))
+                });
             assert!(is_fresh || is_shared, "page {physical:#x} holds what another server has written");
             if rights.contains(Rights::WRITE) {
                 self.dirty.entry(physical).or_insert(number);

@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use unix::exec::image::Segment;
 use unix::exec::{Image, ImageFormat, Rights};
-use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs, Registers};
+use unix::front_end::{CallDescription, FrontEnd, FrontEndNumber, FrontEnds, Next, Programs};
 use unix::process::{Delivery, ExitStatus};
 use unix::thread::{ProgramInformation, Thread};
 use unix::{Error, Result};
@@ -91,13 +91,13 @@ impl FrontEnd<Simulated> for Other {
         let before = kept.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         thread.system().processes().with(|table| table.enter(tid));
         match (self.try_call(thread, kept, &call), call.number) {
-            (Some(value), _) => self.return_to_user(thread, kept, Registers::Result(value)).await,
+            (Some(value), _) => self.return_to_user(thread, kept, Resume::Return(value)).await,
             (None, END) => {
                 let status = ExitStatus::Exited((call.arguments[0] + before) as u8);
                 thread.system().processes().with(|table| table.begin_exit(pid, status));
-                self.return_to_user(thread, kept, Registers::Unchanged).await
+                self.return_to_user(thread, kept, Resume::Continue).await
             }
-            _ => self.return_to_user(thread, kept, Registers::Result(u64::MAX)).await,
+            _ => self.return_to_user(thread, kept, Resume::Return(u64::MAX)).await,
         }
     }
 
@@ -107,11 +107,11 @@ impl FrontEnd<Simulated> for Other {
         &self,
         thread: &Arc<Thread<Simulated>>,
         _: &Calls,
-        registers: Registers,
+        resume: Resume,
     ) -> Next<Simulated> {
         loop {
             match thread.system().processes().return_to_user(thread.tid()).await {
-                Delivery::Return => return registers.into(),
+                Delivery::Return => return Next::Resume(resume),
                 Delivery::Stopped => {}
                 Delivery::Handler(_) => panic!("it has no handlers"),
                 Delivery::Exit(status) => {
@@ -181,11 +181,11 @@ impl FrontEnd<Simulated> for Both {
         &self,
         thread: &Arc<Thread<Simulated>>,
         kept: &Kept,
-        registers: Registers,
+        resume: Resume,
     ) -> Next<Simulated> {
         match kept {
-            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, registers).await,
-            Kept::Other(kept) => self.other.return_to_user(thread, kept, registers).await,
+            Kept::Linux(kept) => self.linux.return_to_user(thread, kept, resume).await,
+            Kept::Other(kept) => self.other.return_to_user(thread, kept, resume).await,
         }
     }
 

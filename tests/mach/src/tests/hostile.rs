@@ -1,5 +1,6 @@
 //! Programs that send the server arbitrary messages: no other task is affected.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 use l4::x2::extension::SYSTEM_CALL_LABEL;
@@ -57,7 +58,7 @@ fn answered(outcome: Outcome) -> Outcome {
 async fn message(system: &System) -> TestResult {
     let servant = system.servant().await?;
     same!(send(&servant, MessageTag::new(1234, 2, 0), true).await, Outcome::Message(1234));
-    let answer = UserMessage { label: 4321, count: 1, words: [5, 0, 0, 0, 0, 0, 0] };
+    let answer = Box::new(UserMessage { label: 4321, count: 1, words: [5, 0, 0, 0, 0, 0, 0] });
     let tag = MessageTag::new(4321, 1, 0).raw();
     same!(answered(servant.serve(Some(Resume::Reply(answer))).await), Outcome::Done(tag));
     servant.task.terminate().await;

@@ -58,7 +58,8 @@ mig_put_string(char *At, const char *String, uint32_t Size)
 	return Length + 1;
 }
 
-/* Descriptors of Most rights, of which Count are there. The rights may be what becomes the message. */
+/* Writes descriptors of Most rights, of which Count exist. Rights may lie where the descriptors are
+   written. */
 static inline __attribute__ ((unused)) uint32_t
 mig_put_rights(char *At, const void *Rights, uint32_t Count, uint32_t Most, uint32_t Disposition)
 {

@@ -179,8 +179,8 @@ fn check_count(text: &mut Text, routine: &Routine, argument: &Argument, received
     }
 }
 
-/// Checks the descriptors of an argument at the cursor. `NAMESize_` is what one of memory of varying
-/// size says, `NAMEDisposition_` the type of a right that the sender has chosen.
+/// Checks the descriptors of an argument at the cursor. `NAMESize_` is what one of memory of
+/// varying size says, `NAMEDisposition_` the type of a right that the sender has chosen.
 fn described(
     text: &mut Text,
     interface: &Interface,

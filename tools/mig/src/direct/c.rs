@@ -57,8 +57,8 @@ static inline L4_MsgTag_t mig_l4_tag(const struct mig_l4_message *Message)
 	return l4_tag(Message->MR[0]);
 }
 
-/* What a message is that is not the reply of a request that was carried out. */
-__attribute__((cold, noinline, unused)) static int32_t mig_l4_failure(L4_MsgTag_t Tag, L4_Word_t Status,
+/* The error that a message stands for which is not the reply of a request that was carried out. */
+__attribute__((cold, noinline, unused)) static int32_t mig_l4_reason(L4_MsgTag_t Tag, L4_Word_t Status,
     L4_Word_t ReplyId)
 {
 	if (L4_IpcFailed(Tag))
@@ -66,6 +66,16 @@ __attribute__((cold, noinline, unused)) static int32_t mig_l4_failure(L4_MsgTag_
 	if (L4_Label(Tag) != ReplyId || L4_UntypedWords(Tag) == 0)
 		return MIG_L4_REPLY_MISMATCH;
 	return (uint32_t) Status == 0 || Status >> 32 ? MIG_L4_TYPE_ERROR : (int32_t) Status;
+}
+
+/* The result of mig_l4_reason. The compiler is told that it is not 0: else it would warn of results
+   that have no value. */
+static inline int32_t mig_l4_failure(L4_MsgTag_t Tag, L4_Word_t Status, L4_Word_t ReplyId)
+{
+	int32_t Reason = mig_l4_reason(Tag, Status, ReplyId);
+	if (Reason == 0)
+		__builtin_unreachable();
+	return Reason;
 }
 
 /* Sends a request, and waits for its reply. */
@@ -99,10 +109,13 @@ static inline L4_ThreadId_t mig_l4_reply_wait(struct mig_l4_message *Message, L4
 static inline L4_Word_t mig_l4_put(struct mig_l4_message *Message, L4_Word_t At, const void *Data,
     L4_Word_t Bytes)
 {
+	const unsigned char *From = (const unsigned char *) Data;
 	L4_Word_t Words = (Bytes + 7) / 8;
 	for (L4_Word_t i = 0; i < Words; i++) {
 		L4_Word_t Word = 0, Left = Bytes - 8 * i;
-		__builtin_memcpy(&Word, (const char *) Data + 8 * i, Left < 8 ? Left : 8);
+		/* Not by memcpy of a varying size, which a program may not have. */
+		for (L4_Word_t b = 0; b < 8 && b < Left; b++)
+			Word |= (L4_Word_t) From[8 * i + b] << (8 * b);
 		mig_l4_load(Message, At + i, Word);
 	}
 	return Words;
@@ -112,10 +125,12 @@ static inline L4_Word_t mig_l4_put(struct mig_l4_message *Message, L4_Word_t At,
 static inline L4_Word_t mig_l4_get(const struct mig_l4_message *Message, L4_Word_t At, void *Data,
     L4_Word_t Bytes)
 {
+	unsigned char *To = (unsigned char *) Data;
 	L4_Word_t Words = (Bytes + 7) / 8;
 	for (L4_Word_t i = 0; i < Words; i++) {
 		L4_Word_t Word = mig_l4_word(Message, At + i), Left = Bytes - 8 * i;
-		__builtin_memcpy((char *) Data + 8 * i, &Word, Left < 8 ? Left : 8);
+		for (L4_Word_t b = 0; b < 8 && b < Left; b++)
+			To[8 * i + b] = (unsigned char) (Word >> (8 * b));
 	}
 	return Words;
 }

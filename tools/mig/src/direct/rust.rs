@@ -17,7 +17,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     let (name, comment) = (&interface.name, document(&interface.comment));
     let ids = plans.iter().map(|plan| {
         let (id, value) = (constant(&plan.routine.name), Literal::u64_unsuffixed(plan.routine.id));
-        let text = format!(" [`{}`](Server::{}).", plan.routine.name, ident(&plan.routine.name));
+        let text = format!(" [`{}`](super::Server::{}).", plan.routine.name, ident(&plan.routine.name));
         quote!(#[doc = #text] pub const #id: u64 = #value;)
     });
     let messages = plans.iter().map(|plan| {
@@ -281,7 +281,7 @@ fn encode_request(plan: &Plan<'_>) -> TokenStream {
         },
         _ => quote!(),
     });
-    let text = format!(" Writes a request of [`{name}`](Server::{}) into the registers.", ident(name));
+    let text = format!(" Writes a request of [`Server::{}`] into the registers.", ident(name));
     quote! {
         #[doc = #text]
         ///
@@ -316,7 +316,7 @@ fn decode_reply(plan: &Plan<'_>) -> TokenStream {
         }
         None => quote!(direct::reply(registers_, tag_, id::#id)?),
     };
-    let text = format!(" Reads the reply of [`{name}`](Server::{}).", ident(name));
+    let text = format!(" Reads the reply of [`Server::{}`].", ident(name));
     quote! {
         #[doc = #text]
         ///
@@ -347,7 +347,7 @@ fn write_reply(plan: &Plan<'_>) -> TokenStream {
     let (values, encode) = (values(&results), encode(plan, &plan.reply, false));
     let rooms = rooms(plan);
     let buffers: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_buffer")).collect();
-    let text = format!(" Writes the reply of [`{name}`](Server::{}).", ident(name));
+    let text = format!(" Writes the reply of [`Server::{}`].", ident(name));
     quote! {
         #[doc = #text]
         #[inline]

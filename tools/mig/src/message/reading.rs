@@ -1,4 +1,5 @@
-//! Statements that read the items of a message; they are inside of a function that returns `Option`.
+//! Statements that read the items of a message; they are inside of a function that returns
+//! `Option`.
 
 use super::value::{Value, Varying};
 use super::{received, room_name, type_name, value};
@@ -89,8 +90,8 @@ fn generics(varying: &Varying) -> TokenStream {
 fn fixed(argument: &Argument) -> TokenStream {
     match value(argument) {
         Value::Number { bytes } => {
-            let number = number(bytes);
-            quote!(reader_.number::<#number>()?)
+            let (number, bytes) = (number(bytes), literal(bytes));
+            quote!(reader_.number(#bytes)? as #number)
         }
         Value::Elements { bytes, count } => {
             let (number, count) = (number(bytes), literal(count));
@@ -135,7 +136,7 @@ fn expected(of: IpcType) -> TokenStream {
 fn described(argument: &Argument, item: &Item, descriptor: &Descriptor) -> TokenStream {
     let (name, bits, long) = (ident(&argument.name), literal(descriptor.bits.into()), descriptor.long);
     let (kind, count) = (expected(descriptor.received), literal(descriptor.count));
-    let number = match (descriptor.variable, descriptor.placement) {
+    let elements = match (descriptor.variable, descriptor.placement) {
         (false, _) => quote!(Number::Exactly(#count)),
         (true, Placement::OutOfLine) => quote!(Number::Any),
         (true, _) => quote!(Number::UpTo(#count)),
@@ -187,12 +188,17 @@ fn described(argument: &Argument, item: &Item, descriptor: &Descriptor) -> Token
         quote!(let #name = descriptor_.name;)
     });
     let describe = quote! {
-        reader_.described(Expected {
-            name: #kind, bits: #bits, number: #number, inline: #inline, long: #long,
-        })?
+        &Expected { name: #kind, bits: #bits, number: #elements, inline: #inline, long: #long }
     };
     let uses = any.is_some() || read.to_string().contains("descriptor_");
-    if uses { quote!(let descriptor_ = #describe; #any #read) } else { quote!(#describe; #read) }
+    if let (Value::Number { bytes }, None) = (value(argument), &any) {
+        let (number, bytes) = (number(bytes), literal(bytes));
+        quote!(let #name = reader_.value(#describe, #bytes)? as #number;)
+    } else if uses {
+        quote!(let descriptor_ = reader_.described(#describe)?; #any #read)
+    } else {
+        quote!(reader_.expect(#describe)?; #read)
+    }
 }
 
 /// Untyped: the descriptors of a value. How much there is is known when its number has been read.

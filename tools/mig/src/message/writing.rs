@@ -7,7 +7,7 @@ use crate::layout::{Descriptor, Item, ItemKind, Message};
 use crate::rust::{ident, literal};
 use crate::target::Dialect;
 use crate::types::Placement;
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
 /// Checks of what is to be sent; `error` is for arrays that are too large.
@@ -103,11 +103,19 @@ pub(super) fn items(
     quote!(#(#write)*)
 }
 
+/// A number as a word.
+fn word(name: &Ident, bytes: u64) -> TokenStream {
+    if bytes == 8 { quote!(#name) } else { quote!(u64::from(#name)) }
+}
+
 /// A value without its descriptor.
 fn data(argument: &Argument, item: &Item, is_request: bool) -> TokenStream {
     let name = ident(&argument.name);
     match value(argument) {
-        Value::Number { .. } => quote!(writer_.data(&[#name]);),
+        Value::Number { bytes } => {
+            let (word, bytes) = (word(&name, bytes), literal(bytes));
+            quote!(writer_.number(#word, #bytes);)
+        }
         Value::Text { .. } if item.varies => quote!(writer_.text(&#name, #name.len() + 1);),
         Value::Text { most } => {
             let most = literal(most);
@@ -147,7 +155,15 @@ fn described(argument: &Argument, item: &Item, descriptor: &Descriptor, is_reque
             }
             _ => quote!(#flags),
         };
-        quote!(writer_.describe(Descriptor { name: #kind, bits: #bits, number: #number, flags: #flags });)
+        quote!(&Descriptor { name: #kind, bits: #bits, number: #number, flags: #flags })
+    };
+    if let Value::Number { bytes } = value(argument) {
+        let (describe, word, bytes) = (describe(quote!(1), true), word(&name, bytes), literal(bytes));
+        return quote!(writer_.value(#describe, #word, #bytes););
+    }
+    let describe = |number, inline| {
+        let descriptor = describe(number, inline);
+        quote!(writer_.describe(#descriptor);)
     };
     let fixed = literal(descriptor.count);
     let multiplier = literal(argument.of.multiplier());

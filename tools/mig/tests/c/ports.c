@@ -3,6 +3,9 @@
 #include "ports_server.h"
 
 extern boolean_t ports_server(mach_msg_header_t *, mach_msg_header_t *);
+#ifdef RUST
+extern void rust_client(void);
+#endif
 
 kern_return_t server_polymorphic_ports(mach_port_t port, mach_port_t b, mach_port_t *c, mach_msg_type_name_t *cPoly,
     mach_port_t *d, mach_port_t *e, mach_msg_type_name_t *ePoly)
@@ -17,7 +20,7 @@ kern_return_t server_polymorphic_ports(mach_port_t port, mach_port_t b, mach_por
 	return KERN_SUCCESS;
 }
 
-static int replied;
+int replied;
 
 kern_return_t server_reply_port_of_the_server(mach_port_t port, mach_msg_type_name_t portPoly, mach_port_t b,
     mach_msg_type_name_t bPoly, mach_port_t reply, mach_msg_type_name_t replyPoly)
@@ -47,7 +50,7 @@ kern_return_t server_port_in_the_middle(uint32_t a, mach_port_t reply, mach_port
 	return KERN_SUCCESS;
 }
 
-static mach_port_t given[] = { 31, 32, 33 };
+mach_port_t given[] = { 31, 32, 33 };
 
 kern_return_t server_many_ports(mach_port_t port, ports_t a, mach_msg_type_number_t aCnt, any_ports_t b,
     mach_msg_type_name_t bPoly, mach_msg_type_number_t bCnt, const three_ports_t c, any_ports_t *d,
@@ -104,5 +107,8 @@ int main(void)
 	check(anything == given && anyCnt == 1 && anyPoly == MACH_MSG_TYPE_MOVE_SEND_ONCE);
 	check(ports == given + 1 && portsCnt == 2);
 	check(loopback_reply_ports == 0);
+#ifdef RUST
+	rust_client();
+#endif
 	return 0;
 }

@@ -8,22 +8,22 @@ use direct::{
 };
 /// Labels of requests.
 pub mod id {
-    /// [`numbers`](Server::numbers).
+    /// [`numbers`](super::Server::numbers).
     pub const NUMBERS: u64 = 5000;
-    /// [`nothing`](Server::nothing).
+    /// [`nothing`](super::Server::nothing).
     pub const NOTHING: u64 = 5001;
-    /// [`hint`](Server::hint).
+    /// [`hint`](super::Server::hint).
     pub const HINT: u64 = 5002;
-    /// [`small`](Server::small).
+    /// [`small`](super::Server::small).
     pub const SMALL: u64 = 5003;
-    /// [`bulk`](Server::bulk).
+    /// [`bulk`](super::Server::bulk).
     pub const BULK: u64 = 5004;
-    /// [`rights`](Server::rights).
+    /// [`rights`](super::Server::rights).
     pub const RIGHTS: u64 = 5005;
-    /// [`change`](Server::change).
+    /// [`change`](super::Server::change).
     pub const CHANGE: u64 = 5006;
 }
-/// Writes a request of [`numbers`](Server::numbers) into the registers.
+/// Writes a request of [`Server::numbers`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -46,7 +46,7 @@ pub fn encode_numbers<R: Registers>(
     encoder_.word(u64::from(count));
     Ok(encoder_.finish(id::NUMBERS))
 }
-/// Reads the reply of [`numbers`](Server::numbers).
+/// Reads the reply of [`Server::numbers`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -65,7 +65,7 @@ pub fn decode_numbers<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`numbers`](Server::numbers).
+/// Writes the reply of [`Server::numbers`].
 #[inline]
 pub fn reply_numbers<'a, R: Registers>(
     registers_: &mut R,
@@ -83,7 +83,7 @@ pub fn reply_numbers<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::NUMBERS + REPLY));
     reply_
 }
-/// Writes a request of [`nothing`](Server::nothing) into the registers.
+/// Writes a request of [`Server::nothing`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -94,7 +94,7 @@ pub fn encode_nothing<R: Registers>(registers_: &mut R) -> Result<MessageTag, Er
     let mut encoder_ = Encoder::new(registers_);
     Ok(encoder_.finish(id::NOTHING))
 }
-/// Reads the reply of [`nothing`](Server::nothing).
+/// Reads the reply of [`Server::nothing`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -111,7 +111,7 @@ pub fn decode_nothing<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`nothing`](Server::nothing).
+/// Writes the reply of [`Server::nothing`].
 #[inline]
 pub fn reply_nothing<'a, R: Registers>(
     registers_: &mut R,
@@ -127,7 +127,7 @@ pub fn reply_nothing<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::NOTHING + REPLY));
     reply_
 }
-/// Writes a request of [`hint`](Server::hint) into the registers.
+/// Writes a request of [`Server::hint`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -147,7 +147,7 @@ pub fn encode_hint<R: Registers>(
     encoder_.array(text);
     Ok(encoder_.finish(id::HINT))
 }
-/// Writes a request of [`small`](Server::small) into the registers.
+/// Writes a request of [`Server::small`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -179,7 +179,7 @@ pub fn encode_small<R: Registers>(
     encoder_.elements(pair);
     Ok(encoder_.finish(id::SMALL))
 }
-/// Reads the reply of [`small`](Server::small).
+/// Reads the reply of [`Server::small`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -199,7 +199,7 @@ pub fn decode_small<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`small`](Server::small).
+/// Writes the reply of [`Server::small`].
 #[inline]
 pub fn reply_small<'a, R: Registers>(
     registers_: &mut R,
@@ -218,7 +218,7 @@ pub fn reply_small<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::SMALL + REPLY));
     reply_
 }
-/// Writes a request of [`bulk`](Server::bulk) into the registers.
+/// Writes a request of [`Server::bulk`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -249,7 +249,7 @@ pub fn encode_bulk<R: Registers>(
     encoder_.word(again_room as u64);
     Ok(encoder_.finish(id::BULK))
 }
-/// Reads the reply of [`bulk`](Server::bulk).
+/// Reads the reply of [`Server::bulk`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -280,7 +280,7 @@ pub fn decode_bulk<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`bulk`](Server::bulk).
+/// Writes the reply of [`Server::bulk`].
 #[inline]
 pub fn reply_bulk<'a, R: Registers>(
     registers_: &mut R,
@@ -309,7 +309,7 @@ pub fn reply_bulk<'a, R: Registers>(
     reply_.add_string(&again_buffer[..again]);
     reply_
 }
-/// Writes a request of [`rights`](Server::rights) into the registers.
+/// Writes a request of [`Server::rights`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -328,7 +328,7 @@ pub fn encode_rights<R: Registers>(
     encoder_.map(page);
     Ok(encoder_.finish(id::RIGHTS))
 }
-/// Reads the reply of [`rights`](Server::rights).
+/// Reads the reply of [`Server::rights`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -348,7 +348,7 @@ pub fn decode_rights<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`rights`](Server::rights).
+/// Writes the reply of [`Server::rights`].
 #[inline]
 pub fn reply_rights<'a, R: Registers>(
     registers_: &mut R,
@@ -367,7 +367,7 @@ pub fn reply_rights<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::RIGHTS + REPLY));
     reply_
 }
-/// Writes a request of [`change`](Server::change) into the registers.
+/// Writes a request of [`Server::change`] into the registers.
 ///
 /// # Errors
 /// An array is longer than the interface allows.
@@ -384,7 +384,7 @@ pub fn encode_change<R: Registers>(
     encoder_.word(data_room as u64);
     Ok(encoder_.finish(id::CHANGE))
 }
-/// Reads the reply of [`change`](Server::change).
+/// Reads the reply of [`Server::change`].
 ///
 /// # Errors
 /// The server's status, or the message is no such reply.
@@ -406,7 +406,7 @@ pub fn decode_change<R: Registers>(
     };
     read().ok_or(Error::Malformed)
 }
-/// Writes the reply of [`change`](Server::change).
+/// Writes the reply of [`Server::change`].
 #[inline]
 pub fn reply_change<'a, R: Registers>(
     registers_: &mut R,

@@ -1,5 +1,5 @@
-//! Programs in C over messages: a client that checks what comes back, and a server that returns what
-//! it gets. The programs in Rust are linked to them.
+//! Programs in C over messages: a client that checks what comes back, and a server that returns
+//! what it gets. The programs in Rust are linked to them.
 
 use crate::interface::{Direction, Interface, Kind, Routine, Way};
 use std::fmt::Write;

@@ -1,5 +1,5 @@
-//! Random interfaces: what goes in comes out, over messages of both dialects and by direct IPC, from
-//! clients in C and in Rust to servers in C and in Rust.
+//! Random interfaces: what goes in comes out, over messages of both dialects and by direct IPC,
+//! from clients in C and in Rust to servers in C and in Rust.
 //!
 //! Each routine has pairs of arguments of the same type, one in, one out, in any order; the server
 //! copies one to the other. Some pairs are one argument that goes both ways. `MIG_SEED` and

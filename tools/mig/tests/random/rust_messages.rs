@@ -56,8 +56,8 @@ pub(crate) fn program(interface: &Interface) -> String {
             #[unsafe(no_mangle)]\nextern \"C\" fn rust_damage() {\n    support::damage_messages();\n    \
             (0..300).for_each(|_| clients(true));\n}\n#[unsafe(no_mangle)]\nextern \"C\" fn rust_server(request: *const u8, reply: *mut u8) -> i32 {\n\
             let request = support::received(request);\n\
-            let reply = unsafe { &mut *reply.cast::<[u8; REPLY_BYTES]>() };\n\
-            i32::from(serve(&mut Echo, request, reply).is_some())\n}\n"
+            let room = unsafe { &mut *reply.cast::<[u8; REPLY_BYTES]>() };\n\
+            support::answered(serve(&mut Echo, request, room), reply)\n}\n"
 }
 
 fn server(interface: &Interface, routine: &Routine) -> String {

@@ -46,13 +46,16 @@ impl Draw {
     }
 }
 
+/// What is in memory, which is the program's own.
+pub fn memory<T: Element>(memory: &Memory) -> Vec<T> {
+    unsafe { std::slice::from_raw_parts(memory.address as *const T, memory.count as usize) }.to_vec()
+}
+
 /// The elements, wherever they are.
 pub fn elements<T: Element, const N: usize>(data: &Data<T, N>) -> Vec<T> {
     match data {
         Data::Inline(array) => array.to_vec(),
-        Data::Memory(Memory { address, count, .. }) => {
-            unsafe { std::slice::from_raw_parts(*address as *const T, *count as usize) }.to_vec()
-        }
+        Data::Memory(outside) => memory(outside),
     }
 }
 
@@ -60,6 +63,14 @@ pub fn elements<T: Element, const N: usize>(data: &Data<T, N>) -> Vec<T> {
 pub fn received<'a>(request: *const u8) -> &'a [u8] {
     let size = unsafe { request.add(4).cast::<u32>().read_unaligned() };
     unsafe { std::slice::from_raw_parts(request, size as usize + 68) }
+}
+
+/// What C's server returns. The transport looks at a reply, also after a request that has none.
+pub fn answered(size: Option<usize>, reply: *mut u8) -> i32 {
+    if size.is_none() {
+        unsafe { reply.write_bytes(0, 8) };
+    }
+    i32::from(size.is_some())
 }
 
 unsafe extern "C" {

@@ -1,9 +1,19 @@
 //! The calls of Mach and of Darwin, as tables have them: a definition made of each subsystem has
 //! their ids, and messages whose sizes this test computes by rules of its own.
 
+#[path = "../programs/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod programs;
 mod table;
 
+use mig::c::{self, CStyle};
+use mig::interface::Interface;
 use mig::target::{Dialect, Target};
+use mig::types::{Placement, Shape, Type};
+use programs::{scratch, success, tests};
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
 use table::Table;
 
 /// What a type is, as far as sizes depend on it.
@@ -194,4 +204,106 @@ fn calls_of_mach_have_the_ids_and_sizes_of_the_tables() {
 #[test]
 fn calls_of_darwin_have_the_ids_and_sizes_of_the_tables() {
     check(include_str!("untyped.txt"), Dialect::Untyped, 287);
+}
+
+/// Types that C has, or the headers of the tests.
+const KNOWN: [&str; 26] = [
+    "char",
+    "short",
+    "int",
+    "unsigned",
+    "float",
+    "double",
+    "boolean_t",
+    "kern_return_t",
+    "mach_port_t",
+    "mach_port_name_t",
+    "mach_msg_type_name_t",
+    "mach_msg_type_number_t",
+    "mach_msg_id_t",
+    "mach_port_seqno_t",
+    "security_token_t",
+    "audit_token_t",
+    "int32_t",
+    "uint32_t",
+    "int64_t",
+    "uint64_t",
+    "int8_t",
+    "uint8_t",
+    "int16_t",
+    "uint16_t",
+    "intptr_t",
+    "uintptr_t",
+];
+
+/// How C declares a type.
+fn declaration(of: &Type) -> String {
+    let name = &of.name;
+    if KNOWN.contains(&name.as_str()) {
+        return String::new();
+    }
+    let is_right = of.sent.is_port() || of.sent.is_polymorphic();
+    let number = if is_right { "mach_port_t".to_owned() } else { format!("uint{}_t", of.bits.min(64)) };
+    let element = of.element.as_ref().map(|element| element.user.clone()).filter(|name| !name.is_empty());
+    let own = element.clone().unwrap_or(number);
+    let count = of.count / of.element.as_ref().map_or(1, |element| element.count).max(1);
+    let outside = of.placement != Placement::Inline;
+    let declared = match of.shape {
+        Shape::String => {
+            format!("typedef char {name}[{0}]; typedef const char *const_{name};", of.bytes_of(of.count))
+        }
+        Shape::Array if outside => format!("typedef {own} *{name}; typedef const {own} *const_{name};"),
+        Shape::Array => format!("typedef {own} {name}[{count}];"),
+        Shape::Scalar | Shape::Struct if outside => format!("typedef {own} *{name};"),
+        Shape::Struct => format!("typedef struct {{ {own} a[{count}]; }} {name};"),
+        Shape::Scalar => format!("typedef {own} {name};"),
+    };
+    declared + "\n"
+}
+
+fn compile_in_c(interface: &Interface, directory: &std::path::Path) {
+    let mut types =
+        "#pragma once\n#include <stdint.h>\n#include <mach/message.h>\n#pragma pack(push, 4)\n".to_owned();
+    // Arguments can have types of their own.
+    let arguments = interface.present().flat_map(|routine| &routine.arguments).map(|argument| &argument.of);
+    let mut declared = BTreeSet::new();
+    for of in interface.types.iter().chain(arguments) {
+        if declared.insert(&of.name) {
+            types += &declaration(of);
+        }
+    }
+    fs::write(directory.join("types.h"), types + "#pragma pack(pop)\n").unwrap();
+    let style = CStyle { header: "u.h".to_owned(), symbols: true, ..CStyle::default() };
+    for (name, text) in [
+        ("u.h", c::header(interface, &style)),
+        ("s.h", c::server_header(interface)),
+        ("u.c", c::user(interface, &style)),
+        ("s.c", c::server(interface, &style)),
+    ] {
+        fs::write(directory.join(name), text).unwrap();
+    }
+    let c = tests().join("c");
+    let own = if interface.target.dialect == Dialect::Untyped { c.join("untyped") } else { c.clone() };
+    for (source, header) in [("u.c", "u.h"), ("s.c", "s.h")] {
+        let mut gcc = Command::new("gcc");
+        gcc.current_dir(directory).args(["-std=gnu11", "-O1", "-fno-strict-aliasing", "-Wall", "-Wextra"]);
+        gcc.args(["-Werror", "-Wno-unused-parameter", "-include", "types.h", "-include", header, "-c"]);
+        gcc.args(["-o", "o.o"]).arg("-I").arg(own.as_os_str()).arg("-I").arg(c.as_os_str());
+        success(gcc.arg(source).output().unwrap(), &format!("{} {source}", interface.name));
+    }
+}
+
+#[test]
+fn stubs_in_c_of_every_subsystem_compile_without_a_warning() {
+    let directory = scratch("tables");
+    for (text, dialect) in
+        [(include_str!("typed.txt"), Dialect::Typed), (include_str!("untyped.txt"), Dialect::Untyped)]
+    {
+        let table = Table::read(text);
+        for subsystem in &table.subsystems {
+            let compiled = mig::compile(Target::of(dialect), &subsystem.name, &table.definition(subsystem));
+            let Some(interface) = &compiled.interface else { panic!("{}", compiled.report()) };
+            compile_in_c(interface, &directory);
+        }
+    }
 }

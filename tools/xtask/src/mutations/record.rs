@@ -72,7 +72,7 @@ fn path() -> PathBuf {
 }
 
 /// The commit of the tree, with a plus if sources have changed since.
-pub(super) fn commit() -> Result<String> {
+pub(crate) fn commit() -> Result<String> {
     let git =
         |arguments: &[&str]| command::output(Command::new("git").args(arguments).current_dir(tree::root()));
     let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;

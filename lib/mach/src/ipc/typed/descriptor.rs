@@ -67,8 +67,8 @@ impl Descriptor {
     }
 
     /// # Errors
-    /// `SendInvalidType`: unused bits, a right of another size than 64 bits, or data in line that is
-    /// to be deallocated.
+    /// `SendInvalidType`: unused bits, a right of another size than 64 bits, or data in line that
+    /// is to be deallocated.
     pub(super) fn check(self) -> Result<(), MsgErrorKind> {
         let bits = self.bits >> 8 & 0xffff;
         let is_bad = self.bits & UNUSED != 0

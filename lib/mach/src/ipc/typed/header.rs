@@ -2,10 +2,10 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0..4 | bits: dispositions of the remote port (0-7) and the local port (8-15), circular (30), complex (31) |
+//! | 0..4 | bits: dispositions of remote (0-7) and local port (8-15), circular (30), complex (31) |
 //! | 4..8 | size of the message |
-//! | 8..16 | remote port: to whom it is sent; the reply port, when it is received |
-//! | 16..24 | local port: the reply port; the port by which it came, when it is received |
+//! | 8..16 | remote port: the destination when it is sent, the reply port when it is received |
+//! | 16..24 | local port: the reply port when it is sent, the port that received it when it is received |
 //! | 24..28 | number of the message at its port |
 //! | 28..32 | id |
 
@@ -30,6 +30,9 @@ pub(super) struct Header {
     pub(super) sequence: u32,
     pub(super) id: i32,
 }
+
+/// Destination, and reply with none if no right is named.
+pub(super) type HeaderRights = ((Name, Disposition), (Name, Option<Disposition>));
 
 fn word(bytes: &[u8; HEADER], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
@@ -64,7 +67,7 @@ impl Header {
     /// # Errors
     /// `SendInvalidHeader`: bits without a meaning, or dispositions that do not fit.
     /// `SendInvalidDest`: no destination.
-    pub(super) fn rights(&self) -> Result<((Name, Disposition), (Name, Option<Disposition>)), MsgErrorKind> {
+    pub(super) fn rights(&self) -> Result<HeaderRights, MsgErrorKind> {
         if self.bits & !(COMPLEX | CIRCULAR | 0xffff) != 0 {
             return Err(MsgErrorKind::SendInvalidHeader);
         }

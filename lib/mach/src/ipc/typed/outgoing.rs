@@ -137,7 +137,7 @@ impl<M: Machine, U: UserMemory<M>> Outgoing<'_, M, U> {
         disposition: Disposition,
     ) -> Result<(), MsgErrorKind> {
         let number = number as usize;
-        charge(message, number * size_of::<(u32, Item<M>)>())?;
+        charge(message, number * (size_of::<(u32, Item<M>)>() + size_of::<(u32, Parcel<M>)>()))?;
         self.parcels.reserve(number);
         message.items.reserve(number);
         for at in (at..).step_by(SLOT).take(number) {

@@ -58,9 +58,9 @@ pub struct MsgArguments {
 pub type MsgResult = Result<(), MsgError>;
 
 /// Sends a message, receives one, or both: the trap `mach_msg`. Waits for room in the queue and for
-/// a message, unless time-outs or `interruption` end that. If sending fails nothing is received, and
-/// what the message carried is the task's again; a message that was to be taken from names and memory
-/// is at the address in the form in which it can be sent once more.
+/// a message, unless time-outs or `interruption` end that. If sending fails nothing is received,
+/// and what the message carried is the task's again; a message that was to be taken from names and
+/// memory is at the address in the form in which it can be sent once more.
 ///
 /// Dropped before its end, as when the thread ends, what is in transit ends.
 ///

@@ -2,6 +2,9 @@
 #include "untyped.h"
 #include "data_user.h"
 #include "data_server.h"
+#ifdef RUST
+extern void rust_client(void);
+#endif
 
 kern_return_t server_nothing(mach_port_t port)
 {
@@ -66,8 +69,9 @@ kern_return_t server_strings(mach_port_t port, name_t a, path_t b, name_t c, pat
 	return KERN_SUCCESS;
 }
 
-static char given[] = "given";
-static mach_port_t given_ports[] = { 31, 32, 33 };
+/* The server in Rust gives these, too. */
+char given[] = "given";
+mach_port_t given_ports[] = { 31, 32, 33 };
 
 kern_return_t server_memory(mach_port_t port, pointer_t a, mach_msg_type_number_t aCnt, ports_t b,
     mach_msg_type_number_t bCnt, int c, pointer_t *d, mach_msg_type_number_t *dCnt, ports_t *e,
@@ -82,7 +86,7 @@ kern_return_t server_memory(mach_port_t port, pointer_t a, mach_msg_type_number_
 	return KERN_SUCCESS;
 }
 
-static int only_memories;
+int only_memories;
 
 kern_return_t server_only_memory(mach_port_t port, pointer_t a, mach_msg_type_number_t aCnt)
 {
@@ -105,7 +109,7 @@ kern_return_t server_same_count(mach_port_t port, int mask, masks_t masks, mach_
 	return KERN_SUCCESS;
 }
 
-static int name_list[] = { 1, 2, 3 };
+int name_list[] = { 1, 2, 3 };
 
 kern_return_t server_unbounded(mach_port_t port, names_t *names, mach_msg_type_number_t *namesCnt,
     names_t *types, mach_msg_type_number_t *typesCnt)
@@ -140,7 +144,7 @@ kern_return_t server_rights(mach_port_t port, mach_port_t a, mach_msg_type_name_
 	return a == 1 ? 17 : KERN_SUCCESS;
 }
 
-static int forgotten;
+int forgotten;
 widget_t widget_of(int number) { return (widget_t) { number * 10 }; }
 int number_of(widget_t widget) { return widget.number / 10; }
 void forget(widget_t widget) { forgotten = widget.number; }
@@ -166,8 +170,14 @@ static void arrays_of_all_sizes(void)
 		unsigned words = n % 65;
 		mach_msg_type_number_t dCnt = words == 3 ? 2 : 90, eCnt = 0;
 		kern_return_t result = arrays(7, a, words, b, n, c, d, &dCnt, e, &eCnt);
+		check(result == (words == 3 ? MIG_ARRAY_TOO_LARGE : KERN_SUCCESS));
+#ifdef RUST
+		/* The server's stub has refused what there is no room for. */
+		if (words == 3)
+			continue;
+#endif
 		/* A caller that has too little room gets what fits, and is told. */
-		check(result == (words == 3 ? MIG_ARRAY_TOO_LARGE : KERN_SUCCESS) && dCnt == words);
+		check(dCnt == words);
 		if (result == KERN_SUCCESS)
 			check(eCnt == n && !memcmp(b, e, n));
 		for (unsigned i = 0; i < (words == 3 ? 2 : words); i++)
@@ -316,5 +326,8 @@ int main(void)
 	damage();
 	check(data_subsystem.start == 3000 && data_subsystem.end == 3013 && data_subsystem.routine[4].max_reply_msg == 404);
 	check(sizeof(union __RequestUnion__data_subsystem) == 1192 && data_subsystem.maxsize == 1196);
+#ifdef RUST
+	rust_client();
+#endif
 	return 0;
 }

@@ -1,6 +1,9 @@
 //! Tests that every call of some kinds of programs is served. The lists of calls were made by
 //! tracing such programs.
 
+use super::is_served;
+use crate::name;
+
 const MILESTONES: [(&str, &str); 7] = [
     (
         "a static program",
@@ -48,12 +51,12 @@ const MILESTONES: [(&str, &str); 7] = [
 
 #[test]
 fn every_call_of_the_milestones_is_served() {
-    let number = |wanted: &str| (0..1024).find(|number| linux::name(*number) == Some(wanted));
+    let number = |wanted: &str| (0..1024).find(|number| name(*number) == Some(wanted));
     let mut missing = Vec::new();
     for (milestone, names) in MILESTONES {
         for name in names.split_whitespace() {
             let number = number(name).unwrap_or_else(|| panic!("{name} is no call"));
-            if !linux::is_served(number) {
+            if !is_served(number) {
                 missing.push(format!("{name} ({milestone})"));
             }
         }
@@ -63,7 +66,7 @@ fn every_call_of_the_milestones_is_served() {
 
 #[test]
 fn unknown_calls_are_not_served() {
-    assert!(!linux::is_served(335));
-    assert!(!linux::is_served(1 << 40));
-    assert_eq!(linux::name(335), None);
+    assert!(!is_served(335));
+    assert!(!is_served(1 << 40));
+    assert_eq!(name(335), None);
 }
