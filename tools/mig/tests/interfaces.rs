@@ -1,10 +1,10 @@
-//! The stubs and the pages in the tree are those of their definitions.
+//! The generated stubs and pages in the tree agree with the definitions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A definition, the option of its stubs or its page, and the file with them.
+/// Each entry has a definition, the option for its output, and the generated file in the tree.
 const STUBS: [(&str, &str, &str); 6] = [
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
@@ -14,7 +14,7 @@ const STUBS: [(&str, &str, &str); 6] = [
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];
 
-/// The root of the tree, wherever it is now.
+/// The root directory of the tree.
 fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
     Path::new(&package).join("../..")
