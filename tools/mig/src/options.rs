@@ -33,8 +33,8 @@ pub enum Output {
     DirectC,
 }
 
-/// The options that name outputs. Those from `-list` on suppress the files that are written by
-/// default.
+/// The options that name outputs. `-layout`, `-page`, `-rust`, `-l4-rust` and `-l4-c` suppress the
+/// files that are written by default.
 const OUTPUTS: [(&str, Output); 12] = [
     ("-user", Output::User),
     ("-server", Output::Server),
