@@ -4,12 +4,12 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-/// Requests to the driver of a console.
+/// The interface of the driver of a console.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod console;
 
-/// Requests to root.
+/// The interface of root to the servers that it has started.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod root;
