@@ -27,6 +27,9 @@
 #include <termios.h>
 #include <unistd.h>
 
+/* Debian's number of the group utmp. */
+enum { UTMP = 43 };
+
 static void end_system(int how)
 {
     sync();
@@ -61,6 +64,17 @@ static void make_file_systems(void)
     }
     if (getenv("LOG"))
         mount("sysfs", "/sys", "sysfs", 0, 0);
+}
+
+/* The record of sessions, which login and script write only if it is there. */
+static void make_record(void)
+{
+    int utmp = open("/run/utmp", O_WRONLY | O_CREAT | O_CLOEXEC, 0664);
+    if (utmp < 0)
+        return;
+    if (fchown(utmp, 0, UTMP) < 0 || fchmod(utmp, 0664) < 0)
+        perror("init: /run/utmp");
+    close(utmp);
 }
 
 /* The system is called what /etc/hostname says. */
@@ -202,6 +216,7 @@ int main(int argc, char **argv)
     if (strcmp(name, "reboot") == 0)
         end_system(RB_AUTOBOOT);
     if (getpid() != 1 && argc > 2 && strcmp(argv[1], "--") == 0) {
+        make_record();
         set_terminal(1);
         execute(argv[2], argv + 2);
     }
@@ -211,6 +226,7 @@ int main(int argc, char **argv)
     }
     umask(022);
     make_file_systems();
+    make_record();
     set_name();
     char **words = command();
     int log = open_log(), status = run(words);

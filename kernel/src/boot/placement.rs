@@ -129,6 +129,34 @@ impl FreeMemory {
         Ok(range)
     }
 
+    /// Makes a range free again that was taken out before, widened to whole pages like there.
+    pub fn give_back(&mut self, range: PhysRange) {
+        let end = PhysAddr::new(range.end.value().next_multiple_of(PAGE_SIZE));
+        let mut range = PhysRange::new(range.start.align_down(PAGE_BITS), end);
+        let mut index = 0;
+        while index < self.count {
+            let free = self.ranges[index];
+            if free.end == range.start || range.end == free.start {
+                range = PhysRange::new(free.start.min(range.start), free.end.max(range.end));
+                self.count -= 1;
+                self.ranges[index] = self.ranges[self.count];
+            } else {
+                index += 1;
+            }
+        }
+        self.add(range);
+    }
+
+    /// Takes memory like [`FreeMemory::take_top`] for a module: like [`FreeMemory::take_quiet`],
+    /// but above [`LIMIT`] rather than below [`QUIET`].
+    pub fn take_for_module(&mut self, size: u64) -> Result<PhysRange, NoRoom> {
+        let what = "a module";
+        let highest = PhysAddr::new(u64::MAX);
+        self.take_top(size, PAGE_BITS, QUIET, LIMIT, what)
+            .or_else(|_| self.take_top(size, PAGE_BITS, LIMIT, highest, what))
+            .or_else(|_| self.take_quiet(size, what))
+    }
+
     /// Takes memory like [`FreeMemory::take_top`], for what should be out of old programs' way:
     /// above [`QUIET`] if there is room, else anywhere below [`LIMIT`].
     pub fn take_quiet(&mut self, size: u64, what: &'static str) -> Result<PhysRange, NoRoom> {
@@ -255,6 +283,34 @@ mod tests {
         let mut free = FreeMemory::new(&boot, 0x800_0000);
         let top = free.take_quiet(0x1000, "a test").unwrap();
         assert_eq!(top, range(0x7ff_f000, 0x800_0000));
+    }
+
+    /// Memory that is given back becomes one with what is free around it.
+    #[test]
+    fn what_is_given_back_can_be_taken_again() {
+        let mut free = pc(256);
+        let (below, above) = (range(0x400_0000, 0x500_0000), range(0x500_0800, 0x700_0000));
+        free.remove(below);
+        free.remove(above);
+        free.give_back(range(0x400_0800, 0x500_0000));
+        assert!(free.contains(range(0x10_0000, 0x500_0000)));
+        free.give_back(above);
+        assert!(free.contains(range(0x10_0000, 0xffe_0000)));
+    }
+
+    /// Below 4 GiB out of old programs' way, else above, else anywhere.
+    #[test]
+    fn large_modules_go_above_4_gib() {
+        let memory = [
+            (0x10_0000, 0x8000_0000, MemoryKind::Available),
+            (0x1_0000_0000, 0x1_8000_0000, MemoryKind::Available),
+        ];
+        let mut free = FreeMemory::new(&boot(&memory), u64::MAX);
+        assert_eq!(free.take_for_module(0x4000_0000), Ok(range(0x4000_0000, 0x8000_0000)));
+        assert_eq!(free.take_for_module(0x4000_0000), Ok(range(0x1_4000_0000, 0x1_8000_0000)));
+        assert_eq!(free.take_for_module(0x3f00_0000), Ok(range(0x1_0100_0000, 0x1_4000_0000)));
+        assert_eq!(free.take_for_module(0x3e00_0000), Ok(range(0x200_0000, 0x4000_0000)));
+        assert!(free.take_for_module(0x3e00_0000).is_err());
     }
 
     /// The only piece.

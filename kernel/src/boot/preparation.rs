@@ -141,22 +141,28 @@ fn memory_descriptors(boot: &BootInformation, limit: u64) -> impl Iterator<Item 
     core::iter::once(everything).chain(firmware).chain(legacy)
 }
 
-/// Moves every module that lies below [`QUIET`] or not on a page boundary.
+/// Moves every module that lies below [`QUIET`] or not on a page boundary. Its new place may
+/// overlap the old one: an image may take most of the memory.
 ///
 /// # Safety
 /// The modules and the free memory are direct-mapped and unused, and do not overlap.
 unsafe fn move_modules(boot: &mut BootInformation, free: &mut FreeMemory) -> Result<(), NoRoom> {
-    for module in boot.modules_mut() {
-        let from = extent(module);
+    for index in 0..boot.modules().len() {
+        let from = extent(&boot.modules()[index]);
         if from.size() == 0 || from.start >= QUIET && from.start.is_aligned(crate::memory::PAGE_BITS) {
             continue;
         }
-        let to = free.take_quiet(from.size(), "a module")?;
-        // SAFETY: the caller's promise; `to` has at least the module's size.
+        // Its first and last pages may be another's, too.
+        free.give_back(from);
+        let others = boot.modules().iter().enumerate().filter(|(other, _)| *other != index);
+        others.for_each(|(_, module)| free.remove(extent(module)));
+        let to = free.take_for_module(from.size())?;
+        // SAFETY: the caller's promise; `to` has at least the module's size. What of it was not
+        // free is the module's own.
         unsafe {
-            arch::phys_to_virt(to.start)
-                .copy_from_nonoverlapping(arch::phys_to_virt(from.start), from.size() as usize);
+            arch::phys_to_virt(to.start).copy_from(arch::phys_to_virt(from.start), from.size() as usize);
         }
+        let module = &mut boot.modules_mut()[index];
         module.start = to.start.value();
         module.end = module.start + from.size();
     }
@@ -241,6 +247,25 @@ mod tests {
             assert!(one.low >= START && one.last < START + SIZE);
             assert!(taken[..index].iter().all(|other| one.last < other.low || other.last < one.low));
         }
+    }
+
+    /// There is no second place of its size for it.
+    #[test]
+    fn a_large_module_moves_over_itself() {
+        let (_machine, mut boot) = machine();
+        let low = START + (8 << 20);
+        let program = file(low, &[(low, b"text", 0x1000)]);
+        put(&mut boot, low, &program, b"sigma0");
+        let second = file(low + 0x1000, &[(low + 0x1000, b"text", 0x1000)]);
+        put(&mut boot, low + 0x10_0000, &second, b"root");
+        let content: Vec<u8> = (0..(31 << 20) + 5).map(|byte: u32| (byte / 257) as u8).collect();
+        put(&mut boot, START + (24 << 20), &content, b"image");
+        // SAFETY: the model has no other user.
+        unsafe { prepare(&mut boot, IMAGE, &Nodes::ONE) }.unwrap();
+        let module = &boot.modules()[2];
+        assert!(module.start >= QUIET.value() && module.start.is_multiple_of(4096));
+        assert_eq!(module.end - module.start, content.len() as u64);
+        assert!(bytes(module.start, content.len()) == content, "it has changed on the way");
     }
 
     /// Rules: ABI 1.3.

@@ -9,6 +9,11 @@
 #[allow(clippy::all, reason = "written by a program")]
 pub mod console;
 
+/// The interface of the driver of a source of random bytes.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod entropy;
+
 /// The interface of root to the servers that it has started.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]

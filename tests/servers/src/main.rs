@@ -6,6 +6,7 @@ extern crate alloc;
 
 mod console;
 mod driver;
+mod entropy;
 mod memory;
 mod messages;
 mod names;
@@ -44,6 +45,8 @@ fn run() -> ! {
         "echo" => names::echo(),
         "silent" => names::silent(),
         "console" => console::test(),
+        "entropy" => entropy::test(),
+        "no-entropy" => entropy::test_without(),
         "driver" => driver::drive(),
         "client" => driver::test(),
         "message-driver" => messages::drive(),

@@ -110,40 +110,53 @@ pub(super) struct Lists {
 }
 
 impl Lists {
-    /// Fetches the lists, unless they have been fetched lately and `newest` is not asked for.
+    /// Fetches the lists, unless they have been fetched lately and `newest` is not asked for. Old
+    /// lists do where there is no network.
     pub(super) fn fetch(newest: bool) -> Result<Lists> {
         let lists = Lists { directory: tree::target().join("debian/lists") };
         let stamp = lists.directory.join("fetched");
         let age =
             fs::metadata(&stamp).and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
         if newest || age.is_none_or(|age| age > FRESH) {
-            for part in ["state/lists/partial", "cache/archives/partial"] {
-                let path = lists.directory.join(part);
-                fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
-            }
-            let signed =
-                if Path::new(KEYRING).exists() { format!("[signed-by={KEYRING}] ") } else { String::new() };
-            let sources = repositories()?
-                .into_iter()
-                .map(|(address, suite)| format!("deb {signed}{address} {suite} main\n"));
-            fs::write(lists.directory.join("sources.list"), sources.collect::<String>())?;
-            fs::write(lists.directory.join("status"), "")?;
             eprintln!("mac: fetching Debian's package lists");
-            let mut update = lists.apt("update");
-            update.args(["-qq", "--error-on=any"]);
-            command::output(&mut update).context("fetching Debian's package lists")?;
-            fs::write(stamp, "")?;
+            match lists.update() {
+                Ok(()) => fs::write(stamp, "")?,
+                Err(error) if age.is_some() && !newest => {
+                    eprintln!("mac: warning: {error:#}\nmac: the lists from before are taken");
+                }
+                Err(error) => return Err(error),
+            }
         }
         Ok(lists)
+    }
+
+    fn update(&self) -> Result<()> {
+        for part in ["state/lists/partial", "cache/archives/partial", "none"] {
+            let path = self.directory.join(part);
+            fs::create_dir_all(&path).with_context(|| format!("cannot create {}", path.display()))?;
+        }
+        let signed =
+            if Path::new(KEYRING).exists() { format!("[signed-by={KEYRING}] ") } else { String::new() };
+        let sources = repositories()?
+            .into_iter()
+            .map(|(address, suite)| format!("deb {signed}{address} {suite} main\n"));
+        fs::write(self.directory.join("sources.list"), sources.collect::<String>())?;
+        fs::write(self.directory.join("status"), "")?;
+        let mut update = self.apt("update");
+        update.args(["-qq", "--error-on=any"]);
+        explained(&mut update).context("fetching Debian's package lists")?;
+        Ok(())
     }
 
     /// The newest versions of these packages and, without recommendations, of all that they depend
     /// on.
     pub(super) fn with_dependencies(&self, names: &[String]) -> Result<Vec<Package>> {
         let mut install = self.apt("install");
-        install.args(["-qq", "--yes", "--no-install-recommends", "--print-uris", "--"]).args(names);
-        let said = command::output(&mut install)?;
-        let files = said.lines().map(|line| line.split(' ').nth(1).context("apt said something else"));
+        // Quieter, apt would not say which dependencies cannot be met.
+        install.args(["-q", "--yes", "--no-install-recommends", "--print-uris", "--"]).args(names);
+        let said = explained(&mut install)?;
+        let uris = said.lines().filter(|line| line.starts_with('\''));
+        let files = uris.map(|line| line.split(' ').nth(1).context("apt said something else"));
         let mut exact = Vec::new();
         for file in files {
             let file = file?;
@@ -158,7 +171,7 @@ impl Lists {
         let mut download = self.apt("download");
         // Without this option apt warns that it cannot give up root's rights in this directory.
         download.args(["-qq", "--print-uris", "--"]).args(names);
-        let said = command::output(&mut download)?;
+        let said = explained(&mut download)?;
         let mut packages: Vec<Package> = said.lines().map(parse_uri).collect::<Result<_>>()?;
         packages.sort();
         Ok(packages)
@@ -189,6 +202,25 @@ impl Lists {
         apt.env("LC_ALL", "C");
         apt
     }
+}
+
+/// What apt prints.
+///
+/// # Errors
+/// It has refused, with its own words.
+fn explained(apt: &mut Command) -> Result<String> {
+    let output = apt.output().context("cannot start apt-get")?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    if !output.status.success() {
+        let progress = |line: &&str| {
+            ["Reading ", "Building ", "Correcting "].iter().any(|start| line.starts_with(start))
+        };
+        let mut lines: Vec<&str> = said.lines().filter(|line| !progress(line)).collect();
+        let error = String::from_utf8_lossy(&output.stderr);
+        lines.extend(error.lines());
+        bail!("apt refuses:\n{}", lines.join("\n").trim());
+    }
+    Ok(said.into_owned())
 }
 
 /// A line of `apt-get download --print-uris`: `'ADDRESS' FILE SIZE SHA256:...`.

@@ -1,28 +1,45 @@
 //! Writing cpio archives in "newc" form, as Linux's initial root file system wants them.
 
 use super::tree::{Node, Tree};
+use anyhow::{Context, Result};
 use std::collections::BTreeMap;
+use std::io::Write;
 
-/// Packs a tree. The same tree makes the same bytes.
-pub(super) fn pack(tree: &Tree) -> Vec<u8> {
+/// An archive that is being written, and how many bytes of it are.
+struct Archive<W> {
+    out: W,
+    length: u64,
+}
+
+/// Packs a tree; returns how many bytes that were. The same tree makes the same bytes.
+///
+/// # Errors
+/// The archive cannot be written, the tree's contents cannot be read, or a file is larger than such
+/// an archive can hold.
+pub(super) fn pack(tree: &Tree, out: impl Write) -> Result<u64> {
     let mut names: BTreeMap<usize, usize> = BTreeMap::new();
     for (_, _, node) in tree.nodes() {
         if let Node::File(file) = node {
             *names.entry(*file).or_default() += 1;
         }
     }
-    let mut archive = Vec::new();
+    let mut archive = Archive { out, length: 0 };
     // Files with several names have one inode number, and their data with the last name.
     let mut inodes: BTreeMap<usize, u32> = BTreeMap::new();
     let mut left = names.clone();
     for (next, (path, attributes, node)) in (1..).zip(tree.nodes()) {
-        let (kind, links, data): (u32, usize, &[u8]) = match node {
-            Node::Directory => (0o040_000, 2, &[]),
-            Node::SymbolicLink(target) => (0o120_000, 1, target.as_bytes()),
+        let (kind, links): (u32, usize) = match node {
+            Node::Directory => (0o040_000, 2),
+            Node::SymbolicLink(_) => (0o120_000, 1),
+            Node::File(file) => (0o100_000, names[file]),
+        };
+        let data = match node {
+            Node::Directory => Vec::new().into(),
+            Node::SymbolicLink(target) => target.as_bytes().into(),
             Node::File(file) => {
                 let remaining = left.entry(*file).or_default();
                 *remaining -= 1;
-                (0o100_000, names[file], if *remaining == 0 { tree.content(*file) } else { &[] })
+                if *remaining == 0 { tree.content(*file)? } else { Vec::new().into() }
             }
         };
         let inode = match node {
@@ -37,30 +54,38 @@ pub(super) fn pack(tree: &Tree) -> Vec<u8> {
             links as u32,
             attributes.modified,
         ];
-        entry(&mut archive, path, numbers, data);
+        archive.entry(path, numbers, &data).with_context(|| format!("packing {path}"))?;
     }
-    entry(&mut archive, "TRAILER!!!", [0, 0, 0, 0, 1, 0], &[]);
-    pad(&mut archive, 512);
-    archive
+    archive.entry("TRAILER!!!", [0, 0, 0, 0, 1, 0], &[])?;
+    archive.pad(512)?;
+    Ok(archive.length)
 }
 
-fn entry(archive: &mut Vec<u8>, path: &str, numbers: [u32; 6], data: &[u8]) {
-    archive.extend_from_slice(b"070701");
-    let size = u32::try_from(data.len()).expect("no package has a file of 4 GiB");
-    // After the size: the device's numbers and those of the device that the entry represents, all
-    // 0.
-    for number in numbers.into_iter().chain([size, 0, 0, 0, 0, path.len() as u32 + 1, 0]) {
-        archive.extend_from_slice(format!("{number:08x}").as_bytes());
+impl<W: Write> Archive<W> {
+    fn entry(&mut self, path: &str, numbers: [u32; 6], data: &[u8]) -> Result<()> {
+        self.write(b"070701")?;
+        let size = u32::try_from(data.len()).context("files of 4 GiB do not fit an image")?;
+        // After the size: the device's numbers and those of the device that the entry represents,
+        // all 0.
+        for number in numbers.into_iter().chain([size, 0, 0, 0, 0, path.len() as u32 + 1, 0]) {
+            self.write(format!("{number:08x}").as_bytes())?;
+        }
+        self.write(path.as_bytes())?;
+        self.write(&[0])?;
+        self.pad(4)?;
+        self.write(data)?;
+        self.pad(4)
     }
-    archive.extend_from_slice(path.as_bytes());
-    archive.push(0);
-    pad(archive, 4);
-    archive.extend_from_slice(data);
-    pad(archive, 4);
-}
 
-fn pad(archive: &mut Vec<u8>, alignment: usize) {
-    archive.resize(archive.len().next_multiple_of(alignment), 0);
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.length += bytes.len() as u64;
+        Ok(self.out.write_all(bytes)?)
+    }
+
+    fn pad(&mut self, alignment: u64) -> Result<()> {
+        let zeros = self.length.next_multiple_of(alignment) - self.length;
+        self.write(&[0; 512][..zeros as usize])
+    }
 }
 
 #[cfg(test)]
@@ -87,15 +112,20 @@ mod tests {
         }
     }
 
+    fn packed(tree: &Tree) -> Vec<u8> {
+        let mut packed = Vec::new();
+        assert_eq!(pack(tree, &mut packed).unwrap(), packed.len() as u64);
+        packed
+    }
+
     #[test]
     fn what_is_packed_can_be_read() {
         let mut tree = Tree::new();
         tree.file("etc/motd", 0o644, b"hello".to_vec());
         tree.directory("tmp", 0o1777);
         tree.complete();
-        let packed = pack(&tree);
+        let packed = packed(&tree);
         assert_eq!(packed.len() % 512, 0);
-        assert_eq!(packed, pack(&tree));
         let entries = unpack(&packed);
         let find = |path: &str| entries.iter().find(|entry| entry.0 == path).unwrap();
         assert_eq!(find("etc/motd").2, b"hello");

@@ -21,7 +21,7 @@ pub(super) struct Definition {
     pub(super) about: String,
     /// The image that this one extends.
     pub(super) from: Option<String>,
-    /// Packages that are asked for.
+    /// Packages that are asked for, by name or by one of apt's patterns.
     #[serde(default)]
     pub(super) packages: Vec<String>,
     /// Which packages are taken of those asked for and all that they depend on.
@@ -33,7 +33,10 @@ pub(super) struct Definition {
     /// What is kept all the same.
     #[serde(default)]
     pub(super) keep: Vec<String>,
-    /// Symbolic links that the packages' installation scripts would make: path and target.
+    /// Users beyond those of the packages.
+    #[serde(default)]
+    pub(super) users: Vec<String>,
+    /// Symbolic links beyond those of the packages: path and target.
     #[serde(default)]
     pub(super) links: BTreeMap<String, String>,
     /// A file of ours that lists names in /usr/bin, and the target that each is a link to.
@@ -53,7 +56,7 @@ pub(super) enum Dependencies {
     /// The packages that are asked for and all that they depend on, without recommendations.
     #[default]
     All,
-    /// Only the packages that are asked for.
+    /// Only the packages that are asked for, unpacked and not installed.
     None,
     /// Only packages whose names start with one of the names that are asked for.
     Only(String),
@@ -130,6 +133,7 @@ impl Definition {
         joined(&mut self.packages, &below.packages);
         joined(&mut self.leave_out, &below.leave_out);
         joined(&mut self.keep, &below.keep);
+        joined(&mut self.users, &below.users);
         joined(&mut self.files, &below.files);
         for (path, target) in &below.links {
             self.links.entry(path.clone()).or_insert_with(|| target.clone());

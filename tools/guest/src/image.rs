@@ -4,12 +4,14 @@ use super::definitions::{Definition, Definitions, directory};
 use super::lock::Lock;
 use super::package::Package;
 use super::tree::{Tree, is_below};
-use super::{archive, packages};
+use super::{archive, install, packages};
 use anyhow::{Context, Result};
 use mac_build::{guests, tree};
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::Mutex;
 
 /// What an image is to hold.
@@ -32,11 +34,14 @@ pub struct Image {
     pub path: PathBuf,
 }
 
+/// Where the first process's program is: an image with Debian's own init has that, too.
+pub(crate) const INIT: &str = "usr/lib/macadamia/init";
+
 /// The module's name, by which servers find it.
 pub(crate) const MODULE: &str = "image.cpio";
 
 /// Changes whenever the same input makes another image.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// Makes an image, or finds it made before from the same.
 pub fn make(request: &Request) -> Result<Image> {
@@ -49,19 +54,22 @@ pub fn make(request: &Request) -> Result<Image> {
     let chosen = packages::of_image(definition, &lock, &request.packages)?;
     let mut ours = Tree::new();
     add_own(&mut ours, definition, request)?;
-    let mut hasher = DefaultHasher::new();
-    (FORMAT, definition, &chosen, archive::pack(&ours)).hash(&mut hasher);
+    let mut packed = Vec::new();
+    archive::pack(&ours, &mut packed)?;
     let kept = tree::target().join("guests/images").join(&request.name);
-    let path = kept.join(format!("{:016x}", hasher.finish())).join(MODULE);
+    let path = kept
+        .join(hash((FORMAT, install::PROCEDURE, definition, &request.packages, &chosen, packed)))
+        .join(MODULE);
     if !path.is_file() {
-        let provided = packages::provide(&chosen.iter().collect::<Vec<_>>())?;
-        let packed = archive::pack(&filled(definition, &provided, request)?);
-        mac_build::build::write_if_changed(&path, &packed)?;
+        let mut tree = system(definition, request, &chosen)?;
+        add_own(&mut tree, definition, request)?;
+        tree.complete();
+        let length = write(&tree, &path).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!(
             "mac: image {}: {} packages, {:.1} MiB: {}",
             request.name,
-            provided.len(),
-            packed.len() as f64 / f64::from(1 << 20),
+            chosen.len(),
+            length as f64 / f64::from(1 << 20),
             path.display()
         );
         remove_old(&kept);
@@ -69,30 +77,52 @@ pub fn make(request: &Request) -> Result<Image> {
     Ok(Image { path })
 }
 
-/// The tree of an image.
-fn filled(definition: &Definition, provided: &[(Package, PathBuf)], request: &Request) -> Result<Tree> {
-    let listed = |list: &[String], path: &str| list.iter().any(|pattern| is_below(path, pattern));
-    let mut tree = Tree::new();
-    for (package, file) in provided {
-        tree.add_package(file, &package.name, |path| {
-            !listed(&definition.leave_out, path) || listed(&definition.keep, path)
-        })?;
+/// A name for what is made from something.
+fn hash(from: impl Hash) -> String {
+    let mut hasher = DefaultHasher::new();
+    from.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
+}
+
+/// The packages, installed. The same packages may be in several images, so the system is kept.
+fn system(definition: &Definition, request: &Request, chosen: &[Package]) -> Result<Tree> {
+    let Definition { packages, users, dependencies, leave_out, keep, .. } = definition;
+    let kept = tree::target().join("guests/systems").join(&request.name);
+    let from = (install::PROCEDURE, packages, users, dependencies, &request.packages, chosen);
+    let archive = kept.join(hash(from)).join("system.tar");
+    if !archive.is_file() {
+        let provided = packages::provide(&chosen.iter().collect::<Vec<_>>())?;
+        install::system(definition, &request.packages, &provided, &archive, Stdio::inherit())?;
+        remove_old(&kept);
     }
-    add_own(&mut tree, definition, request)?;
-    tree.complete();
-    Ok(tree)
+    let listed = |list: &[String], path: &str| list.iter().any(|pattern| is_below(path, pattern));
+    let asked_for: Vec<String> = request.packages.iter().map(|package| packages::name(package)).collect();
+    Tree::of_system(&archive, &asked_for, |path| listed(leave_out, path) && !listed(keep, path))
+}
+
+/// Writes an image; returns its length in bytes.
+fn write(tree: &Tree, path: &Path) -> Result<u64> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("/")))?;
+    let partial = path.with_extension(format!("partial-{}", std::process::id()));
+    let mut out = BufWriter::new(File::create(&partial)?);
+    let written = archive::pack(tree, &mut out).and_then(|length| Ok(out.flush().map(|()| length)?));
+    match written {
+        Ok(_) => fs::rename(&partial, path)?,
+        Err(_) => fs::remove_file(&partial)?,
+    }
+    written
 }
 
 /// Adds what does not come from packages.
 fn add_own(tree: &mut Tree, definition: &Definition, request: &Request) -> Result<()> {
     let init = guests::init()?;
-    tree.file(
-        "sbin/init",
-        0o755,
-        fs::read(&init).with_context(|| format!("cannot read {}", init.display()))?,
-    );
-    for name in ["halt", "poweroff", "reboot"] {
-        tree.link(&format!("sbin/{name}"), "init");
+    tree.file(INIT, 0o755, fs::read(&init).with_context(|| format!("cannot read {}", init.display()))?);
+    for name in ["init", "halt", "poweroff", "reboot"] {
+        // A package's own program is not replaced.
+        let path = format!("sbin/{name}");
+        if !tree.contains(&path) {
+            tree.link(&path, &format!("/{INIT}"));
+        }
     }
     for (path, mode) in &definition.directories {
         let mode = u32::from_str_radix(mode, 8)
@@ -126,14 +156,15 @@ fn add_own(tree: &mut Tree, definition: &Definition, request: &Request) -> Resul
     Ok(())
 }
 
-/// How many images of one name are kept: they differ in what was added to them.
+/// How many images or installed systems of one name are kept: they differ in what was added to
+/// them.
 const KEPT: usize = 6;
 
-/// Removes the oldest images of a name. An image that is in use stays readable for programs that
+/// Removes the oldest of what is in a directory. What is in use stays readable for programs that
 /// have it open.
 fn remove_old(kept: &Path) {
     let Ok(entries) = fs::read_dir(kept) else { return };
-    let made = |path: &PathBuf| fs::metadata(path.join(MODULE)).and_then(|data| data.modified()).ok();
+    let made = |path: &PathBuf| fs::metadata(path).and_then(|data| data.modified()).ok();
     let mut images: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     images.sort_by_key(|path| std::cmp::Reverse(made(path)));
     for old in images.iter().skip(KEPT) {

@@ -2,7 +2,7 @@
 //!
 //! `guests/images.toml` says what is in them, `guests/packages.lock` which versions of which
 //! packages that means. The packages are fetched by the machine's apt, checked, and kept below
-//! `target`; nothing of them is installed or run here.
+//! `target`. They are installed into a system of their own, isolated from this host.
 
 #![forbid(unsafe_code)]
 
@@ -11,9 +11,11 @@ mod archive;
 mod definitions;
 mod go;
 mod image;
+mod install;
 mod interact;
 pub mod linux;
 mod lock;
+mod namespace;
 mod output;
 mod package;
 mod packages;

@@ -16,7 +16,8 @@ pub(super) fn on(machine: &mut Machine, image: PathBuf, environment: &[(String, 
     // because on a busy host it takes an emulated timer for broken. The last words tell the guest's
     // init where its terminal is, and where to report the status with which it ends.
     machine.arguments = format!(
-        "console=ttyS0 loglevel=4 panic=-1 oops=panic no_timer_check rdinit=/sbin/init LOG=/dev/ttyS0 TERMINAL=/dev/ttyS1{}",
+        "console=ttyS0 loglevel=4 panic=-1 oops=panic no_timer_check rdinit=/{} LOG=/dev/ttyS0 TERMINAL=/dev/ttyS1{}",
+        super::image::INIT,
         environment.iter().map(|(name, value)| format!(" {name}={value}")).collect::<String>()
     );
     machine.foreign = Some((kernel, image));

@@ -97,6 +97,10 @@ mod tests {
             let names: Vec<&str> =
                 lock.set(&definition.name).unwrap().iter().map(|p| p.name.as_str()).collect();
             for wanted in definition.packages.iter().filter(|_| !definition.takes_only_some()) {
+                // A pattern of apt stands for packages of other names.
+                if wanted.starts_with('?') {
+                    continue;
+                }
                 assert!(names.contains(&wanted.as_str()), "{wanted} of {} is not locked", definition.name);
             }
         }

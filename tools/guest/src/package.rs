@@ -1,10 +1,9 @@
 //! One Debian package: which it is, and what its file holds.
 
-use super::tar;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use mac_build::command;
 use serde::Deserialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// A package of a certain version.
@@ -34,31 +33,6 @@ impl Package {
         let (version, architecture) = rest.split_once('_')?;
         Some((name, version.replace("%3a", ":"), architecture))
     }
-}
-
-/// Everything that a package's file would install, and its list of checksums if it has one.
-pub(super) fn contents(file: &Path) -> Result<(Vec<tar::Entry>, Option<String>)> {
-    let tar = piped(Command::new("dpkg-deb").arg("--fsys-tarfile").arg(file))?;
-    let entries = tar::parse(&tar).with_context(|| format!("reading {}", file.display()))?;
-    let mut control = Command::new("dpkg-deb");
-    let fields = command::output(control.arg("--info").arg(file))?;
-    // The listing has one control file on each line, with the name last.
-    let sums = if fields.lines().any(|line| line.split_whitespace().last() == Some("md5sums")) {
-        Some(String::from_utf8(piped(Command::new("dpkg-deb").arg("--info").arg(file).arg("md5sums"))?)?)
-    } else {
-        None
-    };
-    Ok((entries, sums))
-}
-
-fn piped(command: &mut Command) -> Result<Vec<u8>> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output =
-        command.output().with_context(|| format!("cannot start {program} (Debian: apt-get install dpkg)"))?;
-    if !output.status.success() {
-        bail!("{program}: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(output.stdout)
 }
 
 /// Compares files with their packages' checksums; an error names those that differ.

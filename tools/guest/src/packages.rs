@@ -108,18 +108,18 @@ pub(super) fn provide(packages: &[&Package]) -> Result<Vec<(Package, PathBuf)>> 
     Ok(files)
 }
 
-/// An image's packages: those of the lock file and, for packages beyond the image's own, what apt
-/// finds now.
+/// An image's packages: those of the lock file or, if packages beyond the image's own are asked
+/// for, what apt finds for all of them together now.
 pub(super) fn of_image(definition: &Definition, lock: &Lock, more: &[String]) -> Result<Vec<Package>> {
-    let mut packages: Vec<Package> = lock.set(&definition.name)?.into_iter().cloned().collect();
-    if !more.is_empty() {
-        let wanted: Vec<String> = definition.packages.iter().chain(more).cloned().collect();
-        for package in Lists::fetch(false)?.with_dependencies(&wanted)? {
-            if !packages.iter().any(|present| present.name == package.name) {
-                packages.push(package);
-            }
-        }
-        packages.sort();
+    if more.is_empty() {
+        return Ok(lock.set(&definition.name)?.into_iter().cloned().collect());
     }
-    Ok(packages)
+    let wanted: Vec<String> = definition.packages.iter().chain(more).cloned().collect();
+    Lists::fetch(false)?.with_dependencies(&wanted)
+}
+
+/// The name of a package that is asked for as apt reads it: with a version, a release, an
+/// architecture perhaps.
+pub(super) fn name(asked_for: &str) -> String {
+    asked_for.split(['=', '/', ':']).next().unwrap_or_default().to_string()
 }

@@ -121,10 +121,10 @@ impl Start {
         }
         let mut tree = super::tree::Tree::default();
         tree.file("run/command", 0o644, words);
-        let mut both = fs::read(&self.image).with_context(|| format!("reading {}", self.image.display()))?;
-        both.extend(super::archive::pack(&tree));
         let path = scratch.join(super::image::MODULE);
-        fs::write(&path, both).context("writing the image")?;
+        fs::copy(&self.image, &path).with_context(|| format!("copying {}", self.image.display()))?;
+        let both = fs::File::options().append(true).open(&path).context("opening the copy of the image")?;
+        super::archive::pack(&tree, both)?;
         Ok(path)
     }
 
@@ -151,7 +151,7 @@ impl Start {
         words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
         if !self.command.is_empty() {
             // The image's init sets the terminal for a command, whatever system it is.
-            words.push("-- /sbin/init --".into());
+            words.push(format!("-- /{} --", super::image::INIT));
             words.extend(self.command.iter().map(|word| escaped(word)));
         }
         Ok(CONFIGURATION.replace("ARGUMENTS", &words.join(" ")))

@@ -1,10 +1,11 @@
-//! A root file system in memory: what an image is packed from.
+//! A root file system: what an image is packed from.
 
-use super::{package, tar};
+use super::tar;
 use anyhow::{Context, Result, bail};
-use std::collections::BTreeMap;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 
 /// Which user owns a file, and what may be done with it.
@@ -27,15 +28,27 @@ pub(super) enum Node {
     SymbolicLink(String),
 }
 
+/// A file's content.
+#[derive(Debug)]
+enum Content {
+    Own(Vec<u8>),
+    /// In the archive from which the tree was made: where, and its length in bytes.
+    Archived(u64, u64),
+}
+
 /// The file system: paths without leading `/`.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     nodes: BTreeMap<String, (Attributes, Node)>,
-    files: Vec<Vec<u8>>,
+    files: Vec<Content>,
+    /// Images may be larger than the host's memory, so contents stay here until they are packed.
+    archive: Option<File>,
 }
 
 /// Directories that are links into /usr on a Debian system, whatever the packages say.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
+/// Where dpkg keeps what each package consists of.
+const DPKG_INFO: &str = "var/lib/dpkg/info";
 
 impl Tree {
     /// An empty root with Debian's merged /usr.
@@ -48,66 +61,58 @@ impl Tree {
         tree
     }
 
-    /// Adds what a package's file would install, without what `wanted` refuses.
-    pub(super) fn add_package(
-        &mut self,
-        file: &Path,
-        name: &str,
-        wanted: impl Fn(&str) -> bool,
-    ) -> Result<()> {
-        let (entries, sums) = package::contents(file)?;
-        let newest = entries.iter().map(|entry| entry.modified).max().unwrap_or(0);
-        // Names of one file are found by the first of them, under the path that the archive has for
-        // it.
+    /// The system in an archive, without what `left_out` says, unless it belongs to one of the
+    /// packages `asked_for`.
+    pub(super) fn of_system(
+        system: &Path,
+        asked_for: &[String],
+        left_out: impl Fn(&str) -> bool,
+    ) -> Result<Tree> {
+        let reading = || format!("reading {}", system.display());
+        let archive = File::open(system).with_context(reading)?;
+        let entries = tar::parse(&archive).with_context(reading)?;
+        let mut tree = Tree { archive: Some(archive), ..Tree::new() };
+        // Names of one file are found by the first of them.
         let mut archived: BTreeMap<String, usize> = BTreeMap::new();
         for entry in entries {
-            let path = merged(&entry.path);
-            let tar::Entry { mode, user, group, modified, .. } = entry;
-            let attributes = Attributes { mode, user, group, modified };
-            let node = match entry.kind {
-                tar::Kind::Directory => {
-                    // A directory that several packages have keeps its first attributes; a link to
-                    // one stays a link.
-                    if !path.is_empty() && wanted(&path) && !MERGED.contains(&entry.path.as_str()) {
-                        self.nodes.entry(path).or_insert((attributes, Node::Directory));
-                    }
-                    continue;
-                }
-                tar::Kind::File(content) => {
-                    archived.insert(entry.path.clone(), self.files.len());
-                    self.files.push(content);
-                    Node::File(self.files.len() - 1)
+            let tar::Entry { path, mode, user, group, modified, kind } = entry;
+            let node = match kind {
+                tar::Kind::Directory if path.is_empty() => continue,
+                tar::Kind::Directory => Node::Directory,
+                tar::Kind::File(start, length) => {
+                    archived.insert(path.clone(), tree.files.len());
+                    tree.files.push(Content::Archived(start, length));
+                    Node::File(tree.files.len() - 1)
                 }
                 tar::Kind::HardLink(target) => Node::File(
                     *archived.get(&target).with_context(|| format!("{path} is a link to nothing"))?,
                 ),
                 tar::Kind::SymbolicLink(target) => Node::SymbolicLink(target),
             };
-            if !wanted(&path) {
-                continue;
-            }
-            if let Some((_, present)) = self.nodes.get(&path)
-                && !self.same(present, &node)
-            {
-                bail!("{path} is in {name} and in another package");
-            }
-            self.nodes.insert(path, (attributes, node));
+            tree.nodes.insert(path, (Attributes { mode, user, group, modified }, node));
         }
-        if let Some(sums) = sums {
-            self.file(&format!("var/lib/dpkg/info/{name}.md5sums"), 0o644, sums.into_bytes());
-            self.touch(&format!("var/lib/dpkg/info/{name}.md5sums"), newest);
-        }
-        Ok(())
+        let kept = tree.paths_of(asked_for)?;
+        tree.nodes.retain(|path, _| !left_out(path) || kept.contains(path));
+        Ok(tree)
     }
 
-    fn same(&self, one: &Node, other: &Node) -> bool {
-        match (one, other) {
-            (Node::File(one), Node::File(other)) => self.files[*one] == self.files[*other],
-            _ => one == other,
+    /// What dpkg says that packages consist of.
+    fn paths_of(&self, packages: &[String]) -> Result<BTreeSet<String>> {
+        let mut paths = BTreeSet::new();
+        for package in packages {
+            // Packages of libraries have their architecture in the name.
+            for name in [format!("{package}.list"), format!("{package}:amd64.list")] {
+                if let Some((_, Node::File(list))) = self.nodes.get(&format!("{DPKG_INFO}/{name}")) {
+                    let list = self.content(*list)?;
+                    let list = str::from_utf8(&list).with_context(|| format!("{name} is not UTF-8"))?;
+                    paths.extend(list.lines().map(|line| merged(line.trim_start_matches('/'))));
+                }
+            }
         }
+        Ok(paths)
     }
 
-    /// Lays a directory's files over what is there, owned by root.
+    /// Lays a directory's files over what is there.
     pub(super) fn add_directory(&mut self, host: &Path, below: &str) -> Result<()> {
         let reading = || format!("reading {}", host.display());
         let mut entries: Vec<_> =
@@ -143,7 +148,7 @@ impl Tree {
 
     /// Adds a file, or replaces one.
     pub(super) fn file(&mut self, path: &str, mode: u32, content: Vec<u8>) {
-        self.files.push(content);
+        self.files.push(Content::Own(content));
         self.put(path, mode, Node::File(self.files.len() - 1));
     }
 
@@ -158,14 +163,12 @@ impl Tree {
     }
 
     fn put(&mut self, path: &str, mode: u32, node: Node) {
-        let attributes = Attributes { mode, user: 0, group: 0, modified: 0 };
-        self.nodes.insert(merged(path), (attributes, node));
-    }
-
-    fn touch(&mut self, path: &str, modified: u32) {
-        if let Some((attributes, _)) = self.nodes.get_mut(path) {
-            attributes.modified = modified;
-        }
+        let path = merged(path);
+        // What is laid into a user's directory belongs to the user.
+        let above = path.rsplit_once('/').and_then(|(above, _)| self.nodes.get(above));
+        let (user, group) = above.map_or((0, 0), |(above, _)| (above.user, above.group));
+        let attributes = Attributes { mode, user, group, modified: 0 };
+        self.nodes.insert(path, (attributes, node));
     }
 
     /// Whether something is at that path, links on the way not followed.
@@ -196,8 +199,19 @@ impl Tree {
     }
 
     /// The content of a file.
-    pub(super) fn content(&self, file: usize) -> &[u8] {
-        &self.files[file]
+    ///
+    /// # Errors
+    /// The archive cannot be read any more.
+    pub(super) fn content(&self, file: usize) -> Result<Cow<'_, [u8]>> {
+        match &self.files[file] {
+            Content::Own(content) => Ok(Cow::Borrowed(content)),
+            Content::Archived(start, length) => {
+                let archive = self.archive.as_ref().context("a tree without its archive")?;
+                let mut content = vec![0; usize::try_from(*length)?];
+                archive.read_exact_at(&mut content, *start).context("reading the system's archive")?;
+                Ok(Cow::Owned(content))
+            }
+        }
     }
 }
 
@@ -224,6 +238,7 @@ fn is_like(component: &str, pattern: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mac_build::scratch::Scratch;
 
     #[test]
     fn patterns_name_paths_and_what_is_below() {
@@ -256,5 +271,47 @@ mod tests {
             ]
         );
         assert!(tree.contains("bin/sh") && tree.contains("usr/bin/sh"));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_not_left_out() {
+        let mut system = ::tar::Builder::new(Vec::new());
+        let mut add = |path: &str, content: &str| {
+            let mut header = ::tar::Header::new_ustar();
+            header.set_uid(0);
+            header.set_gid(0);
+            header.set_mtime(0);
+            header.set_mode(0o644);
+            header.set_size(content.len() as u64);
+            system.append_data(&mut header, path, content.as_bytes()).unwrap();
+        };
+        add("var/lib/dpkg/info/libone:amd64.list", "/.\n/usr/share/man/one.3\n/lib/one.so\n");
+        for path in ["usr/share/man/one.3", "usr/share/man/two.1", "usr/lib/one.so"] {
+            add(path, path);
+        }
+        let archive = Scratch::new("system").unwrap();
+        let path = archive.0.join("system.tar");
+        fs::write(&path, system.into_inner().unwrap()).unwrap();
+        let left_out = |path: &str| is_below(path, "usr/share/man") || is_below(path, "usr/lib/*.so");
+        let tree = Tree::of_system(&path, &["libone".to_string()], left_out).unwrap();
+        assert!(tree.contains("usr/share/man/one.3") && tree.contains("lib/one.so"));
+        assert!(!tree.contains("usr/share/man/two.1"));
+        let files = tree.nodes().filter_map(|(path, _, node)| match node {
+            Node::File(file) if path.starts_with("usr") => Some((path, tree.content(*file).unwrap())),
+            _ => None,
+        });
+        let contents: Vec<_> = files.collect();
+        assert!(contents.iter().all(|(path, content)| path.as_bytes() == &content[..]), "{contents:?}");
+    }
+
+    #[test]
+    fn what_is_laid_into_a_users_directory_is_the_users() {
+        let mut tree = Tree::new();
+        tree.directory("home/user", 0o700);
+        let attributes = Attributes { mode: 0o700, user: 1000, group: 1001, modified: 1 };
+        tree.nodes.insert("home/user".into(), (attributes, Node::Directory));
+        tree.file("home/user/.profile", 0o644, Vec::new());
+        let (_, owned, _) = tree.nodes().find(|(path, ..)| *path == "home/user/.profile").unwrap();
+        assert_eq!((owned.user, owned.group), (1000, 1001));
     }
 }

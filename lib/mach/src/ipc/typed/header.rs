@@ -2,7 +2,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0..4 | bits: dispositions of the remote port (0-7) and local port (8-15), circular (30), complex (31) |
+//! | 0..4 | bits: dispositions of remote (0-7) and local port (8-15), circular (30), complex (31) |
 //! | 4..8 | size of the message |
 //! | 8..16 | remote port: the destination when it is sent, the reply port when it is received |
 //! | 16..24 | local port: the reply port when it is sent, the port that received it when it is received |

@@ -1,0 +1,210 @@
+// Written by mig from the definition of `entropy`. Do not edit.
+
+/// A source of random bytes. A request is L4 IPC to the thread that the driver registers with
+/// root.
+/// The label of a request is its number here. The label of an answer is 4500, and its first
+/// word is
+/// a status as in root's answers (root.defs), or -303 if there is no such request, -304 if its
+/// words
+/// are not the arguments.
+///
+/// share is memory of 4 KiB that the client shares with the driver (root_share_create). It
+/// holds a
+/// ring of 256 bytes: three counters of 32 bits, how many bytes have ever been written, how
+/// many
+/// have ever been read (both modulo 2^32), and whether the writer waits to be notified (1); the
+/// bytes
+/// follow directly. The driver writes; each byte is random, and only this client gets it. The
+/// driver's thread is notified with bit 0 when the client has read something and the writer
+/// waits.
+#[allow(unused_imports, reason = "not every interface needs everything")]
+use direct::{
+    Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
+    Transport, x2::{MapItem, MessageTag, ThreadId},
+};
+/// Labels of requests.
+pub mod id {
+    /// [`entropy_attach`](super::Server::entropy_attach).
+    pub const ENTROPY_ATTACH: u64 = 4400;
+}
+/// Writes a request of [`Server::entropy_attach`] into the registers.
+///
+/// # Errors
+/// An array is longer than the interface allows.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+pub fn encode_entropy_attach<R: Registers>(
+    registers_: &mut R,
+    share: u64,
+    thread: u64,
+    notification: u64,
+) -> Result<MessageTag, Error> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(share);
+    encoder_.word(thread);
+    encoder_.word(notification);
+    Ok(encoder_.finish(id::ENTROPY_ATTACH))
+}
+/// Reads the reply of [`Server::entropy_attach`].
+///
+/// # Errors
+/// The server's status, or the message is no such reply.
+#[inline]
+pub fn decode_entropy_attach<R: Registers>(
+    registers_: &R,
+    tag_: MessageTag,
+) -> Result<(), Error> {
+    #[allow(unused_mut, reason = "there may be no results")]
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::ENTROPY_ATTACH, 1, 0)?;
+    let read = move || {
+        decoder_.finish()?;
+        Some(())
+    };
+    read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`Server::entropy_attach`].
+#[inline]
+pub fn reply_entropy_attach<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(), Status>,
+) -> Reply<'a> {
+    let () = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::ENTROPY_ATTACH, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::ENTROPY_ATTACH + REPLY));
+    reply_
+}
+/// Calls of a server; each blocks until the server has answered.
+#[derive(Debug)]
+pub struct Client<'a, T> {
+    /// The thread's IPC.
+    pub transport: &'a mut T,
+    /// The server.
+    pub to: ThreadId,
+}
+impl<T: Transport> Client<'_, T> {
+    /// From now on the ring in share is filled with random bytes. The client's thread is notified
+    /// with
+    /// the bits in notification when some have been written.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub fn entropy_attach(
+        &mut self,
+        share: u64,
+        thread: u64,
+        notification: u64,
+    ) -> Result<(), Error> {
+        let tag_ = encode_entropy_attach(self.transport, share, thread, notification)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .map_err(Error::Ipc)?;
+        decode_entropy_attach(self.transport, tag_)
+    }
+}
+/// The same without blocking.
+#[derive(Debug)]
+pub struct AsyncClient<'a, T> {
+    /// The thread's IPC.
+    pub transport: &'a mut T,
+    /// The server.
+    pub to: ThreadId,
+}
+impl<T: AsyncTransport> AsyncClient<'_, T> {
+    /// From now on the ring in share is filled with random bytes. The client's thread is notified
+    /// with
+    /// the bits in notification when some have been written.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub async fn entropy_attach(
+        &mut self,
+        share: u64,
+        thread: u64,
+        notification: u64,
+    ) -> Result<(), Error> {
+        let tag_ = encode_entropy_attach(self.transport, share, thread, notification)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .await
+            .map_err(Error::Ipc)?;
+        decode_entropy_attach(self.transport, tag_)
+    }
+}
+/// What a server does.
+pub trait Server {
+    /// From now on the ring in share is filled with random bytes. The client's thread is notified
+    /// with
+    /// the bits in notification when some have been written.
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    fn entropy_attach(
+        &mut self,
+        caller_: ThreadId,
+        share: u64,
+        thread: u64,
+        notification: u64,
+    ) -> Result<(), Status>;
+}
+/// Has a request carried out. `strings` is what was received of its string items; data that
+/// is answered in string items is written into `room`. There is no reply to some requests.
+#[inline]
+pub fn serve<'a, S: Server, R: Registers>(
+    server_: &mut S,
+    caller_: ThreadId,
+    tag_: MessageTag,
+    registers_: &mut R,
+    strings_: &[&[u8]],
+    room_: &'a mut [u8],
+) -> Option<Reply<'a>> {
+    match tag_.label() {
+        id::ENTROPY_ATTACH => {
+            serve_entropy_attach(server_, caller_, tag_, registers_, strings_, room_)
+        }
+        label => Some(Reply::refusal(registers_, label, Status::BAD_ID)),
+    }
+}
+#[inline]
+#[allow(unused_variables, reason = "not every routine needs everything")]
+fn serve_entropy_attach<'a, S: Server, R: Registers>(
+    server_: &mut S,
+    caller_: ThreadId,
+    tag_: MessageTag,
+    registers_: &mut R,
+    strings_: &[&[u8]],
+    room_: &'a mut [u8],
+) -> Option<Reply<'a>> {
+    let read_ = |registers_: &R| {
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut decoder_ = Decoder::exact(registers_, tag_, 3, 0)?;
+        let share = decoder_.word()?;
+        let thread = decoder_.word()?;
+        let notification = decoder_.word()?;
+        decoder_.finish()?;
+        Some((share, thread, notification))
+    };
+    let Some((share, thread, notification)) = read_(registers_) else {
+        return Some(
+            Reply::refusal(registers_, id::ENTROPY_ATTACH, Status::BAD_ARGUMENTS),
+        )
+    };
+    let result_ = server_.entropy_attach(caller_, share, thread, notification);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_entropy_attach(registers_, result_))
+}
