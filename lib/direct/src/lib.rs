@@ -1,10 +1,12 @@
-//! What the stubs that `mig` writes for direct L4 IPC are made of: values in message registers, and
-//! the thread's IPC as a trait, so that stubs run over any transport. Nothing here allocates.
+//! The runtime library of the stubs that `mig` writes for direct L4 IPC. It encodes values in
+//! message registers, and has a trait for a thread's IPC, so that stubs run over any transport.
+//! Nothing here allocates.
 //!
-//! A request's label is its number in the interface. Its untyped words are the arguments; data of
-//! varying size is a word that counts its elements, then its bytes, eight in a word; data that does
-//! not fit the registers is a string item, after its count. Map items come before string items. A
-//! reply is the same with the label of the request + 100; its first word is the status.
+//! The label of a request is the routine's number in the interface. The untyped words are the
+//! arguments. Data of varying size is a word with the number of elements, then the elements, packed
+//! into words. Data that does not fit in the registers is a string item, and a word with the data's
+//! size. Map items come before string items. A reply has the label of its request + 100; its first
+//! word is the status, and the results follow as arguments do in a request.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -14,36 +16,36 @@ use core::ops::Deref;
 use x2::message::MESSAGE_REGISTERS;
 use x2::{IpcError, MapItem, MessageTag, StringDescriptor, ThreadId};
 
-/// How much larger than a request's label its reply's label is.
+/// The difference between the label of a reply and the label of its request.
 pub const REPLY: u64 = 100;
 
-/// Most strings in a message.
+/// The most string items of a message.
 pub const STRINGS: usize = 8;
 
-/// What a server's routine answers when it does not carry out a request: not 0.
+/// The status of a reply to a request that the server has not carried out; it is not 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Status(pub i32);
 
 impl Status {
-    /// There is no such routine.
+    /// The interface has no routine with the request's label.
     pub const BAD_ID: Status = Status(-303);
-    /// The words of a request are not as the interface says.
+    /// The words and items of the request are not those that the interface defines.
     pub const BAD_ARGUMENTS: Status = Status(-304);
-    /// No status of an answer: the server's routine answers later, by the function that writes the
-    /// reply, or never.
+    /// The server's method returns this to send no reply: the server replies later, with the stub
+    /// that writes the reply, or never. No reply has this status.
     pub const NO_REPLY: Status = Status(-305);
-    /// What is answered does not fit where the caller wants it.
+    /// The results do not fit in the caller's buffers or in the message.
     pub const ARRAY_TOO_LARGE: Status = Status(-307);
 }
 
-/// Why a call has failed.
+/// The cause of a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The message could not be sent, or no reply received.
+    /// The message was not sent, or no reply was received.
     Ipc(IpcError),
-    /// The server has answered this status.
+    /// The server has replied with this status.
     Status(Status),
-    /// The reply is not what the interface says.
+    /// The reply is not in the form that the interface defines.
     Malformed,
 }
 
@@ -55,10 +57,11 @@ pub trait Registers {
     fn set_register(&mut self, index: usize, word: u64);
 }
 
-/// The IPC of a thread whose message registers these are.
+/// A thread's IPC, together with the thread's message registers.
 pub trait Transport: Registers {
-    /// Sends the message in the registers, and `strings` after its items, to `to`, and receives its
-    /// reply. Strings of the reply go into `rooms`, in their order. Blocks until there is a reply.
+    /// Sends the message in the registers to `to`, with `strings` as string items after its other
+    /// items, and receives the reply. The strings of the reply are written into `rooms`, in order.
+    /// Blocks until the reply has arrived.
     ///
     /// # Errors
     /// The IPC has failed.
@@ -70,19 +73,21 @@ pub trait Transport: Registers {
         rooms: &mut [&mut [u8]],
     ) -> Result<MessageTag, IpcError>;
 
-    /// Sends the message and `strings` to `to`. Blocks until it is received.
+    /// Sends the message in the registers and `strings` to `to`. Blocks until the message is
+    /// received.
     ///
     /// # Errors
     /// The IPC has failed.
     fn send(&mut self, to: ThreadId, tag: MessageTag, strings: &[&[u8]]) -> Result<(), IpcError>;
 }
 
-/// The IPC of a thread that does something else while a server works.
+/// The IPC of a thread that can do other work while a server handles a request.
 ///
-/// A request is in the message registers when the future is made, and is sent when it is polled for
-/// the first time: it has to be awaited immediately.
+/// A stub writes the request to the message registers before it makes a future, and the future
+/// sends the request when it is polled for the first time. The caller must await the future before
+/// it uses the message registers again.
 pub trait AsyncTransport: Registers {
-    /// As [`Transport::call`], without blocking.
+    /// Like [`Transport::call`], as a future instead of a blocking call.
     ///
     /// # Errors
     /// The IPC has failed.
@@ -95,13 +100,13 @@ pub trait AsyncTransport: Registers {
     ) -> impl Future<Output = Result<MessageTag, IpcError>>;
 }
 
-/// A number that arrays consist of.
+/// An unsigned number that can be an element of an array.
 pub trait Element: Copy + Default {
-    /// Bytes of one.
+    /// The size of the number in bytes.
     const SIZE: usize;
-    /// The number in the lowest bytes of a word.
+    /// Takes the number from the lowest bytes of a word.
     fn from_word(word: u64) -> Self;
-    /// A word whose lowest bytes are the number, the others 0.
+    /// Puts the number into the lowest bytes of a word, whose other bytes are 0.
     fn to_word(self) -> u64;
 }
 
@@ -120,7 +125,7 @@ macro_rules! elements {
 }
 elements!(u8, u16, u32, u64);
 
-/// Up to `N` elements.
+/// An array of at most `N` elements, stored in place.
 #[derive(Clone, Copy)]
 pub struct Array<T, const N: usize> {
     elements: [T; N],
@@ -128,14 +133,15 @@ pub struct Array<T, const N: usize> {
 }
 
 impl<T: Element, const N: usize> Array<T, N> {
-    /// The elements of a slice; none if there are more than `N`.
+    /// Copies the elements of a slice; none if there are more than `N`.
     pub fn new(slice: &[T]) -> Option<Self> {
         let mut array = Self { elements: [T::default(); N], count: slice.len() };
         array.elements.get_mut(..slice.len())?.copy_from_slice(slice);
         Some(array)
     }
 
-    /// So many elements, each made of its index; none if there are more than `N`.
+    /// An array of `count` elements, each computed from its index; none if `count` is more than
+    /// `N`.
     #[inline]
     pub fn from_fn(count: usize, element: impl Fn(usize) -> T) -> Option<Self> {
         let mut array = Self { elements: [T::default(); N], count };
@@ -167,7 +173,7 @@ impl<T: PartialEq, const N: usize> PartialEq for Array<T, N> {
 
 impl<T: Eq, const N: usize> Eq for Array<T, N> {}
 
-/// Writes a message into the registers. A stub writes no more than there are.
+/// Writes a message into the registers. The stub guarantees that the message fits.
 #[derive(Debug)]
 pub struct Encoder<'a, R> {
     registers: &'a mut R,
@@ -176,20 +182,20 @@ pub struct Encoder<'a, R> {
 }
 
 impl<'a, R: Registers> Encoder<'a, R> {
-    /// An empty message.
+    /// Begins an empty message.
     #[inline(always)]
     pub fn new(registers: &'a mut R) -> Self {
         Self { registers, untyped: 0, typed: 0 }
     }
 
-    /// Adds a word.
+    /// Adds an untyped word.
     #[inline(always)]
     pub fn word(&mut self, word: u64) {
         self.untyped += 1;
         self.registers.set_register(self.untyped, word);
     }
 
-    /// Adds elements without their count, as many in a word as fit.
+    /// Adds elements without their number. Each word holds as many elements as fit.
     #[inline(always)]
     pub fn elements<T: Element>(&mut self, elements: &[T]) {
         let pack = |some: &[T]| {
@@ -197,7 +203,8 @@ impl<'a, R: Registers> Encoder<'a, R> {
                 some.iter().enumerate().map(|(at, element)| element.to_word() << (at * T::SIZE * 8));
             shifted.fold(0, |word, part| word | part)
         };
-        // Of chunks whose size the compiler knows each becomes one load.
+        // With a chunk size that is known at compile time, the compiler makes one load of each
+        // chunk.
         let chunks = elements.chunks_exact(8 / T::SIZE);
         let rest = chunks.remainder();
         chunks.for_each(|some| self.word(pack(some)));
@@ -206,14 +213,14 @@ impl<'a, R: Registers> Encoder<'a, R> {
         }
     }
 
-    /// Adds a count and the elements.
+    /// Adds a word with the number of elements, then the elements.
     #[inline(always)]
     pub fn array<T: Element>(&mut self, elements: &[T]) {
         self.word(elements.len() as u64);
         self.elements(elements);
     }
 
-    /// Adds a map or grant item, after all words.
+    /// Adds a map or grant item. Untyped words cannot follow it.
     #[inline(always)]
     pub fn map(&mut self, item: MapItem) {
         for word in item.to_words(false) {
@@ -222,14 +229,15 @@ impl<'a, R: Registers> Encoder<'a, R> {
         }
     }
 
-    /// The tag of the message, without strings.
+    /// The tag of the message. The transport adds string items to it.
     #[inline(always)]
     pub fn finish(self, label: u64) -> MessageTag {
         MessageTag::new(label, self.untyped, self.typed)
     }
 }
 
-/// Reads a message from the registers. None: the message is not as the interface says.
+/// Reads a message from the registers. Methods return none if the message is not in the form that
+/// the interface defines.
 #[derive(Debug)]
 pub struct Decoder<'a, R> {
     registers: &'a R,
@@ -239,20 +247,22 @@ pub struct Decoder<'a, R> {
 }
 
 impl<'a, R: Registers> Decoder<'a, R> {
-    /// A message with this tag.
+    /// Reads a message of any size, whose tag is `tag`. Each read checks that the message has the
+    /// word.
     #[inline(always)]
     pub fn new(registers: &'a R, tag: MessageTag) -> Self {
         Self { registers, tag, untyped: 0, typed: 0 }
     }
 
-    /// A message that must have so many words. The check is made once, here.
+    /// Reads a message that must have `untyped` and `typed` words; none if it has not. After this
+    /// check the compiler can remove the checks of the reads.
     #[inline(always)]
     pub fn exact(registers: &'a R, tag: MessageTag, untyped: usize, typed: usize) -> Option<Self> {
         let counts = MessageTag::new(0, untyped, typed);
         (tag.without_flags().with_label(0) == counts).then(|| Self::new(registers, counts))
     }
 
-    /// The next word.
+    /// Reads the next untyped word.
     #[inline(always)]
     pub fn word(&mut self) -> Option<u64> {
         if self.untyped >= self.tag.untyped() {
@@ -262,7 +272,8 @@ impl<'a, R: Registers> Decoder<'a, R> {
         Some(self.registers.register(self.untyped))
     }
 
-    /// The next word, which holds a number.
+    /// Reads the next untyped word as a number; none if the word is larger than the type of the
+    /// number.
     #[inline(always)]
     pub fn number<T: Element>(&mut self) -> Option<T> {
         let word = self.word()?;
@@ -270,7 +281,7 @@ impl<'a, R: Registers> Decoder<'a, R> {
         (number.to_word() == word).then_some(number)
     }
 
-    /// So many elements.
+    /// Reads `N` elements.
     #[inline(always)]
     pub fn elements<T: Element, const N: usize>(&mut self) -> Option<[T; N]> {
         let mut elements = [T::default(); N];
@@ -285,7 +296,8 @@ impl<'a, R: Registers> Decoder<'a, R> {
                 *element = T::from_word(word >> (at * T::SIZE * 8));
             }
         };
-        // Of chunks whose size the compiler knows each becomes one store.
+        // With a chunk size that is known at compile time, the compiler makes one store of each
+        // chunk.
         let mut chunks = elements.chunks_exact_mut(8 / T::SIZE);
         for some in &mut chunks {
             unpack(some, self.word()?);
@@ -297,7 +309,7 @@ impl<'a, R: Registers> Decoder<'a, R> {
         Some(())
     }
 
-    /// A count and the elements.
+    /// Reads a word with the number of elements, then the elements.
     #[inline(always)]
     pub fn array<T: Element, const N: usize>(&mut self) -> Option<Array<T, N>> {
         let count = usize::try_from(self.word()?).ok().filter(|&count| count <= N)?;
@@ -306,7 +318,7 @@ impl<'a, R: Registers> Decoder<'a, R> {
         Some(array)
     }
 
-    /// The next map or grant item.
+    /// Reads the next map or grant item.
     #[inline(always)]
     pub fn map(&mut self) -> Option<MapItem> {
         if self.typed + 2 > self.tag.typed() {
@@ -317,7 +329,7 @@ impl<'a, R: Registers> Decoder<'a, R> {
         MapItem::from_words([self.registers.register(at), self.registers.register(at + 1)])
     }
 
-    /// The length of the next string, at most `most`.
+    /// Reads the length of the next string; none if it is more than `most`.
     #[inline(always)]
     pub fn string(&mut self, most: usize) -> Option<usize> {
         let at = 1 + self.tag.untyped() + self.typed;
@@ -331,17 +343,17 @@ impl<'a, R: Registers> Decoder<'a, R> {
         usize::try_from(descriptor.length()).ok().filter(|&length| simple && length <= most)
     }
 
-    /// Nothing is left.
+    /// Checks that all words and items have been read; none if some are left.
     #[inline(always)]
     pub fn finish(self) -> Option<()> {
         (self.untyped == self.tag.untyped() && self.typed == self.tag.typed()).then_some(())
     }
 }
 
-/// A server's reply.
+/// A server's reply: its tag and its strings. Its words are in the message registers.
 #[derive(Debug)]
 pub struct Reply<'a> {
-    /// Its tag, without strings.
+    /// The reply's tag without string items, which the transport adds.
     pub tag: MessageTag,
     strings: [&'a [u8]; STRINGS],
     count: usize,
@@ -354,7 +366,7 @@ impl<'a> Reply<'a> {
         Self { tag, strings: [&[]; STRINGS], count: 0 }
     }
 
-    /// The answer that a request is not carried out.
+    /// A reply that refuses a request: it has only the status.
     #[inline(always)]
     pub fn refusal<R: Registers>(registers: &mut R, label: u64, status: Status) -> Self {
         let mut encoder = Encoder::new(registers);
@@ -362,7 +374,7 @@ impl<'a> Reply<'a> {
         Self::new(encoder.finish(label + REPLY))
     }
 
-    /// Adds a string. A stub adds no more than there can be.
+    /// Adds a string. The stub guarantees that a reply has at most [`STRINGS`] strings.
     #[inline(always)]
     pub fn add_string(&mut self, string: &'a [u8]) {
         if let Some(room) = self.strings.get_mut(self.count) {
@@ -371,27 +383,28 @@ impl<'a> Reply<'a> {
         }
     }
 
-    /// The strings, in their order.
+    /// The strings of the reply, in order.
     #[inline(always)]
     pub fn strings(&self) -> &[&'a [u8]] {
         &self.strings[..self.count]
     }
 }
 
-/// The reply to a request with `label`, after its status.
+/// Begins to read the reply to the request with `label`; the first read yields what follows the
+/// status.
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The reply has a status other than 0, or the message is not a reply to such a request.
 #[inline(always)]
 pub fn reply<R: Registers>(registers: &R, tag: MessageTag, label: u64) -> Result<Decoder<'_, R>, Error> {
     let is_reply = tag.label() == label + REPLY && tag.untyped() > 0;
     after_status(registers, tag, label, is_reply, tag)
 }
 
-/// As [`reply`], of a reply that has so many words if the request was carried out.
+/// Like [`reply`], for a reply whose numbers of words do not vary if the request was carried out.
 ///
 /// # Errors
-/// Those of [`reply`].
+/// The errors of [`reply`].
 #[inline(always)]
 pub fn exact_reply<R: Registers>(
     registers: &R,
@@ -404,7 +417,8 @@ pub fn exact_reply<R: Registers>(
     after_status(registers, tag, label, tag.without_flags() == expected, expected)
 }
 
-/// A decoder of what follows the status, if it is 0, of a message whose words `counts` counts.
+/// Checks a reply's status; returns a decoder that begins after it. `counts` is a tag that has the
+/// numbers of words of the reply.
 #[inline(always)]
 fn after_status<R: Registers>(
     registers: &R,
@@ -420,8 +434,9 @@ fn after_status<R: Registers>(
     Ok(Decoder { registers, tag: counts, untyped: 1, typed: 0 })
 }
 
-/// Why a message is not the reply of a request that was carried out. It takes the first word, not
-/// the registers: these could not stay in the processor's if their address were known elsewhere.
+/// The error of a message that is not a successful reply. It takes the value of the first word and
+/// not `registers`: if their address were passed to a function that is not inlined, the compiler
+/// could not keep their contents in the processor's registers.
 #[cold]
 #[inline(never)]
 fn failure(tag: MessageTag, label: u64, status: u64) -> Error {

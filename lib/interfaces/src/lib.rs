@@ -4,17 +4,17 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-/// Requests to the driver of a console.
+/// The interface of the driver of a console.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod console;
 
-/// Requests to the driver of a source of random bytes.
+/// The interface of the driver of a source of random bytes.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod entropy;
 
-/// Requests to root.
+/// The interface of root to the servers that it has started.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod root;

@@ -1,5 +1,5 @@
-//! From statements to an [`Interface`]: names are resolved, sizes computed, and what a dialect
-//! does not have is refused.
+//! Turns parsed statements into an [`Interface`]: resolves names, computes sizes, and refuses
+//! statements that the target's dialect does not have.
 
 mod routine;
 mod type_table;
@@ -11,18 +11,18 @@ use crate::source::Span;
 use crate::target::{Dialect, Target};
 use type_table::TypeTable;
 
-/// What has been found so far.
+/// The interface found so far, with the state that later statements depend on.
 pub(crate) struct Analysis {
     pub(crate) target: Target,
     pub(crate) interface: Interface,
     pub(crate) types: TypeTable,
     pub(crate) diagnostics: Vec<Diagnostic>,
     has_subsystem: bool,
-    /// The names of routines, to find doubles.
+    /// Names of the routines found so far, to refuse a second routine of the same name.
     routines: Vec<Name>,
 }
 
-/// Analyses a definition. There is an interface if no diagnostic is an error.
+/// Analyses a definition. The interface is usable only if no diagnostic is an error.
 pub fn analyse(target: Target, statements: &[Statement]) -> (Interface, Vec<Diagnostic>) {
     let mut analysis = Analysis {
         target,
@@ -43,7 +43,8 @@ impl Analysis {
         self.diagnostics.push(error);
     }
 
-    /// Refuses what another dialect has.
+    /// Reports an error at `span` unless the target's dialect is `dialect`: the other dialect lacks
+    /// `what`.
     pub(crate) fn only_in(&mut self, dialect: Dialect, what: &str, span: Span) {
         if self.target.dialect != dialect {
             let (here, there) = (self.target.dialect.keyword(), dialect.keyword());
@@ -144,7 +145,7 @@ impl Analysis {
         }
     }
 
-    /// Leaves a hole in the ids.
+    /// Leaves `count` ids without a routine.
     fn skip(&mut self, count: u64, span: Span) {
         let most = 100_000;
         if self.interface.routines.len() as u64 + count > most {

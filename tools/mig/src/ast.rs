@@ -1,85 +1,86 @@
-//! An interface definition as it is written: statements, types and arguments, each with its place.
+//! The syntax tree of an interface definition: statements, types and arguments, each with its place
+//! in the source.
 
 use crate::ipc_type::IpcType;
 use crate::source::Span;
 
-/// A name or a text, with its place.
+/// A name or a text, with its place in the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The text.
+    /// The characters of the name.
     pub text: String,
-    /// The place.
+    /// The place in the source.
     pub span: Span,
 }
 
-/// A number with its place.
+/// A number with its place in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Number {
-    /// The value.
+    /// The number's value.
     pub value: u64,
-    /// The place.
+    /// The place in the source.
     pub span: Span,
 }
 
 /// A statement and the comment in front of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
-    /// What it says.
+    /// The statement's kind, with its operands.
     pub kind: StatementKind,
     /// The whole statement.
     pub span: Span,
-    /// The comment directly in front of it, without its marks; may be empty.
+    /// The comment directly in front of the statement, without comment marks; may be empty.
     pub comment: String,
 }
 
-/// Which C file has an import.
+/// Which of the generated C files include the file of an import statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportKind {
-    /// `import`: all of them.
+    /// `import`: all generated files.
     All,
-    /// `uimport`: the user's.
+    /// `uimport`: the files of the user, that is the client.
     User,
-    /// `simport`: the server's.
+    /// `simport`: the files of the server.
     Server,
-    /// `dimport`: the headers of definitions.
+    /// `dimport`: the header of ids.
     Definitions,
-    /// `iimport`: internal headers.
+    /// `iimport`: the internal header.
     Internal,
 }
 
-/// What a statement says.
+/// A kind of statement, with its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StatementKind {
     /// `subsystem [KernelUser] [KernelServer] name base`
     Subsystem {
-        /// Clients are in the kernel.
+        /// Whether clients are in the kernel.
         kernel_user: bool,
-        /// The server is in the kernel.
+        /// Whether the server is in the kernel.
         kernel_server: bool,
-        /// Its name.
+        /// The subsystem's name.
         name: Name,
-        /// The id of its first routine.
+        /// The id of the subsystem's first routine.
         base: Number,
     },
     /// `type name = ...`
     Type {
-        /// Its name.
+        /// The name that the statement defines.
         name: Name,
-        /// What it is.
+        /// The type that the name stands for.
         expression: TypeExpression,
     },
     /// `routine name (...)` or `simpleroutine name (...)`
     Routine {
-        /// There is no reply.
+        /// Whether the routine is a `simpleroutine`, which has no reply.
         simple: bool,
-        /// Its name.
+        /// The routine's name.
         name: Name,
-        /// Its arguments.
+        /// The routine's arguments, in order.
         arguments: Vec<Argument>,
     },
-    /// `skip [n]`: ids that no routine has.
+    /// `skip [n]`: leaves ids without a routine.
     Skip(u64),
-    /// `import <file>` and its relatives; the file's name is with its marks.
+    /// `import <file>`, `uimport`, ...: the file's name includes its quotation marks or brackets.
     Import(ImportKind, Name),
     /// `rcsid "..."`
     RcsId(Name),
@@ -89,13 +90,13 @@ pub enum StatementKind {
     UserPrefix(Name),
     /// `serverdemux name`
     ServerDemux(Name),
-    /// `msgoption expression`: for the routines that follow.
+    /// `msgoption expression`: options of `mach_msg` for the routines that follow.
     MessageOption(Name),
     /// `waittime expression`, or `nowaittime`.
     WaitTime(Option<Name>),
     /// `sendtime expression`, or `nosendtime`.
     SendTime(Option<Name>),
-    /// `error name`: the function that is called for errors.
+    /// `error name`: the function that stubs would call for errors.
     Error(Name),
     /// `UserTypeLimit n`
     UserTypeLimit(u64),
@@ -110,137 +111,140 @@ pub enum StatementKind {
 /// A type with its translations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypeExpression {
-    /// The type.
+    /// The type before translations.
     pub specification: Specification,
-    /// Translations, in their order.
+    /// The translations, in the order of the source.
     pub translations: Vec<Translation>,
-    /// The place.
+    /// The place in the source.
     pub span: Span,
 }
 
 /// A type without translations.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Specification {
-    /// `in` or `in | out`, with the size in bits and the flags of the long form.
+    /// `in` or `in | out`: a primitive type, with the size in bits and the flags of the long form.
     Ipc {
-        /// The type of what is sent.
+        /// The primitive type that the sender of a message gives.
         sent: IpcType,
-        /// The type of what is received.
+        /// The primitive type that the receiver of a message sees.
         received: IpcType,
-        /// The long form: bits of an element, and flags.
+        /// The bits of an element and the flags, if the type is written in the long form.
         long: Option<(Number, Vec<Flag>)>,
-        /// The place.
+        /// The place in the source.
         span: Span,
     },
-    /// Another type.
+    /// A type that another statement defines.
     Named(Name),
     /// `array [] of`, `array [*] of`, `array [*:n] of`
     VariableArray {
-        /// The most elements, if there is a bound.
+        /// The most elements, or none if the array is unbounded.
         maximum: Option<Number>,
-        /// An element.
+        /// The type of an element.
         of: Box<Specification>,
     },
     /// `array [n] of`
     Array {
-        /// How many elements.
+        /// The number of elements.
         count: Number,
-        /// An element.
+        /// The type of an element.
         of: Box<Specification>,
     },
-    /// `^`: out of line.
+    /// `^ type`: data of this type travels out of line.
     Pointer(Box<Specification>, Span),
     /// `struct [n] of`
     StructArray {
-        /// How many elements.
+        /// The number of elements.
         count: Number,
-        /// An element.
+        /// The type of an element.
         of: Box<Specification>,
     },
     /// `struct { type name; ... }`
     Struct {
-        /// The members.
+        /// The struct's members, in order.
         members: Vec<Member>,
-        /// The place.
+        /// The place in the source.
         span: Span,
     },
     /// `c_string [n]` or `c_string [* : n]`
     String {
-        /// Bytes, with the zero at the end.
+        /// The string's room in bytes, which includes the final zero.
         size: Number,
-        /// Only as many bytes are sent as there are.
+        /// Whether a message carries only the bytes that the string has (`* : n`), not its whole
+        /// room.
         varying: bool,
     },
-    /// `PointerTo(type)`, `PointerToIfNot(type, value)`, `ValueOf(type)`: the words in C.
+    /// `PointerTo(type)`, `PointerToIfNot(type, value)`, `ValueOf(type)`: the keyword and its
+    /// operands in C.
     Native(Name, Vec<Name>),
 }
 
 /// A member of a struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its type.
+    /// The name of the member's type.
     pub of: Name,
-    /// How many there are, if it is an array.
+    /// The number of elements, if the member is an array.
     pub count: Option<Number>,
-    /// Its name.
+    /// The member's name.
     pub name: Name,
 }
 
-/// What a type is for the programs on either side.
+/// A translation of a type: the C types and functions that stubs use for values of the type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Translation {
-    /// `intran: to function(from)`: when the server receives.
+    /// `intran: to function(from)`: the server's stub converts a received value with the function.
     In {
-        /// The server's type.
+        /// The type that the server's routine takes.
         to: Name,
-        /// The function.
+        /// The converting function.
         function: Name,
-        /// The message's type.
+        /// The type in the message.
         from: Name,
     },
-    /// `outtran: to function(from)`: when the server replies.
+    /// `outtran: to function(from)`: the server's stub converts a replied value with the function.
     Out {
-        /// The message's type.
+        /// The type in the message.
         to: Name,
-        /// The function.
+        /// The converting function.
         function: Name,
-        /// The server's type.
+        /// The type that the server's routine gives.
         from: Name,
     },
-    /// `intranpayload: to function`: from the payload of a protected port.
+    /// `intranpayload: to function`: the server's stub converts the payload of a protected port.
     Payload {
-        /// The server's type.
+        /// The type that the server's routine takes.
         to: Name,
-        /// The function.
+        /// The converting function.
         function: Name,
     },
-    /// `destructor: function(type)`: when the server's routine has returned.
+    /// `destructor: function(type)`: the server's stub calls the function after the server's
+    /// routine.
     Destructor {
-        /// The function.
+        /// The function that is called.
         function: Name,
-        /// The server's type.
+        /// The type of the server's value.
         of: Name,
     },
-    /// `ctype: type`: in both programs.
+    /// `ctype: type`: the C type in client and server.
     CType(Name),
-    /// `cusertype: type`
+    /// `cusertype: type`: the C type in the client.
     UserType(Name),
-    /// `cservertype: type`
+    /// `cservertype: type`: the C type in the server.
     ServerType(Name),
 }
 
 /// A routine's argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Argument {
-    /// Where it goes, if that is written.
+    /// The direction and its place in the source, if the argument has one.
     pub direction: Option<(Direction, Span)>,
-    /// Its name.
+    /// The argument's name.
     pub name: Name,
-    /// Its type's name.
+    /// The name of the argument's type.
     pub type_name: Name,
-    /// Its type, if it is written here.
+    /// The argument's type, if the argument defines it with `=`.
     pub expression: Option<TypeExpression>,
-    /// Flags.
+    /// Flags such as `dealloc`, in the order of the source.
     pub flags: Vec<Flag>,
 }
 
@@ -251,12 +255,12 @@ macro_rules! keywords {
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
 
         impl $name {
-            /// The keyword, in lower case.
+            /// The keyword in the source, in lower case.
             pub fn keyword(self) -> &'static str {
                 match self { $($name::$variant => $text,)* }
             }
 
-            /// What a keyword means, in upper or lower case.
+            /// The value that a keyword stands for; letters may be upper or lower case.
             pub fn from_keyword(word: &str) -> Option<$name> {
                 $(if word.eq_ignore_ascii_case($text) { return Some($name::$variant); })*
                 None
@@ -267,47 +271,48 @@ macro_rules! keywords {
 pub(crate) use keywords;
 
 keywords! {
-    /// Where an argument goes.
+    /// The direction of an argument, or its role in the call.
     Direction {
-        /// To the server.
+        /// The client sends the value to the server.
         In = "in",
-        /// To the client.
+        /// The server returns the value to the client.
         Out = "out",
-        /// Both.
+        /// The client sends a value and the server returns one.
         InOut = "inout",
         /// The port to which the request is sent.
         RequestPort = "requestport",
         /// The port to which the reply is sent.
         ReplyPort = "replyport",
-        /// The same, only in the server's function.
+        /// The reply port, as a parameter of the server's function only.
         ServerReplyPort = "sreplyport",
-        /// The same, only in the client's function.
+        /// The reply port, as a parameter of the client's function only.
         UserReplyPort = "ureplyport",
-        /// How long the client waits.
+        /// How long the client waits for the reply, in milliseconds.
         WaitTime = "waittime",
-        /// How long the client waits until the request is taken.
+        /// How long the client waits until the request is taken, in milliseconds.
         SendTime = "sendtime",
         /// Options of the client's call of `mach_msg`.
         MessageOption = "msgoption",
-        /// The sequence number of the request at its port.
+        /// The sequence number of the request at the port that received it.
         SequenceNumber = "msgseqno",
-        /// The security token of the reply, at the client.
+        /// The security token of the peer: of the request at the server, of the reply at the
+        /// client.
         SecurityToken = "sectoken",
         /// The security token of the request, at the server.
         ServerSecurityToken = "serversectoken",
         /// The security token of the reply, at the client.
         UserSecurityToken = "usersectoken",
-        /// The audit token of request and reply.
+        /// The audit token of the peer: of the request at the server, of the reply at the client.
         AuditToken = "audittoken",
         /// The audit token of the request, at the server.
         ServerAuditToken = "serveraudittoken",
         /// The audit token of the reply, at the client.
         UserAuditToken = "useraudittoken",
-        /// The context of the server's port.
+        /// The context of the server's port, as a parameter of the server's function.
         ServerContextToken = "servercontexttoken",
-        /// Only in the server's function.
+        /// A parameter of the server's function only, which no message carries.
         ServerImplementation = "serverimpl",
-        /// Only in the client's function.
+        /// A parameter of the client's function only, which no message carries.
         UserImplementation = "userimpl",
     }
 }
@@ -315,40 +320,40 @@ keywords! {
 /// A flag of an argument or of a long form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flag {
-    /// Which.
+    /// The flag's keyword.
     pub kind: FlagKind,
-    /// With `[]`: the program says.
+    /// Whether `[]` follows: then the program decides about the flag in each call.
     pub variable: bool,
-    /// The place.
+    /// The place in the source.
     pub span: Span,
 }
 
 keywords! {
-    /// Which flag.
+    /// The keyword of a flag.
     FlagKind {
-        /// The sender's copy goes away.
+        /// The sender's right or memory is taken from it when the message is sent.
         Dealloc = "dealloc",
-        /// The sender's copy stays.
+        /// The sender keeps its right or memory.
         NotDealloc = "notdealloc",
-        /// The server gets out-of-line data without its being mapped.
+        /// The server receives out-of-line data as a copy object, which is not mapped.
         ServerCopy = "servercopy",
-        /// With a long descriptor.
+        /// The type descriptor has the long form.
         IsLong = "islong",
-        /// With a short descriptor.
+        /// The type descriptor has the short form.
         IsNotLong = "isnotlong",
-        /// The caller says how much of an out array there is room for.
+        /// The caller passes the room that it has for an `out` array.
         CountInOut = "countinout",
-        /// Without meaning.
+        /// Accepted for compatibility; has no effect.
         RetCode = "retcode",
-        /// As many elements as another array.
+        /// The array has as many elements as the counted array before it.
         SameCount = "samecount",
-        /// Copied physically.
+        /// The kernel copies out-of-line data physically.
         PhysicalCopy = "physicalcopy",
-        /// Received over the caller's memory.
+        /// Out-of-line data is received into memory that the caller names.
         Overwrite = "overwrite",
-        /// On the stack.
+        /// The buffer is on the stack.
         Auto = "auto",
-        /// Not changed.
+        /// The server's function does not change the value.
         Const = "const",
     }
 }

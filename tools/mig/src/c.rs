@@ -24,25 +24,25 @@ pub use user::{separate_users, user};
 
 use crate::interface::Interface;
 
-/// What the command line says about C files.
+/// The options of the command line that affect the generated C files.
 #[derive(Clone, Debug, Default)]
 pub struct CStyle {
-    /// What the names of the client's functions begin with, before the definition's own prefix.
+    /// The prefix of the names of the client's functions, in front of the definition's own prefix.
     pub prefix: String,
-    /// A table of names in the server.
+    /// Whether the server's file has a table of the names of its routines.
     pub symbols: bool,
-    /// How the client's file includes its header.
+    /// The name by which the client's file includes its header.
     pub header: String,
 }
 
 impl CStyle {
-    /// The name of a client's function.
+    /// The name of the client's function for a routine.
     fn user_name(&self, interface: &Interface, routine: &str) -> String {
         format!("{}{}{routine}", self.prefix, interface.user_prefix)
     }
 }
 
-/// The name of a server's function.
+/// The name of the server's function for a routine.
 fn server_name(interface: &Interface, routine: &str) -> String {
     format!("{}{routine}", interface.server_prefix)
 }

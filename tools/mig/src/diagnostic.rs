@@ -3,29 +3,30 @@
 use crate::source::{Source, Span};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
-/// How bad it is.
+/// The severity of a diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Severity {
-    /// There is no output.
+    /// An error: the definition yields no output.
     Error,
-    /// There is output, which may not do what was meant.
+    /// A warning: there is output, which may not do what the definition's author meant.
     Warning,
 }
 
 /// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// The place.
+    /// The place in the source that the message is about.
     pub span: Span,
     /// What is wrong.
     pub message: String,
-    /// What was expected at the place; may be empty.
+    /// A remark about the place, such as what was expected there; may be empty.
     pub label: String,
-    /// What could be done about it.
+    /// Advice on how to correct the definition.
     pub help: Option<String>,
-    /// The line, if it is not as in the source.
+    /// A line of the original file, such as a preprocessor directive, that is not in the
+    /// preprocessed text.
     quoted: Option<String>,
 }
 
@@ -47,14 +48,14 @@ impl Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) }
     }
 
-    /// With a word about the place itself.
+    /// Adds a remark about the place.
     #[must_use]
     pub fn labelled(mut self, label: impl Into<String>) -> Diagnostic {
         self.label = label.into();
         self
     }
 
-    /// With advice.
+    /// Adds advice on how to correct the definition.
     #[must_use]
     pub fn helped(mut self, help: impl Into<String>) -> Diagnostic {
         self.help = Some(help.into());
@@ -66,7 +67,8 @@ impl Diagnostic {
         self
     }
 
-    /// The text for people: message, file, line and column, the line itself with the place marked.
+    /// Formats the diagnostic for a terminal: message, file, line and column, and the line with the
+    /// place marked.
     pub fn render(&self, source: &Source) -> String {
         let place = source.place(self.span.start);
         let (start, line) = source.line_text(self.span.start);

@@ -1,9 +1,10 @@
-//! Stubs over direct L4 IPC: where each argument travels.
+//! Stubs over direct L4 IPC: how each argument is carried in L4 messages.
 //!
-//! Arguments are words of the message registers. What does not fit there is a string item; a
-//! value of the type `l4_map_item_t` is a map item. Ports other than the one that the request goes
-//! to are words. Directions that belong to Mach messages (reply ports, times, options, tokens) have
-//! no meaning here, and stubs do not have them.
+//! An argument is carried in words of the message registers. If the registers have too little room,
+//! large arguments become string items. A value of the type `l4_map_item_t` is a map item. A port
+//! is a word, except the port that receives the request. Directions that belong to Mach messages
+//! (reply ports, times, options, tokens) have no meaning in L4 messages, and the stubs leave them
+//! out.
 
 mod c;
 mod rust;
@@ -15,44 +16,44 @@ use crate::diagnostic::Diagnostic;
 use crate::interface::{Argument, Interface, Routine};
 use crate::types::{Placement, Shape};
 
-/// Words that a message has in its registers.
+/// The number of message registers for data: register 0 is the message tag.
 const REGISTERS: u64 = 63;
 
-/// Most strings of a message.
+/// The most string items of a message.
 const STRINGS: usize = 8;
 
-/// The name of the type that is a map item.
+/// The name of the type whose values are sent as map items.
 const MAP_ITEM: &str = "l4_map_item_t";
 
-/// How a value travels.
+/// How a message carries a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// One number in one word.
     Number {
-        /// Its bytes: 1, 2, 4 or 8.
+        /// The number's size in bytes: 1, 2, 4 or 8.
         bytes: u64,
     },
-    /// A fixed number of elements, as many in a word as fit.
+    /// A fixed number of elements; each word holds as many elements as fit.
     Elements {
-        /// Bytes of one.
+        /// The size of an element in bytes.
         bytes: u64,
-        /// How many.
+        /// The number of elements.
         count: u64,
     },
-    /// A count and the elements.
+    /// A word with the number of elements, then the elements.
     Array {
-        /// Bytes of one.
+        /// The size of an element in bytes.
         bytes: u64,
-        /// The most.
+        /// The most elements.
         most: u64,
     },
-    /// A count of bytes and a string item.
+    /// A word with the number of bytes, and a string item with the data.
     String {
-        /// Bytes of an element: the count is a multiple.
+        /// The size of an element in bytes; the number of bytes is a multiple of it.
         bytes: u64,
-        /// The most bytes, if there is a bound.
+        /// The most bytes, or none if the string is unbounded.
         most: Option<u64>,
-        /// Whether there are always so many.
+        /// Whether each message has exactly the most bytes.
         fixed: bool,
     },
     /// A map item.
@@ -60,7 +61,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The most untyped words.
+    /// The most untyped words that a value of this form takes.
     fn words(self) -> u64 {
         match self {
             Form::Number { .. } | Form::String { .. } => 1,
@@ -70,54 +71,54 @@ impl Form {
         }
     }
 
-    /// The words of typed items.
+    /// The words that the typed items of a value of this form take.
     fn items(self) -> u64 {
         if matches!(self, Form::String { .. } | Form::Map) { 2 } else { 0 }
     }
 }
 
-/// The words of so many elements.
+/// The number of words that hold `count` elements of `bytes` bytes each.
 fn packed(bytes: u64, count: u64) -> u64 {
     count.div_ceil(8 / bytes.clamp(1, 8))
 }
 
-/// A part of a message.
+/// A part of a message: a value, or a word that belongs to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// An argument's value.
+    /// The value of an argument.
     Value(Form),
-    /// The type of a polymorphic right.
+    /// The type of an argument that is a polymorphic right.
     Type,
-    /// How many bytes the caller has room for.
+    /// The number of bytes for which the caller has room, in a request.
     Room {
-        /// How it travels back.
+        /// The form in which the reply carries the value.
         form: Form,
     },
 }
 
-/// The parts of a message, in the order of the arguments: which argument, what of it.
+/// The parts of a message in the order of the arguments. Each has the index of its argument.
 pub type Parts = Vec<(usize, Part)>;
 
-/// Where the arguments of a routine travel.
+/// The parts of the messages of a routine.
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
-    /// The routine.
+    /// The routine whose messages are planned.
     pub routine: &'a Routine,
-    /// The request.
+    /// The parts of the request.
     pub request: Parts,
-    /// The reply, after the status.
+    /// The parts of the reply that follow the word with the status.
     pub reply: Parts,
 }
 
 impl Plan<'_> {
-    /// The most words of a message: untyped, typed.
+    /// The most untyped words and the most typed words that parts take in a message.
     pub fn words(parts: &Parts) -> (u64, u64) {
         let sum = |each: fn(&Part) -> u64| parts.iter().map(|(_, part)| each(part)).sum();
         (sum(untyped), sum(typed))
     }
 }
 
-/// How many words a message has, untyped and typed, if that does not vary.
+/// The numbers of untyped and of typed words of a message, or none if the numbers vary.
 fn fixed_words(parts: &Parts) -> Option<(u64, u64)> {
     let varies = parts.iter().any(|(_, part)| matches!(part, Part::Value(Form::Array { .. })));
     (!varies).then(|| Plan::words(parts))
@@ -137,10 +138,10 @@ fn typed(part: &Part) -> u64 {
     }
 }
 
-/// Decides where all arguments travel.
+/// Chooses the parts of the messages of all routines.
 ///
 /// # Errors
-/// A routine's arguments do not fit a message.
+/// The arguments of a routine do not fit in a message.
 pub fn plan(interface: &Interface) -> Result<Vec<Plan<'_>>, Diagnostic> {
     interface.present().map(plan_routine).collect()
 }
@@ -176,7 +177,7 @@ fn plan_routine(routine: &Routine) -> Result<Plan<'_>, Diagnostic> {
     Ok(Plan { routine, request, reply })
 }
 
-/// How a value travels if there is room.
+/// The form of an argument's value while the registers have room for it.
 fn form(argument: &Argument) -> Form {
     let of = &argument.of;
     if of.name == MAP_ITEM {
@@ -199,7 +200,7 @@ fn form(argument: &Argument) -> Form {
     }
 }
 
-/// Moves the largest values into strings until the rest fits the registers.
+/// Turns the largest values into strings until the other parts fit in the registers.
 fn fit(routine: &Routine, which: &str, parts: &mut Parts, taken: u64) -> Result<(), Diagnostic> {
     loop {
         let (untyped, typed) = Plan::words(parts);

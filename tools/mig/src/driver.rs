@@ -1,4 +1,4 @@
-//! From a command line to files.
+//! The program's main work: compiles the definitions of a command line and writes the files.
 
 use crate::c::{self, CStyle};
 use crate::diagnostic::{Diagnostic, Severity};
@@ -13,11 +13,11 @@ use anyhow::{Context, Result, bail};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Compiles what the options name and writes what they ask for.
+/// Compiles the files that the options name and writes the outputs that they ask for.
 ///
 /// # Errors
-/// A definition has errors, which are on the standard error then; or a file could not be read or
-/// written. Then nothing has been written.
+/// A definition has errors, which are reported on the standard error, or a file could not be read:
+/// then nothing has been written. Or a file could not be written.
 pub fn run(options: &Options) -> Result<()> {
     let mut files = Files::default();
     if options.files.is_empty() {
@@ -58,7 +58,7 @@ fn one(options: &Options, file: &Path, text: &Preprocessed, files: &mut Files) -
     Ok(())
 }
 
-/// The interface, if the definition has no errors. What there is to say goes to standard error.
+/// Prints the diagnostics on the standard error. Returns the interface if none of them is an error.
 fn checked<'a>(options: &Options, file: &Path, compiled: &'a Compiled) -> Result<&'a Interface> {
     for found in &compiled.diagnostics {
         if found.severity == Severity::Error || !options.quiet {
@@ -75,7 +75,7 @@ fn checked<'a>(options: &Options, file: &Path, compiled: &'a Compiled) -> Result
     }
 }
 
-/// Writes stubs that not every interface can have.
+/// A back end that writes stubs; it fails for interfaces that its language cannot express.
 type Module = fn(&Interface) -> std::result::Result<String, Diagnostic>;
 
 fn write(options: &Options, compiled: &Compiled, interface: &Interface, files: &mut Files) -> Result<()> {
@@ -107,7 +107,7 @@ fn write(options: &Options, compiled: &Compiled, interface: &Interface, files: &
     Ok(())
 }
 
-/// The C files over messages.
+/// Adds the C files of stubs over Mach messages to `files`.
 fn messages(options: &Options, interface: &Interface, files: &mut Files) -> Result<()> {
     let named = |suffix: &str| Some(format!("{}{suffix}", interface.name));
     let header = options.path(Output::Header, named(".h"));

@@ -1,4 +1,4 @@
-//! An interface after analysis: what every back end starts from.
+//! An interface after analysis, which is the input of every back end.
 
 use crate::ast::{Direction, ImportKind};
 use crate::ipc_type::IpcType;
@@ -8,31 +8,31 @@ use crate::target::Target;
 use crate::types::{Placement, Shape, Type};
 use std::sync::Arc;
 
-/// How much larger than a request's id its reply's id is.
+/// The difference between the id of a reply and the id of its request.
 pub const REPLY: u64 = 100;
 
-/// A file that the C files include.
+/// A file that generated C files include.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
-    /// Which of them.
+    /// Which of the generated files include the file.
     pub kind: ImportKind,
-    /// Its name with its marks.
+    /// The file's name with its quotation marks or brackets.
     pub file: String,
 }
 
-/// How long a call waits.
+/// The timeout of a call's request or reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Wait {
-    /// As long as it takes.
+    /// No timeout.
     #[default]
     Forever,
-    /// For the milliseconds of an expression in C.
+    /// The milliseconds that an expression in C gives.
     Fixed(String),
-    /// For the milliseconds of an argument.
+    /// The milliseconds that an argument of the routine gives.
     Argument(String),
 }
 
-/// What holds for the routines that follow.
+/// Options of calls, which a statement sets for all routines after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Options of `mach_msg`, in C; may be empty.
@@ -43,26 +43,26 @@ pub struct Settings {
     pub send: Wait,
     /// The reply comes to the thread's special reply port.
     pub special_reply_port: bool,
-    /// After which errors the request's rights and memory are destroyed.
+    /// After which errors of sending the client destroys the request's rights and memory.
     pub consume: Consume,
 }
 
 /// After which errors of sending a client destroys what the request holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consume {
-    /// None: the program still has it.
+    /// After no error: the caller keeps its rights and memory.
     #[default]
     Never,
-    /// The request was not taken in time.
+    /// After a timeout, when the server did not take the request.
     Timeout,
-    /// Any.
+    /// After any error of sending.
     Any,
 }
 
-/// A whole interface.
+/// An interface: a subsystem with its types and routines.
 #[derive(Clone, Debug)]
 pub struct Interface {
-    /// For which machine.
+    /// The machine and dialect of the messages.
     pub target: Target,
     /// The subsystem's name.
     pub name: String,
@@ -70,25 +70,25 @@ pub struct Interface {
     pub has_subsystem: bool,
     /// The id of the first routine.
     pub base: u64,
-    /// Clients are in the kernel.
+    /// Whether clients are in the kernel.
     pub kernel_user: bool,
-    /// The server is in the kernel.
+    /// Whether the server is in the kernel.
     pub kernel_server: bool,
-    /// What the names of the client's functions begin with.
+    /// The prefix of the names of the client's functions.
     pub user_prefix: String,
-    /// What the names of the server's functions begin with.
+    /// The prefix of the names of the server's functions.
     pub server_prefix: String,
-    /// The name of the server's function that takes any request.
+    /// The name of the server's demultiplexer, the function that handles any request.
     pub demux: String,
     /// The text of `rcsid`.
     pub rcs_id: Option<String>,
-    /// Files that are included.
+    /// Files that generated C files include.
     pub imports: Vec<Import>,
-    /// Types, in their order.
+    /// Types that the definition defines, in the order of definition.
     pub types: Vec<Arc<Type>>,
-    /// Routines by id; there may be holes.
+    /// Routines by index, which is the id less `base`; `skip` leaves indices without a routine.
     pub routines: Vec<Option<Routine>>,
-    /// The comment in front of the subsystem.
+    /// The comment in front of the `subsystem` statement.
     pub comment: String,
     pub(crate) current: Settings,
 }
@@ -114,7 +114,7 @@ impl Interface {
         }
     }
 
-    /// The routines, without the holes.
+    /// The routines, without skipped ids.
     pub fn present(&self) -> impl Iterator<Item = &Routine> {
         self.routines.iter().flatten()
     }
@@ -127,40 +127,40 @@ impl Interface {
     }
 }
 
-/// What becomes of the sender's copy.
+/// Whether sending takes the right or memory from the sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deallocate {
-    /// It stays.
+    /// The sender keeps it.
     #[default]
     No,
-    /// It goes away.
+    /// It is taken from the sender.
     Yes,
-    /// The program says.
+    /// The program decides in each call.
     Variable,
 }
 
-/// A routine.
+/// A routine of the subsystem, with the layouts of its messages.
 #[derive(Clone, Debug)]
 pub struct Routine {
-    /// Its name, without prefixes.
+    /// The routine's name, without prefixes.
     pub name: String,
-    /// Its name's place.
+    /// The place of the name in the source.
     pub span: Span,
-    /// The comment in front of it.
+    /// The comment in front of the routine.
     pub comment: String,
-    /// There is no reply.
+    /// Whether the routine has no reply.
     pub simple: bool,
-    /// Its place in the subsystem.
+    /// The routine's index in the subsystem: `id` less the subsystem's base.
     pub index: usize,
-    /// The id of its request.
+    /// The id of the request.
     pub id: u64,
-    /// Arguments, in their order.
+    /// The arguments, in the order of the definition.
     pub arguments: Vec<Argument>,
-    /// Which argument is the port that the request goes to.
+    /// The index of the argument that is the port to which the request is sent.
     pub request_port: usize,
-    /// Which argument is the port that the reply comes to, for the client.
+    /// The index of the argument that is the client's port for the reply, if there is one.
     pub user_reply_port: Option<usize>,
-    /// Options and times.
+    /// Options and timeouts of the call.
     pub settings: Settings,
     /// The layout of the request.
     pub request: Message,
@@ -169,13 +169,13 @@ pub struct Routine {
 }
 
 impl Routine {
-    /// The id of its reply.
+    /// The id of the reply.
     pub fn reply_id(&self) -> u64 {
         self.id + REPLY
     }
 
-    /// The argument whose number of elements an argument has: itself, or with `samecount` the array
-    /// before it.
+    /// The argument that counts the elements of `argument`: `argument` itself, or with `samecount`
+    /// the counted array before it.
     pub fn leader<'a>(&'a self, argument: &'a Argument) -> &'a Argument {
         let is_leader = |other: &&Argument| {
             other.of.is_counted() && !other.same_count && other.direction == argument.direction
@@ -185,44 +185,44 @@ impl Routine {
         if argument.same_count { before().unwrap_or(argument) } else { argument }
     }
 
-    /// The port that the request goes to.
+    /// The argument that is the port to which the request is sent.
     pub fn port(&self) -> &Argument {
         &self.arguments[self.request_port]
     }
 }
 
-/// An argument.
+/// An argument of a routine.
 #[derive(Clone, Debug)]
 pub struct Argument {
-    /// Its name.
+    /// The argument's name.
     pub name: String,
-    /// Its name's place.
+    /// The place of the name in the source.
     pub span: Span,
-    /// Where it goes.
+    /// The argument's direction or role.
     pub direction: Direction,
-    /// It has been overridden by another argument of its kind.
+    /// Whether a later argument of the same role has replaced this one.
     pub ignored: bool,
-    /// Its type.
+    /// The argument's type.
     pub of: Arc<Type>,
-    /// What becomes of the sender's copy.
+    /// Whether sending takes the right or memory from the sender.
     pub deallocate: Deallocate,
     /// Whether its descriptor has the long form.
     pub long: bool,
-    /// The server gets out-of-line data without its being mapped.
+    /// The server receives out-of-line data as a copy object, which is not mapped.
     pub server_copy: bool,
-    /// Memory of the untyped dialect is copied when it is sent.
+    /// The kernel physically copies memory when an untyped message is sent.
     pub physical_copy: bool,
-    /// The caller says how much of an out array there is room for.
+    /// Whether the caller passes the room that it has for an `out` array.
     pub count_in_out: bool,
-    /// `const`: the server does not change it.
+    /// `const`: the server's function does not change the value.
     pub constant: bool,
-    /// It has as many elements as the counted array before it.
+    /// Whether the array has as many elements as the counted array before it.
     pub same_count: bool,
-    /// The server is in the kernel.
+    /// Whether the server is in the kernel.
     pub kernel_server: bool,
 }
 
-/// One of the two programs.
+/// The client or the server of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The client.
@@ -231,34 +231,34 @@ pub enum Side {
     Server,
 }
 
-/// What a parameter of a function is to its argument.
+/// What a parameter of a function passes for an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The value.
+    /// The argument's value.
     Value,
-    /// The type of a polymorphic value.
+    /// The type of a polymorphic right.
     Type,
-    /// How many elements.
+    /// The number of elements.
     Count,
-    /// Whether the sender's copy goes away.
+    /// Whether sending takes the right or memory from the sender.
     Deallocate,
 }
 
-/// A parameter of a function.
+/// A parameter of a client's or a server's function in C.
 #[derive(Clone, Copy, Debug)]
 pub struct Parameter<'a> {
-    /// Of which argument.
+    /// The argument to which the parameter belongs.
     pub argument: &'a Argument,
-    /// What it is to it.
+    /// What the parameter passes for the argument.
     pub role: Role,
-    /// Whether it is passed to the function.
+    /// Whether the caller of the function gives a value.
     pub input: bool,
-    /// Whether the function passes it back.
+    /// Whether the function returns a value through the parameter.
     pub output: bool,
 }
 
 impl Parameter<'_> {
-    /// Its name.
+    /// The parameter's name.
     pub fn name(&self) -> String {
         let suffix = match self.role {
             Role::Value => "",
@@ -271,17 +271,18 @@ impl Parameter<'_> {
 }
 
 impl Argument {
-    /// Whether the request carries it.
+    /// Whether the request carries the argument.
     pub fn in_request(&self) -> bool {
         matches!(self.direction, Direction::In | Direction::InOut)
     }
 
-    /// Whether the reply carries it.
+    /// Whether the reply carries the argument.
     pub fn in_reply(&self) -> bool {
         matches!(self.direction, Direction::Out | Direction::InOut)
     }
 
-    /// Whether a program's function has it: what goes in, what comes out.
+    /// How the argument is passed to the function of a side: whether in, whether out. None if the
+    /// function has no such parameter.
     fn passes(&self, side: Side) -> Option<(bool, bool)> {
         use Direction::{
             AuditToken, In, InOut, MessageOption, Out, ReplyPort, RequestPort, SecurityToken, SendTime,
@@ -304,12 +305,13 @@ impl Argument {
         }
     }
 
-    /// The parameters for it in a program's function.
+    /// The parameters that the function of a side has for the argument.
     pub fn parameters(&self, side: Side) -> Vec<Parameter<'_>> {
         let Some((input, output)) = self.passes(side) else { return Vec::new() };
         let new = |role, input, output| Parameter { argument: self, role, input, output };
         let mut all = vec![new(Role::Value, input, output)];
-        // A request is sent by the client and received by the server, a reply the other way round.
+        // The type that a program gives is that of a sent message; the type that it gets is that of
+        // a received one. Clients send requests, servers send replies.
         let (request, reply) = match side {
             Side::User => (self.of.sent, self.of.received),
             Side::Server => (self.of.received, self.sent_in_reply()),
@@ -319,7 +321,7 @@ impl Argument {
             all.push(new(Role::Type, input_type, output_type));
         }
         if self.of.is_counted() && !self.same_count {
-            // An array's room is passed, too.
+            // The count of an `out` array is an input, too: the room that the caller has.
             all.push(new(Role::Count, input || output, output));
         }
         let sends = match side {
@@ -332,17 +334,18 @@ impl Argument {
         all
     }
 
-    /// What a reply carries when it is sent: the kernel writes what the client receives.
+    /// The primitive type in a sent reply. A server in the kernel gives the type of right that the
+    /// client receives.
     pub fn sent_in_reply(&self) -> IpcType {
         if self.kernel_server && self.of.received.is_port() { self.of.received } else { self.of.sent }
     }
 
-    /// Whether it is an array that lies in the message and varies.
+    /// Whether the value is an array of varying size that the message itself may hold.
     pub fn is_variable_inline(&self) -> bool {
         self.of.variable && self.of.placement != Placement::OutOfLine
     }
 
-    /// Whether it is a string of C.
+    /// Whether the value is a C string in the message.
     pub fn is_string(&self) -> bool {
         self.of.shape == Shape::String && self.of.placement == Placement::Inline
     }

@@ -3,26 +3,26 @@
 /// A primitive type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IpcType {
-    /// Its number in a descriptor; [`POLYMORPHIC`] if it is decided when the message is sent.
+    /// The type's number in a descriptor; [`POLYMORPHIC`] if the sender chooses the type.
     pub number: u32,
-    /// Its name in C; empty if it was written as a number.
+    /// The type's name in C; empty if the definition gives a number.
     pub name: &'static str,
-    /// The bits of an element, if the name implies them.
+    /// The size of an element in bits, as far as the name implies it.
     pub bits: Bits,
 }
 
-/// The bits of an element.
+/// The size of an element in bits, as far as a type's name implies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bits {
-    /// So many.
+    /// This number of bits.
     Known(u32),
-    /// As many as a right has in a message.
+    /// The size of a right in a message, which depends on the target.
     Port,
-    /// To be written.
+    /// The name implies no size, so that the definition must give one.
     Unknown,
 }
 
-/// The number of a type that is decided when the message is sent.
+/// The number of a type that the sender chooses.
 pub const POLYMORPHIC: u32 = u32::MAX;
 
 const fn known(number: u32, name: &'static str, bits: u32) -> IpcType {
@@ -33,14 +33,14 @@ const fn port(number: u32, name: &'static str) -> IpcType {
     IpcType { number, name, bits: Bits::Port }
 }
 
-/// A type that is decided when the message is sent.
+/// A type of right that the sender chooses.
 pub const ANY: IpcType = port(POLYMORPHIC, "MACH_MSG_TYPE_POLYMORPHIC");
-/// A send right, as it is received.
+/// A send right in a received message.
 pub const PORT_SEND: IpcType = port(17, "MACH_MSG_TYPE_PORT_SEND");
 const PORT_RECEIVE: IpcType = port(16, "MACH_MSG_TYPE_PORT_RECEIVE");
 const PORT_SEND_ONCE: IpcType = port(18, "MACH_MSG_TYPE_PORT_SEND_ONCE");
 
-/// Types by name: what is sent, what is received.
+/// The primitive types by name: each entry has the type in a sent message and in a received one.
 const TABLE: [(IpcType, IpcType); 25] = {
     const fn both(of: IpcType) -> (IpcType, IpcType) {
         (of, of)
@@ -75,8 +75,8 @@ const TABLE: [(IpcType, IpcType); 25] = {
 };
 
 impl IpcType {
-    /// What a name stands for where it is sent and where it is received. Names are written exactly,
-    /// but for `polymorphic`.
+    /// The types in a sent and in a received message that a name stands for. Upper and lower case
+    /// differ, except in `polymorphic`.
     pub fn by_name(name: &str) -> Option<(IpcType, IpcType)> {
         if name.eq_ignore_ascii_case("polymorphic") {
             return Some((ANY, ANY));
@@ -87,22 +87,22 @@ impl IpcType {
         })
     }
 
-    /// A type that was written as a number.
+    /// A type that the definition gives as a number.
     pub fn by_number(number: u32) -> IpcType {
         IpcType { number, name: "", bits: Bits::Unknown }
     }
 
-    /// Whether it is a right: something that the kernel translates.
+    /// Whether the type is a right, which the kernel translates between sender and receiver.
     pub fn is_port(self) -> bool {
         (16..=21).contains(&self.number)
     }
 
-    /// Whether the sender decides what it is.
+    /// Whether the sender chooses the type.
     pub fn is_polymorphic(self) -> bool {
         self.number == POLYMORPHIC
     }
 
-    /// The type in C.
+    /// The C expression for the type.
     pub fn in_c(self) -> String {
         if self.name.is_empty() { self.number.to_string() } else { self.name.to_owned() }
     }

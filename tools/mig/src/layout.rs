@@ -1,4 +1,4 @@
-//! Messages as data: ids, sizes, and each item in its order, with its descriptor.
+//! Layouts of messages: ids, sizes, and the items in order, each with its descriptor.
 
 mod typed;
 mod untyped;
@@ -8,85 +8,85 @@ use crate::ipc_type::IpcType;
 use crate::target::{Dialect, Target};
 use crate::types::Placement;
 
-/// Whether a message carries rights or memory.
+/// Whether a message carries rights or out-of-line memory, which the kernel must process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Complexity {
-    /// Never.
+    /// No message of the layout does.
     #[default]
     Simple,
-    /// Always.
+    /// Every message of the layout does.
     Complex,
-    /// It depends on a polymorphic type or on the size of an array.
+    /// A polymorphic type or the size of an array decides for each message.
     Depends,
 }
 
-/// What an item is.
+/// The content of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemKind {
     /// The result of the server's routine.
     ReturnCode,
-    /// An argument's value.
+    /// The value of an argument.
     Value,
-    /// How many elements an argument has, or has room for.
+    /// The number of an argument's elements, or of the elements for which the client has room.
     Count,
-    /// The offset of a string in the untyped dialect, which is 0.
+    /// The offset of an untyped message's string, which is always 0.
     Offset,
-    /// What an untyped message with rights or memory begins with: how many descriptors follow.
+    /// The number of descriptors of an untyped message that carries rights or memory.
     Body,
-    /// How the sender represents numbers, in the untyped dialect.
+    /// The sender's representation of numbers, in an untyped message.
     DataRepresentation,
 }
 
-/// What describes an item to the kernel.
+/// A descriptor, which tells the kernel the type and size of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// What is sent; polymorphic if that is decided at the time.
+    /// The type in a sent message; [`ANY`](crate::ipc_type::ANY) if the sender chooses it.
     pub sent: IpcType,
-    /// What is received.
+    /// The type in a received message.
     pub received: IpcType,
-    /// Bits of an element.
+    /// The size of an element in bits.
     pub bits: u32,
-    /// Elements, the most if they vary, 0 if there is no bound.
+    /// The number of elements; the most if the number varies; 0 if it has no bound.
     pub count: u64,
     /// Whether the number of elements varies.
     pub variable: bool,
-    /// Where the data lies.
+    /// Whether the data lies in the message or out of line.
     pub placement: Placement,
-    /// Whether it has the long form.
+    /// Whether the descriptor has the long form.
     pub long: bool,
-    /// Bytes of the descriptor, or of the descriptors of all rights of an array.
+    /// The size of the descriptor in bytes; of all descriptors if each right of an array has one.
     pub bytes: u64,
 }
 
-/// An item of a message.
+/// An item of a message's layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// Its name.
+    /// The item's name, which is that of its argument if there is one.
     pub name: String,
-    /// What it is.
+    /// The item's content.
     pub kind: ItemKind,
-    /// Which of the routine's arguments it belongs to.
+    /// The index of the argument in the routine's arguments, if the item belongs to one.
     pub argument: Option<usize>,
-    /// What describes it; items of the untyped dialect's data have none.
+    /// The item's descriptor. Plain data of untyped messages has none.
     pub descriptor: Option<Descriptor>,
-    /// The most bytes of its data in the message, without padding.
+    /// The largest size of the item's data in the message in bytes, without padding.
     pub data: u64,
-    /// Whether fewer bytes may be there.
+    /// Whether a message may hold less data than that.
     pub varies: bool,
 }
 
-/// The layout of a message.
+/// The layout of a request or a reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Message {
-    /// Its id.
+    /// The message's id.
     pub id: u64,
-    /// Its items.
+    /// The items, in the order of the message.
     pub items: Vec<Item>,
-    /// Bytes of the smallest.
+    /// The size of the smallest message in bytes.
     pub minimum: u64,
-    /// Bytes of the largest.
+    /// The size of the largest message in bytes.
     pub maximum: u64,
-    /// Whether it carries rights or memory.
+    /// Whether the message carries rights or out-of-line memory.
     pub complexity: Complexity,
 }
 
@@ -126,7 +126,7 @@ impl Message {
         message
     }
 
-    /// How many descriptors a message of the untyped dialect has.
+    /// The number of descriptors of an untyped message.
     pub fn descriptors(&self) -> u64 {
         let number = |descriptor: Descriptor| match descriptor.placement {
             Placement::Inline => descriptor.count.max(1),
@@ -135,7 +135,7 @@ impl Message {
         self.items.iter().filter_map(|item| item.descriptor).map(number).sum()
     }
 
-    /// Whether all messages have the same size.
+    /// Whether every message of the layout has the same size.
     pub fn is_fixed(&self) -> bool {
         !self.items.iter().any(|item| item.varies)
     }

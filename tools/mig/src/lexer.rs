@@ -1,12 +1,12 @@
-//! Words of an interface definition.
+//! Splits an interface definition into tokens.
 //!
-//! After some keywords the rest of a statement is not made of words (a file's name, an expression
-//! in C): the parser reads it with [`Lexer::raw_until_semicolon`].
+//! After keywords such as `import` the rest of a statement is a file's name or an expression in C,
+//! which is not made of these tokens: the parser reads it with [`Lexer::raw_until_semicolon`].
 
 use crate::source::Span;
 use logos::Logos;
 
-/// What a token is.
+/// A kind of token.
 #[derive(Logos, Clone, Copy, Debug, PartialEq, Eq)]
 #[logos(skip r"[ \t\r\n\x0b\x0c]+")]
 pub enum Token {
@@ -67,16 +67,16 @@ pub enum Token {
     /// `^`
     #[token("^")]
     Caret,
-    /// The beginning of a comment, where the preprocessor was told to keep them.
+    /// The beginning of a comment, which is in the text if the preprocessor ran with `-C`.
     #[token("/*")]
     Comment,
-    /// A character that no token begins with.
+    /// A character with which no token begins.
     Unknown,
     /// The end of the text.
     End,
 }
 
-/// Takes tokens from a text. Comments are not among them: the last one is kept for the parser.
+/// Takes tokens from a text. It skips comments, and keeps the last one for the parser.
 #[derive(Clone, Debug)]
 pub struct Lexer<'a> {
     text: &'a str,
@@ -90,7 +90,7 @@ impl<'a> Lexer<'a> {
         Self { text, at: 0, comment: None }
     }
 
-    /// The next token and where it is.
+    /// Takes the next token; returns it with its place.
     pub fn next_token(&mut self) -> (Token, Span) {
         loop {
             let mut inner = Token::lexer(&self.text[self.at..]);
@@ -112,13 +112,12 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The last comment.
+    /// The place of the last comment before the current position.
     pub fn comment(&self) -> Option<Span> {
         self.comment
     }
 
-    /// What stands before the next `;`, without the blanks around it. Quotation marks protect a
-    /// semicolon.
+    /// The text up to the next `;` that is not in quotation marks, without blanks around it.
     pub fn raw_until_semicolon(&mut self) -> Span {
         let rest = &self.text[self.at..];
         let mut quoted = false;

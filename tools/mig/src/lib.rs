@@ -48,22 +48,23 @@ use interface::Interface;
 use source::Source;
 use target::Target;
 
-/// What a definition means, and what there is to say about it.
+/// The result of compiling a definition.
 #[derive(Debug)]
 pub struct Compiled {
-    /// The text.
+    /// The preprocessed text of the definition.
     pub source: Source,
-    /// What it means, if there is no error.
+    /// The interface, unless there is an error.
     pub interface: Option<Interface>,
-    /// Errors and warnings, in the order of the text.
+    /// Errors and warnings, in the order of their places in the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// Reads a preprocessed definition. `file` names it where it does not do so itself.
+/// Compiles a preprocessed definition. `file` is the name of the text before its first line marker.
 pub fn compile(target: Target, file: &str, text: &str) -> Compiled {
     let (source, mut diagnostics) = Source::new(file, text);
     let (statements, errors) = parser::parse(&source);
-    // What a statement with an error would have defined is missed by others.
+    // Statements with a syntax error define nothing, so that analysis would report what they lack
+    // as further errors.
     let readable = errors.is_empty();
     diagnostics.extend(errors);
     let (interface, found) = analysis::analyse(target, if readable { &statements } else { &[] });
@@ -74,7 +75,7 @@ pub fn compile(target: Target, file: &str, text: &str) -> Compiled {
 }
 
 impl Compiled {
-    /// Errors and warnings as text.
+    /// The errors and warnings as text.
     pub fn report(&self) -> String {
         let rendered = self.diagnostics.iter().map(|found| found.render(&self.source) + "\n");
         rendered.collect()

@@ -1,4 +1,4 @@
-//! Lists: names and ids, and the layouts of messages.
+//! Text lists of an interface: names and ids, and the layouts of messages.
 
 use crate::interface::{Interface, Routine};
 use crate::ipc_type::IpcType;
@@ -6,8 +6,8 @@ use crate::layout::{Complexity, Descriptor, ItemKind, Message};
 use crate::types::Placement;
 use std::fmt::{self, Write};
 
-/// A line for each routine: subsystem, its base, the routine, its place, the ids of request and
-/// reply; 0 if there is none.
+/// One line for each routine: the subsystem's name and base, the routine's name and index, the ids
+/// of request and reply. The id of a missing reply is 0.
 pub fn names(interface: &Interface) -> String {
     let line = |routine: &Routine| {
         let reply = if routine.simple { 0 } else { routine.reply_id() };
@@ -17,12 +17,12 @@ pub fn names(interface: &Interface) -> String {
     interface.present().map(line).collect()
 }
 
-/// Every message of an interface.
+/// The layouts of all messages of an interface.
 pub fn layouts(interface: &Interface) -> String {
     let mut text = format!("subsystem {} {} {}\n", interface.name, interface.base, interface.target.name);
     for routine in interface.present() {
         let kind = if routine.simple { "simpleroutine" } else { "routine" };
-        // A string takes whatever is written to it.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "\n{kind} {}", routine.name);
         let _ = message(&mut text, "request", &routine.request);
         if let Some(reply) = &routine.reply {
@@ -32,7 +32,7 @@ pub fn layouts(interface: &Interface) -> String {
     text
 }
 
-/// The size of a message: one number, or the smallest and the largest.
+/// The size of a message in bytes: one number, or the smallest and the largest.
 pub fn size(message: &Message) -> String {
     if message.is_fixed() {
         message.minimum.to_string()

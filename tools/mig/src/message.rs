@@ -1,7 +1,9 @@
-//! Stubs in Rust over Mach messages of both dialects: clients, and what a server has to do.
+//! Rust stubs over Mach messages of both dialects: clients, and a trait for servers with the
+//! function that dispatches requests.
 //!
-//! Values are as in the stubs over direct IPC: numbers, arrays of numbers, and `Array` where their
-//! number varies. A right is a number with as many bits as it has in the message.
+//! Values have the types of the stubs over direct IPC: numbers, arrays of numbers, and `Array`
+//! where the number of elements varies. A right is a number of the size that the right has in a
+//! message.
 
 mod reading;
 mod value;
@@ -17,13 +19,13 @@ use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 use value::Value;
 
-/// Bytes of the largest trailer of the untyped dialect.
+/// The size of the untyped dialect's largest trailer, in bytes.
 const TRAILER: u64 = 68;
 
-/// The module of an interface.
+/// The text of the Rust module of an interface.
 ///
 /// # Errors
-/// A value has no form in Rust, or an option is no expression of Rust.
+/// A value's type cannot be expressed in Rust, or an option is not a Rust expression.
 pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     let (comment, format) = (document(&interface.comment), format(interface));
     let routines: Vec<&Routine> = interface.present().collect();
@@ -110,12 +112,13 @@ fn format(interface: &Interface) -> TokenStream {
     quote!(Format::#name)
 }
 
-/// Whether a request or a reply has it.
+/// Whether the request or the reply carries an argument.
 fn travels(argument: &Argument) -> bool {
     argument.in_request() || argument.in_reply()
 }
 
-/// The value of an argument; all of them have been looked at before.
+/// The Rust value of an argument. The fallback is never used: `module` has refused arguments
+/// without a value.
 fn value(argument: &Argument) -> Value {
     Value::of(argument).unwrap_or(Value::Memory)
 }
@@ -132,12 +135,12 @@ fn room_name(argument: &Argument) -> Ident {
     format_ident!("{}_room", argument.name)
 }
 
-/// Whether the program says by a value of its own that its copy goes away.
+/// Whether the sender passes a flag that says if sending takes the right or memory from it.
 fn has_deallocate(argument: &Argument) -> bool {
     argument.deallocate == Deallocate::Variable && value(argument) != Value::Memory
 }
 
-/// The parameters of the client's call.
+/// The parameters of a client's method.
 fn client_parameters(routine: &Routine) -> Vec<TokenStream> {
     let mut all = Vec::new();
     for argument in routine.arguments.iter().filter(|argument| !argument.ignored) {
@@ -166,7 +169,8 @@ fn client_parameters(routine: &Routine) -> Vec<TokenStream> {
     all
 }
 
-/// What a side gets from a message: names and types.
+/// The names and types of the Rust values that a receiver obtains for an argument: the value, and
+/// with `is_any` the type of a polymorphic right.
 fn received(argument: &Argument, is_any: bool) -> Vec<(Ident, TokenStream)> {
     let mut all = vec![(ident(&argument.name), value(argument).returned())];
     if is_any {
@@ -175,7 +179,7 @@ fn received(argument: &Argument, is_any: bool) -> Vec<(Ident, TokenStream)> {
     all
 }
 
-/// The results of the client's call.
+/// The results of a client's method.
 fn client_results(routine: &Routine) -> Vec<(Ident, TokenStream)> {
     let mut all = Vec::new();
     for argument in &routine.arguments {
@@ -189,7 +193,7 @@ fn client_results(routine: &Routine) -> Vec<(Ident, TokenStream)> {
     all
 }
 
-/// The parameters of the server's method.
+/// The parameters of a method of the server's trait.
 fn server_parameters(routine: &Routine) -> Vec<(Ident, TokenStream)> {
     let mut all = Vec::new();
     for argument in routine.arguments.iter().filter(|argument| !argument.ignored) {
@@ -209,7 +213,7 @@ fn server_parameters(routine: &Routine) -> Vec<(Ident, TokenStream)> {
     all
 }
 
-/// The results of the server's method.
+/// The results of a method of the server's trait.
 fn server_results(routine: &Routine) -> Vec<(Ident, TokenStream)> {
     let mut all = Vec::new();
     for argument in routine.arguments.iter().filter(|argument| argument.in_reply()) {
@@ -221,7 +225,9 @@ fn server_results(routine: &Routine) -> Vec<(Ident, TokenStream)> {
     all
 }
 
-/// What a side gets from the trailer or the header for an argument: how, and its type.
+/// The trailer's or header's member that the client or the server receives for an argument: the
+/// name of the function that reads it, and its type. None for an argument that is not such a
+/// member.
 fn token(argument: &Argument, at_server: bool) -> Option<(Ident, TokenStream)> {
     let (member, of) = match (argument.direction, at_server) {
         (Direction::SequenceNumber, true) => ("sequence", quote!(u32)),
@@ -237,7 +243,7 @@ fn token(argument: &Argument, at_server: bool) -> Option<(Ident, TokenStream)> {
     Some((ident(member), of))
 }
 
-/// Statements that read the tokens of a message.
+/// Statements that read the members of the trailer or header which the arguments ask for.
 fn tokens(interface: &Interface, routine: &Routine, at_server: bool, error: &TokenStream) -> TokenStream {
     let read = routine.arguments.iter().filter_map(|argument| {
         let ((member, _), name) = (token(argument, at_server)?, ident(&argument.name));
@@ -255,7 +261,7 @@ fn tokens(interface: &Interface, routine: &Routine, at_server: bool, error: &Tok
     quote!(let trailer_ = reader_.trailer(); #(#read)*)
 }
 
-/// The types of values, as one type.
+/// The types of values as one type: unit, the type itself, or a tuple.
 fn types(all: &[(Ident, TokenStream)]) -> TokenStream {
     match all {
         [(_, one)] => one.clone(),
@@ -266,7 +272,7 @@ fn types(all: &[(Ident, TokenStream)]) -> TokenStream {
     }
 }
 
-/// Values as one pattern or expression.
+/// Names of values as one pattern or expression: unit, the name itself, or a tuple.
 fn values(all: &[(Ident, TokenStream)]) -> TokenStream {
     match all {
         [(one, _)] => quote!(#one),
@@ -277,7 +283,7 @@ fn values(all: &[(Ident, TokenStream)]) -> TokenStream {
     }
 }
 
-/// Whether a message must hold rights or memory, if its items do not decide that.
+/// The expected complexity of a received message; `None` if only the items decide.
 fn complexity(message: &Message) -> TokenStream {
     match message.complexity {
         Complexity::Simple => quote!(Some(false)),
@@ -286,7 +292,7 @@ fn complexity(message: &Message) -> TokenStream {
     }
 }
 
-/// An option or a time that the definition has as an expression of C.
+/// The Rust form of an option or a timeout, which the definition gives as a C expression.
 fn expression(routine: &Routine, text: &str) -> Result<TokenStream, Diagnostic> {
     let text = text.trim_matches('"');
     match (syn::parse_str::<syn::Expr>(text), text.parse::<TokenStream>()) {
@@ -299,7 +305,8 @@ fn expression(routine: &Routine, text: &str) -> Result<TokenStream, Diagnostic> 
     }
 }
 
-/// Whether an option or a time of a routine may be made of names.
+/// Whether an option or a timeout of a routine may contain names of constants, which the module
+/// must import.
 fn needs_names(routine: &Routine) -> bool {
     let is_name = |text: &str| {
         let is_argument = routine.arguments.iter().any(|argument| argument.name == text);
@@ -309,7 +316,8 @@ fn needs_names(routine: &Routine) -> bool {
     is_name(&routine.settings.option) || of(&routine.settings.wait) || of(&routine.settings.send)
 }
 
-/// How a message is sent.
+/// The expression for a `Call`: options, timeouts, and the size of the trailer that the client asks
+/// for.
 fn call(routine: &Routine) -> Result<TokenStream, Diagnostic> {
     let time = |wait: &Wait| match wait {
         Wait::Forever => Ok(quote!(None)),
@@ -327,7 +335,7 @@ fn call(routine: &Routine) -> Result<TokenStream, Diagnostic> {
         }
         option => expression(routine, option)?,
     };
-    // Nothing is awaited after a simple routine.
+    // A simple routine has no reply to wait for.
     let wait = if routine.simple { &Wait::Forever } else { &routine.settings.wait };
     let (wait, send) = (time(wait)?, time(&routine.settings.send)?);
     let members = routine.arguments.iter().filter_map(|argument| token(argument, false));
@@ -336,7 +344,8 @@ fn call(routine: &Routine) -> Result<TokenStream, Diagnostic> {
     Ok(quote!(Call { options: #option, wait: #wait, send: #send, trailer: #trailer }))
 }
 
-/// What is known of a routine, for its request.
+/// The expression for the `Request` that a client passes to the runtime library: ids, port types
+/// and expected reply of a routine.
 fn request(routine: &Routine) -> Result<TokenStream, Diagnostic> {
     let kind = |argument: &Argument| {
         if argument.of.sent.is_polymorphic() {
@@ -372,7 +381,7 @@ fn request(routine: &Routine) -> Result<TokenStream, Diagnostic> {
     })
 }
 
-/// A client's method.
+/// The client's method for a routine.
 fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagnostic> {
     let (name, comment) = (ident(&routine.name), document(&routine.comment));
     let (parameters, results) = (client_parameters(routine), client_results(routine));
@@ -419,7 +428,7 @@ fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagn
     })
 }
 
-/// A method of the server's trait.
+/// The method of the server's trait for a routine.
 fn method(routine: &Routine) -> TokenStream {
     let (name, comment) = (ident(&routine.name), document(&routine.comment));
     let parameters = server_parameters(routine).into_iter().map(|(name, of)| quote!(#name: #of));
@@ -434,7 +443,8 @@ fn method(routine: &Routine) -> TokenStream {
     }
 }
 
-/// What the header says about an argument.
+/// Statements that read from the request's header the ports that are parameters of the server's
+/// method.
 fn from_header(routine: &Routine) -> TokenStream {
     let read = routine.arguments.iter().filter(|argument| !argument.ignored).map(|argument| {
         let (port, kind) = match argument.direction {
@@ -449,7 +459,7 @@ fn from_header(routine: &Routine) -> TokenStream {
     quote!(#(#read)*)
 }
 
-/// The function that has a request carried out.
+/// The function that reads a routine's request, calls the server's method, and writes the reply.
 fn serve(interface: &Interface, routine: &Routine) -> TokenStream {
     let (function, name) = (format_ident!("serve_{}", routine.name), ident(&routine.name));
     let complex = complexity(&routine.request);

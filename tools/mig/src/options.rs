@@ -1,10 +1,10 @@
-//! The command line, as makefiles use it: options are words after one dash.
+//! The command line, in the form that makefiles use: each option is a word after one dash.
 
 use crate::target::{Dialect, Target};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 
-/// What is to be written.
+/// A file that the program can write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The client's functions over messages, in C.
@@ -23,7 +23,7 @@ pub enum Output {
     List,
     /// The layouts of all messages.
     Layout,
-    /// A page for people.
+    /// A page about the interface in Markdown.
     Page,
     /// Both sides over messages, in Rust.
     Rust,
@@ -33,7 +33,8 @@ pub enum Output {
     DirectC,
 }
 
-/// The options for outputs. Those of the last kind suppress the files that are written otherwise.
+/// The options that name outputs. `-layout`, `-page`, `-rust`, `-l4-rust` and `-l4-c` suppress the
+/// files that are written by default.
 const OUTPUTS: [(&str, Output); 12] = [
     ("-user", Output::User),
     ("-server", Output::Server),
@@ -49,49 +50,49 @@ const OUTPUTS: [(&str, Output); 12] = [
     ("-l4-c", Output::DirectC),
 ];
 
-/// The command line.
+/// The options and file names of a command line.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// For which machine and dialect.
+    /// The machine and the dialect of the messages.
     pub target: Target,
-    /// Definitions; none: the standard input, already preprocessed.
+    /// The definitions. If there are none, the standard input holds a preprocessed one.
     pub files: Vec<PathBuf>,
-    /// What is written where.
+    /// The outputs that options name, each with its file.
     pub outputs: Vec<(Output, PathBuf)>,
-    /// Only the outputs that are named.
+    /// Whether only outputs that options name are written, and no default ones.
     pub only_named: bool,
-    /// Only read and check.
+    /// Whether definitions are only checked, without output.
     pub check: bool,
-    /// A file for each of the client's functions: what the files' names begin with.
+    /// The prefix of file names, if each of the client's functions is written to a file of its own.
     pub separate: Option<String>,
-    /// What the names of the client's functions begin with, before `userprefix`.
+    /// The prefix of the names of the client's functions, in front of that of `userprefix`.
     pub prefix: String,
-    /// A table of names in the server.
+    /// Whether the server's file has a table of the names of its routines.
     pub symbols: bool,
-    /// No warnings.
+    /// Whether warnings are suppressed.
     pub quiet: bool,
-    /// Say what is done.
+    /// Whether the program reports the files that it reads and writes.
     pub verbose: bool,
-    /// Write a file of dependencies for make.
+    /// Whether a file of dependencies for make is written.
     pub dependencies: bool,
-    /// The preprocessor, if it is not the usual one.
+    /// The preprocessor's command, if it is not the default one.
     pub preprocessor: Option<String>,
-    /// Options of the preprocessor.
+    /// Options that are passed to the preprocessor.
     pub preprocessor_options: Vec<String>,
 }
 
-/// What the command line asks for.
+/// The action that a command line requests.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// To compile.
+    /// Compile the definitions.
     Compile(Box<Options>),
-    /// To explain the options.
+    /// Print the explanation of the options.
     Help,
-    /// To say which version it is.
+    /// Print the program's version.
     Version,
 }
 
-/// The options, explained.
+/// The explanation of the options.
 pub const HELP: &str = "\
 usage: mig [option]... [file.defs]...
 
@@ -132,10 +133,10 @@ Errors end with status 1, and then nothing has been written.
 ";
 
 impl Options {
-    /// Reads a command line, without the program's name.
+    /// Reads the words of a command line after the program's name.
     ///
     /// # Errors
-    /// An option lacks its value, or a value is not one that it can have.
+    /// An option lacks its value, or has an invalid one.
     pub fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request> {
         let mut options = Options {
             target: Target::of(Dialect::Typed),
@@ -205,10 +206,10 @@ impl Options {
                 self.target = target;
             }
             "-cc" => self.preprocessor = Some(value()?),
-            // Which back end the original's script runs: there is one. Above which size buffers are
-            // not on the stack: all are.
+            // Makefiles pass these options of the original `mig`. Here there is one back end, and
+            // all buffers are on the stack, so that the values have no effect.
             "-migcom" | "-maxonstack" => drop(value()?),
-            // Functions in files of their own are asked for by -i.
+            // `-split` has no effect: `-i` requests one file for each function.
             "-split" => {}
             "-MD" => self.dependencies = true,
             "-I" | "-D" | "-U" | "-include" | "-imacros" | "-isystem" | "-idirafter" | "-iquote"
@@ -223,7 +224,8 @@ impl Options {
         Ok(())
     }
 
-    /// Where an output is written, if it is; `default` is the name that it has by itself.
+    /// The file to which an output is written, or none. `default` is the file's name if no option
+    /// names the output.
     pub fn path(&self, output: Output, default: Option<String>) -> Option<PathBuf> {
         let named = self.outputs.iter().find(|(other, _)| *other == output);
         match named {

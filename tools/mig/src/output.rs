@@ -1,10 +1,10 @@
-//! Writing files: all of them, or none.
+//! Writes the output files: either all of them or none.
 
 use anyhow::{Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files that are to be written.
+/// The output files, which `write` puts on disk.
 #[derive(Debug, Default)]
 pub struct Files {
     files: Vec<(PathBuf, String)>,
@@ -16,20 +16,20 @@ impl Files {
         self.files.push((path, text));
     }
 
-    /// Their names.
+    /// The names of the files.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.files.iter().map(|(path, _)| path.as_path())
     }
 
-    /// Writes all of them under other names, then gives them theirs.
+    /// Writes all files under temporary names, then renames them.
     ///
     /// # Errors
-    /// A file could not be written; then no file has changed, unless giving a name failed.
+    /// A file could not be written. Then no file has changed, unless the error was in a renaming.
     pub fn write(&self) -> Result<()> {
         let mut written: Vec<(PathBuf, &Path)> = Vec::new();
         let result = self.files.iter().try_for_each(|(path, text)| {
             if path.exists() && !path.is_file() {
-                // A device, such as /dev/null.
+                // A device such as /dev/null cannot be replaced by a renamed file.
                 return fs::write(path, text).with_context(|| format!("cannot write {}", path.display()));
             }
             let temporary = temporary(path);
@@ -44,7 +44,7 @@ impl Files {
         });
         if result.is_err() {
             for (temporary, _) in &written {
-                // Those that have their names already are no longer there.
+                // Files that have been renamed already are missing here, which is no error.
                 let _ = fs::remove_file(temporary);
             }
         }
@@ -52,7 +52,7 @@ impl Files {
     }
 }
 
-/// A name in the same directory that no other process uses.
+/// A name in the directory of `path` that no other process uses.
 fn temporary(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{}", std::process::id()))

@@ -1,5 +1,5 @@
-//! A page about an interface for people, in Markdown: what its comments say, its routines with
-//! their arguments, and how large their messages are.
+//! A reference page of an interface in Markdown: the definition's comments, the routines with their
+//! arguments, and the sizes of the messages.
 
 use crate::ast::Direction;
 use crate::direct::{self, Plan};
@@ -8,7 +8,7 @@ use crate::list::size;
 use crate::types::{Placement, Shape, Type};
 use std::fmt::Write;
 
-/// The page of an interface.
+/// The reference page of an interface.
 pub fn page(interface: &Interface) -> String {
     let mut text = format!("# The interface `{}`\n", interface.name);
     paragraph(&mut text, &interface.comment);
@@ -19,7 +19,7 @@ pub fn page(interface: &Interface) -> String {
     );
     for routine in interface.present() {
         let plan = plans.iter().find(|plan| plan.routine.index == routine.index);
-        // A string takes whatever is written to it.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", row(routine, plan));
     }
     for routine in interface.present() {
@@ -28,7 +28,7 @@ pub fn page(interface: &Interface) -> String {
     text
 }
 
-/// A comment, whose lines are broken where its author has broken them.
+/// Adds a comment, with line breaks where the comment has them.
 fn paragraph(text: &mut String, comment: &str) {
     if !comment.is_empty() {
         text.push('\n');
@@ -97,7 +97,7 @@ fn described(argument: &Argument) -> String {
     text
 }
 
-/// What a type is, if its name does not say so.
+/// A description of a type, unless the type's name describes it.
 fn what(of: &Type) -> Option<String> {
     let (bits, count) = (of.bits, of.count);
     let element = match of.sent.name.trim_start_matches("MACH_MSG_TYPE_") {

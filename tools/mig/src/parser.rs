@@ -1,12 +1,12 @@
-//! Statements from tokens. Both dialects have one grammar here; what one of them lacks is an error
-//! of the [analysis](crate::analysis).
+//! Parses tokens into statements. One grammar covers both dialects; the [analysis](crate::analysis)
+//! reports statements that the target's dialect does not have.
 
 use crate::ast::{ImportKind, Name, Number, Statement, StatementKind};
 use crate::diagnostic::Diagnostic;
 use crate::lexer::{Lexer, Token};
 use crate::source::{Source, Span};
 
-/// Reads a whole definition. After an error in a statement it goes on with the next.
+/// Parses a whole definition. After a statement with an error it goes on with the next statement.
 pub fn parse(source: &Source) -> (Vec<Statement>, Vec<Diagnostic>) {
     let mut parser = Parser::new(source);
     let mut statements = Vec::new();
@@ -31,23 +31,23 @@ pub fn parse(source: &Source) -> (Vec<Statement>, Vec<Diagnostic>) {
     }
 }
 
-/// The error is in the list already.
+/// The value of a failure that the parser's list of diagnostics already describes.
 pub(crate) struct Reported;
 
 pub(crate) type Result<T> = std::result::Result<T, Reported>;
 
-/// How deep types may be nested.
+/// The deepest nesting of types. The limit protects the stack from nested input.
 const DEPTH: usize = 100;
 
-/// Reads tokens, one ahead.
+/// A recursive-descent parser with one token of lookahead.
 pub(crate) struct Parser<'a> {
     source: &'a Source,
     lexer: Lexer<'a>,
-    /// The next token.
+    /// The next token, which has not been consumed.
     pub(crate) token: Token,
-    /// Its place.
+    /// The place of the next token.
     pub(crate) span: Span,
-    /// The place of the token before it.
+    /// The place of the last token that has been consumed.
     pub(crate) before: Span,
     errors: Vec<Diagnostic>,
     depth: usize,
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
         source.slice(self.span)
     }
 
-    /// Whether the next token is this word, in upper or lower case.
+    /// Whether the next token is the word `word`, in upper or lower case.
     pub(crate) fn is(&self, word: &str) -> bool {
         self.token == Token::Word && self.text().eq_ignore_ascii_case(word)
     }
@@ -94,7 +94,7 @@ impl<'a> Parser<'a> {
         Reported
     }
 
-    /// The error that something else was expected here.
+    /// Reports that the next token is not what the grammar expects.
     pub(crate) fn unexpected(&mut self, expected: &str) -> Reported {
         let found = match self.token {
             Token::End => "the end of the file".to_owned(),
@@ -116,7 +116,8 @@ impl<'a> Parser<'a> {
         Ok(Name { text, span })
     }
 
-    /// Runs `read` one level deeper; text from outside decides how deep that is.
+    /// Runs `read` one level deeper, or reports an error at the deepest level: the input could
+    /// exhaust the stack.
     pub(crate) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth == DEPTH {
             let message = format!("nested more than {DEPTH} deep");
@@ -134,7 +135,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The comment that ends directly before the next token.
+    /// The text of the comment that ends directly before the next token.
     fn comment(&self) -> String {
         let Some(comment) = self.lexer_comment() else { return String::new() };
         let lines = comment.lines().map(|line| line.trim().trim_start_matches('*').trim());
@@ -153,9 +154,10 @@ impl<'a> Parser<'a> {
         source.slice(comment).strip_prefix("/*")?.strip_suffix("*/")
     }
 
-    /// Takes the next word and everything up to the semicolon after it.
+    /// Consumes the next word, and returns the raw text from there to the semicolon.
     fn raw(&mut self, expected: &str) -> Result<Name> {
-        // The word that is the next token was the last that the lexer has read.
+        // The lexer's position is after the lookahead token, so that raw text begins directly after
+        // the word.
         let span = self.lexer.raw_until_semicolon();
         let text = self.source.slice(span).to_owned();
         self.advance();
@@ -170,7 +172,7 @@ impl<'a> Parser<'a> {
         if self.token != Token::Word {
             return Err(self.unexpected("a statement"));
         }
-        // These take the rest of the statement as it is.
+        // The operand of these statements is raw text up to the semicolon.
         match word.as_str() {
             "import" => return self.import(ImportKind::All),
             "uimport" => return self.import(ImportKind::User),
@@ -239,7 +241,7 @@ impl<'a> Parser<'a> {
         let (mut kernel_user, mut kernel_server) = (false, false);
         loop {
             let name = self.name("the name of the subsystem")?;
-            // A subsystem of such a name is followed by its number.
+            // A subsystem may be named `KernelUser`: then its number follows, and not another word.
             if self.token == Token::Word && name.text.eq_ignore_ascii_case("kerneluser") {
                 kernel_user = true;
             } else if self.token == Token::Word && name.text.eq_ignore_ascii_case("kernelserver") {
@@ -251,7 +253,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A number as in C.
+    /// Parses a number in C's notation.
     pub(crate) fn number(&mut self, expected: &str) -> Result<Number> {
         let text = self.text();
         let span = self.expect(Token::Number, expected)?;
@@ -270,7 +272,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// A sum of products.
+    /// Parses a sum of products and computes its value.
     pub(crate) fn expression(&mut self) -> Result<Number> {
         let mut sum = self.product()?;
         loop {

@@ -1,4 +1,4 @@
-//! Types and arguments from tokens.
+//! Parses types, and the arguments of routines.
 
 use crate::ast::{
     Argument, Direction, Flag, FlagKind, Member, Name, Specification, StatementKind, Translation,
@@ -12,7 +12,7 @@ use crate::parser::{Parser, Result};
 const SPECIFICATION: &str = "a type: a name, `MACH_MSG_TYPE_...`, `array`, `struct`, `c_string`, `^` or `(`";
 
 impl Parser<'_> {
-    /// A type with its translations.
+    /// Parses a type with its translations.
     pub(crate) fn type_expression(&mut self) -> Result<TypeExpression> {
         let start = self.span;
         let specification = self.specification()?;
@@ -93,12 +93,12 @@ impl Parser<'_> {
         }
     }
 
-    /// `in` or `in | out`.
+    /// Parses `in` or `in | out`.
     fn ipc_type(&mut self) -> Result<Specification> {
         let start = self.span;
         let (sent, received) = self.primitive()?;
         let received = match self.take(Token::Bar) {
-            // A name after the bar stands for what it is when it has been received.
+            // A name after the bar stands for a type in received messages.
             Some(_) => self.primitive()?.1,
             None => received,
         };
@@ -126,7 +126,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `( type , bits , flags )`
+    /// Parses `( type , bits , flags )`.
     fn long_form(&mut self) -> Result<Specification> {
         let start = self.advance();
         let Specification::Ipc { sent, received, .. } = self.ipc_type()? else {
@@ -220,7 +220,7 @@ impl Parser<'_> {
         Ok(Specification::Native(keyword, phrases))
     }
 
-    /// Words of C, up to a comma or a closing bracket.
+    /// Parses words of C up to a comma or a closing bracket.
     fn phrase(&mut self) -> Result<Name> {
         let start = self.span;
         let mut words = Vec::new();
@@ -234,7 +234,7 @@ impl Parser<'_> {
         Ok(Name { text: words.join(" "), span: start.to(self.before) })
     }
 
-    /// `{ , flag [ [] ] }`
+    /// Parses `{ , flag [ [] ] }`.
     fn flags(&mut self) -> Result<Vec<Flag>> {
         let mut flags = Vec::new();
         while self.take(Token::Comma).is_some() {
@@ -256,7 +256,7 @@ impl Parser<'_> {
         Ok(flags)
     }
 
-    /// The name and the arguments of a routine.
+    /// Parses the name and the arguments of a routine.
     pub(crate) fn routine(&mut self, simple: bool) -> Result<StatementKind> {
         let name = self.name("the name of the routine")?;
         self.expect(Token::OpenRound, "`(` and the arguments")?;

@@ -1,4 +1,4 @@
-//! Running the C preprocessor.
+//! Runs the C preprocessor on definitions.
 
 use crate::options::Options;
 use anyhow::{Context, Result, bail};
@@ -6,18 +6,18 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A preprocessed definition and the files that it was made of, in make's words.
+/// A preprocessed definition, and a rule for make with the files that the preprocessor read.
 pub struct Preprocessed {
-    /// The text.
+    /// The preprocessed text.
     pub text: String,
-    /// The dependencies, if they were asked for.
+    /// The rule for make, if the options ask for dependencies.
     pub dependencies: Option<String>,
 }
 
-/// Runs the preprocessor on a file. Its own messages go to the standard error.
+/// Runs the preprocessor on a file. The preprocessor's own messages go to the standard error.
 ///
 /// # Errors
-/// It could not be run, or it failed.
+/// The preprocessor could not be run, or it failed.
 pub fn run(file: &Path, options: &Options) -> Result<Preprocessed> {
     let command = options.preprocessor.clone().or_else(|| env::var("CPP").ok());
     let command = command.unwrap_or_else(|| {
@@ -30,7 +30,7 @@ pub fn run(file: &Path, options: &Options) -> Result<Preprocessed> {
     }
     let record = options.dependencies.then(|| PathBuf::from(format!("{}.mig-deps", file.display())));
     let mut process = Command::new(program);
-    // Comments become the text of pages.
+    // `-C` keeps comments, which become the text of reference pages.
     process.args(words).arg("-C").args(&options.preprocessor_options);
     if let Some(record) = &record {
         process.arg("-MD").arg("-MF").arg(record);
@@ -39,7 +39,7 @@ pub fn run(file: &Path, options: &Options) -> Result<Preprocessed> {
     let output = process.output().with_context(|| format!("cannot run the preprocessor `{program}`"))?;
     let dependencies = record.and_then(|record| {
         let text = std::fs::read_to_string(&record);
-        // The record is there only if the preprocessor has written it.
+        // The file of dependencies is missing if the preprocessor has failed.
         let _ = std::fs::remove_file(&record);
         text.ok()
     });

@@ -1,13 +1,13 @@
-//! What both kinds of stubs in Rust are written with.
+//! Helper functions of both kinds of Rust stubs.
 
 use crate::diagnostic::Diagnostic;
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{format_ident, quote};
 
-/// A file of Rust.
+/// Formats tokens as the text of a Rust file.
 ///
 /// # Errors
-/// The text is not valid.
+/// The tokens are not valid Rust.
 pub(crate) fn file(name: &str, tokens: TokenStream) -> Result<String, Diagnostic> {
     let header = format!("// Written by mig from the definition of `{name}`. Do not edit.\n\n");
     match syn::parse2(tokens) {
@@ -18,10 +18,10 @@ pub(crate) fn file(name: &str, tokens: TokenStream) -> Result<String, Diagnostic
     }
 }
 
-/// Columns of a comment, so that a line of documentation fits the tree's 100 where it is indented.
+/// The most columns of a line of documentation: indented, it must fit in the tree's 100.
 const COLUMNS: usize = 92;
 
-/// A comment as documentation. Lines that are too long are broken.
+/// Documentation with the text of a definition's comment. Lines that are too long are broken.
 pub(crate) fn document(comment: &str) -> TokenStream {
     let mut lines: Vec<String> = Vec::new();
     for line in comment.lines() {
@@ -39,7 +39,7 @@ pub(crate) fn document(comment: &str) -> TokenStream {
     if comment.is_empty() { quote!() } else { quote!(#(#[doc = #lines])*) }
 }
 
-/// An identifier of Rust. Names that Rust keeps for itself get an underscore.
+/// A Rust identifier for a name of the definition. Keywords of Rust get an underscore.
 pub(crate) fn ident(name: &str) -> Ident {
     match syn::parse_str::<Ident>(name) {
         Ok(ident) => ident,
@@ -47,17 +47,17 @@ pub(crate) fn ident(name: &str) -> Ident {
     }
 }
 
-/// The name of a constant.
+/// The identifier of a constant for a name of the definition.
 pub(crate) fn constant(name: &str) -> Ident {
     ident(&name.to_ascii_uppercase())
 }
 
-/// The number type of so many bytes.
+/// The unsigned number type of this size in bytes.
 pub(crate) fn number(bytes: u64) -> Ident {
     format_ident!("u{}", bytes * 8)
 }
 
-/// A number without its type.
+/// A literal without a type suffix.
 pub(crate) fn literal(value: u64) -> Literal {
     Literal::u64_unsuffixed(value)
 }

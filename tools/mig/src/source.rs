@@ -8,14 +8,14 @@ use std::sync::Arc;
 /// A range of bytes of a [`Source`]'s text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The first byte.
+    /// The offset of the first byte.
     pub start: usize,
-    /// The first byte after it.
+    /// The offset after the last byte.
     pub end: usize,
 }
 
 impl Span {
-    /// The range from the beginning of this one to the end of `other`.
+    /// The range from the beginning of `self` to the end of `other`.
     pub fn to(self, other: Span) -> Span {
         Span { start: self.start, end: self.end.max(self.start).max(other.end) }
     }
@@ -27,7 +27,7 @@ impl From<Range<usize>> for Span {
     }
 }
 
-/// A line of the text: where it begins, and which line of which file it is.
+/// A line of the preprocessed text: its offset, and the file and line of its origin.
 #[derive(Clone, Debug)]
 struct Line {
     start: usize,
@@ -42,25 +42,25 @@ pub struct Source {
     lines: Vec<Line>,
 }
 
-/// Where a byte of the text came from.
+/// The origin of a byte of the preprocessed text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// The file, as the preprocessor names it.
+    /// The file's name, as the preprocessor gives it.
     pub file: Arc<str>,
-    /// The line in it, from 1.
+    /// The line in the file, from 1.
     pub line: usize,
     /// The column in the preprocessed line in characters, from 1.
     pub column: usize,
 }
 
 impl Source {
-    /// Reads the output of a preprocessor. `file` names the lines before the first marker.
+    /// Reads the output of a preprocessor. `file` is the name of the lines before the first marker.
     ///
-    /// Markers (`# 12 "file"`, `#line 12 "file"`) say where the following lines came from. A
-    /// preprocessor may leave `#pragma`, `#define` and `#undef`; they are ignored.
+    /// Markers (`# 12 "file"`, `#line 12 "file"`) give the origin of the lines after them.
+    /// `#pragma`, `#define` and `#undef`, which a preprocessor may leave, are ignored.
     ///
     /// # Errors
-    /// Other lines that begin with `#` are errors: the text was not preprocessed.
+    /// A line begins with another directive, which shows that the text was not preprocessed.
     pub fn new(file: &str, text: &str) -> (Source, Vec<Diagnostic>) {
         let mut source = Source { text: String::with_capacity(text.len()), lines: Vec::new() };
         let mut errors = Vec::new();
@@ -73,7 +73,7 @@ impl Source {
                 source.text.push_str(line);
                 continue;
             };
-            // Blanks instead of the directive keep each byte at its column.
+            // A directive is replaced by blanks, so that the offsets of other bytes do not change.
             source.text.extend(line.chars().map(|c| if c == '\n' { c } else { ' ' }));
             match marker(directive) {
                 Some((line, name)) => {
@@ -95,7 +95,7 @@ impl Source {
         (source, errors)
     }
 
-    /// The text, without directives.
+    /// The preprocessed text, with blanks in the place of directives.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -109,7 +109,7 @@ impl Source {
         self.lines.partition_point(|line| line.start <= at).checked_sub(1)
     }
 
-    /// Where a byte came from.
+    /// The origin of the byte at an offset.
     pub fn place(&self, at: usize) -> Place {
         let Some(line) = self.line_at(at.min(self.text.len())) else {
             return Place { file: "".into(), line: 1, column: 1 };
@@ -119,7 +119,8 @@ impl Source {
         Place { file: Arc::clone(&line.file), line: line.number, column: before.chars().count() + 1 }
     }
 
-    /// The line that holds a byte, without its end, and where it begins.
+    /// The line that holds the byte at an offset, without the line's end, after the line's own
+    /// offset.
     pub(crate) fn line_text(&self, at: usize) -> (usize, &str) {
         let Some(line) = self.line_at(at) else { return (0, "") };
         let start = self.lines[line].start;
@@ -128,7 +129,7 @@ impl Source {
     }
 }
 
-/// The line number and the file of a line marker, given what follows its `#`.
+/// The line number and the file of a line marker. `directive` is the text after `#`.
 fn marker(directive: &str) -> Option<(usize, Option<String>)> {
     let rest = directive.trim_start();
     let rest = rest.strip_prefix("line").unwrap_or(rest).trim();

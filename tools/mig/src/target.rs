@@ -1,40 +1,40 @@
-//! What messages look like on a kind of machine and in a dialect.
+//! Targets: a dialect of messages on a kind of machine, with the sizes of messages' parts.
 
 use crate::ast::keywords;
 use crate::ipc_type::Bits;
 
 keywords! {
-    /// The two living dialects.
+    /// A dialect of Mach messages.
     Dialect {
-        /// CMU's and GNU's: every item has a type descriptor.
+        /// CMU's and GNU's dialect, in which every item has a type descriptor.
         Typed = "typed",
-        /// OSF's and Apple's: descriptors only for rights and out-of-line data.
+        /// OSF's and Apple's dialect, in which only rights and out-of-line data have descriptors.
         Untyped = "untyped",
     }
 }
 
-/// Sizes in bytes, as far as they depend on the machine.
+/// A target. All sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// How an option names it.
+    /// The target's name in options.
     pub name: &'static str,
     /// The dialect.
     pub dialect: Dialect,
-    /// A message's header.
+    /// The size of a message's header.
     pub header: u64,
-    /// A type descriptor.
+    /// The size of a type descriptor in the short form.
     pub descriptor: u64,
-    /// A type descriptor of the long form.
+    /// The size of a type descriptor in the long form.
     pub long_descriptor: u64,
-    /// What items are padded to.
+    /// The multiple to which items are padded.
     pub word: u64,
-    /// The strongest alignment of anything in a message.
+    /// The largest alignment of a type in a message.
     pub alignment: u64,
-    /// A port's name in a message.
+    /// The size of a port's name in a message.
     pub port: u64,
-    /// The same in a message that the kernel itself writes or reads: a pointer to the port.
+    /// The size of a port in a message that the kernel itself sends or receives: a pointer.
     pub kernel_port: u64,
-    /// A pointer to out-of-line data.
+    /// The size of a pointer to out-of-line data.
     pub pointer: u64,
 }
 
@@ -53,7 +53,7 @@ impl Target {
             kernel_port: 8,
             pointer: 8,
         },
-        // GNU's first 64-bit form, which Debian 12 has.
+        // GNU's first 64-bit format of messages, which Debian 12 uses.
         Target {
             name: "mach64-2022",
             dialect: Dialect::Typed,
@@ -104,7 +104,7 @@ impl Target {
         },
     ];
 
-    /// The target of this name.
+    /// The target with a name, if there is one.
     pub fn by_name(name: &str) -> Option<Target> {
         Target::ALL.into_iter().find(|target| target.name == name)
     }
@@ -114,7 +114,8 @@ impl Target {
         Target::ALL.into_iter().find(|target| target.dialect == dialect).unwrap_or(Target::ALL[0])
     }
 
-    /// The bits of an element of this type.
+    /// The number of bits that an element of a type has on this target, if the type's name implies
+    /// it.
     pub fn bits(&self, bits: Bits) -> Option<u32> {
         match bits {
             Bits::Known(bits) => Some(bits),
@@ -123,12 +124,12 @@ impl Target {
         }
     }
 
-    /// A size with its padding.
+    /// Rounds a size up to the padding of items.
     pub fn padded(&self, bytes: u64) -> u64 {
         bytes.next_multiple_of(self.word)
     }
 
-    /// Whether an item of so many elements of so many bits needs a descriptor of the long form.
+    /// Whether the short form of a descriptor cannot describe `count` elements of `bits` bits.
     pub fn needs_long(&self, bits: u32, count: u64) -> bool {
         bits > 255 || count > 4095
     }

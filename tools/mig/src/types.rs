@@ -1,21 +1,21 @@
-//! Types after analysis: what they are in a message, and in the programs on either side.
+//! Types after analysis: their form in messages, and in the programs of client and server.
 
 use crate::ipc_type::IpcType;
 use crate::target::Target;
 use std::sync::Arc;
 
-/// Where data lies.
+/// Where a message carries the data of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
     /// In the message.
     Inline,
-    /// In memory that the message points to.
+    /// In memory out of line, to which the message points.
     OutOfLine,
-    /// In the message if there is not too much.
+    /// In the message if the data fits, otherwise out of line.
     Either,
 }
 
-/// How C passes a value.
+/// The way in which C passes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// One value.
@@ -24,64 +24,65 @@ pub enum Shape {
     Array,
     /// A C struct: passed by value.
     Struct,
-    /// A C string: up to and with a zero.
+    /// A C string, which ends with a zero byte.
     String,
 }
 
-/// Functions between a message's type and the server's.
+/// The functions by which a server's stub converts values between the message's and the server's
+/// type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Functions {
-    /// From the message's type to the server's.
+    /// Converts a received value to the server's type.
     pub into: Option<String>,
-    /// From the server's type to the message's.
+    /// Converts the server's value to the message's type.
     pub out: Option<String>,
-    /// From the payload of a protected port to the server's type.
+    /// Converts the payload of a protected port to the server's type.
     pub payload: Option<String>,
-    /// Called with the server's value after the server's routine.
+    /// Is called with the server's value after the server's routine has returned.
     pub destructor: Option<String>,
 }
 
-/// A type.
+/// A type of the definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
-    /// Its name in the definition; empty inside of another.
+    /// The type's name; empty if the type has none of its own.
     pub name: String,
-    /// What is sent.
+    /// The primitive type in a sent message.
     pub sent: IpcType,
-    /// What is received.
+    /// The primitive type in a received message.
     pub received: IpcType,
-    /// Bits of an element.
+    /// The size of an element in bits.
     pub bits: u32,
-    /// Elements; of a variable array the most, of an unbounded one out of line 0.
+    /// The number of elements: the most if the number varies; 0 if data out of line has no bound.
     pub count: u64,
     /// Whether the number of elements varies.
     pub variable: bool,
     /// Where the data lies.
     pub placement: Placement,
-    /// How C passes it.
+    /// The way in which C passes a value of the type.
     pub shape: Shape,
-    /// Alignment in bytes.
+    /// The alignment in a message in bytes.
     pub alignment: u64,
-    /// What an array consists of.
+    /// The type of an array's elements.
     pub element: Option<Arc<Type>>,
-    /// `islong` or `isnotlong`.
+    /// `Some(true)` for `islong`, `Some(false)` for `isnotlong`.
     pub long: Option<bool>,
-    /// `dealloc` or `notdealloc`.
+    /// `Some(true)` for `dealloc`, `Some(false)` for `notdealloc`.
     pub deallocate: Option<bool>,
     /// The C type in the client.
     pub user: String,
     /// The C type in the server.
     pub server: String,
-    /// The C type in the server's view of a message.
+    /// The C type by which the server's stub accesses the value in a message.
     pub message: String,
-    /// Translations.
+    /// The conversions of the type's translations.
     pub functions: Functions,
-    /// `PointerTo` and its relatives, as written.
+    /// The text of `PointerTo` and similar types in the definition.
     pub native: Option<String>,
 }
 
 impl Type {
-    /// A primitive type.
+    /// A type that consists of one element of a primitive type.
     pub fn primitive(sent: IpcType, received: IpcType, bits: u32) -> Type {
         Type {
             name: String::new(),
@@ -104,7 +105,7 @@ impl Type {
         }
     }
 
-    /// The same type under another name: translations do not come along.
+    /// This type under another name, without its translations.
     pub fn renamed(&self, name: &str) -> Type {
         Type {
             name: name.to_owned(),
@@ -116,12 +117,12 @@ impl Type {
         }
     }
 
-    /// Bytes of so many elements.
+    /// The size of `count` elements in bytes, rounded up.
     pub fn bytes_of(&self, count: u64) -> u64 {
         (u64::from(self.bits) * count).div_ceil(8)
     }
 
-    /// The most bytes that are in a message for it.
+    /// The most bytes that a message itself holds for a value of the type.
     pub fn inline_bytes(&self, target: &Target) -> u64 {
         match self.placement {
             Placement::OutOfLine => target.pointer,
@@ -130,7 +131,7 @@ impl Type {
         }
     }
 
-    /// How many elements of the descriptor are one element of the array.
+    /// The number of a descriptor's elements in one element of an array of varying size.
     pub fn multiplier(&self) -> u64 {
         match &self.element {
             Some(element) if self.variable => element.count,
@@ -138,12 +139,12 @@ impl Type {
         }
     }
 
-    /// Whether programs pass how many elements there are.
+    /// Whether programs pass the number of elements in a parameter of its own.
     pub fn is_counted(&self) -> bool {
         self.variable && self.shape != Shape::String
     }
 
-    /// Whether it holds rights or points out of the message, always or sometimes.
+    /// Whether a message with the type may carry rights or out-of-line memory.
     pub fn is_complex(&self) -> bool {
         self.sent.is_port() || self.sent.is_polymorphic() || self.placement != Placement::Inline
     }

@@ -1,5 +1,6 @@
-//! Definitions of every construct, and what the compiler says of them: layouts of the good ones,
-//! errors of the bad ones. `MIG_BLESS=1` writes what is expected.
+//! Definitions that cover every construct of the language. The compiler's layouts of valid
+//! definitions and its errors for invalid ones are compared with files; `MIG_BLESS=1` writes the
+//! files.
 
 use mig::target::{Dialect, Target};
 use mig::{Compiled, list};
@@ -23,7 +24,7 @@ fn compile(target: Target, path: &Path) -> Compiled {
     mig::compile(target, &name, &fs::read_to_string(path).unwrap())
 }
 
-/// Compares with the file of the same name and another extension.
+/// Compares `found` with the file that has the definition's name and another extension.
 fn expect(path: &Path, extension: &str, found: &str) {
     let expected = path.with_extension(extension);
     if std::env::var_os("MIG_BLESS").is_some() {

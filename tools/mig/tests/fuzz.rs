@@ -1,7 +1,8 @@
-//! Random and damaged definitions: whatever the text is, there is an interface or an error, never a
-//! panic; and every output can be written for each interface.
+//! Random and damaged definitions. Compiling any text yields an interface or an error, never a
+//! panic, and every output can be written for each interface.
 //!
-//! By hand: `MIG_FUZZ=1000000 MIG_SEED=1 cargo test --release -p mig --test fuzz -- --nocapture`.
+//! A longer run: `MIG_FUZZ=1000000 MIG_SEED=1 cargo test --release -p mig --test fuzz --
+//! --nocapture`.
 
 use mig::c::{self, CStyle};
 use mig::target::Target;
@@ -9,7 +10,7 @@ use mig::{direct, list, message, page};
 use std::fs;
 use std::path::Path;
 
-/// SplitMix64.
+/// The SplitMix64 generator of random numbers.
 struct Random(u64);
 
 impl Random {
@@ -25,7 +26,7 @@ impl Random {
     }
 }
 
-/// What definitions consist of.
+/// Words from which random definitions are made.
 const WORDS: [&str; 60] = [
     "subsystem",
     "type",
@@ -104,7 +105,7 @@ fn corpus() -> Vec<String> {
     texts
 }
 
-/// Where a word may begin or end.
+/// A random offset at the border of a word.
 fn cut(random: &mut Random, text: &str) -> usize {
     let mut at = random.below(text.len() + 1);
     while !text.is_char_boundary(at)
@@ -149,7 +150,7 @@ fn soup(random: &mut Random) -> String {
     text
 }
 
-/// Routines whose types and flags are drawn at random: most are valid.
+/// A definition with random types and flags, chosen so that most definitions are valid.
 fn plausible(random: &mut Random) -> String {
     let mut text = "subsystem s 1; type p = MACH_MSG_TYPE_COPY_SEND; type q = polymorphic ctype: p; \
          type char = MACH_MSG_TYPE_CHAR; type short = MACH_MSG_TYPE_INTEGER_16; \
@@ -168,7 +169,7 @@ fn plausible(random: &mut Random) -> String {
         "MACH_MSG_TYPE_UNSTRUCTURED",
         "(MACH_MSG_TYPE_STRING, 8*30)",
     ];
-    // Those of a fixed size can be elements.
+    // Names of types of fixed size, which arrays and structs can have as elements.
     let mut fixed: Vec<String> = vec!["int".into(), "p".into(), "q".into(), "char".into()];
     let mut names = fixed.clone();
     for at in 0..1 + random.below(6) {
@@ -212,7 +213,7 @@ fn plausible(random: &mut Random) -> String {
     text
 }
 
-/// Compiles a text and writes everything. Returns whether it was valid.
+/// Compiles a text and writes every output. Returns whether the text was valid.
 fn try_one(random: &mut Random, text: &str) -> bool {
     let target = Target::ALL[random.below(Target::ALL.len())];
     let compiled = mig::compile(target, "fuzz.defs", text);
@@ -230,7 +231,8 @@ fn try_one(random: &mut Random, text: &str) -> bool {
     c::server_header(interface);
     c::user(interface, &style);
     c::server(interface, &style);
-    // Layouts of any size; the time of Rust's formatter for large ones is not of interest.
+    // Large interfaces are left out for the Rust outputs, since formatting them would dominate the
+    // test's time.
     if interface.present().count() < 4 && random.below(8) == 0 {
         let _ = direct::module(interface).map_err(|error| error.render(&compiled.source));
         let _ = message::module(interface).map_err(|error| error.render(&compiled.source));

@@ -1,10 +1,10 @@
-//! The stubs and the pages in the tree are those of their definitions.
+//! The generated stubs and pages in the tree agree with the definitions.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A definition, the option of its stubs or its page, and the file with them.
+/// Each entry has a definition, the option for its output, and the generated file in the tree.
 const STUBS: [(&str, &str, &str); 8] = [
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/entropy.defs", "-l4-rust", "lib/interfaces/src/entropy.rs"),
@@ -16,7 +16,7 @@ const STUBS: [(&str, &str, &str); 8] = [
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];
 
-/// The root of the tree, wherever it is now.
+/// The root directory of the tree.
 fn root() -> PathBuf {
     let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests");
     Path::new(&package).join("../..")

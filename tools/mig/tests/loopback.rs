@@ -1,4 +1,4 @@
-//! Stubs in C, compiled and run: clients and servers over a transport within one program.
+//! Runs compiled C stubs: clients and servers exchange messages within one program.
 
 mod programs;
 

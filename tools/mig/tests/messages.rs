@@ -1,6 +1,6 @@
-//! Clients in C against servers in Rust, and the other way round, over messages of both dialects:
-//! what random interfaces do not have, such as polymorphic rights, ports in any place, options, and
-//! arrays of the same size.
+//! C clients call Rust servers and Rust clients call C servers, over messages of both dialects. The
+//! definitions have what the random interfaces of another test lack: polymorphic rights, ports at
+//! any position, options, and arrays with `samecount`.
 
 #[allow(dead_code, reason = "other tests use the rest")]
 mod programs;
@@ -31,7 +31,8 @@ fn understand_each_other(subject: &str, dialect: &str, target: &str) {
         gcc.arg("-I").arg(&own).arg("-I").arg(&c).arg("-I").arg(&stubs.directory);
         gcc
     };
-    // The program in C calls the server in Rust; that in C is there under its name.
+    // The definition of a macro makes the C program's client call the Rust server; the C server is
+    // linked under its own name, for the Rust client.
     let mut main = gcc();
     main.args(["-DRUST", &format!("-D{subject}_server=rust_server"), "-c", "-o", "main.o"]);
     success(main.arg(own.join(format!("{subject}.c"))).output().unwrap(), subject);

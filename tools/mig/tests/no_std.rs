@@ -1,4 +1,4 @@
-//! Stubs in Rust of every valid definition, and of every table's subsystem, compile without the
+//! The Rust stubs of every valid definition and of every table's subsystem compile without the
 //! standard library, without an allocator and without a warning.
 
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -35,7 +35,7 @@ fn stubs_in_rust_need_neither_the_standard_library_nor_an_allocator() {
             }
         }
     }
-    // The name of an option in a definition is one of the module that has the stubs.
+    // Generated stubs import the constants that options name from the module around them.
     root += "pub const MACH_SEND_NOTIFY: u32 = 0x20;\n";
     fs::write(directory.join("rust.rs"), root).unwrap();
     rust::rustc(&directory, &["--crate-type", "rlib", "-D", "warnings"], "stubs.rlib", "rust.rs");

@@ -1,4 +1,4 @@
-//! The program: its options, its files, how it ends.
+//! The `mig` program: options, output files and exit status.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ const GOOD: &str = "#include \"types.defs\"\nsubsystem sample 100;\n/* Adds. */\
 const TYPES: &str = "#ifdef WIDE\ntype mach_port_t = MACH_MSG_TYPE_MAKE_SEND;\n#else\n\
                      type mach_port_t = MACH_MSG_TYPE_COPY_SEND;\n#endif\n";
 
-/// A fresh directory with a definition.
+/// Creates an empty directory and writes `text` to `sample.defs` there.
 fn directory(name: &str, text: &str) -> PathBuf {
     let directory = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests"))
         .join("../../target/tmp/mig")
@@ -42,7 +42,7 @@ fn succeed(directory: &Path, arguments: &[&str]) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// What it says when it fails; nothing may have been written.
+/// Runs the program, which must fail without writing a file. Returns its error output.
 fn fail(directory: &Path, arguments: &[&str]) -> String {
     let before = files(directory);
     let output = mig(directory, arguments);
@@ -134,13 +134,14 @@ fn an_error_leaves_no_file_and_says_where_it_is() {
     let said = fail(&directory, &["sample.defs"]);
     assert!(said.contains("sample.defs:4:50") && said.contains("type `integer` is not defined"), "{said}");
     assert!(said.ends_with("mig: sample.defs: 1 error\n"), "{said}");
-    // A file that exists already stays as it is.
+    // A failing run leaves an existing output file unchanged.
     fs::write(directory.join("u.c"), "old").unwrap();
     fail(&directory, &["-n", "-user", "u.c", "sample.defs"]);
     assert_eq!(fs::read_to_string(directory.join("u.c")).unwrap(), "old");
 }
 
-/// Every bad definition of the tests: status 1, a line and a column, and no file of any kind.
+/// For every invalid definition the program exits with status 1, names a line and a column, and
+/// writes no file.
 #[test]
 fn no_bad_definition_leaves_a_file() {
     let tests = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests")).join("tests");
@@ -154,7 +155,8 @@ fn no_bad_definition_leaves_a_file() {
         }
         let name = path.file_stem().unwrap().to_string_lossy().into_owned();
         let dialect = if name.starts_with("untyped") { "untyped" } else { "typed" };
-        // The preprocessor would refuse some of them.
+        // The definition comes from the standard input, which the program does not preprocess: the
+        // preprocessor would refuse some of these definitions.
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&directory).args(["-dialect", dialect]).args(outputs).args(more);
         let output = command.stdin(fs::File::open(&path).unwrap()).output().unwrap();
@@ -216,7 +218,7 @@ fn a_preprocessed_definition_can_come_from_the_standard_input() {
     assert_eq!(fs::read_to_string(directory.join("l")).unwrap(), "s 1 r 0 1 101\n");
 }
 
-/// A makefile as programs have them for other compilers of this language.
+/// A makefile in the form in which programs use other compilers of the language.
 const MAKEFILE: &str = "
 MIGFLAGS = -q -DWIDE
 CFLAGS = -std=gnu11 -Wall -Werror -fno-strict-aliasing

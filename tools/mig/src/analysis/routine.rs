@@ -1,4 +1,4 @@
-//! Routines and their arguments.
+//! Analysis of routines and their arguments.
 
 use super::Analysis;
 use crate::ast::{self, Direction, FlagKind, Name};
@@ -52,7 +52,8 @@ impl Analysis {
     fn arguments(&mut self, routine: &Name, arguments: &[ast::Argument]) -> Option<Vec<Argument>> {
         let mut analysed: Vec<Argument> = Vec::new();
         let mut failed = false;
-        // The first argument without a direction is the port, unless one before it is.
+        // The first argument without a direction is the request port, unless an argument before it
+        // is.
         let explicit = arguments
             .iter()
             .position(|argument| matches!(argument.direction, Some((Direction::RequestPort, _))));
@@ -138,7 +139,7 @@ impl Analysis {
         Some(analysed)
     }
 
-    /// Whether a descriptor has the long form unless a flag says otherwise.
+    /// Whether the descriptor of an argument of this type has the long form if no flag says so.
     fn is_long(&self, of: &Type) -> bool {
         let unknown = of.variable && of.placement != Placement::Inline;
         of.long.unwrap_or_else(|| unknown || self.target.needs_long(of.bits, of.count))
@@ -239,7 +240,7 @@ impl Analysis {
         }
     }
 
-    /// `samecount` needs an array that has a count.
+    /// Refuses `samecount` unless a counted array of the same direction stands before the argument.
     fn check_same_count(&mut self, before: &[Argument], argument: &Argument) {
         let is_leader = |other: &Argument| {
             other.of.is_counted() && !other.same_count && other.direction == argument.direction
@@ -250,7 +251,7 @@ impl Analysis {
         }
     }
 
-    /// Which argument is the request port.
+    /// Finds the argument that is the request port.
     fn request_port(&mut self, name: &Name, arguments: &mut [Argument]) -> Option<usize> {
         let is_port = |argument: &&mut Argument| argument.direction == Direction::RequestPort;
         let Some(port) = arguments.iter().rposition(|argument| argument.direction == Direction::RequestPort)
@@ -294,7 +295,8 @@ impl Analysis {
         }
     }
 
-    /// Options and times: an argument comes before the statement.
+    /// The options and times of a routine: an argument takes precedence over a statement such as
+    /// `waittime`.
     fn settings(&mut self, arguments: &mut [Argument]) -> Settings {
         let mut settings = self.interface.current.clone();
         for argument in arguments {

@@ -1,4 +1,4 @@
-//! The types of a definition.
+//! The types that a definition can name, and the analysis of type expressions.
 
 use super::Analysis;
 use crate::ast::{FlagKind, Member, Name, Number, Specification, Translation, TypeExpression};
@@ -10,21 +10,21 @@ use crate::types::{Placement, Shape, Type};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Named types.
+/// Types by name.
 pub(crate) struct TypeTable {
     named: HashMap<String, Arc<Type>>,
-    /// Names in the order of their definitions.
+    /// Names of the types that the definition itself defines, in the order of definition.
     order: Vec<String>,
 }
 
-/// Bytes that a variable array without a bound has in a message; more go out of line.
+/// Bytes that an array without a bound may occupy in a message; a larger one is sent out of line.
 const UNBOUNDED: u64 = 2048;
 
-/// No type may have more bytes than this; all sums of sizes stay in range.
+/// The most bytes of a type. Sums of the sizes of a message cannot overflow below this limit.
 const LARGEST: u64 = 1 << 28;
 
 impl TypeTable {
-    /// The types that exist without a definition.
+    /// A table of the types that exist without a definition, such as `int` in the typed dialect.
     pub(crate) fn new(target: &Target) -> TypeTable {
         let mut table = TypeTable { named: HashMap::new(), order: Vec::new() };
         if target.dialect == Dialect::Untyped {
@@ -52,7 +52,7 @@ impl TypeTable {
         self.named.get(name)
     }
 
-    /// The types that the definition defines, in its order.
+    /// The types that the definition defines, in the order of definition.
     pub(crate) fn in_order(&self) -> Vec<Arc<Type>> {
         self.order.iter().filter_map(|name| self.named.get(name)).cloned().collect()
     }
@@ -63,7 +63,8 @@ impl Analysis {
         let Some(defined) = self.expression(&name.text, expression) else { return };
         if let Some(other) = self.types.get(&name.text) {
             let defined_here = self.types.order.contains(&name.text);
-            // CMU's definitions define `int` and its relatives, which GNU's compiler knows.
+            // CMU's definitions define `int` and similar types, which are built in here as in GNU's
+            // compiler: an identical definition of a built-in type is no error.
             if !defined_here && **other == defined {
                 return;
             }
@@ -80,12 +81,13 @@ impl Analysis {
         self.types.named.insert(name.text.clone(), Arc::new(defined));
     }
 
-    /// The type of this name that is written so. Reports why there is none.
+    /// The type that an expression describes, named `name`. Returns none after reporting an error.
     pub(super) fn expression(&mut self, name: &str, expression: &TypeExpression) -> Option<Type> {
         let plain = self.specification(&expression.specification)?;
         let mut of = plain.renamed(name);
         if self.target.dialect == Dialect::Untyped && of.placement == Placement::Either {
-            // It has a descriptor, however small it is.
+            // Untyped messages carry an array without a bound by a descriptor, however small the
+            // array is.
             (of.placement, of.count) = (Placement::OutOfLine, 0);
         }
         for translation in &expression.translations {
@@ -95,7 +97,7 @@ impl Analysis {
         Some(of)
     }
 
-    /// In the kernel a port is a pointer to it.
+    /// Replaces the C type `mach_port_t` by a pointer to the port for a side that is in the kernel.
     fn name_kernel_ports(&self, of: &mut Type) {
         if self.target.dialect == Dialect::Untyped {
             return;
@@ -132,7 +134,8 @@ impl Analysis {
             }
             Translation::CType(name) => {
                 of.user.clone_from(&name.text);
-                // A translation says what the server has.
+                // A server's type that an earlier translation has set takes precedence over
+                // `ctype`.
                 if of.server == of.name {
                     of.server.clone_from(&name.text);
                 }
@@ -174,7 +177,7 @@ impl Analysis {
         }
     }
 
-    /// The type of a name.
+    /// Looks up a type by name; reports an error if there is none.
     pub(super) fn named(&mut self, name: &Name) -> Option<Arc<Type>> {
         let found = self.types.get(&name.text).cloned();
         if found.is_none() {
@@ -217,7 +220,7 @@ impl Analysis {
         }
         let mut of = Type::primitive(sent, received, bits);
         if sent.number == 12 {
-            // A string of CMU's: one element as large as the whole.
+            // Type number 12 is CMU's string, which is one element as large as the whole string.
             of.shape = Shape::String;
             of.alignment = 1;
         }
@@ -239,7 +242,7 @@ impl Analysis {
         Some(of)
     }
 
-    /// Refuses sizes that no message can have.
+    /// Returns `bytes`, or reports an error if no message can hold that many.
     fn sized(&mut self, bytes: u64, span: Span) -> Option<u64> {
         if bytes > LARGEST {
             self.error(
@@ -251,7 +254,8 @@ impl Analysis {
         Some(bytes)
     }
 
-    /// An element of an array: it has a fixed size and is in the message.
+    /// The type of an array's elements. Reports an error unless elements have a fixed size and lie
+    /// in the message.
     fn element(&mut self, of: &Specification, span: Span) -> Option<Type> {
         let of = self.specification(of)?;
         if of.variable || of.placement != Placement::Inline {
@@ -367,7 +371,7 @@ impl Analysis {
     }
 }
 
-/// The place of a specification.
+/// The place in the source of a type specification.
 fn span_of(of: &Specification) -> Span {
     match of {
         Specification::Ipc { span, .. }

@@ -1,4 +1,5 @@
-//! The server's function that takes any request, and the table of those for one routine each.
+//! The server's demultiplexer, a function that handles a request of any routine, and its table with
+//! one function for each routine.
 
 use super::CStyle;
 use super::text::Text;
@@ -13,7 +14,7 @@ pub(super) fn reply_type(interface: &Interface) -> &'static str {
     }
 }
 
-/// Writes the table, names if they are wanted, and the function.
+/// Writes the demultiplexer, its table, and the table of names if `style` asks for it.
 pub(super) fn write(text: &mut Text, interface: &Interface, style: &CStyle) {
     match interface.target.dialect {
         Dialect::Typed => table(text, interface),
@@ -25,7 +26,7 @@ pub(super) fn write(text: &mut Text, interface: &Interface, style: &CStyle) {
     demux(text, interface);
 }
 
-/// The functions by id.
+/// Writes the typed dialect's table of functions, indexed by the request's id.
 fn table(text: &mut Text, interface: &Interface) {
     text.line(format!("\nmig_routine_t {}_routines[] =", interface.demux));
     text.block("", |text| {
@@ -42,7 +43,7 @@ fn table(text: &mut Text, interface: &Interface) {
     text.raw(";\n");
 }
 
-/// The C type of the untyped dialect's table.
+/// Writes the C declaration and type of the untyped dialect's table.
 pub(super) fn subsystem_type(text: &mut Text, interface: &Interface) {
     let (name, count) = (&interface.name, interface.routines.len().max(1));
     text.line(format!("extern const struct {name}_subsystem {{"));
@@ -54,7 +55,7 @@ pub(super) fn subsystem_type(text: &mut Text, interface: &Interface) {
     text.line(format!("}} {name}_subsystem;"));
 }
 
-/// The untyped dialect's table, by which servers find a routine and learn how large replies are.
+/// Writes the untyped dialect's table, by which servers find a routine and the size of its reply.
 fn subsystem(text: &mut Text, interface: &Interface) {
     let (name, base, demux) = (&interface.name, interface.base, &interface.demux);
     let (last, end) = (interface.routines.len().saturating_sub(1), interface.routines.len() as u64 + base);
@@ -114,7 +115,7 @@ fn symbols(text: &mut Text, interface: &Interface) {
     text.line(format!("int _{name}SymTabEnd = {};", base + interface.routines.len() as u64));
 }
 
-/// The function that takes any request.
+/// Writes the demultiplexer.
 fn demux(text: &mut Text, interface: &Interface) {
     let (name, base) = (&interface.demux, interface.base);
     let last = base + interface.routines.len().saturating_sub(1) as u64;

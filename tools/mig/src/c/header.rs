@@ -1,4 +1,4 @@
-//! Headers.
+//! The C headers of an interface.
 
 use super::text::Text;
 use super::{CStyle, demux, parameter, prologue, server_name, structs};
@@ -6,7 +6,7 @@ use crate::ast::ImportKind;
 use crate::interface::{Interface, Routine, Side};
 use crate::target::Dialect;
 
-/// `Routine` or `SimpleRoutine`.
+/// The name of the kind of a routine in comments: `Routine` or `SimpleRoutine`.
 pub(super) fn kind(routine: &Routine) -> &'static str {
     if routine.simple { "SimpleRoutine" } else { "Routine" }
 }
@@ -18,8 +18,8 @@ fn declare(text: &mut Text, interface: &Interface, routine: &Routine, name: &str
     text.list(&parameter::parameters(interface, routine, side), ";");
 }
 
-/// The untyped dialect's header of the client's functions for the program's own files, which has
-/// the files of `iimport`, too.
+/// The untyped dialect's internal header: the client's functions, for files of the program itself.
+/// In addition it includes the files of `iimport`.
 pub fn internal_header(interface: &Interface, style: &CStyle) -> String {
     let mut text = Text::default();
     only(&mut text, interface, ImportKind::Internal);
@@ -27,7 +27,7 @@ pub fn internal_header(interface: &Interface, style: &CStyle) -> String {
     text.finish()
 }
 
-/// The untyped dialect's header of ids, which has the files of `dimport`, too.
+/// The untyped dialect's header of ids, which in addition includes the files of `dimport`.
 pub fn definitions_header(interface: &Interface) -> String {
     let (mut text, name) = (Text::default(), &interface.name);
     text.raw(&format!("#ifndef\t_{name}_defs\n#define\t_{name}_defs\n\n/* Module {name} */\n\n"));
@@ -49,7 +49,8 @@ fn only(text: &mut Text, interface: &Interface, kind: ImportKind) {
     }
 }
 
-/// What the untyped dialect's headers have in addition: the messages, and names by id.
+/// Writes what only the untyped dialect's headers have: structs of messages, and a table of names
+/// and ids.
 fn messages(text: &mut Text, interface: &Interface, side: Side) {
     if interface.target.dialect == Dialect::Typed {
         return;
@@ -91,7 +92,7 @@ pub fn server_header(interface: &Interface) -> String {
     text.finish()
 }
 
-/// What a header includes.
+/// Writes the beginning of a header: the guard against double inclusion, and includes.
 fn begin(text: &mut Text, interface: &Interface, side: Side) {
     text.raw("#include <mach/kern_return.h>\n#include <mach/port.h>\n#include <mach/message.h>\n\n");
     if interface.target.dialect == Dialect::Untyped {
@@ -107,7 +108,7 @@ fn begin(text: &mut Text, interface: &Interface, side: Side) {
     prologue::imports(text, interface, side);
 }
 
-/// How a server finds the function for a request.
+/// Writes the declaration by which a server finds the function for a request.
 fn find(text: &mut Text, interface: &Interface, demux: &str) {
     let (base, last) = (interface.base, interface.routines.len().saturating_sub(1));
     if interface.target.dialect == Dialect::Untyped {

@@ -1,5 +1,5 @@
-//! Writing an item into a message, and checking one that came: the same for client and server. How
-//! an item looks is the dialect's business.
+//! C code that writes an item into a message, or checks an item of a received message. Clients and
+//! servers use it alike; `typed` and `untyped` hold the forms of items in the two dialects.
 
 use super::text::Text;
 use super::{typed, untyped};
@@ -7,31 +7,31 @@ use crate::interface::{Argument, Interface, Routine, Side};
 use crate::layout::{Complexity, Item, Message};
 use crate::target::Dialect;
 
-/// What C expressions an item is written from.
+/// The C expressions that the code for writing an item is made of.
 pub(super) struct Parts<'a> {
-    /// The message, as bytes.
+    /// The buffer that holds the message, as an expression for its bytes.
     pub(super) buffer: &'a str,
-    /// The address of the value, or of the pointer to it.
+    /// The address of the value; for data out of line the address of the pointer to the data.
     pub(super) address: String,
-    /// How many elements, in the program's.
+    /// The number of elements, as the program counts them.
     pub(super) count: String,
-    /// Which type, if the program says.
+    /// The type of a polymorphic right, if the program passes it.
     pub(super) name: String,
-    /// Whether the sender's copy goes away, if the program says.
+    /// Whether the sender's copy is deallocated, if the program decides that.
     pub(super) deallocate: String,
-    /// Whose value it is.
+    /// The side that sends the value.
     pub(super) side: Side,
-    /// What is done with an array that is too large.
+    /// The statement that handles an array larger than the message can hold.
     pub(super) too_large: &'a str,
-    /// Whether it depends on the items if the message is complex.
+    /// Whether only the items decide if the message is complex, so that their code must record it.
     pub(super) depends: bool,
 }
 
-/// Where a message that came is, and what is done if it is wrong.
+/// The buffer of a received message, and the statement that handles an invalid one.
 pub(super) struct Received<'a> {
-    /// The message, as bytes.
+    /// The buffer that holds the message, as an expression for its bytes.
     pub(super) buffer: &'a str,
-    /// A statement.
+    /// The C statement that runs if the message is invalid.
     pub(super) failure: &'a str,
 }
 
@@ -51,7 +51,7 @@ pub(super) fn pack(
 
 /// Writes an item that belongs to no argument.
 pub(super) fn pack_own(text: &mut Text, message: &Message, item: &Item, buffer: &str) {
-    // In the typed dialect the only one is the result, which is there already.
+    // The typed dialect's only such item is the result of a reply, which has been written already.
     if item.descriptor.is_none() {
         untyped::pack_own(text, message, item, buffer);
     }
@@ -65,7 +65,7 @@ pub(super) fn pack_integer(text: &mut Text, buffer: &str, item: &Item, address: 
     text.line(format!("At_ += mig_put({buffer} + At_, {address}, 4);"));
 }
 
-/// The condition that a message has not the size and the complexity that it must have.
+/// A C condition that holds if a received message has a wrong size or wrong complexity.
 pub(super) fn wrong_size(message: &Message, size: &str, simple: &str) -> String {
     let comparison = if message.is_fixed() { "!=" } else { "<" };
     let wrong = format!("{size} {comparison} {}", message.minimum);
@@ -76,8 +76,9 @@ pub(super) fn wrong_size(message: &Message, size: &str, simple: &str) -> String 
     }
 }
 
-/// Checks all items and leaves the cursor at the end. Of each value, `NAMEP_` is where its data are
-/// in the message, and `NAMEBytes_` their size if it varies.
+/// Writes checks of all items of a message; they leave the cursor at the end of the message. For
+/// each value the checks set `NAMEP_` to the address of its data in the message, and `NAMEBytes_`
+/// to the size of the data if that varies.
 pub(super) fn check_all(
     text: &mut Text,
     interface: &Interface,
@@ -107,7 +108,8 @@ pub(super) fn check_all(
     }
 }
 
-/// How many elements of an argument a message has, in the program's, as an expression in C.
+/// The number of an argument's elements in a received message, as the program counts them: an
+/// expression in C.
 pub(super) fn count(interface: &Interface, routine: &Routine, argument: &Argument) -> String {
     match interface.target.dialect {
         Dialect::Typed => typed::count(argument),
@@ -115,7 +117,7 @@ pub(super) fn count(interface: &Interface, routine: &Routine, argument: &Argumen
     }
 }
 
-/// The type of a polymorphic argument in a message, as an expression in C.
+/// The type of a polymorphic argument in a received message: an expression in C.
 pub(super) fn type_name(interface: &Interface, argument: &Argument) -> String {
     match interface.target.dialect {
         Dialect::Typed => format!("{}Type_.Name", argument.name),

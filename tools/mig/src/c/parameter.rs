@@ -1,10 +1,10 @@
-//! Parameters of C functions.
+//! C parameters of the functions of clients and servers.
 
 use crate::interface::{Argument, Interface, Parameter, Role, Routine, Side};
 use crate::target::Dialect;
 use crate::types::{Placement, Shape, Type};
 
-/// The C type of a value in a program.
+/// The C type of a value in the program of a side.
 pub(super) fn type_of(of: &Type, side: Side) -> &str {
     match side {
         Side::User => &of.user,
@@ -12,12 +12,12 @@ pub(super) fn type_of(of: &Type, side: Side) -> &str {
     }
 }
 
-/// Whether C passes the address of the value by itself.
+/// Whether C passes a value of this type as an address without `&`: it is an array or a string.
 pub(super) fn by_address(of: &Type) -> bool {
     of.placement == Placement::Inline && matches!(of.shape, Shape::Array | Shape::String)
 }
 
-/// A parameter as C declares it.
+/// The C declaration of a parameter.
 fn declaration(interface: &Interface, parameter: &Parameter<'_>, side: Side) -> String {
     let (name, star) = (parameter.name(), if parameter.output { "*" } else { "" });
     let of = &parameter.argument.of;
@@ -34,7 +34,7 @@ fn declaration(interface: &Interface, parameter: &Parameter<'_>, side: Side) -> 
         return if by_address(of) { format!("{c_type} {name}") } else { format!("{c_type} *{name}") };
     }
     if interface.target.dialect == Dialect::Untyped {
-        // There the definition says what is constant.
+        // The untyped dialect declares a parameter constant only if the definition says `const`.
         let constant = if parameter.argument.constant { "const " } else { "" };
         return format!("{constant}{c_type} {name}");
     }
@@ -45,14 +45,14 @@ fn declaration(interface: &Interface, parameter: &Parameter<'_>, side: Side) -> 
     }
 }
 
-/// The parameters of a routine's function in a program.
+/// The C parameters of a routine's function in the program of a side.
 pub(super) fn parameters(interface: &Interface, routine: &Routine, side: Side) -> Vec<String> {
     let all = routine.arguments.iter().flat_map(|argument| argument.parameters(side));
     let declared: Vec<String> = all.map(|parameter| declaration(interface, &parameter, side)).collect();
     if declared.is_empty() { vec!["void".to_owned()] } else { declared }
 }
 
-/// The C type of an element of an array, or of a value that is none, as it is copied.
+/// The C type of an array's elements, or of a value that is not an array, for copying.
 pub(super) fn element(of: &Type, side: Side) -> &str {
     let of = of.element.as_deref().filter(|element| !element.user.is_empty()).unwrap_or(of);
     match side {
@@ -61,8 +61,8 @@ pub(super) fn element(of: &Type, side: Side) -> &str {
     }
 }
 
-/// Whether a message has more bytes for each element than the program: rights in 64-bit messages,
-/// and arrays of rights that have a descriptor each.
+/// Whether an element is larger in a message than in the program. This holds for rights in 64-bit
+/// messages, and for arrays of rights with one descriptor for each right.
 pub(super) fn is_widened(interface: &Interface, of: &Type) -> bool {
     let is_right = of.sent.is_port() || of.sent.is_polymorphic();
     let is_wide = match interface.target.dialect {
@@ -72,12 +72,12 @@ pub(super) fn is_widened(interface: &Interface, of: &Type) -> bool {
     is_right && is_wide && of.placement != Placement::OutOfLine
 }
 
-/// A division in C, unless by 1.
+/// The C text that divides by a number; empty for 1.
 pub(super) fn divided(by: u64) -> String {
     if by == 1 { String::new() } else { format!(" / {by}") }
 }
 
-/// The bytes of so many elements, as an expression in C.
+/// The number of bytes of `count` elements: an expression in C.
 pub(super) fn bytes(of: &Type, count: &str) -> String {
     let bits = u64::from(of.bits) * of.multiplier();
     match bits {
@@ -87,7 +87,7 @@ pub(super) fn bytes(of: &Type, count: &str) -> String {
     }
 }
 
-/// How many elements a descriptor counts for so many of the program's, as an expression in C.
+/// The number that a descriptor gives for `count` elements of the program: an expression in C.
 pub(super) fn number(of: &Type, count: &str) -> String {
     match of.multiplier() {
         1 => count.to_owned(),
@@ -95,12 +95,12 @@ pub(super) fn number(of: &Type, count: &str) -> String {
     }
 }
 
-/// The most elements that the program can have.
+/// The largest number of elements, as the program counts them.
 pub(super) fn most(of: &Type) -> u64 {
     of.count / of.multiplier().max(1)
 }
 
-/// A routine's parameter that plays a role for an argument, if the program has it.
+/// The parameter with a role for an argument, if the function of that side has one.
 pub(super) fn find(argument: &Argument, side: Side, role: Role) -> Option<Parameter<'_>> {
     argument.parameters(side).into_iter().find(|parameter| parameter.role == role)
 }

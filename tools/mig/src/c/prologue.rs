@@ -1,4 +1,4 @@
-//! What every C file begins with.
+//! The beginning of each generated C file: includes, and helper functions for items.
 
 use super::text::Text;
 use crate::ast::ImportKind;
@@ -36,7 +36,7 @@ typedef struct {
 
 ";
 
-/// What the untyped dialect's items are written and checked with.
+/// Helper functions that write and check items of the untyped dialect.
 const UNTYPED: &str = "
 static inline __attribute__ ((unused)) uint32_t
 mig_get(const char *At)
@@ -111,7 +111,7 @@ mig_put_memory32(char *At, const void *Address, uint32_t Size, uint32_t Word)
 }
 ";
 
-/// An error in the place of a reply.
+/// A helper function that turns a reply into an error reply.
 const FAILING: &str = "
 static inline __attribute__ ((unused)) void
 mig_fail(mig_reply_error_t *OutP, kern_return_t RetCode)
@@ -121,7 +121,7 @@ mig_fail(mig_reply_error_t *OutP, kern_return_t RetCode)
 }
 ";
 
-/// Descriptors of two words: kind, number.
+/// Helper functions for type descriptors of two words: the kind and the number of elements.
 const WIDE: &str = "
 #define	MIG_INLINE	0x20000000U
 #define	MIG_LONG	0x40000000U
@@ -145,8 +145,9 @@ mig_described(const char *At, uint32_t Long)
 }
 ";
 
-/// Descriptors of one word, and of three in the long form. The code that reads one says which
-/// form it is, since nothing may be read past a short one: it may be the message's last word.
+/// Helper functions for type descriptors of one word, or of three in the long form. The caller
+/// names the form that it expects: a short descriptor may be the message's last word, and nothing
+/// may be read past it.
 const NARROW: &str = "
 #define	MIG_INLINE	0x10000000U
 #define	MIG_LONG	0x20000000U
@@ -179,7 +180,7 @@ mig_described(const char *At, uint32_t Long)
 }
 ";
 
-/// Comparing a descriptor with the only one that it may be: as a whole.
+/// A helper function that compares a whole descriptor with the only valid one.
 const COMPARING: &str = "
 static inline __attribute__ ((unused)) int
 mig_differs(const char *At, uint32_t Name, uint32_t Bits, uint32_t Number, uint32_t Flags)
@@ -190,7 +191,7 @@ mig_differs(const char *At, uint32_t Name, uint32_t Bits, uint32_t Number, uint3
 }
 ";
 
-/// Copying data.
+/// The helper functions that copy data.
 fn copying(target: &Target) -> String {
     format!(
         "
@@ -210,7 +211,8 @@ mig_put(char *At, const void *Data, uint32_t Bytes)
     )
 }
 
-/// Copying rights that have more room in a message of the typed dialect than in a program.
+/// The helper functions that copy rights where the typed dialect's messages use more bytes for a
+/// right than programs do.
 fn copying_rights(target: &Target) -> String {
     let port = target.port;
     let slot = if port == 8 { "uint64_t" } else { "uint32_t" };
@@ -241,7 +243,7 @@ mig_get_ports(void *Data, const char *At, uint32_t Count, uint32_t Size)
     )
 }
 
-/// The beginning of the client's or the server's file.
+/// Writes the beginning of the C file of a side.
 pub(super) fn prologue(text: &mut Text, interface: &Interface, side: Side, header: &str) {
     if side == Side::Server {
         text.line(format!("/* Module {} */\n", interface.name));
@@ -299,7 +301,7 @@ pub(super) fn prologue(text: &mut Text, interface: &Interface, side: Side, heade
     imports(text, interface, side);
 }
 
-/// The files that the definition imports.
+/// Writes includes of the files that the definition imports for a side.
 pub(super) fn imports(text: &mut Text, interface: &Interface, side: Side) {
     let own = if side == Side::User { ImportKind::User } else { ImportKind::Server };
     for import in interface.imports.iter().filter(|import| [ImportKind::All, own].contains(&import.kind)) {

@@ -1,8 +1,9 @@
-//! The server's side: a function for each routine, and the one that takes any request.
+//! The C file of a server: a function for each routine, and the demultiplexer for all of them.
 //!
-//! Values in the request are passed where they lie. What comes back in arrays and structs is
-//! written by the server's function into the reply, where its item would be if every array before
-//! it were as large as it can be; then the items are moved together.
+//! The server's function gets the address of arrays and structs in the request, without a copy. It
+//! writes arrays and structs of the reply directly into the reply's buffer, at the offset that the
+//! item has if every array before it is as large as it can be; afterwards the stub moves the items
+//! together.
 
 use super::header::kind;
 use super::item::{self, Parts, Received};
@@ -18,7 +19,7 @@ use crate::types::{Placement, Shape};
 
 const FAILURE: &str = "{ OutP->RetCode = MIG_BAD_ARGUMENTS; return; }";
 
-/// The server's file.
+/// The text of the server's C file.
 pub fn server(interface: &Interface, style: &CStyle) -> String {
     let mut text = Text::default();
     prologue(&mut text, interface, Side::Server, "");
@@ -57,7 +58,7 @@ fn function(text: &mut Text, interface: &Interface, routine: &Routine) {
     default(text, interface, routine, &name);
 }
 
-/// What the server does for a routine that it does not have.
+/// Writes a weak default for a server's function that the program does not define.
 fn default(text: &mut Text, interface: &Interface, routine: &Routine, name: &str) {
     text.line(format!("\n/* Default implementation of {name} */"));
     text.line("#ifdef\tMIG_EOPNOTSUPP");
@@ -67,7 +68,7 @@ fn default(text: &mut Text, interface: &Interface, routine: &Routine, name: &str
     text.line("#endif\t/* MIG_EOPNOTSUPP */");
 }
 
-/// Checks the request and finds its values.
+/// Writes checks of the request, which also find the request's values.
 fn request(text: &mut Text, interface: &Interface, routine: &Routine) {
     let request = &routine.request;
     text.line(
@@ -86,7 +87,8 @@ fn request(text: &mut Text, interface: &Interface, routine: &Routine) {
     }
 }
 
-/// Checks a value further, and makes of it in the request what the program wants.
+/// Writes further checks of a value, and its conversion in place to the form that the program
+/// takes.
 fn prepare(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item, argument: &Argument) {
     let (name, of) = (&argument.name, &argument.of);
     let is_any = item.descriptor.is_some_and(|descriptor| descriptor.received.is_polymorphic());
@@ -94,7 +96,7 @@ fn prepare(text: &mut Text, interface: &Interface, routine: &Routine, item: &Ite
         text.check(&format!("MACH_MSG_TYPE_PORT_ANY({name}Type_.Name) && InSimple_"), FAILURE);
     }
     if argument.is_string() {
-        // Whatever was sent, the string ends in the message.
+        // The client may have sent a string without a zero: a zero is written into the last byte.
         let last = if of.variable { format!("{name}Bytes_ - 1") } else { (item.data - 1).to_string() };
         if of.variable {
             text.check(&format!("{name}Bytes_ == 0"), FAILURE);
@@ -117,18 +119,20 @@ fn prepare(text: &mut Text, interface: &Interface, routine: &Routine, item: &Ite
     }
 }
 
-/// How many elements the client has room for.
+/// Writes code that finds the number of elements for which the client has room.
 fn room(text: &mut Text, argument: &Argument) {
     let (name, most) = (&argument.name, most(&argument.of));
     text.line(format!("mach_msg_type_number_t {name}Cnt = {name}Count_ < {most} ? {name}Count_ : {most};"));
 }
 
-/// Where the data of each argument of a reply is while the server's function runs.
+/// The offset in the reply where the server's function writes each argument's data, by argument.
+/// Every array is taken to be as large as it can be.
 fn places(interface: &Interface, reply: &Message) -> Vec<(usize, u64)> {
     let mut at = interface.target.header;
     let mut places = Vec::new();
     for item in &reply.items {
-        // In the untyped dialect descriptors are data of rights.
+        // The typed dialect puts a descriptor in front of each value; the untyped dialect's
+        // descriptors of rights are the values themselves.
         let described = item.descriptor.map_or(0, |descriptor| descriptor.bytes);
         let before = if interface.target.dialect == Dialect::Typed { described } else { 0 };
         if let Some(argument) = item.argument.filter(|_| item.kind == ItemKind::Value) {
@@ -140,7 +144,7 @@ fn places(interface: &Interface, reply: &Message) -> Vec<(usize, u64)> {
     places
 }
 
-/// Whether the server's function writes the value into the reply.
+/// Whether the server's function writes this argument directly into the reply.
 fn is_placed(argument: &Argument) -> bool {
     let (of, functions) = (&argument.of, &argument.of.functions);
     let is_translated = functions.into.is_some() || functions.out.is_some();
@@ -148,7 +152,7 @@ fn is_placed(argument: &Argument) -> bool {
     by_address(of) || is_struct && !is_translated
 }
 
-/// The program's values.
+/// Writes the local variables for the arguments of the server's function.
 fn locals(text: &mut Text, interface: &Interface, routine: &Routine, places: &[(usize, u64)]) {
     text.line("");
     for (index, argument) in routine.arguments.iter().enumerate() {
@@ -162,7 +166,7 @@ fn locals(text: &mut Text, interface: &Interface, routine: &Routine, places: &[(
     }
 }
 
-/// The port that the request came to.
+/// Writes the variable for the port that received the request.
 fn port(text: &mut Text, argument: &Argument) {
     let (functions, name) = (&argument.of.functions, &argument.name);
     let (c_type, raw) = (type_of(&argument.of, Side::Server), "InHeadP->msgh_request_port");
@@ -187,7 +191,7 @@ fn translated(function: &Option<String>, value: &str) -> String {
     }
 }
 
-/// A value that only comes in.
+/// Writes the variable for an argument that only the request carries.
 fn input(text: &mut Text, interface: &Interface, argument: &Argument) {
     let (of, name) = (&argument.of, &argument.name);
     let c_type = type_of(of, Side::Server);
@@ -204,7 +208,7 @@ fn input(text: &mut Text, interface: &Interface, argument: &Argument) {
     text.line(format!("{c_type} {name} = {};", translated(&of.functions.into, &format!("{name}Value_"))));
 }
 
-/// Reads a value from the request into `NAMEValue_`.
+/// Writes code that copies a value from the request into `NAMEValue_`.
 fn fetch(text: &mut Text, interface: &Interface, argument: &Argument) {
     let (of, name) = (&argument.of, &argument.name);
     let message = &of.message;
@@ -223,7 +227,7 @@ fn fetch(text: &mut Text, interface: &Interface, argument: &Argument) {
     }
 }
 
-/// A value that comes back, and perhaps comes in, too.
+/// Writes the variable for an argument that the reply carries; the request may carry it, too.
 fn output(
     text: &mut Text,
     interface: &Interface,
@@ -269,7 +273,7 @@ fn output(
     }
 }
 
-/// The call of the server's function, and what goes away after it.
+/// Writes the call of the server's function, and the calls of destructors after it.
 fn call(text: &mut Text, interface: &Interface, routine: &Routine, name: &str, places: &[(usize, u64)]) {
     let mut passed = Vec::new();
     for (index, argument) in routine.arguments.iter().enumerate() {
@@ -284,7 +288,8 @@ fn call(text: &mut Text, interface: &Interface, routine: &Routine, name: &str, p
             });
         }
     }
-    // What the function writes into an untyped reply may lie where an error has its result.
+    // The server's function may write over the place of an untyped reply's result, so that the
+    // result is a local variable until the reply is complete.
     let result = match interface.target.dialect {
         Dialect::Typed => "OutP->RetCode",
         Dialect::Untyped => "kern_return_t RetCode_",
@@ -309,7 +314,7 @@ fn call(text: &mut Text, interface: &Interface, routine: &Routine, name: &str, p
     }
 }
 
-/// What is passed for an argument's value.
+/// The C expression that is passed to the server's function for an argument's value.
 fn value(interface: &Interface, argument: &Argument, place: Option<u64>) -> String {
     let (of, name) = (&argument.of, &argument.name);
     match argument.direction {
@@ -336,7 +341,7 @@ fn value(interface: &Interface, argument: &Argument, place: Option<u64>) -> Stri
     }
 }
 
-/// What is passed for an argument's type.
+/// The C expression that is passed to the server's function for a polymorphic argument's type.
 fn type_name(interface: &Interface, argument: &Argument, output: bool) -> String {
     match argument.direction {
         Direction::RequestPort => "MACH_MSGH_BITS_REQUEST(InHeadP->msgh_bits)".to_owned(),
@@ -348,7 +353,7 @@ fn type_name(interface: &Interface, argument: &Argument, output: bool) -> String
     }
 }
 
-/// Writes the reply.
+/// Writes code that completes the reply.
 fn reply(
     text: &mut Text,
     interface: &Interface,

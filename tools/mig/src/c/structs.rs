@@ -1,5 +1,5 @@
-//! The messages of the untyped dialect as structs, which programs use for buffers and sizes. Arrays
-//! are as large as they can be.
+//! The C structs of the untyped dialect's messages, by which programs find sizes and declare
+//! buffers. Every array in them is as large as it can be.
 
 use super::parameter::{most, type_of};
 use super::text::Text;
@@ -7,7 +7,7 @@ use crate::interface::{Argument, Interface, Routine, Side};
 use crate::layout::{Item, ItemKind, Message};
 use crate::types::{Placement, Shape, Type};
 
-/// Writes the structs and a union of all requests and one of all replies.
+/// Writes the structs, a union of all requests and a union of all replies.
 pub(super) fn write(text: &mut Text, interface: &Interface, side: Side) {
     for (which, messages) in [("Request", requests(interface)), ("Reply", replies(interface))] {
         let name = &interface.name;
@@ -76,7 +76,7 @@ fn described(name: &str, of: &Type) -> String {
     }
 }
 
-/// A value in the data, with its padding.
+/// The C member for a value in a message's plain data, with its padding.
 fn plain(name: &str, of: &Type, side: Side) -> String {
     let bytes = of.bytes_of(of.count);
     let padding = match bytes.next_multiple_of(4) - bytes {
@@ -91,7 +91,8 @@ fn plain(name: &str, of: &Type, side: Side) -> String {
     member + &padding
 }
 
-/// An array of its element's type, if that has a name.
+/// The C declaration of an array member. Its elements have the named type of the elements if there
+/// is one.
 fn array(name: &str, of: &Type, side: Side) -> String {
     let element = of.element.as_deref();
     let count = if of.variable { most(of) } else { of.count / element.map_or(1, |element| element.count) };

@@ -1,4 +1,4 @@
-//! Lines of C.
+//! Text of a C file, line by line, with indentation.
 
 use std::fmt::Write;
 
@@ -10,7 +10,8 @@ pub(crate) struct Text {
 }
 
 impl Text {
-    /// A line, after an empty one if it begins with a line's end. An empty one has no indentation.
+    /// Adds a line. A line that begins with a line's end has an empty line in front; an empty line
+    /// has no indentation.
     pub(crate) fn line(&mut self, line: impl AsRef<str>) {
         let line = line.as_ref();
         let line = match line.strip_prefix('\n') {
@@ -27,7 +28,7 @@ impl Text {
         self.text.push('\n');
     }
 
-    /// Lines that are one level deeper than this one and end with `}`.
+    /// Adds an opening line, the lines that `inside` adds one level deeper, and a line with `}`.
     pub(crate) fn block(&mut self, opening: impl AsRef<str>, inside: impl FnOnce(&mut Text)) {
         self.line(format!("{} {{", opening.as_ref()).trim_start());
         self.depth += 1;
@@ -36,14 +37,14 @@ impl Text {
         self.line("}");
     }
 
-    /// A line that is one level deeper.
+    /// Adds a line with one more level of indentation.
     pub(crate) fn deeper(&mut self, line: impl AsRef<str>) {
         self.depth += 1;
         self.line(line);
         self.depth -= 1;
     }
 
-    /// A check that programs can leave out.
+    /// Adds a check that a program can leave out by a definition of the C preprocessor.
     pub(crate) fn check(&mut self, condition: &str, failure: &str) {
         self.line("#if\tTypeCheck");
         self.line(format!("if (mig_unlikely ({condition}))"));
@@ -51,12 +52,12 @@ impl Text {
         self.line("#endif\t/* TypeCheck */");
     }
 
-    /// Lines as they are.
+    /// Adds lines without changing their indentation.
     pub(crate) fn raw(&mut self, lines: &str) {
         self.text.push_str(lines);
     }
 
-    /// A list in round brackets, a line for each element, after `before`.
+    /// Adds a list in round brackets with a line for each element, then `after`.
     pub(crate) fn list(&mut self, elements: &[String], after: &str) {
         self.line("(");
         for (index, element) in elements.iter().enumerate() {
@@ -64,7 +65,7 @@ impl Text {
             self.deeper(format!("{element}{comma}"));
         }
         let mut close = String::new();
-        // A string takes whatever is written to it.
+        // Writing to a string cannot fail.
         let _ = write!(close, "){after}");
         self.line(close);
     }

@@ -1,16 +1,16 @@
-//! What the kernel appends to a message of the untyped dialect when it is received: sequence number
-//! and tokens.
+//! The trailer that the kernel appends to a message of the untyped dialect when the message is
+//! received: sequence number and tokens.
 
 use super::text::Text;
 use crate::ast::Direction;
 use crate::interface::{Interface, Routine};
 use crate::target::Dialect;
 
-/// Bytes of the smallest trailer, and of the largest.
+/// The smallest and the largest size of a trailer, in bytes.
 const SMALLEST: u64 = 8;
 const LARGEST: u64 = 68;
 
-/// A member of the trailer.
+/// A member of the trailer, in the order of the members' offsets.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Member {
     Sequence,
@@ -20,7 +20,7 @@ enum Member {
 }
 
 impl Member {
-    /// Its name in C.
+    /// The member's name in C.
     fn name(self) -> &'static str {
         match self {
             Member::Sequence => "msgh_seqno",
@@ -30,7 +30,7 @@ impl Member {
         }
     }
 
-    /// Bytes of a trailer that has it and all members before it.
+    /// The size in bytes of a trailer that ends with this member.
     fn end(self) -> u64 {
         match self {
             Member::Sequence => 12,
@@ -41,19 +41,20 @@ impl Member {
     }
 }
 
-/// The member that the server's function gets for an argument.
+/// The trailer's member that is a parameter of the server's function for an argument.
 fn at_server(direction: Direction) -> Option<Member> {
     match direction {
         Direction::SequenceNumber => Some(Member::Sequence),
         Direction::SecurityToken | Direction::ServerSecurityToken => Some(Member::Sender),
         Direction::AuditToken | Direction::ServerAuditToken => Some(Member::Audit),
-        // Its own member is after all of these.
+        // `serverimpl` names its member itself; the trailer must hold all members up to the
+        // context.
         Direction::ServerContextToken | Direction::ServerImplementation => Some(Member::Context),
         _ => None,
     }
 }
 
-/// The member that the client gets for an argument.
+/// The trailer's member that is a result of the client's function for an argument.
 fn at_user(direction: Direction) -> Option<Member> {
     match direction {
         Direction::SecurityToken | Direction::UserSecurityToken => Some(Member::Sender),
@@ -62,12 +63,12 @@ fn at_user(direction: Direction) -> Option<Member> {
     }
 }
 
-/// The last member of the trailer that the client needs.
+/// The last member of the trailer that the client's function returns.
 fn last_at_user(routine: &Routine) -> Option<Member> {
     routine.arguments.iter().filter_map(|argument| at_user(argument.direction)).max()
 }
 
-/// Bytes that a client needs after the largest reply.
+/// Bytes that a client's buffer needs after the largest reply.
 pub(super) fn room(routine: &Routine, interface: &Interface) -> u64 {
     match (interface.target.dialect, last_at_user(routine)) {
         (Dialect::Typed, _) => 0,
@@ -76,7 +77,7 @@ pub(super) fn room(routine: &Routine, interface: &Interface) -> u64 {
     }
 }
 
-/// The options by which a client asks for the members that it needs.
+/// The options of `mach_msg` that request the trailer's members that a client needs.
 pub(super) fn elements(routine: &Routine) -> &'static str {
     match last_at_user(routine) {
         None => "",
@@ -91,7 +92,7 @@ pub(super) fn elements(routine: &Routine) -> &'static str {
     }
 }
 
-/// Finds the trailer of a message and checks that it has a member.
+/// Writes code that finds a message's trailer and checks that the trailer reaches up to `last`.
 fn find(text: &mut Text, bytes: &str, head: &str, last: Member, failure: &str) {
     text.line("\n/* The trailer */");
     text.line(format!(
@@ -105,7 +106,7 @@ fn find(text: &mut Text, bytes: &str, head: &str, last: Member, failure: &str) {
     text.deeper(failure);
 }
 
-/// Gives the client the tokens of a reply.
+/// Writes code that stores the tokens of a reply in the client's parameters.
 pub(super) fn results(text: &mut Text, routine: &Routine) {
     let Some(last) = last_at_user(routine) else { return };
     find(text, "Mess.Bytes", "Mess.Head.", last, "return MIG_TRAILER_ERROR;");
@@ -117,7 +118,7 @@ pub(super) fn results(text: &mut Text, routine: &Routine) {
     }
 }
 
-/// Finds the trailer of a request if the server's function gets something of it.
+/// Writes code that finds a request's trailer if the server's function takes a member of it.
 pub(super) fn request(text: &mut Text, interface: &Interface, routine: &Routine) {
     let last = routine.arguments.iter().filter_map(|argument| at_server(argument.direction)).max();
     if let Some(last) = last.filter(|_| interface.target.dialect == Dialect::Untyped) {
@@ -126,8 +127,8 @@ pub(super) fn request(text: &mut Text, interface: &Interface, routine: &Routine)
     }
 }
 
-/// What is passed to the server's function for an argument of this direction. `serverimpl` is the
-/// member of its own name.
+/// The C expression for a parameter of the server's function that is a member of the trailer. For
+/// `serverimpl` the argument's name is the member's name.
 pub(super) fn value(direction: Direction, name: &str) -> String {
     match at_server(direction).filter(|_| direction != Direction::ServerImplementation) {
         Some(member) => format!("Trailer_->{}", member.name()),

@@ -1,4 +1,4 @@
-//! Items of the typed dialect: each is a descriptor and its data.
+//! C code for items of the typed dialect, each of which is a type descriptor and its data.
 
 use super::item::{Parts, Received};
 use super::parameter::{bytes, divided, element, is_widened, most, number};
@@ -25,7 +25,7 @@ fn flags(item: &Item, argument: &Argument, parts: &Parts<'_>) -> String {
     if flags.is_empty() { "0".to_owned() } else { flags.join(" | ") }
 }
 
-/// Writes a value and its descriptor at the cursor.
+/// Writes code that puts a value and its descriptor into the message at the cursor.
 pub(super) fn pack(
     text: &mut Text,
     interface: &Interface,
@@ -62,7 +62,7 @@ pub(super) fn pack(
         Placement::Inline if of.shape == Shape::String => {
             text.line(format!("Length_ = mig_strncpy({buffer} + At_ + {own}, {address}, {});", item.data));
             if of.variable {
-                // The zero at the end is sent if there is room for it.
+                // The string's final zero is sent if the message has room for it.
                 text.line(format!("Length_ += Length_ < {};", item.data));
                 text.line(describe("Length_", &flags));
                 text.line(format!("At_ += {own};"));
@@ -97,7 +97,7 @@ pub(super) fn pack(
     }
 }
 
-/// An array that lies in the message if it is not too large.
+/// Writes code that sends an array in the message if it fits, otherwise out of line.
 fn either(
     text: &mut Text,
     interface: &Interface,
@@ -109,7 +109,8 @@ fn either(
 ) {
     let (of, buffer, address) = (&argument.of, parts.buffer, &parts.address);
     let elements = number(of, &parts.count);
-    // The server may have written into the message, or given its own memory.
+    // The server's function may have replaced the pointer into the reply by memory of its own; then
+    // the array goes out of line.
     let outside = match parts.side {
         Side::User => format!("{} > {}", parts.count, most(of)),
         Side::Server => format!("{}P_ != (void *) {}", argument.name, argument.name),
@@ -139,25 +140,27 @@ fn either(
     });
 }
 
-/// Checks the descriptor of one integer of 32 bits.
+/// Writes a check of the descriptor of one 32-bit integer.
 pub(super) fn check_integer(text: &mut Text, at: &str, failure: &str) {
     text.check(&format!("mig_differs({at}, MACH_MSG_TYPE_INTEGER_32, 32, 1, MIG_INLINE)"), failure);
 }
 
-/// Writes the descriptor of one integer of 32 bits.
+/// Writes code that puts the descriptor of one 32-bit integer into the message.
 pub(super) fn describe_integer(text: &mut Text, buffer: &str, item: &Item) {
     let own = item.descriptor.map_or(0, |descriptor| descriptor.bytes);
     text.line(format!("mig_describe({buffer} + At_, MACH_MSG_TYPE_INTEGER_32, 32, 1, MIG_INLINE);"));
     text.line(format!("At_ += {own};"));
 }
 
-/// How many elements a message has, in the program's, as an expression in C.
+/// The number of an array's elements in a received message, as the program counts them: an
+/// expression in C.
 pub(super) fn count(argument: &Argument) -> String {
     format!("{}Type_.Number{}", argument.name, divided(argument.of.multiplier()))
 }
 
-/// Checks the descriptor at the cursor, which `NAMEType_` is if it may vary, and how large the data
-/// is, and moves the cursor past it. `Extra_` counts the bytes of varying data that are left.
+/// Writes a check of the descriptor at the cursor and of the size of its data, then moves the
+/// cursor past both. A descriptor that may vary is read into `NAMEType_`. `Extra_` counts the bytes
+/// of data of varying size that have not been consumed.
 pub(super) fn check(
     text: &mut Text,
     interface: &Interface,
@@ -211,7 +214,7 @@ pub(super) fn check(
     text.line(format!("At_ += {name}Padded_;"));
 }
 
-/// The condition that a descriptor is not what was expected.
+/// A C condition that holds if a received descriptor is not one that the item may have.
 fn mismatch(item: &Item, received: IpcType) -> String {
     let (name, Some(descriptor)) = (&item.name, &item.descriptor) else { return "0".to_owned() };
     let long = if descriptor.long { " | MIG_LONG" } else { "" };
@@ -220,7 +223,8 @@ fn mismatch(item: &Item, received: IpcType) -> String {
         Placement::OutOfLine => "0".to_owned(),
         _ => format!("MIG_INLINE{long}"),
     };
-    // Whether the sender has kept a copy is its own business.
+    // The deallocation flag is not checked in a received descriptor: it concerns only the sender's
+    // copy.
     let (open, free) = match descriptor.placement {
         Placement::Inline => ("(", ""),
         Placement::OutOfLine => ("(", " & ~MIG_DEALLOCATE"),

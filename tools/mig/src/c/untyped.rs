@@ -1,4 +1,4 @@
-//! Items of the untyped dialect: descriptors of rights and memory, then plain data.
+//! C code for items of the untyped dialect: descriptors of rights and memory, then plain data.
 
 use super::item::{Parts, Received};
 use super::parameter::{bytes, most};
@@ -8,11 +8,11 @@ use crate::ipc_type::IpcType;
 use crate::layout::{Item, ItemKind, Message};
 use crate::types::{Placement, Shape};
 
-/// Numbers of the descriptors' types.
+/// The kernel's numbers for descriptors of memory out of line and of rights in memory out of line.
 const MEMORY: u32 = 1;
 const RIGHTS: u32 = 2;
 
-/// Writes an item that belongs to no argument.
+/// Writes code that puts an item that belongs to no argument into the message.
 pub(super) fn pack_own(text: &mut Text, message: &Message, item: &Item, buffer: &str) {
     let (address, bytes) = match item.kind {
         ItemKind::DataRepresentation => ("&NDR_record".to_owned(), 8),
@@ -22,7 +22,7 @@ pub(super) fn pack_own(text: &mut Text, message: &Message, item: &Item, buffer: 
     text.line(format!("At_ += mig_put({buffer} + At_, {address}, {bytes});"));
 }
 
-/// Writes an argument's item at the cursor.
+/// Writes code that puts an argument's item into the message at the cursor.
 pub(super) fn pack(
     text: &mut Text,
     interface: &Interface,
@@ -49,7 +49,8 @@ pub(super) fn pack(
         ItemKind::Value => {
             text.line(format!("At_ += mig_put({buffer} + At_, {address}, {});", item.data));
         }
-        // A string's length is known when it has been copied to where it will be.
+        // The length of a string is not known before it has been copied into the message, which the
+        // item of its value does.
         ItemKind::Count if of.shape == Shape::String => {
             text.line(format!("Length_ = mig_put_string({buffer} + At_ + 4, {address}, {});", of.count));
             text.line(format!("At_ += mig_put({buffer} + At_, &Length_, 4);"));
@@ -65,7 +66,7 @@ pub(super) fn pack(
     }
 }
 
-/// Writes the descriptors of an argument.
+/// Writes code that puts the descriptors of an argument into the message.
 fn describe(text: &mut Text, interface: &Interface, item: &Item, argument: &Argument, parts: &Parts<'_>) {
     let Some(descriptor) = &item.descriptor else { return };
     let (of, buffer, address) = (&argument.of, parts.buffer, &parts.address);
@@ -106,7 +107,7 @@ fn describe(text: &mut Text, interface: &Interface, item: &Item, argument: &Argu
     text.line(format!("At_ += {memory}({buffer} + At_, {address}, {size}, {word});"));
 }
 
-/// Checks an item that belongs to no argument. The client has read the result already.
+/// Writes a check of an item that belongs to no argument. A client has read the result before.
 pub(super) fn check_own(text: &mut Text, message: &Message, item: &Item, received: &Received<'_>) {
     if item.kind == ItemKind::Body {
         let count = message.descriptors();
@@ -115,7 +116,7 @@ pub(super) fn check_own(text: &mut Text, message: &Message, item: &Item, receive
     text.line(format!("At_ += {};", item.data));
 }
 
-/// Checks an argument's item.
+/// Writes a check of an argument's item.
 pub(super) fn check(
     text: &mut Text,
     interface: &Interface,
@@ -155,8 +156,8 @@ pub(super) fn check(
     }
 }
 
-/// Checks the number of elements of an array, and of those that have the same number. Descriptors
-/// come before numbers.
+/// Writes a check that an array's number of elements is valid and agrees with arrays that share it
+/// by `samecount`, and with their descriptors, which stand in front of the numbers.
 fn check_count(text: &mut Text, routine: &Routine, argument: &Argument, received: &Received<'_>) {
     let count = format!("{}Count_", argument.name);
     let sharing = |other: &&crate::interface::Argument| {
@@ -179,8 +180,9 @@ fn check_count(text: &mut Text, routine: &Routine, argument: &Argument, received
     }
 }
 
-/// Checks the descriptors of an argument at the cursor. `NAMESize_` is what one of memory of
-/// varying size says, `NAMEDisposition_` the type of a right that the sender has chosen.
+/// Writes a check of an argument's descriptors at the cursor. `NAMESize_` is set to the size that a
+/// descriptor of memory of varying size gives, `NAMEDisposition_` to the type of a right whose type
+/// the sender chooses.
 fn described(
     text: &mut Text,
     interface: &Interface,

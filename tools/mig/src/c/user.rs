@@ -1,4 +1,4 @@
-//! The client's functions.
+//! The C functions of clients.
 
 use super::CStyle;
 use super::header::kind;
@@ -13,7 +13,7 @@ use crate::layout::{Complexity, Item, ItemKind, Message};
 use crate::target::Dialect;
 use crate::types::{Placement, Shape};
 
-/// The client's file.
+/// The text of the client's C file.
 pub fn user(interface: &Interface, style: &CStyle) -> String {
     let mut text = Text::default();
     prologue(&mut text, interface, Side::User, &style.header);
@@ -21,7 +21,7 @@ pub fn user(interface: &Interface, style: &CStyle) -> String {
     text.finish()
 }
 
-/// A file for each of the client's functions: the routine's name and the text.
+/// One C file for each of the client's functions: the routine's name and the file's text.
 pub fn separate_users(interface: &Interface, style: &CStyle) -> Vec<(String, String)> {
     let file = |routine: &Routine| {
         let mut text = Text::default();
@@ -57,7 +57,7 @@ fn function(text: &mut Text, interface: &Interface, style: &CStyle, routine: &Ro
     });
 }
 
-/// Writes the request.
+/// Writes code that builds the request.
 fn request(text: &mut Text, interface: &Interface, routine: &Routine) {
     let request = &routine.request;
     text.line(format!("uint32_t At_ = {};", interface.target.header));
@@ -93,7 +93,7 @@ fn pack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item, 
     let (name, of) = (&argument.name, &argument.of);
     let both = argument.direction == Direction::InOut;
     let by_address = of.placement == Placement::Either || parameter::by_address(of);
-    // A parameter that comes back is an address already, and so is an array.
+    // The parameter of an `inout` value is an address already, and so is an array.
     let address = if by_address || both { name.clone() } else { format!("&{name}") };
     if of.placement == Placement::Inline && of.shape != Shape::String && !of.variable {
         same_size(text, interface, argument);
@@ -109,13 +109,13 @@ fn pack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item, 
         too_large: "return MIG_ARRAY_TOO_LARGE;",
         depends: routine.request.complexity == Complexity::Depends,
     };
-    // A type that only goes to the server is passed as it is.
+    // The type of a polymorphic value is passed by address only if the reply returns a type.
     let type_comes_back = find(argument, Side::User, Role::Type).is_some_and(|parameter| parameter.output);
     let name = if type_comes_back { parts.name.clone() } else { format!("{name}Poly") };
     item::pack(text, interface, item, argument, &Parts { name, ..parts });
 }
 
-/// The program's type must be as large as the message's.
+/// Writes an assertion in C that the program's type is as large as the message's.
 fn same_size(text: &mut Text, interface: &Interface, argument: &Argument) {
     if !is_widened(interface, &argument.of) {
         let bytes = argument.of.bytes_of(argument.of.count);
@@ -126,7 +126,7 @@ fn same_size(text: &mut Text, interface: &Interface, argument: &Argument) {
     }
 }
 
-/// The header of the request.
+/// Writes code that fills the request's header.
 fn head(text: &mut Text, interface: &Interface, routine: &Routine) {
     let port = routine.port();
     let disposition = |argument: &Argument| {
@@ -159,7 +159,7 @@ fn head(text: &mut Text, interface: &Interface, routine: &Routine) {
     text.line(format!("Mess.Head.msgh_id = {};\n", routine.id));
 }
 
-/// The port for the reply that the client finds by itself.
+/// The reply port that the client's stub finds if the caller passes none: an expression in C.
 fn own_reply_port(routine: &Routine) -> String {
     let kind = if routine.settings.special_reply_port { "special_" } else { "" };
     format!("mig_get_{kind}reply_port()")
@@ -179,7 +179,8 @@ fn option(routine: &Routine) -> String {
     option
 }
 
-/// The time of a call. There is one for both directions: that of the reply, if it is limited.
+/// The timeout of a call. `mach_msg` has one for both directions: it is that of the reply, if it is
+/// limited.
 fn time(routine: &Routine) -> &str {
     match (&routine.settings.wait, &routine.settings.send) {
         (Wait::Fixed(time) | Wait::Argument(time), _) if !routine.simple => time,
@@ -196,19 +197,20 @@ fn send(text: &mut Text, routine: &Routine) {
     text.line("return Result_;");
 }
 
-/// Destroys what a request holds that could not be sent.
+/// Writes code that destroys the rights and memory of a request that could not be sent.
 fn consume(text: &mut Text, routine: &Routine) {
     let condition = match routine.settings.consume {
         Consume::Never => return,
         Consume::Timeout => "Result_ == MACH_SEND_TIMED_OUT",
-        // The numbers of errors of sending.
+        // Codes of errors of sending are 0x10000000 to 0x10003fff; those of receiving are
+        // 0x10004000 and up.
         Consume::Any => "((uint32_t) Result_ & 0xffffc000) == 0x10000000",
     };
     text.line(format!("if (mig_unlikely ({condition}))"));
     text.deeper("mach_msg_destroy(&Mess.Head);");
 }
 
-/// Sends the request and receives the reply.
+/// Writes code that sends the request and receives the reply.
 fn call(text: &mut Text, interface: &Interface, routine: &Routine, reply: &Message) {
     let limited = if routine.settings.wait == Wait::Forever { "" } else { "|MACH_RCV_TIMEOUT" };
     let own_port = routine.user_reply_port.is_none();
@@ -242,7 +244,7 @@ fn call(text: &mut Text, interface: &Interface, routine: &Routine, reply: &Messa
     });
 }
 
-/// Checks the reply and takes it apart.
+/// Writes code that checks the reply and stores its values in the caller's parameters.
 fn reply(text: &mut Text, interface: &Interface, routine: &Routine, reply: &Message) {
     text.line("\nboolean_t SimpleReply_ = !(Mess.Head.msgh_bits & MACH_MSGH_BITS_COMPLEX);");
     text.line("kern_return_t RetCode_ = KERN_SUCCESS;");
@@ -270,7 +272,8 @@ fn reply(text: &mut Text, interface: &Interface, routine: &Routine, reply: &Mess
     text.line("\nreturn KERN_SUCCESS;");
 }
 
-/// Reads the result into `RetCode_`; only a reply that says success is read further.
+/// Writes code that reads the result into `RetCode_`. If the result is an error, nothing follows it
+/// in the reply.
 fn result(text: &mut Text, interface: &Interface, reply: &Message, received: &Received<'_>) {
     let header = interface.target.header;
     let (at, error) = match interface.target.dialect {
@@ -286,7 +289,7 @@ fn result(text: &mut Text, interface: &Interface, reply: &Message, received: &Re
         typed::check_integer(text, &format!("Mess.Bytes + {header}"), received.failure);
         text.line(get);
     } else if reply.complexity == Complexity::Complex {
-        // Only an error is simple.
+        // In a reply that otherwise carries rights or memory, only an error is simple.
         text.line("if (SimpleReply_)");
         text.deeper(get);
     } else {
@@ -300,7 +303,8 @@ fn result(text: &mut Text, interface: &Interface, reply: &Message, received: &Re
     text.deeper("return RetCode_;");
 }
 
-/// Gives the program the number of elements of an array. `NAMERoom_` is how many it has room for.
+/// Writes code that stores an array's number of elements in the caller's parameter. `NAMERoom_` is
+/// the number of elements for which the caller has room.
 fn set_count(text: &mut Text, interface: &Interface, routine: &Routine, argument: &Argument) {
     let (name, of) = (&argument.name, &argument.of);
     let count = item::count(interface, routine, argument);
@@ -312,14 +316,14 @@ fn set_count(text: &mut Text, interface: &Interface, routine: &Routine, argument
     text.line(format!("*{name}Cnt = {count};"));
 }
 
-/// Gives the program a value that is at `NAMEP_`.
+/// Writes code that copies a value from `NAMEP_` in the reply to the caller's parameter.
 fn unpack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item, argument: &Argument) {
     let (name, of) = (&argument.name, &argument.of);
     text.line(format!("\n/* {name} */"));
     if find(argument, Side::User, Role::Type).is_some_and(|parameter| parameter.output) {
         text.line(format!("*{name}Poly = {};", item::type_name(interface, argument)));
     }
-    // In the untyped dialect the number is an item of its own.
+    // The untyped dialect carries the number in an item of its own, which is read separately.
     let counts = interface.target.dialect == Dialect::Typed && of.is_counted();
     let one = element(of, Side::User);
     match (of.placement, of.shape) {
@@ -331,7 +335,8 @@ fn unpack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item
         }
         (Placement::Either, _) => either(text, interface, routine, argument),
         (Placement::Inline, Shape::String) => {
-            // Whatever was sent, what the program gets ends in its room.
+            // The server may have sent a string without a zero: one is written into the last byte
+            // of the caller's room.
             let bytes = if of.variable { format!("{name}Bytes_") } else { item.data.to_string() };
             text.line(format!("__builtin_memcpy({name}, {name}P_, {bytes});"));
             let last = item.data - 1;
@@ -357,7 +362,7 @@ fn unpack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item
     }
 }
 
-/// An array of varying size that lies in the message.
+/// Writes code that copies an array of varying size out of the reply.
 fn array(text: &mut Text, interface: &Interface, routine: &Routine, argument: &Argument) {
     let (name, of, leader) = (&argument.name, &argument.of, &routine.leader(argument).name);
     let (count, room) = (item::count(interface, routine, argument), format!("{leader}Room_"));
@@ -374,7 +379,7 @@ fn array(text: &mut Text, interface: &Interface, routine: &Routine, argument: &A
     text.deeper("return MIG_ARRAY_TOO_LARGE;");
 }
 
-/// An array that lies in the message if it is not too large.
+/// Writes code for an array that the reply holds either in line or out of line.
 fn either(text: &mut Text, interface: &Interface, routine: &Routine, argument: &Argument) {
     let (name, of) = (&argument.name, &argument.of);
     let (count, one) = (item::count(interface, routine, argument), element(of, Side::User));

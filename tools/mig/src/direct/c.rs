@@ -1,4 +1,5 @@
-//! Stubs in C: a header with inline functions for clients, and one that has a request carried out.
+//! C stubs over direct L4 IPC: a header with inline functions for clients, and with a function that
+//! dispatches requests to a server's functions.
 
 use super::{Form, Part, Parts, Plan, fixed_words, plan};
 use crate::c::text::Text;
@@ -151,10 +152,10 @@ static inline int mig_l4_is_string(const struct mig_l4_message *Message, L4_Word
 #endif
 ";
 
-/// The header of an interface.
+/// The C header of an interface.
 ///
 /// # Errors
-/// A routine's arguments do not fit a message.
+/// The arguments of a routine do not fit in a message.
 pub fn header(interface: &Interface) -> Result<String, Diagnostic> {
     let plans = plan(interface)?;
     let (mut text, name) = (Text::default(), &interface.name);
@@ -180,7 +181,7 @@ fn number(bytes: u64) -> String {
     format!("uint{}_t", bytes * 8)
 }
 
-/// The parameters of a client's or a server's function.
+/// The parameters of a client's or a server's function, as C declarations.
 fn parameters(plan: &Plan<'_>) -> Vec<String> {
     let mut all = Vec::new();
     for (index, argument) in plan.routine.arguments.iter().enumerate() {
@@ -194,7 +195,8 @@ fn parameters(plan: &Plan<'_>) -> Vec<String> {
         let (request, reply) = (form_in(&plan.request), form_in(&plan.reply));
         let Some(form) = reply.or(request) else { continue };
         let back = reply.is_some();
-        // Data that travels differently there and back has two parameters.
+        // An `inout` value that the reply carries in a form other than the request's has two
+        // parameters.
         let two = matches!((request, reply), (Some(request), Some(reply)) if request != reply);
         if two && let Some(request) = request {
             declare(&mut all, &format!("{name}Sent"), request, false);
@@ -232,7 +234,8 @@ fn declare(all: &mut Vec<String>, name: &str, form: Form, back: bool) {
     }
 }
 
-/// The bytes of a string, of which `count` elements are there if that varies.
+/// The size of a string in bytes: an expression in C. `count` is the number of elements, which
+/// matters only for a string of varying size.
 fn string_bytes(form: Form, count: &str) -> String {
     match form {
         Form::String { most: Some(most), fixed: true, .. } => most.to_string(),
@@ -241,17 +244,17 @@ fn string_bytes(form: Form, count: &str) -> String {
     }
 }
 
-/// The bytes of so many elements.
+/// The number of bytes of `count` elements: an expression in C.
 fn times(bytes: u64, count: &str) -> String {
     if bytes == 1 { count.to_owned() } else { format!("{bytes} * {count}") }
 }
 
-/// Whether an argument travels back, so that its parameters are addresses.
+/// Whether the reply carries an argument, so that its parameters are addresses.
 fn comes_back(plan: &Plan<'_>, argument: &Argument) -> bool {
     plan.reply.iter().any(|&(index, _)| plan.routine.arguments[index].name == argument.name)
 }
 
-/// The name of the parameter with what is sent.
+/// The name of the parameter with the value that the client sends.
 fn sent_name(plan: &Plan<'_>, argument: &Argument, form: Form) -> (String, bool) {
     let back = plan.reply.iter().find_map(|&(index, part)| match part {
         Part::Value(form) if plan.routine.arguments[index].name == argument.name => Some(form),
@@ -266,7 +269,8 @@ fn sent_name(plan: &Plan<'_>, argument: &Argument, form: Form) -> (String, bool)
     }
 }
 
-/// Writes parts into the registers from `At_` on: words, map items, strings.
+/// Writes code that puts parts into the registers from `At_` on: untyped words, then map items,
+/// then strings.
 fn put(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failure: &str) {
     for (argument, part) in arguments(plan, parts) {
         let (name, star) = match part {
@@ -327,7 +331,7 @@ fn put(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
     }
 }
 
-/// The tag of the message that was written.
+/// The C expression for the tag of the message whose parts have been put into the registers.
 fn tag(id: u64) -> String {
     format!("l4_tag((L4_Word_t) {id} << 16 | (At_ - 1 - Untyped_) << 6 | Untyped_)")
 }
@@ -354,7 +358,8 @@ fn client(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
         call(text, plan);
         let id = routine.reply_id();
         text.line(match fixed_words(&plan.reply) {
-            // Of the flags that another processor, a redirector or a deputy leaves nothing is said.
+            // The flags of a received tag (from another processor, redirected, propagated) are
+            // masked out.
             Some((untyped, typed)) => format!(
                 "if ((Tag_.raw & ~(L4_Word_t) 0x7000) != ((L4_Word_t) {id} << 16 | {})",
                 typed << 6 | (1 + untyped)
@@ -371,7 +376,7 @@ fn client(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
     });
 }
 
-/// The call, with buffers for the strings of the reply.
+/// Writes the call's IPC, with buffers for the strings of the reply.
 fn call(text: &mut Text, plan: &Plan<'_>) {
     let rooms: Vec<(&Argument, Form)> = arguments(plan, &plan.reply)
         .filter_map(|(argument, part)| match part {
@@ -396,10 +401,11 @@ fn call(text: &mut Text, plan: &Plan<'_>) {
     text.line("Tag_ = mig_l4_tag(Message_);");
 }
 
-/// Reads parts from `At_` on, of `Untyped_` words and the items of `Tag_`. The counts of a message
-/// that always has as many words have been checked.
+/// Writes code that takes parts out of a message with `Untyped_` untyped words from `At_` on, and
+/// items as `Tag_` says. If the message's size does not vary, the caller has checked it.
 fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failure: &str) {
-    // A server's function has its own variables, a client's has addresses.
+    // A server's stub stores parts in its local variables, a client's stub through the caller's
+    // pointers.
     let star = if is_request { "" } else { "*" };
     let fixed = fixed_words(parts).is_some();
     let need = |text: &mut Text, words: &str| {
@@ -501,7 +507,7 @@ fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
     }
 }
 
-/// The functions that a server has.
+/// Writes declarations of the functions that the server's program defines.
 fn functions(text: &mut Text, interface: &Interface, plans: &[Plan<'_>]) {
     text.line("\n/* What a server does. Arrays that come back: *Cnt is the room at first. */");
     text.line(format!("struct {}_functions {{", interface.name));
@@ -516,7 +522,7 @@ fn functions(text: &mut Text, interface: &Interface, plans: &[Plan<'_>]) {
     text.line("};");
 }
 
-/// The variables of a server's function for what is passed.
+/// Writes the local variables that a server's stub passes to the server's function.
 fn variables(text: &mut Text, plan: &Plan<'_>) {
     for (argument, part) in arguments(plan, &plan.request) {
         match part {
@@ -621,7 +627,7 @@ fn serve(text: &mut Text, interface: &Interface, plan: &Plan<'_>) {
     });
 }
 
-/// Divides the server's room among the strings that are answered.
+/// Writes code that divides the server's room for replied data among the strings of the reply.
 fn rooms(text: &mut Text, plan: &Plan<'_>) {
     for (argument, part) in arguments(plan, &plan.reply) {
         if let Part::Value(Form::String { bytes, most, fixed }) = part {
@@ -630,7 +636,7 @@ fn rooms(text: &mut Text, plan: &Plan<'_>) {
             text.deeper(format!("{name}Room_ = RoomBytes_;"));
             text.line(format!("{name} = Room_;"));
             match most.filter(|_| fixed) {
-                // The server's function writes all of it.
+                // A server's function always writes all bytes of a string of fixed size.
                 Some(most) => {
                     text.line(format!("if ({name}Room_ < {most}) {{"));
                     text.deeper("Status_ = MIG_L4_ARRAY_TOO_LARGE;\n\tgoto refuse;");
@@ -644,13 +650,13 @@ fn rooms(text: &mut Text, plan: &Plan<'_>) {
     }
 }
 
-/// What a server's function is called with.
+/// The arguments with which a stub calls the server's function.
 fn passed(plan: &Plan<'_>) -> Vec<String> {
     let mut all = vec!["Self_".to_owned(), "Caller_".to_owned()];
     for declared in parameters(plan) {
         let Some((of, name)) = declared.rsplit_once(' ') else { continue };
         let bare = name.trim_start_matches('*');
-        // Arrays and strings are addresses already.
+        // Parameters of arrays and strings are addresses already; other results need `&`.
         let is_count = of == "L4_Word_t" && name.starts_with('*');
         let array = plan.request.iter().chain(&plan.reply).any(|&(index, part)| {
             let argument = &plan.routine.arguments[index].name;

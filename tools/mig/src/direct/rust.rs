@@ -1,5 +1,5 @@
-//! Stubs in Rust: functions that write and read messages, clients of them, and what a server has to
-//! do.
+//! Rust stubs over direct L4 IPC: functions that write and read messages, clients, and a trait for
+//! servers with the function that dispatches requests.
 
 use super::{Form, Part, Parts, Plan, fixed_words, plan};
 use crate::diagnostic::Diagnostic;
@@ -8,10 +8,10 @@ use crate::rust::{constant, document, ident, literal, number};
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{format_ident, quote};
 
-/// The module of an interface.
+/// The text of the Rust module of an interface.
 ///
 /// # Errors
-/// A routine's arguments do not fit a message.
+/// The arguments of a routine do not fit in a message.
 pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     let plans = plan(interface)?;
     let (name, comment) = (&interface.name, document(&interface.comment));
@@ -91,7 +91,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
     crate::rust::file(name, file)
 }
 
-/// A parameter of a value that is passed.
+/// The Rust type of a parameter that passes a value of this form.
 fn passed(form: Form) -> TokenStream {
     match form {
         Form::Number { bytes } => {
@@ -111,7 +111,8 @@ fn passed(form: Form) -> TokenStream {
     }
 }
 
-/// A value that is returned; of a string, how many bytes.
+/// The Rust type of a returned value of this form. For a string it is the number of bytes, since
+/// the data is in the caller's buffer.
 fn returned(form: Form) -> TokenStream {
     match form {
         Form::Elements { bytes, count } => {
@@ -127,7 +128,7 @@ fn returned(form: Form) -> TokenStream {
     }
 }
 
-/// What a part is called.
+/// The identifier of a part of a message.
 fn part_name(argument: &Argument, part: Part) -> Ident {
     match part {
         Part::Value(_) => ident(&argument.name),
@@ -136,12 +137,12 @@ fn part_name(argument: &Argument, part: Part) -> Ident {
     }
 }
 
-/// The parts of a message with their names.
+/// The parts of a message with their identifiers.
 fn named<'a>(plan: &'a Plan<'_>, parts: &'a Parts) -> impl Iterator<Item = (Ident, Part)> + 'a {
     parts.iter().map(|&(index, part)| (part_name(&plan.routine.arguments[index], part), part))
 }
 
-/// What a routine returns: nothing, a value, or values.
+/// The type of a routine's results: unit, one type, or a tuple.
 fn result(plan: &Plan<'_>) -> TokenStream {
     let types: Vec<TokenStream> = named(plan, &plan.reply)
         .map(|(_, part)| match part {
@@ -155,7 +156,7 @@ fn result(plan: &Plan<'_>) -> TokenStream {
     }
 }
 
-/// The values of a routine's result as a pattern or an expression.
+/// The results of a routine as a pattern or an expression: unit, one name, or a tuple.
 fn values(names: &[Ident]) -> TokenStream {
     match names {
         [one] => quote!(#one),
@@ -163,7 +164,7 @@ fn values(names: &[Ident]) -> TokenStream {
     }
 }
 
-/// Statements that write parts: words, then map items. Strings are sent by the transport.
+/// Statements that write untyped words, then map items. The transport sends the strings.
 fn encode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
     let words = named(plan, parts).map(|(name, part)| match part {
         Part::Value(Form::Number { bytes: 8 }) => quote!(encoder_.word(#name);),
@@ -183,7 +184,8 @@ fn encode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
     quote!(#(#words)* #(#maps)*)
 }
 
-/// The condition that an array has not a size that it can have: in elements, of a string in bytes.
+/// The condition that an array's size is invalid. `size` is in elements; for a string it is in
+/// bytes.
 fn wrong_size(form: Form, size: &TokenStream) -> Option<TokenStream> {
     match form {
         Form::Array { most, .. } => {
@@ -207,7 +209,7 @@ fn wrong_size(form: Form, size: &TokenStream) -> Option<TokenStream> {
     }
 }
 
-/// Statements that read parts; they are inside of a function that returns `Option`.
+/// Statements that read parts of a message. They use `?` in a function that returns `Option`.
 fn decode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
     let words = named(plan, parts).map(|(name, part)| match part {
         Part::Value(Form::Number { bytes: 8 }) => quote!(let #name = decoder_.word()?;),
@@ -256,7 +258,7 @@ fn decode(plan: &Plan<'_>, parts: &Parts, is_request: bool) -> TokenStream {
     quote!(#(#words)* #(#maps)* #(#strings)*)
 }
 
-/// The rooms of a reply's strings.
+/// The names of the reply's strings, for which the caller gives buffers.
 fn rooms(plan: &Plan<'_>) -> Vec<Ident> {
     let is_string = |part: &Part| matches!(part, Part::Value(Form::String { .. }));
     named(plan, &plan.reply).filter(|(_, part)| is_string(part)).map(|(name, _)| name).collect()
@@ -336,7 +338,8 @@ fn decode_reply(plan: &Plan<'_>) -> TokenStream {
     }
 }
 
-/// The function that writes a reply. A server that answers later calls it by itself.
+/// The function that writes a reply. A server that replies after it has returned from its method
+/// calls the function itself.
 fn write_reply(plan: &Plan<'_>) -> TokenStream {
     if plan.routine.simple {
         return quote!();
@@ -374,7 +377,7 @@ fn write_reply(plan: &Plan<'_>) -> TokenStream {
     }
 }
 
-/// A client's function.
+/// The method of a client for a routine.
 fn client(plan: &Plan<'_>, is_async: bool) -> TokenStream {
     let (name, routine) = (ident(&plan.routine.name), plan.routine);
     let comment = document(&routine.comment);
@@ -386,7 +389,7 @@ fn client(plan: &Plan<'_>, is_async: bool) -> TokenStream {
             quote!(#name: #of)
         })
         .collect();
-    // Data that goes both ways has two names.
+    // The data of an `inout` string has two parameters: the data that is sent and a buffer.
     let buffers: Vec<Ident> = rooms.iter().map(|room| format_ident!("{room}_buffer")).collect();
     parameters.extend(buffers.iter().map(|buffer| quote!(#buffer: &mut [u8])));
     let arguments = named(plan, &plan.request).map(|(name, part)| match part {
@@ -436,7 +439,7 @@ fn client(plan: &Plan<'_>, is_async: bool) -> TokenStream {
     }
 }
 
-/// The parameters of a server's function: values and types, then buffers.
+/// The parameters of a method of the server's trait: values and types, then buffers.
 fn served_parameters(plan: &Plan<'_>) -> Vec<TokenStream> {
     let values = named(plan, &plan.request).filter(|(_, part)| !matches!(part, Part::Room { .. })).map(
         |(name, part)| {
@@ -463,7 +466,7 @@ fn method(plan: &Plan<'_>) -> TokenStream {
     }
 }
 
-/// Takes a request apart, has it carried out, and writes the reply.
+/// The function that reads a request, calls the server's method, and writes the reply.
 fn serve(plan: &Plan<'_>) -> TokenStream {
     let (name, routine) = (ident(&plan.routine.name), plan.routine);
     let function = format_ident!("serve_{}", routine.name);

@@ -1,4 +1,4 @@
-//! The typed dialect: each item is a descriptor and its data.
+//! Layouts of typed messages, in which each item is a descriptor and its data.
 
 use super::{Descriptor, Item, ItemKind};
 use crate::interface::{Argument, Routine};
@@ -30,7 +30,7 @@ pub(super) fn reply(target: &Target, routine: &Routine) -> Vec<Item> {
     items
 }
 
-/// An item of one 32-bit integer.
+/// An item that is one 32-bit integer with its descriptor.
 fn integer(target: &Target, name: String, kind: ItemKind, argument: Option<usize>) -> Item {
     let integer =
         IpcType { number: 2, name: "MACH_MSG_TYPE_INTEGER_32", bits: crate::ipc_type::Bits::Known(32) };

@@ -1,4 +1,4 @@
-//! The untyped dialect: descriptors of rights and memory, then plain data.
+//! Layouts of untyped messages: descriptors of rights and memory, then plain data.
 
 use super::{Descriptor, Item, ItemKind};
 use crate::interface::{Argument, Routine};
@@ -28,7 +28,8 @@ pub(super) fn reply(target: &Target, routine: &Routine) -> Vec<Item> {
     let mut items = descriptors(target, sent.clone());
     let mut data: Vec<Item> = sent.flat_map(|(index, argument)| plain(index, argument)).collect();
     if items.is_empty() {
-        // A message without descriptors is either this or an error.
+        // A reply with descriptors always means success, since an error reply has none: only a
+        // reply without descriptors has an item for the result.
         data.insert(0, word("RetCode".to_owned(), ItemKind::ReturnCode, None));
     }
     if !data.is_empty() {
@@ -38,12 +39,13 @@ pub(super) fn reply(target: &Target, routine: &Routine) -> Vec<Item> {
     items
 }
 
-/// Whether an argument has a descriptor.
+/// Whether an untyped message carries the argument by a descriptor.
 fn is_described(argument: &Argument) -> bool {
     argument.of.is_complex()
 }
 
-/// The number of descriptors and the descriptors, if there are any.
+/// The items of a message's descriptors, after one with their number; none if there are no
+/// descriptors.
 fn descriptors<'a>(target: &Target, sent: impl Iterator<Item = (usize, &'a Argument)>) -> Vec<Item> {
     let mut items: Vec<Item> = sent
         .filter(|(_, argument)| is_described(argument))
@@ -58,7 +60,7 @@ fn descriptors<'a>(target: &Target, sent: impl Iterator<Item = (usize, &'a Argum
 fn described(target: &Target, index: usize, argument: &Argument) -> Item {
     let of = &argument.of;
     let in_memory = of.placement == Placement::OutOfLine;
-    // Each right of an array in the message has its own descriptor, also those that are not sent.
+    // Each right of an array has a descriptor, which is present even if fewer rights are sent.
     let descriptors = if in_memory { 1 } else { of.count.max(1) };
     let descriptor = Descriptor {
         sent: of.sent,
@@ -80,7 +82,8 @@ fn described(target: &Target, index: usize, argument: &Argument) -> Item {
     }
 }
 
-/// What an argument has in the data: its value, or the number of elements that are elsewhere.
+/// The items that an argument has in the plain data: its value, or the number of elements of data
+/// out of line.
 fn plain(index: usize, argument: &Argument) -> Vec<Item> {
     let of = &argument.of;
     let mut items = Vec::new();

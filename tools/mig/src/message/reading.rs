@@ -1,5 +1,4 @@
-//! Statements that read the items of a message; they are inside of a function that returns
-//! `Option`.
+//! Statements that read the items of a message. They use `?` in a function that returns `Option`.
 
 use super::value::{Value, Varying};
 use super::{received, room_name, type_name, value};
@@ -12,7 +11,7 @@ use crate::types::Placement;
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
 
-/// What the items of a request say: names and types.
+/// The names and types of the values that the items of a request yield.
 pub(super) fn found(routine: &Routine) -> Vec<(Ident, TokenStream)> {
     let mut all = Vec::new();
     for argument in &routine.arguments {
@@ -25,7 +24,8 @@ pub(super) fn found(routine: &Routine) -> Vec<(Ident, TokenStream)> {
     all
 }
 
-/// Bytes of an element of the program's; 1 for rights, which are counted.
+/// The bytes that a value has for each element that the program counts. A right counts as 1, since
+/// arrays of rights are measured in elements.
 pub(super) fn unit(argument: &Argument) -> u64 {
     let of = &argument.of;
     if of.sent.is_port() || of.sent.is_polymorphic() { 1 } else { of.bytes_of(of.multiplier()) }
@@ -35,7 +35,7 @@ fn count_name(argument: &Argument) -> Ident {
     format_ident!("{}_count", argument.name)
 }
 
-/// Statements that read all items.
+/// Statements that read all items of a message.
 pub(super) fn items(
     interface: &Interface,
     routine: &Routine,
@@ -43,7 +43,7 @@ pub(super) fn items(
     is_request: bool,
 ) -> TokenStream {
     let typed = interface.target.dialect == Dialect::Typed;
-    // The result and what comes before it have been read.
+    // The caller's statements have read the result and the items before it.
     let has_result = !is_request && (typed || message.complexity == Complexity::Simple);
     let read = message.items.iter().map(|item| {
         let argument = item.argument.map(|index| &routine.arguments[index]);
@@ -80,13 +80,13 @@ pub(super) fn items(
     quote!(#(#read)* #(#counted)*)
 }
 
-/// The type of a value of varying size, and the most numbers.
+/// The generic arguments of a value of varying size: the type of a number, and the most numbers.
 fn generics(varying: &Varying) -> TokenStream {
     let (number, most) = (number(varying.bytes), literal(varying.most));
     quote!(#number, #most)
 }
 
-/// A value that has no descriptor, or whose descriptor has been read.
+/// The expression that reads a value of fixed size without a descriptor, or after its descriptor.
 fn fixed(argument: &Argument) -> TokenStream {
     match value(argument) {
         Value::Number { bytes } => {
@@ -105,7 +105,7 @@ fn fixed(argument: &Argument) -> TokenStream {
     }
 }
 
-/// A value of the untyped dialect's data.
+/// The expression that reads a value of an untyped message's plain data.
 fn data(routine: &Routine, argument: &Argument, item: &Item) -> TokenStream {
     let (name, count) = (ident(&argument.name), count_name(routine.leader(argument)));
     let value = match value(argument) {
@@ -122,7 +122,8 @@ fn data(routine: &Routine, argument: &Argument, item: &Item) -> TokenStream {
     quote!(let #name = #value;)
 }
 
-/// The number of the type that a message must have, if the sender does not decide.
+/// The type number that a received message must have, or an expression for any type if the sender
+/// chooses it.
 fn expected(of: IpcType) -> TokenStream {
     if of.is_polymorphic() {
         quote!(None)
@@ -132,7 +133,7 @@ fn expected(of: IpcType) -> TokenStream {
     }
 }
 
-/// Typed: a descriptor and its value.
+/// Statements that read an item of a typed message: the descriptor and its data.
 fn described(argument: &Argument, item: &Item, descriptor: &Descriptor) -> TokenStream {
     let (name, bits, long) = (ident(&argument.name), literal(descriptor.bits.into()), descriptor.long);
     let (kind, count) = (expected(descriptor.received), literal(descriptor.count));
@@ -201,7 +202,8 @@ fn described(argument: &Argument, item: &Item, descriptor: &Descriptor) -> Token
     }
 }
 
-/// Untyped: the descriptors of a value. How much there is is known when its number has been read.
+/// Statements that read a value's descriptors in an untyped message. The number of elements is not
+/// known before the item that holds it has been read.
 fn descriptors(argument: &Argument, descriptor: &Descriptor) -> TokenStream {
     let (name, kind) = (ident(&argument.name), expected(descriptor.received));
     let is_any = descriptor.received.is_polymorphic();
@@ -222,7 +224,8 @@ fn descriptors(argument: &Argument, descriptor: &Descriptor) -> TokenStream {
     }
 }
 
-/// Untyped: as much of a described value as there is.
+/// Statements that apply the number of elements, which an item of its own gives, to a value with
+/// descriptors.
 fn counted(routine: &Routine, argument: &Argument) -> TokenStream {
     let (name, count) = (ident(&argument.name), count_name(routine.leader(argument)));
     match value(argument) {

@@ -1,4 +1,4 @@
-//! What a value of a message is in Rust.
+//! The Rust types of the values of messages.
 
 use crate::diagnostic::Diagnostic;
 use crate::interface::Argument;
@@ -7,49 +7,49 @@ use crate::types::{Placement, Shape};
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// A value.
+/// The form of a value in Rust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
     /// One number.
     Number {
-        /// Its bytes: 1, 2, 4 or 8.
+        /// The number's size in bytes: 1, 2, 4 or 8.
         bytes: u64,
     },
     /// A fixed number of numbers.
     Elements {
-        /// Bytes of one.
+        /// The size of a number in bytes.
         bytes: u64,
-        /// How many.
+        /// The number of numbers.
         count: u64,
     },
-    /// Numbers, as many as there are.
+    /// A varying number of numbers in the message.
     Array(Varying),
-    /// A string without its zero, which has its room.
+    /// A string, without its final zero, that occupies its whole room in the message.
     Text {
-        /// The most bytes, with the zero.
+        /// The most bytes of the string, which includes the final zero.
         most: u64,
     },
     /// Memory out of line.
     Memory,
-    /// Numbers in the message, or in memory if there are more than the most.
+    /// A varying number of numbers, which are out of line if the message has no room for them.
     Either(Varying),
 }
 
-/// Numbers, as many as there are.
+/// A varying number of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Varying {
-    /// Bytes of one: 1, 2, 4 or 8.
+    /// The size of a number in bytes: 1, 2, 4 or 8.
     pub(super) bytes: u64,
-    /// The most.
+    /// The most numbers.
     pub(super) most: u64,
-    /// How many numbers are one element of a type descriptor.
+    /// How many numbers make one element as a type descriptor counts elements.
     pub(super) described: u64,
-    /// How many numbers are one element of the program's.
+    /// How many numbers make one element as the program counts elements.
     pub(super) unit: u64,
 }
 
 impl Value {
-    /// The value of an argument.
+    /// The form of an argument's value.
     pub(super) fn of(argument: &Argument) -> Result<Value, Diagnostic> {
         let of = &argument.of;
         let bytes = u64::from(of.bits) / 8;
@@ -79,7 +79,7 @@ impl Value {
         })
     }
 
-    /// How it is passed to a client's call.
+    /// The Rust type of a parameter that passes the value to a client's method.
     pub(super) fn passed(self) -> TokenStream {
         match self {
             Value::Elements { bytes, count } => {
@@ -95,7 +95,7 @@ impl Value {
         }
     }
 
-    /// How it is taken from a message, and given by a server.
+    /// The Rust type of the value where a message yields it or a server returns it.
     pub(super) fn returned(self) -> TokenStream {
         match self {
             Value::Number { bytes } => {

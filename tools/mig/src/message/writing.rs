@@ -10,7 +10,7 @@ use crate::types::Placement;
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
 
-/// Checks of what is to be sent; `error` is for arrays that are too large.
+/// Statements that check values before they are sent. They return `error` if an array is too large.
 pub(super) fn checks(routine: &Routine, is_request: bool, error: &TokenStream) -> TokenStream {
     let is_sent = |argument: &&Argument| if is_request { argument.in_request() } else { argument.in_reply() };
     let checks = routine.arguments.iter().filter(is_sent).map(|argument| {
@@ -47,7 +47,7 @@ pub(super) fn checks(routine: &Routine, is_request: bool, error: &TokenStream) -
     quote!(#(#checks)*)
 }
 
-/// How many elements a value has, in the program's.
+/// The number of a value's elements, as the program counts them: an expression.
 fn count(argument: &Argument) -> TokenStream {
     let name = ident(&argument.name);
     match value(argument) {
@@ -63,7 +63,7 @@ fn count(argument: &Argument) -> TokenStream {
     }
 }
 
-/// Statements that write all items.
+/// Statements that write all items of a message.
 pub(super) fn items(
     interface: &Interface,
     routine: &Routine,
@@ -103,12 +103,12 @@ pub(super) fn items(
     quote!(#(#write)*)
 }
 
-/// A number as a word.
+/// The expression that converts a number to a word.
 fn word(name: &Ident, bytes: u64) -> TokenStream {
     if bytes == 8 { quote!(#name) } else { quote!(u64::from(#name)) }
 }
 
-/// A value without its descriptor.
+/// Statements that write a value without a descriptor.
 fn data(argument: &Argument, item: &Item, is_request: bool) -> TokenStream {
     let name = ident(&argument.name);
     match value(argument) {
@@ -126,7 +126,7 @@ fn data(argument: &Argument, item: &Item, is_request: bool) -> TokenStream {
     }
 }
 
-/// The number of a type, or the name of the value that says it.
+/// The number of a type, or the name of the value that gives it if the sender chooses the type.
 fn sent(argument: &Argument, descriptor: &Descriptor) -> TokenStream {
     if descriptor.sent.is_polymorphic() {
         let name = type_name(argument);
@@ -137,7 +137,7 @@ fn sent(argument: &Argument, descriptor: &Descriptor) -> TokenStream {
     }
 }
 
-/// Typed: a descriptor and its value.
+/// Statements that write an item of a typed message: the descriptor and its data.
 fn described(argument: &Argument, item: &Item, descriptor: &Descriptor, is_request: bool) -> TokenStream {
     let (name, kind, bits) =
         (ident(&argument.name), sent(argument, descriptor), literal(descriptor.bits.into()));
@@ -214,7 +214,7 @@ fn described(argument: &Argument, item: &Item, descriptor: &Descriptor, is_reque
     }
 }
 
-/// How many elements of a descriptor so many numbers are.
+/// The number of a descriptor's elements that `length` numbers make: an expression.
 fn elements(varying: &Varying, length: &TokenStream) -> TokenStream {
     match varying.described {
         1 => quote!(#length as u32),
@@ -225,7 +225,7 @@ fn elements(varying: &Varying, length: &TokenStream) -> TokenStream {
     }
 }
 
-/// Untyped: the descriptors of a value.
+/// Statements that write a value's descriptors in an untyped message.
 fn descriptors(argument: &Argument, descriptor: &Descriptor, is_request: bool) -> TokenStream {
     let (name, kind) = (ident(&argument.name), sent(argument, descriptor));
     let right = descriptor.sent.is_port() || descriptor.sent.is_polymorphic();

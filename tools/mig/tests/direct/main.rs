@@ -1,4 +1,4 @@
-//! Stubs over direct IPC: clients against servers, in Rust and in C.
+//! Stubs over direct IPC: clients call servers, each in Rust and in C.
 
 #[allow(dead_code, unreachable_pub, clippy::all, reason = "a generated module has everything for everyone")]
 #[rustfmt::skip]
@@ -16,13 +16,14 @@ use mig::target::Target;
 use server::Everything;
 use std::fs;
 
-/// Message registers in memory. A call has the server carry out the request.
+/// A transport within one program: the call's message registers are memory, and a call invokes the
+/// server's dispatching function directly.
 struct Loopback {
     registers: [u64; 64],
     server: Everything,
 }
 
-/// The calling thread, as the server sees it.
+/// The thread that the server sees as the caller.
 const CALLER: ThreadId = ThreadId::from_raw(0x1234_0001);
 const SERVER: ThreadId = ThreadId::from_raw(0x5678_0001);
 
@@ -41,7 +42,7 @@ impl Registers for Loopback {
     }
 }
 
-/// Only the registers.
+/// Message registers in memory, without IPC.
 pub(crate) struct Memory(pub(crate) [u64; 64]);
 
 impl Registers for Memory {
@@ -53,7 +54,7 @@ impl Registers for Memory {
     }
 }
 
-/// Appends strings to a message.
+/// Returns the tag of a message after its strings have been added as string items.
 pub(crate) fn with_strings<R: Registers>(
     registers: &mut R,
     tag: MessageTag,
@@ -100,7 +101,7 @@ impl Transport for Loopback {
     }
 }
 
-/// Makes every call and checks what comes back.
+/// Calls every routine of `everything.defs` and checks the results.
 pub(crate) fn exercise<T: Transport>(transport: &mut T) {
     let mut client = Client { transport, to: SERVER };
     assert_eq!(client.numbers(1, 2, 3, 1 << 40, 6), Ok(((1 << 40) + 6, 7)));
@@ -193,7 +194,7 @@ fn any_words_are_answered_without_a_panic() {
     }
 }
 
-/// A transport whose replies are there when they are asked for.
+/// An asynchronous transport that has the reply when a call's future is polled for the first time.
 struct Ready(Loopback);
 
 impl Registers for Ready {
@@ -236,7 +237,7 @@ fn a_server_can_reply_later() {
     assert_eq!(everything::decode_numbers(&memory, reply.tag), Ok((5, 6)));
     let reply = everything::reply_numbers(&mut memory, Err(Status(9)));
     assert_eq!(everything::decode_numbers(&memory, reply.tag), Err(Error::Status(Status(9))));
-    // Results that travel as strings.
+    // Results in string items.
     let reply = everything::reply_change(&mut memory, Ok(3), b"abcd");
     assert_eq!(reply.strings(), [b"abc"]);
     let reply = everything::reply_change(&mut memory, Ok(5), b"abcd");

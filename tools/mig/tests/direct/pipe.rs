@@ -1,5 +1,5 @@
-//! Programs in C whose messages go through their standard input and output: the message registers,
-//! then each string, its length before it.
+//! A C program whose messages pass through its standard input and output: first the message
+//! registers, then each string with its length in front.
 
 use crate::{Memory, programs, with_strings};
 use direct::x2::{IpcError, IpcErrorKind, IpcPhase, MessageTag, StringDescriptor, ThreadId};
@@ -15,7 +15,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Builds and starts `c/direct_NAME.c` with the stubs in C.
+    /// Builds `c/direct_NAME.c` with the C stubs and starts the program.
     pub(crate) fn start(name: &str) -> Program {
         let directory = programs::scratch(&format!("direct-{name}"));
         let tests = programs::tests();
@@ -34,7 +34,7 @@ impl Program {
         Program { child, input, output, registers: Memory([0; 64]) }
     }
 
-    /// The next message; none when the program has ended.
+    /// Reads the program's next message; none after the program has ended.
     pub(crate) fn receive(&mut self) -> Option<(MessageTag, Memory, Vec<Vec<u8>>)> {
         let mut bytes = [0; 512];
         self.output.read_exact(&mut bytes).ok()?;

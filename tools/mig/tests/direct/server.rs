@@ -1,11 +1,11 @@
-//! A server of `everything.defs`.
+//! A server for `everything.defs`.
 
 use crate::CALLER;
 use crate::everything::Server;
 use direct::x2::{MapItem, ThreadId};
 use direct::{Array, Status};
 
-/// It remembers the hints that it got.
+/// A server that records the arguments of `hint`, which has no reply, for the test to check.
 #[derive(Default)]
 pub(crate) struct Everything {
     pub(crate) hints: Vec<(u32, Vec<u8>)>,

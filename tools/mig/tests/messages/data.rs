@@ -1,5 +1,5 @@
-//! The server and the client of `good/untyped/data.defs` in Rust: the server does what that of
-//! `c/untyped/data.c` does, and the client calls that one.
+//! The server and the client of `good/untyped/data.defs` in Rust. They behave as the server and the
+//! client of `c/untyped/data.c`, and call each other across languages.
 
 mod stubs;
 mod support;
@@ -18,7 +18,7 @@ unsafe extern "C" {
     fn data_server(request: *const u8, reply: *mut u8) -> i32;
 }
 
-/// Memory of C's at this address.
+/// A descriptor of memory at an address that C code gave.
 fn of_c<T>(first: *const T, count: u32) -> Memory {
     Memory { address: first as u64, count, deallocate: false }
 }
@@ -51,7 +51,8 @@ impl Server for Data {
         d_room: usize,
     ) -> Result<(Array<u32, 64>, Array<u8, 101>), Status> {
         assert_eq!((c, d_room), ([1, 2, 3, 4, 5], if a.len() == 3 { 2 } else { 64 }));
-        // C's server gives more than there is room for, and its client finds out.
+        // Like the C server, this one gives three elements where the client has room for two: a
+        // stub must refuse them.
         Ok((Array::from_fn(a.len(), |at| a[at].wrapping_mul(2)).unwrap(), b))
     }
 
@@ -145,7 +146,8 @@ extern "C" fn rust_client() {
     for length in 0..=64 {
         let a: Vec<u32> = (0..length).collect();
         let b = vec![7; length as usize];
-        // The server's function counts on a client that has room for two of three.
+        // For three elements the C server's function expects a client with room for two. This
+        // client always has room for 64.
         if length != 3 {
             let (d, e) = client.arrays(&a, &b, &[1, 2, 3, 4, 5]).unwrap();
             assert!(d.iter().zip(&a).all(|(d, a)| *d == 2 * a) && e[..] == b[..] && d.len() == a.len());

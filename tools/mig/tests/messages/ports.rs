@@ -1,5 +1,5 @@
-//! The server and the client of `good/typed/ports.defs` in Rust: the server does what that of
-//! `c/ports.c` does, and the client calls that one.
+//! The server and the client of `good/typed/ports.defs` in Rust. They behave as the server and the
+//! client of `c/ports.c`, and call each other across languages.
 
 mod stubs;
 mod support;
@@ -8,7 +8,8 @@ use message::{Array, Memory, Status};
 use stubs::{Client, REPLY_BYTES, Server, serve};
 use support::{Messages, memory};
 
-/// An option that the definition names.
+/// The option of `mach_msg` that the definition names, which generated stubs import from this
+/// module.
 pub const MACH_SEND_NOTIFY: u32 = 0x20;
 
 unsafe extern "C" {

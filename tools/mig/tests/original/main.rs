@@ -1,5 +1,5 @@
-//! This compiler against GNU's, on every interface file of GNU Mach: `tests/original.sh` fetches
-//! both and runs this.
+//! Compares this compiler with GNU's on every interface definition of GNU Mach. `tests/original.sh`
+//! fetches both and runs this test.
 
 #[path = "../programs/mod.rs"]
 mod programs;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use stubs::Stubs;
 
-/// Where the packages are unpacked.
+/// The directory with the unpacked packages.
 fn root() -> PathBuf {
     PathBuf::from(std::env::var("MIG_ORIGINAL").expect("tests/original.sh sets MIG_ORIGINAL"))
 }
@@ -24,7 +24,7 @@ fn target() -> Target {
     Target::by_name("mach64-2022").unwrap()
 }
 
-/// The definitions of GNU Mach.
+/// The paths of GNU Mach's definitions.
 fn definitions() -> Vec<PathBuf> {
     let include = root().join("usr/include/x86_64-linux-gnu");
     let mut found = Vec::new();
@@ -44,7 +44,7 @@ fn definitions() -> Vec<PathBuf> {
     found
 }
 
-/// What a preprocessor makes of a definition, as GNU's script calls it.
+/// The preprocessor's output for a definition, with the options of GNU's script.
 fn preprocessed(path: &Path, options: &[&str]) -> String {
     let include = root().join("usr/include/x86_64-linux-gnu");
     let mut command = Command::new("gcc");
@@ -55,14 +55,14 @@ fn preprocessed(path: &Path, options: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The same definition through both compilers.
+/// Compiles a definition with both compilers; none if GNU's compiler refuses it.
 fn both(name: &str, text: &str) -> Option<(Interface, Stubs)> {
     let ours = mig::compile(target(), name, text);
     let theirs = Stubs::of(&root(), name, text);
     match (ours.interface.is_some(), theirs.is_some()) {
         (true, true) => Some((ours.interface.unwrap(), theirs.unwrap())),
         (true, false) => {
-            // GNU's compiler needs a subsystem; definitions of types have none.
+            // GNU's compiler refuses a definition without a subsystem, such as one of types alone.
             assert!(!ours.interface.unwrap().has_subsystem, "{name}: only this compiler takes it");
             None
         }
@@ -83,7 +83,7 @@ fn compare_message(which: &str, message: &Message, theirs: &stubs::Message) {
         }
         let descriptor = item.descriptor.unwrap();
         let name = IpcType::in_c(descriptor.sent);
-        // GNU's compiler writes 0 elements for arrays of a fixed size out of line.
+        // GNU's compiler writes 0 as the number of elements of a fixed-size array out of line.
         let fixed_out_of_line = descriptor.placement == Placement::OutOfLine && !descriptor.variable;
         let count = if fixed_out_of_line { theirs.count } else { descriptor.count };
         let inline = descriptor.placement != Placement::OutOfLine;
@@ -152,7 +152,7 @@ fn every_construct_of_the_typed_dialect_has_the_sizes_and_order_of_the_original(
     assert!(routines >= 19, "{routines} routines");
 }
 
-/// The original's stubs of a definition of `good/typed`.
+/// The stubs that GNU's compiler writes for a definition of `good/typed`.
 fn originals(subject: &str) -> programs::Stubs {
     let directory = root().join("programs").join(subject);
     std::fs::create_dir_all(&directory).unwrap();

@@ -1,10 +1,10 @@
-//! What the original compiler has written, as far as it says how messages look.
+//! Reads message layouts from the C stubs that GNU's compiler has written.
 
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The files of one definition.
+/// The C stubs of one definition.
 pub(crate) struct Stubs {
     user: String,
     server: String,
@@ -12,7 +12,7 @@ pub(crate) struct Stubs {
 }
 
 pub(crate) struct Message {
-    /// Of the smallest.
+    /// The size of the smallest message in bytes.
     pub(crate) size: u64,
     pub(crate) fixed: bool,
     pub(crate) items: Vec<Item>,
@@ -28,7 +28,7 @@ pub(crate) struct Item {
 }
 
 impl Stubs {
-    /// Runs the compiler; none if it refuses the definition.
+    /// Runs GNU's compiler on a definition; none if the compiler refuses the definition.
     pub(crate) fn of(root: &Path, name: &str, text: &str) -> Option<Stubs> {
         let directory = root.join("stubs").join(name);
         fs::create_dir_all(&directory).unwrap();
@@ -43,12 +43,12 @@ impl Stubs {
         status.success().then(|| Stubs { user: read("user.c"), server: read("server.c"), list: read("list") })
     }
 
-    /// A client's function.
+    /// The text of the client's function for a routine.
     fn user(&self, name: &str) -> &str {
         between(&self.user, &format!("mig_external kern_return_t {name}\n"), "\n}\n")
     }
 
-    /// A server's function.
+    /// The text of the server's function for a routine.
     fn server(&self, name: &str) -> &str {
         between(&self.server, &format!("mig_internal void _X{name}\n"), "\n}\n")
     }
@@ -75,7 +75,8 @@ impl Stubs {
             (None, Some(size)) => (size, true),
             (None, None) => panic!("{name}: no size of its reply"),
         };
-        // The server's view has the descriptors that are sent.
+        // The descriptors of a sent reply are in the server's file; the client's file has those of
+        // a received reply.
         Message { size, fixed, items: items(structure(client, "Reply"), self.server(name)) }
     }
 
@@ -90,7 +91,7 @@ fn between<'a>(text: &'a str, begin: &str, end: &str) -> &'a str {
     &text[start..start + length]
 }
 
-/// The number after the first of these words that a number follows.
+/// The number after the first occurrence of one of `words` that has a number after it.
 fn number_after(text: &str, words: &str) -> Option<u64> {
     text.match_indices(words).find_map(|(at, _)| {
         let rest = &text[at + words.len()..];
@@ -99,14 +100,14 @@ fn number_after(text: &str, words: &str) -> Option<u64> {
     })
 }
 
-/// The members of a message.
+/// The text of the C struct `name` in a function.
 fn structure<'a>(function: &'a str, name: &str) -> &'a str {
     let end = function.find(&format!("\t}} {name};")).unwrap();
     let start = function[..end].rfind("typedef struct {").unwrap();
     &function[start..end]
 }
 
-/// The items of a message: its descriptors, and what is in them.
+/// The items of the struct of a message, with the values of its descriptors.
 fn items(structure: &str, function: &str) -> Vec<Item> {
     let descriptors = structure.lines().filter_map(|line| {
         let rest = line.trim().strip_prefix("mach_msg_type_")?;
@@ -120,7 +121,7 @@ fn item(name: &str, function: &str) -> Item {
     let long = function.contains(&format!("const mach_msg_type_long_t {name}Type = {{"));
     let short = function.contains(&format!("const mach_msg_type_t {name}Type = {{"));
     if !long && !short {
-        // The server's functions do not fill in the result's descriptor.
+        // GNU's server functions leave the descriptor of the result without values.
         return Item { name: name.to_owned(), sent: String::new(), bits: 0, count: 0, inline: true, long };
     }
     let kind = if long { "mach_msg_type_long_t" } else { "mach_msg_type_t" };

@@ -1,33 +1,33 @@
-//! Building programs of stubs and of what uses them.
+//! Builds test programs from generated stubs and the C files of the tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The directory of the tests.
+/// The directory of mig's tests.
 pub(crate) fn tests() -> PathBuf {
     Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo runs tests")).join("tests")
 }
 
-/// A directory of its own for the products of a test.
+/// A new directory for the products of one test.
 pub(crate) fn scratch(name: &str) -> PathBuf {
     let directory = tests().join("../../../target/tmp/mig").join(name);
     fs::create_dir_all(&directory).unwrap();
     directory
 }
 
-/// What programs are about.
+/// Names of definitions that have a C program in `c/`.
 pub(crate) const SUBJECTS: [&str; 5] = ["scalars", "arrays", "structs", "ports", "translations"];
 
-/// Where a compiler has written the stubs of a definition.
+/// The C stubs of a definition, written by this compiler or by GNU's.
 pub(crate) struct Stubs {
     pub(crate) directory: PathBuf,
-    /// Whether this compiler has written them.
+    /// Whether this compiler, and not GNU's, has written the stubs.
     pub(crate) ours: bool,
 }
 
 impl Stubs {
-    /// The stubs of a definition in `good/typed`, by this compiler's program.
+    /// Runs this compiler on a definition of `good/typed`.
     pub(crate) fn ours(subject: &str, target: &str) -> Stubs {
         let directory = scratch(&format!("stubs-{subject}-{target}"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
@@ -39,7 +39,7 @@ impl Stubs {
     }
 }
 
-/// The options for the outputs of a subject.
+/// The compiler's options for the output files of a subject.
 pub(crate) fn files(subject: &str) -> Vec<String> {
     let file = |option: &str, suffix: &str| [format!("-{option}"), format!("{subject}_{suffix}")];
     let all = [
@@ -57,12 +57,12 @@ pub(crate) fn success(output: Output, what: &str) -> Output {
     output
 }
 
-/// Builds a program of one compiler's client and another's server, with the functions and the main
-/// program of `c/SUBJECT.c`, and runs it.
+/// Builds the client's stubs of one compiler and the server's stubs of one compiler together with
+/// the functions and the main program in `c/SUBJECT.c`, and runs the program.
 pub(crate) fn build_and_run(subject: &str, target: &str, client: &Stubs, server: &Stubs) {
     let name = format!("{subject}-{target}-{}-{}", client.ours, server.ours);
     let (directory, c) = (scratch("programs"), tests().join("c"));
-    // The untyped dialect has its own headers and transport.
+    // Tests of the untyped dialect have headers and a transport of their own.
     let own = if target.starts_with("untyped") { c.join("untyped") } else { c.clone() };
     let object = directory.join(format!("{name}-original.o"));
     let gcc = |headers: &Path| {
@@ -75,7 +75,8 @@ pub(crate) fn build_and_run(subject: &str, target: &str, client: &Stubs, server:
         command
     };
     let program = directory.join(&name);
-    // What other compilers write has warnings.
+    // Only this compiler's stubs are compiled with `-Werror`: those of other compilers cause
+    // warnings.
     let mut command = gcc(&client.directory);
     command.args(["-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter", "-fsanitize=undefined"]);
     command.args(["-fno-sanitize=alignment", "-fno-sanitize-recover=all", "-o"]).arg(&program);

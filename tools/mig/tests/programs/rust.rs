@@ -1,11 +1,11 @@
-//! Building programs in Rust that use stubs.
+//! Builds Rust programs that use generated stubs.
 
 use crate::programs::{scratch, success, tests};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// The libraries that stubs in Rust are made of, built once for each run of a test.
+/// Builds the libraries that generated Rust stubs need, once for each run of a test program.
 fn libraries() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     BUILT.get_or_init(|| {
@@ -23,7 +23,8 @@ fn libraries() -> &'static Path {
     })
 }
 
-/// Compiles a program in Rust, or a library for C, that uses stubs. Returns the product.
+/// Compiles a Rust source that uses stubs into a program or a library for C. Returns the path of
+/// the product.
 pub(crate) fn rustc(directory: &Path, options: &[&str], product: &str, source: &str) -> PathBuf {
     let product = directory.join(product);
     let mut command = Command::new("rustc");

@@ -1,10 +1,10 @@
-//! A program in C by direct IPC.
+//! Writes a C program whose client and server use a random interface by direct IPC.
 
 use crate::c_messages::FILL;
 use crate::interface::{Direction, Interface, Kind, Routine};
 use std::fmt::Write;
 
-/// Arrays are addresses and counts.
+/// The text of the C program.
 pub(crate) fn program(interface: &Interface) -> String {
     let mut text = "#define L4_LOOPBACK\n#include \"random.h\"\n#include <string.h>\n\
                         #define check(condition) do { if (!(condition)) { fprintf(stderr, \"%d: %s is false\\n\", \
@@ -33,7 +33,8 @@ fn one(interface: &Interface, routine: &Routine) -> String {
         let star = if out { "*" } else { "" };
         let element = of.element();
         let number = of.most() == 1 && matches!(of.kind, Kind::Scalar | Kind::Array(_) | Kind::Struct(_));
-        // What is large is a string without a type; an address of anything is one of that, too.
+        // Large data travels as a string, whose C parameter is `void *`; every address converts to
+        // that type.
         parameters.push(if number {
             format!("{element} {star}{variable}")
         } else {

@@ -1,10 +1,11 @@
-//! Programs in C over messages: a client that checks what comes back, and a server that returns
-//! what it gets. The programs in Rust are linked to them.
+//! Writes the C program for a random interface over messages: a client that checks results, and a
+//! server that returns its arguments. The Rust client and server are linked to the program.
 
 use crate::interface::{Direction, Interface, Kind, Routine, Way};
 use std::fmt::Write;
 
-/// The server's functions and the tests of the client; each client against each server.
+/// The text of the program, which runs the C and the Rust client, each with the C and the Rust
+/// server.
 pub(crate) fn program(interface: &Interface) -> String {
     let mut text = "#include \"loopback.h\"\n#include \"random_user.h\"\n#include \"random_server.h\"\n\
                     extern boolean_t random_server(mach_msg_header_t *, mach_msg_header_t *);\n\
@@ -26,7 +27,8 @@ pub(crate) fn program(interface: &Interface) -> String {
 
 fn server(interface: &Interface, routine: &Routine) -> String {
     let (mut parameters, mut body) = (vec!["mach_port_t port".to_owned()], String::new());
-    // In the untyped dialect a definition says what is constant.
+    // In the untyped dialect a parameter of a server's function is constant if the definition says
+    // `const`.
     let constant = |separator: char| match interface.way {
         Way::Untyped => String::new(),
         _ => format!("const{separator}"),
@@ -124,7 +126,7 @@ fn client(interface: &Interface, routine: &Routine) -> String {
     )
 }
 
-/// Random values.
+/// C code for random values.
 pub(crate) const FILL: &str = "
 static uint64_t state = 1;
 static uint32_t draw(void)

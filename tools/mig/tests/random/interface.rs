@@ -1,8 +1,8 @@
-//! Random interfaces, and their types in C and in Rust.
+//! Random interfaces, with the declarations of their types in C and in Rust.
 
 use std::fmt::Write;
 
-/// SplitMix64.
+/// The SplitMix64 generator of random numbers.
 struct Random(u64);
 
 impl Random {
@@ -14,7 +14,7 @@ impl Random {
     }
 }
 
-/// How the arguments travel.
+/// The kind of stubs that carry the arguments.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Way {
     Typed,
@@ -37,15 +37,15 @@ pub(crate) enum Kind {
     FixedRights(usize),
 }
 
-/// A type: what it consists of, and how C declares it.
+/// A type of a random interface, and its declaration in C.
 pub(crate) struct Type {
     pub(crate) name: String,
     pub(crate) kind: Kind,
-    /// Bytes of an element, in C.
+    /// The size of an element in C, in bytes.
     pub(crate) bytes: usize,
 }
 
-/// Most elements of memory in these tests.
+/// The most elements of an array out of line in these tests.
 const MEMORY: usize = 1500;
 
 impl Type {
@@ -75,7 +75,7 @@ impl Type {
         format!("uint{}_t", self.bytes * 8)
     }
 
-    /// The most elements.
+    /// The largest number of elements of a value.
     pub(crate) fn most(&self) -> usize {
         match self.kind {
             Kind::Scalar | Kind::Right => 1,
@@ -116,7 +116,7 @@ impl Type {
             Kind::Array(n) | Kind::Variable(n) | Kind::Rights(n) | Kind::FixedRights(n) => {
                 format!("typedef {element} {name}[{n}];\n")
             }
-            // A packed struct is what a message has.
+            // All members have one type, so that C adds no padding, as in a message.
             Kind::Struct(n) => format!("typedef struct {{ {element} a[{n}]; }} {name};\n"),
             Kind::Text(n) | Kind::FixedText(n) => {
                 format!("typedef char {name}[{n}];\ntypedef const char *const_{name};\n")
@@ -128,17 +128,17 @@ impl Type {
         }
     }
 
-    /// Whether C passes how many elements there are.
+    /// Whether a C function has a parameter for the number of elements.
     pub(crate) fn is_counted(&self) -> bool {
         matches!(self.kind, Kind::Variable(_) | Kind::Memory | Kind::Unbounded | Kind::Rights(_))
     }
 
-    /// Whether C passes it by its address.
+    /// Whether C passes a value of the type as an address.
     pub(crate) fn is_array(&self) -> bool {
         !matches!(self.kind, Kind::Scalar | Kind::Struct(_) | Kind::Memory | Kind::Unbounded | Kind::Right)
     }
 
-    /// Whether it can go both ways.
+    /// Whether an `inout` argument can have the type.
     fn goes_both_ways(&self, way: Way) -> bool {
         let varies =
             matches!(self.kind, Kind::Variable(_) | Kind::Text(_) | Kind::Unbounded | Kind::Rights(_));
@@ -146,7 +146,7 @@ impl Type {
     }
 }
 
-/// Where a pair's argument goes.
+/// The direction of one argument of a pair.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
     In,
@@ -155,7 +155,7 @@ pub(crate) enum Direction {
 }
 
 impl Direction {
-    /// What an argument's name begins with.
+    /// The prefix of the names of arguments with this direction.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Direction::In => "in",
@@ -169,7 +169,7 @@ impl Direction {
     }
 }
 
-/// A routine: which types its pairs have, and its arguments in their order.
+/// A routine: the types of its pairs, and the arguments of all pairs in random order.
 pub(crate) struct Routine {
     pub(crate) name: String,
     pub(crate) types: Vec<usize>,
@@ -177,7 +177,7 @@ pub(crate) struct Routine {
 }
 
 impl Routine {
-    /// Whether a pair is one argument.
+    /// Whether a pair is a single `inout` argument.
     pub(crate) fn goes_both_ways(&self, pair: usize) -> bool {
         self.order.contains(&(pair, Direction::Both))
     }
@@ -194,7 +194,7 @@ impl Interface {
         let mut random = Random(seed);
         let types: Vec<Type> = (0..12).map(|at| Type::new(&mut random, at, way)).collect();
         let routine = |at: usize, random: &mut Random| {
-            // By direct IPC a message has at most eight strings.
+            // A message of direct IPC has at most eight strings, so that routines have few pairs.
             let pairs: Vec<usize> = (0..random.below(4)).map(|_| random.below(types.len())).collect();
             let mut order: Vec<(usize, Direction)> = Vec::new();
             for (pair, &of) in pairs.iter().enumerate() {
@@ -230,13 +230,13 @@ impl Interface {
         text
     }
 
-    /// The types in C, with 64 bits as a message has them.
+    /// C declarations of the types; elements have their sizes in 64-bit messages.
     pub(crate) fn declarations(&self) -> String {
         let declared: String = self.types.iter().map(Type::declaration).collect();
         format!("#ifndef RANDOM_TYPES\n#define RANDOM_TYPES\n#include <stdint.h>\n{declared}#endif\n")
     }
 
-    /// The type of an argument.
+    /// The type of a pair's arguments.
     pub(crate) fn type_of(&self, routine: &Routine, pair: usize) -> &Type {
         &self.types[routine.types[pair]]
     }

@@ -1,9 +1,9 @@
-//! Random interfaces: what goes in comes out, over messages of both dialects and by direct IPC,
-//! from clients in C and in Rust to servers in C and in Rust.
+//! Random interfaces: a server returns each value unchanged, over messages of both dialects and by
+//! direct IPC, with clients and servers in C and in Rust.
 //!
-//! Each routine has pairs of arguments of the same type, one in, one out, in any order; the server
-//! copies one to the other. Some pairs are one argument that goes both ways. `MIG_SEED` and
-//! `MIG_ROUNDS` choose others than the suite's.
+//! Each routine has pairs of arguments of one type, an `in` and an `out` argument, in random order;
+//! the server copies the first to the second. Some pairs are a single `inout` argument. `MIG_SEED`
+//! and `MIG_ROUNDS` select other interfaces than the suite's.
 
 mod c_direct;
 mod c_messages;
@@ -23,7 +23,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// How programs in Rust are compiled: what they do not use is no concern.
+/// Options of rustc for generated programs: warnings, such as of unused code, are allowed.
 const LENIENT: [&str; 4] = ["-A", "warnings", "-C", "debug-assertions"];
 
 fn number(name: &str, default: u64) -> u64 {

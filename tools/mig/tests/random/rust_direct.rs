@@ -1,11 +1,11 @@
-//! A program in Rust by direct IPC. Where each value travels is the plan's decision; all values are
-//! bytes to the program.
+//! Writes a Rust program whose client and server use a random interface by direct IPC. The plan
+//! decides how a message carries each value; the program handles all values as bytes.
 
 use crate::interface::{Direction, Interface, Routine};
 use mig::direct::{Form, Part, Parts, Plan, plan};
 use mig::target::Target;
 
-/// The program.
+/// The text of the Rust program.
 pub(crate) fn program(interface: &Interface) -> String {
     let compiled = mig::compile(Target::by_name("mach64").unwrap(), "random.defs", &interface.definition());
     let compiled = compiled.interface.expect("it is valid");
@@ -29,7 +29,7 @@ pub(crate) fn program(interface: &Interface) -> String {
     text + "    }\n}\n"
 }
 
-/// How an argument of this name travels.
+/// The form in which a message carries the argument `name`.
 fn form(parts: &Parts, plan: &Plan<'_>, name: &str) -> Form {
     let found = parts.iter().find_map(|&(index, part)| match part {
         Part::Value(form) if plan.routine.arguments[index].name == name => Some(form),
@@ -38,7 +38,8 @@ fn form(parts: &Parts, plan: &Plan<'_>, name: &str) -> Form {
     found.expect("the plan has it")
 }
 
-/// The outs of a routine that are strings, in their order.
+/// The pairs with an `out` argument that the reply carries as a string, in the order of the
+/// arguments.
 fn strings(routine: &Routine, plan: &Plan<'_>) -> Vec<usize> {
     let is_string =
         |&pair: &usize| matches!(form(&plan.reply, plan, &format!("out{pair}")), Form::String { .. });
@@ -49,7 +50,7 @@ fn pairs(routine: &Routine, direction: Direction) -> Vec<usize> {
     routine.order.iter().filter(|(_, other)| *other == direction).map(|&(pair, _)| pair).collect()
 }
 
-/// A value of this form from `bytes`.
+/// A Rust expression for a value of a form, made from the bytes that `bytes` yields.
 fn made(form: Form, bytes: &str) -> String {
     match form {
         Form::Number { bytes: size } => format!("support::number::<u{}>({bytes})", size * 8),

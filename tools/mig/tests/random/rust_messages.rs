@@ -1,16 +1,16 @@
-//! Programs in Rust over messages: a client that checks what comes back, and a server that returns
-//! what it gets, both as functions that C calls.
+//! Writes the Rust client and server of a random interface over messages, as a library for the C
+//! program. The client checks results, and the server returns its arguments.
 
 use crate::interface::{Direction, Interface, Kind, Routine, Type, Way};
 
-/// The number type of an element: a right has as many bits as in a message.
+/// The Rust type of an element, in which a right has its size in messages.
 fn number(interface: &Interface, of: &Type) -> String {
     let is_right = matches!(of.kind, Kind::Right | Kind::Rights(_) | Kind::FixedRights(_));
     let bytes = if is_right && interface.way == Way::Typed { 8 } else { of.bytes };
     format!("u{}", bytes * 8)
 }
 
-/// The type that a server gets and gives.
+/// The Rust type in which a server takes and returns a value.
 fn owned(interface: &Interface, of: &Type) -> String {
     let number = number(interface, of);
     match of.kind {
@@ -27,12 +27,12 @@ fn tuple(names: &[String]) -> String {
     if names.len() == 1 { names[0].clone() } else { format!("({})", names.join(", ")) }
 }
 
-/// What a routine returns, by pair: in its order.
+/// The pairs that have a result of a routine, in the order of the results.
 fn results(routine: &Routine) -> Vec<(usize, Direction)> {
     routine.order.iter().copied().filter(|(_, direction)| *direction != Direction::In).collect()
 }
 
-/// The library.
+/// The text of the Rust library.
 pub(crate) fn program(interface: &Interface) -> String {
     let mut text = "#![allow(dead_code, unused_imports, non_snake_case)]\n\
                     mod random;\nmod support;\nuse message::{Array, Data, Memory, Status};\n\

@@ -1,16 +1,16 @@
-//! What programs of random interfaces have in common: values, and messages through C's `mach_msg`.
-//! This is a module of theirs.
+//! A module that is part of each generated program over messages: random values, and a transport
+//! through the `mach_msg` of the C tests.
 
 use message::{Call, Data, Element, Memory, Transport};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static STATE: AtomicU64 = AtomicU64::new(1);
 
-/// Random values.
+/// A generator of random values.
 pub struct Draw(u64);
 
 impl Draw {
-    /// Goes on where the last one ended.
+    /// A generator that continues the sequence of the last one.
     pub fn new() -> Draw {
         Draw(STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed))
     }
@@ -20,17 +20,17 @@ impl Draw {
         self.0 >> 32 | self.0 << 32
     }
 
-    /// A number with so many random bytes.
+    /// A number with `bytes` random bytes.
     pub fn number<T: Element>(&mut self, bytes: usize) -> T {
         T::from_word(self.next() >> (64 - 8 * bytes))
     }
 
-    /// So many numbers.
+    /// An array of `N` random numbers.
     pub fn fixed<T: Element, const N: usize>(&mut self, bytes: usize) -> [T; N] {
         std::array::from_fn(|_| self.number(bytes))
     }
 
-    /// Some numbers: often none or all.
+    /// At most `most` random numbers; often none or exactly `most`.
     pub fn some<T: Element>(&mut self, most: usize, bytes: usize) -> Vec<T> {
         let count = match self.next() % 4 {
             0 => 0,
@@ -40,18 +40,18 @@ impl Draw {
         (0..count).map(|_| self.number(bytes)).collect()
     }
 
-    /// A string that has room for its zero.
+    /// A random string, short enough that its final zero fits in `most` bytes.
     pub fn text(&mut self, most: usize) -> Vec<u8> {
         (0..self.next() as usize % most).map(|_| b'a' + (self.next() % 26) as u8).collect()
     }
 }
 
-/// What is in memory, which is the program's own.
+/// The contents of received memory, which belongs to the program.
 pub fn memory<T: Element>(memory: &Memory) -> Vec<T> {
     unsafe { std::slice::from_raw_parts(memory.address as *const T, memory.count as usize) }.to_vec()
 }
 
-/// The elements, wherever they are.
+/// The elements of received data, whether in the message or in memory.
 pub fn elements<T: Element, const N: usize>(data: &Data<T, N>) -> Vec<T> {
     match data {
         Data::Inline(array) => array.to_vec(),
@@ -59,13 +59,14 @@ pub fn elements<T: Element, const N: usize>(data: &Data<T, N>) -> Vec<T> {
     }
 }
 
-/// A request and its trailer.
+/// A received request with its trailer.
 pub fn received<'a>(request: *const u8) -> &'a [u8] {
     let size = unsafe { request.add(4).cast::<u32>().read_unaligned() };
     unsafe { std::slice::from_raw_parts(request, size as usize + 68) }
 }
 
-/// What C's server returns. The transport looks at a reply, also after a request that has none.
+/// The value that a C server function returns. The tests' transport reads the reply's header even
+/// if the request has no reply.
 pub fn answered(size: Option<usize>, reply: *mut u8) -> i32 {
     if size.is_none() {
         unsafe { reply.write_bytes(0, 8) };
@@ -78,12 +79,12 @@ unsafe extern "C" {
     fn mach_msg(message: *mut u8, option: i32, send: u32, receive: u32, port: u32, time: u32, notify: u32) -> i32;
 }
 
-/// The transport of the tests in C.
+/// The transport of the C tests.
 pub struct Messages;
 
 impl Messages {
     fn exchange(&mut self, message: &mut [u8], length: usize, call: &Call, option: i32) -> Result<(), i32> {
-        // Options that are not C's own are given as they are; times set their options.
+        // The call's options go to `mach_msg` unchanged; a timeout sets the bit for the timeout.
         let times = i32::from(call.send.is_some()) << 4 | i32::from(call.wait.is_some()) << 8;
         let elements = if call.trailer > 20 { 3 } else { 2 * i32::from(call.trailer > 0) } << 24;
         let option = option | call.options as i32 | times | elements;
@@ -108,8 +109,8 @@ impl Transport for Messages {
     }
 }
 
-/// Has the transport change each message on its way: some of its size, its complexity, and what
-/// follows the header.
+/// Makes the transport damage each message in transit: its size, its complexity, or bytes after the
+/// header.
 pub fn damage_messages() {
     unsafe { loopback_meddle = Some(damage) };
 }
@@ -123,10 +124,10 @@ extern "C" fn damage(_: i32, message: *mut u8) {
             1 => 4 + draw.next() as usize % 2,
             _ => 24 + draw.next() as usize % (size - 23),
         };
-        // Bytes after a message are part of the transport's buffer.
+        // Bytes after the message are still inside the transport's buffer.
         unsafe { *message.add(at) ^= 1 << (draw.next() % 8) };
     }
-    // The kernel delivers no message that is smaller than its header.
+    // The kernel never delivers a message that is smaller than the header.
     let least = unsafe { message.add(4).cast::<u32>().read_unaligned() }.max(size.min(32) as u32);
     unsafe { message.add(4).cast::<u32>().write_unaligned(least) };
 }

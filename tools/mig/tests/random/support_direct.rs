@@ -1,18 +1,18 @@
-//! What programs of random interfaces by direct IPC have in common: values as bytes, and message
-//! registers in memory. This is a module of theirs.
+//! A module that is part of each generated program by direct IPC: values as bytes, and message
+//! registers in memory.
 
 use crate::{Echo, serve};
 use direct::x2::{IpcError, MessageTag, StringDescriptor, ThreadId};
 use direct::{Array, Element, Registers, Transport};
 
-/// The server.
+/// The thread of the server.
 pub const SERVER: ThreadId = ThreadId::from_raw(0x5678_0001);
 
-/// Random values.
+/// A generator of random values.
 pub struct Draw(u64);
 
 impl Draw {
-    /// Always the same.
+    /// A generator that always yields one sequence.
     pub fn new() -> Draw {
         Draw(1)
     }
@@ -22,7 +22,7 @@ impl Draw {
         self.0 >> 33
     }
 
-    /// A number of elements: often none or all.
+    /// A number of elements, at most `most`; often 0 or exactly `most`.
     pub fn count(&mut self, most: usize) -> usize {
         match self.next() % 4 {
             0 => 0,
@@ -31,15 +31,15 @@ impl Draw {
         }
     }
 
-    /// So many bytes.
+    /// A vector of `count` random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.next() as u8).collect()
     }
 }
 
-/// A value as bytes.
+/// Values that can be converted to bytes.
 pub trait Bytes {
-    /// Its bytes, the lowest first.
+    /// The bytes of the value, lowest byte first.
     fn bytes(&self) -> Vec<u8>;
 }
 
@@ -72,29 +72,30 @@ impl<T: Element, const N: usize> Bytes for Array<T, N> {
     }
 }
 
-/// A number from its bytes.
+/// The number that has these bytes.
 pub fn number<T: Element>(bytes: &[u8]) -> T {
     assert_eq!(bytes.len(), T::SIZE);
     T::from_word(bytes.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte)))
 }
 
-/// Numbers from their bytes.
+/// The numbers that have these bytes.
 pub fn numbers<T: Element>(bytes: &[u8]) -> Vec<T> {
     bytes.chunks(T::SIZE).map(number).collect()
 }
 
-/// So many numbers from their bytes.
+/// An array of the numbers that have these bytes.
 pub fn fixed<T: Element, const N: usize>(bytes: &[u8]) -> [T; N] {
     numbers(bytes).try_into().unwrap_or_else(|_| panic!("{} bytes", bytes.len()))
 }
 
-/// Writes an answer into its room.
+/// Writes data into the room for a reply's string; returns the number of bytes.
 pub fn put(room: &mut [u8], bytes: &[u8]) -> usize {
     room[..bytes.len()].copy_from_slice(bytes);
     bytes.len()
 }
 
-/// Message registers in memory. A call has the server carry out the request.
+/// A transport within one program: the message registers are memory, and a call invokes the
+/// server's dispatching function directly.
 pub struct Loopback([u64; 64]);
 
 impl Loopback {

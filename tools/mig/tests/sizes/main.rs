@@ -1,7 +1,7 @@
-//! What the stubs of one definition cost: bytes of code for each kind of stubs and each side, and
-//! the instructions that this compiler takes. `docs/results/mig.json` has the figures, and the book
-//! a table of them. `MIG_BLESS=1` measures and writes both; without it, what was measured with the
-//! compilers at hand is measured again.
+//! The cost of the stubs of one definition: bytes of code for each kind of stubs and each side, and
+//! the instructions that this compiler executes. `docs/results/mig.json` has the figures, and the
+//! book has a table of them. `MIG_BLESS=1` measures and writes both. Otherwise the test measures
+//! again what the installed compilers can build, and compares.
 
 #[path = "../programs/mod.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use table::Table;
 
-/// Per cent by which a size may differ from the published one.
+/// The percentage by which a measured size may differ from the published one.
 const TOLERANCE: u64 = 2;
 
 fn output(program: &str, arguments: &[&str]) -> String {
@@ -27,7 +27,7 @@ fn output(program: &str, arguments: &[&str]) -> String {
     String::from_utf8(success(output, program).stdout).unwrap()
 }
 
-/// Bytes of code and constants in an object file.
+/// The bytes of code and constants in an object file.
 fn code(object: &Path) -> u64 {
     let sections = output("size", &["-A", &object.to_string_lossy()]);
     let sizes = sections.lines().filter(|line| line.starts_with(".text") || line.starts_with(".rodata"));
@@ -49,14 +49,14 @@ fn gcc(directory: &Path, headers: &[PathBuf], options: &[&str], source: &str) ->
     code(&directory.join("object.o"))
 }
 
-/// Client and server in C over messages.
+/// The sizes of client and server in C over messages.
 fn c_messages(target: &str) -> (u64, u64) {
     let directory = scratch(&format!("sizes-{target}"));
     mig(&directory, &["-target", target, "-user", "u.c", "-server", "s.c", "-header", "u.h"]);
     c_stubs(&directory, target)
 }
 
-/// The sizes of `u.c` and `s.c`.
+/// The sizes of the compiled `u.c` and `s.c`.
 fn c_stubs(directory: &Path, target: &str) -> (u64, u64) {
     let (c, untyped) = (tests().join("c"), tests().join("c/untyped"));
     let own = if target.starts_with("untyped") { vec![untyped, c] } else { vec![c] };
@@ -65,14 +65,14 @@ fn c_stubs(directory: &Path, target: &str) -> (u64, u64) {
     (gcc(directory, &headers, options, "u.c"), gcc(directory, &headers, options, "s.c"))
 }
 
-/// The names of the routines.
+/// The names of the definition's routines.
 fn routines() -> Vec<String> {
     let text = fs::read_to_string(tests().join("sizes/calls.defs")).unwrap();
     let names = text.lines().filter_map(|line| line.split_once("routine "));
     names.map(|(_, rest)| rest.split('(').next().unwrap().to_owned()).collect()
 }
 
-/// Client and server in C by direct IPC. All functions are in a header.
+/// The sizes of client and server in C by direct IPC. A header has all functions of both.
 fn c_direct() -> (u64, u64) {
     let directory = scratch("sizes-direct");
     mig(&directory, &["-l4-c", "calls.h", "-l4-rust", "calls.rs"]);
@@ -83,7 +83,7 @@ fn c_direct() -> (u64, u64) {
     (gcc(&directory, &headers, &[], "u.c"), gcc(&directory, &headers, &[], "s.c"))
 }
 
-/// The methods of the trait `Server` in a module that mig has written.
+/// The methods of the trait `Server` in a generated module.
 fn methods(module: &str) -> Vec<String> {
     let start = module.find("pub trait Server {").expect("there is one");
     let body = &module[start..start + module[start..].find("\n}\n").unwrap()];
@@ -102,7 +102,8 @@ fn methods(module: &str) -> Vec<String> {
     methods
 }
 
-/// Compiles a module with a client of a transport, or a server, that is elsewhere.
+/// Compiles a module once with a client and once with a server, and returns both sizes. The
+/// transport is only declared, so that its code does not count.
 fn rust_stubs(directory: &Path, transport: &str) -> (u64, u64) {
     let module = fs::read_to_string(directory.join("calls.rs")).unwrap();
     let pointers: String = routines()
@@ -148,7 +149,7 @@ pub fn serve_calls<'a>(
 }
 ";
 
-/// Messages that are sent elsewhere.
+/// A declared transport of messages, whose code is elsewhere.
 const MESSAGES: &str = "unsafe extern \"Rust\" {
     fn port() -> u64;
     fn exchange(message: *mut u8, room: usize, length: usize, call: &Call) -> Result<(), i32>;
@@ -164,7 +165,7 @@ impl ::message::Transport for T {
 }
 ";
 
-/// Message registers in memory, and IPC that is elsewhere.
+/// A transport for direct IPC with message registers in memory, whose calls are only declared.
 const DIRECT: &str = "unsafe extern \"Rust\" {
     fn ipc(to: ThreadId, tag: MessageTag, strings: &[&[u8]], rooms: &mut [&mut [u8]]) -> Result<MessageTag, IpcError>;
 }
@@ -196,7 +197,8 @@ fn rust_messages(target: &str) -> (u64, u64) {
     rust_stubs(&directory, MESSAGES)
 }
 
-/// The same definition by GNU's compiler, if it is there.
+/// The sizes of the stubs that GNU's compiler writes for the definition, if that compiler is
+/// installed.
 fn original() -> Option<(u64, u64)> {
     let root = PathBuf::from(std::env::var_os("MIG_ORIGINAL")?);
     let directory = scratch("sizes-original");
@@ -204,7 +206,7 @@ fn original() -> Option<(u64, u64)> {
         "gcc",
         &["-E", "-x", "c", "-undef", "-ansi", &tests().join("sizes/calls.defs").to_string_lossy()],
     );
-    // That compiler knows this type, and refuses its definition.
+    // GNU's compiler has the type `int` built in, and refuses a definition of it.
     fs::write(directory.join("in.defs"), preprocessed.replace("type int = MACH_MSG_TYPE_INTEGER_32;", ""))
         .unwrap();
     let mut command = Command::new(root.join("usr/lib/mig/x86_64-gnu-migcom"));
@@ -214,8 +216,8 @@ fn original() -> Option<(u64, u64)> {
     Some(c_stubs(&directory, "mach64-2022"))
 }
 
-/// Instructions that this compiler executes for its largest input, Darwin's subsystem with the most
-/// calls, and all outputs over messages. Needs valgrind.
+/// The instructions that this compiler executes for all outputs over messages of its largest input,
+/// the subsystem of Darwin with the most calls. None if valgrind is not installed.
 fn instructions() -> Option<u64> {
     let directory = scratch("sizes-time");
     let table = Table::read(include_str!("../tables/untyped.txt"));
@@ -231,7 +233,7 @@ fn instructions() -> Option<u64> {
     said.lines().find_map(|line| line.split_once("Collected : "))?.1.trim().parse().ok()
 }
 
-/// All figures: which, of the client, of the server.
+/// Measures all figures: the kind of stubs, the client's size and the server's size.
 fn measure() -> Vec<(String, u64, u64)> {
     let mut all = vec![
         ("C, typed".to_owned(), c_messages("mach64")),
@@ -257,7 +259,7 @@ fn compilers() -> [String; 2] {
     [first("gcc"), first("rustc")]
 }
 
-/// The figures as they are kept: a line for each.
+/// The text of the file of figures, with a line for each figure.
 fn json(figures: &[(String, u64, u64)], time: Option<u64>) -> String {
     let [gcc, rustc] = compilers();
     let lines: Vec<String> = figures
@@ -275,7 +277,7 @@ fn json(figures: &[(String, u64, u64)], time: Option<u64>) -> String {
     )
 }
 
-/// The figures of a file that [`json`] has written.
+/// Reads the figures of a file that [`json`] has written.
 fn read(text: &str) -> Vec<(String, u64, u64)> {
     let entries = text.lines().filter_map(|line| line.trim().strip_prefix("{ \"stubs\": \""));
     let number = |text: &str, key: &str| {
@@ -290,7 +292,7 @@ fn read(text: &str) -> Vec<(String, u64, u64)> {
         .collect()
 }
 
-/// The table of the book.
+/// The text of the book's table.
 fn table(text: &str) -> String {
     let mut table = "\n| stubs | client | server |\n|---|---|---|\n".to_owned();
     for (name, client, server) in read(text) {
@@ -318,7 +320,7 @@ fn code_size_of_stubs_is_that_of_the_book() {
     if std::env::var_os("MIG_BLESS").is_some() {
         let time = instructions();
         let mut figures = measure();
-        // GNU's compiler need not be there again.
+        // Without GNU's compiler the published figures of its stubs are kept.
         let kept = read(&fs::read_to_string(&path).unwrap_or_default());
         if !figures.iter().any(|(name, ..)| name == GNU) {
             figures.extend(kept.into_iter().filter(|(name, ..)| name == GNU));

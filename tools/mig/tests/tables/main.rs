@@ -1,5 +1,5 @@
-//! The calls of Mach and of Darwin, as tables have them: a definition made of each subsystem has
-//! their ids, and messages whose sizes this test computes by rules of its own.
+//! Definitions made from tables of Mach's and Darwin's calls. The ids must be those of the tables,
+//! and the sizes of messages those that this test computes independently.
 
 #[path = "../programs/mod.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
@@ -16,15 +16,15 @@ use std::fs;
 use std::process::Command;
 use table::Table;
 
-/// What a type is, as far as sizes depend on it.
+/// The properties of a type that determine the sizes of messages.
 #[derive(Clone, Copy)]
 struct Size {
-    /// Bits of all elements, the most if they vary.
+    /// The bits of all elements; the largest number of bits if the number of elements varies.
     bits: u64,
     varies: bool,
     right: bool,
     outside: bool,
-    /// In the message or outside, in the typed dialect.
+    /// Whether the typed dialect puts the data in the message or out of line, as its size requires.
     either: bool,
     text: bool,
     count: u64,
@@ -107,8 +107,8 @@ impl Table {
     }
 }
 
-/// Bytes of the smallest and the largest message with these arguments: types, and whether an
-/// array's number is another's.
+/// The bytes of the smallest and the largest message with these arguments. Each argument has its
+/// type, and whether it shares the number of elements of another array.
 fn bytes(dialect: Dialect, arguments: &[(Size, bool)], counts: u64, is_reply: bool) -> (u64, u64) {
     let (mut least, mut most) = (0, 0);
     if dialect == Dialect::Typed {
@@ -151,7 +151,8 @@ fn bytes(dialect: Dialect, arguments: &[(Size, bool)], counts: u64, is_reply: bo
     (head + least, head + most)
 }
 
-/// The sizes of the messages of a call: request, reply.
+/// The sizes of a call's messages: the smallest and the largest request, then the smallest and the
+/// largest reply.
 fn sizes(table: &Table, dialect: Dialect, arguments: &str) -> [(u64, u64); 2] {
     let (mut request, mut reply, mut counts) = (Vec::new(), Vec::new(), 0);
     for (at, argument) in arguments.split(';').enumerate() {
@@ -206,7 +207,7 @@ fn calls_of_darwin_have_the_ids_and_sizes_of_the_tables() {
     check(include_str!("untyped.txt"), Dialect::Untyped, 287);
 }
 
-/// Types that C has, or the headers of the tests.
+/// Types that C or the headers of the tests declare.
 const KNOWN: [&str; 26] = [
     "char",
     "short",
@@ -236,7 +237,7 @@ const KNOWN: [&str; 26] = [
     "uintptr_t",
 ];
 
-/// How C declares a type.
+/// The C declaration of a type.
 fn declaration(of: &Type) -> String {
     let name = &of.name;
     if KNOWN.contains(&name.as_str()) {
@@ -264,7 +265,7 @@ fn declaration(of: &Type) -> String {
 fn compile_in_c(interface: &Interface, directory: &std::path::Path) {
     let mut types =
         "#pragma once\n#include <stdint.h>\n#include <mach/message.h>\n#pragma pack(push, 4)\n".to_owned();
-    // Arguments can have types of their own.
+    // Arguments may have types that no `type` statement defines.
     let arguments = interface.present().flat_map(|routine| &routine.arguments).map(|argument| &argument.of);
     let mut declared = BTreeSet::new();
     for of in interface.types.iter().chain(arguments) {

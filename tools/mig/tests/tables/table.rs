@@ -1,17 +1,17 @@
-//! Tables of calls: subsystems, calls, types; and definitions that are made of them.
+//! Tables of subsystems, calls and types, and the definitions that are made from them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// A subsystem.
+/// A subsystem of a table.
 pub(crate) struct Subsystem {
     pub(crate) name: String,
     pub(crate) base: u64,
-    /// Ids, whether they are simple, names, arguments.
+    /// The calls: the id, whether the call is a simple routine, its name, and its arguments.
     pub(crate) calls: Vec<(u64, bool, String, String)>,
 }
 
-/// A table.
+/// The contents of a table file.
 pub(crate) struct Table {
     pub(crate) subsystems: Vec<Subsystem>,
     pub(crate) types: BTreeMap<String, String>,
@@ -42,7 +42,7 @@ impl Table {
         table
     }
 
-    /// Defines a type after those that it consists of.
+    /// Adds the definition of a type after the definitions of the types of its elements.
     fn define(&self, name: &str, done: &mut BTreeSet<String>, text: &mut String) {
         let Some(of) = self.types.get(name) else { return };
         if !done.insert(name.to_owned()) {
@@ -54,7 +54,7 @@ impl Table {
         writeln!(text, "type {name} = {of};").unwrap();
     }
 
-    /// A definition of a subsystem.
+    /// The text of a definition of a subsystem.
     pub(crate) fn definition(&self, subsystem: &Subsystem) -> String {
         let mut text = format!("subsystem {} {};\n", subsystem.name, subsystem.base);
         let mut done = BTreeSet::new();
