@@ -77,7 +77,7 @@ impl<M: Machine> Space<M> {
     ///
     /// # Errors
     /// `InvalidValue`: there is no notification with this number, or `sync` is not 0 for
-    /// `PORT_DESTROYED`. `InvalidCapability`: `notify` is no right to a living port or no send-once
+    /// `PORT_DESTROYED`. `InvalidCapability`: `notify` is neither the null right nor a send-once
     /// right. `InvalidName`, `InvalidRight`: the name denotes nothing, or no right of the kind that
     /// the notification is about. `InvalidArgument`: the name is a dead name already.
     /// `UrefsOverflow`: there would be more than 65 535 references. `ResourceShortage`: no memory.
