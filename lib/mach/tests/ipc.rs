@@ -1,5 +1,5 @@
-//! Random sequences of operations on the names, ports and messages of three tasks, compared with a
-//! model (see `ipc/`).
+//! Tests that compare random sequences of operations on the names, ports and messages of three
+//! tasks with a model (in `ipc/`).
 
 #[path = "ipc/bodies.rs"]
 mod bodies;
@@ -12,10 +12,10 @@ mod wire;
 
 use driver::{Outcomes, STEP_BYTES, run};
 
-/// Operations of one sequence; after each sequence nothing may be left.
+/// How many operations a sequence has. After each sequence no port and no memory may be left.
 const SEQUENCE: usize = 1000;
 
-/// The bytes of a sequence.
+/// The random bytes of `count` operations.
 fn steps(mut seed: u64, count: usize) -> Vec<[u8; STEP_BYTES]> {
     let mut word = || {
         seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -26,7 +26,7 @@ fn steps(mut seed: u64, count: usize) -> Vec<[u8; STEP_BYTES]> {
     (0..count).map(|_| word()).collect()
 }
 
-/// A message of mostly sensible parts.
+/// Makes a random message whose parts are mostly valid.
 fn message(random: &[[u8; STEP_BYTES]]) -> Vec<u8> {
     let [how, remote, to, local, reply, items, complex, cut] = random[0];
     let mut words = vec![0u32; 8];
@@ -62,7 +62,8 @@ fn message(random: &[[u8; STEP_BYTES]]) -> Vec<u8> {
     bytes
 }
 
-/// Messages that are mostly wrong in one part: what becomes of them leaves nothing.
+/// Random messages that are mostly wrong in one part leave no port and no memory, whatever becomes
+/// of them.
 #[test]
 fn no_message_leaves_anything() {
     let count = if std::env::var_os("MAC_TEST_ALL").is_some() { 500_000 } else { 20_000 };
@@ -77,7 +78,7 @@ fn no_message_leaves_anything() {
     assert!(results.len() >= 8 && results["Ok(())"] > count / 10, "{results:?}");
 }
 
-/// Results that are seldom; a campaign has reached them.
+/// Operations with results that random sequences reach rarely. A full campaign must reach each.
 const SELDOM: [(&str, &str); 8] = [
     ("copyout", "NoSpace"),
     ("insert", "NoSpace"),
@@ -89,8 +90,8 @@ const SELDOM: [(&str, &str); 8] = [
     ("send", "SendTimedOut"),
 ];
 
-/// Sequences from each seed of a range, `IPC_SEEDS=FIRST..END` if it is set: 10^6 operations, and
-/// 10^7 in full campaigns.
+/// Runs a sequence for each seed of a range: `IPC_SEEDS=FIRST..END` if it is set, otherwise seeds
+/// for 10^6 operations, or for 10^7 in a full campaign.
 #[test]
 fn ports_are_as_the_model_says() {
     let sequences = if std::env::var_os("MAC_TEST_ALL").is_some() { 10_000 } else { 1000 };
@@ -102,7 +103,7 @@ fn ports_are_as_the_model_says() {
     println!("seeds {seeds:?}, {SEQUENCE} operations each");
     let mut outcomes = Outcomes::new();
     for seed in seeds {
-        // Shown if the sequence fails.
+        // The test harness shows the output only if the test fails.
         eprintln!("seed {seed}");
         for (outcome, count) in run(&steps(seed, SEQUENCE)) {
             *outcomes.entry(outcome).or_default() += count;

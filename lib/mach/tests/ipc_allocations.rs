@@ -1,4 +1,5 @@
-//! What messages and ports allocate: a null RPC nothing, whatever else there is.
+//! Counts of the allocations of messages and ports. A null RPC allocates nothing, however many
+//! ports and queued messages exist.
 
 #[path = "ipc/bench.rs"]
 #[expect(dead_code, reason = "the example uses the rest")]
@@ -13,7 +14,7 @@ use mach::machine::PAGE_SIZE;
 use mach::machine::simulated::Simulated;
 use mach::vm::{Vm, VmMap};
 
-/// Counts the allocations of each thread.
+/// An allocator that counts the allocations of each thread.
 struct Counting;
 
 thread_local! {
@@ -23,7 +24,8 @@ thread_local! {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every request is passed on as it is; counting neither allocates nor unwinds.
+// SAFETY: each request goes to the system's allocator unchanged, and counting neither allocates nor
+// unwinds.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
@@ -37,7 +39,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Allocations of an operation after it has been done a few times.
+/// How many allocations an operation makes, after it has been repeated until all buffers exist.
 fn allocations(mut operation: impl FnMut()) -> u64 {
     (0..10).for_each(|_| operation());
     let before = ALLOCATIONS.get();
@@ -58,7 +60,7 @@ fn a_null_rpc_allocates_nothing() {
             let body = vec![0; body];
             assert_eq!(allocations(|| pair.rpc(&body)), 0, "with {} bytes", body.len());
         }
-        // Nor does it when there are many ports, and many messages in them.
+        // Many ports with many queued messages do not make an RPC allocate either.
         for _ in 0..10_000 {
             let port = pair.server.port();
             pair.server.give(port, &pair.client);

@@ -1,5 +1,5 @@
-//! Tasks on processors of their own, as threads of the host: what each sends arrives once and in
-//! order, ports and tasks end meanwhile, and nothing is left.
+//! Tests with tasks on host threads, which stand for processors. Each message must arrive once and
+//! in order while ports and tasks end, and nothing may be left afterwards.
 
 use std::future::Future;
 use std::pin::pin;
@@ -67,7 +67,7 @@ impl System {
     }
 }
 
-/// A thread of a task, with a buffer of its own.
+/// One thread of a task, with a message buffer.
 #[derive(Clone)]
 struct Task {
     space: Arc<Space<Simulated>>,
@@ -90,7 +90,7 @@ impl Task {
         block_on(call).map_err(|error| error.kind)
     }
 
-    /// Sends a header with two words; with a right, as the body.
+    /// Sends a header with two words as its body, or with a right as its body.
     fn send(
         &self,
         options: MsgOptions,
@@ -112,7 +112,7 @@ impl Task {
         self.call(options | MsgOptions::SEND, message.len() as u32, Name::NULL)
     }
 
-    /// Remote port, local port, id, and the name in the body.
+    /// Receives a message, and returns its remote port, local port, id, and the name in the body.
     fn receive(&self, options: MsgOptions, name: Name) -> Result<(Name, Name, i32, Name), MsgErrorKind> {
         self.call(options | MsgOptions::RECEIVE, 0, name)?;
         let mut bytes = [0; 48];
@@ -135,7 +135,7 @@ const MAKE_SEND_ONCE: u32 = 21;
 const MOVE_SEND_ONCE: u32 = 18;
 const MOVE_RECEIVE: u32 = 16;
 
-/// Clients with more requests than the queue holds, and several threads that serve a set.
+/// Clients send more requests than the queue holds, and several threads serve them from a port set.
 #[test]
 fn requests_are_answered_whatever_the_order_of_processors() {
     const CLIENTS: i32 = 3;
@@ -190,8 +190,8 @@ fn requests_are_answered_whatever_the_order_of_processors() {
     system.end();
 }
 
-/// Senders that wait for a full queue, a receiver, and the end of the port or the receiver's task
-/// in the middle: what was received is in order, and the rest is counted as sent.
+/// Senders wait for a full queue when the port or the receiver's task ends. The messages that were
+/// received are in order, and all others count as sent.
 #[test]
 fn ports_end_while_they_are_used() {
     for round in 0..200u32 {
@@ -242,7 +242,7 @@ fn ports_end_while_they_are_used() {
             0 => server.space.destroy(port).unwrap(),
             1 => server.space.terminate(),
             _ => {
-                // The receive right is moved to the void.
+                // The receive right is taken out of the space and dropped, which ends the port.
                 let right = server.space.extract_right(port, Disposition::MoveReceive).unwrap();
                 assert!(matches!(right, Right::Receive(_)));
                 drop(right);
@@ -251,7 +251,8 @@ fn ports_end_while_they_are_used() {
         receiver.join().unwrap();
         for sender in senders {
             let (client, reply, sent) = sender.join().unwrap();
-            // Each right to reply has come back as a notification, whatever its message met.
+            // Each send-once right for a reply must come back as a notification, whether its
+            // message was received, destroyed or never queued.
             let mut back = 0;
             while let Ok((_, _, id, _)) = client.receive(MsgOptions::RECEIVE_TIMEOUT, reply) {
                 assert_eq!(id, 71);
@@ -265,8 +266,8 @@ fn ports_end_while_they_are_used() {
     }
 }
 
-/// Two tasks that send each other the receive rights of two ports, at the same time: sometimes they
-/// would close a cycle.
+/// Two tasks send each other the receive rights of two ports at the same time. In some
+/// interleavings both sends together would close a cycle.
 #[test]
 fn two_processors_close_no_cycle() {
     for _ in 0..500 {
@@ -291,7 +292,7 @@ fn two_processors_close_no_cycle() {
     }
 }
 
-/// Names of one task that several threads make, move and take away.
+/// Several threads of one task make, move and take away names of that task.
 #[test]
 fn threads_of_one_task_share_its_names() {
     let system = System::new();

@@ -1,74 +1,77 @@
-//! What messages look like on a kind of machine and in a dialect.
+//! The layout of messages on a kind of machine and in a dialect of Mach.
 
-/// Sizes in bytes.
+/// A layout of messages. All sizes are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Format {
-    /// A message's header.
+    /// The size of a message's header.
     pub(crate) header: usize,
-    /// A type descriptor of the short form; 0 in the untyped dialect.
+    /// The size of a type descriptor of the short form; 0 in the untyped dialect.
     pub(crate) descriptor: usize,
-    /// What items are padded to.
+    /// The multiple to which items are padded.
     pub(crate) word: usize,
-    /// A port's name.
+    /// The size of a port's name in the body.
     pub(crate) port: usize,
-    /// A pointer to memory out of line.
+    /// The size of a pointer to memory out of line.
     pub(crate) pointer: usize,
 }
 
 impl Format {
-    /// The typed dialect of 64 bits.
+    /// The layout of the typed dialect for 64 bits.
     pub const MACH64: Format = Format { header: 32, descriptor: 8, word: 8, port: 8, pointer: 8 };
-    /// GNU's first 64-bit form of the typed dialect.
+    /// The layout of GNU's first 64-bit form of the typed dialect.
     pub const MACH64_2022: Format = Format { header: 32, descriptor: 4, word: 4, port: 4, pointer: 8 };
-    /// The typed dialect of 32 bits.
+    /// The layout of the typed dialect for 32 bits.
     pub const MACH32: Format = Format { header: 24, descriptor: 4, word: 4, port: 4, pointer: 4 };
-    /// The untyped dialect of 64 bits.
+    /// The layout of the untyped dialect for 64 bits.
     pub const UNTYPED64: Format = Format { header: 24, descriptor: 0, word: 4, port: 4, pointer: 8 };
-    /// The untyped dialect of 32 bits.
+    /// The layout of the untyped dialect for 32 bits.
     pub const UNTYPED32: Format = Format { header: 24, descriptor: 0, word: 4, port: 4, pointer: 4 };
 
-    /// Whether it is of the typed dialect.
+    /// Whether the layout is of the typed dialect.
     pub(crate) const fn is_typed(&self) -> bool {
         self.descriptor != 0
     }
 
-    /// Bytes of a reply that has only a result, and where the result is in it.
+    /// The size of a reply that has only a result, and the offset of the result in it.
     pub(crate) const fn result(&self) -> (usize, usize) {
         let at = self.header + if self.is_typed() { self.descriptor } else { 8 };
         ((at + 4).next_multiple_of(self.word), at)
     }
 
-    /// Bytes of a port in the header.
+    /// The size of a port's name in the header.
     const fn slot(&self) -> usize {
         (self.header - 16) / 2
     }
 }
 
-/// The bit of a header that says that a message holds rights or memory.
+/// The bit of a header that says that the message holds rights or memory out of line.
 pub(crate) const COMPLEX: u32 = 0x8000_0000;
 
-/// A message's header.
+/// The fields of a message's header, in all layouts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// What the ports are, and whether there are rights or memory.
+    /// The types of the rights to the remote and the local port, and the bit for rights or memory.
     pub bits: u32,
-    /// Bytes of the message.
+    /// The size of the message in bytes, without its trailer.
     pub size: usize,
-    /// Where it goes; at the receiver, where its reply goes.
+    /// In a message to be sent, the port to which it goes; in a received one, the port for the
+    /// reply.
     pub remote: u64,
-    /// Where its reply goes; at the receiver, where it came to.
+    /// In a message to be sent, the port for the reply; in a received one, the port to which it
+    /// came.
     pub local: u64,
-    /// The sequence number of a received message of the typed dialect.
+    /// The sequence number of a received message. Only the typed dialect has it in the header.
     pub sequence: u32,
-    /// What it is.
+    /// The id, which says which request or reply the message is.
     pub id: u32,
 }
 
 impl Header {
-    /// The header of a message. None: the bytes are not a message.
+    /// Reads the header of a message. `None`: the bytes are too few for a header or for the size in
+    /// it.
     pub fn read(format: &Format, bytes: &[u8]) -> Option<Header> {
         let (header, slot) = (format.header, format.slot());
-        // Names have 32 bits: what fills a wider slot in the header may be anything.
+        // A name has 32 bits. The other bytes of a wider field may have any content.
         let port = |at| get(bytes, at, 4);
         let size = get(bytes, 4, 4)? as usize;
         if size < header || size > bytes.len() {
@@ -84,7 +87,7 @@ impl Header {
         })
     }
 
-    /// Writes it to the beginning of a message.
+    /// Writes the header to the beginning of a message.
     pub fn write(&self, format: &Format, bytes: &mut [u8]) {
         let (header, slot) = (format.header, format.slot());
         put(bytes, 0, u64::from(self.bits), 4);
@@ -106,7 +109,7 @@ impl Header {
     }
 }
 
-/// A number of so many bytes, at most 8.
+/// Reads a number of `size` bytes, at most 8, at the offset `at`. `None`: the bytes end before.
 #[inline]
 pub(crate) fn get(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     let mut number = [0; 8];
@@ -114,7 +117,8 @@ pub(crate) fn get(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
     Some(u64::from_le_bytes(number))
 }
 
-/// Writes the lowest bytes of a number, at most 8. What would lie outside is not written.
+/// Writes the lowest `size` bytes of a number, at most 8, at the offset `at`. Nothing is written if
+/// they do not lie in `bytes`.
 #[inline]
 pub(crate) fn put(bytes: &mut [u8], at: usize, number: u64, size: usize) {
     if let (Some(room), Some(number)) = (bytes.get_mut(at..at + size), number.to_le_bytes().get(..size)) {

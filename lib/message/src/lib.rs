@@ -1,6 +1,6 @@
-//! What the stubs that `mig` writes over Mach messages are made of: items of messages of both
-//! dialects, and sending and receiving as a trait, so that stubs run over any transport. Nothing
-//! here allocates.
+//! The library under the stubs that `mig` writes for Mach messages. It reads and writes the items
+//! of messages in both dialects. Sending and receiving are a trait, so that stubs run over any
+//! transport. The library allocates nothing.
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
@@ -15,134 +15,138 @@ pub use writer::Writer;
 
 use format::{COMPLEX, get};
 
-/// Flag of a type descriptor: the data is in the message.
+/// The flag of a type descriptor that says that the data is in the message.
 pub const INLINE: u32 = 1;
-/// Flag of a type descriptor: it has the long form.
+/// The flag of a type descriptor that says that it has the long form.
 pub const LONG: u32 = 2;
-/// Flag of a type descriptor: the sender's copy goes away.
+/// The flag of a type descriptor that says that the sender gives up its copy of the memory.
 pub const DEALLOCATE: u32 = 4;
 
-/// The type of a right that is made for the receiver of a reply.
+/// The type of a send-once right that is made when the message is sent, as for a reply port.
 pub const MAKE_SEND_ONCE: u32 = 21;
 
-/// The id of the message that arrives when a right to a reply port was destroyed.
+/// The id of the notification that arrives if the send-once right to a reply port was dropped.
 const SEND_ONCE_NOTIFICATION: u32 = 71;
 
-/// Why a call has failed.
+/// The reason why a call has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The message could not be sent, or no reply received: what `mach_msg` returned.
+    /// The message could not be sent, or no reply was received. The number is what `mach_msg`
+    /// returned.
     Transport(i32),
-    /// The server has answered this status.
+    /// The server has answered with this status, which is not success.
     Status(Status),
-    /// The reply is not what the interface says: -300 in C.
+    /// The reply does not have the form that the interface says: -300 in C.
     TypeError,
-    /// The reply is one to another request: -301 in C.
+    /// The received message is the reply to another request: -301 in C.
     ReplyMismatch,
-    /// The server has destroyed the request: -308 in C.
+    /// The server has destroyed the request without a reply: -308 in C.
     ServerDied,
-    /// The kernel has not appended what was asked for: -309 in C.
+    /// The reply has no trailer with what the client asked for: -309 in C.
     TrailerError,
 }
 
 /// A type descriptor of the typed dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Descriptor {
-    /// The type.
+    /// The number of the type.
     pub name: u32,
-    /// Bits of an element.
+    /// The size of an element in bits.
     pub bits: u32,
-    /// Elements.
+    /// The number of elements.
     pub number: u32,
-    /// [`INLINE`], [`LONG`], [`DEALLOCATE`].
+    /// A sum of [`INLINE`], [`LONG`] and [`DEALLOCATE`].
     pub flags: u32,
 }
 
-/// Memory that a message points to, in the address space of the program that has it.
+/// Memory out of line, in the address space of the program that sends or has received the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Its address.
+    /// The address of the first byte.
     pub address: u64,
-    /// Elements.
+    /// The number of elements.
     pub count: u32,
-    /// The sender's copy goes away. For an argument whose sender decides.
+    /// Whether the sender gives up its copy, for an argument where the sender decides that.
     pub deallocate: bool,
 }
 
 impl Memory {
-    /// Memory of the program's own, which it keeps.
+    /// The memory of `elements`, of which the sender keeps its copy.
     pub fn of<T>(elements: &[T]) -> Memory {
         let count = u32::try_from(elements.len()).unwrap_or(u32::MAX);
         Memory { address: elements.as_ptr() as u64, count, deallocate: false }
     }
 }
 
-/// An array that is in the message if it is not too large.
+/// An array that is in the message if it has at most `N` elements, and otherwise out of line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data<T: Element, const N: usize> {
-    /// In the message.
+    /// The elements, which were in the message.
     Inline(Array<T, N>),
-    /// Out of line.
+    /// The memory out of line that has the elements.
     Memory(Memory),
 }
 
-/// How a message is sent, and its reply received.
+/// How a client's stub sends a message and receives the reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// Options of `mach_msg` in addition to those that the call implies.
+    /// Options of `mach_msg` in addition to those that each call has.
     pub options: u32,
-    /// Milliseconds until the reply is there.
+    /// How many milliseconds to wait for the reply; `None`: for ever.
     pub wait: Option<u32>,
-    /// Milliseconds until the message is taken.
+    /// How many milliseconds to wait until the message is accepted; `None`: for ever.
     pub send: Option<u32>,
-    /// How much of the trailer the client wants: bytes.
+    /// How many bytes of the trailer the client wants.
     pub trailer: usize,
 }
 
-/// What a client's stub knows of a routine.
+/// What a client's stub passes to the library about a call of a routine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Request {
-    /// The types of the rights to the server's port and to that for the reply: the header's bits.
+    /// The header's bits: the types of the rights to the server's port and to the port for the
+    /// reply.
     pub bits: u32,
-    /// The id.
+    /// The id of the request.
     pub id: u32,
-    /// The port for the reply, if the program says which.
+    /// The port for the reply; `None`: the transport chooses it.
     pub reply_port: Option<u64>,
-    /// The id of the reply; none if there is no reply.
+    /// The id of the reply; `None`: the routine has no reply.
     pub reply: Option<u32>,
-    /// Whether the reply must hold rights or memory, if that does not depend on its items.
+    /// Whether the reply must hold rights or memory; `None`: that depends on its items.
     pub complex: Option<bool>,
-    /// Options and times.
+    /// Options and time-outs.
     pub call: Call,
 }
 
-/// A program's messages.
+/// A way to send and receive messages.
 pub trait Transport {
-    /// A port for a reply, for [`MAKE_SEND_ONCE`].
+    /// A port at which the caller can receive a reply. The request carries a right of the type
+    /// [`MAKE_SEND_ONCE`] to it.
     fn reply_port(&mut self) -> u64;
 
-    /// Sends the first `length` bytes of `message`, and receives the reply and its trailer into it.
-    /// Blocks until there is a reply.
+    /// Sends the first `length` bytes of `message`, and receives the reply and its trailer into
+    /// `message`. Blocks until there is a reply or the time-outs of `call` have ended.
     ///
     /// # Errors
-    /// What `mach_msg` returns in C.
+    /// The number that `mach_msg` returns in C.
     fn call(&mut self, message: &mut [u8], length: usize, call: &Call) -> Result<(), i32>;
 
-    /// Sends the first `length` bytes of `message`. Blocks until it is taken.
+    /// Sends the first `length` bytes of `message`. Blocks until it is accepted or the time-out of
+    /// `call` has ended.
     ///
     /// # Errors
-    /// What `mach_msg` returns in C.
+    /// The number that `mach_msg` returns in C.
     fn send(&mut self, message: &mut [u8], length: usize, call: &Call) -> Result<(), i32>;
 }
 
-/// Whether a type is that of a right.
+/// Whether the type with this number is that of a right.
 #[inline]
 const fn is_right(name: u32) -> bool {
     name >= 16 && name <= 21
 }
 
-/// A reply that says success, after its result, which an untyped message with rights or memory does
-/// not have.
+/// Reads the header and the result of a reply, and returns the rest if the result says success. An
+/// untyped message with rights or memory has no result, and means success.
 fn reply<'a>(format: &'static Format, bytes: &'a [u8], request: &Request) -> Result<Reader<'a>, Error> {
     let header = Header::read(format, bytes).ok_or(Error::TypeError)?;
     if Some(header.id) != request.reply {
@@ -168,12 +172,12 @@ fn reply<'a>(format: &'static Format, bytes: &'a [u8], request: &Request) -> Res
     Ok(reader)
 }
 
-/// What the kernel appends to a received message of the untyped dialect.
+/// The trailer: what the kernel appends to a received message of the untyped dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct Trailer<'a>(&'a [u8]);
 
 impl<'a> Trailer<'a> {
-    /// The trailer that is here.
+    /// The trailer at the beginning of `bytes`, if there is one.
     fn of(bytes: &'a [u8]) -> Option<Self> {
         let size = usize::try_from(get(bytes, 4, 4)?).ok()?;
         (get(bytes, 0, 4)? == 0).then_some(Self(bytes.get(..size)?))
@@ -184,17 +188,17 @@ impl<'a> Trailer<'a> {
         Some(get(self.0, 8, 4)? as u32)
     }
 
-    /// The sender's security token.
+    /// The security token of the sender, if the trailer has it.
     pub fn sender(&self) -> Option<[u32; 2]> {
         self.words(12)
     }
 
-    /// The sender's audit token.
+    /// The audit token of the sender, if the trailer has it.
     pub fn audit(&self) -> Option<[u32; 8]> {
         self.words(20)
     }
 
-    /// The context of the port.
+    /// The context of the port, if the trailer has it.
     pub fn context(&self) -> Option<u64> {
         get(self.0, 52, 8)
     }
@@ -208,7 +212,8 @@ impl<'a> Trailer<'a> {
     }
 }
 
-/// What a server sends for a request: nothing, or a reply of so many bytes.
+/// The size in bytes of the reply that a server sends, or `None` if it sends none. `result` is what
+/// the routine's stub returned; for an error this writes a reply with the status.
 pub fn answer(
     format: &'static Format,
     request: &Header,

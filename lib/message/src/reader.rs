@@ -1,64 +1,65 @@
-//! Reading a message, one item after the other. None: it is not as the interface says.
+//! Reading the items of a message in their order. Methods return `None` if the next item is not
+//! what the interface says.
 
 use crate::format::{COMPLEX, get};
 use crate::{DEALLOCATE, Descriptor, Format, Header, INLINE, LONG, Memory, Trailer, is_right};
 use direct::{Array, Element};
 
-/// How many elements a type descriptor may count.
+/// How many elements a type descriptor may say that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// So many.
+    /// This many elements.
     Exactly(u32),
-    /// Not more.
+    /// At most this many elements if the data is in the message, and any number out of line.
     UpTo(u32),
-    /// Any number.
+    /// Any number of elements.
     Any,
 }
 
-/// Which type descriptor is expected.
+/// What a type descriptor must say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// The type; none if the sender decides.
+    /// The type; `None`: the sender chooses it.
     pub name: Option<u32>,
-    /// Bits of an element.
+    /// The size of an element in bits.
     pub bits: u32,
-    /// Elements.
+    /// The number of elements.
     pub number: Number,
-    /// Data in the message, or out of line; none: either.
+    /// Whether the data is in the message; `None`: it may also be out of line.
     pub inline: Option<bool>,
-    /// Whether it has the long form.
+    /// Whether the descriptor has the long form.
     pub long: bool,
 }
 
-/// Memory as an untyped descriptor says it.
+/// Memory out of line, as a descriptor of the untyped dialect describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Described {
     memory: Memory,
-    /// Bytes, or rights.
+    /// The number of bytes, or of rights if the memory holds rights.
     size: u32,
-    /// The type of the rights.
+    /// The type of the rights, if the memory holds rights.
     pub disposition: u32,
 }
 
 impl Described {
-    /// The memory, if it has so many elements of so many bytes (1 for rights).
+    /// The memory, if its size is `count` elements of `bytes` bytes each (of 1 for rights).
     #[inline]
     pub fn counted(self, count: u32, bytes: u32) -> Option<Memory> {
         (count.checked_mul(bytes)? == self.size).then_some(Memory { count, ..self.memory })
     }
 }
 
-/// How many bytes there are before a zero.
+/// How many bytes of a string come before the first zero.
 #[inline(never)]
 fn length(text: &[u8]) -> usize {
     text.iter().position(|&byte| byte == 0).unwrap_or(text.len())
 }
 
-/// Reads a message.
+/// A position in a message from which items are read.
 #[derive(Debug)]
 pub struct Reader<'a> {
     format: &'static Format,
-    /// The message, and its trailer.
+    /// The message and its trailer.
     bytes: &'a [u8],
     at: usize,
     end: usize,
@@ -66,8 +67,8 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A message whose header has been read. `complex` is whether it must hold rights or memory,
-    /// if that does not depend on its items.
+    /// Begins to read the items after a header. `complex` says whether the message must hold rights
+    /// or memory; `None`: that depends on its items.
     pub fn new(
         format: &'static Format,
         header: &Header,
@@ -94,7 +95,7 @@ impl<'a> Reader<'a> {
         if self.at > self.end { None } else { get(self.bytes, at, size) }
     }
 
-    /// So many bytes of data, and padding after them.
+    /// The next `size` bytes. The padding after them is skipped.
     #[inline]
     fn take(&mut self, size: usize) -> Option<&'a [u8]> {
         let data = self.bytes.get(self.at..self.at.checked_add(size)?)?;
@@ -102,23 +103,23 @@ impl<'a> Reader<'a> {
         (self.at <= self.end).then_some(data)
     }
 
-    /// A number of so many bytes.
+    /// The next number, of `size` bytes, with its padding.
     pub fn number(&mut self, size: usize) -> Option<u64> {
         get(self.take(size)?, 0, size)
     }
 
-    /// Typed: the type descriptor that is expected, and a number of so many bytes.
+    /// Typed dialect: the next number, of `size` bytes, after the descriptor that is expected.
     pub fn value(&mut self, expected: &Expected, size: usize) -> Option<u64> {
         self.described(expected)?;
         self.number(size)
     }
 
-    /// What the kernel has appended to the message.
+    /// The trailer after the message, if there is one.
     pub fn trailer(&self) -> Option<Trailer<'a>> {
         Trailer::of(self.bytes.get(self.end.next_multiple_of(4)..)?)
     }
 
-    /// So many elements.
+    /// The next `N` elements, with their padding.
     #[inline]
     pub fn elements<T: Element, const N: usize>(&mut self) -> Option<[T; N]> {
         let data = self.take(N * T::SIZE)?;
@@ -129,7 +130,7 @@ impl<'a> Reader<'a> {
         Some(elements)
     }
 
-    /// Up to `N` elements.
+    /// The next `count` elements, with their padding. `count` must be at most `N`.
     #[inline]
     pub fn array<T: Element, const N: usize>(&mut self, count: u32) -> Option<Array<T, N>> {
         let count = usize::try_from(count).ok().filter(|&count| count <= N)?;
@@ -137,7 +138,8 @@ impl<'a> Reader<'a> {
         Array::from_fn(count, |at| T::from_word(get(data, at * T::SIZE, T::SIZE).unwrap_or(0)))
     }
 
-    /// A string in `size` bytes: what is before its zero, or all.
+    /// A string in the next `size` bytes: the bytes before the first zero, or all bytes if none is
+    /// zero.
     #[inline]
     pub fn text<const N: usize>(&mut self, size: u32) -> Option<Array<u8, N>> {
         let size = usize::try_from(size).ok().filter(|&size| size <= N)?;
@@ -145,13 +147,14 @@ impl<'a> Reader<'a> {
         Array::new(data.get(..length(data))?)
     }
 
-    /// Typed: the type descriptor that is expected.
+    /// Typed dialect: the type descriptor that is expected.
     #[inline(always)]
     pub fn expect(&mut self, expected: &Expected) -> Option<()> {
         self.described(expected).map(|_| ())
     }
 
-    /// Typed: the type descriptor. A stub has one call for each item: it is not inlined.
+    /// Typed dialect: the next type descriptor, if it is the one that is expected. It is not
+    /// inlined, because a stub has one call for each item.
     #[inline(never)]
     pub fn described(&mut self, expected: &Expected) -> Option<Descriptor> {
         let word = self.number_of(4)? as u32;
@@ -172,7 +175,7 @@ impl<'a> Reader<'a> {
             }
         };
         let is_inline = found.flags & INLINE != 0;
-        // Whether the sender has kept a copy of what is out of line is its own business.
+        // The sender may keep or give up its own memory out of line, but not data in the message.
         let kept = found.flags & DEALLOCATE == 0 || expected.inline != Some(true);
         let right_number = match expected.number {
             Number::Exactly(number) => found.number == number,
@@ -189,7 +192,8 @@ impl<'a> Reader<'a> {
         is_expected.then_some(found)
     }
 
-    /// Typed: memory after its descriptor, which counts `multiplier` elements for each of its own.
+    /// Typed dialect: the address of memory out of line, whose descriptor was read. The descriptor
+    /// counts `multiplier` of its elements for each element of the memory.
     pub fn pointer(&mut self, descriptor: Descriptor, multiplier: u32) -> Option<Memory> {
         let address = self.number_of(self.format.pointer)?;
         self.at = self.at.next_multiple_of(self.format.word);
@@ -197,20 +201,20 @@ impl<'a> Reader<'a> {
         Some(Memory { address, count: descriptor.number.checked_div(multiplier)?, deallocate })
     }
 
-    /// Typed: an integer and its descriptor.
+    /// Typed dialect: a 32-bit integer and its descriptor.
     pub fn integer(&mut self) -> Option<u32> {
         let number = Number::Exactly(1);
         let expected = Expected { name: Some(2), bits: 32, number, inline: Some(true), long: false };
         self.value(&expected, 4).map(|integer| integer as u32)
     }
 
-    /// Untyped: so many descriptors follow.
+    /// Untyped dialect: the number of descriptors, which must be this one.
     #[inline]
     pub fn body(&mut self, descriptors: u32) -> Option<()> {
         (self.number_of(4)? == u64::from(descriptors)).then_some(())
     }
 
-    /// Untyped: a right, and its type, which must be this one if there is one.
+    /// Untyped dialect: a right and its type. With a disposition, that must be the type.
     #[inline]
     pub fn right(&mut self, disposition: Option<u32>) -> Option<(u32, u32)> {
         let name = self.number_of(8)? as u32;
@@ -219,7 +223,8 @@ impl<'a> Reader<'a> {
         (word >> 24 == 0 && disposition.is_none_or(|expected| expected == found)).then_some((name, found))
     }
 
-    /// Untyped: rights, and their type.
+    /// Untyped dialect: `N` rights, which all have one type. With a disposition, that must be the
+    /// type.
     pub fn rights<const N: usize>(&mut self, disposition: Option<u32>) -> Option<([u32; N], u32)> {
         let (mut names, mut found) = ([0; N], disposition);
         for name in &mut names {
@@ -229,7 +234,8 @@ impl<'a> Reader<'a> {
         Some((names, found.unwrap_or(0)))
     }
 
-    /// Untyped: memory, or with a disposition rights in memory; any type if that is none.
+    /// Untyped dialect: memory out of line. `None` for `rights` means plain memory; otherwise the
+    /// memory holds rights, of the given type or of any type.
     pub fn memory(&mut self, rights: Option<Option<u32>>) -> Option<Described> {
         let address = self.number_of(self.format.pointer)?;
         let (first, second) = (self.number_of(4)? as u32, self.number_of(4)? as u32);
@@ -241,19 +247,19 @@ impl<'a> Reader<'a> {
         is_expected.then_some(Described { memory, size, disposition })
     }
 
-    /// Untyped: how numbers are represented.
+    /// Untyped dialect: skips the representation of numbers, which is not checked.
     #[inline]
     pub fn representation(&mut self) -> Option<()> {
         self.number_of(8).map(|_| ())
     }
 
-    /// Untyped: an integer.
+    /// Untyped dialect: a 32-bit integer.
     #[inline]
     pub fn word(&mut self) -> Option<u32> {
         Some(self.number_of(4)? as u32)
     }
 
-    /// Nothing is left.
+    /// Checks that the message has no bytes after the items that were read.
     #[inline]
     pub fn finish(self) -> Option<()> {
         (self.at == self.end).then_some(())

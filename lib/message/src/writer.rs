@@ -1,4 +1,4 @@
-//! Writing a message, one item after the other.
+//! Writing the items of a message in their order.
 
 use crate::format::{COMPLEX, put};
 use crate::{
@@ -7,8 +7,8 @@ use crate::{
 };
 use direct::{Element, Status};
 
-/// Writes a message. The stubs have buffers for the largest message; a write past the end of one
-/// would be left out.
+/// A position in a message at which items are written. The buffer of a stub holds the largest
+/// message of its interface. What does not fit into the buffer is not written.
 #[derive(Debug)]
 pub struct Writer<'a> {
     format: &'static Format,
@@ -18,7 +18,7 @@ pub struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// An empty message.
+    /// Begins a message in the buffer `bytes`, with room for the header.
     #[inline]
     pub fn new(format: &'static Format, bytes: &'a mut [u8]) -> Self {
         Self { format, bytes, at: format.header, complex: false }
@@ -38,13 +38,13 @@ impl<'a> Writer<'a> {
         self.at = end;
     }
 
-    /// Adds a number of so many bytes, and padding.
+    /// Adds a number of `size` bytes, and padding.
     pub fn number(&mut self, number: u64, size: usize) {
         self.put(number, size);
         self.pad();
     }
 
-    /// Typed: adds a type descriptor and a number of so many bytes.
+    /// Typed dialect: adds a type descriptor and a number of `size` bytes.
     pub fn value(&mut self, descriptor: &Descriptor, number: u64, size: usize) {
         self.describe(descriptor);
         self.number(number, size);
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
         self.pad();
     }
 
-    /// Adds a string in room for `size` bytes, and padding.
+    /// Adds a string in a field of `size` bytes, and padding.
     pub fn text(&mut self, text: &[u8], size: usize) {
         let rest = self.bytes.get_mut(self.at..self.at + size);
         if let Some((room, rest)) = rest.and_then(|room| room.split_at_mut_checked(text.len())) {
@@ -74,7 +74,8 @@ impl<'a> Writer<'a> {
         self.pad();
     }
 
-    /// Typed: adds a type descriptor. A stub has one call for each item: it is not inlined.
+    /// Typed dialect: adds a type descriptor. It is not inlined, because a stub has one call for
+    /// each item.
     #[inline(never)]
     pub fn describe(&mut self, descriptor: &Descriptor) {
         let Descriptor { name, bits, number, flags } = *descriptor;
@@ -98,42 +99,42 @@ impl<'a> Writer<'a> {
         }
     }
 
-    /// Typed: adds an address of memory.
+    /// Typed dialect: adds the address of memory out of line.
     #[inline]
     pub fn pointer(&mut self, address: u64) {
         self.put(address, self.format.pointer);
         self.pad();
     }
 
-    /// Typed: adds an integer and its descriptor.
+    /// Typed dialect: adds an integer and its descriptor.
     pub fn integer(&mut self, integer: u32) {
         let descriptor = Descriptor { name: 2, bits: 32, number: 1, flags: INLINE };
         self.value(&descriptor, u64::from(integer), 4);
     }
 
-    /// Untyped: says how many descriptors follow.
+    /// Untyped dialect: adds the number of descriptors in the message.
     #[inline]
     pub fn body(&mut self, descriptors: u32) {
         self.complex = true;
         self.put(u64::from(descriptors), 4);
     }
 
-    /// Untyped: adds a descriptor of a right.
+    /// Untyped dialect: adds a descriptor of a right.
     #[inline]
     pub fn right(&mut self, name: u32, disposition: u32) {
         self.put(u64::from(name), 8);
         self.put(u64::from(disposition) << 16, 4);
     }
 
-    /// Untyped: adds descriptors of rights; those that are not there are null.
+    /// Untyped dialect: adds descriptors of `most` rights: of `names`, then of null rights.
     pub fn rights(&mut self, names: &[u32], most: usize, disposition: u32) {
         for at in 0..most {
             self.right(names.get(at).copied().unwrap_or(0), disposition);
         }
     }
 
-    /// Untyped: adds a descriptor of memory of `size` bytes, or of so many rights with a
-    /// disposition.
+    /// Untyped dialect: adds a descriptor of memory out of line: of `size` bytes, or with a
+    /// disposition of that many rights.
     pub fn memory(&mut self, memory: Memory, size: u32, disposition: Option<u32>, physical: bool) {
         let kind = u64::from(disposition.is_some()) + 1;
         let word = u64::from(memory.deallocate) | u64::from(!physical) << 8 | kind << 24;
@@ -143,19 +144,20 @@ impl<'a> Writer<'a> {
         parts.into_iter().for_each(|part| self.put(part, 4));
     }
 
-    /// Untyped: says how numbers are represented.
+    /// Untyped dialect: adds the representation of this machine's numbers.
     #[inline]
     pub fn representation(&mut self) {
         self.put(1 << 32, 8);
     }
 
-    /// Untyped: adds an integer.
+    /// Untyped dialect: adds a 32-bit integer.
     #[inline]
     pub fn word(&mut self, word: u32) {
         self.put(u64::from(word), 4);
     }
 
-    /// Writes the header: its size and whether it is complex are known now. Returns the size.
+    /// Writes the header, now that the size and the presence of rights and memory are known.
+    /// Returns the size of the message in bytes.
     pub fn finish(self, header: &Header) -> usize {
         let bits = header.bits | if self.complex { COMPLEX } else { 0 };
         Header { bits, size: self.at, ..*header }.write(self.format, self.bytes);
@@ -174,11 +176,12 @@ impl<'a> Writer<'a> {
         (self.at, self.bytes)
     }
 
-    /// Sends it as a request to `to`, and receives the reply where it was. Blocks until there is
-    /// one.
+    /// Sends the message as a request to the port `to`, and receives the reply into the same
+    /// buffer. Blocks until there is a reply or the time-outs of the request have ended.
     ///
     /// # Errors
-    /// It could not be sent, or there is no reply that says success.
+    /// `Transport`: the message was not sent, or no reply was received. The others: the reply is
+    /// not one that says success.
     #[inline(never)]
     pub fn call<T: Transport>(
         self,
@@ -192,24 +195,25 @@ impl<'a> Writer<'a> {
         reply(format, bytes, request)
     }
 
-    /// Sends it as a request to `to`. Blocks until it is taken.
+    /// Sends the message as a request to the port `to`, without a reply. Blocks until it is
+    /// accepted or the time-out of the request has ended.
     ///
     /// # Errors
-    /// It could not be sent.
+    /// `Transport`: the message was not sent.
     #[inline(never)]
     pub fn send<T: Transport>(self, transport: &mut T, to: u64, request: &Request) -> Result<(), Error> {
         let (length, bytes) = self.request(transport, to, request);
         transport.send(bytes, length, &request.call).map_err(Error::Transport)
     }
 
-    /// Writes a reply that has only a result. Returns the size.
+    /// Writes a reply that has only the result `status`. Returns its size in bytes.
     pub fn refusal(format: &'static Format, bytes: &'a mut [u8], request: &Header, status: Status) -> usize {
         let mut writer = Writer::new(format, bytes);
         writer.result(status.0 as u32);
         writer.finish(&request.of_reply())
     }
 
-    /// Adds the result of a routine.
+    /// Adds the result of a routine as the first item of its reply.
     pub fn result(&mut self, result: u32) {
         if self.format.is_typed() {
             self.integer(result);
@@ -221,7 +225,7 @@ impl<'a> Writer<'a> {
 }
 
 impl Header {
-    /// The header of the reply, without its size.
+    /// The header of the reply to the request with this header. Its size is still 0.
     #[inline]
     pub fn of_reply(&self) -> Header {
         let id = self.id.wrapping_add(100);

@@ -1,35 +1,35 @@
-//! The parts of a device's registers, as capabilities of its PCI function tell them (4.1.4).
+//! The places of a device's registers, as capabilities of its PCI function describe them (4.1.4).
 
 use crate::Error;
 use crate::registers::Part;
 
-/// Offset in configuration space of the status register's word, and the bit in that word that says
-/// that there are capabilities.
+/// The offset in configuration space of the word with the status register, and the bit of that word
+/// that says that the function has a list of capabilities.
 const STATUS: u8 = 4;
 const HAS_CAPABILITIES: u32 = 1 << 20;
-/// Offset in configuration space of the pointer to the first capability.
+/// The offset in configuration space of the pointer to the first capability.
 const FIRST: u8 = 0x34;
 /// The identifier of a capability that the vendor defines.
 const VENDOR: u8 = 9;
-/// The most capabilities that fit into configuration space: a list that is longer has a loop.
+/// The most capabilities that fit into configuration space. A longer list has a loop.
 const MOST: usize = 48;
-/// The highest offset of a capability of 16 bytes, and of one of 20 bytes, which says how far the
-/// registers of notification are apart.
+/// The highest offset at which a capability of 16 bytes fits, and the highest for one of 20 bytes.
+/// The capability of the notification registers has 20, because it has their distance too.
 const LAST: u8 = 0xf0;
 const LAST_NOTIFY: u8 = 0xec;
 
-/// The registers of one part: a range in the memory of a base address register.
+/// The place of one part of the registers: a range in the memory of a base address register.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The number of the base address register, 0 to 5.
     pub base_address: u8,
-    /// The offset in bytes of the part in the memory of the base address register.
+    /// The offset of the part in the memory of the base address register, in bytes.
     pub offset: u32,
-    /// How many bytes the part takes; 0: there is no such part.
+    /// The length of the part in bytes; 0: the device does not have the part.
     pub length: u32,
 }
 
-/// Where a device has the parts of its registers.
+/// The places of all parts of a device's registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Places {
     parts: [Place; Part::ALL.len()],
@@ -37,17 +37,17 @@ pub struct Places {
     pub notify_multiplier: u32,
 }
 
-/// The least bytes that each part must have: the registers of a queue's rings are the last that the
-/// library uses in the common part.
+/// The least length in bytes of each part that a device must have. In the common part, the last
+/// registers that the library uses are those with the addresses of a queue's rings.
 const LEAST: [(Part, u32); 3] = [(Part::Common, 0x38), (Part::Notify, 2), (Part::Interrupt, 1)];
 
 impl Places {
-    /// Finds the parts. `read` reads the word of 32 bits at an offset in configuration space, which
-    /// is a multiple of 4. If there are several places for one part, the first is the one that the
-    /// device prefers.
+    /// Finds the places of all parts. `read` reads the 32-bit word at an offset in configuration
+    /// space, a multiple of 4. If the device has several places for one part, the first counts,
+    /// which is the one that the device prefers.
     ///
     /// # Errors
-    /// `NotModern`: a part is missing or too small.
+    /// `NotModern`: a part is missing or too small. An error of `read` is returned as it is.
     pub fn find(mut read: impl FnMut(u8) -> Result<u32, Error>) -> Result<Places, Error> {
         let mut places = Places::default();
         if read(STATUS)? & HAS_CAPABILITIES == 0 {
@@ -70,7 +70,8 @@ impl Places {
         }
     }
 
-    /// Takes the place of a part from the capability at `at`, unless it is of another kind.
+    /// Records the place of a part from the capability at `at`, if it is one for a part that has no
+    /// place yet.
     fn take(
         &mut self,
         at: u8,

@@ -10,15 +10,15 @@ use rt::root::pci::{Function, Region};
 
 /// Bytes in a page.
 const PAGE: u64 = 4096;
-/// How far the mappings of two base address registers are apart.
+/// The distance in bytes of the mappings of two base address registers.
 const DISTANCE: u64 = 1 << 32;
 
 /// Maps the registers of a virtio device. The address space must be empty for 32 GiB from `address`
-/// on, a multiple of 4096.
+/// on, which is a multiple of 4096. Blocks until root has answered.
 ///
 /// # Errors
-/// `NotModern`: it is no virtio device of version 1. `Root`: root's status for the function or for
-/// its memory.
+/// `NotModern`: the function is no virtio device of version 1. `Root`: root refuses the function or
+/// its memory, with this status.
 pub fn open(function: Function, address: u64) -> Result<Mapped, Error> {
     let places = Places::find(|register| Ok(function.configuration(register)?))?;
     let mut mapped: [Option<Range<u64>>; 6] = Default::default();
@@ -50,7 +50,8 @@ pub fn open(function: Function, address: u64) -> Result<Mapped, Error> {
         return Err(Error::NotModern);
     }
     #[allow(unsafe_code, reason = "root has mapped the registers")]
-    // SAFETY: root has mapped the memory of the function's base address registers there, and each
-    // part lies within; addresses are multiples of 4. Root unmaps nothing that is not freed.
+    // SAFETY: root has mapped the memory of the function's base address registers at these
+    // addresses, which are multiples of 4, and each part lies within the memory of its register.
+    // Root unmaps memory only when it is freed, which this program does not do.
     Ok(unsafe { Mapped::new(parts, places.notify_multiplier) })
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`capability`] | where a PCI function has the parts of its registers |
 //! | [`registers`] | access to these parts |
-//! | [`mapped`] | the same for registers that are mapped into memory |
+//! | [`mapped`] | access to registers that are mapped into memory |
 //! | [`function`] | a PCI function that root gives to a driver |
 //! | [`setup`] | reset, features, queues, start |
 //! | [`memory`] | memory of a queue, which driver and device share |
@@ -35,27 +35,28 @@ use rt::root::Status;
 /// The reason why an operation on a device has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Error {
-    /// The PCI function lacks a part of the registers of a modern device, or has it at a place
-    /// where no registers are.
+    /// The PCI function lacks a part of a modern device's registers, or names a place for it where
+    /// there are no registers.
     NotModern,
     /// The device does not offer version 1, or refuses the features that were chosen among those
     /// that it offers.
     Features,
-    /// The device has not answered a reset.
+    /// The device has not completed a reset in time.
     NoReset,
-    /// The device has no such queue, or none of that size.
+    /// The device has no queue with this number, or the queue cannot have this size.
     NoQueue,
-    /// The device did not accept the number of an interrupt message.
+    /// The device has not accepted the number of an interrupt message.
     NoVector,
-    /// The configuration did not stay the same while it was read, or the device has less of it.
+    /// The device's configuration changed during each attempt to read it, or is too short.
     Configuration,
-    /// The queue has no descriptors free for the request; there will be when a request completes.
+    /// The queue has too few free descriptors for the request now. Completed requests free more.
     Full,
-    /// The request has more pieces than the queue can ever hold, none at all, or 4 GiB or more.
+    /// The request has no pieces, more pieces than the queue can ever hold, or 4 GiB or more in
+    /// all.
     Length,
     /// The device has written what no correct device writes. The queue cannot be used any more.
     Broken,
-    /// Root has refused a request for the device's resources.
+    /// Root has refused a request for the device's resources, with this status.
     Root(Status),
 }
 
@@ -65,15 +66,15 @@ impl From<Status> for Error {
     }
 }
 
-/// Features that a driver and a device agree on, as bits of one number (chapter 6).
+/// Features on which a driver and a device agree, as bits of one number (chapter 6).
 pub mod features {
-    /// A descriptor can lead to a table of descriptors.
+    /// A descriptor may lead to a table of further descriptors.
     pub const INDIRECT: u64 = 1 << 28;
-    /// Driver and device tell each other at which entry of a ring they wait to be notified.
+    /// Driver and device tell each other at which entry of a ring they want to be notified.
     pub const EVENT_INDEX: u64 = 1 << 29;
     /// The device conforms to version 1 or later. Required by this library.
     pub const VERSION_1: u64 = 1 << 32;
-    /// The device reaches memory by the addresses that the platform gives to it, through an IOMMU
-    /// if there is one. Always accepted, because root tells drivers only such addresses.
+    /// The device uses the addresses that the platform has for it, through an IOMMU if there is
+    /// one. The library always accepts this, because root tells drivers only such addresses.
     pub const ACCESS_PLATFORM: u64 = 1 << 33;
 }

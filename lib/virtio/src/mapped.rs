@@ -1,28 +1,28 @@
-//! Registers that are mapped into the driver's memory.
+//! Access to registers that are mapped into the driver's memory.
 #![allow(unsafe_code, reason = "a device's registers are not Rust objects")]
 
 use crate::registers::{Part, Registers, Width};
 
-/// The registers of a device, at addresses of this program.
+/// The registers of a device, which are mapped at addresses of this program.
 #[derive(Debug)]
 pub struct Mapped {
-    /// Address and length in bytes of each part.
+    /// The address, and the length in bytes, of each part.
     parts: [(u64, u32); Part::ALL.len()],
     notify_multiplier: u32,
 }
 
 impl Mapped {
-    /// The registers with these parts: the address and length in bytes of each, in the order of
-    /// [`Part::ALL`].
+    /// Makes access to the registers in `parts`: the address and the length in bytes of each part,
+    /// in the order of [`Part::ALL`].
     ///
     /// # Safety
     /// For the whole lifetime of the program, each range must be mapped, uncached, and lead to
-    /// registers of one virtio device; a part with a length must be at a multiple of 4.
+    /// registers of one virtio device. Each part that is not empty must begin at a multiple of 4.
     pub unsafe fn new(parts: [(u64, u32); Part::ALL.len()], notify_multiplier: u32) -> Mapped {
         Mapped { parts, notify_multiplier }
     }
 
-    /// The address of a register, if the part has it.
+    /// The address of a register; `None`: the part is too short for it.
     fn address(&self, part: Part, offset: u32, width: Width) -> Option<u64> {
         let (address, length) = self.parts[part as usize];
         let is_inside = offset.checked_add(width.bytes()).is_some_and(|end| end <= length);
@@ -47,8 +47,8 @@ impl Registers for Mapped {
     fn write(&mut self, part: Part, offset: u32, width: Width, value: u32) {
         let Some(address) = self.address(part, offset, width) else { return };
         // SAFETY: the maker of this value promises that registers of a virtio device are mapped at
-        // this address, which is aligned. The device writes only to memory that the driver has told
-        // it, which is memory for devices.
+        // this address, which is aligned. The device writes only to memory whose addresses the
+        // driver has told it, and that memory is accessed as shared with a device.
         unsafe {
             match width {
                 Width::Byte => (address as *mut u8).write_volatile(value as u8),

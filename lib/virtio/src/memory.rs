@@ -1,40 +1,40 @@
-//! The memory of a queue, which driver and device share (2.6): descriptors, the ring of available
-//! requests, the ring of used ones, and a table of further descriptors for each request.
+//! The memory of a queue, which driver and device share (2.6): the descriptors, the ring of
+//! available requests, the ring of used requests, and for each request a table of more descriptors.
 #![allow(unsafe_code, reason = "the memory is root's, not a Rust object")]
 
 use crate::queue::Piece;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-/// A piece of memory of a request, as the device reads it.
+/// The description of one piece of memory of a request, in the layout that the device reads.
 #[repr(C, align(16))]
 #[derive(Debug, Default)]
 pub struct Descriptor {
-    /// The address of the first byte for the device.
+    /// The address at which the device finds the first byte.
     pub(crate) address: AtomicU64,
-    /// How many bytes the piece has.
+    /// The length of the piece in bytes.
     pub(crate) length: AtomicU32,
     pub(crate) flags: AtomicU16,
-    /// The next descriptor of the request, if the flags say that there is one.
+    /// The index of the request's next descriptor, if the flags say that there is one.
     pub(crate) next: AtomicU16,
 }
 
-/// The bytes of a descriptor.
+/// The size of a descriptor in bytes.
 const DESCRIPTOR: usize = 16;
 const _: () = assert!(size_of::<Descriptor>() == DESCRIPTOR);
 
-/// How many entries a queue and its tables have.
+/// The numbers of entries of a queue and of its tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// The number of descriptors, and of requests that the rings hold.
+    /// The number of descriptors, and of requests that each ring holds.
     size: u16,
-    /// The number of descriptors in the table of each request; 0 without tables.
+    /// The number of descriptors in the table of each request; 0: requests have no tables.
     entries: u16,
 }
 
 impl Layout {
-    /// The layout of a queue of `size` descriptors, a power of two up to 2^15. With `entries`, each
-    /// request has a table of that many descriptors, which are used if the device knows them
-    /// ([`INDIRECT`](crate::features::INDIRECT)). `None`: the size is not possible.
+    /// The layout of a queue of `size` descriptors, a power of two up to 2^15. Each request gets a
+    /// table of `entries` descriptors, which is used if the device supports tables
+    /// ([`INDIRECT`](crate::features::INDIRECT)). `None`: a queue cannot have this size.
     pub const fn new(size: u16, entries: u16) -> Option<Layout> {
         if size.is_power_of_two() { Some(Layout { size, entries }) } else { None }
     }
@@ -44,8 +44,8 @@ impl Layout {
         self.size
     }
 
-    /// The offsets in bytes of the ring of available requests, the ring of used ones, the tables,
-    /// and the end.
+    /// The offsets in bytes of the ring of available requests, of the ring of used requests, of the
+    /// tables, and of the end.
     const fn offsets(self) -> [usize; 4] {
         let size = self.size as usize;
         let available = DESCRIPTOR * size;
@@ -54,25 +54,26 @@ impl Layout {
         [available, used, tables, tables + DESCRIPTOR * size * self.entries as usize]
     }
 
-    /// How many numbers of 16 bits the ring of available requests has: flags, count, a descriptor
-    /// for each request, and the entry of the other ring for which the driver waits.
+    /// The number of 16-bit words of the ring of available requests: flags, count, one descriptor
+    /// index for each request, and the entry of the other ring at which the driver wants an
+    /// interrupt.
     pub(crate) const fn available(self) -> usize {
         self.size as usize + 3
     }
 
-    /// How many numbers of 32 bits the ring of used requests has: flags and count, two for each
-    /// request, and the entry of the other ring for which the device waits.
+    /// The number of 32-bit words of the ring of used requests: flags and count, two for each
+    /// request, and the entry of the other ring at which the device wants a notification.
     pub(crate) const fn used(self) -> usize {
         2 * self.size as usize + 2
     }
 
-    /// How many bytes the memory of the queue takes. It must begin at a multiple of 16.
+    /// The size of the queue's memory in bytes. The memory must begin at a multiple of 16.
     pub const fn bytes(self) -> usize {
         self.offsets()[3]
     }
 }
 
-/// The addresses of a queue's parts for the device.
+/// The addresses at which the device finds the parts of a queue's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Addresses {
     pub(crate) descriptors: u64,
@@ -81,7 +82,7 @@ pub(crate) struct Addresses {
     pub(crate) tables: u64,
 }
 
-/// The memory of a queue. Every content is valid: what the device writes into it may be anything.
+/// The memory of a queue. Every content of it is valid, since the device may write anything.
 #[derive(Debug)]
 pub struct QueueMemory<'a> {
     pub(crate) layout: Layout,
@@ -93,17 +94,18 @@ pub struct QueueMemory<'a> {
 }
 
 impl QueueMemory<'static> {
-    /// The memory at `address`, which the device reaches at `physical`; both are multiples of 16.
-    /// It must be zero.
+    /// Uses the memory at `address`, which the device reaches at `physical`. Both are multiples of
+    /// 16. The memory must be zero.
     ///
     /// # Safety
-    /// [`Layout::bytes`] bytes at `address` must be mapped as long as the program runs, and be used
-    /// by nothing but this value and the device.
+    /// [`Layout::bytes`] bytes at `address` must stay mapped as long as the program runs, and only
+    /// this value and the device may use them.
     pub unsafe fn at(address: u64, physical: u64, layout: Layout) -> QueueMemory<'static> {
         let [available, used, tables, _] = layout.offsets();
         let at = |offset: usize| address + offset as u64;
-        // SAFETY: the caller promises the memory. The offsets keep the alignment of each type, the
-        // parts do not overlap, and all fields are atomic.
+        // SAFETY: the caller promises that the memory is mapped and used by nothing else. The
+        // offsets keep the alignment of each type, the parts do not overlap, and all fields are
+        // atomic.
         unsafe {
             QueueMemory {
                 layout,
@@ -121,7 +123,7 @@ impl QueueMemory<'static> {
 }
 
 impl Addresses {
-    /// The addresses of the parts, of which the first is at `physical`.
+    /// The addresses of the parts of a queue's memory that begins at `physical`.
     pub(crate) fn of(layout: Layout, physical: u64) -> Addresses {
         let [available, used, tables, _] = layout.offsets();
         let at = |offset: usize| physical + offset as u64;
@@ -144,13 +146,14 @@ pub struct Buffer<'a> {
 }
 
 impl Buffer<'static> {
-    /// `length` bytes at `address`, which the device reaches at `physical`.
+    /// Uses the `length` bytes at `address`, which the device reaches at `physical`.
     ///
     /// # Safety
-    /// The bytes must be mapped as long as the program runs, and be used by nothing but this value
-    /// and the device.
+    /// The bytes must stay mapped as long as the program runs, and only this value and the device
+    /// may use them.
     pub unsafe fn at(address: u64, physical: u64, length: usize) -> Buffer<'static> {
-        // SAFETY: the caller promises the memory; every content is valid, and all bytes are atomic.
+        // SAFETY: the caller promises that the memory is mapped and used by nothing else. Every
+        // content is valid, and all bytes are atomic.
         let bytes = unsafe { core::slice::from_raw_parts(address as *const AtomicU8, length) };
         Buffer { bytes, physical }
     }
@@ -162,19 +165,19 @@ impl Buffer<'_> {
         self.bytes.len()
     }
 
-    /// The first `length` bytes, or all if there are less, as a piece of a request.
+    /// The first `length` bytes of the buffer, or all if it has fewer, as a piece of a request.
     pub fn piece(&self, length: usize) -> Piece {
-        // A piece of 4 GiB or more could not be given to the device.
+        // The device's field for the length of a piece has 32 bits.
         let length = length.min(self.bytes.len()).min(u32::MAX as usize);
         Piece { address: self.physical, length: length as u32 }
     }
 
-    /// Passes each of the first `count` bytes, or of all if there are less, to `take`.
+    /// Calls `take` with each of the first `count` bytes, or with all bytes if there are fewer.
     pub fn read_each(&self, count: usize, take: impl FnMut(u8)) {
         self.bytes.iter().take(count).map(|byte| byte.load(Ordering::Relaxed)).for_each(take);
     }
 
-    /// Writes as many bytes as the buffer holds and `bytes` has. Returns how many.
+    /// Writes `bytes` to the beginning of the buffer, as far as they fit. Returns how many fit.
     pub fn write(&self, bytes: impl Iterator<Item = u8>) -> usize {
         self.bytes.iter().zip(bytes).map(|(place, byte)| place.store(byte, Ordering::Relaxed)).count()
     }

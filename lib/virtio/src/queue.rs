@@ -5,34 +5,36 @@ use crate::{Error, features};
 use alloc::vec::Vec;
 use core::sync::atomic::{Ordering, fence};
 
-/// Bits of a descriptor: another one follows; the device writes the memory; the memory is a table
-/// of descriptors.
+/// Bits of a descriptor's flags: another descriptor follows, the device writes the memory, and the
+/// memory is a table of descriptors.
 pub(crate) const NEXT: u16 = 1;
 pub(crate) const WRITABLE: u16 = 2;
 pub(crate) const TABLE: u16 = 4;
-/// The bit in either ring's flags by which the reader of the ring asks for no notification.
+/// The bit in the flags of both rings by which the side that reads the ring asks for no
+/// notification.
 pub(crate) const NO_NOTIFICATION: u16 = 1;
-/// Places in the ring of available requests: the flags, the count, the first request.
+/// The 16-bit words of the ring of available requests at which the flags, the count, and the first
+/// request are.
 pub(crate) const FLAGS: usize = 0;
 pub(crate) const COUNT: usize = 1;
 pub(crate) const FIRST: usize = 2;
 
-/// A piece of memory for the device.
+/// A piece of memory for the device to read or to write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// The address of the first byte for the device, as root tells it.
+    /// The address at which the device finds the first byte, as root tells it.
     pub address: u64,
-    /// How many bytes the piece has.
+    /// The length of the piece in bytes.
     pub length: u32,
 }
 
-/// The number of a request that the device has, below the queue's size. No two requests have the
-/// same number at the same time.
+/// The number of a request that the device has. The number is below the queue's size, and no other
+/// request has it until the request is completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Token(u16);
 
 impl Token {
-    /// The number, as an index of what the driver records about requests.
+    /// The number as an index, for what the driver records about its requests.
     pub fn index(self) -> usize {
         self.0.into()
     }
@@ -41,16 +43,17 @@ impl Token {
 /// A request that the device has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completed {
-    /// The request's number, which is free again.
+    /// The number of the request, which the next request may get.
     pub token: Token,
-    /// How many bytes the device says it has written, at most those of the writable pieces.
+    /// How many bytes the device says that it has written: at most the bytes of the writable
+    /// pieces.
     pub written: u32,
 }
 
-/// What the driver records about the request that begins at a descriptor.
+/// What the queue records about a request, at the index of the request's first descriptor.
 #[derive(Clone, Copy, Debug)]
 struct Request {
-    /// How many descriptors of the queue the request has.
+    /// How many descriptors of the queue the request uses.
     descriptors: u16,
     /// How many bytes the device may write.
     capacity: u32,
@@ -62,23 +65,23 @@ pub struct Queue<'a> {
     memory: QueueMemory<'a>,
     has_event_index: bool,
     has_tables: bool,
-    /// For each descriptor, the next one of its request, or of those that are free.
+    /// For each descriptor, the next descriptor of its request; for a free one, the next free one.
     next: Vec<u16>,
-    /// For each descriptor, the request that begins there.
+    /// For each descriptor, the request that begins with it, if there is one.
     requests: Vec<Option<Request>>,
     first_free: u16,
     free: u16,
-    /// How many requests have ever been given to the device, modulo 2^16, like the counts below.
+    /// How many requests were ever given to the device, modulo 2^16, like the next two counts.
     given: u16,
-    /// What `given` was when the device was notified last.
+    /// The value of `given` when the driver last looked whether to notify the device.
     notified: u16,
-    /// How many requests the device has ever completed.
+    /// How many completed requests the driver has ever taken.
     taken: u16,
     is_broken: bool,
 }
 
 impl<'a> Queue<'a> {
-    /// A queue in `memory`, which is zero, for a device with these features.
+    /// Makes a queue in `memory`, which must be zero, for a device with the features `agreed`.
     pub fn new(memory: QueueMemory<'a>, agreed: u64) -> Queue<'a> {
         let size = memory.layout.size();
         Queue {
@@ -96,22 +99,23 @@ impl<'a> Queue<'a> {
         }
     }
 
-    /// The queue's memory, of which the device is told.
+    /// The memory of the queue, whose addresses the device must be told.
     pub fn memory(&self) -> &QueueMemory<'a> {
         &self.memory
     }
 
-    /// How many requests the device has.
+    /// How many requests were given to the device whose completion the driver has not taken yet.
     pub fn outstanding(&self) -> u16 {
         self.given.wrapping_sub(self.taken)
     }
 
-    /// Gives a request to the device: memory that it reads, then memory that it writes. The memory
-    /// is the device's until the request is completed. The device may have to be notified:
-    /// [`must_notify`](Queue::must_notify).
+    /// Gives a request to the device. The device reads the `readable` pieces, and writes the
+    /// `writable` ones. Their memory belongs to the device until the request is completed.
+    /// Afterwards the driver must ask [`must_notify`](Queue::must_notify). Never blocks.
     ///
     /// # Errors
-    /// `Full`, `Length`, `Broken`; then nothing has been given.
+    /// Nothing has been given after an error. `Full`: too few free descriptors. `Length`: no queue
+    /// of this size could ever hold the request. `Broken`: the queue cannot be used any more.
     pub fn give(&mut self, readable: &[Piece], writable: &[Piece]) -> Result<Token, Error> {
         if self.is_broken {
             return Err(Error::Broken);
@@ -152,7 +156,8 @@ impl<'a> Queue<'a> {
                 self.first_free = self.next[at];
             }
         }
-        // Both numbers fit: they are at most the size of the queue, and 2^32 - 1.
+        // Both conversions are exact: the request has at most as many descriptors as the queue, and
+        // less than 4 GiB.
         let descriptors = descriptors as u16;
         self.free -= descriptors;
         self.requests[usize::from(head)] = Some(Request { descriptors, capacity: capacity as u32 });
@@ -163,10 +168,12 @@ impl<'a> Queue<'a> {
         Ok(Token(head))
     }
 
-    /// Whether the device waits to be notified of the requests that were given since the last call.
+    /// Whether the driver must notify the device, because the device waits for a request that was
+    /// given since the last call of this function.
     pub fn must_notify(&mut self) -> bool {
-        // The device must see the requests before the driver sees for what the device waits: it
-        // looks for requests after it has said that it waits.
+        // The device first says that it waits, then looks for requests. So the driver must first
+        // make its requests visible, then look whether the device waits: otherwise both could miss
+        // the other.
         fence(Ordering::SeqCst);
         let news = self.given.wrapping_sub(self.notified);
         self.notified = self.given;
@@ -177,11 +184,11 @@ impl<'a> Queue<'a> {
         news > 0 && self.memory.used[0].load(Ordering::Relaxed) as u16 & NO_NOTIFICATION == 0
     }
 
-    /// The next request that the device has completed.
+    /// Takes the next request that the device has completed, if there is one. Never blocks.
     ///
     /// # Errors
     /// `Broken`: the device has completed a request that it did not have, or says that it has
-    /// written more than it may. What else it has completed is not known.
+    /// written more than it may. The state of the other requests is unknown.
     pub fn take(&mut self) -> Result<Option<Completed>, Error> {
         if self.is_broken {
             return Err(Error::Broken);
@@ -206,45 +213,49 @@ impl<'a> Queue<'a> {
         Ok(Some(Completed { token: Token(head as u16), written }))
     }
 
-    /// Asks for an interrupt when the device completes another request. Returns whether it has
-    /// completed one already, for which no interrupt may come.
+    /// Asks for an interrupt when the device completes another request. Returns whether the device
+    /// has completed one already: the driver must take that one, since there may be no interrupt
+    /// for it.
     pub fn expect_interrupt(&mut self) -> bool {
         match self.has_event_index {
             true => self.waited_for().store(self.taken, Ordering::Relaxed),
             false => self.memory.available[FLAGS].store(0, Ordering::Relaxed),
         }
-        // The device must see this before the driver looks: it looks whether the driver waits after
-        // it has completed a request.
+        // The device first completes a request, then looks whether the driver waits. So the driver
+        // must first say that it waits, then look for completed requests: otherwise both could miss
+        // the other.
         fence(Ordering::SeqCst);
         self.completed() > 0
     }
 
-    /// Asks for no interrupts. The device may interrupt nevertheless.
+    /// Asks for no interrupts. The device may still interrupt.
     pub fn expect_no_interrupt(&mut self) {
         match self.has_event_index {
-            // The entry before the next one has been passed, and is not reached soon.
+            // The driver has taken the entry before the next one, so the device reaches that entry
+            // again only after a whole round of the ring.
             true => self.waited_for().store(self.taken.wrapping_sub(1), Ordering::Relaxed),
             false => self.memory.available[FLAGS].store(NO_NOTIFICATION, Ordering::Relaxed),
         }
     }
 
-    /// The entry of the ring of used requests for which the driver waits.
+    /// The word in which the driver says at which entry of the ring of used requests it waits.
     fn waited_for(&self) -> &core::sync::atomic::AtomicU16 {
         &self.memory.available[self.memory.layout.available() - 1]
     }
 
-    /// How many requests the device says it has completed that were not taken yet.
+    /// How many requests the device has completed that the driver has not taken yet, as the device
+    /// says.
     fn completed(&self) -> u16 {
         let word = self.memory.used[0].load(Ordering::Acquire);
         ((word >> 16) as u16).wrapping_sub(self.taken)
     }
 
-    /// The entry of a ring for the request with this count.
+    /// The index in a ring of the request with this count.
     fn entry(&self, count: u16) -> usize {
         (count & (self.memory.layout.size() - 1)).into()
     }
 
-    /// Frees the `count` descriptors of the request that begins at `head`.
+    /// Frees the `count` descriptors of the request that begins with the descriptor `head`.
     fn free(&mut self, head: usize, count: u16) {
         let mut last = head;
         for _ in 1..count {

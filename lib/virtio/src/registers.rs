@@ -1,15 +1,15 @@
 //! Access to a device's registers.
 
-/// A part of the registers, in the order of the numbers that capabilities have for them.
+/// A part of a device's registers. The numbers of the parts in capabilities have this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// Status, features and queues.
+    /// The common part: status, features and queues.
     Common,
-    /// Where the device is told that there is something in a queue.
+    /// The registers by which the driver tells the device that a queue has requests.
     Notify,
-    /// Why the device has interrupted by a line.
+    /// The register that says why the device has raised its interrupt line.
     Interrupt,
-    /// The configuration of this type of device.
+    /// The configuration that depends on the type of the device.
     Device,
 }
 
@@ -40,13 +40,14 @@ impl Width {
     }
 }
 
-/// The registers of a device. An offset is in bytes, in its part, and a multiple of the width.
+/// Access to the registers of a device. Offsets are in bytes from the beginning of a part, and
+/// multiples of the register's width.
 pub trait Registers {
-    /// Reads a register; all ones if there is none.
+    /// Reads a register. The result is all ones if the part has no such register.
     fn read(&mut self, part: Part, offset: u32, width: Width) -> u32;
-    /// Writes a register, if there is one.
+    /// Writes a register. Nothing happens if the part has no such register.
     fn write(&mut self, part: Part, offset: u32, width: Width, value: u32);
-    /// How many bytes of registers the part has.
+    /// The length of a part in bytes.
     fn length(&self, part: Part) -> u32;
     /// The distance in bytes of the registers at which queues are notified.
     fn notify_multiplier(&self) -> u32;

@@ -1,4 +1,4 @@
-//! How a device is started (3.1), and what a driver does with a device that runs.
+//! Starting a device (3.1), and the operations of a driver on a device that runs.
 
 use crate::memory::QueueMemory;
 use crate::registers::{Part, Registers, Width};
@@ -30,21 +30,21 @@ pub(crate) const FEATURES_OK: u32 = 8;
 pub(crate) const NEEDS_RESET: u32 = 0x40;
 pub(crate) const FAILED: u32 = 0x80;
 
-/// The number that stands for no interrupt message.
+/// The number by which driver and device say that there is no interrupt message.
 const NO_VECTOR: u16 = 0xffff;
-/// How often the status is read until a reset must have happened.
+/// How often `reset` reads the status before it gives up.
 const RESET_READS: u32 = 1_000_000;
-/// How often the configuration is read until it must have stayed the same.
+/// How often `configuration` reads the configuration before it gives up.
 const CONFIGURATION_READS: u32 = 100;
 
-/// A device that is being set up.
+/// A device that is being set up, and does not take requests yet.
 #[derive(Debug)]
 pub struct Setup<R> {
     registers: R,
     features: u64,
 }
 
-/// The register at which a device is notified of requests in a queue.
+/// The register by which the device is notified of requests in one queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notify {
     offset: u32,
@@ -59,7 +59,7 @@ fn set_common<R: Registers>(registers: &mut R, offset: u32, width: Width, value:
     registers.write(Part::Common, offset, width, value);
 }
 
-/// Resets the device, and waits until it says that this has happened.
+/// Resets the device, and waits until the device says that the reset has happened.
 fn reset<R: Registers>(registers: &mut R) -> Result<(), Error> {
     set_common(registers, STATUS, Width::Byte, 0);
     let is_reset = (0..RESET_READS).any(|_| common(registers, STATUS, Width::Byte) == 0);
@@ -67,11 +67,12 @@ fn reset<R: Registers>(registers: &mut R) -> Result<(), Error> {
 }
 
 impl<R: Registers> Setup<R> {
-    /// Resets the device and agrees with it on those of the `wanted` features that it offers, and
-    /// on those that this library requires.
+    /// Resets the device and agrees with it on features: those of `wanted` that the device offers,
+    /// and those that this library requires.
     ///
     /// # Errors
-    /// `NoReset`, `Features`.
+    /// `NoReset`: the device has not completed the reset. `Features`: the device does not offer a
+    /// feature that this library requires, or refuses the chosen ones.
     pub fn begin(mut registers: R, wanted: u64) -> Result<Setup<R>, Error> {
         reset(&mut registers)?;
         set_common(&mut registers, STATUS, Width::Byte, ACKNOWLEDGE);
@@ -112,7 +113,7 @@ impl<R: Registers> Setup<R> {
         common(&mut self.registers, QUEUES, Width::Half) as u16
     }
 
-    /// The most descriptors that a queue can have; 0: there is no such queue.
+    /// The most descriptors that the queue can have; 0: the device has no such queue.
     pub fn queue_size(&mut self, queue: u16) -> u16 {
         if queue >= self.queues() {
             return 0;
@@ -121,12 +122,14 @@ impl<R: Registers> Setup<R> {
         common(&mut self.registers, QUEUE_SIZE, Width::Half) as u16
     }
 
-    /// Gives a queue its memory. With `vector`, that message of the function is sent when a request
-    /// has been completed. Returns where the device is notified of requests.
+    /// Tells the device the memory of a queue. With `vector`, the device sends that interrupt
+    /// message when it has completed a request. Returns the register by which the device is
+    /// notified.
     ///
     /// # Errors
-    /// `NoQueue`: there is no such queue, or it has less descriptors than the memory. `NoVector`.
-    /// `Broken`: the register for notification is outside of the registers.
+    /// `NoQueue`: there is no such queue, or it can only have fewer descriptors than the memory
+    /// has. `NoVector`: the device has not accepted the message. `Broken`: the device says that the
+    /// register for notification is outside of its registers.
     pub fn set_queue(
         &mut self,
         queue: u16,
@@ -160,11 +163,10 @@ impl<R: Registers> Setup<R> {
         Ok(Notify { offset, queue })
     }
 
-    /// Chooses the message of the function that is sent when the device's configuration has
-    /// changed.
+    /// Selects the interrupt message that the device sends when its configuration has changed.
     ///
     /// # Errors
-    /// `NoVector`.
+    /// `NoVector`: the device has not accepted the message.
     pub fn set_configuration_vector(&mut self, vector: u16) -> Result<(), Error> {
         set_vector(&mut self.registers, CONFIGURATION_VECTOR, Some(vector))
     }
@@ -179,12 +181,12 @@ impl<R: Registers> Setup<R> {
 fn set_vector<R: Registers>(registers: &mut R, register: u32, vector: Option<u16>) -> Result<(), Error> {
     let vector = u32::from(vector.unwrap_or(NO_VECTOR));
     set_common(registers, register, Width::Half, vector);
-    // A device that has no resources for the message answers with the number for none.
+    // A device that cannot use the message has `NO_VECTOR` in the register instead.
     let is_set = common(registers, register, Width::Half) == vector;
     if is_set { Ok(()) } else { Err(Error::NoVector) }
 }
 
-/// A device that runs.
+/// A device that was started, and takes requests.
 #[derive(Debug)]
 pub struct Device<R> {
     registers: R,
@@ -201,10 +203,10 @@ impl<R: Registers> Device<R> {
         common(&mut self.registers, STATUS, Width::Byte) & NEEDS_RESET != 0
     }
 
-    /// Reads the device's configuration from `offset` on, all of it as it was at one moment.
+    /// Reads the device's configuration from `offset` on, with all bytes from one moment.
     ///
     /// # Errors
-    /// `Configuration`: the device has less, or changes it all the time.
+    /// `Configuration`: the configuration is too short, or has changed during each attempt.
     pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
         let length = self.registers.length(Part::Device);
         let end = u32::try_from(bytes.len()).ok().and_then(|count| offset.checked_add(count));
@@ -223,10 +225,10 @@ impl<R: Registers> Device<R> {
         Err(Error::Configuration)
     }
 
-    /// Resets the device: it uses no memory any more.
+    /// Resets the device, which then uses no memory any more.
     ///
     /// # Errors
-    /// `NoReset`: it has not answered, and may still use memory.
+    /// `NoReset`: the device has not completed the reset, and may still use memory.
     pub fn reset(mut self) -> Result<(), Error> {
         reset(&mut self.registers)
     }

@@ -1,4 +1,4 @@
-//! What a task's ports, names and messages may take of the server's memory.
+//! The memory of the server that a task's names, ports and messages use.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +6,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use super::Ipc;
 use crate::machine::Machine;
 
-/// Bytes that one task has in use for IPC, and how many it may use.
+/// The bytes that one task uses for names, ports and messages, and its limit.
 pub(crate) struct Account<M: Machine> {
     ipc: Arc<Ipc<M>>,
     used: AtomicUsize,
@@ -18,10 +18,10 @@ impl<M: Machine> Account<M> {
         Arc::new(Self { ipc: ipc.clone(), used: AtomicUsize::new(0), limit })
     }
 
-    /// Takes `bytes` for a structure that is about to be made; false at the limit of the account or
-    /// of the machine.
+    /// Takes `bytes` from the account and from the machine, for a structure that the caller is
+    /// about to make. Returns false, and takes nothing, if one of them has no more.
     pub(super) fn take(&self, bytes: usize) -> bool {
-        // Relaxed: only the sum matters, it orders nothing.
+        // Relaxed: the sum alone matters, and it orders nothing.
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         let fits = before.checked_add(bytes).is_some_and(|sum| sum <= self.limit);
         if fits && self.ipc.machine().reserve_memory(bytes) {
@@ -37,25 +37,25 @@ impl<M: Machine> Account<M> {
         self.ipc.machine().unreserve_memory(bytes);
     }
 
-    /// Takes `bytes`, to be given back when the charge is dropped.
+    /// Takes `bytes`, which go back when the charge is dropped. `None`: there are no more.
     pub(super) fn charge(self: &Arc<Self>, bytes: usize) -> Option<Charge<M>> {
         self.take(bytes).then(|| Charge { account: self.clone(), bytes })
     }
 
-    /// Bytes in use.
+    /// How many bytes are in use.
     pub(crate) fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 }
 
-/// Memory of an account that is in use until this is dropped.
+/// Bytes of an account that are in use until this value is dropped.
 pub(super) struct Charge<M: Machine> {
     account: Arc<Account<M>>,
     bytes: usize,
 }
 
 impl<M: Machine> Charge<M> {
-    /// Takes more bytes of the same account.
+    /// Adds `bytes` of the same account to the charge. Returns false if there are no more.
     pub(super) fn extend(&mut self, bytes: usize) -> bool {
         let granted = self.account.take(bytes);
         if granted {

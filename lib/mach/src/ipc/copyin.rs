@@ -1,8 +1,9 @@
 //! Rights from a task's names into a message.
 //!
-//! All rights of a message are moved in one step, or none is: each is first *claimed*, which checks
-//! that the name has it and that no earlier part of the message takes it away, and then committed,
-//! which cannot fail. The space is locked all the time.
+//! All rights of a message are moved in one step, or none is. Each right is first *claimed*, which
+//! checks that the name has it and that no earlier part of the message takes it away. Then all
+//! claims are committed, which cannot fail. The space stays locked from the first claim to the last
+//! commit.
 
 use alloc::sync::Arc;
 use alloc::vec::{self, Vec};
@@ -17,7 +18,7 @@ use super::{MsgErrorKind, Name, Space};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
-/// How a right gets from a name into a message, with Mach's numbers.
+/// How a right gets from a name into a message. The numbers are Mach's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
     /// The receive right is moved.
@@ -35,14 +36,14 @@ pub enum Disposition {
 }
 
 impl Disposition {
-    /// The disposition with this number.
+    /// The disposition with this number in Mach's interface, if there is one.
     pub fn from_number(number: u32) -> Option<Self> {
         use Disposition::*;
         let all = [MoveReceive, MoveSend, MoveSendOnce, CopySend, MakeSend, MakeSendOnce];
         all.into_iter().find(|disposition| *disposition as u32 == number)
     }
 
-    /// The number of the kind of right that arrives.
+    /// The number of the kind of right that the receiver gets.
     pub fn received(self) -> u32 {
         match self {
             Self::MoveReceive => 16,
@@ -51,13 +52,13 @@ impl Disposition {
         }
     }
 
-    /// Whether the task has one reference or right less afterwards.
+    /// Whether the task has one reference or right less after the message was sent.
     fn takes(self) -> bool {
         matches!(self, Self::MoveReceive | Self::MoveSend | Self::MoveSendOnce)
     }
 }
 
-/// Why a name does not have a right.
+/// Why a right cannot be claimed: the name denotes nothing, it has no such right, or no memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoClaim {
     Name,
@@ -79,7 +80,8 @@ impl From<NoClaim> for KernError {
 pub(super) type Made<M> = Option<SendOnceRight<M>>;
 
 impl<M: Machine> Table<M> {
-    /// Checks that a name has a right, and notes that it is taken.
+    /// Checks that a name has the right that a message is to carry, and records that the message
+    /// takes it.
     pub(super) fn claim(&mut self, name: Name, disposition: Disposition) -> Result<Made<M>, NoClaim> {
         let entry = self.get(name).ok_or(NoClaim::Name)?;
         let is_left = entry.references > entry.claimed;
@@ -111,13 +113,13 @@ impl<M: Machine> Table<M> {
         Ok(None)
     }
 
-    /// Takes a claim back.
+    /// Takes back what [`claim`](Self::claim) has recorded, because the message will not be sent.
     pub(super) fn unclaim(&mut self, name: Name, disposition: Disposition, made: Made<M>) {
         if let Some(made) = made {
             made.use_up();
         }
         let Some(entry) = self.get(name).filter(|_| disposition.takes()) else { return };
-        // The claim of a right that has died since is one of a reference to the dead name.
+        // If the port has died since the claim, the claim is on a reference to the dead name.
         if disposition == Disposition::MoveSend || matches!(entry.object, Object::Dead) {
             entry.claimed -= 1;
         } else {
@@ -125,8 +127,8 @@ impl<M: Machine> Table<M> {
         }
     }
 
-    /// Takes or makes the right that was claimed. A request on a name that goes away ends without
-    /// notification if it is to be told by `silent`.
+    /// Takes or makes the right that was claimed. If the name goes away with it, the requests on
+    /// the name end; a dead-name request to the port `silent` ends without a notification.
     pub(super) fn commit(
         &mut self,
         name: Name,
@@ -156,7 +158,7 @@ impl<M: Machine> Table<M> {
         }
     }
 
-    /// Takes one reference to a send right or a dead name.
+    /// Takes one claimed reference to a send right or a dead name.
     fn take_reference(
         &mut self,
         name: Name,
@@ -219,26 +221,27 @@ impl<M: Machine> Table<M> {
     }
 }
 
-/// A right of a message's header.
+/// The name and the disposition of a right in a message's header.
 pub(super) type HeaderRight = (Name, Disposition);
 
-/// What a message is to carry.
+/// Something that a message is to carry, before it is copied in.
 pub(super) enum Parcel<M: Machine> {
     Right(Name, Disposition),
     Rights(Vec<Name>, Disposition),
-    /// Memory, which has been read.
+    /// Memory that has been read from the sender already.
     Ready(Item<M>),
 }
 
-/// Claims that can be taken back.
+/// The claims of a message's body, which can be taken back together.
 struct Claims<'a, M: Machine> {
     table: &'a mut Table<M>,
-    /// Send-once rights, in the order of the claims.
+    /// The send-once rights that the claims have made, in the order of the claims.
     made: Vec<SendOnceRight<M>>,
 }
 
 impl<M: Machine> Claims<'_, M> {
-    /// Claims a right of the body; names of no right are carried as they are.
+    /// Claims a right of the body. The null name and the dead name need no claim: they travel as
+    /// they are.
     fn claim(&mut self, name: Name, disposition: Disposition) -> Result<(), NoClaim> {
         if name.is_valid() {
             self.made.extend(self.table.claim(name, disposition)?);
@@ -246,7 +249,7 @@ impl<M: Machine> Claims<'_, M> {
         Ok(())
     }
 
-    /// Claims all rights of the body; on an error none.
+    /// Claims all rights of the body. On an error none stays claimed.
     fn claim_all(&mut self, parcels: &[(u32, Parcel<M>)]) -> Result<(), NoClaim> {
         let mut claimed = 0;
         let result = each_right(parcels).try_for_each(|(name, disposition)| {
@@ -265,12 +268,12 @@ impl<M: Machine> Claims<'_, M> {
     }
 }
 
-/// The right that a claim with this disposition has made.
+/// The send-once right that the claim has made, if the disposition makes one: the next of `made`.
 fn made_by<M: Machine>(disposition: Disposition, made: &mut vec::IntoIter<SendOnceRight<M>>) -> Made<M> {
     if disposition == Disposition::MakeSendOnce { made.next() } else { None }
 }
 
-/// The rights that parcels name, in order.
+/// The names and dispositions of all rights in the parcels, in order.
 fn each_right<M: Machine>(parcels: &[(u32, Parcel<M>)]) -> impl Iterator<Item = (Name, Disposition)> {
     parcels.iter().flat_map(|(_, parcel)| {
         let (one, many, disposition) = match parcel {
@@ -283,12 +286,13 @@ fn each_right<M: Machine>(parcels: &[(u32, Parcel<M>)]) -> impl Iterator<Item = 
 }
 
 impl<M: Machine> Space<M> {
-    /// Moves the rights that a message is to carry from the space into it, in one step. `cancel` is
-    /// a port that is not to be told of the end of the destination's name.
+    /// Moves all rights that a message is to carry from the space into the message, in one step.
+    /// Never blocks. The port `cancel` is not told if the destination's name goes away.
     ///
     /// # Errors
-    /// `SendInvalidDest`, `SendInvalidReply`, `SendInvalidRight`, `SendNoBuffer`. Nothing has
-    /// changed then.
+    /// Nothing has changed after an error. `SendInvalidDest`, `SendInvalidReply`,
+    /// `SendInvalidRight`: a name does not have the right that the disposition needs.
+    /// `SendNoBuffer`: no memory.
     pub(super) fn copyin(
         &self,
         message: &mut Message<M>,
@@ -330,7 +334,7 @@ impl<M: Machine> Space<M> {
         message.destination = match destination {
             Right::Send(right) => Destination::Send(right),
             Right::SendOnce(right) => Destination::SendOnce(right),
-            // The port has just died.
+            // The destination's port has died since the claim, so the message has none.
             _ => Destination::None,
         };
         for (place, parcel) in parcels {
@@ -354,19 +358,19 @@ impl<M: Machine> Space<M> {
         Ok(())
     }
 
-    /// A send-once right to the port of a receive right, to be told with.
+    /// Makes a send-once right to the port of a receive right, for a notification.
     pub(super) fn notify_right(&self, name: Name) -> KernResult<SendOnceRight<M>> {
         self.change(|table, _| table.claim(name, Disposition::MakeSendOnce)?.ok_or(KernError::InvalidRight))
     }
 }
 
-/// Whether the reply's right is taken before the destination's: both have one name, of which the
-/// destination takes what the reply only copies.
+/// Whether the reply's right must be taken before the destination's. That is so if both have one
+/// name, and the destination takes the right that the reply copies or is made from.
 fn reply_comes_first(remote: HeaderRight, reply: Option<HeaderRight>) -> bool {
     reply.is_some_and(|reply| reply.0 == remote.0 && remote.1.takes() && !reply.1.takes())
 }
 
-/// Claims the rights of a header: destination and reply, or neither.
+/// Claims the rights of a header: destination and reply. On an error none stays claimed.
 fn claim_header<M: Machine>(
     table: &mut Table<M>,
     remote: HeaderRight,

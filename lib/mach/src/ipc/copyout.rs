@@ -9,7 +9,7 @@ use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
 impl<M: Machine> Entry<M> {
-    /// An entry for a right alone.
+    /// An entry with this right alone, or `None` for the null right and a dead right.
     pub(super) fn of_right(right: Right<M>) -> Option<Self> {
         Some(match right {
             Right::Send(right) => Self::new(Object::Send(right), 1),
@@ -21,11 +21,12 @@ impl<M: Machine> Entry<M> {
 }
 
 impl<M: Machine> Table<M> {
-    /// Adds a send or receive right to the name of the port's other rights. With `clamp`, a
-    /// reference too many is dropped without an error.
+    /// Adds a send or receive right to the name that the task has for the port. If there are too
+    /// many references, an error is returned; with `clamp` the reference is dropped without an
+    /// error.
     ///
     /// # Errors
-    /// `UrefsOverflow`, `ResourceShortage`; the right is dropped.
+    /// The right is dropped. `UrefsOverflow`: too many references. `ResourceShortage`: no memory.
     pub(super) fn add_right(
         &mut self,
         name: Name,
@@ -72,10 +73,11 @@ impl<M: Machine> Table<M> {
         }
     }
 
-    /// Gives the task a right; its name.
+    /// Gives the task a right, and returns its name.
     ///
     /// # Errors
-    /// `NoSpace`, `ResourceShortage`, `InvalidTask`; the right is dropped.
+    /// The right is dropped. `NoSpace`: the task has as many names as it may have.
+    /// `ResourceShortage`: no memory. `InvalidTask`: the space has ended.
     fn copyout(&mut self, right: Right<M>, later: &mut Later<M>) -> KernResult<Name> {
         if matches!(right, Right::Null) {
             return Ok(Name::NULL);
@@ -98,11 +100,13 @@ impl<M: Machine> Table<M> {
 }
 
 impl<M: Machine> Space<M> {
-    /// Gives the task a right under the name that it has for the port, or a new one: the name; the
-    /// dead name if the port has died, the null name for no right.
+    /// Gives the task a right under the name that it has for the port, or else a new name. Returns
+    /// the name: the dead name if the port has died, the null name for the null right. Never
+    /// blocks.
     ///
     /// # Errors
-    /// `NoSpace`, `ResourceShortage`, `InvalidTask`: the right has ended.
+    /// The right is dropped. `NoSpace`: the task has as many names as it may have.
+    /// `ResourceShortage`: no memory. `InvalidTask`: the space has ended.
     pub fn copyout_right(&self, right: Right<M>) -> KernResult<Name> {
         let mut later = Later::new();
         let mut table = self.table.lock();

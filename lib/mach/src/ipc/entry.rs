@@ -1,4 +1,4 @@
-//! What a name denotes.
+//! Entries of name tables: the rights that a name denotes, and the requests on them.
 
 use alloc::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::set::PortSet;
 use super::space::PortType;
 use crate::machine::Machine;
 
-/// The most user references that a right can have.
+/// The most user references that a name can have to a right.
 pub(super) const MOST_REFERENCES: u32 = u16::MAX as u32;
 
 /// The rights of a name. A task's send right and receive right to one port have one name; each
@@ -25,7 +25,7 @@ pub(super) enum Object<M: Machine> {
 }
 
 impl<M: Machine> Object<M> {
-    /// The number of the port to which there is a send right.
+    /// The number of the port, if the name has a send right.
     pub(super) fn send_port(&self) -> Option<u64> {
         match self {
             Self::Send(right) | Self::SendReceive(right, _) => Some(right.port().id),
@@ -37,15 +37,15 @@ impl<M: Machine> Object<M> {
 /// A name's entry in a task's table.
 pub(super) struct Entry<M: Machine> {
     pub(super) object: Object<M>,
-    /// User references to the send right or the dead name; of a send-once right 1, else 0.
+    /// User references: to the send right or the dead name; 1 for a send-once right, otherwise 0.
     pub(super) references: u32,
-    /// The place of a request for dead-name notification in the port's table.
+    /// The index of a dead-name request in the port's list of requests.
     pub(super) request: Option<u32>,
-    /// A message that was sent beyond the queue's limit.
+    /// The request about a message that was sent beyond the queue's limit with this name.
     pub(super) accept: Option<Arc<AcceptRequest<M>>>,
-    /// References that a message that is being copied in takes with it.
+    /// How many references the message takes that is now being copied in.
     pub(super) claimed: u32,
-    /// That message takes the receive right or the send-once right.
+    /// Whether the message that is now being copied in takes the receive or send-once right.
     pub(super) claimed_right: bool,
 }
 
@@ -54,7 +54,7 @@ impl<M: Machine> Entry<M> {
         Self { object, references, request: None, accept: None, claimed: 0, claimed_right: false }
     }
 
-    /// The port of the rights.
+    /// The port of the rights; none for a port set or a dead name.
     pub(super) fn port(&self) -> Option<&Arc<Port<M>>> {
         match &self.object {
             Object::Send(right) => Some(right.port()),
@@ -64,7 +64,7 @@ impl<M: Machine> Entry<M> {
         }
     }
 
-    /// The receive right's port.
+    /// The port of the receive right, if the name has one.
     pub(super) fn receive_port(&self) -> Option<&Arc<Port<M>>> {
         match &self.object {
             Object::Receive(right) | Object::SendReceive(_, right) => Some(right.port()),
@@ -72,7 +72,7 @@ impl<M: Machine> Entry<M> {
         }
     }
 
-    /// The kinds of the rights, and the requests on the name.
+    /// What the name denotes, and which requests there are on it, as `mach_port_type` tells it.
     pub(super) fn kind(&self) -> PortType {
         let mut kind = match &self.object {
             Object::Send(_) => PortType::SEND,
@@ -87,7 +87,7 @@ impl<M: Machine> Entry<M> {
         kind
     }
 
-    /// Whether the entry's port has died since the entry was last looked at.
+    /// Whether the name still denotes a send or send-once right to a port that has died.
     pub(super) fn has_died(&self) -> bool {
         match &self.object {
             Object::Send(right) => right.port().is_dead(),
@@ -96,8 +96,8 @@ impl<M: Machine> Entry<M> {
         }
     }
 
-    /// Makes the entry of a dead port's right a dead name. The notification that was asked for
-    /// comes with a reference.
+    /// Turns the right of a dead port into a dead name. A dead-name notification, if one was asked
+    /// for, gives the name one more reference.
     pub(super) fn die(&mut self) {
         self.object = Object::Dead;
         if self.request.take().is_some() {
@@ -109,8 +109,8 @@ impl<M: Machine> Entry<M> {
         }
     }
 
-    /// Ends the requests on a name that goes away. A request to be told by `silent` ends without a
-    /// notification.
+    /// Ends the requests on `name`, which goes away: port-deleted notifications are sent for them.
+    /// A dead-name request to the port `silent` ends without a notification.
     pub(super) fn cancel_requests(
         &mut self,
         name: Name,
@@ -118,7 +118,8 @@ impl<M: Machine> Entry<M> {
         later: &mut Later<M>,
     ) {
         if let Some((request, port)) = self.request.take().zip(self.port()) {
-            // A port that has died meanwhile has sent its notifications.
+            // If the port has died since, its end has sent the notification, and there is no
+            // request.
             let cancelled = port.take_request(request);
             if let Some(cancelled) = cancelled {
                 if silent.is_some_and(|silent| Arc::ptr_eq(silent, cancelled.notify.port())) {
@@ -133,7 +134,7 @@ impl<M: Machine> Entry<M> {
         }
     }
 
-    /// Ends the entry's rights when no lock is held.
+    /// Hands the entry's rights to `later`, which ends them when no lock is held.
     pub(super) fn end(self, later: &mut Later<M>) {
         match self.object {
             Object::Send(right) => later.drop_right(Right::Send(right)),

@@ -1,21 +1,21 @@
-//! Which indices of a table are free, and the lowest of them.
+//! The set of free indices of a name table, of which the lowest is found fast.
 
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 
 const BITS: usize = 64;
-/// Levels for as many indices as memory can hold entries.
+/// Levels of the tree: 64^5 numbers are more than memory can hold entries.
 const LEVELS: usize = 5;
 
-/// A set of numbers as a tree of bits: a bit of a higher level says whether a word of the level
-/// below has any.
+/// A set of numbers as a tree of bits. In the lowest level each bit stands for a number; in a
+/// higher level each bit says whether one word of the level below has any bit.
 #[derive(Default)]
 pub(super) struct FreeNames {
     levels: [Vec<u64>; LEVELS],
 }
 
 impl FreeNames {
-    /// Makes room for numbers below `count`; none is added to the set.
+    /// Makes room for numbers below `count`, without adding any to the set.
     pub(super) fn grow(&mut self, count: usize) -> Result<(), TryReserveError> {
         let mut words = count;
         for level in &mut self.levels {
@@ -30,21 +30,21 @@ impl FreeNames {
         Ok(())
     }
 
-    /// Adds a number.
+    /// Adds a number, for which [`grow`](Self::grow) has made room.
     pub(super) fn insert(&mut self, number: usize) {
         let mut at = number;
         for level in &mut self.levels {
             let before = level[at / BITS];
             level[at / BITS] |= 1 << (at % BITS);
             if before != 0 {
-                // The levels above know of the word already.
+                // The word was not empty, so the levels above have its bit already.
                 return;
             }
             at /= BITS;
         }
     }
 
-    /// Takes a number out, if it is in the set.
+    /// Removes a number, if it is in the set.
     pub(super) fn remove(&mut self, number: usize) {
         let mut at = number;
         for level in &mut self.levels {
@@ -57,7 +57,7 @@ impl FreeNames {
         }
     }
 
-    /// The lowest number.
+    /// The lowest number in the set.
     pub(super) fn lowest(&self) -> Option<usize> {
         let mut at = 0;
         for level in self.levels.iter().rev() {

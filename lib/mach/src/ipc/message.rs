@@ -13,7 +13,7 @@ use super::{Ipc, UNUSED_MESSAGES};
 use crate::machine::Machine;
 use crate::vm::MapCopy;
 
-/// The right by which a message is sent.
+/// The right by which a message is sent, which names its port.
 #[derive(Default)]
 pub(super) enum Destination<M: Machine> {
     #[default]
@@ -22,17 +22,18 @@ pub(super) enum Destination<M: Machine> {
     SendOnce(SendOnceRight<M>),
 }
 
-/// What a message carries in addition to bytes.
+/// Something that a message carries in addition to the bytes of its body.
 pub(super) enum Item<M: Machine> {
     /// One right.
     Right(Right<M>),
     /// An array of rights out of line.
     Rights(Vec<Right<M>>),
-    /// Pages out of line, the offset of the first byte in them, and how many bytes there are.
+    /// Whole pages out of line, and the offset in them of the sender's first byte. The descriptor
+    /// has the number of bytes.
     Pages(MapCopy<M>, usize),
-    /// Less than a page out of line.
+    /// Memory of less than a page out of line, copied as bytes.
     Bytes(Vec<u8>),
-    /// Nothing: the sender named memory of no bytes.
+    /// No memory: the sender's descriptor out of line has the length 0.
     Empty,
 }
 
@@ -41,31 +42,33 @@ pub struct Message<M: Machine> {
     pub(super) destination: Destination<M>,
     pub(super) reply: Right<M>,
     pub(super) id: i32,
-    /// The sender says that the body has rights or memory.
+    /// Whether the sender says that the body has rights or memory out of line.
     pub(super) complex: bool,
-    /// The body carries a receive right.
+    /// Whether the body carries a receive right, so that the lock of transit is needed.
     pub(super) moves_receive_right: bool,
-    /// The body's bytes as the sender's front end has laid them out.
+    /// The bytes of the body as the receiver gets them, except that rights and addresses are
+    /// missing.
     pub(super) bytes: Vec<u8>,
-    /// What the body carries, and where in the bytes each is named, in order.
+    /// What the body carries, in order, each with the offset in `bytes` at which it is named.
     pub(super) items: Vec<(u32, Item<M>)>,
-    /// The body of a message from the library.
+    /// The content of a notification, until the receiver's front end lays it out as a body.
     pub(super) notification: Option<Notification<M>>,
     pub(super) sequence: u32,
-    /// When it came, if its port is in a set: in the order of the set's messages.
+    /// The place of the message in the order of all messages of its port's set, if there is a set.
     pub(super) stamp: u64,
-    /// A request to be told when the message leaves the queue.
+    /// The sender's request to be told when the message leaves the queue; dropping it tells the
+    /// sender.
     pub(super) accepted: Option<Acceptance<M>>,
     pub(super) charge: Option<Charge<M>>,
-    /// The next of a list of [`Garbage`].
+    /// The next message in a list of [`Garbage`].
     next: Option<Box<Message<M>>>,
 }
 
-/// The most that the buffers of an unused message take.
+/// The most bytes of buffers that a message kept for reuse may have.
 pub(super) const KEPT_BYTES: usize = 8192;
 
 impl<M: Machine> Message<M> {
-    /// Bytes that are charged for a message in addition to its body. A place in a queue is in it.
+    /// Bytes that are charged for a message and its place in a queue, in addition to its body.
     pub(super) const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
 
     fn empty() -> Box<Self> {
@@ -86,7 +89,7 @@ impl<M: Machine> Message<M> {
         })
     }
 
-    /// The port to which the message goes.
+    /// The port to which the message goes, if it still has a destination.
     pub(super) fn port(&self) -> Option<&Arc<Port<M>>> {
         match &self.destination {
             Destination::None => None,
@@ -116,13 +119,14 @@ impl<M: Machine> Message<M> {
 }
 
 impl<M: Machine> Ipc<M> {
-    /// A message for which the caller has memory.
+    /// A message without content, whose memory the caller has reserved already.
     pub(super) fn reserved_message(&self) -> Box<Message<M>> {
         let unused = self.local().unused.lock().pop();
         unused.unwrap_or_else(Message::empty)
     }
 
-    /// A message of a task with `bytes` in line; `None`: no memory.
+    /// A message without content, charged to a task's account with a body of `bytes` bytes. `None`:
+    /// the account or the machine has no memory for it.
     pub(super) fn new_message(&self, account: &Arc<Account<M>>, bytes: usize) -> Option<Box<Message<M>>> {
         let charge = account.charge(Message::<M>::BYTES + bytes)?;
         let mut message = self.reserved_message();
@@ -130,10 +134,10 @@ impl<M: Machine> Ipc<M> {
         Some(message)
     }
 
-    /// Drops what a message still carries, and keeps the message for reuse.
+    /// Drops what a message still carries, and keeps the message for reuse. No lock may be held.
     pub(super) fn reuse(&self, mut message: Box<Message<M>>) {
-        // The destination's right has been used, unless the message was destroyed; and what is
-        // dropped here may send notifications, so no lock is held.
+        // The destination is still there if the message was not received. Each right that is
+        // dropped here may send a notification.
         message.destination = Destination::None;
         message.reply = Right::Null;
         (message.notification, message.accepted, message.charge) = (None, None, None);
@@ -152,8 +156,9 @@ impl<M: Machine> Ipc<M> {
 
     /// Destroys the messages of a port that has died.
     ///
-    /// A message may carry receive rights of ports with messages, and so on, as deep as a program
-    /// wants. So an inner call only adds to the list of the outermost one on its processor.
+    /// A message may carry the receive rights of ports whose queues have messages, and so on to any
+    /// depth. To use no stack for that, a call inside another call on the same processor only adds
+    /// its messages to the list that the outermost call empties.
     pub(super) fn discard(&self, messages: VecDeque<Box<Message<M>>>) {
         if messages.is_empty() {
             return;
@@ -183,7 +188,7 @@ impl<M: Machine> Ipc<M> {
     }
 }
 
-/// Messages that are to be destroyed, the last first.
+/// A list of messages that are to be destroyed; the last one added is destroyed first.
 pub(super) struct Garbage<M: Machine> {
     first: Option<Box<Message<M>>>,
     is_being_emptied: bool,

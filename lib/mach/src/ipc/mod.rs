@@ -79,63 +79,65 @@ use crate::vm::Vm;
 use crate::{KernError, KernResult};
 use message::Garbage;
 
-/// What a system allows its tasks.
+/// The limits that a system sets for the ports of its tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Names of one task.
+    /// The most names that one task can have.
     pub names: usize,
-    /// Bytes of server memory for one task's names, ports and messages.
+    /// The most bytes of server memory for the names, ports and messages of one task.
     pub bytes: usize,
-    /// Messages that a port's queue holds until it is told another number.
+    /// How many messages the queue of a new port holds before senders wait.
     pub queue: u32,
-    /// The most that a queue can be told to hold.
+    /// The largest queue limit that a task can set for a port.
     pub longest_queue: u32,
-    /// Bytes of a message in line.
+    /// The most bytes of a message in line, and of each array or piece of memory out of line that
+    /// is copied as bytes.
     pub message: usize,
 }
 
 impl Default for Limits {
-    /// Queues as in Mach 3.0; as much memory as a few thousand ports and messages need.
+    /// Queue limits as in Mach 3.0, and memory for a few thousand ports and messages per task.
     fn default() -> Self {
         Self { names: 1 << 16, bytes: 64 << 20, queue: 5, longest_queue: 16, message: 1 << 20 }
     }
 }
 
-/// What one processor keeps for itself. Others reach it only when a call moves between processors,
-/// so its locks are free.
+/// The data of one processor. Another processor uses it only when the thread of a call moves to
+/// that processor in the middle of the call, so there is hardly any contention for the locks.
 struct Local<M: Machine> {
-    /// Messages that were used, for the next: a null RPC allocates nothing.
+    /// Used messages, kept so that the next message needs no allocation: a null RPC allocates
+    /// nothing.
     #[expect(clippy::vec_box, reason = "messages move to queues as boxes")]
     unused: SpinLock<Vec<Box<Message<M>>>>,
     garbage: SpinLock<Garbage<M>>,
 }
 
-/// Messages that a processor keeps for reuse.
+/// The most messages that one processor keeps for reuse.
 const UNUSED_MESSAGES: usize = 8;
 
 impl<M: Machine> Local<M> {
-    /// The most that the unused messages take.
+    /// The most bytes that the messages kept for reuse on one processor take.
     const BYTES: usize = UNUSED_MESSAGES * (Message::<M>::BYTES + message::KEPT_BYTES);
 }
 
-/// The ports of a system.
+/// All ports of a system, and what they share.
 pub struct Ipc<M: Machine> {
     vm: Arc<Vm<M>>,
     names: NameRule,
     limits: Limits,
     next_id: AtomicU64,
-    /// Held while receive rights enter or leave messages ([`transit`]).
+    /// Locked while receive rights enter or leave messages ([`transit`]).
     transit: SpinLock<()>,
     processors: Vec<Local<M>>,
-    /// Ports that exist.
+    /// How many ports exist, including dead ports to which there are still rights.
     ports: AtomicU64,
 }
 
 impl<M: Machine> Ipc<M> {
-    /// A system without ports, over a memory system.
+    /// Creates a system without ports. Messages carry pages of the memory system `vm`.
     ///
     /// # Errors
-    /// `ResourceShortage`.
+    /// `ResourceShortage`: the machine has no memory for the messages that processors keep.
     pub fn new(vm: &Arc<Vm<M>>, names: NameRule, limits: Limits) -> KernResult<Arc<Self>> {
         let processors = vm.machine().processors().max(1);
         if !vm.machine().reserve_memory(processors * Local::<M>::BYTES) {
@@ -161,18 +163,18 @@ impl<M: Machine> Ipc<M> {
         self.vm.machine()
     }
 
-    /// Ports that exist now, dead ones to which there are rights too.
+    /// How many ports exist now, including dead ports to which there are still rights.
     pub fn ports(&self) -> u64 {
-        // Relaxed: a count for tests and statistics.
+        // Relaxed: the count is for tests and statistics, and orders nothing.
         self.ports.load(Ordering::Relaxed)
     }
 
     fn new_id(&self) -> u64 {
-        // Relaxed: only uniqueness matters.
+        // Relaxed: the numbers need only be different.
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// What the executing processor has for itself.
+    /// The data of the processor that executes the caller.
     fn local(&self) -> &Local<M> {
         let processor = self.machine().current_processor();
         &self.processors[processor % self.processors.len()]

@@ -2,17 +2,18 @@
 
 use core::fmt;
 
-/// A name by which a task knows rights: 32 bits in every interface.
+/// A task's name for rights: a number of 32 bits in every interface.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub u32);
 
 impl Name {
-    /// No right.
+    /// The null name, which denotes no right.
     pub const NULL: Self = Self(0);
-    /// The right of a port that has died.
+    /// The name that a message has instead of a right to a dead port.
     pub const DEAD: Self = Self(u32::MAX);
 
-    /// Whether the name can denote a right.
+    /// Whether the number can be the name of a right: it is neither the null name nor the dead
+    /// name.
     pub fn is_valid(self) -> bool {
         self != Self::NULL && self != Self::DEAD
     }
@@ -27,15 +28,16 @@ impl fmt::Debug for Name {
 /// How a system chooses the names of rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
-    /// The lowest free number, from 1.
+    /// The name is the lowest free number, from 1.
     Lowest,
-    /// An index, from 1, above eight bits that differ when the index is used again: a name that was
-    /// given up does not soon denote another right. The bits begin with 3 and go up by 4.
+    /// The name is an index, from 1, above a generation of eight bits that changes when the index
+    /// is used again, so that a name that was given up does not soon denote another right. An index
+    /// has the generation 3 first, and then 4 more each time.
     Generation,
 }
 
 impl NameRule {
-    /// The index in the table and the generation of a name.
+    /// Splits a name into its index in the table and its generation.
     pub(super) fn split(self, name: Name) -> (usize, u8) {
         match self {
             Self::Lowest => (name.0 as usize, 0),
@@ -43,7 +45,7 @@ impl NameRule {
         }
     }
 
-    /// The name of an index in its generation.
+    /// Makes a name of an index and a generation.
     pub(super) fn join(self, index: usize, generation: u8) -> Name {
         match self {
             Self::Lowest => Name(index as u32),
@@ -59,7 +61,7 @@ impl NameRule {
         }
     }
 
-    /// The generation after this one.
+    /// The generation that follows `generation` when an index is used again.
     pub(super) fn next(self, generation: u8) -> u8 {
         match self {
             Self::Lowest => 0,
@@ -67,16 +69,16 @@ impl NameRule {
         }
     }
 
-    /// The first index that has no name.
+    /// The end of the range of valid indices.
     pub(super) fn end(self) -> usize {
         match self {
             Self::Lowest => u32::MAX as usize,
-            // The last index would share its names with the dead name.
+            // With the last index and the generation 0xff, a name would be the dead name.
             Self::Generation => (1 << 24) - 1,
         }
     }
 
-    /// The names that share an index.
+    /// All names that an index can have, in all generations.
     pub(super) fn names_of(self, index: usize) -> core::ops::RangeInclusive<Name> {
         match self {
             Self::Lowest => Name(index as u32)..=Name(index as u32),

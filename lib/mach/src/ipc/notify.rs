@@ -1,4 +1,4 @@
-//! Messages from the library itself, which say what has become of a right.
+//! Notifications: messages from the library that tell a task what has become of a right.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,24 +12,25 @@ use super::set::PortSet;
 use super::{Name, queue};
 use crate::machine::Machine;
 
-/// What a notification says.
+/// The content of a notification.
 pub(super) enum Notification<M: Machine> {
-    /// A name with a request for dead-name notification is gone.
+    /// A name on which there was a request for a notification is gone.
     PortDeleted(Name),
-    /// A message that was sent beyond the queue's limit has left the queue.
+    /// A message that was sent with this name beyond the queue's limit has left the queue.
     MessageAccepted(Name),
-    /// The receive right would have ended: here it is. (Never another right.)
+    /// The receive right would have ended, and comes with the notification instead. The right is
+    /// always a receive right.
     PortDestroyed(Right<M>),
-    /// The last send right is gone; the make-send count.
+    /// There is no send right to the port any more. The number is the port's make-send count.
     NoSenders(u32),
-    /// The send-once right by which this comes was not used.
+    /// The send-once right by which the notification comes was dropped unused.
     SendOnce,
-    /// The port has died; the task has one more reference to the name.
+    /// The port of this name has died, and the task has one more reference to the name.
     DeadName(Name),
 }
 
 impl<M: Machine> Notification<M> {
-    /// Mach's number of the message.
+    /// The number that the notification's message has as its id.
     pub(super) fn id(&self) -> i32 {
         match self {
             Self::PortDeleted(_) => 65,
@@ -42,13 +43,14 @@ impl<M: Machine> Notification<M> {
     }
 }
 
-/// Bytes that each send-once right holds for a notification.
+/// How many bytes each send-once right holds, so that a notification can be sent with it.
 #[expect(non_snake_case, reason = "a constant that depends on the machine")]
 pub(super) const fn BYTES<M: Machine>() -> usize {
     Message::<M>::BYTES
 }
 
-/// Sends a notification. Never blocks and cannot fail: the right has the memory.
+/// Sends a notification by a send-once right. Never blocks, and cannot fail because the right holds
+/// the memory for the message. No lock may be held.
 pub(super) fn send<M: Machine>(right: SendOnceRight<M>, notification: Notification<M>) {
     let port = right.port().clone();
     let mut message = port.ipc.reserved_message();
@@ -60,8 +62,10 @@ pub(super) fn send<M: Machine>(right: SendOnceRight<M>, notification: Notificati
     queue::deliver(&port, message);
 }
 
-/// A request of a sender to be told when a message has left the queue. The sender's name for the
-/// port and the message both refer to it; the first that ends it takes the right.
+/// A sender's request to be told when a message has left the queue. The entry of the sender's name
+/// and the message share it. The message ends the request when it leaves the queue, and the entry
+/// ends it when the name goes away; the first of them takes the send-once right and sends the
+/// notification.
 pub(super) struct AcceptRequest<M: Machine>(SpinLock<Option<(Name, SendOnceRight<M>)>>);
 
 impl<M: Machine> AcceptRequest<M> {
@@ -69,25 +73,26 @@ impl<M: Machine> AcceptRequest<M> {
         Arc::new(Self(SpinLock::new(Some((name, right)))))
     }
 
-    /// Whether the message is still in the queue, and the name is still there.
+    /// Whether the request has not ended: the message is in the queue, and the sender's name
+    /// exists.
     pub(super) fn is_open(&self) -> bool {
         self.0.lock().is_some()
     }
 
-    /// The name is another now.
+    /// Records that the sender has renamed its right to the port.
     pub(super) fn rename(&self, name: Name) {
         if let Some((known, _)) = &mut *self.0.lock() {
             *known = name;
         }
     }
 
-    /// Takes the name and the right to tell with.
+    /// Ends the request: its name and its send-once right, unless the request has ended before.
     pub(super) fn take(&self) -> Option<(Name, SendOnceRight<M>)> {
         self.0.lock().take()
     }
 }
 
-/// The message's end of an [`AcceptRequest`]: dropped when the message has left the queue.
+/// The message's share of an [`AcceptRequest`], which sends the notification when it is dropped.
 pub(super) struct Acceptance<M: Machine>(pub(super) Arc<AcceptRequest<M>>);
 
 impl<M: Machine> Drop for Acceptance<M> {
@@ -98,8 +103,8 @@ impl<M: Machine> Drop for Acceptance<M> {
     }
 }
 
-/// What an operation does when it holds no lock any more. Declared before the guard, it is dropped
-/// after it.
+/// What an operation has to drop, wake and send, but only after it has released its locks. An
+/// operation declares this value before its lock guard, so that Rust drops the guard first.
 pub(super) struct Later<M: Machine> {
     rights: Vec<Right<M>>,
     notifications: Vec<(SendOnceRight<M>, Notification<M>)>,
@@ -112,34 +117,35 @@ impl<M: Machine> Later<M> {
         Self { rights: Vec::new(), notifications: Vec::new(), changed: Vec::new(), sets: Vec::new() }
     }
 
-    /// Drops a right.
+    /// Drops a right later.
     pub(super) fn drop_right(&mut self, right: Right<M>) {
         self.rights.push(right);
     }
 
-    /// Sends a notification.
+    /// Sends a notification later.
     pub(super) fn notify(&mut self, right: SendOnceRight<M>, notification: Notification<M>) {
         self.notifications.push((right, notification));
     }
 
-    /// Wakes the receivers of a port that has left its holder or joined a set.
+    /// Wakes later the receivers of a port that has left its holder or joined a set.
     pub(super) fn wake_receivers(&mut self, port: &Arc<Port<M>>) {
         self.changed.push(port.clone());
     }
 
-    /// Takes a receive right from its space, to be dropped.
+    /// Takes a receive right from its space, whose lock the caller holds, and drops it later.
     pub(super) fn end_receive_right(&mut self, right: ReceiveRight<M>) {
         self.take_receive_right(&right);
         self.drop_right(Right::Receive(right));
     }
 
-    /// Takes a receive right from its space, whose lock is held.
+    /// Takes a receive right from its space, whose lock the caller holds, and wakes the port's
+    /// receivers later.
     pub(super) fn take_receive_right(&mut self, right: &ReceiveRight<M>) {
         right.port().change_holder(Holder::Transit);
         self.wake_receivers(right.port());
     }
 
-    /// Ends a port set.
+    /// Ends a port set later.
     pub(super) fn end_set(&mut self, set: Arc<PortSet<M>>) {
         self.sets.push(set);
     }

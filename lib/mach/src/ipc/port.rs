@@ -1,4 +1,4 @@
-//! Ports.
+//! The state of a port, and its end.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -22,19 +22,19 @@ use crate::machine::Machine;
 pub(super) enum Holder {
     /// In the name space with this number, under this name.
     Space(u64, Name),
-    /// In a message, or between a name space and a message.
+    /// The receive right is in a message, or on its way between a name space and a message.
     Transit,
-    /// Nowhere: the port is dead.
+    /// There is no receive right: the port is dead.
     Dead,
 }
 
-/// A request to be told, under a name, that the port has died.
+/// A task's request for a dead-name notification, with the name that the task has for the port.
 pub(super) struct DeadNameRequest<M: Machine> {
     pub(super) name: Name,
     pub(super) notify: SendOnceRight<M>,
 }
 
-/// A port's place in a set.
+/// The membership of a port in a port set.
 pub(super) struct Membership<M: Machine> {
     pub(super) set: Arc<PortSet<M>>,
     pub(super) index: u32,
@@ -43,8 +43,8 @@ pub(super) struct Membership<M: Machine> {
 /// What a port's lock protects.
 pub(super) struct PortState<M: Machine> {
     pub(super) holder: Holder,
-    /// How often the receive right has left a holder. A receiver that waits sees by it that the
-    /// port is no longer its own.
+    /// How often the receive right has left a holder. A waiting receiver compares it with the
+    /// version that it began with, to see whether its task still has the receive right.
     pub(super) version: u32,
     pub(super) send_rights: u64,
     pub(super) send_once_rights: u64,
@@ -54,23 +54,24 @@ pub(super) struct PortState<M: Machine> {
 
     pub(super) queue: VecDeque<Box<Message<M>>>,
     pub(super) queue_limit: u32,
-    /// Senders that wait for room, the first first. One that is no longer here while the port lives
-    /// has been given a place, and will take it or pass it on.
+    /// Tickets of the senders that wait for room, in the order of their arrival. A sender that is
+    /// no longer in this list while the port lives has been given a place in the queue, which it
+    /// uses or passes on.
     pub(super) blocked: VecDeque<(u64, Waker)>,
     pub(super) next_ticket: u64,
-    /// Places in the queue that senders have been given and not taken yet.
+    /// How many places in the queue were given to senders that have not used them yet.
     pub(super) granted: u32,
 
     pub(super) membership: Option<Membership<M>>,
-    /// How many of the queue's messages came before the port joined its set, and the place of that
-    /// in the order of the set's messages.
+    /// How many messages at the front of the queue came before the port joined its set. In the
+    /// order of the set's messages all of them have the stamp `joined`.
     pub(super) before_joining: usize,
     pub(super) joined: u64,
 
     pub(super) no_senders: Option<SendOnceRight<M>>,
     pub(super) port_destroyed: Option<SendOnceRight<M>>,
     pub(super) requests: Vec<Option<DeadNameRequest<M>>>,
-    /// Places among the requests that are free.
+    /// Indices of `requests` that are free.
     pub(super) free_requests: Vec<u32>,
 }
 
@@ -80,31 +81,33 @@ impl<M: Machine> PortState<M> {
     }
 }
 
-/// A port.
+/// A port: a queue of messages, with counts of the rights to it and the requests on it.
 pub(super) struct Port<M: Machine> {
     pub(super) ipc: Arc<Ipc<M>>,
     pub(super) id: u64,
-    /// Pays for the port and for its send-once rights: the task that has made it.
+    /// The account of the task that made the port. It pays for the port and for its send-once
+    /// rights.
     pub(super) account: Arc<Account<M>>,
     dead: AtomicBool,
     pub(super) state: SpinLock<PortState<M>>,
-    /// Receivers of a port that is in no set.
+    /// Waiting receivers while the port is in no set. Receivers of a member wait at the set.
     pub(super) receivers: WaitQueue,
-    /// The port in whose queue the receive right is. Changed and read under the lock of transit.
+    /// The port in whose queue the receive right of this port is. Changed under the lock of
+    /// transit.
     pub(super) carrier: SpinLock<Option<Arc<Port<M>>>>,
-    /// A mark for the look for cycles. Under the lock of transit.
+    /// A mark that the search for cycles sets and clears under the lock of transit.
     pub(super) marked: AtomicBool,
     _charge: Charge<M>,
 }
 
 impl<M: Machine> Port<M> {
-    /// Bytes that are charged for a port.
+    /// Bytes that a port's account is charged for the port itself.
     pub(super) const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
 
-    /// A new port; the right to it.
+    /// Makes a port and returns its receive right.
     ///
     /// # Errors
-    /// No memory.
+    /// The account or the machine has no memory for a port.
     pub(super) fn create(
         ipc: &Arc<Ipc<M>>,
         account: &Arc<Account<M>>,
@@ -145,14 +148,14 @@ impl<M: Machine> Port<M> {
         })))
     }
 
-    /// Whether the port has died. A port that has not may die at any time, unless its lock or that
-    /// of the space that has the receive right is held.
+    /// Whether the port has died. After `false`, the port may die at any time, unless the caller
+    /// holds the port's lock or that of the space that has the receive right.
     pub(super) fn is_dead(&self) -> bool {
-        // Acquire: what the port's end did before it died is visible.
+        // Acquire: a caller that sees the port dead also sees all that its end did before.
         self.dead.load(Ordering::Acquire)
     }
 
-    /// The name that the receive right has in a space.
+    /// The name of the receive right, if the space with the number `space` has it.
     pub(super) fn name_in(&self, space: u64) -> Option<Name> {
         match self.state.lock().holder {
             Holder::Space(holder, name) if holder == space => Some(name),
@@ -160,14 +163,15 @@ impl<M: Machine> Port<M> {
         }
     }
 
-    /// Takes the receive right from its holder: the port leaves its set, and receivers that wait
-    /// for it are told. The messages in its queue stay.
+    /// Takes the receive right from its holder: the port leaves its set, and its waiting receivers
+    /// are woken. The messages in its queue stay. No lock may be held.
     pub(super) fn leave_holder(&self, next: Holder) {
         self.change_holder(next);
         self.receivers.wake_all();
     }
 
-    /// [`leave_holder`](Self::leave_holder), but the caller wakes the receivers.
+    /// Does what [`leave_holder`](Self::leave_holder) does, except that the caller must wake the
+    /// port's receivers after it has released its locks.
     pub(super) fn change_holder(&self, next: Holder) {
         let mut state = self.state.lock();
         state.holder = next;
@@ -177,14 +181,14 @@ impl<M: Machine> Port<M> {
         state.leave_set(membership);
     }
 
-    /// Ends a port whose receive right is gone. Tasks with rights to it find dead names.
+    /// Ends a port whose receive right is gone. Rights of tasks to the port become dead names.
     pub(super) fn kill(self: &Arc<Self>) {
         let (queue, blocked, requests, no_senders);
         {
             let mut state = self.state.lock();
             debug_assert!(!state.is_dead());
             state.holder = Holder::Dead;
-            // Release: see `is_dead`.
+            // Release: pairs with the load in `is_dead`.
             self.dead.store(true, Ordering::Release);
             let membership = state.membership.take();
             state.leave_set(membership);

@@ -12,27 +12,27 @@ use super::set::PortSet;
 use super::{MsgErrorKind, transit};
 use crate::machine::Machine;
 
-/// When a message may enter a queue.
+/// The condition under which a message may enter a queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entry {
-    /// Whatever the queue holds.
+    /// The message enters however many messages the queue holds.
     Always,
-    /// If there is room and no sender waits for it.
+    /// The message enters if the queue has room and no earlier sender waits for it.
     WithRoom,
-    /// In the place that was given to the sender.
+    /// The message enters in the place that `grant` has given to its sender.
     Granted,
 }
 
-/// What has become of a message.
+/// The result of [`push`].
 pub(super) enum Pushed<M: Machine> {
-    /// It is in the queue, or it was destroyed because the port is dead or it was in a cycle: it
-    /// has been sent.
+    /// The message counts as sent. It is in the queue, or it was destroyed because the port is dead
+    /// or because the message would have closed a cycle of receive rights.
     Sent,
-    /// There is no room.
+    /// The queue has no room; the message comes back.
     Full(Box<Message<M>>),
 }
 
-/// Whose receivers are woken.
+/// Where the receivers wait that are to be woken.
 enum Wake<M: Machine> {
     Port,
     Set(Arc<PortSet<M>>),
@@ -43,7 +43,8 @@ impl<M: Machine> PortState<M> {
         self.blocked.is_empty() && self.queue.len() + (self.granted as usize) < self.queue_limit as usize
     }
 
-    /// Gives the first sender that waits a place, if there is one; the sender's waker.
+    /// If there is room, gives a place in the queue to the sender that has waited longest, and
+    /// returns the waker of that sender. The caller wakes it after it has released the lock.
     pub(super) fn grant(&mut self) -> Option<Waker> {
         if self.queue.len() + (self.granted as usize) >= self.queue_limit as usize {
             return None;
@@ -69,7 +70,7 @@ impl<M: Machine> PortState<M> {
         wake
     }
 
-    /// Takes the first message out, and numbers it.
+    /// Takes the first message out of the queue, and gives it the port's next sequence number.
     fn pop(&mut self) -> Option<Box<Message<M>>> {
         let mut message = self.queue.pop_front()?;
         message.sequence = self.sequence;
@@ -83,7 +84,7 @@ impl<M: Machine> PortState<M> {
     }
 }
 
-/// Puts a message into the port's queue and wakes a receiver. Never blocks.
+/// Puts a message into the port's queue and wakes a receiver. Never blocks. No lock may be held.
 pub(super) fn push<M: Machine>(port: &Arc<Port<M>>, message: Box<Message<M>>, entry: Entry) -> Pushed<M> {
     let wake = {
         let _transit = message.moves_receive_right.then(|| port.ipc.transit.lock());
@@ -109,10 +110,10 @@ pub(super) fn push<M: Machine>(port: &Arc<Port<M>>, message: Box<Message<M>>, en
     match wake {
         Ok(Wake::Port) => port.receivers.wake_one(),
         Ok(Wake::Set(set)) => set.receivers.wake_one(),
-        // A message to a dead port, or in a cycle, is destroyed as if it had been received.
+        // A message to a dead port or one that would close a cycle ends as if it had been received.
         Err(message) => {
             if entry == Entry::Granted {
-                // Of a live port: the place in its queue is for the next.
+                // The message has not used the granted place, so the next sender gets it.
                 pass_on(port);
             }
             port.ipc.reuse(message);
@@ -121,13 +122,14 @@ pub(super) fn push<M: Machine>(port: &Arc<Port<M>>, message: Box<Message<M>>, en
     Pushed::Sent
 }
 
-/// Sends a message for which there is always room: of the library, or by a send-once right.
+/// Sends a message for which there is always room: a notification, or one by a send-once right.
+/// Never blocks.
 pub(super) fn deliver<M: Machine>(port: &Arc<Port<M>>, message: Box<Message<M>>) {
-    // `Always` leaves no message.
+    // With `Entry::Always` no message comes back.
     let _ = push(port, message, Entry::Always);
 }
 
-/// Gives back a place that a sender was given and has not used.
+/// Gives a place in the queue that its sender has not used to the next sender.
 fn pass_on<M: Machine>(port: &Arc<Port<M>>) {
     let next = {
         let mut state = port.state.lock();
@@ -140,12 +142,13 @@ fn pass_on<M: Machine>(port: &Arc<Port<M>>) {
     next.into_iter().for_each(Waker::wake);
 }
 
-/// Waits for room in a queue, then sends. Senders get their places in the order in which they came.
-/// Dropped before its end, it gives its place up.
+/// A future that waits for room in a queue, then sends a message. Senders get places in the order
+/// of their arrival. If the future is dropped before its end, its place goes to the next sender,
+/// and the message is destroyed.
 pub(super) struct Sending<M: Machine> {
     port: Arc<Port<M>>,
     message: Option<Box<Message<M>>>,
-    /// The place in the line of senders.
+    /// The sender's ticket in the port's list `blocked`; `None` before the first wait.
     ticket: Option<u64>,
 }
 
@@ -154,7 +157,7 @@ impl<M: Machine> Sending<M> {
         Self { port, message: Some(message), ticket: None }
     }
 
-    /// Gives up; the message, unless it has been sent.
+    /// Ends the wait and returns the message, or `None` if it has been sent.
     pub(super) fn give_up(&mut self) -> Option<Box<Message<M>>> {
         self.leave();
         self.message.take()
@@ -178,8 +181,8 @@ impl<M: Machine> Sending<M> {
         }
     }
 
-    /// Joins the line, or stays in it: false if the sender has been given a place, or the port is
-    /// dead.
+    /// Puts the sender into the list of those that wait, or renews its waker there. Returns false
+    /// if the sender has been given a place or the port is dead, so that it must not wait.
     fn wait(&mut self, waker: &Waker) -> bool {
         let mut state = self.port.state.lock();
         if state.is_dead() {
@@ -194,7 +197,7 @@ impl<M: Machine> Sending<M> {
                 Err(_) => false,
             },
             None if state.has_room() => {
-                // A message has left since the queue was found full.
+                // There is room: a message has left since `push` found the queue full.
                 state.granted += 1;
                 false
             }
@@ -222,7 +225,7 @@ impl<M: Machine> Future for Sending<M> {
         }
         this.ticket = None;
         if let Some(message) = this.message.take() {
-            // A granted place leaves no message.
+            // With `Entry::Granted` no message comes back.
             let _ = push(&this.port, message, Entry::Granted);
         }
         Poll::Ready(())
@@ -237,26 +240,27 @@ impl<M: Machine> Drop for Sending<M> {
     }
 }
 
-/// What a receiver finds.
+/// What a receiver finds when it tries to take a message.
 pub(super) enum Taken<M: Machine> {
     Message(Box<Message<M>>),
-    /// The first message is larger than the receiver wants; it stays. Its size.
+    /// The first message has this size, which is larger than the receiver wants. It stays queued.
     TooLarge(usize),
     Nothing,
-    /// The port or set is not the receiver's any more.
+    /// The receiver's task has the port or the set no longer, or the port has joined a set.
     Gone(MsgErrorKind),
 }
 
-/// What a receiver receives from.
+/// A port or a port set to receive from.
 #[derive(Clone)]
 pub(super) enum Source<M: Machine> {
-    /// A port, which has this version while its receiver has it, and is in no set.
+    /// A port that is in no set, and its version: another version means that the receive right has
+    /// left the receiver's task.
     Port(Arc<Port<M>>, u32),
     Set(Arc<PortSet<M>>),
 }
 
 impl<M: Machine> Source<M> {
-    /// Takes the first message, unless it is too large.
+    /// Takes the first message if `fits` accepts it. Never blocks.
     pub(super) fn take(&self, fits: &dyn Fn(&Message<M>) -> Result<(), usize>) -> Taken<M> {
         match self {
             Self::Port(port, version) => take_first(port, fits, |state| {
@@ -281,7 +285,8 @@ impl<M: Machine> Source<M> {
                     (!is_member).then_some(MsgErrorKind::ReceivePortChanged)
                 };
                 match take_first(&port, fits, is_member) {
-                    // The port has left the set, or another receiver took its message.
+                    // The port has left the set, or another receiver took its message: try the next
+                    // port.
                     Taken::Gone(_) | Taken::Nothing => {}
                     taken => return taken,
                 }
@@ -289,7 +294,7 @@ impl<M: Machine> Source<M> {
         }
     }
 
-    /// Wakes the next receiver: this one has left a message in the queue.
+    /// Wakes another receiver, because the caller leaves a message in the queue.
     pub(super) fn pass_on(&self) {
         match self {
             Self::Port(port, _) => port.receivers.wake_one(),
@@ -314,7 +319,7 @@ fn take_first<M: Machine>(
             return Taken::TooLarge(size);
         }
         if first.moves_receive_right && transit.is_none() {
-            // The lock of transit comes first.
+            // The lock of transit must be taken before a port's lock, so begin again.
             drop(state);
             transit = Some(port.ipc.transit.lock());
             continue;

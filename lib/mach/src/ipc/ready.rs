@@ -7,13 +7,13 @@ const NOT_READY: u32 = u32::MAX;
 
 struct Slot<T> {
     value: Option<T>,
-    /// When the member's first message came.
+    /// The stamp of the member's first message: its place in the order of the set's messages.
     stamp: u64,
-    /// Where the member is in the heap.
+    /// The member's position in the heap, or [`NOT_READY`].
     place: u32,
 }
 
-/// Values by index; those that are ready are in a heap by their stamps.
+/// Members by index. Those that have messages (are ready) are in a heap, the least stamp on top.
 pub(super) struct Ready<T> {
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
@@ -27,15 +27,16 @@ impl<T> Default for Ready<T> {
 }
 
 impl<T> Ready<T> {
-    /// Bytes that one more member may take, on average.
+    /// How many bytes one more member may take, on average.
     pub(super) const SLOT_BYTES: usize = 2 * (size_of::<Slot<T>>() + 2 * size_of::<u32>());
 
-    /// Whether one more member takes more memory.
+    /// Whether the next member takes more memory.
     pub(super) fn is_full(&self) -> bool {
         self.free.is_empty()
     }
 
-    /// Adds a member that is not ready; its index. From now on nothing done with it allocates.
+    /// Adds a member that is not ready, and returns its index. All memory is reserved here, so no
+    /// later operation on the member allocates.
     pub(super) fn add(&mut self, value: T) -> Result<u32, (TryReserveError, T)> {
         let slot = Slot { value: None, stamp: 0, place: NOT_READY };
         let index = match self.free.pop() {
@@ -55,7 +56,7 @@ impl<T> Ready<T> {
         Ok(index)
     }
 
-    /// Takes a member out.
+    /// Removes a member, if the index has one.
     pub(super) fn remove(&mut self, index: u32) -> Option<T> {
         self.set(index, None);
         let value = self.slots.get_mut(index as usize)?.value.take()?;
@@ -63,7 +64,7 @@ impl<T> Ready<T> {
         Some(value)
     }
 
-    /// All members.
+    /// All members, ready or not.
     pub(super) fn members(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().filter_map(|slot| slot.value.as_ref())
     }
@@ -73,7 +74,7 @@ impl<T> Ready<T> {
         self.slots[*self.heap.first()? as usize].value.as_ref()
     }
 
-    /// Makes a member ready with this stamp, or not ready.
+    /// Makes a member ready with the stamp, or with `None` not ready.
     pub(super) fn set(&mut self, index: u32, stamp: Option<u64>) {
         let Some(slot) = self.slots.get_mut(index as usize) else { return };
         match (stamp, slot.place) {
@@ -114,7 +115,7 @@ impl<T> Ready<T> {
         self.put(other, first);
     }
 
-    /// Moves what is at a place to where it belongs.
+    /// Moves the index at `place` of the heap up or down until the order of the stamps holds again.
     fn settle(&mut self, mut place: usize) {
         while place > 0 && self.stamp(place) < self.stamp((place - 1) / 2) {
             self.swap(place, (place - 1) / 2);

@@ -1,4 +1,4 @@
-//! Receiving a message, before it is copied out.
+//! Taking a message from a queue, before its rights are copied out.
 
 use alloc::boxed::Box;
 
@@ -14,15 +14,16 @@ use crate::machine::Machine;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotReceived {
     Error(MsgErrorKind),
-    /// The first message has this size, which is too large; it is still in the queue.
+    /// The first message has this size, which does not fit. It is still in the queue.
     TooLarge(usize),
 }
 
 impl<M: Machine> Space<M> {
-    /// What a name stands for to a receiver.
+    /// The port or the port set that a name denotes.
     ///
     /// # Errors
-    /// `ReceiveInvalidName`, `ReceiveInSet`.
+    /// `ReceiveInvalidName`: the name denotes neither a receive right nor a port set.
+    /// `ReceiveInSet`: the port is a member of a set.
     fn source(&self, name: Name) -> Result<Source<M>, MsgErrorKind> {
         let mut table = self.table.lock();
         let entry = table.get(name).ok_or(MsgErrorKind::ReceiveInvalidName)?;
@@ -39,12 +40,16 @@ impl<M: Machine> Space<M> {
         }
     }
 
-    /// Takes the first message of a port or set that `fits`; waits while there is none. `until`:
-    /// the time when the wait ends; 0 means that there is none. Dropped before its end, it has
-    /// taken nothing.
+    /// Takes the first message of a port or a port set if `fits` accepts it. Waits while there is
+    /// no message: until the time `until` in microseconds of the machine, without blocking if that
+    /// is 0, for ever if there is none. If the future is dropped before its end, it has taken no
+    /// message.
     ///
     /// # Errors
-    /// `ReceiveInvalidName`, `ReceiveInSet`, `ReceiveTimedOut`, `ReceiveInterrupted`,
+    /// `ReceiveInvalidName`, `ReceiveInSet`: what the name denotes. `ReceiveTimedOut`,
+    /// `ReceiveInterrupted`: there was no message until the wait ended. `ReceivePortDied`,
+    /// `ReceivePortChanged`: the receiver's task lost the right, or the port joined a set, during
+    /// the wait.
     /// `ReceivePortDied`, `ReceivePortChanged`; or that the message does not fit.
     pub(super) async fn receive(
         &self,
@@ -80,17 +85,18 @@ impl<M: Machine> Space<M> {
         match taken {
             Taken::Message(message) => Ok(message),
             Taken::TooLarge(size) => {
-                // Another receiver may have room for it.
+                // The message may fit into the buffer of another receiver that waits.
                 source.pass_on();
                 Err(NotReceived::TooLarge(size))
             }
             Taken::Gone(error) => Err(NotReceived::Error(error)),
-            // `wait_until` ends with something.
+            // Not reached: `wait_until` does not end with `Nothing`.
             Taken::Nothing => Err(NotReceived::Error(MsgErrorKind::ReceiveTimedOut)),
         }
     }
 
-    /// The name of a message's port and what it says instead, if anything.
+    /// The name of the receive right of a message's port, and the protected payload that the
+    /// message has instead of the name if the receiver has set one.
     pub(super) fn destination_name(&self, port: &Port<M>) -> (Name, Option<u64>) {
         let name = port.name_in(self.id).unwrap_or(Name::NULL);
         (name, port.state.lock().payload)

@@ -1,4 +1,4 @@
-//! Requests to be notified: `mach_port_request_notification`.
+//! Requests to be notified of what becomes of a port: `mach_port_request_notification`.
 
 use alloc::sync::Arc;
 use core::mem::replace;
@@ -17,11 +17,11 @@ const NO_SENDERS: i32 = 70;
 const DEAD_NAME: i32 = 72;
 
 impl<M: Machine> Port<M> {
-    /// Adds a request for dead-name notification; its place. The port is dead: the right is given
-    /// back.
+    /// Adds a request for a dead-name notification, and returns its index in the list of requests.
     ///
     /// # Errors
-    /// No memory, or the port is dead; the right.
+    /// The right `notify` comes back. `ResourceShortage`: no memory. `None` instead of an error:
+    /// the port is dead.
     fn add_request(
         &self,
         name: Name,
@@ -47,7 +47,7 @@ impl<M: Machine> Port<M> {
         Ok(place as u32)
     }
 
-    /// Takes a request out; `None` if the port has died and the notification is sent.
+    /// Removes a request. `None`: the port has died and has sent the notification.
     pub(super) fn take_request(&self, place: u32) -> Option<DeadNameRequest<M>> {
         let mut state = self.state.lock();
         let request = state.requests.get_mut(place as usize)?.take()?;
@@ -55,7 +55,7 @@ impl<M: Machine> Port<M> {
         Some(request)
     }
 
-    /// The name of a request is another now.
+    /// Gives a request another name, because the task has renamed its right.
     pub(super) fn rename_request(&self, place: u32, name: Name) {
         if let Some(Some(request)) = self.state.lock().requests.get_mut(place as usize) {
             request.name = name;
@@ -64,20 +64,24 @@ impl<M: Machine> Port<M> {
 }
 
 impl<M: Machine> Space<M> {
-    /// Asks for a notification, by Mach's number of its message, and gives back the right of the
-    /// request that this one replaces. Without a right the request is only taken back.
+    /// Asks for a notification, which Mach's number of its message selects, and returns the right
+    /// of the request that this one replaces. Without a right `notify`, the earlier request is only
+    /// taken back. Never blocks.
     ///
-    /// - `PORT_DESTROYED` (69): instead of ending, the port of the receive right goes to the port
-    ///   that is told.
+    /// - `PORT_DESTROYED` (69): when the receive right would end, it goes in a notification to the
+    ///   port of `notify` instead.
     /// - `NO_SENDERS` (70): when there is no send right to the port. If there is none now and the
     ///   make-send count has reached `sync`, the notification is sent immediately.
-    /// - `DEAD_NAME` (72): when the port dies; the name has one more reference then. If it is a
-    ///   dead name now and `sync` is not 0, the notification is sent immediately.
+    /// - `DEAD_NAME` (72): when the port dies; the name has one more reference then. If the name is
+    ///   a dead name now and `sync` is not 0, the notification is sent immediately.
     ///
     /// # Errors
-    /// `InvalidValue`: another number, or `PORT_DESTROYED` with `sync`. `InvalidCapability`: the
-    /// right is dead or no send-once right. `InvalidName`, `InvalidRight`. `InvalidArgument`: the
-    /// name is dead already. `UrefsOverflow`, `ResourceShortage`, `InvalidTask`.
+    /// `InvalidValue`: there is no notification with this number, or `sync` is not 0 for
+    /// `PORT_DESTROYED`. `InvalidCapability`: `notify` is neither the null right nor a send-once
+    /// right. `InvalidName`, `InvalidRight`: the name denotes nothing, or no right of the kind that
+    /// the notification is about. `InvalidArgument`: the name is a dead name already.
+    /// `UrefsOverflow`: there would be more than 65 535 references. `ResourceShortage`: no memory.
+    /// `InvalidTask`: the space has ended.
     pub fn request_notification(
         &self,
         name: Name,
@@ -96,7 +100,7 @@ impl<M: Machine> Space<M> {
                 let port = self.receive_port(name)?;
                 let mut state = port.state.lock();
                 if state.is_dead() {
-                    // The receive right has ended since it was found.
+                    // Another thread has ended the receive right since this call looked it up.
                     drop(state);
                     return Err(KernError::InvalidRight);
                 }
@@ -140,7 +144,7 @@ impl<M: Machine> Space<M> {
         immediate: bool,
         mut notify: Option<SendOnceRight<M>>,
     ) -> KernResult<Option<SendOnceRight<M>>> {
-        // What is left of `notify` when an error is returned is dropped after the lock.
+        // On an error `notify` still has its right, which is dropped after the lock is released.
         let unused = &mut notify;
         self.change(|table, later| {
             loop {
@@ -170,7 +174,8 @@ impl<M: Machine> Space<M> {
                         *unused = Some(right);
                         match error {
                             Some(error) => return Err(error),
-                            // The port has just died: the next look finds a dead name.
+                            // The port has just died: with the next pass `get` makes the name a
+                            // dead name.
                             None => continue,
                         }
                     }
@@ -182,18 +187,19 @@ impl<M: Machine> Space<M> {
         })
     }
 
-    /// Places for requests for dead-name notification at the port of a receive right, and how many
-    /// are in use: `mach_port_dnrequest_info`.
+    /// The length of the list of dead-name requests at the port of a receive right, and how many
+    /// requests are in it: `mach_port_dnrequest_info`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    /// `InvalidName`: the name denotes nothing. `InvalidRight`: it has no receive right.
+    /// `InvalidTask`: the space has ended.
     pub fn dead_name_requests(&self, name: Name) -> KernResult<(usize, usize)> {
         let port = self.receive_port(name)?;
         let state = port.state.lock();
         Ok((state.requests.len(), state.requests.iter().flatten().count()))
     }
 
-    /// The port of a receive right.
+    /// The port of a name's receive right.
     pub(super) fn receive_port(&self, name: Name) -> KernResult<Arc<Port<M>>> {
         self.change(|table, _| {
             let entry = table.get(name).ok_or(KernError::InvalidName)?;

@@ -1,20 +1,20 @@
-//! From a port to the name of a task's send right to it.
+//! A map from ports to the names of a task's send rights to them.
 
 use alloc::collections::TryReserveError;
 use alloc::vec::Vec;
 
 use super::Name;
 
-/// A table from the numbers of ports, which are not 0, to names; open addressing.
+/// A hash table from the numbers of ports, which are never 0, to names, with open addressing.
 #[derive(Default)]
 pub(super) struct Reverse {
-    /// Port 0: free. The length is 0 or a power of two, and at least a quarter is free.
+    /// A place with port 0 is free. The length is 0 or a power of two; at least a quarter is free.
     places: Vec<(u64, Name)>,
     count: usize,
 }
 
 impl Reverse {
-    /// Bytes that one more port may take, on average.
+    /// Bytes that one more port may take in the table, on average.
     pub(super) const BYTES: usize = 3 * size_of::<(u64, Name)>();
 
     fn home(&self, port: u64) -> usize {
@@ -26,7 +26,7 @@ impl Reverse {
         (place + 1) & (self.places.len() - 1)
     }
 
-    /// Makes room for one more port.
+    /// Makes room for one more port, so that the next [`insert`](Self::insert) cannot fail.
     pub(super) fn reserve(&mut self) -> Result<(), TryReserveError> {
         if (self.count + 1) * 4 <= self.places.len() * 3 {
             return Ok(());
@@ -43,7 +43,7 @@ impl Reverse {
         Ok(())
     }
 
-    /// Adds a port, for which room was made.
+    /// Adds a port or changes its name. The caller has made room with [`reserve`](Self::reserve).
     pub(super) fn insert(&mut self, port: u64, name: Name) {
         let mut place = self.home(port);
         while self.places[place].0 != 0 && self.places[place].0 != port {
@@ -53,7 +53,7 @@ impl Reverse {
         self.places[place] = (port, name);
     }
 
-    /// The name of a port.
+    /// The name of a port's send right, if the port is in the table.
     pub(super) fn get(&self, port: u64) -> Option<Name> {
         if self.places.is_empty() {
             return None;
@@ -68,7 +68,7 @@ impl Reverse {
         }
     }
 
-    /// Takes a port out.
+    /// Removes a port, if it is in the table.
     pub(super) fn remove(&mut self, port: u64) {
         if self.places.is_empty() {
             return;
@@ -81,7 +81,8 @@ impl Reverse {
             hole = self.next(hole);
         }
         self.count -= 1;
-        // Ports that lie after the hole because of their collisions move up to it.
+        // Removing a port must not break the search for ports that collided with it, so those that
+        // come after the hole and may be there move into it.
         let mut place = self.next(hole);
         while self.places[place].0 != 0 {
             let home = self.home(self.places[place].0);

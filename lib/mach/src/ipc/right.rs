@@ -1,4 +1,4 @@
-//! Rights as values.
+//! Rights as values: while one exists, its port counts it.
 
 use alloc::sync::Arc;
 
@@ -10,7 +10,8 @@ use crate::machine::Machine;
 pub struct SendRight<M: Machine>(Arc<Port<M>>);
 
 impl<M: Machine> SendRight<M> {
-    /// A right that its receiver gives away: Mach's make-send. `None`: the port is dead.
+    /// Makes a send right for the holder of the receive right to give away (Mach's make-send).
+    /// `None`: the port is dead.
     pub(super) fn make(port: &Arc<Port<M>>) -> Option<Self> {
         let mut state = port.state.lock();
         if state.is_dead() {
@@ -21,7 +22,7 @@ impl<M: Machine> SendRight<M> {
         Some(Self(port.clone()))
     }
 
-    /// Another right to the same port. `None`: the port is dead.
+    /// Makes another send right to the port. `None`: the port is dead.
     pub fn copy(&self) -> Option<Self> {
         let mut state = self.0.state.lock();
         if state.is_dead() {
@@ -35,7 +36,7 @@ impl<M: Machine> SendRight<M> {
         &self.0
     }
 
-    /// Whether both rights are to one port.
+    /// Whether both rights are rights to one port.
     pub fn is_of_same_port(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -48,7 +49,7 @@ impl<M: Machine> Drop for SendRight<M> {
         if state.send_rights > 0 {
             return;
         }
-        // A dead port has no request.
+        // A dead port has no request, so its last send right sends nothing.
         let request = state.no_senders.take();
         let count = state.make_send_count;
         drop(state);
@@ -58,17 +59,18 @@ impl<M: Machine> Drop for SendRight<M> {
     }
 }
 
-/// A right to send one message. If none is sent with it, the receiver is told.
+/// A right to send one message. If it is dropped unused, the port gets a send-once notification.
 pub struct SendOnceRight<M: Machine> {
-    /// `None`: the right has been used.
+    /// The port, or `None` after the right was used up.
     port: Option<Arc<Port<M>>>,
 }
 
 impl<M: Machine> SendOnceRight<M> {
-    /// A new right. It holds the memory for one message of the library, at the port's cost.
+    /// Makes a send-once right. It holds the memory for one notification, which the port's account
+    /// pays for.
     ///
     /// # Errors
-    /// No memory.
+    /// The account or the machine has no memory for a notification.
     pub(super) fn make(port: &Arc<Port<M>>) -> Result<Self, OutOfMemory> {
         if !port.account.take(notify::BYTES::<M>()) {
             return Err(OutOfMemory);
@@ -78,7 +80,7 @@ impl<M: Machine> SendOnceRight<M> {
     }
 
     pub(super) fn port(&self) -> &Arc<Port<M>> {
-        // It is taken out only by `drop` and `use_up`, after which there is no right.
+        // Only `drop` and `use_up` take the port out, and each of them ends the right.
         self.port.as_ref().expect("a right that is used has no owner")
     }
 
@@ -87,7 +89,8 @@ impl<M: Machine> SendOnceRight<M> {
         port.account.give(notify::BYTES::<M>());
     }
 
-    /// Ends the right without a message, because a message has used it or it was given up unused.
+    /// Ends the right without a send-once notification: a message has used it, or a call has failed
+    /// and gives it up.
     pub(super) fn use_up(mut self) {
         if let Some(port) = self.port.take() {
             Self::release(&port);
@@ -106,15 +109,16 @@ impl<M: Machine> Drop for SendOnceRight<M> {
     }
 }
 
-/// No memory for a right.
+/// The error that there is no memory for a right or a port.
 #[derive(Debug)]
 pub(super) struct OutOfMemory;
 
-/// The right to receive the messages of a port, which lives as long as this.
+/// The right to receive the messages of a port. If it is dropped, the port dies, unless a
+/// port-destroyed notification was asked for: then that notification carries the right.
 pub struct ReceiveRight<M: Machine>(Arc<Port<M>>);
 
 impl<M: Machine> ReceiveRight<M> {
-    /// The one right of a new port.
+    /// The receive right of a port that was just made.
     pub(super) fn of_new(port: Arc<Port<M>>) -> Self {
         Self(port)
     }
@@ -131,17 +135,18 @@ impl<M: Machine> Drop for ReceiveRight<M> {
             state.port_destroyed.take()
         };
         let Some(backup) = backup else { return self.0.kill() };
-        // Instead of ending, the port goes to the one that has asked for it.
+        // A port-destroyed request was made: instead of ending, the receive right goes to the port
+        // of the request, in a notification.
         self.0.leave_holder(Holder::Transit);
         self.0.ipc.leave_carrier(&self.0);
         notify::send(backup, Notification::PortDestroyed(Right::Receive(Self(self.0.clone()))));
     }
 }
 
-/// Any right, outside of a name space.
+/// A right of any kind, outside of a name space.
 #[derive(Default)]
 pub enum Right<M: Machine> {
-    /// None was sent.
+    /// No right: the sender named none.
     #[default]
     Null,
     /// A right to a port that has died.
@@ -155,7 +160,7 @@ pub enum Right<M: Machine> {
 }
 
 impl<M: Machine> Right<M> {
-    /// The port, if it lives.
+    /// The port of the right, unless the port has died or there is no right.
     pub(super) fn living_port(&self) -> Option<&Arc<Port<M>>> {
         let port = match self {
             Self::Null | Self::Dead => return None,

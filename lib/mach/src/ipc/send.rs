@@ -1,4 +1,4 @@
-//! Sending a message that has been copied in.
+//! Sending a message whose rights have been copied in.
 
 use alloc::boxed::Box;
 
@@ -9,15 +9,17 @@ use super::wait::{Ended, Interruption};
 use super::{MsgErrorKind, Name, Space};
 use crate::machine::Machine;
 
-/// A message that was not sent, and why.
+/// The reason why a message was not sent, and the message.
 pub(super) type NotSent<M> = (MsgErrorKind, Box<Message<M>>);
 
 impl<M: Machine> Space<M> {
-    /// Sends a message; waits while the queue is full. A message to a port that has died counts as
-    /// sent. `until`: the time when the wait ends; 0 means that there is none.
+    /// Sends a message, and waits while the queue is full: until the time `until` in microseconds
+    /// of the machine, without blocking if that is 0, for ever if there is none. A message to a
+    /// port that has died counts as sent.
     ///
     /// # Errors
-    /// `SendTimedOut`, `SendInterrupted`; the message.
+    /// The message comes back. `SendTimedOut`: the queue was full until the time.
+    /// `SendInterrupted`: `interruption` has ended the wait.
     pub(super) async fn send(
         &self,
         message: Box<Message<M>>,
@@ -54,11 +56,14 @@ impl<M: Machine> Space<M> {
         }
     }
 
-    /// Puts a message into a queue that is full, and asks for a notification to the port of the
-    /// receive right `notify` when it has left. One name can have one such message in a queue.
+    /// Puts a message into a queue that is full, and asks for a notification when it has left the
+    /// queue, to the port of the receive right `notify`. Each name can have one such message in a
+    /// queue. Never blocks.
     ///
     /// # Errors
-    /// `SendNotifyInProgress`, `SendInvalidNotify`, `SendNoBuffer`; the message.
+    /// The message comes back. `SendNotifyInProgress`: the name has such a message already.
+    /// `SendInvalidNotify`: `notify` is no receive right. `SendNoBuffer`: no memory for the
+    /// request.
     pub(super) fn send_beyond_limit(
         &self,
         mut message: Box<Message<M>>,
@@ -72,7 +77,8 @@ impl<M: Machine> Space<M> {
         };
         {
             let mut table = self.table.lock();
-            // The task may have moved its only right: then there is no name to tell.
+            // The message may have taken the task's only right: then the notification has the null
+            // name.
             let name = table.name_of(&port).unwrap_or(Name::NULL);
             let entry = table.get(name);
             if entry.as_ref().is_some_and(|entry| entry.accept.as_ref().is_some_and(|open| open.is_open())) {
@@ -86,7 +92,7 @@ impl<M: Machine> Space<M> {
             }
             message.accepted = Some(Acceptance(request));
         }
-        // `Always` leaves no message.
+        // With `Entry::Always` no message comes back.
         let _ = push(&port, message, Entry::Always);
         Ok(())
     }

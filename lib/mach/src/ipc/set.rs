@@ -17,16 +17,17 @@ use crate::{KernError, KernResult};
 /// What a set's lock protects.
 pub(super) struct SetState<M: Machine> {
     pub(super) alive: bool,
-    /// The members; those with messages are ready.
+    /// The member ports, of which those with messages are ready, by the stamps of their first
+    /// messages.
     pub(super) members: Ready<Arc<Port<M>>>,
-    /// The place of the next message among the set's messages.
+    /// The stamp of the next message that comes to a member, which is its place in the set's order.
     next_stamp: u64,
-    /// The set's own name, which changes when it is renamed.
+    /// The name of the set in its task.
     pub(super) name: Name,
     charge: Charge<M>,
 }
 
-/// A port set.
+/// A port set, whose receivers get the messages of all its members.
 pub(super) struct PortSet<M: Machine> {
     pub(super) state: SpinLock<SetState<M>>,
     pub(super) receivers: WaitQueue,
@@ -49,7 +50,8 @@ impl<M: Machine> PortSet<M> {
         Ok(Arc::new(Self { state: SpinLock::new(state), receivers: WaitQueue::new() }))
     }
 
-    /// Ends the set: its members are in no set, and its receivers are told.
+    /// Ends the set: its members leave it, and its waiting receivers are woken. No lock may be
+    /// held.
     pub(super) fn kill(self: &Arc<Self>) {
         let members = {
             let mut state = self.state.lock();
@@ -58,7 +60,7 @@ impl<M: Machine> PortSet<M> {
         };
         for port in members.members() {
             let mut state = port.state.lock();
-            // The port may have left meanwhile and joined another set.
+            // The port may have left this set since the list was made, and joined another.
             if state.membership.as_ref().is_some_and(|of| Arc::ptr_eq(&of.set, self)) {
                 state.membership = None;
             }
@@ -68,7 +70,7 @@ impl<M: Machine> PortSet<M> {
 }
 
 impl<M: Machine> PortState<M> {
-    /// Leaves the set of a membership that was taken out of the state.
+    /// Leaves the set of `membership`, which the caller has taken out of the port's state.
     pub(super) fn leave_set(&mut self, membership: Option<Membership<M>>) {
         if let Some(Membership { set, index }) = membership {
             let left = set.state.lock().members.remove(index);
@@ -76,10 +78,10 @@ impl<M: Machine> PortState<M> {
         }
     }
 
-    /// Joins a set. The caller wakes the set's receivers if there are messages.
+    /// Joins a set. If the port has messages, the caller must wake the set's receivers afterwards.
     ///
     /// # Errors
-    /// `ResourceShortage`; `InvalidName`: the set has gone.
+    /// `ResourceShortage`: no memory for a member. `InvalidName`: the set has ended.
     fn join(&mut self, port: &Arc<Port<M>>, set: &Arc<PortSet<M>>) -> KernResult {
         let mut state = set.state.lock();
         if !state.alive {
@@ -96,7 +98,7 @@ impl<M: Machine> PortState<M> {
         Ok(())
     }
 
-    /// The place of the first message among those of the set.
+    /// The stamp by which the port's first message is ordered in the set; `None` without a message.
     pub(super) fn first_stamp(&self) -> Option<u64> {
         let first = self.queue.front()?;
         Some(if self.before_joining > 0 { self.joined } else { first.stamp })
@@ -104,12 +106,12 @@ impl<M: Machine> PortState<M> {
 }
 
 impl<M: Machine> Ipc<M> {
-    /// Moves a port from the set in which it is, if any, to another or to none, in one step for
-    /// senders and receivers: whether it was in a set. The space must have the receive right.
+    /// Moves a port from its set, if it is in one, to the set `set` or to none. Senders and
+    /// receivers see the move as one step. Returns whether the port was in a set before.
     ///
     /// # Errors
-    /// `InvalidRight`: the space has the right no longer. Those of [`PortState::join`]; the port is
-    /// in its old set then.
+    /// `InvalidRight`: the space does not have the receive right. `ResourceShortage`,
+    /// `InvalidName`: see [`PortState::join`]; the port stays in its old set.
     pub(super) fn move_member(
         &self,
         port: &Arc<Port<M>>,
@@ -144,7 +146,7 @@ impl<M: Machine> Ipc<M> {
         Ok(was_in_set)
     }
 
-    /// The ports of a set.
+    /// The ports that are members of a set now.
     pub(super) fn members(set: &PortSet<M>) -> Vec<Arc<Port<M>>> {
         set.state.lock().members.members().cloned().collect()
     }

@@ -16,26 +16,26 @@ use super::{Ipc, Name};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
-/// A kind of right, with Mach's number.
+/// A kind of right, with the number that Mach's interface has for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortRight {
-    /// Send messages.
+    /// A right to send any number of messages.
     Send = 0,
-    /// Receive messages.
+    /// A right to receive the messages of a port.
     Receive = 1,
-    /// Send one message.
+    /// A right to send one message.
     SendOnce = 2,
-    /// Receive the messages of several ports.
+    /// A right to receive the messages of all ports of a port set.
     PortSet = 3,
-    /// A right to a port that has died.
+    /// The name of a right to a port that has died.
     DeadName = 4,
 }
 
 impl PortRight {
-    /// The kind with this number.
+    /// The kind of right that has the number `number` in Mach's interface.
     ///
     /// # Errors
-    /// `InvalidValue`: there is none.
+    /// `InvalidValue`: no kind has this number.
     pub fn from_number(number: u32) -> KernResult<Self> {
         let all = [Self::Send, Self::Receive, Self::SendOnce, Self::PortSet, Self::DeadName];
         all.get(number as usize).copied().ok_or(KernError::InvalidValue)
@@ -43,28 +43,29 @@ impl PortRight {
 }
 
 bitflags::bitflags! {
-    /// What a name denotes: `mach_port_type_t`.
+    /// The rights and requests of a name, with the bits of `mach_port_type_t`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct PortType: u32 {
-        /// A send right.
+        /// The name has a send right.
         const SEND = 1 << 16;
-        /// A receive right.
+        /// The name has a receive right.
         const RECEIVE = 1 << 17;
-        /// A send-once right.
+        /// The name has a send-once right.
         const SEND_ONCE = 1 << 18;
-        /// A port set.
+        /// The name denotes a port set.
         const PORT_SET = 1 << 19;
-        /// A dead name.
+        /// The name is a dead name.
         const DEAD_NAME = 1 << 20;
-        /// A message is in the port's queue beyond its limit, and its sender is to be told when it
-        /// has left.
+        /// A message was sent with this name beyond the queue's limit, and the task is to be told
+        /// when that message has left the queue.
         const ACCEPT_REQUEST = 1 << 30;
-        /// The task is to be told when the port dies.
+        /// The task is to be told when the port of the name dies.
         const DEAD_NAME_REQUEST = 1 << 31;
     }
 }
 
-/// A task's name space.
+/// The name space of one task: its names for rights. No method of a space blocks, except for the
+/// spin locks; `mach_msg` is in [`typed`](super::typed).
 pub struct Space<M: Machine> {
     pub(super) ipc: Arc<Ipc<M>>,
     pub(super) id: u64,
@@ -79,7 +80,7 @@ impl From<OutOfMemory> for KernError {
 }
 
 impl<M: Machine> Space<M> {
-    /// A space without names.
+    /// Makes a space without names, with the limits of the system.
     pub fn new(ipc: &Arc<Ipc<M>>) -> Arc<Self> {
         let account = Account::new(ipc, ipc.limits.bytes);
         let id = ipc.new_id();
@@ -87,26 +88,27 @@ impl<M: Machine> Space<M> {
         Arc::new(Self { ipc: ipc.clone(), id, account, table: SpinLock::new(table) })
     }
 
-    /// The system to which the space belongs.
+    /// The ports of the system to which the space belongs.
     pub fn ipc(&self) -> &Arc<Ipc<M>> {
         &self.ipc
     }
 
-    /// Bytes of server memory that the space, its ports and its messages have in use.
+    /// How many bytes of server memory the space, its ports and its messages have in use.
     pub fn bytes(&self) -> usize {
         self.account.used()
     }
 
-    /// How many names there are.
+    /// How many names the space has.
     pub fn name_count(&self) -> usize {
         self.table.lock().count()
     }
 
-    /// Ends the space: all rights of the task. Takes as long as there are names, and messages in
-    /// ports that end with them; never blocks.
+    /// Ends the space and all rights of the task: later calls fail with `InvalidTask`. Never
+    /// blocks. The time grows with the number of names and of the messages in ports that end with
+    /// them.
     pub fn terminate(&self) {
         let entries = self.table.lock().end();
-        // Each entry ends by itself, so that what is collected stays small.
+        // The rights of each entry end before the next is looked at, so `later` stays small.
         for (name, mut entry) in entries {
             let mut later = Later::new();
             entry.cancel_requests(name, None, &mut later);
@@ -114,22 +116,24 @@ impl<M: Machine> Space<M> {
         }
     }
 
-    /// A new right under a name that the space chooses: `mach_port_allocate`. A receive right of a
-    /// new port, a new port set, or a dead name.
+    /// Makes a right under a name that the space chooses: the receive right of a new port, a new
+    /// port set, or a dead name. This is `mach_port_allocate`.
     ///
     /// # Errors
-    /// `InvalidValue`: another kind. `NoSpace`, `ResourceShortage`: the limits of the space, or no
-    /// memory. `InvalidTask`: the space has ended.
+    /// `InvalidValue`: `right` is of another kind. `NoSpace`: the task has as many names as it may
+    /// have. `ResourceShortage`: no memory, or more than the task may use. `InvalidTask`: the space
+    /// has ended.
     pub fn allocate(&self, right: PortRight) -> KernResult<Name> {
         let entry = self.new_entry(right)?;
         self.insert_new(entry, None)
     }
 
-    /// A new right under this name: `mach_port_allocate_name`.
+    /// Makes a right as [`allocate`](Self::allocate) does, under the name `name`. This is
+    /// `mach_port_allocate_name`.
     ///
     /// # Errors
-    /// As [`allocate`](Self::allocate). `InvalidValue`: the null name or the dead name.
-    /// `NameExists`.
+    /// Those of [`allocate`](Self::allocate). `InvalidValue`: `name` is the null name or the dead
+    /// name. `NameExists`: `name` denotes something.
     pub fn allocate_name(&self, right: PortRight, name: Name) -> KernResult {
         if !name.is_valid() {
             return Err(KernError::InvalidValue);
@@ -155,11 +159,12 @@ impl<M: Machine> Space<M> {
                 None => table.insert(entry),
             }
         };
-        // The entry of a failure is dropped here, without the lock.
+        // If there was an error, the entry that was not inserted is dropped here, without the lock.
         inserted.map_err(|(error, _)| error)
     }
 
-    /// Changes the table; what ends with the change ends after the lock is released.
+    /// Calls `change` with the locked table. Rights and requests that end with the change end after
+    /// the lock is released.
     pub(super) fn change<T>(
         &self,
         change: impl FnOnce(&mut Table<M>, &mut Later<M>) -> KernResult<T>,
@@ -172,10 +177,10 @@ impl<M: Machine> Space<M> {
         change(&mut table, &mut later)
     }
 
-    /// All names and what they denote: `mach_port_names`.
+    /// All names of the space and what they denote: `mach_port_names`.
     ///
     /// # Errors
-    /// `InvalidTask`.
+    /// `InvalidTask`: the space has ended.
     pub fn names(&self) -> KernResult<Vec<(Name, PortType)>> {
         self.change(|table, _| {
             let names = table.names();
@@ -183,19 +188,20 @@ impl<M: Machine> Space<M> {
         })
     }
 
-    /// What a name denotes: `mach_port_type`.
+    /// What a name denotes, and the requests on it: `mach_port_type`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidTask`.
+    /// `InvalidName`: the name denotes nothing. `InvalidTask`: the space has ended.
     pub fn port_type(&self, name: Name) -> KernResult<PortType> {
         self.change(|table, _| Ok(table.get(name).ok_or(KernError::InvalidName)?.kind()))
     }
 
-    /// Gives rights another name: `mach_port_rename`.
+    /// Gives the rights and requests of the name `old` the name `new`: `mach_port_rename`.
     ///
     /// # Errors
-    /// `InvalidValue`: the new name is null or dead. `NameExists`: it denotes something.
-    /// `InvalidName`: the old one denotes nothing. `ResourceShortage`, `InvalidTask`.
+    /// `InvalidValue`: `new` is the null name or the dead name. `NameExists`: `new` denotes
+    /// something. `InvalidName`: `old` denotes nothing. `ResourceShortage`: no memory for the
+    /// entry. `InvalidTask`: the space has ended.
     pub fn rename(&self, old: Name, new: Name) -> KernResult {
         if !new.is_valid() {
             return Err(KernError::InvalidValue);
@@ -203,10 +209,10 @@ impl<M: Machine> Space<M> {
         self.change(|table, _| table.rename(old, new))
     }
 
-    /// Ends all rights of a name: `mach_port_destroy`.
+    /// Ends a name with all its rights and requests: `mach_port_destroy`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidTask`.
+    /// `InvalidName`: the name denotes nothing. `InvalidTask`: the space has ended.
     pub fn destroy(&self, name: Name) -> KernResult {
         self.change(|table, later| {
             table.get(name).ok_or(KernError::InvalidName)?;
@@ -220,7 +226,8 @@ impl<M: Machine> Space<M> {
     /// Takes one reference from a send right, send-once right or dead name: `mach_port_deallocate`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidTask`. `InvalidRight`: the name has none of those.
+    /// `InvalidName`: the name denotes nothing. `InvalidRight`: the name denotes only a receive
+    /// right or a port set. `InvalidTask`: the space has ended.
     pub fn deallocate(&self, name: Name) -> KernResult {
         self.change(|table, later| {
             let entry = table.get(name).ok_or(KernError::InvalidName)?;
@@ -231,11 +238,11 @@ impl<M: Machine> Space<M> {
         })
     }
 
-    /// How many references a name has to a right: `mach_port_get_refs`. 0 if the name denotes other
-    /// rights.
+    /// How many references a name has to a right of the kind `right`, or 0 if the name denotes only
+    /// rights of other kinds: `mach_port_get_refs`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidTask`.
+    /// `InvalidName`: the name denotes nothing. `InvalidTask`: the space has ended.
     pub fn references(&self, name: Name, right: PortRight) -> KernResult<u32> {
         self.change(|table, _| {
             let entry = table.get(name).ok_or(KernError::InvalidName)?;
@@ -250,13 +257,14 @@ impl<M: Machine> Space<M> {
         })
     }
 
-    /// Changes the references of a name to a right: `mach_port_mod_refs`. The last reference ends
-    /// the right.
+    /// Adds `delta` to the references that a name has to a right: `mach_port_mod_refs`. The right
+    /// ends with its last reference.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidTask`. `InvalidRight`: the name does not denote such a right.
-    /// `InvalidValue`: there would be fewer than none, or the right has only ever one.
-    /// `UrefsOverflow`.
+    /// `InvalidName`: the name denotes nothing. `InvalidRight`: the name does not denote such a
+    /// right. `InvalidValue`: there would be fewer references than none, or more than one to a
+    /// right that can have only one. `UrefsOverflow`: there would be more than 65 535.
+    /// `InvalidTask`: the space has ended.
     pub fn modify_references(&self, name: Name, right: PortRight, delta: i32) -> KernResult {
         self.change(|table, later| {
             let entry = table.get(name).ok_or(KernError::InvalidName)?;
@@ -275,13 +283,17 @@ impl<M: Machine> Space<M> {
         })
     }
 
-    /// Gives the task a right under this name: `mach_port_insert_right`. A send or receive right to
-    /// a port that the task has rights to must get the name of those.
+    /// Gives the task a right under the name `name`: `mach_port_insert_right`. If the task has a
+    /// name for a send or receive right to the port, then another send or receive right must get
+    /// that name.
     ///
     /// # Errors
-    /// `InvalidValue`: the name is null or dead. `InvalidCapability`: no right, or of a dead port.
-    /// `NameExists`: the name denotes something else. `RightExists`: the port has another name.
-    /// `UrefsOverflow`, `NoSpace`, `ResourceShortage`, `InvalidTask`. The right is dropped then.
+    /// The right is dropped on any error.
+    /// `InvalidValue`: `name` is the null name or the dead name. `InvalidCapability`: `right` is no
+    /// right, or a right to a dead port. `NameExists`: `name` denotes something else.
+    /// `RightExists`: the task has another name for the port. `UrefsOverflow`: there would be more
+    /// than 65 535 references. `NoSpace`, `ResourceShortage`: see [`allocate`](Self::allocate).
+    /// `InvalidTask`: the space has ended.
     pub fn insert_right(&self, name: Name, right: Right<M>) -> KernResult {
         if !name.is_valid() {
             return Err(KernError::InvalidValue);
@@ -298,7 +310,8 @@ impl<M: Machine> Space<M> {
                 return table.add_right(name, right, false, later);
             }
             let entry = Entry::of_right(right).ok_or(KernError::InvalidCapability)?;
-            // A dead name that the caller has not looked at yet is not free either.
+            // A name whose port has died is not free either, although the caller does not know of
+            // it yet.
             table.insert_at(name, entry).map_err(|(error, entry)| {
                 entry.end(later);
                 error
@@ -309,8 +322,9 @@ impl<M: Machine> Space<M> {
     /// Takes or makes a right from a name, outside any message: `mach_port_extract_right`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidTask`. `InvalidRight`: the name has not the right for it.
-    /// `ResourceShortage`.
+    /// `InvalidName`: the name denotes nothing. `InvalidRight`: the name has no right from which
+    /// the disposition can take or make one. `ResourceShortage`: no memory for a send-once right.
+    /// `InvalidTask`: the space has ended.
     pub fn extract_right(&self, name: Name, disposition: super::Disposition) -> KernResult<Right<M>> {
         self.change(|table, later| {
             let made = table.claim(name, disposition).map_err(KernError::from)?;
@@ -326,7 +340,7 @@ impl<M: Machine> Drop for Space<M> {
 }
 
 impl<M: Machine> Table<M> {
-    /// Changes the references to a send right, send-once right or dead name.
+    /// Adds `delta` to the references to a send right, send-once right or dead name.
     fn change_references(&mut self, name: Name, delta: i32, later: &mut Later<M>) -> KernResult {
         let entry = self.get(name).ok_or(KernError::InvalidName)?;
         let references = i64::from(entry.references) + i64::from(delta);
@@ -341,7 +355,8 @@ impl<M: Machine> Table<M> {
         }
     }
 
-    /// Ends a name's send right, send-once right or dead name.
+    /// Ends the send right, send-once right or dead name of a name, together with all references to
+    /// it.
     fn end_last_reference(&mut self, name: Name, later: &mut Later<M>) -> KernResult {
         let entry = self.get(name).ok_or(KernError::InvalidName)?;
         if !matches!(entry.object, Object::SendReceive(..)) {
@@ -361,12 +376,14 @@ impl<M: Machine> Table<M> {
         Ok(())
     }
 
-    /// Ends a right that a name has once.
+    /// Ends a right to which a name has always one reference: a receive right, a send-once right or
+    /// a port set.
     fn end_single(&mut self, name: Name, later: &mut Later<M>) -> KernResult {
         let entry = self.get(name).ok_or(KernError::InvalidName)?;
         if matches!(entry.object, Object::SendReceive(..)) {
-            // The send right stays; it is a dead name from the next look on, unless another task
-            // gets the receive right.
+            // The send right stays in the entry. When the entry is next used, it becomes a dead
+            // name, unless the port has survived because a port-destroyed notification took the
+            // receive right.
             self.replace(name, |object| match object {
                 Object::SendReceive(send, receive) => {
                     later.end_receive_right(receive);

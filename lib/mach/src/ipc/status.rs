@@ -12,17 +12,17 @@ use crate::{KernError, KernResult};
 pub struct PortStatus {
     /// The set in which the port is, or the null name.
     pub set: Name,
-    /// The number of the next message.
+    /// The sequence number that the port's next received message gets.
     pub sequence: u32,
-    /// Send rights that the receiver has made.
+    /// How often the receiver has made a send right, since the count was set.
     pub make_send_count: u32,
-    /// Messages that the queue holds before senders wait.
+    /// How many messages the queue holds before senders wait.
     pub queue_limit: u32,
-    /// Messages in the queue.
+    /// How many messages are in the queue.
     pub messages: u32,
-    /// Send-once rights that exist.
+    /// How many send-once rights to the port exist.
     pub send_once_rights: u32,
-    /// Whether send rights exist.
+    /// Whether send rights to the port exist.
     pub send_rights: bool,
     /// Whether a port-destroyed notification is asked for.
     pub port_destroyed: bool,
@@ -30,16 +30,17 @@ pub struct PortStatus {
     pub no_senders: bool,
 }
 
-/// A number as far as 32 bits show it.
+/// A number as 32 bits hold it: `u32::MAX` for all that are greater.
 fn shown(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 impl<M: Machine> Space<M> {
-    /// The state of a receive right: `mach_port_get_receive_status`.
+    /// The state of the port of a receive right: `mach_port_get_receive_status`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    /// `InvalidName`: the name denotes nothing. `InvalidRight`: it has no receive right.
+    /// `InvalidTask`: the space has ended.
     pub fn receive_status(&self, name: Name) -> KernResult<PortStatus> {
         let port = self.receive_port(name)?;
         let state = port.state.lock();
@@ -60,18 +61,19 @@ impl<M: Machine> Space<M> {
     /// How many send rights there are to the port of a receive right: `mach_port_get_srights`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    /// Those of [`receive_status`](Self::receive_status).
     pub fn send_rights(&self, name: Name) -> KernResult<u32> {
         let port = self.receive_port(name)?;
         let rights = port.state.lock().send_rights;
         Ok(shown(rights))
     }
 
-    /// Sets how many messages the port's queue holds before senders wait:
-    /// `mach_port_set_qlimit`. Senders for which there is room now go on.
+    /// Sets how many messages the port's queue holds before senders wait: `mach_port_set_qlimit`.
+    /// Waiting senders for which there is room now are woken. Never blocks.
     ///
     /// # Errors
-    /// `InvalidValue`: more than the system allows. `InvalidName`, `InvalidRight`, `InvalidTask`.
+    /// `InvalidValue`: the limit is greater than the system allows. Also those of
+    /// [`receive_status`](Self::receive_status).
     pub fn set_queue_limit(&self, name: Name, limit: u32) -> KernResult {
         if limit > self.ipc.limits.longest_queue {
             return Err(KernError::InvalidValue);
@@ -79,7 +81,7 @@ impl<M: Machine> Space<M> {
         let port = self.receive_port(name)?;
         port.state.lock().queue_limit = limit;
         loop {
-            // One at a time: no waiter is woken under the lock.
+            // The lock is released after each grant, because no waiter may be woken under the lock.
             let next = port.state.lock().grant();
             match next {
                 Some(waker) => waker.wake(),
@@ -88,42 +90,44 @@ impl<M: Machine> Space<M> {
         }
     }
 
-    /// Sets the make-send count: `mach_port_set_mscount`.
+    /// Sets the port's make-send count: `mach_port_set_mscount`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    /// Those of [`receive_status`](Self::receive_status).
     pub fn set_make_send_count(&self, name: Name, count: u32) -> KernResult {
         self.receive_port(name)?.state.lock().make_send_count = count;
         Ok(())
     }
 
-    /// Sets the number of the next message: `mach_port_set_seqno`.
+    /// Sets the sequence number that the port's next received message gets: `mach_port_set_seqno`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    /// Those of [`receive_status`](Self::receive_status).
     pub fn set_sequence(&self, name: Name, sequence: u32) -> KernResult {
         self.receive_port(name)?.state.lock().sequence = sequence;
         Ok(())
     }
 
-    /// Sets what received messages say instead of the port's name, or that they say the name:
-    /// `mach_port_set_protected_payload`, `mach_port_clear_protected_payload`. It ends when the
-    /// receive right is moved.
+    /// Sets the protected payload: a number that received messages have in the place of the port's
+    /// name. `None` removes it. These are `mach_port_set_protected_payload` and
+    /// `mach_port_clear_protected_payload`. The payload is also removed when the receive right is
+    /// moved.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    /// Those of [`receive_status`](Self::receive_status).
     pub fn set_protected_payload(&self, name: Name, payload: Option<u64>) -> KernResult {
         self.receive_port(name)?.state.lock().payload = payload;
         Ok(())
     }
 
-    /// Moves a receive right into a port set, out of the one in which it is; with the null name out
-    /// of its set only: `mach_port_move_member`. Receivers that wait for the port alone are told
-    /// that it has changed.
+    /// Moves a receive right into the port set `after`, out of the set in which it is; if `after`
+    /// is the null name, only out of its set. This is `mach_port_move_member`. Receivers that wait
+    /// for the port alone fail with `ReceivePortChanged`. Never blocks.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidRight`: of either name. `NotInSet`: it is in none and should leave
-    /// one. `ResourceShortage`, `InvalidTask`.
+    /// `InvalidName`, `InvalidRight`: one of the names denotes nothing, `member` has no receive
+    /// right, or `after` is no port set. `NotInSet`: `after` is the null name and the port is in no
+    /// set. `ResourceShortage`: no memory for a member. `InvalidTask`: the space has ended.
     pub fn move_member(&self, member: Name, after: Name) -> KernResult {
         let (port, set) = self.change(|table, _| {
             let port = table.get(member).ok_or(KernError::InvalidName)?;
@@ -136,7 +140,7 @@ impl<M: Machine> Space<M> {
                 _ => Err(KernError::InvalidRight),
             }
         })?;
-        // Both may have gone since. A port that has is not to come into the set.
+        // The port or the set may have ended since. `move_member` checks both under their locks.
         let moved = self.ipc.move_member(&port, set.as_ref(), self.id);
         match moved {
             Ok(was_in_set) if set.is_none() && !was_in_set => Err(KernError::NotInSet),
@@ -145,10 +149,11 @@ impl<M: Machine> Space<M> {
         }
     }
 
-    /// The names of a set's members: `mach_port_get_set_status`.
+    /// The names of the ports that are members of a port set: `mach_port_get_set_status`.
     ///
     /// # Errors
-    /// `InvalidName`, `InvalidRight`, `InvalidTask`.
+    /// `InvalidName`: the name denotes nothing. `InvalidRight`: it denotes no port set.
+    /// `InvalidTask`: the space has ended.
     pub fn set_status(&self, name: Name) -> KernResult<Vec<Name>> {
         let set = self.change(|table, _| match &table.get(name).ok_or(KernError::InvalidName)?.object {
             Object::Set(set) => Ok(set.clone()),

@@ -1,8 +1,8 @@
 //! A task's table of names.
 //!
-//! Names whose index is near the lowest are in an array. A program may also choose names itself,
-//! which can be any numbers; those are in a tree, and an index under which there is one is not used
-//! for other names meanwhile.
+//! Entries with low indices are in an array. A program may also choose a name itself, which can be
+//! any number; if its index has no free place in the array, the entry is in a tree, and the table
+//! gives out no other name with that index.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -23,29 +23,29 @@ struct Slot<M: Machine> {
     entry: Option<Entry<M>>,
 }
 
-/// The names of a space.
+/// The names of a space, and what they denote.
 pub(super) struct Table<M: Machine> {
-    /// The number of the space.
+    /// The number of the space, which ports have in their `holder`.
     space: u64,
     rule: NameRule,
     alive: bool,
     slots: Vec<Slot<M>>,
     free: FreeNames,
     chosen: BTreeMap<Name, Entry<M>>,
-    /// The names of ports to which there is a send right.
+    /// From each port to which the task has a send right to the name of that right.
     reverse: Reverse,
     count: usize,
     limit: usize,
     account: Arc<Account<M>>,
 }
 
-/// An entry that found no place, and why.
+/// The error of an insertion, and the entry that was not inserted.
 pub(super) type NotInserted<M> = (KernError, Entry<M>);
 
 impl<M: Machine> Table<M> {
     const SLOT_BYTES: usize = size_of::<Slot<M>>() + Self::REQUEST_BYTES + Reverse::BYTES;
     const CHOSEN_BYTES: usize = 2 * size_of::<(Name, Entry<M>)>() + Self::REQUEST_BYTES + Reverse::BYTES;
-    /// What the requests on one name may take, at the port and by themselves.
+    /// The most bytes that the requests on one name take, in the port's list and by themselves.
     const REQUEST_BYTES: usize =
         2 * size_of::<Option<DeadNameRequest<M>>>() + size_of::<AcceptRequest<M>>() + 32;
 
@@ -68,7 +68,7 @@ impl<M: Machine> Table<M> {
         self.alive
     }
 
-    /// How many names there are.
+    /// How many names the table has.
     pub(super) fn count(&self) -> usize {
         self.count
     }
@@ -88,12 +88,14 @@ impl<M: Machine> Table<M> {
         if self.chosen.is_empty() { None } else { self.chosen.get_mut(&name) }
     }
 
-    /// The entry of a name. Rights of ports that have died are dead names from here on.
+    /// The entry of a name, or `None` if the name denotes nothing. If the port of a send or
+    /// send-once right has died, this call turns the right into a dead name first.
     pub(super) fn get(&mut self, name: Name) -> Option<&mut Entry<M>> {
         let entry = self.raw(name)?;
         if entry.has_died() {
             let port = entry.object.send_port();
-            // The right of a dead port wakes no waiter and sends nothing when it is dropped.
+            // To drop a right to a dead port wakes no waiter and sends nothing, so the lock may be
+            // held.
             entry.die();
             if let Some(port) = port {
                 self.reverse.remove(port);
@@ -102,7 +104,7 @@ impl<M: Machine> Table<M> {
         self.raw(name)
     }
 
-    /// The name of the task's receive or send right to a living port.
+    /// The task's name for its receive or send right to a living port.
     pub(super) fn name_of(&self, port: &Port<M>) -> Option<Name> {
         port.name_in(self.space).or_else(|| self.reverse.get(port.id))
     }
@@ -110,7 +112,8 @@ impl<M: Machine> Table<M> {
     /// Adds an entry under a name that the table chooses.
     ///
     /// # Errors
-    /// `InvalidTask`: the space has ended. `NoSpace`: the limit of names. `ResourceShortage`.
+    /// The entry comes back with each error. `InvalidTask`: the space has ended. `NoSpace`: the
+    /// task has as many names as it may have. `ResourceShortage`: no memory.
     pub(super) fn insert(&mut self, entry: Entry<M>) -> Result<Name, NotInserted<M>> {
         if let Err(error) = self.prepare(&entry) {
             return Err((error, entry));
@@ -127,10 +130,10 @@ impl<M: Machine> Table<M> {
         Ok(name)
     }
 
-    /// Adds an entry under this name, which must be valid.
+    /// Adds an entry under the name `name`, which must be valid.
     ///
     /// # Errors
-    /// As [`insert`](Self::insert). `NameExists`: the name denotes something.
+    /// Those of [`insert`](Self::insert). `NameExists`: `name` denotes something.
     pub(super) fn insert_at(&mut self, name: Name, entry: Entry<M>) -> Result<(), NotInserted<M>> {
         if self.raw(name).is_some() {
             return Err((KernError::NameExists, entry));
@@ -145,7 +148,7 @@ impl<M: Machine> Table<M> {
         Ok(())
     }
 
-    /// Checks that there may be one more entry, and makes room for it where that can fail.
+    /// Checks that the space may have one more entry, and makes room for a send right in `reverse`.
     fn prepare(&mut self, entry: &Entry<M>) -> KernResult {
         if !self.alive {
             return Err(KernError::InvalidTask);
@@ -159,7 +162,7 @@ impl<M: Machine> Table<M> {
         Ok(())
     }
 
-    /// Makes the array longer; the lowest new index that is free.
+    /// Makes the array longer, and returns the lowest of its new indices that is free.
     fn grow(&mut self) -> KernResult<usize> {
         loop {
             let before = self.slots.len();
@@ -177,7 +180,7 @@ impl<M: Machine> Table<M> {
             }
             for index in before..wanted {
                 self.slots.push(Slot { generation: self.rule.first(), entry: None });
-                // Index 0 would share its name with the null name.
+                // Index 0 is left out: its names would include the null name.
                 if index > 0 && !self.has_chosen(index) {
                     self.free.insert(index);
                 }
@@ -188,7 +191,7 @@ impl<M: Machine> Table<M> {
         }
     }
 
-    /// Puts an entry in its place, which is free: true if that is in the array.
+    /// Puts an entry under a free name. Returns whether the entry is in the array.
     fn put(&mut self, name: Name, entry: Entry<M>) -> bool {
         self.count += 1;
         self.note_holder(name, &entry);
@@ -207,7 +210,8 @@ impl<M: Machine> Table<M> {
         }
     }
 
-    /// Notes where the rights of a new entry are.
+    /// Records the name of a new entry in the port of its receive right or set, and for its send
+    /// right in `reverse`.
     fn note_holder(&mut self, name: Name, entry: &Entry<M>) {
         if let Some(port) = entry.object.send_port() {
             self.reverse.insert(port, name);
@@ -220,7 +224,7 @@ impl<M: Machine> Table<M> {
         }
     }
 
-    /// Takes a name away: its entry, with its requests.
+    /// Removes the entry of a name, with its requests, from the table.
     fn take(&mut self, name: Name) -> Option<Entry<M>> {
         let (index, generation) = self.rule.split(name);
         let next = self.rule.next(generation);
@@ -246,7 +250,8 @@ impl<M: Machine> Table<M> {
         Some(entry)
     }
 
-    /// Takes a name away. Its requests end with notifications, except one to be told by `silent`.
+    /// Removes a name. For its requests, port-deleted notifications are sent, except that a
+    /// dead-name request to the port `silent` ends without one.
     pub(super) fn remove(
         &mut self,
         name: Name,
@@ -258,13 +263,14 @@ impl<M: Machine> Table<M> {
         Some(entry)
     }
 
-    /// Makes room for the name of one more port to which there is a send right.
+    /// Makes room in `reverse` for one more port to which there is a send right.
     pub(super) fn reserve_send_right(&mut self) -> KernResult {
         self.reverse.reserve().map_err(|_| KernError::ResourceShortage)
     }
 
-    /// Changes what a name denotes, in the same entry: `new` gets the old object. If the entry gets
-    /// its first send right, room was made for it.
+    /// Changes what a name denotes: `new` gets the old object and returns the new one. If the new
+    /// object has a send right and the old one has none, the caller must have called
+    /// [`reserve_send_right`](Self::reserve_send_right).
     pub(super) fn replace(&mut self, name: Name, new: impl FnOnce(Object<M>) -> Object<M>) {
         let space = self.space;
         let Some(entry) = self.raw(name) else { return };
@@ -282,15 +288,16 @@ impl<M: Machine> Table<M> {
         }
     }
 
-    /// Gives an entry another name. Its requests go on under that.
+    /// Moves an entry with its requests from the name `old` to the name `new`.
     ///
     /// # Errors
-    /// `NameExists`, `InvalidName`, `ResourceShortage`.
+    /// `NameExists`: `new` denotes something. `InvalidName`: `old` denotes nothing.
+    /// `ResourceShortage`: no memory for the entry.
     pub(super) fn rename(&mut self, old: Name, new: Name) -> KernResult {
         if self.raw(new).is_some() {
             return Err(KernError::NameExists);
         }
-        // Dead rights become dead names first, so that their requests have ended.
+        // If the port has died, its right becomes a dead name first, which ends the requests.
         self.get(old).ok_or(KernError::InvalidName)?;
         let charged = !self.has_slot(new);
         if charged && !self.account.take(Self::CHOSEN_BYTES) {
@@ -306,19 +313,19 @@ impl<M: Machine> Table<M> {
         }
         let in_slot = self.put(new, entry);
         if charged && in_slot {
-            // The old name had the place in the array that the new one has now.
+            // The new name has the index of the old one, and so its place in the array.
             self.account.give(Self::CHOSEN_BYTES);
         }
         Ok(())
     }
 
-    /// Whether there is a free place in the array for a name.
+    /// Whether the name's index is in the array and no entry has it.
     fn has_slot(&self, name: Name) -> bool {
         let (index, _) = self.rule.split(name);
         self.slots.get(index).is_some_and(|slot| slot.entry.is_none())
     }
 
-    /// All names, in the order of the array, then those that were chosen.
+    /// All names: first those in the array by their indices, then those in the tree.
     pub(super) fn names(&mut self) -> Vec<Name> {
         let rule = self.rule;
         let slots = self.slots.iter().enumerate().filter(|(_, slot)| slot.entry.is_some());
@@ -326,7 +333,7 @@ impl<M: Machine> Table<M> {
         names.chain(self.chosen.keys().copied()).collect()
     }
 
-    /// Ends the table; its entries.
+    /// Ends the table and returns its entries. The table accepts no entry from then on.
     pub(super) fn end(&mut self) -> impl Iterator<Item = (Name, Entry<M>)> + use<M> {
         self.alive = false;
         (self.count, self.reverse, self.free) = (0, Reverse::default(), FreeNames::default());

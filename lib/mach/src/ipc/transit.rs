@@ -1,10 +1,12 @@
-//! Receive rights in messages, and how a cycle of them is avoided.
+//! Receive rights in messages, and why no cycle of them comes into being.
 //!
-//! A port whose receive right is in a message in its own queue, or in that of a port whose receive
-//! right is in its queue, and so on, could never be received from, and nothing would ever free it.
-//! So a port in transit knows in whose queue it is (its carrier). A message that would close a
-//! cycle counts as sent and is destroyed, as in Mach. One lock for the system makes the look and
-//! the step one: two messages that would close a cycle together come one after the other.
+//! Suppose that a port's receive right is in a message in the port's own queue, or that each of
+//! several ports has the receive right of the next in its queue and the last one has that of the
+//! first. No task could ever receive from these ports, and nothing would ever free them. So each
+//! port in transit records in whose queue its receive right is (its carrier). A message that would
+//! close a cycle counts as sent and is destroyed, as in Mach. One lock of the system covers both
+//! the search for a cycle and the change of the carriers, so that two messages cannot close a cycle
+//! together.
 
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
@@ -14,10 +16,11 @@ use super::message::Message;
 use super::port::Port;
 use crate::machine::Machine;
 
-/// Whether a message would be in a cycle in the queue of `port`. The lock of transit is held. Takes
+/// Whether the message, in the queue of `port`, would close a cycle. The caller holds the lock of
+/// transit. The search takes one step for each carrier that it finds from `port` upwards.
 /// as many steps as receive rights are one in another's queue above the port.
 pub(super) fn is_circular<M: Machine>(port: &Arc<Port<M>>, message: &Message<M>) -> bool {
-    // Relaxed: the lock of transit orders all uses of the marks.
+    // Relaxed: all uses of the marks are under the lock of transit.
     message.for_each_receive_right(|moved| moved.marked.store(true, Ordering::Relaxed));
     let mut at = Some(port.clone());
     let mut found = false;
@@ -32,16 +35,17 @@ pub(super) fn is_circular<M: Machine>(port: &Arc<Port<M>>, message: &Message<M>)
     found
 }
 
-/// Notes that the message's receive rights are in the queue of `port` now, or in none. The lock of
-/// transit is held.
+/// Records that the receive rights in the message are in the queue of `port`, or in no queue. The
+/// caller holds the lock of transit.
 pub(super) fn set_carrier<M: Machine>(message: &Message<M>, port: Option<&Arc<Port<M>>>) {
     message.for_each_receive_right(|moved| *moved.carrier.lock() = port.cloned());
 }
 
 impl<M: Machine> Ipc<M> {
-    /// Notes that the port, whose receive right the caller has, is in no queue.
+    /// Records that the receive right of the port, which the caller has, is in no queue.
     pub(super) fn leave_carrier(&self, port: &Port<M>) {
-        // Only the owner of the right puts it into a queue, so this look needs no lock.
+        // Only the owner of the right, which calls this, could put it into a queue, so no lock is
+        // needed.
         if port.carrier.lock().is_none() {
             return;
         }

@@ -1,4 +1,4 @@
-//! The memory of a task, as messages need it.
+//! Access to a task's memory for sending and receiving messages.
 
 use core::future::Future;
 
@@ -6,42 +6,45 @@ use crate::machine::{Machine, PAGE_SIZE};
 use crate::vm::{MapCopy, Placement, VmMap};
 use crate::{KernError, KernResult};
 
-/// A task's memory: bytes, and pages that move as copy-on-write copies.
+/// A task's memory: its bytes, and pages that move as copy-on-write copies. Each method may wait
+/// for a pager.
 pub trait UserMemory<M: Machine>: Sync {
-    /// Reads bytes.
+    /// Reads `buffer.len()` bytes at `address`.
     ///
     /// # Errors
     /// A part of the range cannot be read.
     fn copyin(&self, address: u64, buffer: &mut [u8]) -> impl Future<Output = KernResult> + Send;
 
-    /// Writes bytes.
+    /// Writes `bytes` at `address`.
     ///
     /// # Errors
-    /// A part of the range cannot be written; what comes before it has been.
+    /// A part of the range cannot be written. Bytes before that part may have been written.
     fn copyout(&self, address: u64, bytes: &[u8]) -> impl Future<Output = KernResult> + Send;
 
-    /// A copy of pages as they are now. `start` and `size` are multiples of the page size.
+    /// Copies pages with the content that they have now. `start` and `size` are multiples of the
+    /// page size.
     ///
     /// # Errors
-    /// A part of the range cannot be read, or no memory.
+    /// A part of the range cannot be read, or there is no memory.
     fn copy_pages(&self, start: u64, size: u64) -> impl Future<Output = KernResult<MapCopy<M>>> + Send;
 
-    /// Puts a copy of pages where there is room: the address.
+    /// Maps a copy of pages where the address space has room, and returns the address.
     ///
     /// # Errors
-    /// No room, or no memory; the copy.
+    /// The copy comes back: the address space has no room, or there is no memory.
     fn insert_pages(
         &self,
         copy: MapCopy<M>,
     ) -> impl Future<Output = Result<u64, (KernError, MapCopy<M>)>> + Send;
 
-    /// Fresh zeros where there is room: the address.
+    /// Allocates `size` bytes of zeros where the address space has room, and returns the address.
     ///
     /// # Errors
-    /// No room, or no memory.
+    /// The address space has no room, or there is no memory.
     fn allocate(&self, size: u64) -> impl Future<Output = KernResult<u64>> + Send;
 
-    /// Takes away the pages of a range that was read.
+    /// Unmaps the pages of a range that was read before. There is no error: a task that is out of
+    /// memory for it keeps the pages.
     fn deallocate(&self, start: u64, size: u64) -> impl Future<Output = ()> + Send;
 }
 
@@ -67,13 +70,14 @@ impl<M: Machine> UserMemory<M> for VmMap<M> {
     }
 
     async fn deallocate(&self, start: u64, size: u64) {
-        // If an entry cannot be cut for want of memory, the pages stay, which harms only the task
-        // itself.
+        // If there is no memory to split an entry of the map, the task keeps the pages, which harms
+        // no other task.
         let _ = VmMap::deallocate(self, start, size).await;
     }
 }
 
-/// The pages that a range of bytes touches: first address and size. `None`: it wraps.
+/// The pages that a range of bytes touches: the first address, and the size in bytes. `None`: the
+/// range extends past the end of the 64-bit addresses.
 pub(super) fn pages_around(address: u64, size: u64) -> Option<(u64, u64)> {
     let start = address & !(PAGE_SIZE - 1);
     let end = address.checked_add(size)?.checked_next_multiple_of(PAGE_SIZE)?;

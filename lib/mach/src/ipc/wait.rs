@@ -1,4 +1,4 @@
-//! Waiting with an end: by time, or by `thread_abort`.
+//! Waits of a thread that a time or `thread_abort` can end.
 
 use core::future::{Future, poll_fn};
 use core::pin::pin;
@@ -14,7 +14,7 @@ enum State {
     #[default]
     Idle,
     Waiting(Waker),
-    /// The thread's wait is to end.
+    /// `interrupt` was called, and the wait has not ended yet.
     Interrupted,
 }
 
@@ -23,13 +23,14 @@ enum State {
 pub struct Interruption(SpinLock<State>);
 
 impl Interruption {
-    /// Of a thread that does not wait.
+    /// An interruption for a thread that does not wait.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Ends the wait of the thread for a message or for room in a queue; false if it is in none.
-    /// Nothing that has begun to be sent or received is undone.
+    /// Ends the thread's wait for a message or for room in a queue, and returns true; returns false
+    /// if the thread is not in such a wait. Nothing that the thread has begun to send or receive is
+    /// undone. Never blocks.
     pub fn interrupt(&self) -> bool {
         let before = {
             let mut state = self.0.lock();
@@ -44,10 +45,11 @@ impl Interruption {
         true
     }
 
-    /// Waits for a result until the time, in microseconds of the machine, or an interruption.
+    /// Waits for `result` until the time `until`, in microseconds of the machine, or until an
+    /// interruption. With `None` only an interruption ends the wait early.
     ///
     /// # Errors
-    /// What has ended the wait.
+    /// The time or the interruption that ended the wait.
     pub(super) async fn wait<M: Machine, T>(
         &self,
         machine: &M,
@@ -80,14 +82,15 @@ impl Interruption {
     }
 }
 
-/// Why a wait ended without a result.
+/// What ended a wait that has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
     TimedOut,
     Interrupted,
 }
 
-/// The thread does not wait any more, however its wait has ended.
+/// Records, when it is dropped, that the thread waits no more. It does so too if the thread's
+/// future is dropped in the middle of the wait.
 struct Idle<'a>(&'a Interruption);
 
 impl Drop for Idle<'_> {

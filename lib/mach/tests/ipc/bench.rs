@@ -1,4 +1,4 @@
-//! Two tasks with plain memory, for what an RPC costs by itself.
+//! Two tasks with plain memory, to measure the cost of an RPC without a virtual memory system.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,10 +11,10 @@ use mach::machine::Machine;
 use mach::vm::{MapCopy, VmMap};
 use mach::{KernError, KernResult};
 
-/// Bytes of a task's message buffer, at address 0.
+/// The size in bytes of a task's message buffer, which is at address 0.
 pub(crate) const ROOM: usize = 8192;
 
-/// A buffer, and a map for pages.
+/// A task's memory: a buffer, and a map for pages out of line.
 pub(crate) struct Memory<M: Machine> {
     bytes: Mutex<[u8; ROOM]>,
     map: Arc<VmMap<M>>,
@@ -45,7 +45,7 @@ impl<M: Machine> UserMemory<M> for Memory<M> {
     }
 }
 
-/// A task with one thread.
+/// A task with one thread and its memory.
 pub(crate) struct Task<M: Machine> {
     pub(crate) space: Arc<Space<M>>,
     pub(crate) memory: Memory<M>,
@@ -57,7 +57,7 @@ pub(crate) fn poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Po
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// The result of a future that does not wait.
+/// The result of a future that is ready at the first poll.
 pub(crate) fn now<T>(future: impl Future<Output = T>) -> T {
     match poll(pin!(future)) {
         Poll::Ready(value) => value,
@@ -75,13 +75,13 @@ impl<M: Machine> Task<M> {
         self.space.allocate(PortRight::Receive).unwrap()
     }
 
-    /// Gives a send right to another task; its name there.
+    /// Gives another task a send right, and returns its name there.
     pub(crate) fn give(&self, port: Name, other: &Self) -> Name {
         let right = self.space.extract_right(port, Disposition::MakeSend).unwrap();
         other.space.copyout_right(right).unwrap()
     }
 
-    /// Writes a message: the header's words, then the body.
+    /// Writes a message into the buffer: the words of the header, then the body.
     pub(crate) fn write(&self, bits: u32, remote: Name, local: Name, body: &[u8]) {
         let mut bytes = self.memory.bytes.lock().unwrap();
         for (at, word) in [bits, 0, remote.0, 0, local.0, 0, 0, 0].into_iter().enumerate() {
@@ -90,18 +90,18 @@ impl<M: Machine> Task<M> {
         bytes[32..32 + body.len()].copy_from_slice(body);
     }
 
-    /// A word of the message in the buffer.
+    /// The word of 64 bits at an offset of the message in the buffer.
     pub(crate) fn word(&self, at: usize) -> u64 {
         let bytes = self.memory.bytes.lock().unwrap();
         u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap())
     }
 
-    /// Takes memory away that was received.
+    /// Unmaps memory that was received out of line.
     pub(crate) async fn deallocate(&self, start: u64, size: u64) {
         self.memory.deallocate(start, size).await;
     }
 
-    /// Puts a message into the queue of a port of the task's, whatever the queue holds.
+    /// Puts a message into the queue of one of the task's ports, even if the queue is full.
     pub(crate) fn queue(&self, port: Name) {
         let right = self.space.extract_right(port, Disposition::MakeSendOnce).unwrap();
         let once = self.space.copyout_right(right).unwrap();
@@ -109,7 +109,7 @@ impl<M: Machine> Task<M> {
         now(self.call(MsgOptions::SEND, 32, Name::NULL)).unwrap();
     }
 
-    /// Sends so many bytes and receives, as the options say.
+    /// Calls `mach_msg`: sends `send_size` bytes and receives from a name, as the options say.
     pub(crate) async fn call(&self, options: MsgOptions, send_size: usize, receive_name: Name) -> MsgResult {
         let arguments = MsgArguments {
             address: 0,
@@ -128,7 +128,7 @@ const COPY_SEND: u32 = 19;
 const MAKE_SEND_ONCE: u32 = 21;
 const MOVE_SEND_ONCE: u32 = 18;
 
-/// A server that waits for a request, and a client that waits for the answer.
+/// Two tasks: a server that waits for requests, and a client that waits for the answers.
 pub(crate) struct Pair<M: Machine> {
     pub(crate) server: Task<M>,
     pub(crate) client: Task<M>,
@@ -145,7 +145,7 @@ impl<M: Machine> Pair<M> {
         Self { server, client, port, sends, reply }
     }
 
-    /// One RPC with `body` each way, in which both sides wait.
+    /// One RPC, with `body` as the body of the request and of the answer. Both tasks wait once.
     pub(crate) fn rpc(&self, body: &[u8]) {
         let both = MsgOptions::SEND | MsgOptions::RECEIVE;
         let size = 32 + body.len();
@@ -161,7 +161,7 @@ impl<M: Machine> Pair<M> {
         assert_eq!(poll(answer.as_mut()), Poll::Ready(Ok(())));
     }
 
-    /// The client sends itself a message without a reply port, and receives it.
+    /// The client sends itself a message without a reply port, and receives it, in one call.
     pub(crate) fn to_self(&self, own: Name) {
         self.client.write(COPY_SEND, own, Name::NULL, &[]);
         now(self.client.call(MsgOptions::SEND | MsgOptions::RECEIVE, 32, own)).unwrap();

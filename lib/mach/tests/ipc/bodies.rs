@@ -1,5 +1,5 @@
-//! Any bytes are a message of a task: a header and a body, which name the rights and the memory
-//! that the task has. What arrives is read, and nothing is left at the end.
+//! Takes any bytes as a message: a header and a body that name the rights and the memory of a task.
+//! Reads what arrives, and checks that nothing is left at the end.
 
 use std::sync::Arc;
 
@@ -35,10 +35,10 @@ fn call(
     machine.block_on(mach_msg(&task.0, &*task.1, &arguments, &interruption)).map_err(|error| error.kind)
 }
 
-/// Sends a message, whose first byte says how; the result.
+/// Sends a message made of `data`, whose first byte selects the options, and returns the result.
 ///
 /// # Panics
-/// If something leaks.
+/// If a port or memory is left at the end.
 pub(crate) fn send(data: &[u8]) -> Result<(), MsgErrorKind> {
     let Some((&options, data)) = data.split_first() else { return Ok(()) };
     let machine = Simulated::new(FRAMES);
@@ -53,8 +53,9 @@ pub(crate) fn send(data: &[u8]) -> Result<(), MsgErrorKind> {
     let (server, client) = (task(), task());
     let port = server.0.allocate(PortRight::Receive).unwrap();
     assert_eq!(server.0.allocate(PortRight::Receive), Ok(Name(2)));
-    // The client's names: 1 sends to the server, 2 is a port with a send right, 3 sends to it once,
-    // 4 is a set, 5 a dead name, 6 sends to the server once, 7 is a port.
+    // The client's names: 1 and 6 have a send right and a send-once right to the server, 2 is a
+    // port with a send right, 3 has a send-once right to that port, 4 is a port set, 5 is a dead
+    // name, 7 is a port.
     let give = |from: &Task, name, disposition| {
         let right = from.0.extract_right(name, disposition).unwrap();
         client.0.copyout_right(right).unwrap()

@@ -1,4 +1,4 @@
-//! What every task has, compared with the model.
+//! The comparison of all that every task has with the model.
 
 use mach::ipc::{Name, PortRight, PortType, Space};
 use mach::machine::simulated::Simulated;
@@ -7,7 +7,7 @@ use super::{TASKS, World};
 use crate::model::{Entry, Object};
 
 impl World {
-    /// Compares the names of all tasks and the state of all ports.
+    /// Compares the names of all tasks and the state of all ports with the model.
     pub(super) fn compare(&mut self) {
         for task in 0..TASKS {
             let space = self.tasks[task].space.clone();

@@ -1,8 +1,6 @@
-//! The driver: performs random operations on the library and on the model, and compares what they
-//! answer and what every task has.
-//!
-//! Property tests and the fuzzer share it; a step is a few bytes, so any bytes are a valid
-//! sequence.
+//! The driver performs random operations on the library and on the model, and compares their
+//! answers and what every task has. The property tests and the fuzzer use it. A step of a sequence
+//! is a few bytes, and any bytes are a valid step.
 
 mod compare;
 mod messages;
@@ -21,10 +19,10 @@ use crate::model::{
     DISPOSITIONS, Disposition, Entry, Later, MOST, Model, NAMES, Note, Object, Right, can_take,
 };
 
-/// Bytes that say what a step does.
+/// How many bytes a step has.
 pub(crate) const STEP_BYTES: usize = 8;
 const TASKS: usize = 3;
-/// Where a task's message, its array of rights, and its other data are.
+/// The addresses in each task of its message, of its array of rights, and of its other data.
 const BUFFER: u64 = 0x10_0000;
 const ARRAY: u64 = BUFFER + PAGE_SIZE;
 const DATA: u64 = BUFFER + 2 * PAGE_SIZE;
@@ -48,10 +46,10 @@ struct World {
 /// How often each operation had each result.
 pub(crate) type Outcomes = BTreeMap<(&'static str, String), u64>;
 
-/// Runs a sequence and checks everything.
+/// Runs a sequence, and compares the library with the model after each operation.
 ///
 /// # Panics
-/// If the library does not do what the model does, or leaks.
+/// If the library and the model differ, or a port or memory is left at the end.
 pub(crate) fn run(steps: &[[u8; STEP_BYTES]]) -> Outcomes {
     let machine = Simulated::new(FRAMES);
     let vm = Vm::new(machine.clone()).unwrap();
@@ -102,7 +100,7 @@ impl World {
         Task { space: Space::new(&self.ipc), map }
     }
 
-    /// Compares the result of an operation with the model's, and counts it.
+    /// Compares the library's result of an operation with the model's, and counts it.
     fn check<T: PartialEq + Debug, E: PartialEq + Debug>(
         &mut self,
         what: &'static str,
@@ -114,7 +112,7 @@ impl World {
         *self.outcomes.entry((what, outcome)).or_default() += 1;
     }
 
-    /// A name of the task, or now and then one that denotes nothing.
+    /// A name of the task, or sometimes a name that denotes nothing.
     fn name(&self, task: usize, choice: u8) -> u32 {
         let names = &self.model.tasks[task];
         match choice {
@@ -126,7 +124,7 @@ impl World {
         }
     }
 
-    /// A name whose rights are of the wanted kind, if the task has any; now and then another.
+    /// A name with rights of the wanted kind, if the task has one, or sometimes any other name.
     fn name_of(&self, task: usize, choice: u8, is_wanted: impl Fn(Object) -> bool) -> u32 {
         let names = &self.model.tasks[task];
         let wanted = names.iter().filter(|(_, entry)| is_wanted(entry.object));
@@ -138,7 +136,7 @@ impl World {
         }
     }
 
-    /// A name with the right for a disposition, mostly.
+    /// In most cases a name that has the right for the disposition.
     fn name_for(&self, task: usize, choice: u8, disposition: Disposition) -> u32 {
         self.name_of(task, choice, |object| match disposition {
             Disposition::MoveReceive | Disposition::MakeSend | Disposition::MakeOnce => receives(object),
@@ -173,13 +171,13 @@ impl World {
     }
 
     fn end_task(&mut self, task: usize) {
-        // The names end in the order in which the space lists them.
+        // The model ends the names in the order in which the space lists and ends them.
         let order = self.tasks[task].space.names().unwrap();
         self.tasks[task].space.terminate();
         let mut names = std::mem::take(&mut self.model.tasks[task]);
         for (Name(name), _) in order {
             let entry = names.remove(&name).expect("the model has the name");
-            // The requests of each name end before its rights.
+            // As in the library, the requests of a name end before its rights.
             let mut later = Later::default();
             self.model.tasks[task].insert(name, entry);
             let entry = self.model.remove(task, name, &mut later);
@@ -343,9 +341,9 @@ impl World {
         self.check("rename", result, expected);
     }
 
-    /// Extracts a right and gives it to a task, under a name of its own or a chosen one.
+    /// Extracts a right and gives it to a task, under a name that the space or the driver chooses.
     fn give(&mut self, task: usize, a: u8, b: u8, c: u8, d: u8) {
-        // Receive rights stay where they are more often than others.
+        // Receive rights are moved less often than others, so that ports keep their receivers.
         let disposition = DISPOSITIONS[if b < 160 { 3 + b as usize % 3 } else { b as usize % 6 }];
         let name = self.name_for(task, a, disposition);
         let other = c as usize % TASKS;
@@ -504,7 +502,8 @@ impl World {
         }
     }
 
-    /// The port of the request before, or the error; and the right that was not used.
+    /// The model's answer to a request: the port of the request before it, or the error; and the
+    /// port of a send-once right that was not used.
     fn expect_request(
         &mut self,
         task: usize,

@@ -1,4 +1,4 @@
-//! Sending and receiving, with the model's answer.
+//! Steps that send and receive messages, and the model's answers to them.
 
 use mach::ipc::typed::{MsgArguments, MsgOptions, mach_msg};
 use mach::ipc::{Interruption, MsgErrorKind, Name};
@@ -28,7 +28,7 @@ impl World {
 
     pub(super) fn send(&mut self, task: usize, [a, b, c, d, e, f]: [u8; 6]) {
         let disposition = |choice: u8| DISPOSITIONS[choice as usize % 6];
-        // Mostly those with which a header can be sent.
+        // Most of the chosen dispositions are valid in a header.
         let sends = |choice: u8| match choice {
             0..6 => Disposition::MoveReceive,
             _ => DISPOSITIONS[1 + choice as usize % 5],
@@ -53,7 +53,7 @@ impl World {
         }
         let in_line = parcels.len();
         if f % 8 == 0 {
-            // An array of rights, all with one disposition, and memory of less or more than a page.
+            // An array of rights with one disposition, or memory of less or more than a page.
             let names = [e, e.wrapping_add(d)].map(|choice| self.name_for(task, choice, disposition(f >> 3)));
             let array: Vec<u8> = names.iter().flat_map(|name| name.to_le_bytes()).collect();
             self.write(task, ARRAY, &array);
@@ -84,7 +84,8 @@ impl World {
         }
     }
 
-    /// The error; or nothing if the message was sent; or the message that comes back.
+    /// The model's answer to a send: the error, or nothing if the message was sent, or the error
+    /// and the message that comes back.
     fn expect_send(
         &mut self,
         task: usize,
@@ -100,7 +101,8 @@ impl World {
         if !is_valid(remote.0) {
             return Err(MsgErrorKind::SendInvalidDest);
         }
-        // All rights are looked at first, on a copy of the names in which the dead are dead.
+        // All rights are checked first, on a copy of the names in which rights to dead ports are
+        // dead names.
         let names: Vec<u32> = self.model.tasks[task].keys().copied().collect();
         for name in names {
             self.model.get(task, name);
@@ -165,7 +167,8 @@ impl World {
         false
     }
 
-    /// What comes back to a sender is the task's again.
+    /// Checks the message that came back in the sender's buffer, and gives its parts to the task
+    /// again.
     fn check_return(&mut self, task: usize, message: Message) {
         let bytes = self.read(task, BUFFER, 512);
         let reader = Reader(&bytes);
@@ -174,7 +177,8 @@ impl World {
         self.check_body(task, &reader, &message);
     }
 
-    /// Compares the body and gives back its memory; how many rights found no name.
+    /// Compares the body with the model's, unmaps its memory, and returns how many rights got no
+    /// name.
     fn check_body(&mut self, task: usize, reader: &Reader<'_>, message: &Message) -> usize {
         let mut missing = 0;
         let rights: Vec<u32> = message
@@ -253,7 +257,7 @@ impl World {
         let id = message.note.map_or(message.id, number);
         let expected = (local, message.stamp as u32, id);
         assert_eq!((reader.u32(16), reader.u32(24), reader.u32(28) as i32), expected, "step {step}");
-        // The right by which it came is used up.
+        // A send-once right by which the message came is used up.
         match std::mem::replace(&mut message.to, Right::Null) {
             Right::Once(port) => self.model.ports[port].onces -= 1,
             right => self.model.drop_right(right),

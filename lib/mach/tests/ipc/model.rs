@@ -1,14 +1,15 @@
-//! The model: what ports, rights and messages are, in plain tables. Rights are counted one by one,
-//! and the end of a port is told to those that asked in the order of their requests.
+//! The model of ports, rights and messages: plain tables in which rights are counted one by one.
+//! When a port dies, the tasks that asked for a notification are told in the order of their
+//! requests.
 
 use std::collections::{BTreeMap, VecDeque};
 
 pub(crate) type Port = usize;
 pub(crate) type Set = usize;
 
-/// The most references that a right has.
+/// The most references that a name can have to a right.
 pub(crate) const MOST: u32 = 65535;
-/// Names of one task.
+/// The most names that one task can have.
 pub(crate) const NAMES: usize = 24;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +35,7 @@ pub(crate) enum Object {
 pub(crate) struct Entry {
     pub(crate) object: Object,
     pub(crate) references: u32,
-    /// The place of the dead-name request at the port.
+    /// The index of the dead-name request in the port's list.
     pub(crate) request: Option<usize>,
 }
 
@@ -53,7 +54,7 @@ pub(crate) struct Message {
     pub(crate) reply: Right,
     pub(crate) id: i32,
     pub(crate) note: Option<Note>,
-    /// Rights in line, then out of line.
+    /// The rights that the message carries: those in line first, then those out of line.
     pub(crate) rights: Vec<Right>,
     pub(crate) in_line: usize,
     pub(crate) stamp: u64,
@@ -73,15 +74,15 @@ pub(crate) struct PortState {
     pub(crate) set: Option<Set>,
     pub(crate) no_senders: Option<Port>,
     pub(crate) destroyed: Option<Port>,
-    /// Name and port to be told.
+    /// Dead-name requests: the name of each, and the port to be told.
     pub(crate) requests: Vec<Option<(u32, Port)>>,
-    /// Free places among them, of which the last is used next.
+    /// The free indices of `requests`; the last of them is used next.
     pub(crate) free: Vec<usize>,
 }
 
 pub(crate) type Names = BTreeMap<u32, Entry>;
 
-/// What is done when a call has changed the names: notifications, then the ends of rights.
+/// What is to be done when a call has changed the names: notifications first, then rights that end.
 #[derive(Default)]
 pub(crate) struct Later {
     pub(crate) notes: Vec<(Port, Note)>,
@@ -92,7 +93,7 @@ pub(crate) struct Later {
 pub(crate) struct Model {
     pub(crate) tasks: Vec<Names>,
     pub(crate) ports: Vec<PortState>,
-    /// Place of the next message in each set; `None`: the set has gone.
+    /// The stamp of the next message in each set; `None`: the set has ended.
     pub(crate) sets: Vec<Option<u64>>,
     garbage: Vec<Message>,
     is_emptying: bool,
@@ -127,7 +128,8 @@ impl Disposition {
     }
 }
 
-/// Takes a right from a copy of a task's names as a message does; false if the names have it not.
+/// Takes a right from a copy of a task's names, as a message would. Returns false if the names do
+/// not have the right.
 pub(crate) fn can_take(names: &mut Names, name: u32, disposition: Disposition) -> bool {
     let Some(entry) = names.get_mut(&name) else { return false };
     match (disposition, entry.object) {
@@ -165,7 +167,7 @@ impl Model {
         !self.ports[port].alive
     }
 
-    /// The entry of a name; dead rights become dead names.
+    /// The entry of a name, after a right to a dead port has become a dead name.
     pub(crate) fn get(&mut self, task: usize, name: u32) -> Option<&mut Entry> {
         let entry = *self.tasks[task].get(&name)?;
         match entry.object {
@@ -194,7 +196,7 @@ impl Model {
         self.ports[port].set = None;
     }
 
-    /// The receive right leaves its task or message.
+    /// Takes the receive right from the task or the message that has it.
     pub(crate) fn leave_holder(&mut self, port: Port) {
         self.leave_set(port);
         let state = &mut self.ports[port];
@@ -209,7 +211,7 @@ impl Model {
         self.push(to, message);
     }
 
-    /// Puts a message into a queue; destroys it if the port is dead or it would be in a cycle.
+    /// Puts a message into a queue, or destroys it if the port is dead or it would close a cycle.
     pub(crate) fn push(&mut self, port: Port, mut message: Message) {
         let mut moved: Vec<Port> = message
             .rights
@@ -319,7 +321,7 @@ impl Model {
         Some(taken)
     }
 
-    /// Takes a name away; its request ends.
+    /// Removes a name, and ends its request.
     pub(crate) fn remove(&mut self, task: usize, name: u32, later: &mut Later) -> Entry {
         let entry = self.tasks[task].remove(&name).unwrap();
         let port = match entry.object {
@@ -360,7 +362,7 @@ impl Model {
         }
     }
 
-    /// Takes a right that [`can_take`] has allowed.
+    /// Takes a right from a task's names, where [`can_take`] has returned true.
     pub(crate) fn take(
         &mut self,
         task: usize,
@@ -417,7 +419,8 @@ impl Model {
         }
     }
 
-    /// Adds a right to the name of its port's other rights; false if there are too many references.
+    /// Adds a right to the name of the task's other rights to the port. Returns false if there
+    /// would be too many references.
     pub(crate) fn add(&mut self, task: usize, name: u32, right: Right, later: &mut Later) -> bool {
         let entry = self.get(task, name).unwrap();
         match (right, entry.object) {
@@ -461,7 +464,8 @@ impl Model {
         }
     }
 
-    /// Gives a task a right; `None`: it has no more names.
+    /// Gives a task a right, and returns its name; `None`: the task has as many names as it may
+    /// have.
     pub(crate) fn copyout(&mut self, task: usize, right: Right) -> Option<u32> {
         let mut later = Later::default();
         let name = if right == Right::Null {
@@ -494,7 +498,7 @@ impl Model {
         name
     }
 
-    /// Takes the first message that a receiver of this source finds.
+    /// Takes the first message that a receiver finds at a port or a set.
     pub(crate) fn pop(&mut self, source: Source) -> Option<(Port, Message)> {
         let port = match source {
             Source::Port(port) => port,
@@ -505,7 +509,8 @@ impl Model {
             }
         };
         let mut message = self.ports[port].queue.pop_front()?;
-        // The stamp has been used; from here it is the message's number.
+        // The stamp is not needed after this; the field holds the message's sequence number from
+        // here.
         message.stamp = u64::from(self.ports[port].sequence);
         self.ports[port].sequence = self.ports[port].sequence.wrapping_add(1);
         let moved = message.rights.iter().copied();

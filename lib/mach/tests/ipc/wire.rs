@@ -1,11 +1,11 @@
-//! Messages as programs write and read them.
+//! Typed messages in the form in which programs write and read them.
 
 use mach::ipc::Name;
 
 pub(crate) const HEADER: usize = 32;
 pub(crate) const COMPLEX: u32 = 1 << 31;
 
-/// A message that is being written.
+/// A message that is being written, item by item.
 pub(crate) struct Writer(pub(crate) Vec<u8>);
 
 impl Writer {
@@ -38,7 +38,7 @@ impl Writer {
     }
 }
 
-/// A message that was received.
+/// A received message, read at offsets.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl Reader<'_> {

@@ -3,8 +3,9 @@ use crate::capability::{Place, Places};
 use crate::registers::Part;
 use proptest::prelude::*;
 
-/// The configuration space of a device with the four parts, in which the capabilities of MSI-X and
-/// of access through configuration space lie between, and a second place for the common part.
+/// The configuration space of a device with all four parts. The list also has capabilities that are
+/// not for parts (MSI-X, access through configuration space), and a second place for the common
+/// part.
 fn space() -> [u32; 64] {
     let mut words = [0; 64];
     (words[1], words[13]) = (1 << 20, 0x98);
@@ -47,15 +48,15 @@ fn a_function_without_the_parts_is_no_modern_device() {
     let changes: [fn(&mut [u32; 64]); 6] = [
         |words| words[1] = 0,
         |words| words[13] = 0,
-        // Each of the three parts that every device has is too small, or of a kind not known.
+        // One of the three parts that every device must have is too small, or of an unknown type.
         |words| (words[0x4c / 4], words[0xcc / 4]) = (0x37, 0x37),
         |words| words[0x7c / 4] = 1,
         |words| words[0x50 / 4] |= 0x80 << 24,
-        // A base address register that does not exist.
+        // A part names a base address register that does not exist.
         |words| words[0x74 / 4] = 6,
     ];
     assert!(changes.iter().all(|&change| without(change) == Err(Error::NotModern)));
-    // Devices without a configuration of their own have no such part.
+    // A device may have no configuration of its own, and then has no part for it.
     let without = without(|words| words[0x6c / 4] = 0).expect("a modern device");
     assert_eq!(without.of(Part::Device).length, 0);
 }

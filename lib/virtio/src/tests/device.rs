@@ -7,26 +7,26 @@ use crate::setup::{
 };
 use std::collections::HashMap;
 
-/// A device with two queues of at most 64 descriptors, and four interrupt messages.
+/// A simulated device with two queues of at most 64 descriptors, and four interrupt messages.
 #[derive(Clone, Debug)]
 pub(super) struct Model {
     pub(super) offered: u64,
     pub(super) accepted: u64,
-    /// Features that the device refuses though it offers them.
+    /// Features that the device offers and then refuses.
     pub(super) refused: u64,
     pub(super) status: u32,
     pub(super) halves: [u32; 2],
     pub(super) queue: u32,
-    /// What was written to the registers of each queue.
+    /// The values that were written to the registers of each queue, by queue and offset.
     pub(super) queues: HashMap<(u32, u32), u32>,
     pub(super) notify_offset: u32,
     pub(super) notified: Vec<(u32, u32)>,
     pub(super) configuration: Vec<u8>,
-    /// Whether the configuration changes at each read.
+    /// Whether the configuration changes at each read of it.
     pub(super) is_restless: bool,
     pub(super) generation: u32,
     pub(super) ignores_reset: bool,
-    /// Every value of a status that was written.
+    /// All values that were written to the status register.
     pub(super) history: Vec<u32>,
 }
 

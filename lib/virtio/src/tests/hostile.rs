@@ -1,4 +1,4 @@
-//! Devices that write what they should not.
+//! Tests with devices that write into shared memory what no correct device writes.
 
 use super::model::{Loop, Shared};
 use crate::queue::{Piece, Queue};
@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 const PIECE: Piece = Piece { address: 0x1000, length: 8 };
 
-/// A queue of four with one request, of which eight bytes may be written.
+/// A queue of four descriptors with one request, of which the device may write eight bytes.
 fn with_one(shared: &Shared) -> Queue<'_> {
     let mut queue = Queue::new(shared.memory(), 0);
     queue.give(&[PIECE], &[PIECE]).expect("there is room");
@@ -23,7 +23,7 @@ fn is_broken(queue: &mut Queue<'_>) -> bool {
 
 #[test]
 fn a_request_that_the_device_does_not_have_breaks_the_queue() {
-    // The second descriptor of the request, one that is free, one that does not exist.
+    // The device completes: the request's second descriptor, free ones, and ones that do not exist.
     for head in [1, 2, 3, 4, 0x1_0000, u32::MAX] {
         let shared = Shared::new(4, 0);
         let mut queue = with_one(&shared);
@@ -90,7 +90,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Small numbers, which are nearly right, are frequent.
+    // Small numbers are frequent, because checks are more likely to miss what is almost correct.
     let word = prop_oneof![any::<u32>(), 0u32..5, (0u32..5).prop_map(|count| count << 16)];
     prop_oneof![
         3 => (0usize..4, 0usize..4).prop_map(|(readable, writable)| Step::Give(readable, writable)),

@@ -1,5 +1,5 @@
-//! A simulated device with one queue: registers, and requests that it carries out as a loop. It
-//! sends back the bytes that it has read.
+//! A simulated device with one queue. It carries out each request by writing the bytes that it has
+//! read (a loop).
 
 use crate::features;
 use crate::memory::{Addresses, Descriptor, Layout, QueueMemory};
@@ -7,12 +7,12 @@ use crate::queue::{COUNT, FIRST, FLAGS, NEXT, NO_NOTIFICATION, Piece, TABLE, WRI
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering::SeqCst};
 
-/// Where the device reaches the parts of the queue's memory.
+/// The address at which the device finds the queue's memory.
 const QUEUE: u64 = 0x1_0000_0000;
-/// Where the first piece of a test lies.
+/// The address at which the device finds the first piece of a test.
 const PIECES: u64 = 0x2_0000_0000;
 
-/// The memory of a queue, as its two sides share it.
+/// The memory of a queue, which the driver and the simulated device share.
 pub(super) struct Shared {
     pub(super) layout: Layout,
     pub(super) descriptors: Vec<Descriptor>,
@@ -46,7 +46,7 @@ impl Shared {
     }
 }
 
-/// The memory that requests lead to: pieces by their addresses.
+/// The memory of requests: pieces by their addresses.
 #[derive(Default)]
 pub(super) struct Memory {
     pieces: BTreeMap<u64, Vec<u8>>,
@@ -67,15 +67,15 @@ impl Memory {
     }
 }
 
-/// The device's side of a queue.
+/// The simulated device's side of a queue.
 pub(super) struct Loop<'a> {
     shared: &'a Shared,
     agreed: u64,
     seen: u16,
-    /// Requests that were seen and not completed: their numbers.
+    /// Requests that the device has seen and not completed yet, by their first descriptors.
     pub(super) begun: Vec<u16>,
     completed: u16,
-    /// The count when the driver was interrupted last.
+    /// The count of completed requests when the device last interrupted the driver.
     interrupted: u16,
 }
 
@@ -88,7 +88,7 @@ impl<'a> Loop<'a> {
         self.agreed & features::EVENT_INDEX != 0
     }
 
-    /// Sees the requests that the driver has given so far.
+    /// Reads the requests that the driver has given so far.
     pub(super) fn see(&mut self) {
         let Shared { layout, available, .. } = self.shared;
         while available[COUNT].load(SeqCst) != self.seen {
@@ -98,7 +98,7 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// Asks to be notified of the next request, or not to be.
+    /// Sets whether the device wants to be notified of the next request.
     pub(super) fn wait(&self, waits: bool) {
         let used = &self.shared.used;
         if self.has_event_index() {
@@ -110,7 +110,7 @@ impl<'a> Loop<'a> {
         }
     }
 
-    /// The pieces of a request, those to be read and those to be written.
+    /// The pieces of a request: those that the device reads, and those that it writes.
     pub(super) fn pieces(&self, head: u16) -> [Vec<Piece>; 2] {
         let Shared { layout, descriptors, tables, .. } = self.shared;
         let mut all = [Vec::new(), Vec::new()];
@@ -139,8 +139,8 @@ impl<'a> Loop<'a> {
         panic!("the descriptors are a loop");
     }
 
-    /// Completes the request at this place of those that it has begun: writes what it has read, as
-    /// far as there is room. Returns whether the driver is to be interrupted.
+    /// Completes the request at `index` of `begun`: writes the bytes that were read, as far as
+    /// there is room. Returns whether the driver must be interrupted.
     pub(super) fn complete(&mut self, memory: &mut Memory, index: usize) -> bool {
         let head = self.begun.remove(index);
         let [readable, writable] = self.pieces(head);
@@ -156,7 +156,8 @@ impl<'a> Loop<'a> {
         self.publish(head.into(), written)
     }
 
-    /// Says that a request is completed, whether it is or not.
+    /// Tells the driver that a request is completed, even if it is not. Returns whether the driver
+    /// must be interrupted.
     pub(super) fn publish(&mut self, head: u32, written: u32) -> bool {
         let Shared { layout, used, available, .. } = self.shared;
         let entry = 1 + 2 * usize::from(self.completed % layout.size());

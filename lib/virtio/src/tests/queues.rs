@@ -4,7 +4,8 @@ use crate::{Error, features};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
-/// A request of a test: the bytes of the pieces to be read, the lengths of those to be written.
+/// A request of a test: the bytes of the pieces that the device reads, and the lengths of those
+/// that it writes.
 #[derive(Clone, Debug)]
 struct Wanted {
     readable: Vec<Vec<u8>>,
@@ -20,10 +21,10 @@ fn wanted() -> impl Strategy<Value = Wanted> {
 #[derive(Clone, Debug)]
 enum Step {
     Give(Wanted),
-    /// The device completes one of the requests that it has, the driver takes what is completed.
+    /// The device completes one of its requests, and the driver takes what is completed.
     Complete(usize),
     Take,
-    /// The device waits for a notification, or does not.
+    /// Whether the device waits for a notification from now on.
     Wait(bool),
 }
 
@@ -36,7 +37,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What the driver knows of a request that it has given.
+/// What the test records about a request that the driver has given.
 struct Given {
     bytes: Vec<u8>,
     writable: Vec<Piece>,
@@ -49,7 +50,7 @@ struct Driver<'a> {
 }
 
 impl Driver<'_> {
-    /// Gives a request. Returns whether the queue had room.
+    /// Gives a request to the device. Returns whether the queue had room for it.
     fn give(&mut self, wanted: &Wanted, size: usize) -> bool {
         let readable: Vec<Piece> =
             wanted.readable.iter().map(|bytes| self.memory.add(bytes.clone())).collect();
@@ -74,7 +75,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes everything that is completed, and compares it with what was given.
+    /// Takes all completed requests, and compares what the device has written with what it has
+    /// read.
     fn take(&mut self) {
         while let Some(Completed { token, written }) = self.queue.take().expect("a correct device") {
             let given = self.given.remove(&token).expect("it was given");
@@ -82,7 +84,7 @@ impl Driver<'_> {
             let room: u32 = given.writable.iter().map(|piece| piece.length).sum();
             assert_eq!(written, room.min(given.bytes.len() as u32));
             let all: Vec<u8> = all.take(written as usize).collect();
-            // A piece that has room left is followed by none that has bytes.
+            // The device must fill each piece before it writes to the next.
             assert_eq!(all, given.bytes[..written as usize]);
         }
     }
@@ -133,7 +135,7 @@ fn play(size: u16, entries: u16, agreed: u64, steps: &[Step]) {
     }
     driver.take();
     assert!(driver.given.is_empty());
-    // All descriptors are free again.
+    // When no request is left, all descriptors must be free.
     let piece = driver.memory.add(vec![1]);
     for _ in 0..size {
         driver.queue.give(&[piece], &[]).expect("room");
@@ -175,7 +177,8 @@ fn a_request_of_no_piece_or_of_more_than_can_be_is_refused() {
     assert_eq!(queue.give(&[piece; 3], &[piece; 2]), Err(Error::Length));
     assert_eq!(queue.give(&[piece], &[large]), Err(Error::Length));
     assert_eq!((queue.outstanding(), queue.must_notify()), (0, false));
-    // Two pieces take one descriptor with a table; three take three, since the table has two.
+    // Each table has two entries. So a request of two pieces takes one descriptor, and one of three
+    // pieces takes three.
     assert!(queue.give(&[piece; 2], &[]).is_ok() && queue.give(&[piece], &[piece; 2]).is_ok());
     assert_eq!(queue.give(&[piece], &[]), Err(Error::Full));
 }

@@ -48,7 +48,7 @@ fn a_chain_of_a_hundred_thousand_ports_ends() {
     let limits = Limits { names: 1 << 20, bytes: 1 << 30, ..Limits::default() };
     let system = System::with(NameRule::Lowest, limits);
     let task = system.task();
-    // Each port has the receive right of the one before in its queue.
+    // The queue of each new port gets the receive right of the port that was made before it.
     let mut last = task.port();
     for _ in 0..100_000 {
         let next = task.port_to_send();
@@ -132,7 +132,8 @@ fn a_thread_that_ends_while_it_receives_takes_nothing() {
         .collect();
     executor.run();
     task.send(&to(port, COPY_SEND));
-    // The first was woken for the message; it ends, and the second gets it.
+    // The message woke the first receiver. It ends without taking the message, so the second must
+    // be woken and get it.
     executor.cancel(threads[0]);
     assert!(executor.run());
     assert_eq!(task.try_receive(port), Err(MsgErrorKind::ReceiveTimedOut));

@@ -8,7 +8,7 @@ use crate::machine::{Machine, PAGE_SIZE};
 use crate::vm::{MapCopy, VmMap};
 use crate::{KernError, KernResult};
 
-/// What a task has: names, kinds, references, bytes.
+/// Everything that a task has: its names with their kinds and references, and the bytes in use.
 fn state(task: &Task) -> (Vec<(Name, PortType, u32)>, usize) {
     let references = |name, kind: PortType| {
         let right = if kind.contains(PortType::DEAD_NAME) { PortRight::DeadName } else { PortRight::Send };
@@ -108,7 +108,8 @@ fn a_message_that_cannot_be_received() {
         system.run(server.receive_with(arguments)).map_err(|error| (error.kind, error.code()))
     };
     let plain = Task::arguments(MsgOptions::RECEIVE);
-    // Too large: it stays, or ends; what it carried ends with it.
+    // A message that is too large stays in the queue if the receiver says so; otherwise it is
+    // destroyed with what it carries.
     send();
     let large = MsgArguments { receive_size: 40, ..Task::arguments(MsgOptions::RECEIVE_LARGE) };
     for _ in 0..2 {
@@ -123,7 +124,7 @@ fn a_message_that_cannot_be_received() {
     assert_eq!((header.local, header.remote, header.bits), (port, Name::NULL, MOVE_SEND << 8));
     assert_eq!(client.receive(reply).id, 71);
     assert_eq!(server.try_receive(port), Err(MsgErrorKind::ReceiveTimedOut));
-    // A buffer that cannot be written.
+    // The receiver's buffer cannot be written.
     send();
     let nowhere = MsgArguments { address: 0x80_0000, ..plain };
     assert_eq!(receive(nowhere).unwrap_err().0, MsgErrorKind::ReceiveInvalidData);
@@ -191,7 +192,7 @@ fn a_send_that_finds_no_memory_takes_nothing() {
     }
 }
 
-/// A task's memory of which only so many uses succeed.
+/// A task's memory that fails after `left` uses.
 struct Failing {
     map: std::sync::Arc<VmMap<Simulated>>,
     left: std::sync::atomic::AtomicUsize,
@@ -264,7 +265,7 @@ fn memory_that_fails_at_any_use_loses_no_right() {
             }
             Ok(()) => assert!(left >= 5, "each part of the message is read"),
         }
-        // From here on the receiver's memory fails.
+        // The message has been sent; in the second half of the test the receiver's memory fails.
         let failing = memory(&server, left - 5);
         let arguments = MsgArguments { receive_name: port, ..Task::arguments(MsgOptions::RECEIVE) };
         let received = system.run(mach_msg(&server.space, &failing, &arguments, &server.interruption));

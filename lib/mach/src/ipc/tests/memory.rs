@@ -10,7 +10,7 @@ use crate::vm::Placement;
 const DATA: u64 = 0x40_0000;
 const DEALLOCATE: u64 = 1 << 31;
 
-/// Memory with a pattern at `DATA`.
+/// Fills pages at `DATA` with a pattern, and returns their bytes.
 fn fill(system: &System, task: &Task, pages: u64) -> Vec<u8> {
     let bytes: Vec<u8> = (0..pages * PAGE_SIZE).map(|at| (at / 7) as u8).collect();
     system.run(async {
@@ -34,7 +34,7 @@ fn pages_are_copied_on_write_and_only_then() {
     let bytes = fill(&system, &client, 64);
     let copied = system.machine.counters().copied;
     client.send(&to(sends, COPY_SEND).out_of_line(DATA + 100, 63 * PAGE_SIZE as u32, false));
-    // What the sender writes now is not in the message.
+    // What the sender writes after the send is not in the message.
     system.run(client.write(DATA + 100, b"later"));
     let message = server.receive(port);
     assert_eq!(message.word(0), u64::from(9 | 8u32 << 8) | DEALLOCATE | (63 * PAGE_SIZE) << 32);
@@ -146,7 +146,7 @@ fn a_message_that_is_not_sent_comes_back() {
         assert_eq!(client.read(back.word(24), 4096).await, bytes[..4096]);
         let array = Name(u32::from_le_bytes(client.read(back.word(40), 4).await.try_into().unwrap()));
         assert_eq!(client.kind(array), Ok(PortType::RECEIVE));
-        // The message is as it should be sent again; so it can be, as often as it must.
+        // The message in the buffer can be sent again without a change, any number of times.
         let arguments = super::super::typed::MsgArguments {
             send_size: back.size,
             ..Task::arguments(MsgOptions::SEND | MsgOptions::SEND_TIMEOUT)
@@ -169,7 +169,7 @@ fn memory_that_does_not_fit_is_told() {
     let system = System::new();
     let (server, client, port, sends) = pair(&system);
     fill(&system, &client, 2);
-    // The server's address space has one free page.
+    // The server gets an address space in which only one page is free.
     let map = system.run(crate::vm::VmMap::new(server.map.vm(), PAGE_SIZE, 18 * PAGE_SIZE)).unwrap();
     system.run(map.allocate(Placement::Fixed(PAGE_SIZE), 16 * PAGE_SIZE)).unwrap();
     let receiver = Receiver { task: Task { map, ..server.clone() }, buffer: PAGE_SIZE };

@@ -16,7 +16,7 @@ fn a_message_arrives_with_the_name_of_its_port() {
     assert_eq!((message.bits, message.size), (MOVE_SEND << 8, 48));
     assert_eq!((message.remote, message.local), (Name::NULL, port));
     assert_eq!((message.sequence, message.id), (0, -7));
-    // Data of a simple message arrives as it was, padded to 8 bytes.
+    // The body of a message without rights or memory arrives unchanged, padded to 8 bytes.
     assert_eq!(message.word(0), u64::from(9 | 8 << 8 | 1u32 << 29) | 5 << 32);
     assert_eq!(&message.body[8..], b"hello\0\0\0");
     assert_eq!(server.try_receive(port), Err(MsgErrorKind::ReceiveTimedOut));
@@ -108,7 +108,8 @@ fn rights_in_a_body_become_the_receivers() {
     assert_eq!(server.kind(message.name(96)), Ok(PortType::SEND));
     assert_eq!(server.kind(message.name(112)), Ok(PortType::SEND_ONCE));
     assert_eq!(message.name(128), send);
-    // What the client sends to its own port now arrives at the server.
+    // The client's message has moved a receive right to the server, so what is sent to that port
+    // now arrives there.
     server.send(&to(send, COPY_SEND).id(3));
     assert_eq!(client.receive(two).id, 3);
 }
@@ -119,7 +120,7 @@ fn a_message_takes_what_it_can_take_and_no_more() {
     let (server, client) = (system.task(), system.task());
     let port = server.port();
     let sends = server.give(port, MAKE_SEND, &client);
-    // The destination copies what the reply moves, in either order.
+    // With one reference, one field of the header may copy the right that the other moves.
     for (remote, local) in [(COPY_SEND, MOVE_SEND), (MOVE_SEND, COPY_SEND)] {
         client.send(&to(sends, remote).reply(sends, local));
         let message = server.receive(port);
@@ -128,7 +129,7 @@ fn a_message_takes_what_it_can_take_and_no_more() {
         server.space.modify_references(port, PortRight::Send, -1).unwrap();
         assert_eq!(server.give(port, MAKE_SEND, &client), sends);
     }
-    // One reference cannot be moved twice.
+    // One reference cannot be moved by two parts of a message.
     let twice = to(sends, MOVE_SEND).reply(sends, MOVE_SEND);
     assert_eq!(client.try_send(&twice), Err(MsgErrorKind::SendInvalidReply));
     let twice = to(sends, COPY_SEND).right(sends, MOVE_SEND).right(sends, MOVE_SEND);
@@ -204,7 +205,7 @@ fn a_moved_receive_right_keeps_its_messages_and_loses_its_counts() {
     task.send(&to(to_other, COPY_SEND).right(port, MOVE_RECEIVE));
     assert_eq!(task.space.set_status(set), Ok(vec![]));
     assert_eq!(task.try_receive(set), Err(MsgErrorKind::ReceiveTimedOut));
-    // The receive right joins the name of the send right.
+    // The receiver has a send right to the port, so the receive right gets the same name.
     assert_eq!(other.receive(carrier).name(8), sends);
     let status = other.space.receive_status(sends).unwrap();
     assert_eq!((status.sequence, status.make_send_count, status.messages), (0, 0, 1));

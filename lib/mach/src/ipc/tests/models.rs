@@ -1,6 +1,6 @@
-//! Models of what processors share: every interleaving of two of them, with at most two
-//! preemptions, in which one waits for what the other does. A lost wake-up would be a deadlock,
-//! which loom reports.
+//! Loom models of what two processors share: every interleaving of two threads with at most two
+//! preemptions, where one thread waits for what the other does. Loom reports a lost wake-up as a
+//! deadlock.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -38,8 +38,8 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 
 type Shared = Arc<Space<Simulated>>;
 
-/// Explores a model with a space, in which two threads run with what was prepared for them, and
-/// checks that nothing leaks.
+/// Explores all interleavings of two threads in one space. Each gets a value that `prepare` has
+/// made for it. At the end of each interleaving no port and no memory may be left.
 fn explore<A: Send + 'static, B: 'static>(
     prepare: impl Fn(&Shared) -> (A, B) + Send + Sync + 'static,
     one: fn(Shared, A),
@@ -68,7 +68,7 @@ fn explore<A: Send + 'static, B: 'static>(
         drop((ipc, vm));
         assert_eq!(machine.reserved(), 0, "server memory leaked");
     });
-    // A model of one interleaving would show nothing.
+    // If loom explored only one interleaving, the threads would share nothing and show nothing.
     assert!(interleavings.load(Ordering::Relaxed) > 2);
 }
 
@@ -79,7 +79,7 @@ fn port(space: &Shared) -> Name {
     space.allocate(PortRight::Receive).unwrap()
 }
 
-/// A message to the port of a receive right.
+/// A message to the port of the receive right `to`, or `None` if there is no such right.
 fn message(space: &Shared, to: Name) -> Option<Box<Message<Simulated>>> {
     let Ok(Right::Send(right)) = space.extract_right(to, Disposition::MakeSend) else { return None };
     let mut message = space.ipc.new_message(&space.account, 0).unwrap();
@@ -91,7 +91,7 @@ fn send_message(space: &Shared, message: Box<Message<Simulated>>) {
     assert!(block_on(space.send(message, None, &Interruption::new())).is_ok());
 }
 
-/// Sends a message to [`PORT`], if there is the port.
+/// Sends a message to [`PORT`], if that name has a receive right.
 fn send(space: &Shared) {
     if let Some(message) = message(space, PORT) {
         send_message(space, message);
@@ -172,7 +172,7 @@ fn loom_a_port_that_dies_frees_those_that_wait() {
             space.set_queue_limit(PORT, 0).unwrap();
             (message(space, PORT).unwrap(), ())
         },
-        // Before the port's end or after it, the message counts as sent.
+        // Whether the port ends before the send or after it, the message counts as sent.
         |space, message| send_message(&space, message),
         |space, ()| space.destroy(PORT).unwrap(),
         |space| assert_eq!(space.ipc.ports(), 0),
@@ -233,14 +233,15 @@ fn loom_an_interrupted_thread_waits_no_more() {
             (interruption.clone(), interruption)
         },
         |space, interruption| {
-            // Either by the interruption or by the message.
+            // The wait ends in each interleaving: by the interruption, or else by the message.
             let received = block_on(space.receive(PORT, &|_| Ok(()), None, &interruption));
             if let Ok(message) = received {
                 space.ipc.reuse(message);
             }
         },
         |space, interruption| {
-            // A thread that does not wait yet is not interrupted.
+            // `interrupt` returns false if the thread does not wait yet, so a message must end its
+            // wait.
             if !interruption.interrupt() {
                 send(&space);
             }

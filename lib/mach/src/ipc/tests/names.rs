@@ -56,7 +56,7 @@ fn a_task_can_choose_any_name() {
         let mut names: Vec<_> = task.space.names().unwrap().into_iter().map(|(name, _)| name).collect();
         names.sort();
         assert_eq!(names, all);
-        // A chosen name that is given up can be chosen, or is given out.
+        // A name that a task has chosen and given up is free again, for the task and for the space.
         for name in chosen.into_iter().map(Name) {
             task.space.destroy(name).unwrap();
             assert_eq!(task.kind(name), Err(InvalidName));
@@ -104,7 +104,7 @@ fn references_are_counted_and_do_not_overflow() {
     assert_eq!(modify(PortRight::Send, i32::MAX), Err(UrefsOverflow));
     assert_eq!(modify(PortRight::Send, i32::MIN), Err(InvalidValue));
     assert_eq!(modify(PortRight::Receive, -1), Err(InvalidRight));
-    // A message may bring one more; an explicit insertion may not.
+    // A received message may bring one reference too many, which is dropped; an insertion may not.
     assert_eq!(task.give(port, MAKE_SEND, &other), sends);
     assert_eq!(references(sends, PortRight::Send), Ok(65535));
     let right = task.space.extract_right(port, Disposition::MakeSend).unwrap();
@@ -210,7 +210,7 @@ fn rights_are_inserted_where_their_port_is_named() {
     assert_eq!(insert(0, make(Disposition::MakeSend)), Err(InvalidValue));
     assert_eq!(insert(22, Right::Null), Err(InvalidCapability));
     assert_eq!(insert(22, Right::Dead), Err(InvalidCapability));
-    // The receive right joins the send right.
+    // A receive right can be inserted only under the name of the task's send right to the port.
     assert_eq!(insert(23, make(Disposition::MoveReceive)), Err(RightExists));
     assert_eq!(other.kind(Name(20)), Ok(PortType::DEAD_NAME), "the refused right has ended");
     assert_eq!(task.kind(port), Err(InvalidName));

@@ -12,7 +12,7 @@ const NO_SENDERS: i32 = 70;
 const SEND_ONCE: i32 = 71;
 const DEAD_NAME: i32 = 72;
 
-/// A word of 32 bits, as notifications hold names and counts.
+/// The one word of 32 bits in the body of a notification of that type: a name or a count.
 fn single(message: &Received, kind: u32) -> u32 {
     assert_eq!(message.bits & !0xff00, 0);
     assert_eq!(message.bits >> 8 & 0xff, MOVE_SEND_ONCE);
@@ -32,14 +32,15 @@ fn no_senders() {
     task.give(port, MAKE_SEND, &other);
     other.space.deallocate(sends).unwrap();
     assert_eq!(task.try_receive(notify), Err(MsgErrorKind::ReceiveTimedOut));
-    // A right in a message is a right.
+    // A send right in a message counts, so no notification is sent while the message is queued.
     other.send(&to(sends, COPY_SEND));
     other.space.deallocate(sends).unwrap();
     assert_eq!(task.try_receive(notify), Err(MsgErrorKind::ReceiveTimedOut));
     task.receive(port);
     let told = task.receive(notify);
     assert_eq!((told.id, single(&told, 2)), (NO_SENDERS, 2));
-    // Without send rights the notification comes immediately, unless more are expected to be made.
+    // Without send rights the notification comes immediately, unless the make-send count is less
+    // than `sync`.
     assert_eq!(task.request(port, NO_SENDERS, 3, notify), Ok(false));
     assert!(task.space.receive_status(port).unwrap().no_senders);
     assert_eq!(task.request(port, NO_SENDERS, 2, notify), Ok(true));
@@ -70,7 +71,7 @@ fn dead_names() {
     assert!(told.contains(&sends.0) && told.contains(&once.0));
     assert_eq!(other.space.references(sends, PortRight::DeadName), Ok(2));
     assert_eq!(other.space.references(once, PortRight::DeadName), Ok(2));
-    // A name that is dead already.
+    // A request on a name that is dead already fails, or is answered immediately.
     assert_eq!(other.request(sends, DEAD_NAME, 0, notify), Err(InvalidArgument));
     assert_eq!(other.receive(notify).id, SEND_ONCE);
     assert_eq!(other.request(sends, DEAD_NAME, 1, notify), Ok(false));
@@ -114,7 +115,7 @@ fn port_deleted() {
         let told = other.receive(notify);
         assert_eq!((told.id, single(&told, 15)), (PORT_DELETED, sends.0));
     }
-    // A cancelling send tells nothing to the port that it names.
+    // A send with the option to cancel ends the request without a notification.
     let sends = task.give(port, MAKE_SEND, &other);
     assert_eq!(other.request(sends, DEAD_NAME, 0, notify), Ok(false));
     let cancel = MsgArguments { notify, ..Task::arguments(MsgOptions::SEND_CANCEL) };
@@ -142,7 +143,7 @@ fn port_destroyed() {
     assert_eq!((told.id, told.size), (PORT_DESTROYED, 48));
     assert_eq!(told.bits, COMPLEX | MOVE_SEND_ONCE << 8);
     assert_eq!(told.word(0), u64::from(MOVE_RECEIVE | 64 << 8 | 1 << 29) | 1 << 32);
-    // The port has lost nothing: it is the other task's now.
+    // The port still has its messages, and belongs to the task that got the notification.
     assert_eq!(told.name(8), sends);
     let messages: Vec<i32> = (0..2).map(|_| other.receive(sends).id).collect();
     assert_eq!(messages, [SEND_ONCE, 9], "the refused request's right, and the message");
@@ -169,12 +170,12 @@ fn send_once() {
     let told = task.receive(port);
     assert_eq!((told.id, told.size, told.bits), (SEND_ONCE, 32, MOVE_SEND_ONCE << 8));
     assert_eq!(task.space.receive_status(port).unwrap().send_once_rights, 0);
-    // A right that is used tells nothing.
+    // A send-once right with which a message was sent causes no notification.
     let once = task.give(port, MAKE_SEND_ONCE, &other);
     other.send(&to(once, MOVE_SEND_ONCE).id(4));
     assert_eq!(task.receive(port).id, 4);
     assert_eq!(task.try_receive(port), Err(MsgErrorKind::ReceiveTimedOut));
-    // A task that ends tells.
+    // The end of a task drops its send-once right, which causes a notification.
     task.give(port, MAKE_SEND_ONCE, &other);
     other.space.terminate();
     assert_eq!(task.receive(port).id, SEND_ONCE);
@@ -200,7 +201,8 @@ fn message_accepted() {
     let told = other.receive(notify);
     assert_eq!((told.id, single(&told, 15)), (MSG_ACCEPTED, sends.0));
     assert_eq!(other.kind(sends), Ok(PortType::SEND));
-    // Under another name, and without a port to tell.
+    // The notification has the new name of a right that was renamed, even if the port has died. A
+    // message for whose notification no receive right is named is not sent.
     assert_eq!(send(4), Ok(()));
     assert_eq!(send(5), Err(MsgErrorKind::SendWillNotify));
     other.space.rename(sends, Name(50)).unwrap();
@@ -213,7 +215,7 @@ fn message_accepted() {
     let nowhere = MsgArguments { notify: sends, ..arguments };
     let error = system.run(other.send_with(&to(sends, COPY_SEND), nowhere)).unwrap_err();
     assert_eq!(error.kind, MsgErrorKind::SendInvalidNotify);
-    // The name that goes away ends the request.
+    // If the name goes away, the request on it ends.
     assert_eq!(
         system.run(other.send_with(&to(sends, COPY_SEND), arguments)).unwrap_err().kind,
         MsgErrorKind::SendWillNotify

@@ -28,7 +28,7 @@ fn senders_beyond_the_limit_wait_in_order() {
     }
     executor.run();
     assert_eq!(*sent.borrow(), [0, 1, 2, 3, 4]);
-    // A sender that comes later does not get the place of one that waits.
+    // A sender that comes later does not get the place for which an earlier sender waits.
     let late = system.task();
     let sends = server.give(port, MAKE_SEND, &late);
     let received = server.receive(port).id;
@@ -66,7 +66,7 @@ fn a_sender_that_gives_up_lets_the_next_go_on() {
         })
         .collect();
     executor.run();
-    // The second of those that wait is interrupted; the first ends after it was given its place.
+    // The second waiting sender is interrupted. The first is dropped after it was granted a place.
     assert!(clients[2].interruption.interrupt());
     executor.run();
     assert_eq!(server.receive(port).id, 0);
@@ -113,7 +113,7 @@ fn a_set_gives_messages_in_the_order_of_their_arrival() {
     for id in 0..6 {
         assert_eq!(task.receive(set).id, id);
     }
-    // A port takes its messages with it.
+    // The messages of a port leave the set together with the port.
     task.space.move_member(ports[4], Name::NULL).unwrap();
     assert_eq!([task.receive(set).id, task.receive(set).id], [6, 7]);
     assert_eq!(task.receive(ports[4]).id, 8);
@@ -206,7 +206,7 @@ fn a_message_that_is_too_large_for_one_receiver_wakes_another() {
     let system = System::new();
     let (task, other) = (system.task(), system.task());
     let port = task.port_to_send();
-    // Two threads of one task, with buffers of their own.
+    // The two threads belong to one task and have separate buffers.
     let (map, interruption) = (other.map.clone(), other.interruption.clone());
     let second = Task { map, interruption, ..task.clone() };
     let mut executor = Executor::new(system.machine.clone());

@@ -1,5 +1,5 @@
-//! What the tests share: a system that checks at its end that nothing leaked, tasks, and messages
-//! as programs write and read them.
+//! Helpers for the tests: a system that finds leaks when it is dropped, tasks, and messages in the
+//! form in which programs write and read them.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -18,12 +18,12 @@ pub(super) const MAKE_SEND: u32 = 20;
 pub(super) const MAKE_SEND_ONCE: u32 = 21;
 pub(super) const COMPLEX: u32 = 1 << 31;
 
-/// Where a task's messages are.
+/// The address of the message buffer in each task.
 pub(super) const BUFFER: u64 = 0x10_0000;
 const BUFFER_SIZE: u64 = 16 * PAGE_SIZE;
 const FRAMES: u32 = 512;
 
-/// A machine with ports; when dropped, everything must have been given back.
+/// A machine with a port system. When it is dropped, it checks that all memory has been given back.
 pub(super) struct System {
     pub(super) machine: Simulated,
     vm: Option<Arc<Vm<Simulated>>>,
@@ -77,7 +77,7 @@ impl Drop for System {
     }
 }
 
-/// A task with one thread.
+/// A task with one thread, and a message buffer.
 #[derive(Clone)]
 pub(super) struct Task {
     pub(super) machine: Simulated,
@@ -86,7 +86,7 @@ pub(super) struct Task {
     pub(super) interruption: Arc<Interruption>,
 }
 
-/// A message as a program writes it.
+/// A message to be sent, as a program writes it.
 #[derive(Clone, Default)]
 pub(super) struct Msg {
     pub(super) bits: u32,
@@ -147,7 +147,7 @@ impl Msg {
         self.item(disposition | 64 << 8, number, &address.to_le_bytes())
     }
 
-    /// Any descriptor with 8 bytes of data.
+    /// Adds an item with any descriptor and 8 bytes of data.
     pub(super) fn raw(mut self, bits: u32, number: u32, data: u64) -> Self {
         self.bits |= COMPLEX;
         self.item(bits, number, &data.to_le_bytes())
@@ -164,7 +164,7 @@ impl Msg {
     }
 }
 
-/// A message as a program finds it.
+/// A received message, as a program reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Received {
     pub(super) bits: u32,
@@ -193,7 +193,7 @@ impl Received {
         }
     }
 
-    /// The 64 bits at an offset of the body.
+    /// The word of 64 bits at an offset of the body.
     pub(super) fn word(&self, at: usize) -> u64 {
         u64::from_le_bytes(self.body[at..at + 8].try_into().unwrap())
     }
@@ -230,7 +230,7 @@ impl Task {
         bytes
     }
 
-    /// The message in the task's buffer.
+    /// Reads the message in the task's buffer.
     pub(super) async fn buffer(&self) -> Received {
         Received::decode(&self.read(BUFFER, 4 * PAGE_SIZE as usize).await)
     }
@@ -242,7 +242,7 @@ impl Task {
         self.call(&MsgArguments { send_size: bytes.len() as u32, options, ..arguments }).await
     }
 
-    /// Sends without waiting.
+    /// Sends a message without blocking.
     pub(super) fn try_send(&self, message: &Msg) -> Result<(), MsgErrorKind> {
         let arguments = Self::arguments(MsgOptions::SEND_TIMEOUT);
         self.machine.block_on(self.send_with(message, arguments)).map_err(|error| error.kind)
@@ -258,7 +258,8 @@ impl Task {
         Ok(self.buffer().await)
     }
 
-    /// Receives, and waits for a message as a program's library does.
+    /// Receives a message, and blocks until there is one. After an interruption it receives again,
+    /// as a program's library does.
     pub(super) async fn wait(&self, name: Name) -> Result<Received, MsgErrorKind> {
         let mut options = MsgOptions::RECEIVE;
         loop {
@@ -270,7 +271,7 @@ impl Task {
         }
     }
 
-    /// Receives without waiting.
+    /// Receives a message without blocking.
     pub(super) fn try_receive(&self, name: Name) -> Result<Received, MsgErrorKind> {
         let options = MsgOptions::RECEIVE_TIMEOUT;
         let arguments = MsgArguments { receive_name: name, ..Self::arguments(options) };
@@ -285,20 +286,20 @@ impl Task {
         self.space.allocate(PortRight::Receive).unwrap()
     }
 
-    /// A port with a send right under the same name.
+    /// Makes a port, whose receive right and one send right have one name.
     pub(super) fn port_to_send(&self) -> Name {
         let name = self.port();
         self.give(name, MAKE_SEND, self);
         name
     }
 
-    /// Gives a right to another task; its name there.
+    /// Gives a right to another task, and returns its name there.
     pub(super) fn give(&self, name: Name, disposition: u32, other: &Self) -> Name {
         let disposition = Disposition::from_number(disposition).unwrap();
         other.space.copyout_right(self.space.extract_right(name, disposition).unwrap()).unwrap()
     }
 
-    /// Asks for a notification to `notify`.
+    /// Asks for a notification to the port `notify`.
     pub(super) fn request(
         &self,
         name: Name,

@@ -1,17 +1,17 @@
-//! Type descriptors.
+//! The type descriptors of typed messages.
 
 use crate::ipc::{Disposition, MsgErrorKind};
 
-/// Bytes of a descriptor, and what data is padded to.
+/// The size of a descriptor, and the multiple to which data is padded, in bytes.
 pub(super) const DESCRIPTOR: usize = 8;
-/// Bytes of a right in line, or of an address: a name is in the lower half.
+/// The size in bytes of a right in line, whose name is in the lower half, and of an address.
 pub(super) const SLOT: usize = 8;
-/// Bytes of a name in an array out of line.
+/// The size in bytes of a name in an array out of line.
 pub(super) const NAME: usize = 4;
 
-/// The type number of a name that is not a right.
+/// The type of a name that carries no right.
 pub(super) const PORT_NAME: u32 = 15;
-/// The type number of 32-bit integers.
+/// The type of 32-bit integers.
 pub(super) const INTEGER_32: u32 = 2;
 
 const IN_LINE: u32 = 1 << 29;
@@ -19,16 +19,16 @@ const LONG_FORM: u32 = 1 << 30;
 const DEALLOCATE: u32 = 1 << 31;
 const UNUSED: u32 = 0x1f << 24;
 
-/// What a descriptor says. The long form has the same layout.
+/// The fields of a descriptor. The long form has the layout of the short form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Descriptor {
     bits: u32,
-    /// Elements.
+    /// The number of elements.
     pub(super) number: u32,
 }
 
 impl Descriptor {
-    /// Of data in line.
+    /// The descriptor of `number` elements in line.
     pub(super) fn in_line(kind: u32, bits: u32, number: u32) -> Self {
         Self { bits: kind | bits << 8 | IN_LINE, number }
     }
@@ -51,12 +51,12 @@ impl Descriptor {
         self.bits & IN_LINE != 0
     }
 
-    /// Whether memory out of line is taken from the sender.
+    /// Whether the sender gives up the memory out of line.
     pub(super) fn deallocates(self) -> bool {
         self.bits & DEALLOCATE != 0
     }
 
-    /// Bytes of the elements in the sender's memory.
+    /// The size in bytes of all elements in the sender's memory.
     pub(super) fn length(self) -> u64 {
         let bits = u64::from(self.bits >> 8 & 0xffff);
         match (self.disposition(), self.is_in_line()) {
@@ -66,9 +66,11 @@ impl Descriptor {
         }
     }
 
+    /// Checks the descriptor of a message to be sent.
+    ///
     /// # Errors
-    /// `SendInvalidType`: unused bits, a right of another size than 64 bits, or data in line that
-    /// is to be deallocated.
+    /// `SendInvalidType`: an unused bit is set, rights have another size than 64 bits, or data in
+    /// line is to be deallocated.
     pub(super) fn check(self) -> Result<(), MsgErrorKind> {
         let bits = self.bits >> 8 & 0xffff;
         let is_bad = self.bits & UNUSED != 0
@@ -77,8 +79,9 @@ impl Descriptor {
         if is_bad { Err(MsgErrorKind::SendInvalidType) } else { Ok(()) }
     }
 
-    /// The descriptor as the receiver finds it: the kind of right that has arrived; memory out of
-    /// line is its own, to be deallocated when it is sent on.
+    /// The descriptor as the receiver gets it: with the kind of right that arrives, and the flag to
+    /// deallocate set for memory out of line, which the receiver owns and gives up if it sends it
+    /// on.
     pub(super) fn received(self) -> Self {
         let kind = match self.disposition() {
             Some(disposition) => disposition.received(),

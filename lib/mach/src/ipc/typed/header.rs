@@ -11,16 +11,16 @@
 
 use crate::ipc::{Disposition, MsgErrorKind, Name};
 
-/// Bytes of a header.
+/// The size of a header in bytes.
 pub(super) const HEADER: usize = 32;
-/// The body has rights or memory.
+/// The bit that says that the body has rights or memory out of line.
 pub(super) const COMPLEX: u32 = 1 << 31;
-/// The message is in a cycle. A sender may not say so.
+/// The bit that says that the message is in a cycle. A header to be sent may not have it.
 const CIRCULAR: u32 = 1 << 30;
-/// The local port's disposition when the field is what the port says instead of its name.
+/// The disposition of the local port that says that the field has a protected payload.
 pub(super) const PROTECTED_PAYLOAD: u32 = 23;
 
-/// The fields of a header. A port's field can have 64 bits of a payload.
+/// The fields of a header. The field of a port is 64 bits wide, because it can hold a payload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) bits: u32,
@@ -31,7 +31,7 @@ pub(super) struct Header {
     pub(super) id: i32,
 }
 
-/// Destination, and reply with none if no right is named.
+/// The destination, and the reply port, which has no disposition if the header names none.
 pub(super) type HeaderRights = ((Name, Disposition), (Name, Option<Disposition>));
 
 fn word(bytes: &[u8; HEADER], at: usize) -> u32 {
@@ -40,7 +40,7 @@ fn word(bytes: &[u8; HEADER], at: usize) -> u32 {
 
 impl Header {
     pub(super) fn from_bytes(bytes: &[u8; HEADER]) -> Self {
-        // The upper halves of the ports' fields are not read: names have 32 bits.
+        // Names have 32 bits, so the upper halves of the ports' fields of 8 bytes are not read.
         Self {
             bits: word(bytes, 0),
             size: word(bytes, 4),
@@ -62,16 +62,16 @@ impl Header {
         bytes
     }
 
-    /// The rights that a header to be sent names: destination and reply.
+    /// The rights that the header of a message to be sent names: destination and reply port.
     ///
     /// # Errors
-    /// `SendInvalidHeader`: bits without a meaning, or dispositions that do not fit.
-    /// `SendInvalidDest`: no destination.
+    /// `SendInvalidHeader`: the bits or the dispositions are not valid. `SendInvalidDest`: the
+    /// header names no destination.
     pub(super) fn rights(&self) -> Result<HeaderRights, MsgErrorKind> {
         if self.bits & !(COMPLEX | CIRCULAR | 0xffff) != 0 {
             return Err(MsgErrorKind::SendInvalidHeader);
         }
-        // A receive right cannot be a destination, and is no reply port.
+        // A message cannot be sent by a receive right, and no reply by one.
         let sends = |number| {
             let disposition = Disposition::from_number(number);
             disposition.filter(|disposition| *disposition != Disposition::MoveReceive)

@@ -1,4 +1,4 @@
-//! From a message to a task's memory.
+//! Receiving: from a message to the memory and the names of a task.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use crate::ipc::user_memory::pages_around;
 use crate::ipc::{Disposition, MsgError, MsgErrorKind, Name, Right, Shortage, Space, UserMemory};
 use crate::machine::Machine;
 
-/// Bytes of a message as its receiver sees it.
+/// How many bytes the message takes in its receiver's buffer.
 pub(super) fn size<M: Machine>(message: &Message<M>) -> usize {
     HEADER
         + match &message.notification {
@@ -22,7 +22,7 @@ pub(super) fn size<M: Machine>(message: &Message<M>) -> usize {
         }
 }
 
-/// The number of the kind of a right, or of none.
+/// Mach's number for the kind of a right; 0 for the null right.
 fn kind<M: Machine>(right: &Right<M>) -> u32 {
     match right {
         Right::Null => 0,
@@ -32,7 +32,7 @@ fn kind<M: Machine>(right: &Right<M>) -> u32 {
     }
 }
 
-/// Lays out the body of a notification.
+/// Writes the body of a notification, which was only a value until now.
 fn lay_out<M: Machine>(message: &mut Message<M>) {
     let (descriptor, word) = match message.notification.take() {
         None | Some(Notification::SendOnce) => return,
@@ -52,23 +52,24 @@ fn lay_out<M: Machine>(message: &mut Message<M>) {
     message.bytes.extend_from_slice(&word.to_le_bytes());
 }
 
-/// A task that gets a message.
+/// The task that gets a message, and the buffer in its memory.
 pub(super) struct Receiver<'a, M: Machine, U> {
     pub(super) space: &'a Space<M>,
     pub(super) memory: &'a U,
-    /// Where the message goes.
+    /// The address of the buffer.
     pub(super) address: u64,
-    /// Bytes there.
+    /// The size of the buffer in bytes.
     pub(super) room: u32,
 }
 
 impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
-    /// Gives the task a message that fits. With `notify`, the port of that receive right is told
-    /// when the reply port dies.
+    /// Gives the task a message that fits into the buffer. With `notify`, the port of that receive
+    /// right is told when the reply port dies. May wait for the task's memory.
     ///
     /// # Errors
-    /// Those of receiving, after the queue. The message has left the queue and its rights that did
-    /// not arrive have ended.
+    /// `ReceiveInvalidNotify`, `ReceiveHeaderError`, `ReceiveBodyError`, `ReceiveInvalidData`. The
+    /// message is gone from the queue, and those of its rights that the task did not get have
+    /// ended.
     pub(super) async fn accept(
         &self,
         mut message: Box<Message<M>>,
@@ -97,21 +98,24 @@ impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
         }
     }
 
-    /// Ends a message that does not fit; the task gets the header alone.
+    /// Destroys a message that does not fit into the buffer. The task gets its header alone.
     pub(super) async fn reject(&self, mut message: Box<Message<M>>) {
         let header = self.arrival(&mut message);
         self.space.ipc().reuse(message);
         self.write_header(&header).await;
     }
 
-    /// Says how large the message is that did not fit and has stayed in the queue.
+    /// Writes the size of a message that did not fit, and stays in the queue, into the buffer's
+    /// header.
     pub(super) async fn tell_size(&self, size: usize) {
-        // A buffer that cannot be written gets no size, which the error says as well.
+        // If the buffer cannot be written the size is lost; the caller returns an error in any
+        // case.
         let _ = self.memory.copyout(self.address.wrapping_add(4), &(size as u32).to_le_bytes()).await;
     }
 
-    /// Gives a message back that was not sent: its parts are the task's again, and the message in
-    /// the task's memory names them so that it can be sent once more. What there was no room for.
+    /// Gives a message that was not sent back to its sender. The task owns its rights and memory
+    /// again, and the message in its memory names them, so that the task can send it once more.
+    /// Returns what the task had no room for.
     pub(super) async fn give_back(&self, mut message: Box<Message<M>>) -> Shortage {
         let mut shortage = Shortage::empty();
         let remote = match core::mem::take(&mut message.destination) {
@@ -130,13 +134,14 @@ impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
         shortage |= self.items(&mut message).await;
         let (size, sequence, id) = (size(&message) as u32, 0, message.id);
         let header = Header { bits, size, remote, local, sequence, id };
-        // The sender's own buffer: that it cannot be written is no other error.
+        // The caller returns the error of the send; that the buffer cannot be written adds nothing.
         let _ = self.write(&header, &message.bytes).await;
         self.space.ipc().reuse(message);
         shortage
     }
 
-    /// The header without the reply port; the right by which the message came is used up.
+    /// The header as the receiver gets it, still without the reply port. Uses up a send-once right
+    /// by which the message came.
     fn arrival(&self, message: &mut Message<M>) -> Header {
         let (port, kind) = match &message.destination {
             Destination::None => (None, 0),
@@ -156,7 +161,7 @@ impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
         header
     }
 
-    /// Gives the task the right to reply.
+    /// Gives the task the right to reply, and with `notify` a dead-name request on it.
     fn reply(&self, reply: Right<M>, notify: Option<Name>) -> Result<Name, MsgError> {
         let notify = match notify {
             None => None,
@@ -169,8 +174,9 @@ impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
         let name = self.space.copyout_right(reply).map_err(no_room)?;
         if let Some(right) = notify {
             if name.is_valid() {
-                // A request that the name had before ends; its right is dropped. If the port has
-                // died since, the request's right tells that it was not used.
+                // This request replaces one that the name had before, and drops that one's right.
+                // If the port has died since, the right of this request is dropped, which sends a
+                // send-once notification.
                 drop(self.space.request_dead_name(name, false, Some(right)));
             } else {
                 right.use_up();
@@ -179,7 +185,8 @@ impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
         Ok(name)
     }
 
-    /// Gives the task what the body carries, and names it in the body. What there was no room for.
+    /// Gives the task the rights and the memory of the body, and writes their names and addresses
+    /// into the body. Returns what the task had no room for.
     async fn items(&self, message: &mut Message<M>) -> Shortage {
         let mut shortage = Shortage::empty();
         let mut items = core::mem::take(&mut message.items);
@@ -200,15 +207,17 @@ impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
             let word = word.inspect_err(|missing| shortage |= *missing).unwrap_or(0);
             message.bytes[at as usize..at as usize + SLOT].copy_from_slice(&word.to_le_bytes());
         }
-        // The empty list goes back for the next message.
+        // The message keeps the memory of the empty list for its next use.
         message.items = items;
         shortage
     }
 
-    /// Gives the task an array of rights in fresh memory.
+    /// Writes the names of an array of rights into fresh memory of the task, and returns the
+    /// address.
     async fn rights(&self, rights: Vec<Right<M>>, shortage: &mut Shortage) -> Result<u64, Shortage> {
         let mut names = Vec::with_capacity(rights.len() * NAME);
-        // The memory comes first: without it the task would not know the names.
+        // The memory is allocated before the names, because the task could not find names without
+        // it.
         let room = self.memory.allocate((rights.len() * NAME) as u64).await;
         let room = room.map_err(|_| Shortage::VM_SPACE)?;
         for right in rights {
@@ -219,7 +228,7 @@ impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
         Ok(room)
     }
 
-    /// Gives the task bytes in fresh memory.
+    /// Writes bytes into fresh memory of the task, and returns the address.
     async fn bytes(&self, bytes: &[u8]) -> KernResult<u64> {
         let room = self.memory.allocate(bytes.len() as u64).await?;
         if let Err(error) = self.memory.copyout(room, bytes).await {
@@ -239,10 +248,10 @@ impl<M: Machine, U: UserMemory<M>> Receiver<'_, M, U> {
         self.memory.copyout(self.address.wrapping_add(HEADER as u64), body).await
     }
 
-    /// Writes a header alone, as far as there is room.
+    /// Writes the header alone, or as much of it as fits into the buffer.
     async fn write_header(&self, header: &Header) {
         let room = HEADER.min(self.room as usize);
-        // The receive has failed already; that its header cannot be written is no other error.
+        // The receive has failed already; that the header cannot be written adds nothing.
         let _ = self.memory.copyout(self.address, &header.to_bytes()[..room]).await;
     }
 }

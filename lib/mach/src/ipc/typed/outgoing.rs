@@ -1,4 +1,4 @@
-//! From a task's memory to a message.
+//! Sending: from the memory and the names of a task to a message.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -12,27 +12,29 @@ use crate::ipc::user_memory::pages_around;
 use crate::ipc::{Disposition, MsgErrorKind, Name, Space, UserMemory};
 use crate::machine::{Machine, PAGE_SIZE};
 
-/// The part of the sender's message that is used: a position in it.
+/// The 8 bytes at `at`, which the caller has found to lie in `bytes`.
 pub(super) fn slot(bytes: &[u8], at: usize) -> [u8; 8] {
     let mut slot = [0; 8];
     slot.copy_from_slice(&bytes[at..at + 8]);
     slot
 }
 
-/// A message that is being made.
+/// A message that is being made of a task's memory.
 struct Outgoing<'a, M: Machine, U> {
     space: &'a Arc<Space<M>>,
     memory: &'a U,
     parcels: Vec<(u32, Parcel<M>)>,
-    /// Ranges of pages that the sender gives up.
+    /// Ranges of pages, by start and size, that the sender gives up when the message is sent.
     deallocations: Vec<(u64, u64)>,
 }
 
-/// Makes a message of what is at an address. With `cancel`, the port of that receive right is not
-/// told of the end of the destination's name.
+/// Makes a message of the `size` bytes at `address` in the task's memory. With `cancel`, the port
+/// of that receive right is not told if the destination's name goes away. May wait for the task's
+/// memory.
 ///
 /// # Errors
-/// Those of sending, before the queue. Nothing has changed then.
+/// Those of sending, except those that come from the queue. The task has everything that it had
+/// before.
 pub(super) async fn message<M: Machine, U: UserMemory<M>>(
     space: &Arc<Space<M>>,
     memory: &U,
@@ -70,15 +72,15 @@ pub(super) async fn message<M: Machine, U: UserMemory<M>>(
     }
     let Outgoing { parcels, deallocations, .. } = outgoing;
     space.copyin(content, remote, local, parcels, cancel.as_ref())?;
-    // From here on the message will be sent or come back. An array of rights that was given up is
-    // read, so its memory can go.
+    // From here on the message is sent or comes back. The arrays of rights that the sender gives up
+    // have been read, so their memory can be unmapped.
     for (start, size) in deallocations {
         memory.deallocate(start, size).await;
     }
     Ok(message.take())
 }
 
-/// A message that goes back to the unused ones, unless it is taken.
+/// Gives a message back for reuse when it is dropped, unless the message was taken out before.
 struct Unsent<'a, M: Machine> {
     space: &'a Space<M>,
     message: Option<Box<Message<M>>>,
@@ -103,7 +105,7 @@ impl<M: Machine> Drop for Unsent<'_, M> {
 }
 
 impl<M: Machine, U: UserMemory<M>> Outgoing<'_, M, U> {
-    /// Reads the items of a body; their descriptors become the receiver's.
+    /// Reads the items of a body, and changes their descriptors to what the receiver gets.
     async fn items(&mut self, message: &mut Message<M>, length: usize) -> Result<(), MsgErrorKind> {
         let mut at = 0;
         while at < length {
@@ -128,7 +130,7 @@ impl<M: Machine, U: UserMemory<M>> Outgoing<'_, M, U> {
         Ok(())
     }
 
-    /// Rights in line.
+    /// Adds a parcel for each of `number` rights in line, from the offset `at` of the body on.
     fn rights(
         &mut self,
         message: &mut Message<M>,
@@ -147,7 +149,8 @@ impl<M: Machine, U: UserMemory<M>> Outgoing<'_, M, U> {
         Ok(())
     }
 
-    /// Memory or an array of rights out of line, whose address is at `at`.
+    /// Adds a parcel for memory or an array of rights out of line, whose address is at the offset
+    /// `at`.
     async fn out_of_line(
         &mut self,
         message: &mut Message<M>,
@@ -180,7 +183,7 @@ impl<M: Machine, U: UserMemory<M>> Outgoing<'_, M, U> {
             }
         };
         if descriptor.deallocates() && length > 0 {
-            // It was read, so it does not wrap.
+            // The range was read, so its end does not overflow and `pages_around` finds the pages.
             self.deallocations.extend(pages_around(address, length));
         }
         self.parcels.push((at as u32, parcel));
@@ -198,7 +201,7 @@ impl<M: Machine, U: UserMemory<M>> Outgoing<'_, M, U> {
     }
 }
 
-/// Charges the message for more memory.
+/// Charges the account of the message for more bytes.
 fn charge<M: Machine>(message: &mut Message<M>, bytes: usize) -> Result<(), MsgErrorKind> {
     let granted = message.charge.as_mut().is_some_and(|charge| charge.extend(bytes));
     if granted { Ok(()) } else { Err(MsgErrorKind::SendNoBuffer) }

@@ -1,4 +1,4 @@
-//! `mach_msg`.
+//! The trap `mach_msg`, which sends and receives messages.
 
 use alloc::sync::Arc;
 
@@ -9,28 +9,31 @@ use crate::ipc::{Interruption, MsgError, MsgErrorKind, Name, Space, UserMemory};
 use crate::machine::Machine;
 
 bitflags::bitflags! {
-    /// What `mach_msg` is to do.
+    /// The options of `mach_msg`.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct MsgOptions: u32 {
         /// Send the message.
         const SEND = 0x1;
-        /// Receive a message, after one was sent if both are asked for.
+        /// Receive a message. If a message is also to be sent, it is sent first.
         const RECEIVE = 0x2;
         /// Wait for room in the queue only for the given time.
         const SEND_TIMEOUT = 0x10;
-        /// If the queue stays full, send nevertheless and be told when the message has left.
+        /// If the queue stays full, send the message beyond the limit, with a notification when it
+        /// has left the queue.
         const SEND_NOTIFY = 0x20;
-        /// The library does not send again after an interruption.
+        /// The program's library does not repeat the call when a send was interrupted.
         const SEND_INTERRUPT = 0x40;
-        /// The port is not told of the end of the destination's name by this message.
+        /// If this send ends the destination's name, the port `notify` gets no notification of
+        /// that.
         const SEND_CANCEL = 0x80;
         /// Wait for a message only for the given time.
         const RECEIVE_TIMEOUT = 0x100;
-        /// Tell the port when the received reply port dies.
+        /// Ask for a notification, to the port `notify`, of the death of the received reply port.
         const RECEIVE_NOTIFY = 0x200;
-        /// The library does not receive again after an interruption.
+        /// The program's library does not repeat the call when a receive was interrupted.
         const RECEIVE_INTERRUPT = 0x400;
-        /// A message that is too large stays in the queue; the size is told.
+        /// A message that is too large for the buffer stays in the queue, and the task gets its
+        /// size.
         const RECEIVE_LARGE = 0x800;
     }
 }
@@ -38,34 +41,37 @@ bitflags::bitflags! {
 /// The arguments of `mach_msg`.
 #[derive(Clone, Copy, Debug)]
 pub struct MsgArguments {
-    /// Where the message is and goes.
+    /// The address of the message buffer, for the message to send and for the received one.
     pub address: u64,
-    /// What to do. Bits that have no meaning are ignored.
+    /// What the call is to do. Bits that have no meaning are ignored.
     pub options: MsgOptions,
-    /// Bytes to send.
+    /// The size in bytes of the message to send.
     pub send_size: u32,
-    /// Bytes that can be received.
+    /// The size in bytes of the buffer for the received message.
     pub receive_size: u32,
-    /// The port or set to receive from.
+    /// The name of the port or the port set to receive from.
     pub receive_name: Name,
-    /// Milliseconds for each wait that has a time-out.
+    /// How many milliseconds each wait lasts at most that has a time-out. 0: the call does not
+    /// wait.
     pub timeout: u32,
-    /// The receive right that notifications go to.
+    /// The name of the receive right to which notifications go that the options ask for.
     pub notify: Name,
 }
 
-/// What `mach_msg` returns.
+/// The result of `mach_msg`.
 pub type MsgResult = Result<(), MsgError>;
 
-/// Sends a message, receives one, or both: the trap `mach_msg`. Waits for room in the queue and for
-/// a message, unless time-outs or `interruption` end that. If sending fails nothing is received,
-/// and what the message carried is the task's again; a message that was to be taken from names and
-/// memory is at the address in the form in which it can be sent once more.
+/// Sends a message, receives one, or does both: the trap `mach_msg`. Blocks while the queue is full
+/// and while there is no message, unless a time-out or `interruption` ends the wait. If sending
+/// fails, nothing is received, and the task has back what the message carried. If the message had
+/// already been taken from the task, the buffer then holds it in a form in which it can be sent
+/// again.
 ///
-/// Dropped before its end, as when the thread ends, what is in transit ends.
+/// If the future is dropped before its end, as when the thread ends, a message that it was sending
+/// or copying out is destroyed.
 ///
 /// # Errors
-/// Those of sending and of receiving.
+/// Those of sending and of receiving: see [`MsgErrorKind`].
 pub async fn mach_msg<M: Machine, U: UserMemory<M>>(
     space: &Arc<Space<M>>,
     memory: &U,
@@ -81,7 +87,8 @@ pub async fn mach_msg<M: Machine, U: UserMemory<M>>(
     Ok(())
 }
 
-/// The time when a wait ends that has a time-out.
+/// The time, in microseconds of the machine, when a wait ends that has a time-out of
+/// `milliseconds`. 0: do not wait.
 fn end<M: Machine>(space: &Space<M>, milliseconds: u32) -> u64 {
     match milliseconds {
         0 => 0,
@@ -147,9 +154,9 @@ async fn receive<M: Machine, U: UserMemory<M>>(
     receiver.accept(message, notify).await
 }
 
-/// With which options a program's library makes the call again after an interruption; `None`: the
-/// program gets the error. After a send the message is in the form in which it can be sent again.
-/// The size to send is 0 from the first receive on.
+/// The options with which a program's library repeats the call after an interruption, or `None` if
+/// the program gets the error. An interrupted send has put its message back into the buffer in a
+/// form in which it can be sent again. After an interrupted receive the size to send is 0.
 pub fn restart(options: MsgOptions, error: MsgError) -> Option<MsgOptions> {
     match error.kind {
         MsgErrorKind::SendInterrupted if !options.contains(MsgOptions::SEND_INTERRUPT) => Some(options),
