@@ -18,7 +18,7 @@ use mach::machine::{ExecutionContext, NonblockingHandler, PAGE_SIZE, Protection,
 use mach::thread::PriorityRange;
 use mach::vm::{MapRequest, Placement, Settings, Vm};
 use mach::{Host, KernError, KernResult, Task};
-use mach_l4::{Configuration, L4Machine, NoOthers, SpaceLayout};
+use mach_l4::{Configuration, L4Machine, SpaceLayout};
 use mach_tests::code::{self, command};
 use mach_tests::servant::{self, Outcome, Servant, TOP};
 use rt::executor::YieldNow;
@@ -52,7 +52,7 @@ fn run() -> ! {
     let host = Host::new(vm, PriorityRange::default(), 10_000);
     let bench = Bench { machine: machine.clone(), host };
     machine.spawn(0, bench.run()).expect("memory for a task");
-    machine.serve(0, &mut NoOthers)
+    machine.serve(0, &mut |_bits| {})
 }
 
 struct Bench {

@@ -132,12 +132,4 @@ pub(crate) fn register_words() -> Words {
     core::array::from_fn(|index| utcb::message_register(index + 1))
 }
 
-/// Writes words to MR1..MR7, where functions expect a received message that read it from the
-/// message registers.
-pub(crate) fn set_register_words(words: &Words) {
-    for (index, &word) in words.iter().enumerate() {
-        utcb::set_message_register(index + 1, word);
-    }
-}
-
 pub(crate) use registers::ipc;

@@ -14,7 +14,7 @@
 //! let machine = L4Machine::start(&Configuration::default())?;
 //! let vm = Vm::new(machine.clone())?;
 //! machine.spawn(0, async move { /* make tasks and threads */ })?;
-//! machine.serve(0, &mut NoOthers)
+//! machine.serve(0, &mut |_bits| {})
 //! ```
 //!
 //! and each thread of a program is a task of the server's:
@@ -74,4 +74,3 @@ pub use platform::L4Platform;
 pub use space::{Pmap, Space};
 pub use start::{Configuration, SpaceLayout, StartError};
 pub use user_thread::UserThread;
-pub use worker::{NoOthers, OtherMessage, Others};

@@ -22,7 +22,6 @@ use crate::placement::{self, Placement};
 use crate::platform::L4Platform;
 use crate::registers;
 use crate::thread_table::ThreadTable;
-use crate::worker::NoOthers;
 
 /// Address of the frames in the server's space.
 const POOL: u64 = 0x1000_0000_0000;
@@ -175,7 +174,7 @@ impl Helpers {
                 let _ = ipc::receive(starter);
                 let machine: Option<L4Machine> = given.lock().clone();
                 if let Some(machine) = machine {
-                    machine.serve(worker, &mut NoOthers);
+                    machine.serve(worker, &mut |_bits| {});
                 }
             })?;
             // Only its scheduler may move a thread; the first thread is that of the others. If

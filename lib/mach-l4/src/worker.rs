@@ -3,10 +3,8 @@
 use alloc::sync::Arc;
 use core::task::Waker;
 
-use l4::ipc::Received;
 use l4::x2::extension::NOTIFICATION_LABEL;
 use l4::x2::{Acceptor, IpcPhase, MessageTag, ThreadId, Time, Timeouts};
-use mach::machine::UserMessage;
 use rt::executor::{Platform, Sleep, Worker};
 
 use crate::alarm::{self, Alarm};
@@ -23,38 +21,6 @@ const BUDGET: usize = 32;
 
 /// How many messages are served before the worker balances the load of the processors again.
 const BALANCE: u32 = 64;
-
-/// A message from a thread that does not belong to a program: of a driver, another server, or the
-/// kernel.
-#[derive(Clone, Copy, Debug)]
-pub struct OtherMessage {
-    /// The sender and the tag of the message. Its words are in the message registers until the next
-    /// IPC.
-    pub received: Received,
-}
-
-/// The handler of messages from threads that do not belong to programs. The worker calls it between
-/// two messages, so it must not block.
-pub trait Others {
-    /// Handles a message. Returns the answer, if any, of a label and up to 7 words. It is sent
-    /// without blocking.
-    fn message(&mut self, message: OtherMessage) -> Option<UserMessage>;
-
-    /// Handles notification bits other than bits 0 and 63, which are the worker's own.
-    fn notification(&mut self, bits: u64);
-}
-
-/// The handler of a server that serves only threads of programs: it ignores other messages.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct NoOthers;
-
-impl Others for NoOthers {
-    fn message(&mut self, _message: OtherMessage) -> Option<UserMessage> {
-        None
-    }
-
-    fn notification(&mut self, _bits: u64) {}
-}
 
 /// A worker's clocks: its CPU-time accounting, and its alarm.
 struct Clocks {
@@ -76,9 +42,10 @@ impl Reply {
 
 impl L4Machine {
     /// Drives worker `worker`; never returns. The calling thread must run on the processor of that
-    /// number; it receives the messages of the threads there. `others` handles messages and
-    /// notifications that do not come from threads of programs.
-    pub fn serve(&self, worker: usize, others: &mut dyn Others) -> ! {
+    /// number; it receives the messages of the threads there. Messages that do not come from threads
+    /// of programs get no answer. `notified` is called with the notification bits other than bits 0
+    /// and 63, which are the worker's own; it must not block.
+    pub fn serve(&self, worker: usize, notified: &mut dyn FnMut(u64)) -> ! {
         let shared = self.shared();
         shared.executor.platform().set_worker(worker, l4::utcb::my_global_id());
         accept_words_and_notifications();
@@ -87,12 +54,12 @@ impl L4Machine {
         loop {
             tasks.run(BUDGET);
             shared.reap();
-            self.receive(&mut tasks, others, &mut clocks);
+            self.receive(&mut tasks, notified, &mut clocks);
         }
     }
 
     /// Sends the queued answers, and receives messages until a task may have something to do.
-    fn receive(&self, tasks: &mut Worker<L4Platform>, others: &mut dyn Others, clocks: &mut Clocks) {
+    fn receive(&self, tasks: &mut Worker<L4Platform>, notified: &mut dyn FnMut(u64), clocks: &mut Clocks) {
         let shared = self.shared();
         let Clocks { accounting, alarm } = clocks;
         let worker = tasks.index();
@@ -169,7 +136,7 @@ impl L4Machine {
                 }
                 let more = words[0] & !(WAKE | alarm::RUNG);
                 if more != 0 {
-                    others.notification(more);
+                    notified(more);
                 }
                 break;
             }
@@ -187,16 +154,7 @@ impl L4Machine {
                         break;
                     }
                 },
-                None => {
-                    tasks.awake();
-                    kernel::set_register_words(&words);
-                    let answer = others.message(OtherMessage { received: Received { from, tag } });
-                    if let Some(answer) = answer {
-                        let tag = MessageTag::new(answer.label, answer.count.min(7), 0);
-                        send(Reply { to: from, tag, words: answer.words });
-                    }
-                    break;
-                }
+                None => break,
             }
         }
         tasks.awake();

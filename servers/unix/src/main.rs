@@ -25,7 +25,7 @@ use environment::L4Environment;
 use l4::thread::system_clock;
 use mach::vm::Vm;
 use mach_l4::{Configuration, L4Machine};
-use port::{Port, PortEvents};
+use port::Port;
 use report::{Failure, say};
 use rt::root::{self, End};
 use rt::start_page;
@@ -137,7 +137,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         }
     });
     started.map_err(|_| Failure::NoMemory)?;
-    machine.serve(0, &mut PortEvents(port))
+    machine.serve(0, &mut |bits| port.notified(bits))
 }
 
 /// Runs the command on a new system. Returns its exit status.

@@ -6,8 +6,6 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use console::client::{self, Input, Output};
 use core::fmt::Write;
-use mach::machine::UserMessage;
-use mach_l4::{OtherMessage, Others};
 use rt::root::{Console, Status};
 use unix::AttemptError;
 use unix::poll::{PollQueue, Readiness, until_ready};
@@ -89,20 +87,11 @@ impl Port {
             }
         }
     }
-}
 
-/// The handler of the driver's notifications, for the worker that receives them.
-pub(crate) struct PortEvents(pub(crate) Arc<Port>);
-
-impl Others for PortEvents {
-    fn message(&mut self, _message: OtherMessage) -> Option<UserMessage> {
-        // Messages to this thread are unexpected, since it serves no clients; they get no answer.
-        None
-    }
-
-    fn notification(&mut self, bits: u64) {
+    /// Wakes those that wait for the driver, whose notification bits are `bits`.
+    pub(crate) fn notified(&self, bits: u64) {
         if bits & NEWS != 0 {
-            self.0.queue.wake(Readiness::READ | Readiness::WRITE);
+            self.queue.wake(Readiness::READ | Readiness::WRITE);
         }
     }
 }

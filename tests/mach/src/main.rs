@@ -9,7 +9,6 @@ mod report;
 mod system;
 mod tests;
 
-use mach_l4::NoOthers;
 use mach_tests::{code, servant};
 use rt::root;
 
@@ -22,5 +21,5 @@ fn run() -> ! {
     let system = system::System::start(grow_heap);
     let machine = system.machine.clone();
     machine.spawn(0, report::run(system, tests::ALL)).expect("memory for a task");
-    machine.serve(0, &mut NoOthers)
+    machine.serve(0, &mut |_bits| {})
 }

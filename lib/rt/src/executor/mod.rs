@@ -43,7 +43,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::future::Future;
 
-pub use sleep::{Elapsed, SleepUntil, Timeout, YieldNow};
+pub use sleep::{SleepUntil, YieldNow};
 pub use task::{JoinHandle, TaskAssignment};
 
 use queue::RunQueue;
@@ -163,12 +163,6 @@ impl<P: Platform> Executor<P> {
     /// A future that is ready when the clock has reached `deadline`. Its timer belongs to `worker`.
     pub fn sleep_until(&self, worker: usize, deadline: Instant) -> SleepUntil<P> {
         SleepUntil::new(self.clone(), worker, deadline)
-    }
-
-    /// The result of `future`, or [`Elapsed`] if it is not ready when the clock reaches `deadline`.
-    /// The future is polled before the clock is checked.
-    pub fn timeout_at<F: Future>(&self, worker: usize, deadline: Instant, future: F) -> Timeout<F, P> {
-        Timeout::new(future, self.sleep_until(worker, deadline))
     }
 }
 

@@ -57,33 +57,6 @@ impl<P: Platform> Drop for SleepUntil<P> {
     }
 }
 
-/// The error that the deadline has passed before the future was ready.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Elapsed;
-
-/// The future of [`Executor::timeout_at`].
-pub struct Timeout<F, P: Platform> {
-    future: Pin<alloc::boxed::Box<F>>,
-    sleep: SleepUntil<P>,
-}
-
-impl<F: Future, P: Platform> Timeout<F, P> {
-    pub(super) fn new(future: F, sleep: SleepUntil<P>) -> Self {
-        Timeout { future: alloc::boxed::Box::pin(future), sleep }
-    }
-}
-
-impl<F: Future, P: Platform> Future for Timeout<F, P> {
-    type Output = Result<F::Output, Elapsed>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        if let Poll::Ready(output) = self.future.as_mut().poll(context) {
-            return Poll::Ready(Ok(output));
-        }
-        Pin::new(&mut self.sleep).poll(context).map(|()| Err(Elapsed))
-    }
-}
-
 /// A future that is ready at its second poll: the worker's other ready tasks run first.
 #[derive(Debug, Default)]
 pub struct YieldNow {

@@ -113,39 +113,6 @@ fn an_earlier_timer_of_another_worker_notifies_the_sleeper() {
 }
 
 #[test]
-fn a_timeout_drops_the_future_and_a_ready_future_wins() {
-    struct Flag(Arc<AtomicBool>);
-    impl Drop for Flag {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::SeqCst);
-        }
-    }
-    let executor = Executor::new(Manual::default(), 1);
-    let mut worker = executor.worker(0);
-    let dropped = Arc::new(AtomicBool::new(false));
-    let flag = Flag(dropped.clone());
-    let late = executor.clone();
-    let mut handle = executor
-        .spawn(0, async move {
-            late.timeout_at(0, 5, async move {
-                let _flag = flag;
-                core::future::pending::<()>().await
-            })
-            .await
-        })
-        .unwrap();
-    worker.run(10);
-    advance(&executor, 5);
-    worker.run(10);
-    assert_eq!(result_of(&mut handle), Poll::Ready(Some(Err(Elapsed))));
-    assert!(dropped.load(Ordering::SeqCst));
-    let ready = executor.clone();
-    let mut handle = executor.spawn(0, async move { ready.timeout_at(0, 1, async { 3 }).await }).unwrap();
-    worker.run(10);
-    assert_eq!(result_of(&mut handle), Poll::Ready(Some(Ok(3))));
-}
-
-#[test]
 fn an_aborted_task_is_never_polled_again_and_its_room_is_given_back() {
     let executor = Executor::new(Manual::default(), 1);
     let mut worker = executor.worker(0);
