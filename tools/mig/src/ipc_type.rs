@@ -1,4 +1,4 @@
-//! The names that the Mach kernel gives to types of data and of rights.
+//! The primitive types of data and rights, with the Mach kernel's numbers and names.
 
 /// A primitive type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,4 @@
-//! The text of an interface definition as the C preprocessor leaves it, and where each part of it
-//! came from.
+//! The text of an interface definition after the C preprocessor, with the origin of each line.
 
 use crate::diagnostic::Diagnostic;
 use std::ops::Range;

@@ -57,7 +57,7 @@ pub struct Type {
     pub count: u64,
     /// Whether the number of elements varies.
     pub variable: bool,
-    /// Where the data lies.
+    /// Where a message carries the data.
     pub placement: Placement,
     /// The way in which C passes a value of the type.
     pub shape: Shape,
@@ -69,9 +69,9 @@ pub struct Type {
     pub long: Option<bool>,
     /// `Some(true)` for `dealloc`, `Some(false)` for `notdealloc`.
     pub deallocate: Option<bool>,
-    /// The C type in the client.
+    /// The C type in the client's program.
     pub user: String,
-    /// The C type in the server.
+    /// The C type in the server's program.
     pub server: String,
     /// The C type by which the server's stub accesses the value in a message.
     pub message: String,
