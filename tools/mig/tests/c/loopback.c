@@ -14,7 +14,7 @@ enum { WORD = 4 };
 enum { WORD = 8 };
 #endif
 
-/* What a right that is sent is for its receiver. */
+/* The type of a right in a received message, for the type in the sent message. */
 static unsigned received(unsigned name)
 {
 	switch (name) {
