@@ -28,7 +28,7 @@ static unsigned received(unsigned name)
 	}
 }
 
-/* Delivers a message: checks that it consists of items, and translates its rights. */
+/* Delivers a message as the kernel does: checks that items fill it, and translates rights. */
 static int deliver(mach_msg_header_t *head)
 {
 	char *at = (char *) (head + 1), *end = (char *) head + head->msgh_size;
