@@ -14,7 +14,7 @@ pub struct IpcType {
 /// The size of an element in bits, as far as a type's name implies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bits {
-    /// This number of bits.
+    /// The name implies this number of bits.
     Known(u32),
     /// The size of a right in a message, which depends on the target.
     Port,

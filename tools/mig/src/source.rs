@@ -72,7 +72,8 @@ impl Source {
                 source.text.push_str(line);
                 continue;
             };
-            // A directive is replaced by blanks, so that the offsets of other bytes do not change.
+            // The characters of a directive become blanks, so that an error about the line has the
+            // right column.
             source.text.extend(line.chars().map(|c| if c == '\n' { c } else { ' ' }));
             match marker(directive) {
                 Some((line, name)) => {

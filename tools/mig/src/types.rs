@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Where a message carries the data of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// In the message.
+    /// In the message itself.
     Inline,
     /// In memory out of line, to which the message points.
     OutOfLine,
@@ -18,7 +18,7 @@ pub enum Placement {
 /// The way in which C passes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One value.
+    /// A single value that is neither array nor struct, such as a number or a right.
     Scalar,
     /// A C array: passed by address.
     Array,
