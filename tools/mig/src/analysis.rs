@@ -126,7 +126,7 @@ impl Analysis {
                 self.interface.current.send =
                     time.as_ref().map_or(Wait::Forever, |time| Wait::Fixed(time.text.clone()));
             }
-            // A function for errors of the client's stubs: none of today's dialects calls it.
+            // `error` has no effect: the stubs of neither dialect call a function for errors.
             StatementKind::Error(_) => {}
             StatementKind::UserTypeLimit(_) => self.only_in(Dialect::Untyped, "`UserTypeLimit`", span),
             StatementKind::OnStackLimit(_) => self.only_in(Dialect::Untyped, "`OnStackLimit`", span),

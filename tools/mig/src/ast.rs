@@ -22,7 +22,7 @@ pub struct Number {
     pub span: Span,
 }
 
-/// A statement and the comment in front of it.
+/// A statement with the comment in front of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// The statement's kind, with its operands.
@@ -82,29 +82,32 @@ pub enum StatementKind {
     Skip(u64),
     /// `import <file>`, `uimport`, ...: the file's name includes its quotation marks or brackets.
     Import(ImportKind, Name),
-    /// `rcsid "..."`
+    /// `rcsid "..."`: a text that the C files hold as a string.
     RcsId(Name),
-    /// `serverprefix name`
+    /// `serverprefix name`: the prefix of the names of the server's functions.
     ServerPrefix(Name),
-    /// `userprefix name`
+    /// `userprefix name`: the prefix of the names of the client's functions.
     UserPrefix(Name),
-    /// `serverdemux name`
+    /// `serverdemux name`: the name of the server's demultiplexer.
     ServerDemux(Name),
     /// `msgoption expression`: options of `mach_msg` for the routines that follow.
     MessageOption(Name),
-    /// `waittime expression`, or `nowaittime`.
+    /// `waittime expression` or `nowaittime`: the timeout of receiving replies, for the routines
+    /// that follow.
     WaitTime(Option<Name>),
-    /// `sendtime expression`, or `nosendtime`.
+    /// `sendtime expression` or `nosendtime`: the timeout of sending requests, for the routines
+    /// that follow.
     SendTime(Option<Name>),
     /// `error name`: the function that stubs would call for errors.
     Error(Name),
-    /// `UserTypeLimit n`
+    /// `UserTypeLimit n`: the untyped dialect accepts it without effect.
     UserTypeLimit(u64),
-    /// `OnStackLimit n`
+    /// `OnStackLimit n`: the untyped dialect accepts it without effect.
     OnStackLimit(u64),
-    /// `UseSpecialReplyPort 0|1`
+    /// `UseSpecialReplyPort 0|1`: whether replies come to the thread's special reply port.
     UseSpecialReplyPort(bool),
-    /// `ConsumeOnSendError None|Timeout|Any`
+    /// `ConsumeOnSendError None|Timeout|Any`: when a client destroys a request that it could not
+    /// send.
     ConsumeOnSendError(Name),
 }
 
@@ -135,14 +138,14 @@ pub enum Specification {
     },
     /// A type that another statement defines.
     Named(Name),
-    /// `array [] of`, `array [*] of`, `array [*:n] of`
+    /// `array [] of`, `array [*] of`, `array [*:n] of`: an array of varying size.
     VariableArray {
         /// The most elements, or none if the array is unbounded.
         maximum: Option<Number>,
         /// The type of an element.
         of: Box<Specification>,
     },
-    /// `array [n] of`
+    /// `array [n] of`: an array of fixed size.
     Array {
         /// The number of elements.
         count: Number,
@@ -151,21 +154,21 @@ pub enum Specification {
     },
     /// `^ type`: data of this type travels out of line.
     Pointer(Box<Specification>, Span),
-    /// `struct [n] of`
+    /// `struct [n] of`: an array of fixed size that C passes as a struct.
     StructArray {
         /// The number of elements.
         count: Number,
         /// The type of an element.
         of: Box<Specification>,
     },
-    /// `struct { type name; ... }`
+    /// `struct { type name; ... }`: a struct with named members.
     Struct {
         /// The struct's members, in order.
         members: Vec<Member>,
         /// The place in the source.
         span: Span,
     },
-    /// `c_string [n]` or `c_string [* : n]`
+    /// `c_string [n]` or `c_string [* : n]`: a string that ends with a zero.
     String {
         /// The string's room in bytes, which includes the final zero.
         size: Number,

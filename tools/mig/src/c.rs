@@ -1,9 +1,9 @@
-//! Stubs in C over Mach messages. What differs between the dialects is in `typed`, `untyped` and
-//! `trailer`.
+//! C stubs over Mach messages. The modules `typed`, `untyped` and `trailer` have the code that
+//! differs between the dialects.
 //!
-//! A stub walks a message with a cursor, `At_`, one item after the other. Where every item has a
-//! fixed size the compiler turns the cursor into constants. Items are copied with `memcpy`: what
-//! lies in a message need not be aligned for its type.
+//! A stub reads or writes a message with a cursor, the C variable `At_`, that moves from item to
+//! item. If every item has a fixed size, the compiler turns the cursor into constants. The stub
+//! copies items with `memcpy`, since an item in a message need not be aligned for its C type.
 
 mod demux;
 mod header;

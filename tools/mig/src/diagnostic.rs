@@ -1,4 +1,4 @@
-//! Errors and warnings, with the place in the source that they are about.
+//! Errors and warnings about places in the source.
 
 use crate::source::{Source, Span};
 use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
@@ -19,7 +19,7 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// The place in the source that the message is about.
     pub span: Span,
-    /// What is wrong.
+    /// The description of what is wrong.
     pub message: String,
     /// A remark about the place, such as what was expected there; may be empty.
     pub label: String,
@@ -31,7 +31,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// An error at a place.
+    /// An error about a place in the source.
     pub fn error(span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic {
             severity: Severity::Error,
@@ -43,7 +43,7 @@ impl Diagnostic {
         }
     }
 
-    /// A warning at a place.
+    /// A warning about a place in the source.
     pub fn warning(span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(span, message) }
     }

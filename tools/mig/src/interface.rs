@@ -37,17 +37,17 @@ pub enum Wait {
 pub struct Settings {
     /// Options of `mach_msg`, in C; may be empty.
     pub option: String,
-    /// How long the client waits for the reply.
+    /// The timeout of receiving the reply.
     pub wait: Wait,
-    /// How long the client waits until the request is taken.
+    /// The timeout of sending the request.
     pub send: Wait,
-    /// The reply comes to the thread's special reply port.
+    /// Whether the reply comes to the thread's special reply port.
     pub special_reply_port: bool,
     /// After which errors of sending the client destroys the request's rights and memory.
     pub consume: Consume,
 }
 
-/// After which errors of sending a client destroys what the request holds.
+/// After which errors of sending a client destroys the rights and memory in the request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consume {
     /// After no error: the caller keeps its rights and memory.
@@ -66,7 +66,7 @@ pub struct Interface {
     pub target: Target,
     /// The subsystem's name.
     pub name: String,
-    /// Whether the definition names a subsystem; those of types alone do not.
+    /// Whether the definition names a subsystem; a definition of types alone does not.
     pub has_subsystem: bool,
     /// The id of the first routine.
     pub base: u64,
@@ -80,7 +80,7 @@ pub struct Interface {
     pub server_prefix: String,
     /// The name of the server's demultiplexer, the function that handles any request.
     pub demux: String,
-    /// The text of `rcsid`.
+    /// The text of `rcsid`, which the C files hold as a string.
     pub rcs_id: Option<String>,
     /// Files that generated C files include.
     pub imports: Vec<Import>,
@@ -206,7 +206,7 @@ pub struct Argument {
     pub of: Arc<Type>,
     /// Whether sending takes the right or memory from the sender.
     pub deallocate: Deallocate,
-    /// Whether its descriptor has the long form.
+    /// Whether the argument's descriptor has the long form.
     pub long: bool,
     /// The server receives out-of-line data as a copy object, which is not mapped.
     pub server_copy: bool,
@@ -225,9 +225,9 @@ pub struct Argument {
 /// The client or the server of an interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// The client.
+    /// The client, which Mach calls the user of an interface.
     User,
-    /// The server.
+    /// The server of an interface.
     Server,
 }
 

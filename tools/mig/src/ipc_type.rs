@@ -1,4 +1,4 @@
-//! The names that the Mach kernel gives to types of data and of rights.
+//! The primitive types of data and rights, with the Mach kernel's numbers and names.
 
 /// A primitive type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub struct IpcType {
 /// The size of an element in bits, as far as a type's name implies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bits {
-    /// This number of bits.
+    /// The name implies this number of bits.
     Known(u32),
     /// The size of a right in a message, which depends on the target.
     Port,

@@ -23,7 +23,7 @@ pub enum Complexity {
 /// The content of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemKind {
-    /// The result of the server's routine.
+    /// The status that the server's routine returns.
     ReturnCode,
     /// The value of an argument.
     Value,

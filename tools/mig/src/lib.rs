@@ -17,7 +17,7 @@
 //! | [`list`], [`page`], [`c`], [`message`], [`direct`] | what is written |
 //! | [`options`], [`preprocess`], [`output`], [`driver`] | the program |
 //!
-//! Nothing here panics, whatever the text: it comes from outside.
+//! No function panics, whatever the definition's text is: the text comes from outside.
 #![forbid(unsafe_code)]
 
 pub mod analysis;

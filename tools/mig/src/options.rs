@@ -9,27 +9,27 @@ use std::path::PathBuf;
 pub enum Output {
     /// The client's functions over messages, in C.
     User,
-    /// The server's side over messages, in C.
+    /// The server's functions over messages, in C.
     Server,
     /// The header of the client's functions.
     Header,
     /// The header of the server's functions.
     ServerHeader,
-    /// The header of the client's functions for the program's own files.
+    /// The header of the client's functions, for files of the program itself.
     InternalHeader,
-    /// A header of ids.
+    /// The header of ids, in C.
     DefinitionsHeader,
-    /// Names and ids.
+    /// A list of the names and ids of routines.
     List,
     /// The layouts of all messages.
     Layout,
     /// A page about the interface in Markdown.
     Page,
-    /// Both sides over messages, in Rust.
+    /// Client and server over messages, in Rust.
     Rust,
-    /// Both sides over direct L4 IPC, in Rust.
+    /// Client and server over direct L4 IPC, in Rust.
     DirectRust,
-    /// Both sides over direct L4 IPC, in C.
+    /// Client and server over direct L4 IPC, in C.
     DirectC,
 }
 

@@ -1,5 +1,4 @@
-//! The text of an interface definition as the C preprocessor leaves it, and where each part of it
-//! came from.
+//! The text of an interface definition after the C preprocessor, with the origin of each line.
 
 use crate::diagnostic::Diagnostic;
 use std::ops::Range;
@@ -73,7 +72,8 @@ impl Source {
                 source.text.push_str(line);
                 continue;
             };
-            // A directive is replaced by blanks, so that the offsets of other bytes do not change.
+            // The characters of a directive become blanks, so that an error about the line has the
+            // right column.
             source.text.extend(line.chars().map(|c| if c == '\n' { c } else { ' ' }));
             match marker(directive) {
                 Some((line, name)) => {

@@ -18,7 +18,7 @@ keywords! {
 pub struct Target {
     /// The target's name in options.
     pub name: &'static str,
-    /// The dialect.
+    /// The dialect of messages.
     pub dialect: Dialect,
     /// The size of a message's header.
     pub header: u64,
@@ -109,7 +109,7 @@ impl Target {
         Target::ALL.into_iter().find(|target| target.name == name)
     }
 
-    /// A dialect's default target: 64 bits.
+    /// The default target of a dialect, which is one of a 64-bit machine.
     pub fn of(dialect: Dialect) -> Target {
         Target::ALL.into_iter().find(|target| target.dialect == dialect).unwrap_or(Target::ALL[0])
     }

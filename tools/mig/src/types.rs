@@ -7,7 +7,7 @@ use std::sync::Arc;
 /// Where a message carries the data of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// In the message.
+    /// In the message itself.
     Inline,
     /// In memory out of line, to which the message points.
     OutOfLine,
@@ -18,7 +18,7 @@ pub enum Placement {
 /// The way in which C passes a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One value.
+    /// A single value that is neither array nor struct, such as a number or a right.
     Scalar,
     /// A C array: passed by address.
     Array,
@@ -57,7 +57,7 @@ pub struct Type {
     pub count: u64,
     /// Whether the number of elements varies.
     pub variable: bool,
-    /// Where the data lies.
+    /// Where a message carries the data.
     pub placement: Placement,
     /// The way in which C passes a value of the type.
     pub shape: Shape,
@@ -69,9 +69,9 @@ pub struct Type {
     pub long: Option<bool>,
     /// `Some(true)` for `dealloc`, `Some(false)` for `notdealloc`.
     pub deallocate: Option<bool>,
-    /// The C type in the client.
+    /// The C type in the client's program.
     pub user: String,
-    /// The C type in the server.
+    /// The C type in the server's program.
     pub server: String,
     /// The C type by which the server's stub accesses the value in a message.
     pub message: String,

@@ -6,7 +6,7 @@ use super::text::Text;
 use crate::interface::{Interface, Routine, Side};
 use crate::target::Dialect;
 
-/// The C type of a reply that has only a result.
+/// The C type of an error reply, which carries a status and nothing else.
 pub(super) fn reply_type(interface: &Interface) -> &'static str {
     match interface.target.dialect {
         Dialect::Typed => "mig_reply_header_t",

@@ -35,7 +35,7 @@ pub(super) struct Received<'a> {
     pub(super) failure: &'a str,
 }
 
-/// Writes an argument's item at the cursor.
+/// Writes code that puts an argument's item into the message at the cursor.
 pub(super) fn pack(
     text: &mut Text,
     interface: &Interface,
@@ -49,7 +49,7 @@ pub(super) fn pack(
     }
 }
 
-/// Writes an item that belongs to no argument.
+/// Writes code that puts an item that belongs to no argument into the message.
 pub(super) fn pack_own(text: &mut Text, message: &Message, item: &Item, buffer: &str) {
     // The typed dialect's only such item is the result of a reply, which has been written already.
     if item.descriptor.is_none() {
@@ -57,7 +57,7 @@ pub(super) fn pack_own(text: &mut Text, message: &Message, item: &Item, buffer: 
     }
 }
 
-/// Writes one integer of 32 bits.
+/// Writes code that puts an item of one 32-bit integer into the message.
 pub(super) fn pack_integer(text: &mut Text, buffer: &str, item: &Item, address: &str) {
     if item.descriptor.is_some() {
         typed::describe_integer(text, buffer, item);

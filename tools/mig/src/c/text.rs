@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-/// A C file under construction.
+/// The text of a C file, to which lines are added.
 #[derive(Debug, Default)]
 pub(crate) struct Text {
     text: String,

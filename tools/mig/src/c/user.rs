@@ -335,8 +335,8 @@ fn unpack(text: &mut Text, interface: &Interface, routine: &Routine, item: &Item
         }
         (Placement::Either, _) => either(text, interface, routine, argument),
         (Placement::Inline, Shape::String) => {
-            // The server may have sent a string without a zero: one is written into the last byte
-            // of the caller's room.
+            // The server may have sent a string without a zero: one is written after the received
+            // bytes, inside the caller's room.
             let bytes = if of.variable { format!("{name}Bytes_") } else { item.data.to_string() };
             text.line(format!("__builtin_memcpy({name}, {name}P_, {bytes});"));
             let last = item.data - 1;

@@ -29,7 +29,7 @@ pub(super) enum Value {
         /// The most bytes of the string, which includes the final zero.
         most: u64,
     },
-    /// Memory out of line.
+    /// A value in memory out of line, to which the message points.
     Memory,
     /// A varying number of numbers, which are out of line if the message has no room for them.
     Either(Varying),

@@ -14,7 +14,7 @@ enum { WORD = 4 };
 enum { WORD = 8 };
 #endif
 
-/* What a right that is sent is for its receiver. */
+/* The type of a right in a received message, for the type in the sent message. */
 static unsigned received(unsigned name)
 {
 	switch (name) {
@@ -28,7 +28,7 @@ static unsigned received(unsigned name)
 	}
 }
 
-/* Delivers a message: checks that it consists of items, and translates its rights. */
+/* Delivers a message as the kernel does: checks that items fill it, and translates rights. */
 static int deliver(mach_msg_header_t *head)
 {
 	char *at = (char *) (head + 1), *end = (char *) head + head->msgh_size;

@@ -6,16 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The server. */
+/* The function of the server that mach_msg calls with each request. */
 extern boolean_t (*loopback_server)(mach_msg_header_t *, mach_msg_header_t *);
-/* May change a message on its way: the request (0) or the reply (1). */
+/* If set, is called with each message in transit and may change it: with 0 for a request, with 1
+   for a reply. */
 extern void (*loopback_meddle)(int which, mach_msg_header_t *);
-/* The last request and reply as they were sent, and the options and the time of the call. */
+/* The last request and reply as they were sent, and the options and timeout of the call. */
 extern union loopback_buffer { mach_msg_header_t head; char bytes[65536]; uint64_t aligned; }
     loopback_request, loopback_reply;
 extern mach_msg_option_t loopback_option;
 extern mach_msg_timeout_t loopback_time;
-/* How many reply ports are in use, and memory that was freed. */
+/* The number of reply ports in use, and the number of bytes of memory that have been freed. */
 extern int loopback_reply_ports;
 extern vm_size_t loopback_freed;
 

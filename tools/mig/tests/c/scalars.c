@@ -35,7 +35,7 @@ static void meddle(int which, mach_msg_header_t *message)
 		((char *) message)[byte & 0x7fffffff] ^= change;
 }
 
-/* Every bit of every descriptor and of the size matters. */
+/* A change of any bit of a descriptor or of the message's size yields an error. */
 static void damage(void)
 {
 	uint64_t sum;
@@ -57,7 +57,7 @@ static void damage(void)
 	check(add(5, 1, 2, &sum, &count) == MIG_BAD_ARGUMENTS);
 	byte = 3 | 1u << 31;
 	check(add(5, 1, 2, &sum, &count) == MIG_TYPE_ERROR);
-	/* Ids. */
+	/* The client refuses a reply with another id, also if only the request's id was changed. */
 	byte = 29;
 	check(add(5, 1, 2, &sum, &count) == MIG_REPLY_MISMATCH);
 	byte = 29 | 1u << 31;
@@ -65,7 +65,7 @@ static void damage(void)
 	loopback_meddle = NULL;
 }
 
-/* A request of no routine. */
+/* A request with an id that no routine has gets an error reply. */
 static void unknown(int id)
 {
 	union loopback_buffer request = { .head = { .msgh_size = sizeof(mach_msg_header_t), .msgh_id = id } }, reply;

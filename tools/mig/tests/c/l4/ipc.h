@@ -1,5 +1,5 @@
-/* The part of L4's interface that stubs use. Messages go by standard input and output, or with
-   L4_LOOPBACK to a server in the same program. */
+/* The part of L4's interface that stubs use. Messages pass through the standard input and output;
+   with L4_LOOPBACK they go to a server in the same program. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static inline L4_Word_t L4_UntypedWords(L4_MsgTag_t tag) { return tag.raw & 0x3f
 static inline L4_Word_t L4_TypedWords(L4_MsgTag_t tag) { return tag.raw >> 6 & 0x3f; }
 static inline int L4_IpcFailed(L4_MsgTag_t tag) { return (tag.raw & 0x8000) != 0; }
 
-/* The strings of a message, one after the other. */
+/* Calls a function for each string of the message in the registers, in order. */
 static inline void each_string(void (*what)(void *at, L4_Word_t bytes, int index), int *count)
 {
 	L4_MsgTag_t tag = l4_tag(message_registers[0]);
@@ -55,7 +55,7 @@ static inline void read_string(void *at, L4_Word_t bytes, int index)
 		exit(4);
 }
 
-/* Whether there was a message. */
+/* Reads a message from the standard input; returns 0 at its end. */
 static inline int L4_ReceiveMessage(void)
 {
 	int count;
@@ -67,7 +67,7 @@ static inline int L4_ReceiveMessage(void)
 
 #ifdef L4_LOOPBACK
 
-/* Carries out the request in the message registers; its strings are in the buffers. */
+/* Lets the server handle the request in the message registers. Its strings are in the buffers. */
 static int (*loopback_serve)(void);
 static void *loopback_buffers[8];
 
@@ -117,8 +117,8 @@ static inline L4_MsgTag_t L4_Call(L4_ThreadId_t to)
 
 #endif
 
-/* As the system call, with MR0 to MR7 in the caller's variables: sends to a thread, or sends and
-   receives. */
+/* Stands for the system call, with MR0 to MR7 in the caller's variables: sends a message to a
+   thread, and receives a reply if `from_specifier` is not 0. */
 static inline L4_Word_t l4_ipc_registers(L4_Word_t to, L4_Word_t from_specifier, L4_Word_t timeouts,
     L4_Word_t mr[8])
 {

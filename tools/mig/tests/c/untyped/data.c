@@ -69,7 +69,7 @@ kern_return_t server_strings(mach_port_t port, name_t a, path_t b, name_t c, pat
 	return KERN_SUCCESS;
 }
 
-/* The server in Rust gives these, too. */
+/* Memory and rights that the C server returns, and the Rust server as well. */
 char given[] = "given";
 mach_port_t given_ports[] = { 31, 32, 33 };
 
@@ -172,11 +172,11 @@ static void arrays_of_all_sizes(void)
 		kern_return_t result = arrays(7, a, words, b, n, c, d, &dCnt, e, &eCnt);
 		check(result == (words == 3 ? MIG_ARRAY_TOO_LARGE : KERN_SUCCESS));
 #ifdef RUST
-		/* The server's stub has refused what there is no room for. */
+		/* The Rust server's stub refuses three elements where the client has room for two. */
 		if (words == 3)
 			continue;
 #endif
-		/* A caller that has too little room gets what fits, and is told. */
+		/* A caller with too little room gets the elements that fit, and the number of all. */
 		check(dCnt == words);
 		if (result == KERN_SUCCESS)
 			check(eCnt == n && !memcmp(b, e, n));
@@ -258,7 +258,7 @@ static void many_rights(void)
 	mach_port_t e;
 	mach_msg_type_name_t ePoly;
 	mach_msg_type_number_t gCnt = 0, hCnt = 0;
-	/* The error lies where the server has written rights. */
+	/* The stub must write the error where the server's function has written rights. */
 	check(rights(7, 1, MACH_MSG_TYPE_MAKE_SEND_ONCE, b, c, 0, given_ports, MACH_MSG_TYPE_MOVE_RECEIVE, 2, TRUE,
 	    &e, &ePoly, f, g, &gCnt, last, 0, h, &hCnt, name_list) == 17);
 	check(loopback_reply.head.msgh_size == 36);
@@ -274,8 +274,8 @@ static void meddle(int which, mach_msg_header_t *head)
 		((unsigned char *) head)[at_byte] ^= change;
 }
 
-/* Whatever a byte of a message says, there is an answer; the count of a descriptor, its type, the
-   complexity and the size cannot differ without being found. */
+/* A change of a message's number of descriptors, complexity, size or id, or of the type of a
+   descriptor, yields an error. */
 static void damage(void)
 {
 	loopback_meddle = meddle;

@@ -1,4 +1,4 @@
-/* The transport within one program, for the untyped dialect: see loopback.h. */
+/* A transport within one program for messages of the untyped dialect: see loopback.h. */
 #include "loopback.h"
 #include "untyped.h"
 
@@ -24,7 +24,7 @@ static unsigned received(unsigned name)
 	}
 }
 
-/* Delivers a message: checks and translates its descriptors, and appends a trailer. */
+/* Delivers a message as the kernel does: translates valid descriptors, and appends a trailer. */
 static int deliver(mach_msg_header_t *head, int elements, unsigned first)
 {
 	char *at = (char *) (head + 1), *end = (char *) head + head->msgh_size;

@@ -1,8 +1,8 @@
-/* What the transport of the untyped dialect has in addition to loopback.h. */
+/* Variables of the untyped dialect's transport, in addition to those of loopback.h. */
 
-/* Bytes of the trailer of requests. */
+/* The size of the trailer of requests, in bytes. */
 extern int loopback_trailer;
-/* Special reply ports in use; how many messages were destroyed. */
+/* The number of special reply ports in use, and the number of destroyed messages. */
 extern int loopback_special_ports, loopback_destroyed;
-/* What mach_msg returns without sending, if it is not 0. */
+/* If it is not 0, mach_msg returns this error without sending. */
 extern mach_msg_return_t loopback_result;

@@ -1,2 +1,2 @@
-/* Of the other dialect. */
+/* loopback.h includes this header for both dialects; only the typed one needs declarations. */
 #include <string.h>
