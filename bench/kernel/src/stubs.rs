@@ -1,5 +1,5 @@
-//! What a call costs by the stubs that `mig` writes (`adder.defs`), from user level to user level:
-//! four words there and two back, and 512 bytes each way.
+//! Measures the cost of a call between two spaces by the Rust stubs that `mig` writes of
+//! `adder.defs`: a call with four words there and two back, and a call with 512 bytes each way.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 #[rustfmt::skip]
@@ -17,7 +17,7 @@ use x2::ThreadId;
 
 l4::program!(run);
 
-/// Bytes that travel each way.
+/// How many bytes the longer call sends each way.
 const BLOCK: usize = 512;
 
 struct Adder;
@@ -34,7 +34,7 @@ impl Server for Adder {
     }
 }
 
-/// Serves calls whose messages are words.
+/// The server's thread for calls whose arguments and results are words.
 extern "C" fn serve_words() -> ! {
     let mut registers = Direct::default();
     loop {
@@ -48,7 +48,7 @@ extern "C" fn serve_words() -> ! {
     }
 }
 
-/// Serves calls whose messages have a string of [`BLOCK`] bytes.
+/// The server's thread for calls that send and return a string item of [`BLOCK`] bytes.
 extern "C" fn serve_blocks() -> ! {
     let (mut block, mut copy) = ([0; BLOCK], [0; BLOCK]);
     let mut registers = Direct::default();
@@ -63,21 +63,22 @@ extern "C" fn serve_blocks() -> ! {
     }
 }
 
-/// The stub of [`Client::add`], apart from its caller.
+/// Calls [`Client::add`] out of line, so that the size of the stub can be read from the program.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn call_by_generated_stub(server: ThreadId, a: u64, b: u64, c: u64, d: u64) -> Result<(u64, u64), Error> {
     Client { transport: &mut Direct::default(), to: server }.add(a, b, c, d)
 }
 
-/// The stub of [`Client::send_back`], apart from its caller.
+/// Calls [`Client::send_back`] out of line, so that the size of the stub can be read.
 #[unsafe(no_mangle)]
 #[inline(never)]
 fn call_with_block(server: ThreadId, block: &[u8; BLOCK], copy: &mut [u8; BLOCK]) -> Result<usize, Error> {
     Client { transport: &mut Direct::default(), to: server }.send_back(block, copy)
 }
 
-/// Measures an operation by numbers of rounds, and lets the plugin count it.
+/// Measures an operation with several numbers of rounds, and marks 64 rounds for the plugin that
+/// counts instructions.
 fn measure(test: &str, mut operation: impl FnMut()) {
     operation();
     region(format_args!("{test}"), 64, || repeat(64, &mut operation));
@@ -92,7 +93,7 @@ fn run() -> ! {
     println!("1..2");
     fixture::prepare();
     let adder = fixture::elsewhere(serve_words);
-    // Stubs are inline functions.
+    // Without `call_by_generated_stub` the compiler inlines the stub into the measured loop.
     measure("call-by-generated-stub", || {
         let mut client = Client { transport: &mut Direct::default(), to: adder };
         assert_eq!(client.add(1, 2, 3, 4), Ok((10, 4)));

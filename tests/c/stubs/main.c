@@ -1,7 +1,8 @@
-/* What a call costs in C by the stubs that mig writes (bench/kernel/src/adder.defs), between two
- * spaces: four words there and two back, and 512 bytes each way. Measured by numbers of rounds, as
- * the benchmarks in Rust are. */
-/* Extended registers would be saved and restored at every switch. */
+/* Measures the cost of a call between two spaces by the C stubs that mig writes of
+ * bench/kernel/src/adder.defs: a call with four words there and two back, and a call with 512 bytes
+ * each way. As in the benchmarks in Rust, each call is measured with several numbers of rounds. */
+/* The compiler must use no extended registers: the kernel would save and restore them at every
+ * switch, which is not a cost of the stubs. */
 #pragma GCC target("general-regs-only")
 #include "adder.h"
 #include <l4/extension.h>
@@ -35,7 +36,7 @@ static int32_t do_send_back(void *self, L4_ThreadId_t caller, const void *block,
 
 static const struct adder_functions functions = {do_add, do_send_back};
 
-/* Serves calls whose messages are words. */
+/* The server's thread for calls whose arguments and results are words. */
 static void serve_words(void)
 {
     struct mig_l4_message message = {{0}};
@@ -46,7 +47,7 @@ static void serve_words(void)
     }
 }
 
-/* Serves calls whose messages have a string. */
+/* The server's thread for calls whose arguments and results are string items. */
 static void serve_blocks(void)
 {
     static char block[BLOCK], room[BLOCK];
@@ -62,7 +63,7 @@ static void serve_blocks(void)
     }
 }
 
-/* Starts a thread in a space of its own that has this program's memory. */
+/* Starts a thread in a new space, into which this program's memory is mapped. */
 static L4_ThreadId_t start(int number, void (*body)(void))
 {
     static char stacks[2][4096] __attribute__((aligned(16)));
@@ -78,12 +79,13 @@ static L4_ThreadId_t start(int number, void (*body)(void))
     CHECK(L4_SetOwner(thread, me));
     CHECK(L4_MapControl(thread, &item, 1, &done) && done == 1);
     CHECK(L4_ThreadControl(thread, thread, me, me, (void *)UTCB_AREA));
-    /* As after a call: the return address would be at the stack pointer. */
+    /* C functions expect the stack pointer as a call leaves it: at the return address, 8 bytes
+     * below a multiple of 16. */
     L4_LoadMR(0, 2);
     L4_LoadMR(1, (L4_Word_t)body);
     L4_LoadMR(2, (L4_Word_t)(stacks[used++] + sizeof stacks[0]) - 8);
     CHECK(L4_IpcSucceeded(L4_Send(thread)));
-    /* No measurement contains the end of a timeslice. */
+    /* A timeslice of an hour, so that none ends during a measurement. */
     CHECK(L4_Set_Timeslice(thread, L4_TimePeriod(3600000000UL), L4_Never));
     return thread;
 }
@@ -112,7 +114,8 @@ static void report(const char *test, L4_Word_t rounds, L4_Word_t value)
     print("}\r\n");
 }
 
-/* The stubs, which are inline functions, out of line: as large as they are. */
+/* The stubs are inline functions. These functions have them out of line, so that their size can be
+ * read from the program. */
 __attribute__((noinline)) int32_t call_by_stub_in_c(L4_ThreadId_t server, L4_Word_t a, L4_Word_t b, L4_Word_t c,
                                                     L4_Word_t d, L4_Word_t *sum, L4_Word_t *count)
 {
