@@ -37,7 +37,7 @@ pub fn encode_add<R: Registers>(
 /// Reads the reply of [`Server::add`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_add<R: Registers>(
     registers_: &R,
@@ -94,7 +94,7 @@ pub fn encode_send_back<R: Registers>(
 /// Reads the reply of [`Server::send_back`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_send_back<R: Registers>(
     registers_: &R,
@@ -138,12 +138,12 @@ pub fn reply_send_back<'a, R: Registers>(
     reply_.add_string(&copy_buffer[..copy]);
     reply_
 }
-/// Calls of a server; each blocks until the server has answered.
+/// The client's functions, one for each request. Each blocks until the server has answered.
 #[derive(Debug)]
 pub struct Client<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: Transport> Client<'_, T> {
@@ -184,12 +184,12 @@ impl<T: Transport> Client<'_, T> {
         decode_send_back(self.transport, tag_, copy_buffer.len())
     }
 }
-/// The same without blocking.
+/// The client's functions as futures, which are ready when the server has answered.
 #[derive(Debug)]
 pub struct AsyncClient<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
@@ -238,7 +238,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_send_back(self.transport, tag_, copy_buffer.len())
     }
 }
-/// What a server does.
+/// The functions that carry out the requests in the server.
 pub trait Server {
     /// The sum of four numbers, and how many they are.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
@@ -259,8 +259,9 @@ pub trait Server {
         copy_buffer: &mut [u8],
     ) -> Result<usize, Status>;
 }
-/// Has a request carried out. `strings` is what was received of its string items; data that
-/// is answered in string items is written into `room`. There is no reply to some requests.
+/// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
+/// strings that were received with the request. Data that the reply sends in string items
+/// is written into `room_`. `None`: the request gets no reply.
 #[inline]
 pub fn serve<'a, S: Server, R: Registers>(
     server_: &mut S,

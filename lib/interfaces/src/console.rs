@@ -51,7 +51,7 @@ pub fn encode_console_attach<R: Registers>(
 /// Reads the reply of [`Server::console_attach`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_console_attach<R: Registers>(
     registers_: &R,
@@ -81,12 +81,12 @@ pub fn reply_console_attach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::CONSOLE_ATTACH + REPLY));
     reply_
 }
-/// Calls of a server; each blocks until the server has answered.
+/// The client's functions, one for each request. Each blocks until the server has answered.
 #[derive(Debug)]
 pub struct Client<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: Transport> Client<'_, T> {
@@ -115,12 +115,12 @@ impl<T: Transport> Client<'_, T> {
         decode_console_attach(self.transport, tag_)
     }
 }
-/// The same without blocking.
+/// The client's functions as futures, which are ready when the server has answered.
 #[derive(Debug)]
 pub struct AsyncClient<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
@@ -150,7 +150,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_console_attach(self.transport, tag_)
     }
 }
-/// What a server does.
+/// The functions that carry out the requests in the server.
 pub trait Server {
     /// From now on the rings in share are the way to and from the console. The client's thread is
     /// notified with the bits in notification when there is input, and when there is room for
@@ -165,8 +165,9 @@ pub trait Server {
         notification: u64,
     ) -> Result<(), Status>;
 }
-/// Has a request carried out. `strings` is what was received of its string items; data that
-/// is answered in string items is written into `room`. There is no reply to some requests.
+/// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
+/// strings that were received with the request. Data that the reply sends in string items
+/// is written into `room_`. `None`: the request gets no reply.
 #[inline]
 pub fn serve<'a, S: Server, R: Registers>(
     server_: &mut S,

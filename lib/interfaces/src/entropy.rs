@@ -49,7 +49,7 @@ pub fn encode_entropy_attach<R: Registers>(
 /// Reads the reply of [`Server::entropy_attach`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_entropy_attach<R: Registers>(
     registers_: &R,
@@ -79,12 +79,12 @@ pub fn reply_entropy_attach<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ENTROPY_ATTACH + REPLY));
     reply_
 }
-/// Calls of a server; each blocks until the server has answered.
+/// The client's functions, one for each request. Each blocks until the server has answered.
 #[derive(Debug)]
 pub struct Client<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: Transport> Client<'_, T> {
@@ -112,12 +112,12 @@ impl<T: Transport> Client<'_, T> {
         decode_entropy_attach(self.transport, tag_)
     }
 }
-/// The same without blocking.
+/// The client's functions as futures, which are ready when the server has answered.
 #[derive(Debug)]
 pub struct AsyncClient<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
@@ -146,7 +146,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_entropy_attach(self.transport, tag_)
     }
 }
-/// What a server does.
+/// The functions that carry out the requests in the server.
 pub trait Server {
     /// From now on the ring in share is filled with random bytes. The client's thread is notified
     /// with
@@ -160,8 +160,9 @@ pub trait Server {
         notification: u64,
     ) -> Result<(), Status>;
 }
-/// Has a request carried out. `strings` is what was received of its string items; data that
-/// is answered in string items is written into `room`. There is no reply to some requests.
+/// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
+/// strings that were received with the request. Data that the reply sends in string items
+/// is written into `room_`. `None`: the request gets no reply.
 #[inline]
 pub fn serve<'a, S: Server, R: Registers>(
     server_: &mut S,

@@ -100,7 +100,7 @@ pub fn encode_root_print<R: Registers>(
 /// Reads the reply of [`Server::root_print`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_print<R: Registers>(
     registers_: &R,
@@ -165,7 +165,7 @@ pub fn encode_root_memory_allocate<R: Registers>(
 /// Reads the reply of [`Server::root_memory_allocate`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_memory_allocate<R: Registers>(
     registers_: &R,
@@ -223,7 +223,7 @@ pub fn encode_root_memory_free<R: Registers>(
 /// Reads the reply of [`Server::root_memory_free`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_memory_free<R: Registers>(
     registers_: &R,
@@ -279,7 +279,7 @@ pub fn encode_root_thread_create<R: Registers>(
 /// Reads the reply of [`Server::root_thread_create`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_thread_create<R: Registers>(
     registers_: &R,
@@ -337,7 +337,7 @@ pub fn encode_root_thread_delete<R: Registers>(
 /// Reads the reply of [`Server::root_thread_delete`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_thread_delete<R: Registers>(
     registers_: &R,
@@ -405,7 +405,7 @@ pub fn encode_root_space_create<R: Registers>(
 /// Reads the reply of [`Server::root_space_create`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_space_create<R: Registers>(
     registers_: &R,
@@ -467,7 +467,7 @@ pub fn encode_root_space_thread_create<R: Registers>(
 /// Reads the reply of [`Server::root_space_thread_create`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_space_thread_create<R: Registers>(
     registers_: &R,
@@ -525,7 +525,7 @@ pub fn encode_root_space_thread_delete<R: Registers>(
 /// Reads the reply of [`Server::root_space_thread_delete`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_space_thread_delete<R: Registers>(
     registers_: &R,
@@ -581,7 +581,7 @@ pub fn encode_root_space_delete<R: Registers>(
 /// Reads the reply of [`Server::root_space_delete`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_space_delete<R: Registers>(
     registers_: &R,
@@ -633,7 +633,7 @@ pub fn encode_root_memory_available<R: Registers>(
 /// Reads the reply of [`Server::root_memory_available`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_memory_available<R: Registers>(
     registers_: &R,
@@ -693,7 +693,7 @@ pub fn encode_root_memory_pool<R: Registers>(
 /// Reads the reply of [`Server::root_memory_pool`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_memory_pool<R: Registers>(
     registers_: &R,
@@ -752,7 +752,7 @@ pub fn encode_root_module_map<R: Registers>(
 /// Reads the reply of [`Server::root_module_map`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_module_map<R: Registers>(
     registers_: &R,
@@ -804,7 +804,7 @@ pub fn encode_root_name_register<R: Registers>(
 /// Reads the reply of [`Server::root_name_register`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_name_register<R: Registers>(
     registers_: &R,
@@ -865,7 +865,7 @@ pub fn encode_root_name_lookup<R: Registers>(
 /// Reads the reply of [`Server::root_name_lookup`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_name_lookup<R: Registers>(
     registers_: &R,
@@ -923,7 +923,7 @@ pub fn encode_root_interrupt_attach<R: Registers>(
 /// Reads the reply of [`Server::root_interrupt_attach`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_interrupt_attach<R: Registers>(
     registers_: &R,
@@ -979,7 +979,7 @@ pub fn encode_root_interrupt_detach<R: Registers>(
 /// Reads the reply of [`Server::root_interrupt_detach`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_interrupt_detach<R: Registers>(
     registers_: &R,
@@ -1039,7 +1039,7 @@ pub fn encode_root_device_map<R: Registers>(
 /// Reads the reply of [`Server::root_device_map`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_device_map<R: Registers>(
     registers_: &R,
@@ -1089,7 +1089,7 @@ pub fn encode_root_system_end<R: Registers>(
 /// Reads the reply of [`Server::root_system_end`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_system_end<R: Registers>(
     registers_: &R,
@@ -1139,7 +1139,7 @@ pub fn encode_root_resource<R: Registers>(
 /// Reads the reply of [`Server::root_resource`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_resource<R: Registers>(
     registers_: &R,
@@ -1195,7 +1195,7 @@ pub fn encode_root_share_create<R: Registers>(
 /// Reads the reply of [`Server::root_share_create`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_share_create<R: Registers>(
     registers_: &R,
@@ -1253,7 +1253,7 @@ pub fn encode_root_share_map<R: Registers>(
 /// Reads the reply of [`Server::root_share_map`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_share_map<R: Registers>(
     registers_: &R,
@@ -1303,7 +1303,7 @@ pub fn encode_root_server<R: Registers>(
 /// Reads the reply of [`Server::root_server`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_server<R: Registers>(
     registers_: &R,
@@ -1404,7 +1404,7 @@ pub fn encode_root_memory_dma<R: Registers>(
 /// Reads the reply of [`Server::root_memory_dma`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_memory_dma<R: Registers>(
     registers_: &R,
@@ -1456,7 +1456,7 @@ pub fn encode_root_pci_region<R: Registers>(
 /// Reads the reply of [`Server::root_pci_region`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_pci_region<R: Registers>(
     registers_: &R,
@@ -1514,7 +1514,7 @@ pub fn encode_root_message_attach<R: Registers>(
 /// Reads the reply of [`Server::root_message_attach`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_message_attach<R: Registers>(
     registers_: &R,
@@ -1572,7 +1572,7 @@ pub fn encode_root_message_detach<R: Registers>(
 /// Reads the reply of [`Server::root_message_detach`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_message_detach<R: Registers>(
     registers_: &R,
@@ -1630,7 +1630,7 @@ pub fn encode_root_pci_read<R: Registers>(
 /// Reads the reply of [`Server::root_pci_read`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_root_pci_read<R: Registers>(
     registers_: &R,
@@ -1662,12 +1662,12 @@ pub fn reply_root_pci_read<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_PCI_READ + REPLY));
     reply_
 }
-/// Calls of a server; each blocks until the server has answered.
+/// The client's functions, one for each request. Each blocks until the server has answered.
 #[derive(Debug)]
 pub struct Client<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: Transport> Client<'_, T> {
@@ -2212,12 +2212,12 @@ impl<T: Transport> Client<'_, T> {
         decode_root_pci_read(self.transport, tag_)
     }
 }
-/// The same without blocking.
+/// The client's functions as futures, which are ready when the server has answered.
 #[derive(Debug)]
 pub struct AsyncClient<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
@@ -2803,7 +2803,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_pci_read(self.transport, tag_)
     }
 }
-/// What a server does.
+/// The functions that carry out the requests in the server.
 pub trait Server {
     /// Prints text on the console, bytes that are not printable as question marks.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
@@ -3045,8 +3045,9 @@ pub trait Server {
         offset: u64,
     ) -> Result<u64, Status>;
 }
-/// Has a request carried out. `strings` is what was received of its string items; data that
-/// is answered in string items is written into `room`. There is no reply to some requests.
+/// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
+/// strings that were received with the request. Data that the reply sends in string items
+/// is written into `room_`. `None`: the request gets no reply.
 #[inline]
 pub fn serve<'a, S: Server, R: Registers>(
     server_: &mut S,

@@ -207,7 +207,8 @@ send_back(L4_ThreadId_t To_, const void *block, void *copy)
 	return 0;
 }
 
-/* What a server does. Arrays that come back: *Cnt is the room at first. */
+/* The functions that carry out the requests in the server. For an array of the reply, *Cnt is its
+   room when the function is called. */
 struct adder_functions {
 	int32_t (*add)(void *Self, L4_ThreadId_t Caller, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t *sum, uint64_t *count);
 	int32_t (*send_back)(void *Self, L4_ThreadId_t Caller, const void *block, void *copy);

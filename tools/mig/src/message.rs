@@ -64,7 +64,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         };
         #names
 
-        /// What messages look like.
+        /// The layout of messages.
         pub const FORMAT: Format = #format;
 
         /// Bytes of the largest reply.
@@ -73,7 +73,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         /// Ids of requests.
         pub mod id { #(#ids)* }
 
-        /// Calls of a server; each blocks until the server has answered.
+        /// The client's functions, one for each request. Each blocks until the server has answered.
         #[derive(Debug)]
         pub struct Client<'a, T> {
             /// The program's messages.
@@ -84,11 +84,12 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
 
         impl<T: Transport> Client<'_, T> { #(#calls)* }
 
-        /// What a server does.
+        /// The functions that carry out the requests in the server.
         pub trait Server { #(#methods)* }
 
-        /// Has a request carried out, and writes the reply. Returns the reply's size; none if there
-        /// is nothing to send. `request_` is what was received, with its trailer.
+        /// Decodes a request, calls the server's function, and writes the reply. Returns the reply's
+        /// size, or `None` if there is none to send. `request_` is the received message with its
+        /// trailer.
         pub fn serve<S: Server>(
             server_: &mut S,
             request_: &[u8],

@@ -509,7 +509,7 @@ fn get(text: &mut Text, plan: &Plan<'_>, parts: &Parts, is_request: bool, failur
 
 /// Writes declarations of the functions that the server's program defines.
 fn functions(text: &mut Text, interface: &Interface, plans: &[Plan<'_>]) {
-    text.line("\n/* What a server does. Arrays that come back: *Cnt is the room at first. */");
+    text.line("\n/* The functions that carry out the requests in the server. For an array of the reply, *Cnt is its\n   room when the function is called. */");
     text.line(format!("struct {}_functions {{", interface.name));
     for plan in plans {
         let mut all = vec!["void *Self".to_owned(), "L4_ThreadId_t Caller".to_owned()];

@@ -44,33 +44,34 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
 
         #(#messages)*
 
-        /// Calls of a server; each blocks until the server has answered.
+        /// The client's functions, one for each request. Each blocks until the server has answered.
         #[derive(Debug)]
         pub struct Client<'a, T> {
             /// The thread's IPC.
             pub transport: &'a mut T,
-            /// The server.
+            /// The server's thread.
             pub to: ThreadId,
         }
 
         impl<T: Transport> Client<'_, T> { #(#calls)* }
 
-        /// The same without blocking.
+        /// The client's functions as futures, which are ready when the server has answered.
         #[derive(Debug)]
         pub struct AsyncClient<'a, T> {
             /// The thread's IPC.
             pub transport: &'a mut T,
-            /// The server.
+            /// The server's thread.
             pub to: ThreadId,
         }
 
         impl<T: AsyncTransport> AsyncClient<'_, T> { #(#async_calls)* }
 
-        /// What a server does.
+        /// The functions that carry out the requests in the server.
         pub trait Server { #(#methods)* }
 
-        /// Has a request carried out. `strings` is what was received of its string items; data that
-        /// is answered in string items is written into `room`. There is no reply to some requests.
+        /// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
+        /// strings that were received with the request. Data that the reply sends in string items
+        /// is written into `room_`. `None`: the request gets no reply.
         #[inline]
         pub fn serve<'a, S: Server, R: Registers>(
             server_: &mut S,
@@ -323,7 +324,7 @@ fn decode_reply(plan: &Plan<'_>) -> TokenStream {
         #[doc = #text]
         ///
         /// # Errors
-        /// The server's status, or the message is no such reply.
+        /// The server's status, or the message is not a reply to this request.
         #[inline]
         pub fn #function<R: Registers>(registers_: &R, tag_: MessageTag, #(#rooms: usize),*) -> Result<#result, Error> {
             #[allow(unused_mut, reason = "there may be no results")]

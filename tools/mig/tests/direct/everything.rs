@@ -49,7 +49,7 @@ pub fn encode_numbers<R: Registers>(
 /// Reads the reply of [`Server::numbers`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_numbers<R: Registers>(
     registers_: &R,
@@ -97,7 +97,7 @@ pub fn encode_nothing<R: Registers>(registers_: &mut R) -> Result<MessageTag, Er
 /// Reads the reply of [`Server::nothing`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_nothing<R: Registers>(
     registers_: &R,
@@ -182,7 +182,7 @@ pub fn encode_small<R: Registers>(
 /// Reads the reply of [`Server::small`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_small<R: Registers>(
     registers_: &R,
@@ -252,7 +252,7 @@ pub fn encode_bulk<R: Registers>(
 /// Reads the reply of [`Server::bulk`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_bulk<R: Registers>(
     registers_: &R,
@@ -331,7 +331,7 @@ pub fn encode_rights<R: Registers>(
 /// Reads the reply of [`Server::rights`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_rights<R: Registers>(
     registers_: &R,
@@ -387,7 +387,7 @@ pub fn encode_change<R: Registers>(
 /// Reads the reply of [`Server::change`].
 ///
 /// # Errors
-/// The server's status, or the message is no such reply.
+/// The server's status, or the message is not a reply to this request.
 #[inline]
 pub fn decode_change<R: Registers>(
     registers_: &R,
@@ -428,12 +428,12 @@ pub fn reply_change<'a, R: Registers>(
     reply_.add_string(&data_buffer[..data]);
     reply_
 }
-/// Calls of a server; each blocks until the server has answered.
+/// The client's functions, one for each request. Each blocks until the server has answered.
 #[derive(Debug)]
 pub struct Client<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: Transport> Client<'_, T> {
@@ -583,12 +583,12 @@ impl<T: Transport> Client<'_, T> {
         decode_change(self.transport, tag_, data_buffer.len())
     }
 }
-/// The same without blocking.
+/// The client's functions as futures, which are ready when the server has answered.
 #[derive(Debug)]
 pub struct AsyncClient<'a, T> {
     /// The thread's IPC.
     pub transport: &'a mut T,
-    /// The server.
+    /// The server's thread.
     pub to: ThreadId,
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
@@ -734,7 +734,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_change(self.transport, tag_, data_buffer.len())
     }
 }
-/// What a server does.
+/// The functions that carry out the requests in the server.
 pub trait Server {
     /// Numbers of each size: four words there and two back.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
@@ -794,8 +794,9 @@ pub trait Server {
         data_buffer: &mut [u8],
     ) -> Result<usize, Status>;
 }
-/// Has a request carried out. `strings` is what was received of its string items; data that
-/// is answered in string items is written into `room`. There is no reply to some requests.
+/// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
+/// strings that were received with the request. Data that the reply sends in string items
+/// is written into `room_`. `None`: the request gets no reply.
 #[inline]
 pub fn serve<'a, S: Server, R: Registers>(
     server_: &mut S,
