@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
         self.number(number, size);
     }
 
-    /// Adds elements and padding.
+    /// Adds the elements of an array, and padding.
     #[inline]
     pub fn data<T: Element>(&mut self, elements: &[T]) {
         let size = elements.len() * T::SIZE;

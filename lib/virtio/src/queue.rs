@@ -59,7 +59,7 @@ struct Request {
     capacity: u32,
 }
 
-/// The driver's side of a queue.
+/// A queue as its driver uses it. The device has the other side of the shared memory.
 #[derive(Debug)]
 pub struct Queue<'a> {
     memory: QueueMemory<'a>,

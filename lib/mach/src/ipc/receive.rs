@@ -10,7 +10,7 @@ use super::wait::{Ended, Interruption};
 use super::{MsgErrorKind, Name, Space};
 use crate::machine::Machine;
 
-/// Why no message was received.
+/// The reason why no message was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotReceived {
     Error(MsgErrorKind),

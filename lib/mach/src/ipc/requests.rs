@@ -11,7 +11,7 @@ use super::{Name, Space};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
-/// The numbers of the notifications that can be asked for.
+/// Mach's numbers of the notifications that a task can ask for.
 const PORT_DESTROYED: i32 = 69;
 const NO_SENDERS: i32 = 70;
 const DEAD_NAME: i32 = 72;
