@@ -171,7 +171,7 @@ impl<M: Machine> Ipc<M> {
     }
 
     fn new_id(&self) -> u64 {
-        // Relaxed: the numbers need only be different.
+        // Relaxed: the numbers must be different, but their order means nothing.
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 

@@ -20,8 +20,8 @@ impl<M: Machine> Port<M> {
     /// Adds a request for a dead-name notification, and returns its index in the list of requests.
     ///
     /// # Errors
-    /// The right `notify` comes back. `ResourceShortage`: no memory. `None` instead of an error:
-    /// the port is dead.
+    /// The right `notify` comes back. `ResourceShortage`: no memory. `None` in its place: the port
+    /// is dead.
     fn add_request(
         &self,
         name: Name,

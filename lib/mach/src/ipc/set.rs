@@ -61,7 +61,7 @@ impl<M: Machine> PortSet<M> {
         };
         for port in members.members() {
             let mut state = port.state.lock();
-            // The port may have left this set since the list was made, and joined another.
+            // Since the members were listed, the port may have left this set and joined another.
             if state.membership.as_ref().is_some_and(|of| Arc::ptr_eq(&of.set, self)) {
                 state.membership = None;
             }
