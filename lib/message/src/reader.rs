@@ -8,9 +8,9 @@ use direct::{Array, Element};
 /// How many elements a type descriptor may say that it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Number {
-    /// This many elements.
+    /// Exactly this number of elements.
     Exactly(u32),
-    /// At most this many elements if the data is in the message, and any number out of line.
+    /// At most this number of elements if the data is in the message, and any number out of line.
     UpTo(u32),
     /// Any number of elements.
     Any,

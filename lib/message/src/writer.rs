@@ -50,7 +50,7 @@ impl<'a> Writer<'a> {
         self.number(number, size);
     }
 
-    /// Adds elements and padding.
+    /// Adds the elements of an array, and padding.
     #[inline]
     pub fn data<T: Element>(&mut self, elements: &[T]) {
         let size = elements.len() * T::SIZE;
@@ -180,8 +180,8 @@ impl<'a> Writer<'a> {
     /// buffer. Blocks until there is a reply or the time-outs of the request have ended.
     ///
     /// # Errors
-    /// `Transport`: the message was not sent, or no reply was received. The others: the reply is
-    /// not one that says success.
+    /// `Transport`: the message was not sent, or no reply was received. Other errors: the received
+    /// message is not a reply that says success.
     #[inline(never)]
     pub fn call<T: Transport>(
         self,

@@ -95,7 +95,7 @@ impl Places {
         Ok(())
     }
 
-    /// The place of a part.
+    /// The place of the registers of `part`.
     pub fn of(&self, part: Part) -> Place {
         self.parts[part as usize]
     }

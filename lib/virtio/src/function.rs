@@ -8,7 +8,7 @@ use core::ops::Range;
 use rt::root::device;
 use rt::root::pci::{Function, Region};
 
-/// Bytes in a page.
+/// The size of a page in bytes.
 const PAGE: u64 = 4096;
 /// The distance in bytes of the mappings of two base address registers.
 const DISTANCE: u64 = 1 << 32;

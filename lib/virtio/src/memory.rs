@@ -39,7 +39,7 @@ impl Layout {
         if size.is_power_of_two() { Some(Layout { size, entries }) } else { None }
     }
 
-    /// The number of descriptors.
+    /// The number of descriptors of the queue.
     pub const fn size(self) -> u16 {
         self.size
     }
@@ -160,7 +160,7 @@ impl Buffer<'static> {
 }
 
 impl Buffer<'_> {
-    /// The number of bytes.
+    /// The number of bytes in the buffer.
     pub fn length(&self) -> usize {
         self.bytes.len()
     }

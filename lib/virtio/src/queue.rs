@@ -59,7 +59,7 @@ struct Request {
     capacity: u32,
 }
 
-/// The driver's side of a queue.
+/// A queue as its driver uses it. The device has the other side of the shared memory.
 #[derive(Debug)]
 pub struct Queue<'a> {
     memory: QueueMemory<'a>,
@@ -250,7 +250,7 @@ impl<'a> Queue<'a> {
         ((word >> 16) as u16).wrapping_sub(self.taken)
     }
 
-    /// The index in a ring of the request with this count.
+    /// The index, in either ring, of the entry that is used when the ring's count is `count`.
     fn entry(&self, count: u16) -> usize {
         (count & (self.memory.layout.size() - 1)).into()
     }

@@ -1,4 +1,4 @@
-//! Access to a device's registers.
+//! The parts of a device's registers, and the trait through which a driver reads and writes them.
 
 /// A part of a device's registers. The numbers of the parts in capabilities have this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All parts.
+    /// All parts, in the order of their numbers in capabilities.
     pub const ALL: [Part; 4] = [Part::Common, Part::Notify, Part::Interrupt, Part::Device];
 }
 
@@ -30,7 +30,7 @@ pub enum Width {
 }
 
 impl Width {
-    /// The size in bytes.
+    /// The size of a register in bytes.
     pub const fn bytes(self) -> u32 {
         match self {
             Width::Byte => 1,

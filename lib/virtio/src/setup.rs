@@ -171,7 +171,7 @@ impl<R: Registers> Setup<R> {
         set_vector(&mut self.registers, CONFIGURATION_VECTOR, Some(vector))
     }
 
-    /// Starts the device: from now on it takes requests.
+    /// Starts the device, which takes requests from now on.
     pub fn start(mut self) -> Device<R> {
         self.add_status(DRIVER_OK);
         Device { registers: self.registers }

@@ -31,7 +31,8 @@ impl<M: Machine> Account<M> {
         false
     }
 
-    /// Gives back what [`take`](Self::take) granted.
+    /// Gives back `bytes` that [`take`](Self::take) has taken from the account and from the
+    /// machine.
     pub(super) fn give(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
         self.ipc.machine().unreserve_memory(bytes);

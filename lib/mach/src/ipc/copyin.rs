@@ -1,4 +1,4 @@
-//! Rights from a task's names into a message.
+//! Copying in: the rights of a message move from the sender's names into the message.
 //!
 //! All rights of a message are moved in one step, or none is. Each right is first *claimed*, which
 //! checks that the name has it and that no earlier part of the message takes it away. Then all
@@ -315,7 +315,7 @@ impl<M: Machine> Space<M> {
             return Err(body_error(error));
         }
 
-        // From here on nothing fails.
+        // All claims were made, and to commit a claim cannot fail.
         let mut made = claims.made.into_iter();
         let [destination, answer] = header;
         let commit_reply = |table: &mut Table<M>, later: &mut Later<M>| match reply {

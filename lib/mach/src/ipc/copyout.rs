@@ -1,4 +1,4 @@
-//! Rights from a message into a task's names.
+//! Copying out: the rights of a message move from the message into the receiver's names.
 
 use super::entry::{Entry, MOST_REFERENCES, Object};
 use super::notify::Later;

@@ -13,8 +13,8 @@ use crate::machine::Machine;
 /// The most user references that a name can have to a right.
 pub(super) const MOST_REFERENCES: u32 = u16::MAX as u32;
 
-/// The rights of a name. A task's send right and receive right to one port have one name; each
-/// send-once right has its own.
+/// The rights that a name denotes. A task's send right and receive right to one port have one name;
+/// each send-once right has a separate name.
 pub(super) enum Object<M: Machine> {
     Send(SendRight<M>),
     Receive(ReceiveRight<M>),
@@ -34,7 +34,7 @@ impl<M: Machine> Object<M> {
     }
 }
 
-/// A name's entry in a task's table.
+/// The entry of one name in a task's table: what the name denotes, and the requests on it.
 pub(super) struct Entry<M: Machine> {
     pub(super) object: Object<M>,
     /// User references: to the send right or the dead name; 1 for a send-once right, otherwise 0.
@@ -43,7 +43,7 @@ pub(super) struct Entry<M: Machine> {
     pub(super) request: Option<u32>,
     /// The request about a message that was sent beyond the queue's limit with this name.
     pub(super) accept: Option<Arc<AcceptRequest<M>>>,
-    /// How many references the message takes that is now being copied in.
+    /// How many references the message takes with it that is copied in at the moment.
     pub(super) claimed: u32,
     /// Whether the message that is now being copied in takes the receive or send-once right.
     pub(super) claimed_right: bool,

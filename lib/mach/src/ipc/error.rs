@@ -72,7 +72,7 @@ pub enum MsgErrorKind {
     ReceiveBodyError = 0x1000_400c,
 }
 
-/// Why a message was not sent or not received.
+/// The error of a message that was not sent or not received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MsgError {
     /// The kind of the error.

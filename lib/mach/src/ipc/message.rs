@@ -1,4 +1,4 @@
-//! Messages in transit.
+//! Messages between their sender and their receiver, which own the rights and the memory in them.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;

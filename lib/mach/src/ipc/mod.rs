@@ -1,4 +1,5 @@
-//! Ports: queues of messages that the library protects, and the rights of tasks to them.
+//! Mach's ports: queues of messages that the library protects, and the rights that tasks have to
+//! them.
 //!
 //! # The parts
 //!
@@ -12,23 +13,23 @@
 //! | `copyin`, `copyout` | rights from a task's names into a message, and back |
 //! | [`typed`] | `mach_msg` with the typed messages of 64-bit programs |
 //!
-//! The core knows no layout of messages: a front end parses what a task sends, and lays out what it
-//! receives.
+//! The core of the module knows no layout of messages. A front end, such as [`typed`], reads the
+//! bytes that a task sends, and writes the bytes that a task receives.
 //!
 //! # Rules
 //!
-//! - **A right is a value.** While a [`SendRight`], [`SendOnceRight`] or receive right exists, its
-//!   port counts it; dropping it does what Mach does when a right ends: notifications, and the end
-//!   of a port without a receive right. So a message, a name space, or a future that is dropped at
-//!   any await leaves nothing.
-//! - **Lock order**: the lock of transit, a space, a port, a set; all are spin locks, and two of
-//!   one kind are never held together. No right is dropped and no waiter is woken under one of
-//!   them: what an operation wants to drop or to send is collected in a `Later`, whose drop comes
-//!   after that of the guard.
+//! - **A right is a value.** While a [`SendRight`], [`SendOnceRight`] or [`ReceiveRight`] exists,
+//!   its port counts it. To drop the value does what Mach does when a right ends: it sends the
+//!   notifications, and without a receive right it ends the port. So if a message, a name space or
+//!   a future is dropped, at any await, no right is lost or kept.
+//! - **Lock order**: the lock of transit first, then a space, a port, a set. All are spin locks,
+//!   and two locks of one kind are never held together. While a lock is held, no right is dropped
+//!   and no waiter is woken: an operation collects what it wants to drop or to send in a `Later`,
+//!   which is dropped after the lock's guard.
 //! - **A notification never fails.** Every notification is sent with a send-once right, and each
 //!   send-once right holds the memory for one message from the time when it is made.
 //! - **The end of a message is not recursive.** The messages of a port that dies go to a list of
-//!   their processor, which the outermost drop empties.
+//!   the processor. The outermost call that drops messages empties that list in a loop.
 mod account;
 mod copyin;
 mod copyout;
@@ -170,7 +171,7 @@ impl<M: Machine> Ipc<M> {
     }
 
     fn new_id(&self) -> u64 {
-        // Relaxed: the numbers need only be different.
+        // Relaxed: the numbers must be different, but their order means nothing.
         self.next_id.fetch_add(1, Ordering::Relaxed)
     }
 

@@ -1,4 +1,4 @@
-//! Names of rights.
+//! The names that a task has for rights, and the rules by which a system chooses them.
 
 use core::fmt;
 

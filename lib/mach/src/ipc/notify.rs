@@ -86,7 +86,7 @@ impl<M: Machine> AcceptRequest<M> {
         }
     }
 
-    /// Ends the request: its name and its send-once right, unless the request has ended before.
+    /// Ends the request, and returns its name and its send-once right; `None`: it has ended before.
     pub(super) fn take(&self) -> Option<(Name, SendOnceRight<M>)> {
         self.0.lock().take()
     }

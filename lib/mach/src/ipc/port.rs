@@ -20,7 +20,7 @@ use crate::machine::Machine;
 /// Where a port's receive right is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// In the name space with this number, under this name.
+    /// The receive right is in the name space with this number, under this name.
     Space(u64, Name),
     /// The receive right is in a message, or on its way between a name space and a message.
     Transit,
@@ -40,7 +40,7 @@ pub(super) struct Membership<M: Machine> {
     pub(super) index: u32,
 }
 
-/// What a port's lock protects.
+/// The part of a port that its lock protects.
 pub(super) struct PortState<M: Machine> {
     pub(super) holder: Holder,
     /// How often the receive right has left a holder. A waiting receiver compares it with the

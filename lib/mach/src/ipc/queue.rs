@@ -1,4 +1,4 @@
-//! Queues of messages: sending with back-pressure, and taking messages out.
+//! The queues of ports: sending, where a full queue makes senders wait, and taking messages out.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -10,7 +10,7 @@ use super::wait::{Ended, Interruption};
 use super::{MsgErrorKind, Name, Space};
 use crate::machine::Machine;
 
-/// Why no message was received.
+/// The reason why no message was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NotReceived {
     Error(MsgErrorKind),
@@ -49,8 +49,7 @@ impl<M: Machine> Space<M> {
     /// `ReceiveInvalidName`, `ReceiveInSet`: what the name denotes. `ReceiveTimedOut`,
     /// `ReceiveInterrupted`: there was no message until the wait ended. `ReceivePortDied`,
     /// `ReceivePortChanged`: the receiver's task lost the right, or the port joined a set, during
-    /// the wait.
-    /// `ReceivePortDied`, `ReceivePortChanged`; or that the message does not fit.
+    /// the wait. `TooLarge`: `fits` has refused the message, which stays in the queue.
     pub(super) async fn receive(
         &self,
         name: Name,

@@ -11,7 +11,7 @@ use super::{Name, Space};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
-/// The numbers of the notifications that can be asked for.
+/// Mach's numbers of the notifications that a task can ask for.
 const PORT_DESTROYED: i32 = 69;
 const NO_SENDERS: i32 = 70;
 const DEAD_NAME: i32 = 72;
@@ -20,8 +20,8 @@ impl<M: Machine> Port<M> {
     /// Adds a request for a dead-name notification, and returns its index in the list of requests.
     ///
     /// # Errors
-    /// The right `notify` comes back. `ResourceShortage`: no memory. `None` instead of an error:
-    /// the port is dead.
+    /// The right `notify` comes back. `ResourceShortage`: no memory. `None` in its place: the port
+    /// is dead.
     fn add_request(
         &self,
         name: Name,

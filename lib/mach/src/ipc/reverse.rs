@@ -81,8 +81,8 @@ impl Reverse {
             hole = self.next(hole);
         }
         self.count -= 1;
-        // Removing a port must not break the search for ports that collided with it, so those that
-        // come after the hole and may be there move into it.
+        // Ports that collided are found by a search that a free place ends. So a port after the
+        // hole moves into it if its search would otherwise end at the hole.
         let mut place = self.next(hole);
         while self.places[place].0 != 0 {
             let home = self.home(self.places[place].0);

@@ -1,4 +1,4 @@
-//! Port sets: one receiver of the messages of several ports.
+//! Port sets, through which a receiver gets the messages of several ports.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -14,10 +14,11 @@ use super::{Ipc, Name};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
-/// What a set's lock protects.
+/// The part of a port set that its lock protects.
 pub(super) struct SetState<M: Machine> {
     pub(super) alive: bool,
-    /// The member ports, of which those with messages are ready, by the stamps of their first
+    /// The member ports. Members with messages are ready, ordered by the stamps of their first
+    /// messages.
     /// messages.
     pub(super) members: Ready<Arc<Port<M>>>,
     /// The stamp of the next message that comes to a member, which is its place in the set's order.
@@ -60,7 +61,7 @@ impl<M: Machine> PortSet<M> {
         };
         for port in members.members() {
             let mut state = port.state.lock();
-            // The port may have left this set since the list was made, and joined another.
+            // Since the members were listed, the port may have left this set and joined another.
             if state.membership.as_ref().is_some_and(|of| Arc::ptr_eq(&of.set, self)) {
                 state.membership = None;
             }

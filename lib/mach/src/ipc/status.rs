@@ -7,7 +7,7 @@ use super::{Ipc, Name, Space};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
-/// The state of a receive right: `mach_port_status`.
+/// The state of the port of a receive right: `mach_port_status`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortStatus {
     /// The set in which the port is, or the null name.
@@ -24,9 +24,9 @@ pub struct PortStatus {
     pub send_once_rights: u32,
     /// Whether send rights to the port exist.
     pub send_rights: bool,
-    /// Whether a port-destroyed notification is asked for.
+    /// Whether a task has asked for a port-destroyed notification.
     pub port_destroyed: bool,
-    /// Whether a no-senders notification is asked for.
+    /// Whether a task has asked for a no-senders notification.
     pub no_senders: bool,
 }
 

@@ -303,7 +303,7 @@ impl<M: Machine> Table<M> {
         if charged && !self.account.take(Self::CHOSEN_BYTES) {
             return Err(KernError::ResourceShortage);
         }
-        // From here on nothing fails.
+        // The limits were checked and the memory was charged, so nothing fails from here.
         let entry = self.take(old).ok_or(KernError::InvalidName)?;
         if let Some((request, port)) = entry.request.zip(entry.port()) {
             port.rename_request(request, new);

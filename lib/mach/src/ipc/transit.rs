@@ -18,7 +18,6 @@ use crate::machine::Machine;
 
 /// Whether the message, in the queue of `port`, would close a cycle. The caller holds the lock of
 /// transit. The search takes one step for each carrier that it finds from `port` upwards.
-/// as many steps as receive rights are one in another's queue above the port.
 pub(super) fn is_circular<M: Machine>(port: &Arc<Port<M>>, message: &Message<M>) -> bool {
     // Relaxed: all uses of the marks are under the lock of transit.
     message.for_each_receive_right(|moved| moved.marked.store(true, Ordering::Relaxed));

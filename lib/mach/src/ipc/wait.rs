@@ -18,7 +18,7 @@ enum State {
     Interrupted,
 }
 
-/// What ends the waits of one thread early, as Mach's `thread_abort` does.
+/// Ends waits of one thread early, as Mach's `thread_abort` does. Each thread has one value.
 #[derive(Default)]
 pub struct Interruption(SpinLock<State>);
 

@@ -54,7 +54,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Adds a piece with these bytes.
+    /// Adds a piece with the content `bytes`, and returns its address and length.
     pub(super) fn add(&mut self, bytes: Vec<u8>) -> Piece {
         let piece = Piece { address: PIECES + self.next, length: bytes.len() as u32 };
         self.next += 0x1_0000;

@@ -1,4 +1,4 @@
-//! The end of ports, tasks and threads at any point, and cycles of receive rights.
+//! Tests of the end of ports, tasks and threads at any point, and of cycles of receive rights.
 
 use super::super::typed::{MsgArguments, MsgOptions};
 use super::super::*;

@@ -1,4 +1,4 @@
-//! Every error of `mach_msg`, and that it changes nothing.
+//! Tests of every error of `mach_msg`. After an error the task must have what it had before.
 
 use super::super::typed::{MsgArguments, MsgOptions, mach_msg};
 use super::super::*;

@@ -1,4 +1,4 @@
-//! Memory out of line.
+//! Tests of messages with memory out of line.
 
 use super::super::typed::MsgOptions;
 use super::super::*;

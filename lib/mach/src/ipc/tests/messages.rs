@@ -1,4 +1,4 @@
-//! Messages: headers, rights, replies.
+//! Tests of the headers, rights and replies of messages.
 
 use super::super::typed::{MsgArguments, MsgOptions};
 use super::super::*;

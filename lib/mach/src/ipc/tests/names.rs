@@ -1,4 +1,4 @@
-//! Names and references: the calls of `mach_port`.
+//! Tests of names and references: the calls of the subsystem `mach_port`.
 
 use super::super::*;
 use super::support::*;

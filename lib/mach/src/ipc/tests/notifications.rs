@@ -1,4 +1,4 @@
-//! The six notifications.
+//! Tests of the six notifications.
 
 use super::super::typed::{MsgArguments, MsgOptions};
 use super::super::*;

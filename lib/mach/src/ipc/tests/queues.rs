@@ -1,4 +1,4 @@
-//! Queues: limits, order, sets, waits.
+//! Tests of the limits and the order of queues, of port sets, and of waits.
 
 use std::cell::RefCell;
 use std::rc::Rc;

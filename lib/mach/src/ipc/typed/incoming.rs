@@ -1,4 +1,4 @@
-//! Receiving: from a message to the memory and the names of a task.
+//! Receiving: a message is moved into the memory and the names of a task.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;

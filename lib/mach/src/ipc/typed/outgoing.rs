@@ -1,4 +1,4 @@
-//! Sending: from the memory and the names of a task to a message.
+//! Sending: a message is made of the memory and the names of a task.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
