@@ -10,12 +10,13 @@
 ///
 /// share is memory of 4 KiB that the client shares with the driver (root_share_create). It
 /// holds a
-/// ring of 256 bytes: three counters of 32 bits, how many bytes have ever been written, how
-/// many
-/// have ever been read (both modulo 2^32), and whether the writer waits to be notified (1); the
-/// bytes
-/// follow directly. The driver writes; each byte is random, and only this client gets it. The
-/// driver's thread is notified with bit 0 when the client has read something and the writer
+/// ring of 256 bytes: three words of 32 bits, which are the number of bytes that were ever
+/// written,
+/// the number of bytes that were ever read (both modulo 2^32), and whether the writer waits to
+/// be
+/// notified (1); then the bytes. The driver writes; each byte is random, and only this client
+/// gets
+/// it. The client notifies the driver's thread with bit 0 when it has read bytes and the writer
 /// waits.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{

@@ -42,8 +42,8 @@ impl Reply {
 
 impl L4Machine {
     /// Drives worker `worker`; never returns. The calling thread must run on the processor of that
-    /// number; it receives the messages of the threads there. Messages that do not come from threads
-    /// of programs get no answer. `notified` is called with the notification bits other than bits 0
+    /// number; it receives the messages of the threads there. Messages of threads that are not of
+    /// programs get no answer. `notified` is called with the notification bits other than bits 0
     /// and 63, which are the worker's own; it must not block.
     pub fn serve(&self, worker: usize, notified: &mut dyn FnMut(u64)) -> ! {
         let shared = self.shared();

@@ -87,8 +87,8 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         /// The functions that carry out the requests in the server.
         pub trait Server { #(#methods)* }
 
-        /// Decodes a request, calls the server's function, and writes the reply. Returns the reply's
-        /// size, or `None` if there is none to send. `request_` is the received message with its
+        /// Decodes a request, calls the server's function, and writes the reply. Returns the size
+        /// of the reply, or `None` if there is none to send. `request_` is the received message with its
         /// trailer.
         pub fn serve<S: Server>(
             server_: &mut S,
