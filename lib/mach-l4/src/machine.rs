@@ -339,11 +339,6 @@ impl L4Machine {
             .map_err(kernel::error)
     }
 
-    /// The maximum size of a thread's extended state in XSAVE's standard format, in bytes.
-    pub fn extended_state_size(&self) -> usize {
-        self.0.extended_size
-    }
-
     /// How many bytes of heap [`Machine::reserve_memory`] has reserved.
     pub fn reserved_memory(&self) -> usize {
         self.0.reserved.load(Ordering::Relaxed)
@@ -584,6 +579,10 @@ impl Machine for L4Machine {
     /// it is a cached thread. Root is asked only if the space has no cached thread.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
         self.make_thread(space)
+    }
+
+    fn extended_state_size(&self) -> usize {
+        self.0.extended_size
     }
 
     fn now(&self) -> u64 {

@@ -23,6 +23,7 @@ use driver::L4Driver;
 use entropy::Source;
 use environment::L4Environment;
 use l4::thread::system_clock;
+use mach::Machine;
 use mach::vm::Vm;
 use mach_l4::{Configuration, L4Machine};
 use port::Port;
