@@ -49,10 +49,15 @@ pub(crate) async fn mmap<M: Machine>(call: &Call<'_, M>) -> Done {
         () if flags & FIXED != 0 => Place::Fixed(address),
         () => Place::Hint(address),
     };
-    let file = match flags & ANONYMOUS {
+    let mut file = match flags & ANONYMOUS {
         0 => Some(super::descriptor::file(call, 4)?),
         _ => None,
     };
+    if let Some(zeros) = &file
+        && zeros.maps_zeros(shared && rights.write)?
+    {
+        file = None;
+    }
     if !offset.is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
     }
