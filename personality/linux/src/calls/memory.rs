@@ -137,8 +137,10 @@ pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.arg(0).is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
     }
+    let pages = call.arg(1).div_ceil(4096);
+    call.buffer(call.arg(2), pages)?;
     call.memory().check_mapped(call.arg(0), call.arg(1)).await?;
-    let mut left = call.arg(1).div_ceil(4096) as usize;
+    let mut left = pages as usize;
     let mut at = call.arg(2);
     let mut turns = Turns::every(64);
     while left > 0 {

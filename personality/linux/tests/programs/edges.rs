@@ -95,6 +95,46 @@ fn negative_ids_and_clocks_are_refused_or_ignored() {
 }
 
 #[test]
+fn ranges_that_are_none_are_refused() {
+    run(async |p| {
+        const PAGE: u64 = 4096;
+        let at = p.call(9, &[0, 5 * PAGE, 3, 0x22, u64::MAX, 0]).await? as u64;
+        assert_eq!(p.call(11, &[at + 3 * PAGE, PAGE]).await?, 0);
+        let (madvise, mincore, msync, mprotect, mlock2) = (28, 27, 26, 10, 325);
+        let (before_end, enomem) = (u64::MAX - PAGE + 1, -12);
+        for (number, address, length, third, result) in [
+            (madvise, at + 1, PAGE, 0, EINVAL),
+            (madvise, at, u64::MAX, 0, EINVAL),
+            (madvise, at, before_end, 0, EINVAL),
+            (madvise, before_end, 2 * PAGE, 0, EINVAL),
+            (madvise, at, 1 << 47, 0, enomem),
+            (madvise, 0, PAGE, 0, enomem),
+            (madvise, at, 5 * PAGE, 4, enomem),
+            (madvise, at, 0, 99, EINVAL),
+            (mincore, at, 5 * PAGE, DATA, enomem),
+            (mincore, at, u64::MAX, DATA, enomem),
+            (mincore, before_end, PAGE, DATA, enomem),
+            (mincore, at, PAGE, u64::MAX, -14),
+            (mincore, at, 0, u64::MAX, -14),
+            (mincore, at, 0, 0, 0),
+            (mlock2, at, PAGE, 2, EINVAL),
+            (mlock2, at, before_end, 0, EINVAL),
+            (mlock2, before_end, PAGE, 0, EINVAL),
+            (mlock2, at, 5 * PAGE, 0, enomem),
+            (mlock2, at, 1 << 40, 0, enomem),
+            (msync, at, before_end, 4, enomem),
+            (msync, at, 5 * PAGE, 1, enomem),
+            (mprotect, at, before_end, 1, enomem),
+            (mprotect, at, 5 * PAGE, 1, enomem),
+        ] {
+            let got = p.call(number, &[address, length, third]).await?;
+            assert_eq!(got, result, "call {number} of {address:#x}, {length:#x}, {third:#x}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
 fn a_path_has_at_most_4095_bytes() {
     let world = World::new();
     world.install("/file", 0o644, b"text");
