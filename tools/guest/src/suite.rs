@@ -5,7 +5,7 @@ use super::script::Script;
 use super::session::{self, Kernel, Log, Printed, Session, Start};
 use super::{Request, go, make};
 use anyhow::{Context, Result, bail};
-use mac_build::scratch::file_name;
+use mac_build::scratch::{Scratch, file_name};
 use mac_build::{guests, tree};
 use mac_machine::boots::Verdict;
 use mac_machine::suites::{Run, Suite};
@@ -109,14 +109,27 @@ fn image(name: &str) -> Result<PathBuf> {
     Ok(make(&request)?.path)
 }
 
+/// The image with the zeros that the suite wants in it.
+fn filled(image: PathBuf, run: &Run, scratch: &Path) -> Result<PathBuf> {
+    if run.suite.filling == 0 {
+        return Ok(image);
+    }
+    let path = scratch.join(super::image::MODULE);
+    fs::copy(&image, &path).with_context(|| format!("copying {}", image.display()))?;
+    let mut file = fs::File::options().write(true).open(&path).context("opening the copy of the image")?;
+    super::archive::append_zeros(&mut file, run.suite.filling)?;
+    Ok(path)
+}
+
 /// Boots a suite and collects what its scripts print.
 pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     let mut command = vec!["/tests/run".to_string()];
     command.extend(run.suite.guest.iter().cloned());
+    let scratch = Scratch::new(&format!("{}-image", run.name))?;
     let start = Start {
         kernel,
         mode: run.mode,
-        image: image(run.suite.image.as_deref().unwrap_or_default())?,
+        image: filled(image(run.suite.image.as_deref().unwrap_or_default())?, run, &scratch.0)?,
         command,
         greet: false,
         environment: Vec::new(),

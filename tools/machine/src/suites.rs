@@ -80,6 +80,9 @@ pub struct Suite {
     /// The image of guest programs with which the suite boots. The suite then consists of the
     /// scripts in `guest` or `interactive`.
     pub image: Option<String>,
+    /// How many mebibytes of files that are zeros the image has in addition to its programs.
+    #[serde(default)]
+    pub filling: u64,
     /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under
     /// Debian's own kernel.
     #[serde(default)]
