@@ -1,0 +1,23 @@
+//! Input events of keyboards: what a driver passes to its client, and what keys stand for.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`event`] | an event, with the numbers of Linux' input events |
+//! | [`code`] | the codes of keys |
+//! | [`area`] | the memory that driver and client share |
+//! | [`driver`] | the driver's end of it |
+//! | [`client`] | the client's end |
+//! | [`keymap`] | the bytes and actions for which keys stand, as on Linux' console |
+//! | [`layout`] | the characters that are printed on the keys |
+//!
+//! `interfaces/input.defs` is the interface between a driver and its client.
+#![cfg_attr(not(test), no_std)]
+#![deny(unsafe_code)]
+
+pub mod area;
+pub mod client;
+pub mod code;
+pub mod driver;
+pub mod event;
+pub mod keymap;
+pub mod layout;
