@@ -22,10 +22,6 @@ pub const SIZE: u64 = 4096;
 const _: () = assert!(size_of::<Area>() <= SIZE as usize);
 const _: () = assert!(core::mem::offset_of!(Area, lights) == 2112);
 
-/// The notification bit that tells the driver that there is room for events, or that the lights
-/// have changed.
-pub const WORK: u64 = 1;
-
 /// The area in memory that root shares between client and driver.
 ///
 /// # Safety

@@ -1,9 +1,10 @@
 //! The client's side of an input device. No function but [`open`] waits for the driver.
 
-use crate::area::{Area, RING, SIZE, WORK, at};
+use crate::area::{Area, RING, SIZE, at};
 use crate::event::{self, Event};
 use core::sync::atomic::Ordering;
 use direct::Error;
+use driver::WORK;
 use interfaces::input::Client;
 use l4::direct::Direct;
 use l4::extension;

@@ -5,7 +5,8 @@
 //! | [`event`] | an event, with the numbers of Linux' input events |
 //! | [`code`] | the codes of keys |
 //! | [`area`] | the memory that driver and client share |
-//! | [`driver`] | the driver's end of it |
+//! | [`events`] | the driver's end of it |
+//! | [`keyboard`] | a keyboard as its driver sees it: keys that are held, and the client |
 //! | [`client`] | the client's end |
 //! | [`keymap`] | the bytes and actions for which keys stand, as on Linux' console |
 //! | [`layout`] | the characters that are printed on the keys |
@@ -17,7 +18,8 @@
 pub mod area;
 pub mod client;
 pub mod code;
-pub mod driver;
 pub mod event;
+pub mod events;
+pub mod keyboard;
 pub mod keymap;
 pub mod layout;
