@@ -10,6 +10,7 @@
 //! | [`space`] | address spaces that the server owns, and their threads |
 //! | [`names`] | finding other servers |
 //! | [`share`] | memory shared with another server |
+//! | [`pool`] | memory that the devices of another server use |
 //! | [`device`] | interrupts, device memory |
 //! | [`pci`] | PCI functions, message-signalled interrupts |
 //! | [`console`] | printing through root; panics |
