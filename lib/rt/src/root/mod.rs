@@ -20,6 +20,7 @@ pub mod device;
 pub mod memory;
 pub mod names;
 pub mod pci;
+pub mod pool;
 pub mod servers;
 pub mod share;
 pub mod space;
