@@ -2311,8 +2311,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_pci_read(self.transport, tag_)
     }
     /// Lets the devices of the server of the thread driver use a region of this server's memory, as
-    /// it
-    /// was allocated, until either server ends. Until then it cannot be freed.
+    /// it was allocated, until either server ends. Until then it cannot be freed.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2334,8 +2333,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_pool_create(self.transport, tag_)
     }
     /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
-    /// from
-    /// there on are physically contiguous.
+    /// from there on are physically contiguous.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2934,8 +2932,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_pci_read(self.transport, tag_)
     }
     /// Lets the devices of the server of the thread driver use a region of this server's memory, as
-    /// it
-    /// was allocated, until either server ends. Until then it cannot be freed.
+    /// it was allocated, until either server ends. Until then it cannot be freed.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2958,8 +2955,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_pool_create(self.transport, tag_)
     }
     /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
-    /// from
-    /// there on are physically contiguous.
+    /// from there on are physically contiguous.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -3210,8 +3206,7 @@ pub trait Server {
         offset: u64,
     ) -> Result<u64, Status>;
     /// Lets the devices of the server of the thread driver use a region of this server's memory, as
-    /// it
-    /// was allocated, until either server ends. Until then it cannot be freed.
+    /// it was allocated, until either server ends. Until then it cannot be freed.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pool_create(
         &mut self,
@@ -3221,8 +3216,7 @@ pub trait Server {
         driver: u64,
     ) -> Result<u64, Status>;
     /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
-    /// from
-    /// there on are physically contiguous.
+    /// from there on are physically contiguous.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pool_find(
         &mut self,
