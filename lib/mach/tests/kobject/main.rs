@@ -3,8 +3,10 @@
 
 mod exceptions;
 mod gnu;
+mod hostile;
 mod hosts;
 mod memory;
 mod names;
+mod requests;
 mod support;
 mod tasks;
