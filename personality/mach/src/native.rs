@@ -2,10 +2,10 @@
 
 use alloc::sync::Arc;
 
-use mach::ipc::{Disposition, Interruption, Ipc, Name, PortRight, Right, SendRight, Space};
+use mach::ipc::{Disposition, Interruption, Ipc, Name, Parking, PortRight, Right, SendRight, Space};
 use mach::machine::Machine;
 use mach::thread::{Exception, Handled};
-use mach::{KernError, KernResult, Personality, Thread};
+use mach::{KernError, KernResult, Personality, Task, Thread};
 
 /// The personality of tasks that run native Mach programs.
 pub struct Native;
@@ -36,15 +36,19 @@ impl<M: Machine> NativeTask<M> {
     }
 }
 
-/// The port of a thread, and what ends the thread's waits.
+/// The port of a thread, and its waits.
 pub struct NativeThread<M: Machine> {
     pub(crate) port: KernelPort<M>,
+    /// What ends the waits of the thread's task.
     pub(crate) interruption: Interruption,
+    /// Where the thread waits for messages without its task.
+    pub(crate) parking: Arc<Parking<M>>,
 }
 
 impl<M: Machine> NativeThread<M> {
-    pub(crate) fn new(kernel: &Arc<Space<M>>) -> KernResult<Self> {
-        Ok(Self { port: KernelPort::new(kernel)?, interruption: Interruption::new() })
+    pub(crate) fn new(port: KernelPort<M>, task: &Task<M, Native>, context: &M::Thread) -> Self {
+        let parking = Parking::new(context, &task.space, task.map());
+        Self { port, interruption: Interruption::new(), parking }
     }
 }
 

@@ -82,8 +82,7 @@ impl<M: Machine, S: Services<M>> System<M, S> {
             words.push(self.word(task, argument)?);
         }
         let stack = stack(task.map(), &words).await?;
-        let part = self.thread_part()?;
-        let thread = task.create_thread_of(1, |_| part).await?;
+        let thread = self.new_thread(task).await?;
         thread.set_state(&ThreadState::at_start(image.entry, stack)).await?;
         self.begin(thread.clone())?;
         if !line.runs {

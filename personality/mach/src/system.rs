@@ -89,8 +89,10 @@ impl<M: Machine, S: Services<M>> System<M, S> {
         NativeTask::new(&self.ipc, &self.kernel)
     }
 
-    pub(crate) fn thread_part(&self) -> KernResult<NativeThread<M>> {
-        NativeThread::new(&self.kernel)
+    /// Makes a thread, which is suspended once.
+    pub(crate) async fn new_thread(&self, task: &Arc<ProgramTask<M>>) -> KernResult<Arc<ProgramThread<M>>> {
+        let port = KernelPort::new(&self.kernel)?;
+        task.create_thread_of(1, |context| NativeThread::new(port, task, context)).await
     }
 
     /// Counts a thread that is not served any more.

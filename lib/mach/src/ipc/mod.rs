@@ -9,6 +9,7 @@
 //! | `port`, `right` | ports, and the rights to them as values |
 //! | `queue`, `set` | sending and receiving; port sets |
 //! | [`message`](Message) | a message in transit, which owns all that it carries |
+//! | [`Parking`] | threads that wait for a message outside of any task, and get it directly |
 //! | `notify` | the messages that the library itself sends |
 //! | `copyin`, `copyout` | rights from a task's names into a message, and back |
 //! | [`typed`] | `mach_msg` with the typed messages of 64-bit programs |
@@ -39,6 +40,7 @@ mod free_names;
 mod message;
 mod name;
 mod notify;
+mod parking;
 mod port;
 mod queue;
 mod ready;
@@ -69,6 +71,7 @@ pub use copyin::Disposition;
 pub use error::{MsgError, MsgErrorKind, Shortage};
 pub use message::Message;
 pub use name::{Name, NameRule};
+pub use parking::{Parking, Rest};
 pub use right::{ReceiveRight, Right, SendOnceRight, SendRight};
 pub use space::{PortRight, PortType, Space};
 pub use status::PortStatus;
