@@ -11,7 +11,6 @@ use mach::thread::Exception;
 use mach::vm::{Inheritance, MapRequest, Placement};
 use mach::{KernError, KernResult};
 
-use crate::native::KernelPort;
 use crate::system::{ProgramTask, ProgramThread, Services, System};
 use crate::trap::Trap;
 
@@ -101,12 +100,12 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
 
     /// Does a trap that never waits. `None`: it is another trap.
     fn without_wait(&self) -> Option<u32> {
-        let space = &self.task().space;
+        let space = self.task().space();
         Some(match self.trap {
             Trap::ReplyPort => space.allocate(PortRight::Receive).map_or(Name::NULL.0, |name| name.0),
-            Trap::ThreadSelf => self.name_of(&self.thread.port),
-            Trap::TaskSelf => self.name_of(&self.task().port),
-            Trap::HostSelf => self.name_of(&self.system.host_name),
+            Trap::ThreadSelf => self.name_of(self.thread.ports.own_right()),
+            Trap::TaskSelf => self.name_of(self.task().ports.own_right()),
+            Trap::HostSelf => self.name_of(self.system.kernel.host_right()),
             Trap::NullPort => Name::NULL.0,
             Trap::Invalid | Trap::EventWait => KernError::InvalidArgument as u32,
             Trap::DeviceWrite => NO_SUCH_DEVICE,
@@ -124,7 +123,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
                 space.insert_right(Name(self.word(1)), right)
             }),
             Trap::TaskSuspend => self.own(|| self.task().suspend()),
-            Trap::DepressAbort if self.names(0, &self.thread.port) => SUCCESS,
+            Trap::DepressAbort if self.names(&self.thread.ports.own_right()) => SUCCESS,
             Trap::DepressAbort | Trap::TaskSetSpecialPort => SEND_MESSAGE,
             _ => return None,
         })
@@ -136,7 +135,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
             Trap::Switch | Trap::SwitchPriority => return self.give_way().await,
             Trap::ThreadSwitch => self.switch().await,
             Trap::SetSelfState => Err(KernError::InvalidArgument),
-            _ if !self.names(0, &self.task().port) => return SEND_MESSAGE,
+            _ if !self.names_own_task() => return SEND_MESSAGE,
             Trap::VmMap => return self.map().await.unwrap_or_else(|error| error as u32),
             Trap::VmAllocate => self.allocate().await,
             Trap::VmDeallocate => self.deallocate().await,
@@ -151,20 +150,24 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
         code(done)
     }
 
-    /// Gives the task a send right to a port of the server, and returns the name.
-    fn name_of(&self, port: &KernelPort<M>) -> u32 {
-        self.task().space.copyout_right(port.send()).map_or(Name::NULL.0, |name| name.0)
+    /// Gives the task a right, and returns the name.
+    fn name_of(&self, right: Right<M>) -> u32 {
+        self.task().space().copyout_right(right).map_or(Name::NULL.0, |name| name.0)
     }
 
-    /// Whether the argument is the task's name for a port of the server.
-    fn names(&self, index: usize, port: &KernelPort<M>) -> bool {
-        let right = self.task().space.extract_right(Name(self.word(index)), Disposition::CopySend);
-        right.is_ok_and(|right| port.is_of(&right))
+    /// Whether the first argument is the task's name for the port of this right.
+    fn names(&self, right: &Right<M>) -> bool {
+        let named = self.task().space().extract_right(Name(self.word(0)), Disposition::CopySend);
+        matches!((named, right), (Ok(Right::Send(named)), Right::Send(right)) if named.is_of_same_port(right))
+    }
+
+    fn names_own_task(&self) -> bool {
+        self.names(&self.task().ports.own_right())
     }
 
     /// Does an operation on the task that the first argument names, which must be the caller's.
     fn own(&self, operation: impl FnOnce() -> KernResult) -> u32 {
-        if self.names(0, &self.task().port) { code(operation()) } else { SEND_MESSAGE }
+        if self.names_own_task() { code(operation()) } else { SEND_MESSAGE }
     }
 
     /// Reads arguments from the stack, where they are above the return address.
@@ -210,10 +213,10 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
                 Err(error) => return Some(error as u32),
             }
         }
-        let (task, interruption) = (self.task(), &self.thread.interruption);
+        let (task, interruption) = (self.task(), &self.thread.ports.interruption);
         if options.contains(MsgOptions::SEND) {
             let only_send = MsgArguments { options: options - MsgOptions::RECEIVE, ..arguments };
-            if let Err(error) = mach_msg(&task.space, &**task.map(), &only_send, interruption).await {
+            if let Err(error) = mach_msg(task.space(), &**task.map(), &only_send, interruption).await {
                 return Some(error.code());
             }
             arguments.options -= MsgOptions::SEND;
@@ -224,7 +227,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
         if park(&self.thread.parking, &arguments, call) {
             return None;
         }
-        let received = mach_msg(&task.space, &**task.map(), &arguments, interruption).await;
+        let received = mach_msg(task.space(), &**task.map(), &arguments, interruption).await;
         Some(received.map_or_else(|error| error.code(), |()| SUCCESS))
     }
 
@@ -265,7 +268,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
                 Ok(())
             }
             WAIT => {
-                let machine = self.system.host.machine();
+                let machine = self.system.host().machine();
                 machine.sleep_until(machine.now() + u64::from(self.word(2)) * 1000).await;
                 Ok(())
             }
@@ -328,15 +331,14 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
 
     /// `task_create(parent, inherit, child)`.
     async fn create_task(&self) -> KernResult {
-        let part = self.system.task_part()?;
-        let child = self.task().create_child(self.word(1) != 0, |_| part).await?;
-        let name = self.task().space.copyout_right(child.port.send())?;
+        let child = self.system.kernel.create_task(self.task(), self.word(1) != 0).await?;
+        let name = self.task().space().copyout_right(child.ports.own_right())?;
         self.write(self.arguments[2], &name.0.to_le_bytes()).await
     }
 
     /// `mach_port_allocate(task, right, name)`.
     async fn allocate_port(&self) -> KernResult {
-        let space = &self.task().space;
+        let space = self.task().space();
         let name = space.allocate(PortRight::from_number(self.word(1))?)?;
         let written = self.write(self.arguments[2], &name.0.to_le_bytes()).await;
         if written.is_err() {

@@ -80,7 +80,7 @@ impl World {
         let machine = Simulated::new(FRAMES);
         let host = Host::new(Vm::new(machine.clone()).unwrap(), PriorityRange::default(), 10_000);
         let recorder = Recorder::default();
-        let system = System::new(host, Limits::default(), recorder.clone()).unwrap();
+        let system = System::new(&host, Limits::default(), 0, recorder.clone()).unwrap();
         let programs = Programs::default();
         let (of_machine, memory) = (programs.clone(), machine.clone());
         machine.set_program(move |thread, resume| {

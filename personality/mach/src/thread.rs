@@ -40,7 +40,7 @@ impl<M: Machine, S: Services<M>> System<M, S> {
     ///
     /// # Errors
     /// `ResourceShortage`: there is no memory for that.
-    pub(crate) fn begin(self: &Arc<Self>, thread: Arc<ProgramThread<M>>) -> KernResult {
+    pub(crate) fn serve_from_now(self: Arc<Self>, thread: Arc<ProgramThread<M>>) -> KernResult {
         let context = thread.machine_thread().clone();
         let direct = Direct { system: self.clone(), thread: thread.clone() };
         context.set_handler(Arc::new(direct));
@@ -65,10 +65,6 @@ impl<M: Machine, S: Services<M>> System<M, S> {
         }
         // Ending the context also drops its handler, which has a reference to the thread.
         thread.terminate();
-        thread.parking.leave();
-        if !thread.task().is_alive() {
-            thread.task().space.terminate();
-        }
         drop(thread);
         self.thread_ended();
     }

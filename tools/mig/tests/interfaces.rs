@@ -5,13 +5,29 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each entry has a definition, the option for its output, and the generated file in the tree.
-const STUBS: [(&str, &str, &str); 8] = [
+const STUBS: [(&str, &str, &str); 20] = [
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/entropy.defs", "-l4-rust", "lib/interfaces/src/entropy.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
     ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
     ("interfaces/entropy.defs", "-page", "docs/src/interfaces/entropy.md"),
     ("interfaces/root.defs", "-page", "docs/src/interfaces/root.md"),
+    ("interfaces/mach/device.defs", "-async-rust", "lib/mach-interfaces/src/device.rs"),
+    ("interfaces/mach/exc.defs", "-async-rust", "lib/mach-interfaces/src/exc.rs"),
+    ("interfaces/mach/gnumach.defs", "-async-rust", "lib/mach-interfaces/src/gnumach.rs"),
+    ("interfaces/mach/mach.defs", "-async-rust", "lib/mach-interfaces/src/mach.rs"),
+    ("interfaces/mach/mach4.defs", "-async-rust", "lib/mach-interfaces/src/mach4.rs"),
+    ("interfaces/mach/mach_debug.defs", "-async-rust", "lib/mach-interfaces/src/mach_debug.rs"),
+    ("interfaces/mach/mach_host.defs", "-async-rust", "lib/mach-interfaces/src/mach_host.rs"),
+    ("interfaces/mach/mach_i386.defs", "-async-rust", "lib/mach-interfaces/src/mach_i386.rs"),
+    ("interfaces/mach/mach_port.defs", "-async-rust", "lib/mach-interfaces/src/mach_port.rs"),
+    ("interfaces/mach/memory_object.defs", "-async-rust", "lib/mach-interfaces/src/memory_object.rs"),
+    (
+        "interfaces/mach/memory_object_default.defs",
+        "-async-rust",
+        "lib/mach-interfaces/src/memory_object_default.rs",
+    ),
+    ("interfaces/mach/task_notify.defs", "-async-rust", "lib/mach-interfaces/src/task_notify.rs"),
     ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];

@@ -10,6 +10,7 @@ use core::task::Waker;
 use macadamia_sync::{SpinLock, WaitQueue};
 
 use super::account::{Account, Charge};
+use super::kernel::KernelSide;
 use super::message::Message;
 use super::notify::{self, Notification};
 use super::parking::Parked;
@@ -100,6 +101,8 @@ pub(super) struct Port<M: Machine> {
     pub(super) carrier: SpinLock<Option<Arc<Port<M>>>>,
     /// A mark that the search for cycles sets and clears under the lock of transit.
     pub(super) marked: AtomicBool,
+    /// What a kernel port has instead of receivers; `None` for all other ports.
+    pub(super) kernel: Option<Box<KernelSide<M>>>,
     _charge: Charge<M>,
 }
 
@@ -115,7 +118,28 @@ impl<M: Machine> Port<M> {
         ipc: &Arc<Ipc<M>>,
         account: &Arc<Account<M>>,
     ) -> Result<ReceiveRight<M>, OutOfMemory> {
-        let charge = account.charge(Self::BYTES).ok_or(OutOfMemory)?;
+        Self::make(ipc, account, None)
+    }
+
+    /// Makes a kernel port and returns its receive right.
+    ///
+    /// # Errors
+    /// The account or the machine has no memory for a port.
+    pub(super) fn create_kernel(
+        ipc: &Arc<Ipc<M>>,
+        account: &Arc<Account<M>>,
+        kernel: Box<KernelSide<M>>,
+    ) -> Result<ReceiveRight<M>, OutOfMemory> {
+        Self::make(ipc, account, Some(kernel))
+    }
+
+    fn make(
+        ipc: &Arc<Ipc<M>>,
+        account: &Arc<Account<M>>,
+        kernel: Option<Box<KernelSide<M>>>,
+    ) -> Result<ReceiveRight<M>, OutOfMemory> {
+        let side = if kernel.is_some() { size_of::<KernelSide<M>>() } else { 0 };
+        let charge = account.charge(Self::BYTES + side).ok_or(OutOfMemory)?;
         ipc.ports.fetch_add(1, Ordering::Relaxed);
         let state = PortState {
             holder: Holder::Transit,
@@ -148,6 +172,7 @@ impl<M: Machine> Port<M> {
             receivers: WaitQueue::new(),
             carrier: SpinLock::new(None),
             marked: AtomicBool::new(false),
+            kernel,
             _charge: charge,
         })))
     }
