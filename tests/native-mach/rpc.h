@@ -29,8 +29,8 @@ static inline void describe(struct message *message, unsigned bytes)
 static inline mach_msg_return_t call(struct message *message, mach_port_t port, mach_port_t reply, unsigned bytes)
 {
     message->header.msgh_bits = MACH_MSGH_BITS(MACH_MSG_TYPE_COPY_SEND, MACH_MSG_TYPE_MAKE_SEND_ONCE);
-    message->header.msgh_remote_port.name = port;
-    message->header.msgh_local_port.name = reply;
+    message->header.msgh_remote_port = port;
+    message->header.msgh_local_port = reply;
     return mach_msg_trap(&message->header, MACH_SEND_MSG | MACH_RCV_MSG, message_size(bytes), sizeof *message, reply,
                          MACH_MSG_TIMEOUT_NONE, MACH_PORT_NULL);
 }
@@ -39,7 +39,7 @@ static inline mach_msg_return_t call(struct message *message, mach_port_t port, 
 static inline mach_msg_return_t answer_and_wait(struct message *message, mach_port_t port, unsigned bytes)
 {
     message->header.msgh_bits = MACH_MSGH_BITS(MACH_MSG_TYPE_MOVE_SEND_ONCE, 0);
-    message->header.msgh_local_port.name = MACH_PORT_NULL;
+    message->header.msgh_local_port = MACH_PORT_NULL;
     return mach_msg_trap(&message->header, MACH_SEND_MSG | MACH_RCV_MSG, message_size(bytes), sizeof *message, port,
                          MACH_MSG_TIMEOUT_NONE, MACH_PORT_NULL);
 }
