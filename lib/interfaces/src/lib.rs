@@ -14,6 +14,11 @@ pub mod console;
 #[allow(clippy::all, reason = "written by a program")]
 pub mod entropy;
 
+/// The interface of the driver of a channel to a server of files.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod file_channel;
+
 /// The interface of root to the servers that it has started.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
