@@ -1,27 +1,19 @@
 // Written by mig from the definition of `file_channel`. Do not edit.
 
 /// A channel of messages to a server of files that a device leads to: 9P2000.L. A request is L4
-/// IPC
-/// to the thread that the driver registers with root. The label of a request is its number
-/// here. The
-/// label of an answer is 5500, and its first word is a status as in root's answers (root.defs),
-/// or
+/// IPC to the thread that the driver registers with root. The label of a request is its number
+/// here. The label of an answer is 5500, and its first word is a status as in root's answers
+/// (root.defs), or
 /// -303 if there is no such request, -304 if its words are not the arguments.
 ///
 /// share is memory of 1 MiB that the client shares with the driver (root_share_create). Its
-/// first
-/// page has for each of seven slots two words of 32 bits: a state and a length. The slots are
-/// 128
-/// KiB each, from 4096 on. The client puts a message of 9P with its length into a slot whose
-/// state is
-/// 0 (free), makes the state 1 (request) and notifies the driver's thread with bit 0. The
-/// driver
-/// gives the message to the device, puts the device's reply into the same slot with its length,
-/// makes
-/// the state 2 (reply), or 3 if the request's length cannot be, and notifies the client. The
-/// client
-/// makes the state 0 again. A slot in state 1 is the driver's, in other states it is the
-/// client's.
+/// first page has for each of seven slots two words of 32 bits: a state and a length. The slots
+/// are 128 KiB each, from 4096 on. The client puts a message of 9P with its length into a slot
+/// whose state is 0 (free), makes the state 1 (request) and notifies the driver's thread with
+/// bit 0. The driver gives the message to the device, puts the device's reply into the same
+/// slot with its length, makes the state 2 (reply), or 3 if the request's length cannot be, and
+/// notifies the client. The client makes the state 0 again. A slot in state 1 is the driver's,
+/// in other states it is the client's.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
@@ -110,12 +102,9 @@ pub struct Client<'a, T> {
 }
 impl<T: Transport> Client<'_, T> {
     /// From now on the messages in share are exchanged with the server. All files that an earlier
-    /// client
-    /// has used are forgotten. The client's thread is notified with the bits in notification of
-    /// replies.
-    /// tag is the name that the device has for the tree of files, of at most 32 bytes with zeros
-    /// after
-    /// them, as little-endian words.
+    /// client has used are forgotten. The client's thread is notified with the bits in notification
+    /// of replies. tag is the name that the device has for the tree of files, of at most 32 bytes
+    /// with zeros after them, as little-endian words.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -152,12 +141,9 @@ pub struct AsyncClient<'a, T> {
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
     /// From now on the messages in share are exchanged with the server. All files that an earlier
-    /// client
-    /// has used are forgotten. The client's thread is notified with the bits in notification of
-    /// replies.
-    /// tag is the name that the device has for the tree of files, of at most 32 bytes with zeros
-    /// after
-    /// them, as little-endian words.
+    /// client has used are forgotten. The client's thread is notified with the bits in notification
+    /// of replies. tag is the name that the device has for the tree of files, of at most 32 bytes
+    /// with zeros after them, as little-endian words.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -188,12 +174,9 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
 /// The functions that carry out the requests in the server.
 pub trait Server {
     /// From now on the messages in share are exchanged with the server. All files that an earlier
-    /// client
-    /// has used are forgotten. The client's thread is notified with the bits in notification of
-    /// replies.
-    /// tag is the name that the device has for the tree of files, of at most 32 bytes with zeros
-    /// after
-    /// them, as little-endian words.
+    /// client has used are forgotten. The client's thread is notified with the bits in notification
+    /// of replies. tag is the name that the device has for the tree of files, of at most 32 bytes
+    /// with zeros after them, as little-endian words.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn file_channel_attach(
         &mut self,

@@ -4,6 +4,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+/// The interface of the driver of a block device.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod block;
+
 /// The interface of the driver of a console.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
@@ -18,6 +23,11 @@ pub mod entropy;
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod file_channel;
+
+/// The interface of the driver of a keyboard.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod input;
 
 /// The interface of root to the servers that it has started.
 #[rustfmt::skip]

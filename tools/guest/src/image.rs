@@ -7,6 +7,7 @@ use super::tree::{Tree, is_below};
 use super::{archive, install, packages};
 use anyhow::{Context, Result};
 use mac_build::{guests, tree};
+use mac_machine::suites::Suite;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufWriter, Write};
@@ -25,6 +26,14 @@ pub struct Request {
     pub files: Vec<(String, PathBuf)>,
     /// Directories of the host whose contents are put into the image: where, and which.
     pub directories: Vec<(String, PathBuf)>,
+}
+
+impl Request {
+    /// The image of a suite, without the files of its tests.
+    pub(super) fn of(suite: &Suite) -> Request {
+        let name = suite.image.clone().unwrap_or_default();
+        Request { name, packages: suite.packages.clone(), ..Request::default() }
+    }
 }
 
 /// A finished image.

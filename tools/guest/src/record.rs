@@ -27,9 +27,11 @@ const MEMORY: &str = "1G";
 
 /// Boots every suite of guests under Debian's kernel.
 pub fn run(options: &Options) -> Result<()> {
-    let overrides = Overrides { cpus: Some(1), memory: Some(MEMORY.into()), ..Overrides::default() };
     let mut different = Vec::new();
     for chosen in &chosen(options.filter.as_deref())? {
+        // The memory of a suite with packages is chosen for its image.
+        let memory = chosen.packages.is_empty().then(|| MEMORY.into());
+        let overrides = Overrides { cpus: Some(1), memory, ..Overrides::default() };
         let mut runs = chosen.runs(&overrides).map_err(|excluded| anyhow::anyhow!(excluded.reason))?;
         let mut run = runs.swap_remove(0);
         run.name = format!("{}-linux", chosen.name);

@@ -70,7 +70,8 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
 
 /// The first lines in which what was printed differs from the recording.
 fn difference(run: &Run, name: &str, image: &str, printed: &str) -> Result<Vec<String>> {
-    let file = tree::target().join("test-logs").join(format!("{}-{name}.txt", file_name(&run.name)));
+    let file =
+        tree::target().join("test-logs").join(format!("{}.txt", file_name(&format!("{}-{name}", run.name))));
     fs::write(&file, printed).with_context(|| format!("cannot write {}", file.display()))?;
     let mut diff = Command::new("diff");
     let output = diff
@@ -100,8 +101,8 @@ pub fn ids(suite: &Suite) -> Result<Vec<String>> {
 }
 
 /// The image of a suite, with the scripts and the programs that they run.
-fn image(name: &str) -> Result<PathBuf> {
-    let mut request = Request { name: name.into(), ..Request::default() };
+fn image(suite: &Suite) -> Result<PathBuf> {
+    let mut request = Request::of(suite);
     request.directories.push(("tests".into(), directory().join("scripts")));
     for (name, file) in guests::tests()?.into_iter().chain([("go-program".to_string(), go::program()?)]) {
         request.files.push((format!("tests/bin/{name}"), file));
@@ -129,7 +130,7 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     let start = Start {
         kernel,
         mode: run.mode,
-        image: filled(image(run.suite.image.as_deref().unwrap_or_default())?, run, &scratch.0)?,
+        image: filled(image(&run.suite)?, run, &scratch.0)?,
         command,
         greet: false,
         environment: Vec::new(),

@@ -10,8 +10,6 @@ pub const SLOTS: usize = 7;
 pub const MESSAGE: usize = 128 << 10;
 /// The smallest message in bytes: its header.
 pub const LEAST: usize = 7;
-/// The notification bit that tells the driver that there are requests.
-pub const WORK: u64 = 1;
 
 /// The client's: it may put a request into the slot.
 pub const FREE: u32 = 0;

@@ -1,7 +1,8 @@
 //! The client's side of a channel of messages. No function but [`open`] waits for the driver.
 
-use crate::area::{Area, FREE, MESSAGE, REFUSED, REPLY, REQUEST, SIZE, WORK, get, put};
+use crate::area::{Area, FREE, MESSAGE, REFUSED, REPLY, REQUEST, SIZE, get, put};
 use direct::Error;
+use driver::WORK;
 use interfaces::file_channel::Client;
 use l4::direct::Direct;
 use l4::extension;

@@ -6,20 +6,19 @@
 extern crate alloc;
 
 use core::sync::atomic::AtomicU64;
-use direct::Registers as _;
+use direct::Reply;
+use driver::client::{Attachment, Client};
 use interfaces::file_channel::{Server, serve};
 use l4::direct::Direct;
-use l4::ipc::{self, Message};
-use l4::x2::ThreadId;
-use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
-use l4::{extension, utcb};
-use rt::root::{self, Status, memory, names, pci, share};
+use l4::utcb;
+use l4::x2::{MessageTag, ThreadId};
+use rt::root::{self, Status, memory, pci};
 use virtio::Error;
 use virtio::mapped::Mapped;
 use virtio::memory::{Layout, QueueMemory};
 use virtio::queue::{Completed, Piece, Queue, Token};
 use virtio::setup::{Device, Notify, Setup};
-use virtio_9p::area::{self, Area, LEAST, MESSAGE, REFUSED, REPLY, REQUEST, SLOTS, WORK, Words};
+use virtio_9p::area::{self, Area, LEAST, MESSAGE, REFUSED, REPLY, REQUEST, SLOTS, Words};
 
 l4::program!(run, kip = rt::start_page::KIP);
 
@@ -47,13 +46,6 @@ const MESSAGE_INTERRUPT: u16 = 0;
 /// The device has a tag: a length of 16 bits at the start of its configuration, then the bytes.
 const HAS_TAG: u64 = 1 << 0;
 
-/// The server that sends requests.
-struct Client {
-    thread: ThreadId,
-    bits: u64,
-    area: Area,
-}
-
 /// Room for a message that the device reads or writes.
 #[derive(Clone, Copy)]
 struct Room {
@@ -70,39 +62,16 @@ struct Driver {
     /// For each slot, the request that the device has.
     given: [Option<Token>; SLOTS],
     tag: [u8; 32],
-    client: Option<Client>,
+    /// The server that sends requests.
+    client: Option<Client<Area>>,
 }
 
 fn run() -> ! {
     root::report_panics();
-    let me = utcb::my_global_id();
     // A driver that has no device does not register, so that no client finds it.
-    let (mut driver, interrupt) = start(me).unwrap_or_else(|error| panic!("no 9P device: {error:?}"));
-    names::register(me).expect("it is a thread of this server");
-    // SAFETY: the acceptor takes no mappings or strings.
-    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
-    let (mut registers, mut answer) = (Direct::default(), None);
-    loop {
-        let received = match answer.take() {
-            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
-            None => registers.wait(&mut []),
-        };
-        // An error needs no action: the receiver of the answer has ended.
-        let Ok((from, tag)) = received else { continue };
-        if from == interrupt {
-            // The interrupt belongs to this thread and its message was delivered: the reply cannot
-            // fail. What the device does after the reply interrupts again.
-            let _ = ipc::reply(interrupt, Message::new(0));
-            driver.serve();
-        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
-            if registers.register(1) & WORK != 0 {
-                driver.serve();
-            }
-        } else {
-            let reply = serve(&mut driver, from, tag, &mut registers, &[], &mut []);
-            answer = reply.map(|reply| (from, reply));
-        }
-    }
+    let started = start(utcb::my_global_id());
+    let (mut driver, interrupt) = started.unwrap_or_else(|error| panic!("no 9P device: {error:?}"));
+    driver::run(&mut driver, interrupt)
 }
 
 /// Starts the device. Returns its driver and the thread id from which its interrupts come to
@@ -144,15 +113,20 @@ fn tag(device: &mut Device<Mapped>) -> Result<[u8; 32], Error> {
     Ok(tag)
 }
 
-impl Driver {
-    /// Does what there is to do. A device that breaks the rules ends the driver, so that root
-    /// starts it again.
+impl driver::Driver for Driver {
+    /// A device that breaks the rules ends the driver, so that root starts it again.
     fn serve(&mut self) {
         if let Err(error) = self.pass_messages() {
             panic!("the 9P device has failed: {error:?}");
         }
     }
 
+    fn answer(&mut self, from: ThreadId, tag: MessageTag, registers: &mut Direct) -> Option<Reply<'static>> {
+        serve(self, from, tag, registers, &[], &mut [])
+    }
+}
+
+impl Driver {
     /// Passes replies to the client and requests to the device, as long as there are any.
     fn pass_messages(&mut self) -> Result<(), Error> {
         loop {
@@ -167,9 +141,7 @@ impl Driver {
             if self.queue.must_notify() {
                 self.device.notify(self.notify);
             }
-            if let Some(client) = self.client.as_ref().filter(|_| has_news)
-                && extension::notify(client.thread, client.bits).is_err()
-            {
+            if has_news && self.client.as_ref().is_some_and(|client| !client.notify()) {
                 self.client = None;
             }
             if !self.queue.expect_interrupt() {
@@ -182,7 +154,7 @@ impl Driver {
     /// refused instead.
     fn submit(&mut self, number: usize) -> Result<bool, Error> {
         let Some(client) = &self.client else { return Ok(false) };
-        let slot = client.area.slot(number);
+        let slot = client.shared.slot(number);
         if self.given[number].is_some() || slot.state() != REQUEST {
             return Ok(false);
         }
@@ -204,37 +176,13 @@ impl Driver {
         let number = self.given.iter().position(is_it).ok_or(Error::Broken)?;
         self.given[number] = None;
         if let Some(client) = &self.client {
-            let slot = client.area.slot(number);
+            let slot = client.shared.slot(number);
             if slot.state() == REQUEST {
                 let length = completed.written as usize;
                 area::copy(self.rooms[number].1.words, slot.words, length);
                 slot.pass(REPLY, length);
             }
         }
-        Ok(())
-    }
-
-    fn attach(&mut self, share: u64, thread: u64, bits: u64) -> Result<(), Status> {
-        // A client that cannot be notified has ended, and a new one may take its place, after the
-        // last reply to the old one.
-        let is_there = |client: &Client| extension::notify(client.thread, 0).is_ok();
-        if self.client.as_ref().is_some_and(is_there) || self.queue.outstanding() > 0 {
-            return Err(Status::InUse);
-        }
-        self.client = None;
-        // SAFETY: the earlier client has ended, and there are no references to its area any more.
-        let _ = unsafe { memory::free(AREA, area::SIZE) };
-        let size = share::map(share::Share::from_word(share), AREA)?;
-        if size != area::SIZE {
-            // SAFETY: the share was mapped just now, and there are no references to it.
-            let _ = unsafe { memory::free(AREA, size) };
-            return Err(Status::InvalidArgument);
-        }
-        // SAFETY: root has mapped the memory there, and it is unmapped only above, when there is no
-        // client.
-        let area = unsafe { Area::at(AREA) };
-        self.client = Some(Client { thread: ThreadId::from_raw(thread), bits, area });
-        self.serve();
         Ok(())
     }
 }
@@ -247,7 +195,17 @@ impl Server for Driver {
         thread: u64,
         bits: u64,
     ) -> Result<(u64, u64, u64, u64), direct::Status> {
-        self.attach(share, thread, bits)?;
+        // The replies to what an earlier client has asked come first.
+        if self.queue.outstanding() > 0 {
+            return Err(Status::InUse.into());
+        }
+        let attachment = Attachment { share, thread, bits };
+        // SAFETY: root has mapped the area when the end of it is made, and unmaps it only when that
+        // end is gone. Nothing else is at this address.
+        unsafe {
+            Client::attach(&mut self.client, attachment, AREA, area::SIZE, || Area::at(AREA))?;
+        }
+        driver::Driver::serve(self);
         let word = |index: usize| {
             let bytes = self.tag[8 * index..8 * index + 8].first_chunk();
             bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
