@@ -99,12 +99,7 @@ impl<'a> Iterator for Entries<'a> {
 }
 
 fn read_entry<'a>(from: &mut Reader<'a>) -> Option<Entry<'a>> {
-    Some(Entry {
-        qid: read_qid(from)?,
-        next: from.long()?,
-        file_type: from.byte()?,
-        name: from.string()?,
-    })
+    Some(Entry { qid: read_qid(from)?, next: from.long()?, file_type: from.byte()?, name: from.string()? })
 }
 
 fn read_qid(from: &mut Reader<'_>) -> Option<Qid> {

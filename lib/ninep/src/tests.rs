@@ -20,7 +20,8 @@ fn requests_are_as_the_protocol_has_them() {
     let change = AttributeChange { size: Some(5), modified: Some(SetTime::Now), ..Default::default() };
     let change = Call::SetAttributes { fid: 1, change }.encode();
     assert_eq!((change.len(), &change[11..15]), (67, &[0x28, 0, 0, 0][..]));
-    let change = AttributeChange { mode: Some(0o644), accessed: Some(SetTime::To(9, 8)), ..Default::default() };
+    let change =
+        AttributeChange { mode: Some(0o644), accessed: Some(SetTime::To(9, 8)), ..Default::default() };
     let change = Call::SetAttributes { fid: 1, change }.encode();
     assert_eq!((&change[11..15], change[35], change[43]), (&[0x91, 0, 0, 0][..], 9, 8));
 }

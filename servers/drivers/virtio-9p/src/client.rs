@@ -96,4 +96,3 @@ impl Channel {
         extension::notify(self.driver, 0).is_err()
     }
 }
-

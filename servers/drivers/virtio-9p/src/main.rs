@@ -86,8 +86,7 @@ fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
     let room = |number: usize| {
         let offset = FIRST + (number * MESSAGE) as u64;
         // SAFETY: as above; all words are atomic, and different rooms do not overlap.
-        let words =
-            unsafe { core::slice::from_raw_parts((DMA + offset) as *const AtomicU64, MESSAGE / 8) };
+        let words = unsafe { core::slice::from_raw_parts((DMA + offset) as *const AtomicU64, MESSAGE / 8) };
         Room { words, physical: physical + offset }
     };
     // The device is reset before the function may write memory: what it did for an earlier driver
