@@ -42,7 +42,7 @@ mkdir unpacked
 tar xf source.tar -C unpacked
 diff -r source unpacked/source && echo "the trees are the same"
 find unpacked -type f | wc -l
-rm -rf source unpacked/source/3
+rm -rf source source.tar unpacked/source/3
 ls unpacked/source
 
 # An open file that loses its name.
