@@ -1,4 +1,4 @@
-/* Maps a file, shared, and changes it beside reads and writes. */
+/* Maps a file, shared, and changes it in addition to reads and writes. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

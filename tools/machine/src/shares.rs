@@ -73,7 +73,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Files that the guest makes belong to the user who runs QEMU.
+    /// Files that the guest makes belong to the user that runs QEMU.
     ///
     /// # Errors
     /// There are more directories than a machine can share, two have the same place, or one of them

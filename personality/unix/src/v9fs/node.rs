@@ -357,7 +357,7 @@ impl Node {
             let owner =
                 ninep::AttributeChange { user: change.user, group: change.group, ..Default::default() };
             match session.perform(&Call::SetAttributes { fid: fid.number, change: owner }).await {
-                // The server's files belong to the user who runs it, and it may not give them away.
+                // The server's files belong to the user that runs it, and it may not give them away.
                 Ok(()) | Err(Error::EPERM) => {}
                 Err(error) => return Err(error),
             }

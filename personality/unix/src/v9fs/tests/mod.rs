@@ -90,7 +90,7 @@ fn names_change_as_in_any_file_system() {
     assert_eq!(open.metadata().links, 0);
     now(caller.remove_directory(&here, b"/a")).unwrap();
     assert_eq!(w.list("/").unwrap(), ["b"]);
-    // A name may be given to another file at once.
+    // A name may be given to another file afterwards.
     w.put("/b/g", b"new");
     assert_eq!(w.cat("/b/g").unwrap(), b"new");
     assert_eq!(w.open("/b/g", CREATE | OpenFlags::EXCLUSIVE).map(drop), Err(Error::EEXIST));
@@ -185,7 +185,7 @@ fn pages_of_a_mapped_file_agree_with_reads_writes_and_the_server() {
 
 /// A program maps a file, writes, and ends without a sync.
 #[test]
-fn pages_that_nobody_maps_any_more_are_written() {
+fn pages_without_mappings_are_written() {
     let server = Server::new(8192);
     let w = world(&server);
     w.put("/f", &[b'a'; 100]);
