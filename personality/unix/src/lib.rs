@@ -75,6 +75,7 @@ pub mod timer;
 pub mod tmpfs;
 pub mod tty;
 mod user_buffer;
+pub mod v9fs;
 pub mod vfs;
 
 pub use environment::{Environment, Seeding, Timestamp};

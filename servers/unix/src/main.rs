@@ -14,9 +14,11 @@ mod port;
 mod processor;
 mod report;
 mod shared_object;
+mod shares;
 
 use about::Moments;
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
 use core::time::Duration;
 use driver::L4Driver;
@@ -30,10 +32,13 @@ use port::Port;
 use report::{Failure, say};
 use rt::root::{self, End};
 use rt::start_page;
+use shares::Shares;
 use unix::Environment;
 use unix::account::Capacity;
 use unix::exec::Layout;
+use unix::memory::ObjectProvider;
 use unix::thread::Host;
+use unix::v9fs::V9fsType;
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
@@ -64,6 +69,8 @@ const HEAP_PER_THREAD: usize = 32 << 10;
 /// How often the processor time of processes is compared with their limits, and the load average is
 /// updated.
 const TIME_CHECK: Duration = Duration::from_secs(1);
+/// How often changes of files that are only in memory are written to where the files are.
+const WRITE_BACK: Duration = Duration::from_secs(5);
 /// The largest status with which root ends the system.
 const LARGEST_STATUS: u8 = 127;
 /// The exit status of a system that could not be started.
@@ -88,6 +95,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     // quota, of which the allocations below may leave nothing.
     let port = Port::open();
     let source = Source::open();
+    let shares = Shares::open();
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
@@ -127,7 +135,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         server.driver().spawn_system_task(seeding).map_err(|_| Failure::NoMemory)?;
     }
     let moments = Moments { begun, console, files: console };
-    let life = live(server, parts, options, port.clone(), moments);
+    let life = live(server, parts, options, port.clone(), shares.clone(), moments);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -138,7 +146,10 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         }
     });
     started.map_err(|_| Failure::NoMemory)?;
-    machine.serve(0, &mut |bits| port.notified(bits))
+    machine.serve(0, &mut |bits| {
+        port.notified(bits);
+        shares.notified(bits);
+    })
 }
 
 /// Runs the command on a new system. Returns its exit status.
@@ -147,12 +158,25 @@ async fn live(
     parts: Parts<L4Machine>,
     options: Options,
     port: Arc<Port>,
+    shares: Arc<Shares>,
     moments: Moments,
 ) -> unix::Result<u8> {
     let (vm, environment, archive) = (parts.vm.clone(), parts.environment.clone(), parts.archive.clone());
     let clock = environment.clone();
     let driver = server.driver();
     let started = start::system(&server, parts).await?;
+    let memory = Arc::new(ObjectProvider(vm.clone()));
+    let kind = V9fsType { servers: shares.clone(), memory, environment: environment.clone() };
+    started.system.vfs().register_file_system("9p", Arc::new(kind));
+    let watching = environment.clone();
+    driver.spawn_system_task(async move { shares.watch(&*watching).await })?;
+    for mount in &options.mounts {
+        if let Err(error) = start::mount(&started, mount).await {
+            let (source, place) =
+                (String::from_utf8_lossy(&mount.source), String::from_utf8_lossy(&mount.place));
+            server.log(format_args!("{source} cannot be mounted at {place}: {error:?}"));
+        }
+    }
     if options.greet {
         let files = u64::try_from(environment.monotonic().as_micros()).unwrap_or(u64::MAX);
         let free = u64::from(vm.statistics().free) << 12;
@@ -170,6 +194,14 @@ async fn live(
     driver.spawn_system_task(async move {
         system.timers().drive(&*environment, system.processes()).await;
     })?;
+    let (system, clock) = (started.system.clone(), started.system.environment().clone());
+    driver.spawn_system_task(async move {
+        loop {
+            clock.sleep_until(clock.monotonic() + WRITE_BACK).await;
+            // A server that refuses pages is asked again the next time.
+            let _ = system.vfs().synchronize().await;
+        }
+    })?;
     driver.spawn_system_task(vm.page_out_daemon())?;
     let (system, clock) = (started.system.clone(), started.system.environment().clone());
     driver.spawn_system_task(async move {
@@ -185,6 +217,9 @@ async fn live(
         let command = Command { arguments: options.command, environment: options.environment };
         start::run_command(&server, &started, command).await?
     };
+    if let Err(error) = started.system.vfs().synchronize().await {
+        server.log(format_args!("not all files could be written: {error:?}"));
+    }
     // The error of a terminal that was hung up is ignored: it has no output to wait for.
     let _ = started.terminal.drain().await;
     port.drain().await;

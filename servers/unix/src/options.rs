@@ -1,5 +1,5 @@
 //! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet]
-//! [line=telnet] [time=SECONDS] [env=NAME=VALUE].. [-- COMMAND ARG..]`.
+//! [line=telnet] [time=SECONDS] [env=NAME=VALUE].. [mount=TYPE:SOURCE:PLACE].. [-- COMMAND ARG..]`.
 //!
 //! Words are separated by blanks. Within a word an escape sequence stands for one byte: `\n`, `\t`,
 //! `\xHH`, or a backslash before any other character for that character, such as a blank or a
@@ -39,8 +39,29 @@ pub struct Options {
     pub time: u64,
     /// Variables for the first program, as `NAME=VALUE`, in addition to the usual ones.
     pub environment: Vec<Vec<u8>>,
+    /// File systems that are mounted before the first program runs.
+    pub mounts: Vec<Mount>,
     /// The first program and its arguments; empty for the root file system's init.
     pub command: Vec<Vec<u8>>,
+}
+
+/// A file system that is to be mounted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mount {
+    /// The type of the file system.
+    pub kind: Vec<u8>,
+    /// Where its files are: the tag of a server, or a device.
+    pub source: Vec<u8>,
+    /// The directory where it is mounted, an absolute path. It is made if it does not exist.
+    pub place: Vec<u8>,
+}
+
+impl Mount {
+    fn parse(text: &[u8]) -> Option<Mount> {
+        let mut parts = text.splitn(3, |&byte| byte == b':').map(<[u8]>::to_vec);
+        let mount = Mount { kind: parts.next()?, source: parts.next()?, place: parts.next()? };
+        (!mount.kind.is_empty() && mount.place.starts_with(b"/")).then_some(mount)
+    }
 }
 
 /// The error that an argument is not understood.
@@ -68,6 +89,11 @@ impl Options {
                 Some(("line", "telnet")) => options.commands = true,
                 Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
                 Some(("env", variable)) => options.environment.push(decode(variable).ok_or_else(unknown)?),
+                Some(("mount", mount)) => {
+                    options
+                        .mounts
+                        .push(decode(mount).and_then(|mount| Mount::parse(&mount)).ok_or_else(unknown)?);
+                }
                 _ => return Err(unknown()),
             }
         }
@@ -115,6 +141,9 @@ mod tests {
             (options.mode, options.trace, options.quiet, options.commands && options.greet, options.time),
             (Mode::Bounce, true, false, true, 12)
         );
+        let mounts = Options::parse("mount=9p:share:/mnt/a\\x20b:c").unwrap().mounts;
+        let [kind, source, place] = [&b"9p"[..], b"share", b"/mnt/a b:c"].map(<[u8]>::to_vec);
+        assert_eq!(mounts, [Mount { kind, source, place }]);
         assert_eq!(options.workers, Some(3));
         assert_eq!(options.environment, [b"A=b c"]);
         let expected: [&[u8]; 5] = [b"sh", b"-c", b"echo 'a\\b'\n", b"", b"--"];
@@ -130,6 +159,9 @@ mod tests {
             "time=now",
             "line=raw",
             "trace=1",
+            "mount=9p:share",
+            "mount=9p:share:mnt",
+            "mount=:share:/mnt",
             "workers=0",
             "workers=all",
             "-- a\\x4",

@@ -117,8 +117,8 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
         (&b"/dev"[..], "devtmpfs", devices),
         (b"/dev/pts", "devpts", ptys.root()),
         (b"/dev/shm", "tmpfs", shared),
-        (b"/proc", "proc", vfs.make_file_system(b"proc", b"")?),
-        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"")?),
+        (b"/proc", "proc", vfs.make_file_system(b"proc", b"", b"").await?),
+        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"", b"").await?),
     ] {
         make_directory(&caller, path, Mode::new(0o755)).await?;
         caller.mount(path, root, source, MountFlags::empty()).await?;
@@ -127,6 +127,22 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let mode = Mode::new(0o620);
     caller.make_node(&At::Current, LINE_PATH, FileType::CharacterDevice, mode, LINE).await?;
     Ok(Started { system, init, terminal })
+}
+
+/// Mounts a file system, at a directory that is made if it does not exist.
+///
+/// # Errors
+/// Those of mkdir(2) and mount(2).
+pub async fn mount<M: Machine>(started: &Started<M>, mount: &crate::options::Mount) -> Result<()> {
+    let context = started.init.context();
+    let caller = context.caller();
+    for (at, _) in mount.place.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
+        make_directory(&caller, &mount.place[..at], Mode::new(0o755)).await?;
+    }
+    make_directory(&caller, &mount.place, Mode::new(0o755)).await?;
+    let root = caller.vfs.make_file_system(&mount.kind, &mount.source, b"").await?;
+    let source = alloc::string::String::from_utf8_lossy(&mount.source);
+    caller.mount(&mount.place, root, &source, MountFlags::empty()).await
 }
 
 async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<()> {

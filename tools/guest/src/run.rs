@@ -6,6 +6,7 @@ use super::{Request, make};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::show;
 use mac_machine::qemu::Machine;
+use mac_machine::shares::{Share, Shared};
 use mac_machine::suites::Mode;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -23,6 +24,10 @@ pub struct Options {
     /// Put the contents of this directory of the host under /mnt
     #[arg(long, value_name = "DIR")]
     with: Option<PathBuf>,
+    /// Share this directory of the host with the guest, which may change it, at /mnt/share or
+    /// another place
+    #[arg(long, value_name = "DIR[:/PLACE]")]
+    share: Vec<Share>,
     /// Add these Debian packages and what they depend on to the image
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     packages: Vec<String>,
@@ -46,12 +51,30 @@ pub struct Options {
 impl Options {
     /// Whether any of them says that a guest is to run.
     pub fn wanted(&self) -> bool {
-        let Options { image, with, packages, kernel, command, .. } = self;
+        let Options { image, with, share, packages, kernel, command, .. } = self;
         image.is_some()
             || with.is_some()
+            || !share.is_empty()
             || !packages.is_empty()
             || *kernel == Kernel::Linux
             || !command.is_empty()
+    }
+
+    /// Adds the shared directories to the machine.
+    fn share_directories(&self, machine: &mut Machine) -> Result<()> {
+        if self.share.is_empty() {
+            return Ok(());
+        }
+        if self.kernel == Kernel::Linux {
+            bail!("--share: Debian's kernel mounts nothing by itself here; leave out --kernel");
+        }
+        let absolute = |share: &Share| {
+            // A relative path is meant from the user's working directory.
+            Ok(Share { directory: std::path::absolute(&share.directory)?, place: share.place.clone() })
+        };
+        let shares = self.share.iter().map(absolute).collect::<Result<Vec<_>>>()?;
+        Shared::of(&shares)?.add_to(machine);
+        Ok(())
     }
 
     /// The command that runs; none for a shell at a terminal. Without a terminal the shell takes
@@ -69,7 +92,7 @@ impl Options {
 const SCRIPT: &str = "cat | if [ -x /bin/bash ]; then exec bash; else exec sh; fi";
 
 /// Runs the command, or a shell; returns the status with which it ended.
-pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
+pub fn run(options: &Options, mut machine: Machine) -> Result<ExitCode> {
     let default = if options.command.is_empty() { "shell" } else { "base" };
     let command = options.what_runs(terminal::is_there());
     let interactive = command.is_empty();
@@ -84,6 +107,7 @@ pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
         }
         request.directories.push(("mnt".into(), directory));
     }
+    options.share_directories(&mut machine)?;
     let image = make(&request)?;
     let start = Start {
         kernel: options.kernel,

@@ -149,6 +149,7 @@ impl Start {
             words.push("greet".into());
         }
         words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
+        words.extend(self.machine.mounts.iter().map(|mount| format!("mount={}", escaped(mount))));
         if !self.command.is_empty() {
             // The image's init sets the terminal for a command, whatever system it is.
             words.push(format!("-- /{} --", super::image::INIT));

@@ -10,6 +10,7 @@ pub mod monitor;
 pub mod parallel;
 pub mod patience;
 pub mod qemu;
+pub mod shares;
 pub mod suites;
 pub mod symbolise;
 pub mod systems;

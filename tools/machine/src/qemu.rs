@@ -101,6 +101,8 @@ pub struct Machine {
     /// Devices that the machine has in addition, whose drivers are started where the system has
     /// root and is loaded without an image.
     pub devices: Vec<Device>,
+    /// File systems that the guest mounts at its start, as the Unix server's option has them.
+    pub mounts: Vec<String>,
     /// Further QEMU arguments.
     pub extra: Vec<String>,
 }
@@ -159,7 +161,12 @@ impl Machine {
             _ => ("kernel", self.arguments.as_str(), Vec::new()),
         };
         modules.extend(self.modules.iter().cloned());
-        modules.extend(self.devices.iter().map(|device| device.program.to_string()));
+        // Several devices may have one program.
+        for device in &self.devices {
+            if !modules.iter().any(|module| module == device.program) {
+                modules.push(device.program.to_string());
+            }
+        }
         qemu.arg("-kernel").arg(present(self.file(first))?);
         if modules.is_empty() {
             qemu.args(["-append", arguments]);

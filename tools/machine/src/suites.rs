@@ -80,6 +80,9 @@ pub struct Suite {
     /// The image of guest programs with which the suite boots. The suite then consists of the
     /// scripts in `guest` or `interactive`.
     pub image: Option<String>,
+    /// Whether a directory with the files of `tests/guests/share` is shared with the guest.
+    #[serde(default)]
+    pub share: bool,
     /// How many mebibytes of files that are zeros the image has in addition to its programs.
     #[serde(default)]
     pub filling: u64,

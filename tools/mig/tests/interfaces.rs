@@ -5,15 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each entry has a definition, the option for its output, and the generated file in the tree.
-const STUBS: [(&str, &str, &str); 24] = [
+const STUBS: &[(&str, &str, &str)] = &[
     ("interfaces/block.defs", "-l4-rust", "lib/interfaces/src/block.rs"),
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/entropy.defs", "-l4-rust", "lib/interfaces/src/entropy.rs"),
+    ("interfaces/file_channel.defs", "-l4-rust", "lib/interfaces/src/file_channel.rs"),
     ("interfaces/input.defs", "-l4-rust", "lib/interfaces/src/input.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
     ("interfaces/block.defs", "-page", "docs/src/interfaces/block.md"),
     ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
     ("interfaces/entropy.defs", "-page", "docs/src/interfaces/entropy.md"),
+    ("interfaces/file_channel.defs", "-page", "docs/src/interfaces/file_channel.md"),
     ("interfaces/input.defs", "-page", "docs/src/interfaces/input.md"),
     ("interfaces/root.defs", "-page", "docs/src/interfaces/root.md"),
     ("interfaces/mach/device.defs", "-async-rust", "lib/mach-interfaces/src/device.rs"),
@@ -46,7 +48,7 @@ fn root() -> PathBuf {
 fn the_stubs_of_the_servers_are_those_of_their_definitions() {
     let root = root();
     let written = std::env::temp_dir().join(format!("mig-interface-{}", std::process::id()));
-    for (definition, option, stubs) in STUBS {
+    for &(definition, option, stubs) in STUBS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&root).args(["-I", "interfaces", option]).arg(&written);
         let output = command.arg(definition).output().unwrap();

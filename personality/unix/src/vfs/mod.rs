@@ -22,8 +22,8 @@ mod walk;
 mod tests;
 
 pub use changes::{Change, Changes, Observer, Observers, Observing};
-pub use file_systems::MakeFileSystem;
-pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota};
+pub use file_systems::FileSystemType;
+pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota, Store};
 pub use metadata::{
     AttributeChange, DeviceNumber, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode, NAME_MAXIMUM,
     OFFSET_MAXIMUM, PATH_MAXIMUM, SetTime,
@@ -69,6 +69,16 @@ impl Vfs {
             devices: SpinLock::new(BTreeMap::new()),
             types: Default::default(),
         })
+    }
+
+    /// Writes what all mounted file systems have only in memory to their storage. Returns the first
+    /// error; the others are written nevertheless.
+    pub async fn synchronize(&self) -> Result<()> {
+        let mut result = Ok(());
+        for mount in self.tree.mounts() {
+            result = result.and(mount.file_system().synchronize().await);
+        }
+        result
     }
 
     /// Registers the driver for device nodes of this type and number.

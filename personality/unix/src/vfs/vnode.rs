@@ -17,8 +17,13 @@ pub type VnodeRef = Arc<dyn Vnode>;
 
 /// A file system: the operations that concern all its vnodes.
 pub trait FileSystem: Send + Sync {
-    /// The status of the file system (statfs(2)).
+    /// The status of the file system (statfs(2)), as it was loaded last.
     fn status(&self) -> FileSystemStatus;
+
+    /// Loads the status of the file system from its storage, if that has it.
+    fn load_status(&self) -> MaybeReady<'_, Result<FileSystemStatus>> {
+        MaybeReady::ready(Ok(self.status()))
+    }
 
     /// The options of the file system as the list of mounts shows them, each with a comma before
     /// it.
