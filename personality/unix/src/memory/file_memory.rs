@@ -37,6 +37,17 @@ impl<M: Machine> MemoryProvider for ObjectProvider<M> {
     }
 }
 
+/// The quota of memory that is charged to no account, since it is freed when memory is short.
+struct Unlimited;
+
+impl Quota for Unlimited {
+    fn charge(&self, _: u64) -> bool {
+        true
+    }
+
+    fn release(&self, _: u64) {}
+}
+
 /// The pager that provides a file's initial contents. Written pages stay in memory.
 struct InitialPager(InitialContents);
 
@@ -82,6 +93,20 @@ pub struct ObjectMemory<M: Machine> {
 const TURN: u32 = 256;
 
 impl<M: Machine> ObjectMemory<M> {
+    /// Makes the memory of a file of this size in bytes, whose pages a pager has.
+    ///
+    /// # Errors
+    /// `ENOMEM`: memory is short.
+    pub fn paged(vm: &Arc<Vm<M>>, pager: Arc<dyn Pager<M>>, size: u64) -> Result<Arc<ObjectMemory<M>>> {
+        let object = VmObject::paged(vm, pager, size, CopyStrategy::Symmetric).map_err(map_error)?;
+        Ok(Arc::new(ObjectMemory {
+            object,
+            quota: Arc::new(Unlimited),
+            state: SpinLock::new(State { size, initial: size, written: BTreeSet::new() }),
+            resize: macadamia_sync::Mutex::new(()),
+        }))
+    }
+
     /// A file's memory as an [`ObjectMemory`]. `ENODEV` if programs cannot map it.
     pub(super) fn of(memory: Arc<dyn FileMemory>) -> Result<Arc<ObjectMemory<M>>> {
         let memory: Arc<dyn Any + Send + Sync> = memory;
