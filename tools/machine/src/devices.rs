@@ -29,6 +29,59 @@ pub const ENTROPY: Device = Device {
 ",
 };
 
+/// The name of QEMU's node for the contents of the disk.
+pub(crate) const DISK_NODE: &str = "disk";
+
+/// A disk, whose contents are QEMU's node [`DISK_NODE`].
+pub const DISK: Device = Device {
+    qemu: "virtio-blk-pci,disable-legacy=on,drive=disk",
+    program: "virtio-blk",
+    server: "server disk
+    program    virtio-blk
+    priority   200
+    memory     1M
+    dma        256K
+    pci        1af4:1042
+    restart    yes
+",
+};
+
+/// An image file that is a machine's disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskImage {
+    /// The file, byte for byte what is on the disk.
+    pub file: PathBuf,
+    /// Whether the disk is read-only.
+    pub read_only: bool,
+}
+
+impl std::str::FromStr for DiskImage {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<DiskImage, Self::Err> {
+        let (file, read_only) = text.strip_suffix(",ro").map_or((text, false), |file| (file, true));
+        Ok(DiskImage { file: file.into(), read_only })
+    }
+}
+
+impl DiskImage {
+    /// The arguments by which QEMU opens the image. It locks the file: another emulator that opens
+    /// it, too, is refused, unless both only read.
+    ///
+    /// # Errors
+    /// There is no such file, or its name cannot be written in an option.
+    pub fn arguments(&self) -> Result<[String; 2]> {
+        let file = self.file.canonicalize().with_context(|| format!("the disk {}", self.file.display()))?;
+        let read_only = if self.read_only { "on" } else { "off" };
+        let file = crate::qemu::value(&file)?;
+        let node = format!(
+            "driver=raw,node-name={DISK_NODE},read-only={read_only},discard=unmap,file.driver=file,file.discard=unmap,\
+             file.locking=on,file.filename={file}"
+        );
+        Ok(["-blockdev".into(), node])
+    }
+}
+
 /// Writes a boot configuration that also starts the drivers of the devices, which come before the
 /// other servers, into `scratch`. `modules` are the files of the modules with their arguments.
 ///

@@ -6,7 +6,7 @@ use unix::vfs::{At, MountFlags, OpenFlags};
 fn world(processors: usize) -> World {
     let w = World::new();
     w.mkdir("/sys");
-    let root = make(processors, w.environment.realtime());
+    let root = make(processors, Box::new(Vec::new), w.environment.realtime());
     now(w.caller().mount(b"/sys", root, "sysfs", MountFlags::empty())).unwrap();
     w
 }
@@ -64,7 +64,7 @@ fn files_show_the_number_of_processors() {
 
 #[test]
 fn every_directory_lists_its_entries() {
-    let root = make(2, Timestamp::default());
+    let root = make(2, Box::new(Vec::new), Timestamp::default());
     let processors = find(&root, "devices/system/cpu").unwrap();
     let expected = ["cpu0", "cpu1", "isolated", "kernel_max", "offline", "online", "possible", "present"];
     assert_eq!(names(&processors), expected);
@@ -96,7 +96,7 @@ fn no_file_can_be_written_made_or_removed() {
     assert_eq!(w.open(path, OpenFlags::READ_WRITE).err(), Some(Error::EACCES));
     let file = w.open(path, OpenFlags::READ).unwrap();
     assert_eq!(w.open("/sys/file", OpenFlags::WRITE | OpenFlags::CREATE).err(), Some(Error::EACCES));
-    let metadata = find(&make(2, Timestamp::default()), &path[5..]).unwrap().metadata();
+    let metadata = find(&make(2, Box::new(Vec::new), Timestamp::default()), &path[5..]).unwrap().metadata();
     assert_eq!((metadata.mode, metadata.size), (Mode::new(0o444), 4096));
     assert_eq!(w.read(&file, 1), Ok(b"0".to_vec()));
     assert_eq!(w.read(&file, 100), Ok(b"-1\n".to_vec()), "from where it was read last");
