@@ -1,24 +1,16 @@
 // Written by mig from the definition of `block`. Do not edit.
 
 /// A block device. A request is L4 IPC to the thread that the driver registers with root. The
-/// label
-/// of a request is its number here. The label of an answer is 4700, and its first word is a
-/// status
-/// as in root's answers (root.defs), or -303 if there is no such request, -304 if its words are
-/// not
-/// the arguments.
+/// label of a request is its number here. The label of an answer is 4700, and its first word is
+/// a status as in root's answers (root.defs), or -303 if there is no such request, -304 if its
+/// words are not the arguments.
 ///
 /// share is memory of 32 KiB that the client shares with the driver (root_share_create). It
-/// holds a
-/// ring of requests and a ring of answers; lib/block describes and implements both. A request
-/// reads,
-/// writes or discards sectors of 512 bytes, or flushes what was written to stable storage. Its
-/// data
-/// are pages of pools, which the client has registered with root for the driver
-/// (root_pool_create).
-/// Each side notifies the other only if it says in the ring that it sleeps; the client notifies
-/// the
-/// driver's thread with bit 0.
+/// holds a ring of requests and a ring of answers; lib/block describes and implements both. A
+/// request reads, writes or discards sectors of 512 bytes, or flushes what was written to
+/// stable storage. Its data are pages of pools, which the client has registered with root for
+/// the driver (root_pool_create). Each side notifies the other only if it says in the ring that
+/// it sleeps; the client notifies the driver's thread with bit 0.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
@@ -207,10 +199,8 @@ pub struct Client<'a, T> {
 }
 impl<T: Transport> Client<'_, T> {
     /// From now on the driver takes the requests of the ring in share. The client's thread is
-    /// notified
-    /// with the bits in notification when there are answers. One client uses a device; another one
-    /// is
-    /// refused until it has ended.
+    /// notified with the bits in notification when there are answers. One client uses a device;
+    /// another one is refused until it has ended.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -232,8 +222,7 @@ impl<T: Transport> Client<'_, T> {
         decode_block_attach(self.transport, tag_)
     }
     /// The client's requests may use a pool (root_pool_create). Answers the number by which they
-    /// name
-    /// it.
+    /// name it.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -250,12 +239,9 @@ impl<T: Transport> Client<'_, T> {
         decode_block_pool(self.transport, tag_)
     }
     /// Describes the device: how many sectors of 512 bytes it has, the sizes of its logical and
-    /// physical
-    /// blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it discards), the
-    /// most
-    /// sectors of a request that discards, cylinders (bits 16 and up), heads (bits 8..16) and
-    /// sectors
-    /// (bits 0..8) or 0, and its serial number.
+    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it
+    /// discards), the most sectors of a request that discards, cylinders (bits 16 and up), heads
+    /// (bits 8..16) and sectors (bits 0..8) or 0, and its serial number.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -284,10 +270,8 @@ pub struct AsyncClient<'a, T> {
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
     /// From now on the driver takes the requests of the ring in share. The client's thread is
-    /// notified
-    /// with the bits in notification when there are answers. One client uses a device; another one
-    /// is
-    /// refused until it has ended.
+    /// notified with the bits in notification when there are answers. One client uses a device;
+    /// another one is refused until it has ended.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -310,8 +294,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_block_attach(self.transport, tag_)
     }
     /// The client's requests may use a pool (root_pool_create). Answers the number by which they
-    /// name
-    /// it.
+    /// name it.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -329,12 +312,9 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_block_pool(self.transport, tag_)
     }
     /// Describes the device: how many sectors of 512 bytes it has, the sizes of its logical and
-    /// physical
-    /// blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it discards), the
-    /// most
-    /// sectors of a request that discards, cylinders (bits 16 and up), heads (bits 8..16) and
-    /// sectors
-    /// (bits 0..8) or 0, and its serial number.
+    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it
+    /// discards), the most sectors of a request that discards, cylinders (bits 16 and up), heads
+    /// (bits 8..16) and sectors (bits 0..8) or 0, and its serial number.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -357,10 +337,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
 /// The functions that carry out the requests in the server.
 pub trait Server {
     /// From now on the driver takes the requests of the ring in share. The client's thread is
-    /// notified
-    /// with the bits in notification when there are answers. One client uses a device; another one
-    /// is
-    /// refused until it has ended.
+    /// notified with the bits in notification when there are answers. One client uses a device;
+    /// another one is refused until it has ended.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn block_attach(
         &mut self,
@@ -370,8 +348,7 @@ pub trait Server {
         notification: u64,
     ) -> Result<(), Status>;
     /// The client's requests may use a pool (root_pool_create). Answers the number by which they
-    /// name
-    /// it.
+    /// name it.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn block_pool(
         &mut self,
@@ -380,12 +357,9 @@ pub trait Server {
         size: u64,
     ) -> Result<u64, Status>;
     /// Describes the device: how many sectors of 512 bytes it has, the sizes of its logical and
-    /// physical
-    /// blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it discards), the
-    /// most
-    /// sectors of a request that discards, cylinders (bits 16 and up), heads (bits 8..16) and
-    /// sectors
-    /// (bits 0..8) or 0, and its serial number.
+    /// physical blocks in bytes, what it can do (bit 0: it is read-only; 1: it flushes; 2: it
+    /// discards), the most sectors of a request that discards, cylinders (bits 16 and up), heads
+    /// (bits 8..16) and sectors (bits 0..8) or 0, and its serial number.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn block_describe(
         &mut self,

@@ -19,6 +19,11 @@ pub mod console;
 #[allow(clippy::all, reason = "written by a program")]
 pub mod entropy;
 
+/// The interface of the driver of a keyboard.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod input;
+
 /// The interface of root to the servers that it has started.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]

@@ -1,20 +1,14 @@
 // Written by mig from the definition of `root`. Do not edit.
 
 /// What root does for the servers that it has started. A request is L4 IPC from a server's
-/// thread to
-/// a thread of root's: root's request thread on that processor (rt::start_page), or the
-/// server's
-/// pager. The label of a request is its number here, and that of its answer is 100 more. The
-/// first
-/// word of an answer is the status: 0 done, 1 invalid argument, 3 quota exceeded, 4 no memory,
-/// 5 not
-/// found, 6 in use, 7 unsupported; -303 if there is no such request, -304 if its words are not
-/// the
-/// arguments. The in arguments follow each other in the request's message registers; in the
-/// answer
-/// the out arguments follow the status. A text is its length in bytes, then its bytes, eight in
-/// a
-/// word. Only root_name_lookup with wait lets its caller wait for another server.
+/// thread to a thread of root's: root's request thread on that processor (rt::start_page), or
+/// the server's pager. The label of a request is its number here, and that of its answer is 100
+/// more. The first word of an answer is the status: 0 done, 1 invalid argument, 3 quota
+/// exceeded, 4 no memory, 5 not found, 6 in use, 7 unsupported; -303 if there is no such
+/// request, -304 if its words are not the arguments. The in arguments follow each other in the
+/// request's message registers; in the answer the out arguments follow the status. A text is
+/// its length in bytes, then its bytes, eight in a word. Only root_name_lookup with wait lets
+/// its caller wait for another server.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
@@ -1884,10 +1878,8 @@ impl<T: Transport> Client<'_, T> {
         decode_root_thread_delete(self.transport, tag_)
     }
     /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
-    /// area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
-    /// waits
-    /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
+    /// area. handler, a thread of the server, is the new thread's pager and scheduler. The new
+    /// thread waits for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -1996,8 +1988,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_memory_available(self.transport, tag_)
     }
     /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
-    /// another
-    /// server's data.
+    /// another server's data.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2140,10 +2131,8 @@ impl<T: Transport> Client<'_, T> {
         decode_root_system_end(self.transport, tag_)
     }
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
-    /// device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
-    /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
+    /// and 0..3; how many message-signalled interrupts it can have).
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2160,8 +2149,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_resource(self.transport, tag_)
     }
     /// Zeroed memory for the server and for the server of the thread partner. It exists until both
-    /// have
-    /// ended.
+    /// have ended.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2199,13 +2187,10 @@ impl<T: Transport> Client<'_, T> {
         decode_root_share_map(self.transport, tag_)
     }
     /// The server at this place of the configuration: its memory, how much it may have, whether it
-    /// runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its
-    /// threads
-    /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
-    /// not
-    /// be started) and at which instruction, its name.
+    /// runs, how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit,
+    /// status; 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5
+    /// it could not be started) and at which instruction, its name.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2249,8 +2234,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_memory_dma(self.transport, tag_)
     }
     /// Registers of one of the server's PCI functions, to which one of its base address registers
-    /// leads:
-    /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
+    /// leads: their kind (0 memory, 1 ports), the first address or port, and how many there are.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2271,10 +2255,8 @@ impl<T: Transport> Client<'_, T> {
         decode_root_pci_region(self.transport, tag_)
     }
     /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
-    /// becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these
-    /// come.
-    /// The function may write memory from then on.
+    /// becomes an IPC message to a thread of the server's. The answer has the thread number from
+    /// which these come. The function may write memory from then on.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2312,8 +2294,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_message_detach(self.transport, tag_)
     }
     /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
-    /// functions,
-    /// a multiple of 4 below 256.
+    /// functions, a multiple of 4 below 256.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2330,8 +2311,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_pci_read(self.transport, tag_)
     }
     /// Lets the devices of the server of the thread driver use a region of this server's memory, as
-    /// it
-    /// was allocated, until either server ends. Until then it cannot be freed.
+    /// it was allocated, until either server ends. Until then it cannot be freed.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2353,8 +2333,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_pool_create(self.transport, tag_)
     }
     /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
-    /// from
-    /// there on are physically contiguous.
+    /// from there on are physically contiguous.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2478,10 +2457,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_thread_delete(self.transport, tag_)
     }
     /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
-    /// area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
-    /// waits
-    /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
+    /// area. handler, a thread of the server, is the new thread's pager and scheduler. The new
+    /// thread waits for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2595,8 +2572,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_memory_available(self.transport, tag_)
     }
     /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
-    /// another
-    /// server's data.
+    /// another server's data.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2755,10 +2731,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_system_end(self.transport, tag_)
     }
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
-    /// device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
-    /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
+    /// and 0..3; how many message-signalled interrupts it can have).
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2780,8 +2754,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_resource(self.transport, tag_)
     }
     /// Zeroed memory for the server and for the server of the thread partner. It exists until both
-    /// have
-    /// ended.
+    /// have ended.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2825,13 +2798,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_share_map(self.transport, tag_)
     }
     /// The server at this place of the configuration: its memory, how much it may have, whether it
-    /// runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its
-    /// threads
-    /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
-    /// not
-    /// be started) and at which instruction, its name.
+    /// runs, how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit,
+    /// status; 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5
+    /// it could not be started) and at which instruction, its name.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2877,8 +2847,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_memory_dma(self.transport, tag_)
     }
     /// Registers of one of the server's PCI functions, to which one of its base address registers
-    /// leads:
-    /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
+    /// leads: their kind (0 memory, 1 ports), the first address or port, and how many there are.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2900,10 +2869,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_pci_region(self.transport, tag_)
     }
     /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
-    /// becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these
-    /// come.
-    /// The function may write memory from then on.
+    /// becomes an IPC message to a thread of the server's. The answer has the thread number from
+    /// which these come. The function may write memory from then on.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2943,8 +2910,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_message_detach(self.transport, tag_)
     }
     /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
-    /// functions,
-    /// a multiple of 4 below 256.
+    /// functions, a multiple of 4 below 256.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2966,8 +2932,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_pci_read(self.transport, tag_)
     }
     /// Lets the devices of the server of the thread driver use a region of this server's memory, as
-    /// it
-    /// was allocated, until either server ends. Until then it cannot be freed.
+    /// it was allocated, until either server ends. Until then it cannot be freed.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2990,8 +2955,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_pool_create(self.transport, tag_)
     }
     /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
-    /// from
-    /// there on are physically contiguous.
+    /// from there on are physically contiguous.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -3053,10 +3017,8 @@ pub trait Server {
         thread: u64,
     ) -> Result<(), Status>;
     /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
-    /// area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
-    /// waits
-    /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
+    /// area. handler, a thread of the server, is the new thread's pager and scheduler. The new
+    /// thread waits for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_space_create(
         &mut self,
@@ -3092,8 +3054,7 @@ pub trait Server {
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_available(&mut self, caller_: ThreadId) -> Result<u64, Status>;
     /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
-    /// another
-    /// server's data.
+    /// another server's data.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_pool(
         &mut self,
@@ -3158,10 +3119,8 @@ pub trait Server {
         status: u64,
     ) -> Result<(), Status>;
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
-    /// device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
-    /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
+    /// and 0..3; how many message-signalled interrupts it can have).
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_resource(
         &mut self,
@@ -3170,8 +3129,7 @@ pub trait Server {
         index: u64,
     ) -> Result<(u64, u64), Status>;
     /// Zeroed memory for the server and for the server of the thread partner. It exists until both
-    /// have
-    /// ended.
+    /// have ended.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_share_create(
         &mut self,
@@ -3189,13 +3147,10 @@ pub trait Server {
         address: u64,
     ) -> Result<u64, Status>;
     /// The server at this place of the configuration: its memory, how much it may have, whether it
-    /// runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its
-    /// threads
-    /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
-    /// not
-    /// be started) and at which instruction, its name.
+    /// runs, how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit,
+    /// status; 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5
+    /// it could not be started) and at which instruction, its name.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_server(
         &mut self,
@@ -3215,8 +3170,7 @@ pub trait Server {
         bits: u64,
     ) -> Result<u64, Status>;
     /// Registers of one of the server's PCI functions, to which one of its base address registers
-    /// leads:
-    /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
+    /// leads: their kind (0 memory, 1 ports), the first address or port, and how many there are.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pci_region(
         &mut self,
@@ -3225,10 +3179,8 @@ pub trait Server {
         base_address: u64,
     ) -> Result<(u64, u64, u64), Status>;
     /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
-    /// becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these
-    /// come.
-    /// The function may write memory from then on.
+    /// becomes an IPC message to a thread of the server's. The answer has the thread number from
+    /// which these come. The function may write memory from then on.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_message_attach(
         &mut self,
@@ -3245,8 +3197,7 @@ pub trait Server {
         interrupt: u64,
     ) -> Result<(), Status>;
     /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
-    /// functions,
-    /// a multiple of 4 below 256.
+    /// functions, a multiple of 4 below 256.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pci_read(
         &mut self,
@@ -3255,8 +3206,7 @@ pub trait Server {
         offset: u64,
     ) -> Result<u64, Status>;
     /// Lets the devices of the server of the thread driver use a region of this server's memory, as
-    /// it
-    /// was allocated, until either server ends. Until then it cannot be freed.
+    /// it was allocated, until either server ends. Until then it cannot be freed.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pool_create(
         &mut self,
@@ -3266,8 +3216,7 @@ pub trait Server {
         driver: u64,
     ) -> Result<u64, Status>;
     /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
-    /// from
-    /// there on are physically contiguous.
+    /// from there on are physically contiguous.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pool_find(
         &mut self,
