@@ -46,6 +46,66 @@ pub const DISK: Device = Device {
 ",
 };
 
+/// The disk with a driver that ends again and again, each time after so many commands: as often as
+/// root starts it again, and no more.
+pub const FRAGILE_DISK: Device = Device {
+    server: "server disk
+    program    virtio-blk
+    priority   200
+    memory     1M
+    dma        256K
+    pci        1af4:1042
+    restart    yes
+    arguments  end-after=150
+",
+    ..DISK
+};
+
+/// An empty disk that a machine has for itself, as a suite describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ScratchDisk {
+    /// The size in mebibytes.
+    pub size: u64,
+    /// Whether the driver ends again and again ([`FRAGILE_DISK`]).
+    #[serde(default)]
+    pub fragile: bool,
+    /// What the disk refuses: each a rule of QEMU's `blkdebug`, such as `iotype=read,sector=7`.
+    #[serde(default)]
+    pub refuses: Vec<String>,
+}
+
+impl ScratchDisk {
+    /// The disk and its driver.
+    pub(crate) fn device(&self) -> Device {
+        if self.fragile { FRAGILE_DISK } else { DISK }
+    }
+
+    /// Makes the disk in a directory. Returns the arguments by which QEMU opens it.
+    ///
+    /// # Errors
+    /// The file cannot be made, or its name cannot be written in an option.
+    pub(crate) fn make(&self, scratch: &Path) -> Result<[String; 2]> {
+        let path = scratch.join("disk.img");
+        let file = fs::File::create(&path).with_context(|| format!("making {}", path.display()))?;
+        file.set_len(self.size << 20).with_context(|| format!("making {}", path.display()))?;
+        let file = crate::qemu::value(&path)?;
+        let mut node = format!("driver=raw,node-name={DISK_NODE},discard=unmap,file.discard=unmap");
+        if self.refuses.is_empty() {
+            node += &format!(",file.driver=file,file.filename={file}");
+        } else {
+            node += &format!(",file.driver=blkdebug,file.image.driver=file,file.image.filename={file}");
+        }
+        for (number, rule) in self.refuses.iter().enumerate() {
+            node += &format!(",file.inject-error.{number}.event=none,file.inject-error.{number}.errno=5");
+            for word in rule.split(',') {
+                node += &format!(",file.inject-error.{number}.{word}");
+            }
+        }
+        Ok(["-blockdev".into(), node])
+    }
+}
+
 /// An image file that is a machine's disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskImage {
