@@ -18,7 +18,7 @@ use macadamia_sync::oneshot::{Receiver, Sender, oneshot};
 use mach::Machine;
 use mach::machine::Frame;
 use mach_l4::L4Machine;
-use rt::root::{Status, memory};
+use rt::root::memory;
 use unix::disk::{About, Store};
 use unix::sync::SpinLock;
 use unix::{BoxFuture, Error, Result};
@@ -50,6 +50,8 @@ const FRAMES: u16 = 0;
 pub(crate) struct Disk {
     machine: L4Machine,
     name: &'static str,
+    /// The thread that is notified, and by which bits.
+    thread: ThreadId,
     news: u64,
     description: Description,
     state: SpinLock<State>,
@@ -82,7 +84,9 @@ pub(crate) fn reserve() -> usize {
 pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, About)> {
     let (name, news) = (NAMES[index], FIRST_NEWS << index);
     let first = AREA + index as u64 * DISTANCE;
-    let attached = match attach_to(machine, name, true, first, index as u64 * (RESTARTS + 1), news) {
+    let thread = l4::utcb::my_global_id();
+    give_back(index as u64 * (RESTARTS + 1));
+    let attached = match attach::attach(name, true, first, thread, news, &[machine.pool()]) {
         Ok(attached) => attached,
         Err(status) => {
             say(format_args!("unix: the disk of the server {name} cannot be opened: {status:?}"));
@@ -108,26 +112,16 @@ pub(crate) fn open(machine: &L4Machine, index: usize) -> Option<(Arc<Disk>, Abou
         serial: identity,
     };
     let (state, issued, machine) = (SpinLock::new(state), WaitQueue::new(), machine.clone());
-    let disk = Arc::new(Disk { machine, name, news, description, state, issued });
+    let disk = Arc::new(Disk { machine, name, thread, news, description, state, issued });
     disk.collect();
     Some((disk, about))
 }
 
-/// Attaches to a driver with an area at `address`, for which the reserve of this number is given
-/// back.
-fn attach_to(
-    machine: &L4Machine,
-    name: &str,
-    wait: bool,
-    address: u64,
-    reserve: u64,
-    news: u64,
-) -> core::result::Result<Attached, Status> {
+/// Gives back the reserve of this number, so that the memory of an area can be had.
+fn give_back(reserve: u64) {
     // SAFETY: nothing uses the reserve.
     #[allow(unsafe_code, reason = "the reserve is memory that no object is in")]
     let _ = unsafe { memory::free(RESERVE + reserve * area::SIZE, area::SIZE) };
-    let pools = [machine.pool()];
-    attach::attach(name, wait, address, l4::utcb::my_global_id(), news, &pools)
 }
 
 impl Disk {
@@ -219,8 +213,9 @@ impl Disk {
             // Without waiting: no other task would run meanwhile.
             if rt::root::names::lookup(self.name).is_ok() {
                 let index = u64::from((self.news / FIRST_NEWS).trailing_zeros());
-                let reserve = index * (RESTARTS + 1) + restarts + 1;
-                let attached = attach_to(&self.machine, self.name, false, address, reserve, self.news);
+                give_back(index * (RESTARTS + 1) + restarts + 1);
+                let pools = [self.machine.pool()];
+                let attached = attach::attach(self.name, false, address, self.thread, self.news, &pools);
                 let mut state = self.state.lock();
                 state.next_area += area::SIZE;
                 state.restarts += 1;

@@ -167,3 +167,42 @@ pub(crate) fn with_drivers(
 pub(crate) fn arguments(devices: &[Device]) -> impl Iterator<Item = &'static str> {
     devices.iter().flat_map(|device| ["-device", device.qemu])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_an_image_file_that_can_be_read_only() {
+        let scratch = mac_build::scratch::Scratch::new("disk-image").unwrap();
+        let file = scratch.0.join("a, b.img");
+        let name = file.display().to_string();
+        let disk: DiskImage = format!("{name},ro").parse().unwrap();
+        assert_eq!(disk, DiskImage { file: file.clone(), read_only: true });
+        let error = disk.arguments().unwrap_err().to_string();
+        assert_eq!(error, format!("the disk {name}"), "there is no such file");
+        fs::write(&file, "").unwrap();
+        let [option, node] = disk.arguments().unwrap();
+        assert_eq!(option, "-blockdev");
+        assert!(node.contains(",read-only=on,") && node.ends_with("/a,, b.img"), "{node}");
+        let disk: DiskImage = name.parse().unwrap();
+        assert!(disk.arguments().unwrap()[1].contains(",read-only=off,"));
+    }
+
+    #[test]
+    fn a_scratch_disk_is_empty_and_refuses_what_its_suite_says() {
+        let scratch = mac_build::scratch::Scratch::new("scratch-disk").unwrap();
+        let mut disk = ScratchDisk { size: 3, ..ScratchDisk::default() };
+        let [_, node] = disk.make(&scratch.0).unwrap();
+        assert_eq!(fs::metadata(scratch.0.join("disk.img")).unwrap().len(), 3 << 20);
+        assert!(node.contains(",file.driver=file,file.filename=") && !node.contains("blkdebug"), "{node}");
+        disk.refuses = vec!["iotype=read,sector=7".into(), "iotype=flush".into()];
+        let [_, node] = disk.make(&scratch.0).unwrap();
+        for part in ["0.event=none", "0.errno=5", "0.iotype=read", "0.sector=7", "1.iotype=flush"] {
+            assert!(node.contains(&format!(",file.inject-error.{part}")), "{node}");
+        }
+        assert_eq!((disk.device().server, DISK.qemu), (DISK.server, FRAGILE_DISK.qemu));
+        disk.fragile = true;
+        assert_eq!(disk.device().server, FRAGILE_DISK.server);
+    }
+}

@@ -92,6 +92,9 @@ fn tree(processors: usize, devices: &[Device]) -> Nodes {
             nodes.insert(path.to_string(), content);
         }
     };
+    for directory in ["block/", "class/block/", "dev/block/"] {
+        add(directory, None);
+    }
     devices.iter().for_each(|device| disks::add(device, &mut add));
     let mut add = |path: &str, content| add(path, Some(content));
     for (name, text) in texts(processors) {
