@@ -34,7 +34,7 @@
 //! Conventions: `error`, `account` (limits for each user), `maybe_ready`, `environment`,
 //! `user_buffer`, `identity`, `sync`.
 //!
-//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
+//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `disk`,
 //! `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`,
 //! `socket`, `log`.
 //!
@@ -50,6 +50,7 @@ pub mod clock;
 pub mod credentials;
 pub mod descriptor;
 pub mod devfs;
+pub mod disk;
 mod environment;
 mod error;
 pub mod exec;

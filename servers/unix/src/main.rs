@@ -7,6 +7,7 @@ extern crate alloc;
 
 mod about;
 mod bounce;
+mod disk;
 mod driver;
 mod entropy;
 mod environment;
@@ -20,7 +21,9 @@ use about::Moments;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::time::Duration;
+use disk::Disk;
 use driver::L4Driver;
 use entropy::Source;
 use environment::L4Environment;
@@ -35,13 +38,14 @@ use rt::start_page;
 use shares::Shares;
 use unix::Environment;
 use unix::account::Capacity;
+use unix::disk::About;
 use unix::exec::Layout;
 use unix::memory::ObjectProvider;
 use unix::thread::Host;
 use unix::v9fs::V9fsType;
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
-use unix_server::start::{self, Command, Parts};
+use unix_server::start::{self, Command, Parts, Started};
 use unix_server::{Driver, Server, console as terminal_console};
 
 // The worker's stack is large, since futures are built on it before they move to the heap.
@@ -69,7 +73,7 @@ const HEAP_PER_THREAD: usize = 32 << 10;
 /// How often the processor time of processes is compared with their limits, and the load average is
 /// updated.
 const TIME_CHECK: Duration = Duration::from_secs(1);
-/// How often changes of files that are only in memory are written to where the files are.
+/// How often what files and disks have only in memory is written to where they are.
 const WRITE_BACK: Duration = Duration::from_secs(5);
 /// The largest status with which root ends the system.
 const LARGEST_STATUS: u8 = 127;
@@ -96,6 +100,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let port = Port::open();
     let source = Source::open();
     let shares = Shares::open();
+    let disks = disk::reserve();
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
@@ -122,6 +127,9 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let layout = configuration.layout;
     let random = Arc::new(L4Environment::new(machine.clone(), options.time, source.is_none()));
     let environment: Arc<dyn Environment> = random.clone();
+    let disks: Vec<_> = (0..disks).filter_map(|index| disk::open(&machine, index)).collect();
+    let spawner = machine.clone();
+    vm.set_spawner(Arc::new(move |task| spawner.spawn(spawner.current_worker(), task).is_ok()));
     let parts = Parts {
         vm: vm.clone(),
         environment: environment.clone(),
@@ -135,7 +143,8 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         server.driver().spawn_system_task(seeding).map_err(|_| Failure::NoMemory)?;
     }
     let moments = Moments { begun, console, files: console };
-    let life = live(server, parts, options, port.clone(), shares.clone(), moments);
+    let told: Vec<_> = disks.iter().map(|(disk, _)| disk.clone()).collect();
+    let life = live(server, parts, options, port.clone(), shares.clone(), moments, disks);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -149,6 +158,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     machine.serve(0, &mut |bits| {
         port.notified(bits);
         shares.notified(bits);
+        told.iter().for_each(|disk| disk.notified(bits));
     })
 }
 
@@ -160,6 +170,7 @@ async fn live(
     port: Arc<Port>,
     shares: Arc<Shares>,
     moments: Moments,
+    disks: Vec<(Arc<Disk>, About)>,
 ) -> unix::Result<u8> {
     let (vm, environment, archive) = (parts.vm.clone(), parts.environment.clone(), parts.archive.clone());
     let clock = environment.clone();
@@ -177,6 +188,7 @@ async fn live(
             server.log(format_args!("{source} cannot be mounted at {place}: {error:?}"));
         }
     }
+    add_disks(&server, &started, &vm, disks).await?;
     if options.greet {
         let files = u64::try_from(environment.monotonic().as_micros()).unwrap_or(u64::MAX);
         let free = u64::from(vm.statistics().free) << 12;
@@ -220,10 +232,39 @@ async fn live(
     if let Err(error) = started.system.vfs().synchronize().await {
         server.log(format_args!("not all files could be written: {error:?}"));
     }
+    // The errors of disks have been reported to the programs that have written there.
+    let _ = started.system.vfs().disks.synchronize().await;
     // The error of a terminal that was hung up is ignored: it has no output to wait for.
     let _ = started.terminal.drain().await;
     port.drain().await;
     Ok(status)
+}
+
+/// Adds the disks to the system, and starts the tasks that look after their drivers and write back
+/// what programs have written.
+async fn add_disks(
+    server: &Arc<Server<L4Machine, L4Driver, Personalities<L4Machine>>>,
+    started: &Started<L4Machine>,
+    vm: &Arc<Vm<L4Machine>>,
+    disks: Vec<(Arc<Disk>, About)>,
+) -> unix::Result<()> {
+    let driver = server.driver();
+    for (index, (disk, about)) in (0..).zip(disks) {
+        let logging = server.clone();
+        driver.spawn_system_task(disk.clone().look_after(move |line| logging.log(line)))?;
+        started.add_disk(vm, index, disk, about).await?;
+    }
+    if !started.system.vfs().disks.all().is_empty() {
+        let system = started.system.clone();
+        driver.spawn_system_task(async move {
+            let clock = system.environment().clone();
+            loop {
+                clock.sleep_until(clock.monotonic() + WRITE_BACK).await;
+                system.vfs().disks.write_back().await;
+            }
+        })?;
+    }
+    Ok(())
 }
 
 /// Powers the machine off. An emulator exits with this status.

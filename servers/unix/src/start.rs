@@ -11,6 +11,7 @@ use mach::vm::Vm;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, LineDriver, Terminals};
+use unix::disk::{About, Cache, Disk, MINORS, Store};
 use unix::exec::{Arguments, Layout};
 use unix::front_end::FrontEnds;
 use unix::initramfs::{self, UnpackError};
@@ -56,6 +57,28 @@ pub struct Started<M: Machine> {
     pub terminal: Arc<Terminal>,
 }
 
+impl<M: Machine> Started<M> {
+    /// Adds the `index`th disk of a kind (`vda`, `vdb`), with its partitions.
+    ///
+    /// # Errors
+    /// `ENOMEM`: memory is short.
+    pub async fn add_disk(
+        &self,
+        vm: &Arc<Vm<M>>,
+        index: u32,
+        store: Arc<dyn Store<M>>,
+        about: About,
+    ) -> Result<()> {
+        let cache = Cache::new(vm, store, &about)?;
+        let name = [b"vd".as_slice(), &[b'a' + index as u8]].concat();
+        let name = core::str::from_utf8(&name).map_err(|_| Error::EINVAL)?;
+        let number = DeviceNumber { major: DISKS, minor: index * MINORS };
+        self.system.vfs().disks.add(Disk::new(name, number, about, cache)).await
+    }
+}
+
+/// The major device number of disks: the first of those that Linux gives to virtio disks.
+const DISKS: u32 = 254;
 /// How many files the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
 /// The device number by which the console appears as a serial line.

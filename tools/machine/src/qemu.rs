@@ -1,6 +1,6 @@
 //! Describes an emulated machine, and makes the QEMU command line for it.
 
-use crate::devices::{self, Device};
+use crate::devices::{self, Device, ScratchDisk};
 use crate::mapped::{self, Mapped};
 use anyhow::{Context, Result, bail};
 use mac_build::{command, kickstart, tree};
@@ -103,6 +103,8 @@ pub struct Machine {
     pub devices: Vec<Device>,
     /// File systems that the guest mounts at its start, as the Unix server's option has them.
     pub mounts: Vec<String>,
+    /// An empty disk, which each run has for itself.
+    pub disk: Option<ScratchDisk>,
     /// Further QEMU arguments.
     pub extra: Vec<String>,
 }
@@ -150,6 +152,9 @@ impl Machine {
             }
             (None, None) => self.direct(&mut qemu, scratch)?,
             (None, Some(image)) => self.disk(&mut qemu, image, scratch)?,
+        }
+        if let Some(disk) = &self.disk {
+            qemu.args(disk.make(scratch)?);
         }
         qemu.args(&self.extra);
         Ok(qemu)

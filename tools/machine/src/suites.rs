@@ -5,6 +5,7 @@
 //! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
 //! that a program prints, from texts that must appear on the console, or from both.
 
+use crate::devices::ScratchDisk;
 use crate::qemu::{self, Accelerator, Boot, Machine};
 use crate::tap;
 use anyhow::{Context, Result, bail};
@@ -38,6 +39,8 @@ pub struct Suite {
     /// Further QEMU arguments.
     #[serde(default)]
     qemu: Vec<String>,
+    /// An empty disk of the machine, with its driver.
+    disk: Option<ScratchDisk>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
     /// processors take turns then.
     #[serde(default)]
@@ -398,6 +401,8 @@ impl Suite {
                 arguments: format!("{} exit", self.arguments).trim_start().to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,
+                devices: self.disk.iter().map(ScratchDisk::device).collect(),
+                disk: self.disk.clone(),
                 extra: self.qemu.clone(),
                 ..Machine::default()
             },

@@ -4,7 +4,7 @@
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, show};
 use mac_build::{build, tree};
-use mac_machine::devices;
+use mac_machine::devices::{self, DiskImage};
 use mac_machine::image;
 use mac_machine::qemu::{Accelerator, Machine, module_name};
 use mac_machine::symbolise::Symboliser;
@@ -23,6 +23,9 @@ pub(crate) struct RunOptions {
     guest: mac_guest::RunOptions,
     #[command(flatten)]
     hardware: Hardware,
+    /// A raw image that is the machine's disk, /dev/vda; with `,ro` it is read-only
+    #[arg(long, value_name = "FILE[,ro]")]
+    disk: Option<DiskImage>,
 }
 
 /// Options of `./mac debug`.
@@ -59,7 +62,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
         if options.guest.kernel == mac_guest::Kernel::Macadamia {
             build::guest_system()?;
         }
-        return mac_guest::run(&options.guest, options.guest_machine(&["exit"]));
+        return mac_guest::run(&options.guest, options.guest_machine(&["exit"])?);
     }
     options.check()?;
     build::everything(&build::Options::default())?;
@@ -69,12 +72,16 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
 
 impl RunOptions {
     /// The machine for guest programs, with further words for the kernel.
-    fn guest_machine(&self, words: &[&str]) -> Machine {
+    fn guest_machine(&self, words: &[&str]) -> Result<Machine> {
         let mut machine = self.hardware.machine();
         let words = std::iter::once(self.choice.arguments.as_str()).chain(words.iter().copied());
         machine.arguments = words.collect::<Vec<_>>().join(" ").trim_start().to_string();
         machine.devices = vec![devices::ENTROPY];
-        machine
+        if let Some(disk) = &self.disk {
+            machine.devices.push(devices::DISK);
+            machine.extra.extend(disk.arguments()?);
+        }
+        Ok(machine)
     }
 
     /// Checks the options of a named system. If there is no such system, the error comes before
@@ -82,6 +89,9 @@ impl RunOptions {
     fn check(&self) -> Result<()> {
         if self.guest.wanted() {
             bail!("a system of systems.toml runs no command and has no image: leave out its name");
+        }
+        if self.disk.is_some() {
+            bail!("only the system with Linux programs has a disk: leave out --disk");
         }
         self.choice.machine(&self.hardware).map(drop)
     }
@@ -100,7 +110,7 @@ pub(crate) fn debug(options: &DebugOptions) -> Result<ExitCode> {
             bail!("gdb gets the symbols of this tree's kernel only: leave out --kernel");
         }
         build::guest_system()?;
-        let mut machine = run.guest_machine(&["kdb=break"]);
+        let mut machine = run.guest_machine(&["kdb=break"])?;
         machine.extra.extend(stopped);
         let files = ["kernel", "root", "console", "unix"].map(|name| tree::boot().join(name));
         eprint!("{}", how_to_attach(&files, *port));

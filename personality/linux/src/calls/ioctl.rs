@@ -1,6 +1,7 @@
 //! The system call ioctl(2): requests to all files, to terminals, and to pseudoterminals.
 
 use super::descriptor::{file, insert};
+use super::disk;
 use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags, to_device};
@@ -74,7 +75,12 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
         FICLONE | FICLONERANGE if file.file_type() == FileType::Regular => {
             return Err(Error::EOPNOTSUPP.into());
         }
-        request => return terminal_request(call, &file, request).await,
+        request => {
+            return match disk::node(&file) {
+                Some(node) => disk::request(call, &file, &node, request).await,
+                None => terminal_request(call, &file, request).await,
+            };
+        }
     }
     Ok(0)
 }

@@ -1,6 +1,7 @@
 //! The table of system calls.
 
 mod descriptor;
+pub(crate) mod disk;
 mod futex;
 mod inotify;
 mod ioctl;

@@ -43,18 +43,8 @@ impl<M: Machine> MemoryProvider for ObjectProvider<M> {
         let object = VmObject::paged(&self.0, pager, size, CopyStrategy::Symmetric).map_err(map_error)?;
         // All pages may have contents in the store, so none is new and charged.
         let state = State { size, initial: u64::MAX, written: BTreeSet::new() };
-        Ok(Arc::new(ObjectMemory::new(object, Arc::new(NoQuota), state, true)))
+        Ok(Arc::new(ObjectMemory::new(object, Arc::new(Unlimited), state, true)))
     }
-}
-
-/// The quota of files whose pages are charged to none.
-struct NoQuota;
-
-impl Quota for NoQuota {
-    fn charge(&self, _: u64) -> bool {
-        true
-    }
-    fn release(&self, _: u64) {}
 }
 
 /// The pager of a file whose contents are in a store.
@@ -93,6 +83,17 @@ fn buffer(length: usize) -> KernResult<Vec<u8>> {
     bytes.try_reserve_exact(length).map_err(|_| KernError::ResourceShortage)?;
     bytes.resize(length, 0);
     Ok(bytes)
+}
+
+/// The quota of memory that is charged to no account, since it is freed when memory is short.
+struct Unlimited;
+
+impl Quota for Unlimited {
+    fn charge(&self, _: u64) -> bool {
+        true
+    }
+
+    fn release(&self, _: u64) {}
 }
 
 /// The pager that provides a file's initial contents. Written pages stay in memory.
@@ -145,6 +146,16 @@ impl<M: Machine> ObjectMemory<M> {
     fn new(object: Arc<VmObject<M>>, quota: Arc<dyn Quota>, state: State, stored: bool) -> ObjectMemory<M> {
         let resize = macadamia_sync::Mutex::new(());
         ObjectMemory { object, quota, state: SpinLock::new(state), resize, stored }
+    }
+
+    /// Makes the memory of a file of this size in bytes, whose pages a pager has.
+    ///
+    /// # Errors
+    /// `ENOMEM`: memory is short.
+    pub fn paged(vm: &Arc<Vm<M>>, pager: Arc<dyn Pager<M>>, size: u64) -> Result<Arc<ObjectMemory<M>>> {
+        let object = VmObject::paged(vm, pager, size, CopyStrategy::Symmetric).map_err(map_error)?;
+        let state = State { size, initial: size, written: BTreeSet::new() };
+        Ok(Arc::new(ObjectMemory::new(object, Arc::new(Unlimited), state, false)))
     }
 
     /// Sets the end of a file that has a store: its last page, and the pages after the end, are read

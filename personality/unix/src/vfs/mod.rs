@@ -39,6 +39,7 @@ pub use vnode::{
 };
 pub use walk::{Found, LINKS_MAXIMUM};
 
+use crate::disk::Disks;
 use crate::file::{DeviceDriver, OpenFile};
 use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
@@ -52,6 +53,8 @@ pub struct Vfs {
     pub tree: MountTree,
     /// The environment: time and randomness.
     pub environment: Arc<dyn Environment>,
+    /// The disks, which have nodes in /dev.
+    pub disks: Disks,
     /// The abstract names of sockets, which are in no file system.
     pub(crate) sockets: crate::socket::Names,
     devices: SpinLock<BTreeMap<(bool, DeviceNumber), Arc<dyn DeviceDriver>>>,
@@ -65,6 +68,7 @@ impl Vfs {
         Arc::new(Vfs {
             tree,
             environment,
+            disks: Disks::default(),
             sockets: Default::default(),
             devices: SpinLock::new(BTreeMap::new()),
             types: Default::default(),
