@@ -1,5 +1,6 @@
 //! The table of system calls.
 
+mod capability;
 mod descriptor;
 mod futex;
 mod inotify;
@@ -331,8 +332,8 @@ table! { call, number:
     syslog => boxed(system::syslog(call)).await,
     reboot => system::reboot(call),
     vhangup => system::vhangup(call),
-    capget => boxed(system::capget(call)).await,
-    capset => boxed(system::capset(call)).await,
+    capget => boxed(capability::capget(call)).await,
+    capset => boxed(capability::capset(call)).await,
 }
 
 /// See [`FrontEnd::try_call`](unix::front_end::FrontEnd::try_call). The calls that only read a
