@@ -65,6 +65,7 @@ pub mod memory;
 pub mod personality;
 pub mod pipe;
 pub mod poll;
+pub mod privilege;
 pub mod process;
 pub mod process_context;
 mod ring;
@@ -81,8 +82,9 @@ pub mod vfs;
 
 pub use environment::{Environment, Seeding, Timestamp};
 pub use error::{AttemptError, Error, Result};
-pub use identity::{Identity, Privilege};
+pub use identity::Identity;
 pub use maybe_ready::{BoxFuture, MaybeReady};
+pub use privilege::{Privilege, Privileges};
 pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all};
 
 #[cfg(any(test, feature = "testing"))]

@@ -13,7 +13,7 @@ use unix::process_context::FileSignal;
 use unix::signal::RestartKind;
 use unix::tty::{Flow, Flush, PtyMaster, SetWhen, Terminal};
 use unix::vfs::{FileType, OpenFlags};
-use unix::{Error, Result};
+use unix::{Error, Privilege, Result};
 
 const TCGETS: u32 = 0x5401;
 const TCSETS: u32 = 0x5402;
@@ -196,7 +196,7 @@ async fn session_request<M: Machine>(
             let session = terminal.session(&context, is_master)?;
             call.write(call.arg(2), &session.to_le_bytes()).await?;
         }
-        TIOCVHANGUP if call.thread.credentials().is_privileged() => terminal.hang_up(),
+        TIOCVHANGUP if call.has(Privilege::Administrator) => terminal.hang_up(),
         TIOCVHANGUP => return Err(Error::EPERM.into()),
         _ => return Err(Error::ENOTTY.into()),
     }
