@@ -2025,7 +2025,11 @@ impl<T: Transport> Client<'_, T> {
     /// device
     /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
     /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// how many message-signalled interrupts it can have), 4 the screen (index 0: address, bytes
+    /// from a
+    /// line to the next; 1: width, height; 2: bits of a pixel, or 0 for characters, and where in it
+    /// the
+    /// colours are: x2::boot_info::Screen).
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2595,7 +2599,11 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
     /// device
     /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
     /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// how many message-signalled interrupts it can have), 4 the screen (index 0: address, bytes
+    /// from a
+    /// line to the next; 1: width, height; 2: bits of a pixel, or 0 for characters, and where in it
+    /// the
+    /// colours are: x2::boot_info::Screen).
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2951,7 +2959,11 @@ pub trait Server {
     /// device
     /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
     /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// how many message-signalled interrupts it can have), 4 the screen (index 0: address, bytes
+    /// from a
+    /// line to the next; 1: width, height; 2: bits of a pixel, or 0 for characters, and where in it
+    /// the
+    /// colours are: x2::boot_info::Screen).
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_resource(
         &mut self,
