@@ -74,6 +74,20 @@ impl Ends {
         self.output.available()
     }
 
+    /// Says which of the driver's consoles is visible, and which locks of the keyboard are on: bits 0
+    /// Scroll Lock, 1 Num Lock, 2 Caps Lock.
+    pub fn set_state(&mut self, visible: u32, locks: u32) {
+        self.area.locks.store(locks, Ordering::Relaxed);
+        self.news |= self.area.visible.swap(visible, Ordering::Relaxed) != visible;
+    }
+
+    /// Takes the client's wish for another console to be visible, if it has one. The number may be
+    /// that of no console.
+    pub fn take_wanted(&self) -> Option<u32> {
+        let wanted = self.area.wanted.swap(0, Ordering::Relaxed);
+        (wanted != 0).then_some(wanted)
+    }
+
     /// Whether there is something that the client has to be notified of.
     fn take_news(&mut self) -> bool {
         let has_room = self.output.available() <= OUTPUT / 2;

@@ -144,6 +144,13 @@ fn hide_cursor() {
     }
 }
 
+/// The bits of the locks that these lights show, as clients know them.
+fn locks_of(lights: u32) -> u32 {
+    use input::event::{CAPS_LOCK_LIGHT, NUM_LOCK_LIGHT, SCROLL_LOCK_LIGHT};
+    let lock = |light: u32, bit: u32| if lights & light == 0 { 0 } else { bit };
+    lock(SCROLL_LOCK_LIGHT, 1) | lock(NUM_LOCK_LIGHT, 2) | lock(CAPS_LOCK_LIGHT, 4)
+}
+
 impl Keyboard {
     /// Opens the keyboard that the server `name` drives, as the one of this index.
     fn open(name: &'static str, index: u64) -> Keyboard {
@@ -193,6 +200,7 @@ impl driver::Driver for Consoles {
                 break;
             }
         }
+        self.tell_state();
         let Consoles { screen, consoles, visible, is_new, .. } = self;
         screen.show(&mut consoles[*visible].terminal, core::mem::take(is_new));
         for console in consoles {
@@ -219,6 +227,19 @@ impl Consoles {
             was_any |= console.step();
         }
         was_any
+    }
+
+    /// Takes the clients' wishes, and tells them which console is visible and which locks are on.
+    fn tell_state(&mut self) {
+        let wanted = self.consoles.iter().filter_map(|console| console.client.as_ref()?.shared.take_wanted());
+        if let Some(number) = wanted.last() {
+            self.change_to((number as usize).wrapping_sub(1));
+        }
+        let locks = self.keyboards.iter().fold(0, |locks, keyboard| locks | locks_of(keyboard.map.lights()));
+        let visible = u32::try_from(self.visible + 1).unwrap_or(0);
+        for client in self.consoles.iter_mut().filter_map(|console| console.client.as_mut()) {
+            client.shared.set_state(visible, locks);
+        }
     }
 
     fn event(&mut self, keyboard: usize, event: Event) {
@@ -303,6 +324,7 @@ impl Server for Consoles {
         let address = AREAS + index * area::SIZE;
         // SAFETY: nothing else is at this address, and the client is always this field.
         unsafe { attached::attach(&mut console.client, Attachment { share, thread, bits }, address)? };
+        self.tell_state();
         let (columns, rows) = self.screen.size();
         Ok((columns as u64, rows as u64))
     }
