@@ -9,7 +9,7 @@
 //! | `log=error\|warn\|info\|debug\|trace` | what the kernel prints; default `info` |
 //! | `kmem=SIZE` | kernel memory; default an eighth of the memory, at least 16 MiB |
 //! | `maxmem=SIZE` | ignore memory above this address |
-//! | `module=NAME,START,SIZE` | this memory holds a module, in addition to those of the boot loader; START may be hexadecimal (`0x`) and outside of the memory that the firmware reports |
+//! | `module=NAME,START,SIZE` | this memory holds a module that the boot loader did not report |
 //! | `processors=N` | use at most this many processors; default: all that the firmware reports, at most 64 |
 //! | `apic-ids=ID,ID` | use the processors with these local APIC ids, instead of those that the firmware's tables name |
 //! | `msi=N` | the maximum number of message-signalled interrupts; default 32 |

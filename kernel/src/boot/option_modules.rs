@@ -45,8 +45,8 @@ impl fmt::Display for Refusal {
 }
 
 /// Adds the modules that the command line names. `reach` is the end of the physical addresses that
-/// the kernel can use, `own` the kernel's memory so far. `refused` is told which values are ignored,
-/// and why.
+/// the kernel can use, `own` the kernel's memory so far. `refused` is told which values are
+/// ignored, and why.
 pub fn add(boot: &mut BootInformation, reach: u64, own: PhysRange, mut refused: impl FnMut(&str, Refusal)) {
     // The options are read from a copy, since the modules' names are added to the same buffer.
     let text = boot.text;

@@ -27,9 +27,9 @@ pub struct Attached {
 pub type PoolRegion = (u64, u64);
 
 /// Attaches to the driver that is the server `name`. The shared memory of 32 KiB is mapped at
-/// `address`, a multiple of 4096. `thread`, a thread of this server, is notified by `bits` when there
-/// are answers. The pools get the numbers 0, 1 and so on. Blocks until the driver has answered; with
-/// `wait` also until it has registered. Overwrites the message registers.
+/// `address`, a multiple of 4096. `thread`, a thread of this server, is notified by `bits` when
+/// there are answers. The pools get the numbers 0, 1 and so on. Blocks until the driver has
+/// answered; with `wait` also until it has registered. Overwrites the message registers.
 ///
 /// # Errors
 /// `NotFound`: there is no such server, it has not registered or has ended, or it does not drive a

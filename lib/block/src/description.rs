@@ -42,7 +42,7 @@ impl Description {
         let geometry = self.geometry.map_or(0, |geometry| {
             u64::from(geometry.cylinders) << 16 | u64::from(geometry.heads) << 8 | u64::from(geometry.sectors)
         });
-        let abilities = u64::from(self.read_only) * READ_ONLY | u64::from(self.flushes) * FLUSHES;
+        let abilities = (u64::from(self.read_only) * READ_ONLY) | (u64::from(self.flushes) * FLUSHES);
         [self.sectors, self.logical.into(), self.physical.into(), abilities, self.discard.into(), geometry]
     }
 

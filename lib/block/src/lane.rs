@@ -11,7 +11,8 @@ use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use crate::SLOTS;
 
-/// The shared part of a lane. If it is all zero, the lane is empty, and its receiver does not sleep.
+/// The shared part of a lane. If it is all zero, the lane is empty, and its receiver does not
+/// sleep.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Lane {

@@ -4,7 +4,7 @@
 //! | module | subject |
 //! |---|---|
 //! | [`request`] | what a request asks for, and its words in shared memory |
-//! | [`lane`] | one direction of the way: a ring of words, and who notifies whom |
+//! | [`lane`] | one direction of the way: a ring of words, and when a side notifies the other |
 //! | [`area`] | the shared memory |
 //! | `attach` | how a client finds the driver and shares memory with it |
 //! | [`client`] | the client's half: several requests outstanding, and a driver that may end |
@@ -16,15 +16,16 @@
 //!
 //! Requests may be carried out in any order, with one exception: a flush comes after all writes and
 //! discards that were issued before it, so that they are on stable storage when it is answered. The
-//! client's half holds a flush back until these are answered. The device need not know of this order.
+//! client's half holds a flush back until these are answered. The device need not know of this
+//! order.
 //!
 //! # A driver that ends
 //!
-//! When a driver has ended, its client attaches to the one that was started in its place, and issues
-//! all requests again that have no answer yet, in their order ([`client::Client::restart`]). Each may
-//! have been carried out before, completely or in part: a read or a write of the same data can be
-//! repeated. The memory of a request is the device's until the request is answered. A write that was
-//! answered before is with the device, whose cache does not end with the driver.
+//! When a driver has ended, its client attaches to the one that was started in its place, and
+//! issues all requests again that have no answer yet, in their order ([`client::Client::restart`]).
+//! Each may have been carried out before, completely or in part: a read or a write of the same data
+//! can be repeated. The memory of a request is the device's until the request is answered. A write
+//! that was answered before is with the device, whose cache does not end with the driver.
 #![cfg_attr(not(any(test, loom)), no_std)]
 #![deny(unsafe_code)]
 

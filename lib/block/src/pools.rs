@@ -34,8 +34,8 @@ const MOST_POOLS: usize = 16;
 
 impl Pools {
     /// Adds a pool of `size` bytes, a multiple of the page size. `find` returns the address of the
-    /// byte at an offset, and how many bytes are contiguous from there on. Returns the number of the
-    /// pool in requests; `None`: there are too many pools, or the size is wrong.
+    /// byte at an offset, and how many bytes are contiguous from there on. Returns the number of
+    /// the pool in requests; `None`: there are too many pools, or the size is wrong.
     ///
     /// # Errors
     /// The first error of `find`.

@@ -28,8 +28,8 @@ pub trait Disk: Sync {
     /// How many logical blocks the disk has.
     fn blocks(&self) -> u64;
 
-    /// Fills the buffer from a block on, whose end lies on the disk. The buffer has the size of some
-    /// blocks.
+    /// Fills the buffer from a block on, whose end lies on the disk. The buffer has the size of
+    /// some blocks.
     fn read(&self, block: u64, buffer: &mut [u8]) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 

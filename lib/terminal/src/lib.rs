@@ -1,7 +1,7 @@
 //! A terminal as Linux' console is one (`TERM=linux`): what programs write becomes [cells](Cell) of
 //! characters and colours, of which a driver shows those that have changed. There are colours, a
-//! scroll region, insertion and deletion, line drawing, reports to the program, a palette, and lines
-//! that have left the screen at its top. A [font](Font) and the characters of the VGA's [text
+//! scroll region, insertion and deletion, line drawing, reports to the program, a palette, and
+//! lines that have left the screen at its top. A [font] and the characters of the VGA's [text
 //! mode](text_mode) are here as well.
 //!
 //! Escape sequences are read by crate `vte`. No sequence of bytes panics, and what a terminal

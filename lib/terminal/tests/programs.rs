@@ -1,8 +1,8 @@
 //! What real programs write, and what is to be seen then. The bytes of `tests/recorded` are the
-//! output of the programs on a terminal of 80 columns and 25 rows with `TERM=linux`. The text next to
-//! them is what another implementation of the terminal shows for them: the characters, the colours of
-//! the characters, and those of the background, each as 25 lines, then row and column of the cursor,
-//! or that it is hidden.
+//! output of the programs on a terminal of 80 columns and 25 rows with `TERM=linux`. The text next
+//! to them is what another implementation of the terminal shows for them: the characters, the
+//! colours of the characters, and those of the background, each as 25 lines, then row and column of
+//! the cursor, or that it is hidden.
 
 use terminal::{Cell, Colour, Style, Terminal};
 

@@ -179,14 +179,6 @@ impl<R: Registers> Setup<R> {
         set_vector(&mut self.registers, CONFIGURATION_VECTOR, Some(vector))
     }
 
-    /// Reads the device's configuration, like [`Device::configuration`].
-    ///
-    /// # Errors
-    /// Those of [`Device::configuration`].
-    pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
-        configuration(&mut self.registers, offset, bytes)
-    }
-
     /// Writes bytes of the device's configuration from `offset` on. What this does depends on the
     /// type of the device.
     ///
@@ -269,22 +261,4 @@ impl<R: Registers> Device<R> {
         reset(&mut self.registers)?;
         Ok(self.registers)
     }
-}
-
-fn configuration<R: Registers>(registers: &mut R, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
-    let length = registers.length(Part::Device);
-    let end = u32::try_from(bytes.len()).ok().and_then(|count| offset.checked_add(count));
-    if end.is_none_or(|end| end > length) {
-        return Err(Error::Configuration);
-    }
-    for _ in 0..CONFIGURATION_READS {
-        let before = common(registers, GENERATION, Width::Byte);
-        for (offset, byte) in (offset..).zip(bytes.iter_mut()) {
-            *byte = registers.read(Part::Device, offset, Width::Byte) as u8;
-        }
-        if common(registers, GENERATION, Width::Byte) == before {
-            return Ok(());
-        }
-    }
-    Err(Error::Configuration)
 }

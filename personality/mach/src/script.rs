@@ -1,8 +1,8 @@
 //! The command lines of boot modules, as GNU Mach's boot scripts have them.
 //!
 //! A line is the module's name and words. `${host-port}` and `${device-port}` stand for the names
-//! of send rights that the task gets; `$(task-create)` and `$(task-resume)` say that there is a task
-//! and that it runs, and are no arguments of the program. All other words are arguments.
+//! of send rights that the task gets; `$(task-create)` and `$(task-resume)` say that there is a
+//! task and that it runs, and are no arguments of the program. All other words are arguments.
 
 use alloc::string::String;
 use alloc::vec::Vec;

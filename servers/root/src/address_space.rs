@@ -219,8 +219,8 @@ impl AddressSpace {
         regions.any(|region| matches!(region.content, Content::Borrowed(start) if start == physical))
     }
 
-    /// The physical memory of the region at `address`, if it is mapped, belongs to the server and has
-    /// `size` bytes.
+    /// The physical memory of the region at `address`, if it is mapped, belongs to the server and
+    /// has `size` bytes.
     pub(crate) fn blocks(&self, address: u64, size: u64) -> Option<&[Block]> {
         match self.regions.get(&address)? {
             Region { pages, content: Content::Memory(blocks), settled: true }

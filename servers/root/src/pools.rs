@@ -45,8 +45,8 @@ impl Pools {
         self.of(owner).any(|pool| pool.address == address)
     }
 
-    /// The physical memory of all pools, with the server that owns it and the one that drives devices
-    /// there.
+    /// The physical memory of all pools, with the server that owns it and the one that drives
+    /// devices there.
     #[cfg(test)]
     pub(crate) fn memory(
         &self,

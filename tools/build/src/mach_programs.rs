@@ -1,5 +1,5 @@
-//! Native Mach programs in C: each file `tests/native-mach/NAME.c` is the boot file `mach-NAME`. The
-//! sources that they share, and those of `lib/mach/c`, are linked into each.
+//! Native Mach programs in C: each file `tests/native-mach/NAME.c` is the boot file `mach-NAME`.
+//! The sources that they share, and those of `lib/mach/c`, are linked into each.
 
 use crate::programs_c::{FREESTANDING, make};
 use crate::{command, tree};

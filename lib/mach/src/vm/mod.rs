@@ -202,8 +202,8 @@ impl<M: Machine> Vm<M> {
         *self.default_pager.lock() = Some(pager);
     }
 
-    /// Sets what runs a task independently of the one that begins it. It returns false if there is no
-    /// memory for the task.
+    /// Sets what runs a task independently of the one that begins it. It returns false if there is
+    /// no memory for the task.
     pub fn set_spawner(&self, spawner: Spawner) {
         *self.spawner.lock() = Some(spawner);
     }

@@ -130,9 +130,9 @@ pub trait Pager<M: Machine>: Send + Sync {
     /// future is not dropped before its end unless the whole memory system is.
     fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> BoxFuture<'a, KernResult>;
 
-    /// Whether a device may write into the frames of a request until the request has ended. Then the
-    /// future of [`data_request`](Self::data_request) is not dropped before its end either, if the
-    /// memory system has a [spawner](super::Vm::set_spawner).
+    /// Whether a device may write into the frames of a request until the request has ended. Then
+    /// the future of [`data_request`](Self::data_request) is not dropped before its end either, if
+    /// the memory system has a [spawner](super::Vm::set_spawner).
     fn fills_by_device(&self) -> bool {
         false
     }
@@ -186,7 +186,8 @@ impl<M: Machine> PageIn<M> {
         Self { vm, object, pager, pager_offset, first, frames, was_paged_out, access, prohibited }
     }
 
-    /// Carries out the request, in a task of its own if the frames must not be freed before its end.
+    /// Carries out the request, in a task of its own if the frames must not be freed before its
+    /// end.
     pub(crate) async fn run(self) -> KernResult {
         let spawner = self.vm.spawner.lock().clone().filter(|_| self.pager.fills_by_device());
         let Some(spawn) = spawner else { return self.request().await };

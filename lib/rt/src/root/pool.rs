@@ -20,8 +20,9 @@ impl Pool {
     }
 }
 
-/// Lets the devices of the server of the thread `driver` use the memory at `address`: a whole region
-/// of `size` bytes, as it was allocated. Until the driver has ended, the region cannot be freed.
+/// Lets the devices of the server of the thread `driver` use the memory at `address`: a whole
+/// region of `size` bytes, as it was allocated. Until the driver has ended, the region cannot be
+/// freed.
 ///
 /// # Errors
 /// `InvalidArgument`: there is no such region, or `driver` is no thread of another server.

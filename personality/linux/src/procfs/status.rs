@@ -79,8 +79,8 @@ async fn memory_usage<M: Machine>(system: &System<M>, process: ExactPid) -> Memo
     }
 }
 
-/// The text of /proc/PID/stat and /proc/PID/task/TID/stat. If the reader may not inspect the process (`permitted` is false), it
-/// has no addresses. `ESRCH`.
+/// The text of /proc/PID/stat and /proc/PID/task/TID/stat. If the reader may not inspect the
+/// process (`permitted` is false), it has no addresses. `ESRCH`.
 pub(super) async fn stat_text<M: Machine>(
     system: &System<M>,
     subject: Subject,

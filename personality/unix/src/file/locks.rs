@@ -81,8 +81,9 @@ struct Held {
 
 /// The locks of one vnode.
 ///
-/// In both lists the locks of an owner stand together, by their offsets, and the owners in the order
-/// in which they got their first locks. F_GETLK answers the first lock in this order that conflicts.
+/// In both lists the locks of an owner stand together, by their offsets, and the owners in the
+/// order in which they got their first locks. F_GETLK answers the first lock in this order that
+/// conflicts.
 #[derive(Default)]
 pub struct LockTable {
     records: SpinLock<Vec<Held>>,

@@ -156,10 +156,13 @@ impl Disk {
     }
 }
 
+/// The number of the request to which an ended command belongs, and the command's result.
+type Ended = (usize, Result<(), BlockError>);
+
 impl Started {
     /// Takes a command that the device has ended, if there is one: the number of the request that
     /// it belongs to, and its result.
-    pub(crate) fn take(&mut self) -> Result<Option<(usize, Result<(), BlockError>)>, Error> {
+    pub(crate) fn take(&mut self) -> Result<Option<Ended>, Error> {
         for ring in &mut self.queues {
             if let Some(completed) = ring.queue.take()? {
                 let place = ring.places[completed.token.index()];
@@ -227,8 +230,8 @@ impl Started {
     /// Says that the driver waits for interrupts. Returns whether the device has ended a command
     /// already.
     pub(crate) fn sleep(&mut self) -> bool {
-        // No `any`: every queue has to interrupt.
-        self.queues.iter_mut().fold(false, |more, ring| ring.queue.expect_interrupt() || more)
+        // Every queue has to interrupt, so all are asked.
+        self.queues.iter_mut().filter_map(|ring| ring.queue.expect_interrupt().then_some(())).count() > 0
     }
 
     /// Asks the device for its serial number, which may be empty.

@@ -2,8 +2,8 @@
 //! device's PCI function and memory for devices, 64 KiB for each queue.
 //!
 //! The device starts when a client attaches, and is reset when the next one does. With the argument
-//! `end-after=COUNT` the driver ends in the middle of its work, when it has given the device so many
-//! commands: for tests of its clients.
+//! `end-after=COUNT` the driver ends in the middle of its work, when it has given the device so
+//! many commands: for tests of its clients.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;
