@@ -25,6 +25,8 @@ const MOST_ROWS: u32 = 50;
 static WINDOW: BootCell<Option<Window>> = BootCell::new(None);
 /// Whether what the kernel says is shown.
 static SHOWS: AtomicBool = AtomicBool::new(false);
+/// Whether the screen has been cleared for the kernel's first line.
+static BEGUN: AtomicBool = AtomicBool::new(false);
 static ROW: AtomicU32 = AtomicU32::new(0);
 static COLUMN: AtomicU32 = AtomicU32::new(0);
 
@@ -60,9 +62,20 @@ pub unsafe fn show_at(start: *mut u8, screen: &Screen) {
     let Some(window) = (unsafe { Window::new(start, screen) }) else { return };
     // SAFETY: the caller promises that nothing else runs.
     unsafe { *WINDOW.get_mut() = Some(window) }
-    if !SHOWS.swap(true, Ordering::Relaxed) {
+    SHOWS.store(true, Ordering::Relaxed);
+    if !BEGUN.swap(true, Ordering::Relaxed) {
         clear();
     }
+}
+
+/// Shows nothing until [`show_at`] is called again: the screen's memory will be somewhere else.
+///
+/// # Safety
+/// Boot only: nothing else runs.
+pub unsafe fn forget() {
+    leave();
+    // SAFETY: the caller promises that nothing else runs.
+    unsafe { *WINDOW.get_mut() = None }
 }
 
 /// Shows nothing any more: a program gets the screen, or what comes is too long for it.

@@ -1,5 +1,5 @@
-//! Links the server of the screen at addresses of its own, so that a debugger can tell it from root and
-//! other servers.
+//! Links the server of the screen at addresses of its own, so that a debugger can tell it from root
+//! and other servers.
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     if std::env::var("CARGO_CFG_TARGET_OS").as_deref() == Ok("none") {

@@ -1,5 +1,5 @@
-//! Tests of the server of the screen. What is on the screen is compared by the emulator's side, which
-//! also presses the keys.
+//! Tests of the server of the screen. What is on the screen is compared by the emulator's side,
+//! which also presses the keys.
 
 use crate::report::Report;
 use alloc::string::String;
@@ -24,7 +24,7 @@ pub(crate) fn test() -> ! {
     report.test(first.is_ok() && second.is_ok(), "SCR0001", "two consoles of the screen are opened");
     let again = open(2, 2).map(drop);
     report.test(again == Err(Status::InUse), "SCR0002", "each has one client");
-    let others = [0, 7, u64::MAX].map(|number| open(number, 3 + number % 4).map(drop));
+    let others = [(0, 3), (7, 4), (u64::MAX, 5)].map(|(number, place)| open(number, place).map(drop));
     report.test(others == [Err(Status::NotFound); 3], "SCR0003", "there are six consoles");
     let (Ok(mut first), Ok(mut second)) = (first, second) else { l4::start::halt() };
     let sizes = [&first, &second].map(|console| console.size);

@@ -151,6 +151,9 @@ impl Start {
         if self.greet {
             words.push("greet".into());
         }
+        if self.machine.devices.iter().any(|device| device.is_screen()) {
+            words.push(format!("env=CONSOLES={CONSOLES}"));
+        }
         words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
         if !self.command.is_empty() {
             // The image's init sets the terminal for a command, whatever system it is.
@@ -171,6 +174,9 @@ fn put(machine: &mut Machine, configuration: &str, image: PathBuf, scratch: &Pat
     machine.elsewhere = [("boot.conf".to_string(), file), (super::image::MODULE.to_string(), image)].into();
     Ok(())
 }
+
+/// The virtual consoles on which there are shells, if the machine has a screen.
+const CONSOLES: &str = "tty1,tty2,tty3";
 
 /// The servers that run guests.
 const CONFIGURATION: &str = include_str!("boot.conf");

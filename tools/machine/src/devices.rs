@@ -15,6 +15,13 @@ pub struct Device {
     pub(crate) server: &'static str,
 }
 
+impl Device {
+    /// Whether it is the screen.
+    pub fn is_screen(&self) -> bool {
+        self.program == SCREEN.program
+    }
+}
+
 /// A source of random bytes, from which the Unix server seeds its own.
 pub const ENTROPY: Device = Device {
     qemu: "virtio-rng-pci,disable-legacy=on",

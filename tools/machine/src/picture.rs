@@ -1,8 +1,8 @@
 //! The text on the screen of an emulated machine, read from a picture of it.
 //!
-//! A picture of pixels is read cell by cell, by the font of the kernel and of the screen's server. In
-//! the VGA's text mode the characters are read from the machine's memory, since the picture has the
-//! firmware's font.
+//! A picture of pixels is read cell by cell, by the font of the kernel and of the screen's server.
+//! In the VGA's text mode the characters are read from the machine's memory, since the picture has
+//! the firmware's font.
 
 use crate::monitor::Monitor;
 use anyhow::{Context, Result, bail};

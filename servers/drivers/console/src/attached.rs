@@ -74,8 +74,8 @@ impl Ends {
         self.output.available()
     }
 
-    /// Says which of the driver's consoles is visible, and which locks of the keyboard are on: bits 0
-    /// Scroll Lock, 1 Num Lock, 2 Caps Lock.
+    /// Says which of the driver's consoles is visible, and which locks of the keyboard are on: bits
+    /// 0 Scroll Lock, 1 Num Lock, 2 Caps Lock.
     pub fn set_state(&mut self, visible: u32, locks: u32) {
         self.area.locks.store(locks, Ordering::Relaxed);
         self.news |= self.area.visible.swap(visible, Ordering::Relaxed) != visible;

@@ -1,6 +1,6 @@
 //! The screen's server as a program: root has started it with the screen and, for the text mode,
-//! with the two ports by which the VGA's cursor is hidden. Its arguments are the names of the servers
-//! that drive keyboards.
+//! with the two ports by which the VGA's cursor is hidden. Its arguments are the names of the
+//! servers that drive keyboards.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;

@@ -93,6 +93,7 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     features::log_features();
     // SAFETY: once, on the boot page tables; then once for this processor, on the final ones.
     let stack_top = unsafe {
+        screen::forget();
         paging::init(information);
         let stack_top = cpu_local::prepare(0, || memory::allocate(1));
         cpu_local::load(0);
