@@ -6,7 +6,8 @@
  *   login shell init -- COMMAND ...  not as the first process: runs the command on the terminal
  *   that it has poweroff, reboot     the same program under another name
  *
- * The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose command line
+ * The variable CONSOLES names virtual consoles on which login shells run, too. The variables ROWS
+ * and COLUMNS say how large the terminal is. Under Linux, whose command line
  * gives the variables LOG and TERMINAL, the command's status is written to LOG as "guest: status N"
  * before the machine is switched off, and the command runs on TERMINAL.
  *
@@ -175,26 +176,61 @@ static void report(int log, int status)
     }
 }
 
-static int run(char **words)
+/* Becomes the command, or a login shell, on the terminal. */
+static void become(char **words)
 {
     static char *shell[] = {"-bash", 0}, *small_shell[] = {"-sh", 0};
     const char *program = words ? words[0] : access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
     char **arguments = words ? words : strcmp(program, "/bin/sh") == 0 ? small_shell : shell;
+    take_terminal(words != 0);
+    unsetenv("LOG");
+    unsetenv("TERMINAL");
+    unsetenv("CONSOLES");
+    setenv("HOME", "/root", 1);
+    setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    setenv("TERM", getenv("TERM") ? getenv("TERM") : "vt100", 1);
+    chdir("/root");
+    execute(program, arguments);
+}
+
+/* A process that runs a login shell on a virtual console, and another when it has ended. */
+static void serve_console(const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/dev/%s", name);
+    if (access(path, F_OK) != 0 || fork() != 0)
+        return;
+    for (;;) {
+        pid_t shell = fork();
+        if (shell == 0) {
+            setenv("TERMINAL", path, 1);
+            setenv("TERM", "linux", 1);
+            unsetenv("ROWS");
+            become(0);
+        }
+        while (waitpid(shell, 0, 0) < 0 && errno == EINTR)
+            ;
+        sleep(1);
+    }
+}
+
+/* Shells on the consoles that the variable CONSOLES names, separated by commas. */
+static void serve_consoles(void)
+{
+    char *names = getenv("CONSOLES");
+    for (char *name = names ? strtok(names, ",") : 0; name; name = strtok(0, ","))
+        serve_console(name);
+}
+
+static int run(char **words)
+{
     pid_t child = fork();
     if (child < 0) {
         perror("init: fork");
         return 126;
     }
-    if (child == 0) {
-        take_terminal(words != 0);
-        unsetenv("LOG");
-        unsetenv("TERMINAL");
-        setenv("HOME", "/root", 1);
-        setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
-        setenv("TERM", getenv("TERM") ? getenv("TERM") : "vt100", 1);
-        chdir("/root");
-        execute(program, arguments);
-    }
+    if (child == 0)
+        become(words);
     for (;;) {
         int status;
         pid_t ended = wait(&status);
@@ -229,6 +265,7 @@ int main(int argc, char **argv)
     make_record();
     set_name();
     char **words = command();
+    serve_consoles();
     int log = open_log(), status = run(words);
     report(log, status);
     if (getenv("LOG")) {

@@ -126,8 +126,8 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 7] =
-    ["sigma0", "root", "console", "virtio-blk", "virtio-rng", "virtio-9p", "unix"];
+const GUEST_SYSTEM: [&str; 9] =
+    ["sigma0", "root", "console", "virtio-blk", "virtio-rng", "virtio-9p", "ps2", "screen", "unix"];
 
 /// The profile with which the kernel, and the programs of published figures, are built.
 pub const RELEASE: &str = "release";

@@ -23,6 +23,7 @@ mod record;
 mod run;
 mod script;
 mod session;
+mod stick;
 mod suite;
 mod tar;
 mod telnet;
@@ -40,6 +41,7 @@ pub use packages::{Options as PackagesOptions, run as packages};
 pub use record::{Options as RecordOptions, run as record};
 pub use run::{Options as RunOptions, run};
 pub use session::{Kernel, Start};
+pub use stick::on_stick;
 pub use suite::ids;
 
 /// Boots a suite, be it of native programs or of guests, and judges. An error means that the

@@ -129,24 +129,30 @@ impl Start {
     }
 
     fn macadamia(&self, machine: &mut Machine, image: PathBuf, scratch: &Path) -> Result<()> {
-        let configuration = scratch.join("boot.conf");
-        fs::write(&configuration, self.configuration()?).context("writing the boot configuration")?;
-        machine.modules = ["sigma0", "root", "boot.conf", "console", "unix", super::image::MODULE]
-            .map(String::from)
-            .to_vec();
-        machine.elsewhere =
-            [("boot.conf".to_string(), configuration), (super::image::MODULE.to_string(), image)].into();
-        Ok(())
+        put(machine, &self.configuration(true)?, image, scratch)
     }
 
-    /// What root starts.
-    fn configuration(&self) -> Result<String> {
+    /// The machine on which this system boots by itself. Its line is a plain serial port: `adapt`
+    /// says which in the boot configuration, which is written into `scratch`.
+    pub(crate) fn by_itself(&self, scratch: &Path, adapt: impl FnOnce(String) -> String) -> Result<Machine> {
+        let mut machine = self.machine.clone();
+        put(&mut machine, &adapt(self.configuration(false)?), self.image.clone(), scratch)?;
+        Ok(machine)
+    }
+
+    /// What root starts. `has_commands`: the line carries commands in addition to what is typed.
+    fn configuration(&self, has_commands: bool) -> Result<String> {
         let time =
             SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?.as_secs();
-        let mut words =
-            vec![format!("mode={}", self.mode.name()), format!("time={time}"), "line=telnet".to_string()];
+        let mut words = vec![format!("mode={}", self.mode.name()), format!("time={time}")];
+        if has_commands {
+            words.push("line=telnet".into());
+        }
         if self.greet {
             words.push("greet".into());
+        }
+        if self.machine.devices.iter().any(|device| device.is_screen()) {
+            words.push(format!("env=CONSOLES={CONSOLES}"));
         }
         words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
         words.extend(self.machine.mounts.iter().map(|mount| format!("mount={}", escaped(mount))));
@@ -158,6 +164,20 @@ impl Start {
         Ok(CONFIGURATION.replace("ARGUMENTS", &words.join(" ")))
     }
 }
+
+/// Makes the system with this boot configuration, which is written into `scratch`, and this image
+/// the one that boots on a machine.
+fn put(machine: &mut Machine, configuration: &str, image: PathBuf, scratch: &Path) -> Result<()> {
+    let file = scratch.join("boot.conf");
+    fs::write(&file, configuration).context("writing the boot configuration")?;
+    let modules = ["sigma0", "root", "boot.conf", "console", "unix", super::image::MODULE];
+    machine.modules = modules.map(String::from).to_vec();
+    machine.elsewhere = [("boot.conf".to_string(), file), (super::image::MODULE.to_string(), image)].into();
+    Ok(())
+}
+
+/// The virtual consoles on which there are shells, if the machine has a screen.
+const CONSOLES: &str = "tty1,tty2,tty3";
 
 /// The servers that run guests.
 const CONFIGURATION: &str = include_str!("boot.conf");

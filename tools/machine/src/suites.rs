@@ -131,6 +131,10 @@ pub struct Expectation {
     pub send: Option<String>,
     /// The commands that QEMU's monitor gets after the text has appeared.
     pub monitor: Option<String>,
+    /// Texts that must be on the machine's screen after the text has appeared, each in a row of its
+    /// own, in this order.
+    #[serde(default)]
+    pub screen: Vec<String>,
 }
 
 fn default_machines() -> Vec<String> {

@@ -11,7 +11,7 @@ use mac_machine::symbolise::Symboliser;
 use mac_machine::systems::{Choice, Hardware};
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 /// Options of `./mac run`.
@@ -43,6 +43,17 @@ pub(crate) struct DebugOptions {
 pub(crate) struct ImageOptions {
     #[command(flatten)]
     choice: Choice,
+    /// The image of Debian's programs (guests/images.toml) that the system has, if none is named
+    #[arg(long, value_name = "NAME", default_value = "shell", conflicts_with_all = ["system", "bench"])]
+    image: String,
+    /// Add these Debian packages and what they depend on
+    #[arg(
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        conflicts_with_all = ["system", "bench"]
+    )]
+    packages: Vec<String>,
     /// The benchmarks, which show their report on the screen and the serial port
     #[arg(long, conflicts_with = "system")]
     bench: bool,
@@ -77,6 +88,9 @@ impl RunOptions {
         let words = std::iter::once(self.choice.arguments.as_str()).chain(words.iter().copied());
         machine.arguments = words.collect::<Vec<_>>().join(" ").trim_start().to_string();
         machine.devices = vec![devices::ENTROPY];
+        if machine.screen.is_some() {
+            machine.devices.extend([devices::KEYBOARD, devices::SCREEN]);
+        }
         if let Some(disk) = &self.disk {
             machine.devices.push(devices::DISK);
             machine.extra.extend(disk.arguments()?);
@@ -146,6 +160,18 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
         build::only_release()?;
         choice.system = Some(BENCHMARKS.into());
     }
+    let output = std::path::absolute(tree::root().join(&options.output))?;
+    let scratch = Scratch::new("stick")?;
+    if choice.system.is_none() {
+        build::guest_system()?;
+        let machine = Machine {
+            arguments: choice.arguments.clone(),
+            devices: vec![devices::KEYBOARD, devices::SCREEN],
+            ..Hardware::plain().machine()
+        };
+        let machine = mac_guest::on_stick(&options.image, &options.packages, machine, &scratch.0)?;
+        return write_image(&machine, &output);
+    }
     let machine = choice.machine(&Hardware::plain())?;
     match options.bench {
         // Only the programs for guests are built, because building everything takes minutes.
@@ -155,8 +181,11 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
         }
         false => drop(build::everything(&build::Options::default())?),
     }
-    let output = std::path::absolute(tree::root().join(&options.output))?;
-    image::write(&machine, &output)?;
+    write_image(&machine, &output)
+}
+
+fn write_image(machine: &Machine, output: &Path) -> Result<()> {
+    image::write(machine, output)?;
     println!("{}", output.display());
     println!(
         "It boots under BIOS and UEFI, from a CD or from a USB stick (dd if=IMAGE of=/dev/STICK bs=4M)."

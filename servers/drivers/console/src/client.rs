@@ -77,8 +77,8 @@ pub struct View {
 }
 
 impl View {
-    /// The number of the console that is visible; 0: the driver has only one. The client is notified
-    /// when this changes.
+    /// The number of the console that is visible; 0: the driver has only one. The client is
+    /// notified when this changes.
     pub fn visible(self) -> u32 {
         self.area.visible.load(Ordering::Relaxed)
     }
