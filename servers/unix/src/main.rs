@@ -10,6 +10,7 @@ mod bounce;
 mod driver;
 mod entropy;
 mod environment;
+mod host;
 mod port;
 mod processor;
 mod report;
@@ -18,10 +19,12 @@ mod shared_object;
 use about::Moments;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::time::Duration;
 use driver::L4Driver;
 use entropy::Source;
 use environment::L4Environment;
+use host::{HostStream, Streams};
 use l4::thread::system_clock;
 use mach::vm::Vm;
 use mach_l4::{Configuration, L4Machine};
@@ -32,10 +35,13 @@ use rt::start_page;
 use unix::Environment;
 use unix::account::Capacity;
 use unix::exec::Layout;
+use unix::pipe::pipe;
 use unix::thread::Host;
+use unix::vfs::OpenFlags;
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
-use unix_server::start::{self, Command, Parts};
+use unix_server::start::{self, Command, Descriptors, Parts, Started};
+use unix_server::streams::{Output, bring};
 use unix_server::{Driver, Server, console as terminal_console};
 
 // The worker's stack is large, since futures are built on it before they move to the heap.
@@ -87,6 +93,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     // quota, of which the allocations below may leave nothing.
     let port = Port::open();
     let source = Source::open();
+    let streams = Streams::open(options.streams).map_err(Failure::NoStreams)?;
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
@@ -126,7 +133,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         server.driver().spawn_system_task(seeding).map_err(|_| Failure::NoMemory)?;
     }
     let moments = Moments { begun, console, files: console };
-    let life = live(server, parts, options, port.clone(), moments);
+    let life = live(server, parts, options, (port.clone(), streams.clone()), moments);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -137,15 +144,21 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         }
     });
     started.map_err(|_| Failure::NoMemory)?;
-    machine.serve(0, &mut |bits| port.notified(bits))
+    machine.serve(0, &mut |bits| {
+        port.notified(bits);
+        streams.notified(bits);
+    })
 }
+
+/// The Unix server on the L4 machine.
+type UnixServer = Server<L4Machine, L4Driver, Personalities<L4Machine>>;
 
 /// Runs the command on a new system. Returns its exit status.
 async fn live(
-    server: Arc<Server<L4Machine, L4Driver, Personalities<L4Machine>>>,
+    server: Arc<UnixServer>,
     parts: Parts<L4Machine>,
     options: Options,
-    port: Arc<Port>,
+    (port, streams): (Arc<Port>, Streams),
     moments: Moments,
 ) -> unix::Result<u8> {
     let (vm, environment, archive) = (parts.vm.clone(), parts.environment.clone(), parts.archive.clone());
@@ -182,12 +195,43 @@ async fn live(
         0
     } else {
         let command = Command { arguments: options.command, environment: options.environment };
-        start::run_command(&server, &started, command).await?
+        let (descriptors, outputs) = connect(&server, &started, &streams)?;
+        driver.spawn_system_task(streams.watch(started.system.environment().clone()))?;
+        let status = start::run_command(&server, &started, command, descriptors).await?;
+        for output in outputs {
+            output.finish().await;
+        }
+        status
     };
     // The error of a terminal that was hung up is ignored: it has no output to wait for.
     let _ = started.terminal.drain().await;
     port.drain().await;
     Ok(status)
+}
+
+/// Makes the pipes of the command's descriptors that are streams, and starts the tasks that pass
+/// their bytes. Returns the command's ends of the pipes, and the streams of its output.
+fn connect(
+    server: &Arc<UnixServer>,
+    started: &Started<L4Machine>,
+    streams: &Streams,
+) -> unix::Result<(Descriptors, Vec<Arc<Output<HostStream>>>)> {
+    let (mut descriptors, mut outputs) = (Descriptors::default(), Vec::new());
+    let context = started.init.context();
+    for (number, stream) in streams.0.iter().enumerate() {
+        let Some(stream) = stream.clone() else { continue };
+        let (read, write) = pipe(&context.caller(), OpenFlags::empty())?;
+        if number == 0 {
+            descriptors[number] = Some(read);
+            server.driver().spawn_system_task(async move { bring(stream, write).await })?;
+        } else {
+            descriptors[number] = Some(write);
+            let output = Output::new(stream, &read);
+            server.driver().spawn_system_task(output.clone().pass(read))?;
+            outputs.push(output);
+        }
+    }
+    Ok((descriptors, outputs))
 }
 
 /// Powers the machine off. An emulator exits with this status.

@@ -125,7 +125,7 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 5] = ["sigma0", "root", "console", "virtio-rng", "unix"];
+const GUEST_SYSTEM: [&str; 6] = ["sigma0", "root", "console", "virtio-console", "virtio-rng", "unix"];
 
 /// The profile with which the kernel, and the programs of published figures, are built.
 pub const RELEASE: &str = "release";

@@ -232,6 +232,7 @@ impl InteractiveSession {
             mode: run.mode,
             image: image.path,
             command: Vec::new(),
+            streams: Default::default(),
             greet: true,
             environment,
             machine: run.machine.clone(),

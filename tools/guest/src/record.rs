@@ -61,6 +61,8 @@ pub fn run(options: &Options) -> Result<()> {
 fn chosen(filter: Option<&str>) -> Result<Vec<Suite>> {
     let mut suites = suites::read(suites::GUESTS)?;
     let is_named = suites.iter().any(|suite| Some(suite.name.as_str()) == filter);
+    // What is expected of piped commands is in their table.
+    suites.retain(|suite| suite.piped.is_empty());
     suites.retain(|suite| match filter {
         None => true,
         Some(name) if is_named => suite.name == name,

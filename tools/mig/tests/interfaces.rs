@@ -5,13 +5,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each entry has a definition, the option for its output, and the generated file in the tree.
-const STUBS: [(&str, &str, &str); 8] = [
+const STUBS: [(&str, &str, &str); 10] = [
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/entropy.defs", "-l4-rust", "lib/interfaces/src/entropy.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
+    ("interfaces/streams.defs", "-l4-rust", "lib/interfaces/src/streams.rs"),
     ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
     ("interfaces/entropy.defs", "-page", "docs/src/interfaces/entropy.md"),
     ("interfaces/root.defs", "-page", "docs/src/interfaces/root.md"),
+    ("interfaces/streams.defs", "-page", "docs/src/interfaces/streams.md"),
     ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];
