@@ -108,22 +108,22 @@ static char **command(void)
 }
 
 /* Its size; for a command, that what it prints and reads passes as it is. */
-static void set_terminal(int unchanged)
+static void set_terminal(int terminal, int unchanged)
 {
     struct winsize size = {0};
     if (getenv("ROWS") && getenv("COLUMNS")) {
         size.ws_row = (unsigned short)atoi(getenv("ROWS"));
         size.ws_col = (unsigned short)atoi(getenv("COLUMNS"));
-        ioctl(0, TIOCSWINSZ, &size);
+        ioctl(terminal, TIOCSWINSZ, &size);
     }
     struct termios settings;
-    if (unchanged && tcgetattr(0, &settings) == 0) {
+    if (unchanged && tcgetattr(terminal, &settings) == 0) {
         settings.c_oflag &= ~OPOST;
         settings.c_lflag &= ~(tcflag_t)ECHO;
         cfsetspeed(&settings, B115200);
-        tcsetattr(0, TCSANOW, &settings);
+        tcsetattr(terminal, TCSANOW, &settings);
         static const char ready[] = "\033_guest ready\033\\";
-        if (write(1, ready, sizeof ready - 1) < 0)
+        if (write(terminal, ready, sizeof ready - 1) < 0)
             perror("init: the terminal");
     }
     unsetenv("ROWS");
@@ -148,7 +148,7 @@ static void take_terminal(int unchanged)
         }
     }
     ioctl(0, TIOCSCTTY, 0);
-    set_terminal(unchanged);
+    set_terminal(0, unchanged);
 }
 
 /* Becomes the program, or fails as shells do. */
@@ -253,7 +253,10 @@ int main(int argc, char **argv)
         end_system(RB_AUTOBOOT);
     if (getpid() != 1 && argc > 2 && strcmp(argv[1], "--") == 0) {
         make_record();
-        set_terminal(1);
+        /* The command's descriptors may be pipes. */
+        int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
+        if (terminal >= 0)
+            set_terminal(terminal, 1);
         execute(argv[2], argv + 2);
     }
     if (getpid() != 1) {

@@ -33,3 +33,8 @@ pub mod input;
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod root;
+
+/// The interface of streams of bytes between this machine and its host.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod streams;

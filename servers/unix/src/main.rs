@@ -11,6 +11,7 @@ mod disk;
 mod driver;
 mod entropy;
 mod environment;
+mod host;
 mod port;
 mod processor;
 mod report;
@@ -27,6 +28,7 @@ use disk::Disk;
 use driver::L4Driver;
 use entropy::Source;
 use environment::L4Environment;
+use host::{HostStream, Streams};
 use l4::thread::system_clock;
 use mach::Machine;
 use mach::vm::Vm;
@@ -41,11 +43,14 @@ use unix::account::Capacity;
 use unix::disk::About;
 use unix::exec::Layout;
 use unix::memory::ObjectProvider;
+use unix::pipe::pipe;
 use unix::thread::Host;
 use unix::v9fs::V9fsType;
+use unix::vfs::OpenFlags;
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
-use unix_server::start::{self, Command, Parts, Started};
+use unix_server::start::{self, Command, Descriptors, Parts, Started};
+use unix_server::streams::{Output, bring};
 use unix_server::{Driver, Server, console as terminal_console};
 
 // The worker's stack is large, since futures are built on it before they move to the heap.
@@ -101,6 +106,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let source = Source::open();
     let shares = Shares::open();
     let disks = disk::reserve();
+    let streams = Streams::open(options.streams).map_err(Failure::NoStreams)?;
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
@@ -144,7 +150,8 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     }
     let moments = Moments { begun, console, files: console };
     let told: Vec<_> = disks.iter().map(|(disk, _)| disk.clone()).collect();
-    let life = live(server, parts, options, port.clone(), shares.clone(), moments, disks);
+    let devices = (port.clone(), streams.clone(), shares.clone());
+    let life = live(server, parts, options, devices, moments, disks);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -159,16 +166,19 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         port.notified(bits);
         shares.notified(bits);
         told.iter().for_each(|disk| disk.notified(bits));
+        streams.notified(bits);
     })
 }
 
+/// The Unix server on the L4 machine.
+type UnixServer = Server<L4Machine, L4Driver, Personalities<L4Machine>>;
+
 /// Runs the command on a new system. Returns its exit status.
 async fn live(
-    server: Arc<Server<L4Machine, L4Driver, Personalities<L4Machine>>>,
+    server: Arc<UnixServer>,
     parts: Parts<L4Machine>,
     options: Options,
-    port: Arc<Port>,
-    shares: Arc<Shares>,
+    (port, streams, shares): (Arc<Port>, Streams, Arc<Shares>),
     moments: Moments,
     disks: Vec<(Arc<Disk>, About)>,
 ) -> unix::Result<u8> {
@@ -227,7 +237,13 @@ async fn live(
         0
     } else {
         let command = Command { arguments: options.command, environment: options.environment };
-        start::run_command(&server, &started, command).await?
+        let (descriptors, outputs) = connect(&server, &started, &streams)?;
+        driver.spawn_system_task(streams.watch(started.system.environment().clone()))?;
+        let status = start::run_command(&server, &started, command, descriptors).await?;
+        for output in outputs {
+            output.finish().await;
+        }
+        status
     };
     if let Err(error) = started.system.vfs().synchronize().await {
         server.log(format_args!("not all files could be written: {error:?}"));
@@ -243,7 +259,7 @@ async fn live(
 /// Adds the disks to the system, and starts the tasks that look after their drivers and write back
 /// what programs have written.
 async fn add_disks(
-    server: &Arc<Server<L4Machine, L4Driver, Personalities<L4Machine>>>,
+    server: &Arc<UnixServer>,
     started: &Started<L4Machine>,
     vm: &Arc<Vm<L4Machine>>,
     disks: Vec<(Arc<Disk>, About)>,
@@ -265,6 +281,31 @@ async fn add_disks(
         })?;
     }
     Ok(())
+}
+
+/// Makes the pipes of the command's descriptors that are streams, and starts the tasks that pass
+/// their bytes. Returns the command's ends of the pipes, and the streams of its output.
+fn connect(
+    server: &Arc<UnixServer>,
+    started: &Started<L4Machine>,
+    streams: &Streams,
+) -> unix::Result<(Descriptors, Vec<Arc<Output<HostStream>>>)> {
+    let (mut descriptors, mut outputs) = (Descriptors::default(), Vec::new());
+    let context = started.init.context();
+    for (number, stream) in streams.0.iter().enumerate() {
+        let Some(stream) = stream.clone() else { continue };
+        let (read, write) = pipe(&context.caller(), OpenFlags::empty())?;
+        if number == 0 {
+            descriptors[number] = Some(read);
+            server.driver().spawn_system_task(async move { bring(stream, write).await })?;
+        } else {
+            descriptors[number] = Some(write);
+            let output = Output::new(stream, &read);
+            server.driver().spawn_system_task(output.clone().pass(read))?;
+            outputs.push(output);
+        }
+    }
+    Ok((descriptors, outputs))
 }
 
 /// Powers the machine off. An emulator exits with this status.

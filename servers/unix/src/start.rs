@@ -1,6 +1,7 @@
 //! Starts a system up to its first program, and ends it.
 
 use crate::front_ends;
+use crate::options::STREAMS;
 use crate::server::{Driver, Server};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -13,6 +14,7 @@ use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, LineDriver, Terminals};
 use unix::disk::{About, Cache, Disk, MINORS, Store};
 use unix::exec::{Arguments, Layout};
+use unix::file::OpenFile;
 use unix::front_end::FrontEnds;
 use unix::initramfs::{self, UnpackError};
 use unix::memory::ObjectProvider;
@@ -32,6 +34,9 @@ pub struct Command {
     /// The environment variables of the program, as `NAME=VALUE`.
     pub environment: Vec<Vec<u8>>,
 }
+
+/// The files that a command has as its descriptors 0, 1 and 2, where these are not the console.
+pub type Descriptors = [Option<Arc<OpenFile>>; STREAMS];
 
 /// The parts that a Unix system is made of.
 pub struct Parts<M: Machine> {
@@ -175,8 +180,9 @@ async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<
     }
 }
 
-/// Runs `command` as a child of the first process, on the console, and waits for its end. Returns
-/// its exit status as a shell does: 128 and the number of the signal that killed it, if one did.
+/// Runs `command` as a child of the first process, on the console, and waits for its end. Where
+/// `descriptors` has a file, the command has it as the descriptor of that index. Returns its exit
+/// status as a shell does: 128 and the number of the signal that killed it, if one did.
 ///
 /// # Errors
 /// There are not enough memory or threads.
@@ -184,6 +190,7 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     server: &Arc<Server<M, D, F>>,
     started: &Started<M>,
     mut command: Command,
+    descriptors: Descriptors,
 ) -> Result<u8> {
     complete(&mut command);
     let request = CloneRequest { exit_signal: Some(Signal::CHLD), ..CloneRequest::default() };
@@ -191,7 +198,7 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let child = thread.pid();
     let (loader, loading) = (server.clone(), thread.clone());
     server.start(&thread, async move {
-        if let Some(Executed { thread, state }) = Box::pin(execute(&loading, command)).await {
+        if let Some(Executed { thread, state }) = Box::pin(execute(&loading, command, descriptors)).await {
             loader.run(thread, state).await;
         }
     });
@@ -213,7 +220,7 @@ pub async fn run_init<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let mut command = Command { arguments: alloc::vec![b"/sbin/init".to_vec()], environment };
     complete(&mut command);
     let thread = started.init.clone();
-    if let Some(Executed { thread, state }) = execute(&thread, command).await {
+    if let Some(Executed { thread, state }) = execute(&thread, command, Descriptors::default()).await {
         server.clone().run(thread, state).await;
     }
 }
@@ -238,9 +245,13 @@ fn status_of(event: ChildEvent) -> u8 {
 
 /// Gives `thread`, of a process without a program, a session, the console and its program. `None`:
 /// the command cannot be run, and the process has ended.
-async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Option<Executed<M>> {
+async fn execute<M: Machine>(
+    thread: &Arc<Thread<M>>,
+    command: Command,
+    descriptors: Descriptors,
+) -> Option<Executed<M>> {
     let done = async {
-        prepare(thread).await?;
+        prepare(thread, descriptors).await?;
         let request = find(thread, &command).await?;
         thread.exec(request, ready(())).await
     };
@@ -259,9 +270,9 @@ async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Optio
 }
 
 /// Gives the process of `thread` a session of its own, with the console as its terminal and as
-/// descriptors 0, 1 and 2. The first process gets no terminal: it exists for the sessions that it
+/// those of the descriptors 0, 1 and 2 for which there is no other file. The first process gets no terminal: it exists for the sessions that it
 /// starts.
-async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
+async fn prepare<M: Machine>(thread: &Arc<Thread<M>>, descriptors: Descriptors) -> Result<()> {
     let pid = thread.pid();
     let mut flags = OpenFlags::READ_WRITE;
     if pid == Pid::INIT {
@@ -272,8 +283,8 @@ async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     let context = thread.context();
     let caller = context.caller();
     let file = caller.open(&At::Current, LINE_PATH, flags, Mode::new(0)).await?;
-    for _ in 0..3 {
-        thread.descriptors().insert(file.clone(), false, 3)?;
+    for other in descriptors {
+        thread.descriptors().insert(other.unwrap_or_else(|| file.clone()), false, STREAMS)?;
     }
     // If the home directory does not exist, the process stays in the root directory.
     let _ = caller.change_directory(&At::Current, b"/root", false).await;

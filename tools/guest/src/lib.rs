@@ -19,11 +19,13 @@ mod namespace;
 mod output;
 mod package;
 mod packages;
+mod piped;
 mod record;
 mod run;
 mod script;
 mod session;
 mod stick;
+mod streams;
 mod suite;
 mod tar;
 mod telnet;
@@ -52,6 +54,9 @@ pub fn boot(run: &Run) -> Result<Verdict> {
     }
     if !run.suite.interactive.is_empty() {
         return interact::run_suite(run);
+    }
+    if !run.suite.piped.is_empty() {
+        return piped::run(run);
     }
     boots::run(run)
 }

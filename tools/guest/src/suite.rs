@@ -1,6 +1,7 @@
 //! Guest tests: scripts on an image, and what each printed compared with what it prints under
 //! Debian's own kernel.
 
+use super::piped::Piped;
 use super::script::Script;
 use super::session::{self, Kernel, Log, Printed, Session, Start};
 use super::{Request, go, make};
@@ -96,10 +97,12 @@ fn about(name: &str) -> Result<(String, String)> {
     }
 }
 
-/// The ids of a suite's scripts.
+/// The ids of a suite's scripts and piped commands.
 pub fn ids(suite: &Suite) -> Result<Vec<String>> {
     let guests = suite.guest.iter().map(|name| Ok(about(name)?.0));
-    guests.chain(suite.interactive.iter().map(|name| Ok(Script::read(name)?.id))).collect()
+    let interactive = suite.interactive.iter().map(|name| Ok(Script::read(name)?.id));
+    let piped = suite.piped.iter().map(|name| Ok(Piped::read(name)?.id));
+    guests.chain(interactive).chain(piped).collect()
 }
 
 /// The image of a suite, with the scripts and the programs that they run. `share`: the files of the
@@ -176,6 +179,7 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
         mode: run.mode,
         image: filled(image(&run.suite, run.suite.share && shared.is_none())?, run, &scratch.0)?,
         command,
+        streams: Default::default(),
         greet: false,
         environment: Vec::new(),
         machine,
@@ -184,7 +188,12 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     fs::create_dir_all(log.parent().unwrap_or(Path::new("/")))?;
     let started = Instant::now();
     let mut session = start.start(&run.name)?;
-    let (printed, mut trouble) = watch(&mut session, run, &log)?;
+    let (printed, status) = watch(&mut session, run, &log)?;
+    let mut trouble = match status {
+        Ok(0) => None,
+        Ok(status) => Some(format!("the tests ended with status {status}")),
+        Err(trouble) => Some(trouble),
+    };
     drop(session);
     if let Some(shared) = shared {
         trouble = trouble.or(shared.difference(&printed)?);
@@ -193,8 +202,8 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
 }
 
 /// Reads both ports until the machine ends, keeping them in the log file; returns what the terminal
-/// showed, and why it was not enough.
-fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Option<String>)> {
+/// showed, and the status with which the command ended, or why there is none.
+pub(super) fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Result<i32, String>)> {
     let mut file = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut said = Log::default();
     let mut terminal = Vec::new();
@@ -210,7 +219,7 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
             }
             Err(RecvTimeoutError::Timeout) if session.stands_still() => {
                 file.write_all(&session.interrogate())?;
-                return Ok((terminal, Some(format!("hung: nothing printed for {} s", run.quiet.as_secs()))));
+                return Ok((terminal, Err(format!("hung: nothing printed for {} s", run.quiet.as_secs()))));
             }
             // A script may be at work for longer than that before it prints.
             Err(RecvTimeoutError::Timeout) => {}
@@ -218,15 +227,11 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
         }
         if session.clock.elapsed() > run.limit {
             file.write_all(&session.interrogate())?;
-            return Ok((terminal, Some(format!("still running after {} s", run.limit.as_secs()))));
+            return Ok((terminal, Err(format!("still running after {} s", run.limit.as_secs()))));
         }
     }
-    let trouble = match session.status(&said) {
-        Ok(0) => None,
-        Ok(status) => Some(format!("the tests ended with status {status}")),
-        Err(error) => Some(format!("{error:#}")),
-    };
-    Ok((terminal, trouble))
+    let status = session.status(&said).map_err(|error| format!("{error:#}"));
+    Ok((terminal, status))
 }
 
 /// What stands between the marks that `tests/guests/scripts/run` prints: name, and output with

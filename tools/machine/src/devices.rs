@@ -1,5 +1,6 @@
 //! Devices that a machine has in addition, each with the server that drives it.
 
+use crate::qemu;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -177,6 +178,29 @@ pub const SCREEN: Device = Device {
     arguments  keyboard
 ",
 };
+
+/// Streams of bytes to and from the host. Each is a port that [`stream`] adds.
+pub const STREAMS: Device = Device {
+    qemu: "virtio-serial-pci,id=streams,max_ports=4,disable-legacy=on",
+    program: "virtio-console",
+    server: "server streams
+    program    virtio-console
+    priority   200
+    memory     2M
+    dma        520K
+    pci        1af4:1043
+    restart    yes
+",
+};
+
+/// QEMU's arguments for the stream of this number, below 3, which QEMU connects to the Unix socket
+/// `socket`. The machine must have [`STREAMS`].
+pub fn stream(number: usize, socket: &Path) -> Result<[String; 4]> {
+    let channel = format!("socket,id=stream{number},path={}", qemu::value(socket)?);
+    // Port 0 is for a console.
+    let port = format!("virtserialport,bus=streams.0,nr={},chardev=stream{number}", number + 1);
+    Ok(["-chardev".into(), channel, "-device".into(), port])
+}
 
 /// Writes a boot configuration that also starts the drivers of the devices, which come before the
 /// other servers, into `scratch`. `modules` are the files of the modules with their arguments.

@@ -12,6 +12,7 @@ const STUBS: &[(&str, &str, &str)] = &[
     ("interfaces/file_channel.defs", "-l4-rust", "lib/interfaces/src/file_channel.rs"),
     ("interfaces/input.defs", "-l4-rust", "lib/interfaces/src/input.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
+    ("interfaces/streams.defs", "-l4-rust", "lib/interfaces/src/streams.rs"),
     ("interfaces/block.defs", "-page", "docs/src/interfaces/block.md"),
     ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
     ("interfaces/entropy.defs", "-page", "docs/src/interfaces/entropy.md"),
@@ -34,6 +35,7 @@ const STUBS: &[(&str, &str, &str)] = &[
         "lib/mach-interfaces/src/memory_object_default.rs",
     ),
     ("interfaces/mach/task_notify.defs", "-async-rust", "lib/mach-interfaces/src/task_notify.rs"),
+    ("interfaces/streams.defs", "-page", "docs/src/interfaces/streams.md"),
     ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];
@@ -72,5 +74,24 @@ fn every_definition_in_the_tree_is_valid() {
         command.current_dir(&root).args(["-I", "interfaces", "-check"]);
         let output = command.arg(definition).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn no_two_servers_of_the_tree_have_requests_with_the_same_number() {
+    let mut bases: Vec<(u64, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(root().join("interfaces")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "defs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let line = text.lines().find(|line| line.starts_with("subsystem ")).unwrap();
+            let base = line.trim_end_matches(';').rsplit(' ').next().unwrap().parse().unwrap();
+            bases.push((base, path));
+        }
+    }
+    bases.sort();
+    // The label of an answer is 100 more than the first request's.
+    for pair in bases.windows(2) {
+        assert!(pair[1].0 >= pair[0].0 + 200, "{} and {}", pair[0].1.display(), pair[1].1.display());
     }
 }

@@ -77,7 +77,7 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
     }
     options.check()?;
     build::everything(&build::Options::default())?;
-    eprintln!("mac: booting; Ctrl-A X leaves, Ctrl-A H lists the other keys");
+    eprintln!("mac: booting; Ctrl-] X leaves, Ctrl-] H lists the other keys");
     boot(&options.choice, &options.hardware, &[]).map(|()| ExitCode::SUCCESS)
 }
 
@@ -148,7 +148,7 @@ fn how_to_attach(files: &[PathBuf], port: u16) -> String {
     format!(
         "mac: the machine waits for gdb. In another terminal:\n  \
          gdb '{kernel}'{} -ex 'target remote :{port}'\n\
-         mac: set hardware breakpoints (hbreak): the programs are not in memory yet; Ctrl-A X leaves\n",
+         mac: set hardware breakpoints (hbreak): the programs are not in memory yet; Ctrl-] X leaves\n",
         symbols.collect::<String>()
     )
 }
@@ -202,7 +202,8 @@ fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
     let files = machine.files();
     let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
     let mut qemu = machine.command(&scratch.0)?;
-    qemu.args(["-serial", "mon:stdio"]).args(extra);
+    // The escape key is that of guests.
+    qemu.args(["-serial", "mon:stdio", "-echr", "0x1d"]).args(extra);
     let result = console(&mut qemu, &symboliser, &mut std::io::stdout());
     if machine.accelerator == Accelerator::Kvm {
         return result
