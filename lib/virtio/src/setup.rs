@@ -171,6 +171,14 @@ impl<R: Registers> Setup<R> {
         set_vector(&mut self.registers, CONFIGURATION_VECTOR, Some(vector))
     }
 
+    /// Reads the device's configuration, like [`Device::configuration`].
+    ///
+    /// # Errors
+    /// Those of [`Device::configuration`].
+    pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
+        configuration(&mut self.registers, offset, bytes)
+    }
+
     /// Writes bytes of the device's configuration from `offset` on. What this does depends on the
     /// type of the device.
     ///

@@ -8,7 +8,7 @@ use mach::Machine;
 use unix::disk::{BlockNode, Device, SECTOR};
 use unix::file::OpenFile;
 use unix::vfs::{Access, PAGE_SIZE};
-use unix::{Bytes, Error, Result, UserBuffer};
+use unix::{Bytes, Error, Privilege, Result, UserBuffer};
 
 const HDIO_GETGEO: u32 = 0x301;
 const BLKROGET: u32 = 0x125e;
@@ -94,7 +94,7 @@ pub(super) async fn request<M: Machine>(
 }
 
 fn privileged<M: Machine>(call: &Call<'_, M>, error: Error) -> Result<()> {
-    if call.thread.credentials().is_privileged() { Ok(()) } else { Err(error) }
+    if call.has(Privilege::Administrator) { Ok(()) } else { Err(error) }
 }
 
 async fn int<M: Machine>(call: &Call<'_, M>, value: u32) -> Result<()> {
