@@ -34,9 +34,9 @@
 //! Conventions: `error`, `account` (limits for each user), `maybe_ready`, `environment`,
 //! `user_buffer`, `identity`, `sync`.
 //!
-//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`, `disk`,
-//! `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`,
-//! `socket`, `log`.
+//! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
+//! `disk`, `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
+//! `tty`, `socket`, `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`,
 //! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`.

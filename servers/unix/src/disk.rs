@@ -1,5 +1,5 @@
-//! The disks of the Unix server: the client's half of the way to the drivers of block devices, whose
-//! requests are about frames of the pool.
+//! The disks of the Unix server: the client's half of the way to the drivers of block devices,
+//! whose requests are about frames of the pool.
 
 use crate::report::say;
 use alloc::boxed::Box;

@@ -161,8 +161,8 @@ fn disks_and_partitions_come_and_go() {
     let root = make(1, Box::new(move || devices.lock().clone()), Timestamp::default());
     let text = |path: &str| {
         let mut bytes = Bytes::empty(200);
-        let read = find(&root, path).unwrap().read(0, &mut bytes);
-        now(read).unwrap();
+        let file = find(&root, path).unwrap();
+        now(file.read(0, &mut bytes)).unwrap();
         String::from_utf8(bytes.done().to_vec()).unwrap()
     };
     let at = "devices/virtio0/block/vda";
@@ -179,7 +179,8 @@ fn disks_and_partitions_come_and_go() {
         ("devices/virtio0/block/vda/vda2/subsystem", "../../../../../class/block"),
         ("devices/virtio0/block/vda/device", "../../../virtio0"),
     ] {
-        assert_eq!(now(find(&root, link).unwrap().link_text()).unwrap(), target.as_bytes());
+        let node = find(&root, link).unwrap();
+        assert_eq!(now(node.link_text()).unwrap(), target.as_bytes());
     }
     shown.lock().pop();
     assert_eq!(names(&find(&root, "class/block").unwrap()), ["vda"]);

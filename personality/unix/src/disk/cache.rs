@@ -13,8 +13,8 @@ use mach::{KernError, KernResult, Machine};
 
 /// A disk's driver, as the page cache sees it. Places are in sectors of 512 bytes.
 ///
-/// A future of a read is not dropped before its end where the memory system has a spawner, since the
-/// disk may write into the frames until then.
+/// A future of a read is not dropped before its end where the memory system has a spawner, since
+/// the disk may write into the frames until then.
 pub trait Store<M: Machine>: Send + Sync + 'static {
     /// Reads sectors into the frames, which are filled one after the other. The last one may be
     /// filled in part.

@@ -1,8 +1,8 @@
 //! Disks: block devices in /dev, with their partitions.
 //!
 //! A disk's contents are in the page cache: a memory object whose pager is the disk. All nodes of a
-//! disk, and mappings of it, show the same pages. Pages that were written reach the disk by fsync(2),
-//! sync(2), after some seconds ([`Disks::write_back`]), and when memory is short.
+//! disk, and mappings of it, show the same pages. Pages that were written reach the disk by
+//! fsync(2), sync(2), after some seconds ([`Disks::write_back`]), and when memory is short.
 //!
 //! | module | subject |
 //! |---|---|
@@ -75,8 +75,8 @@ pub trait Data: Send + Sync {
     /// Brings what was written to the disk to stable storage.
     fn flush(&self) -> MaybeReady<'_, Result<()>>;
 
-    /// Frees the pages of a range, unwritten, and tells the disk that they are not needed. The range
-    /// has whole pages.
+    /// Frees the pages of a range, unwritten, and tells the disk that they are not needed. The
+    /// range has whole pages.
     fn discard(&self, range: Range<u64>) -> MaybeReady<'_, Result<()>>;
 }
 

@@ -1,5 +1,5 @@
-//! An open node of a disk or partition: its attributes are those of the node in /dev, its data those
-//! of the disk.
+//! An open node of a disk or partition: its attributes are those of the node in /dev, its data
+//! those of the disk.
 
 use super::Device;
 use crate::vfs::{
@@ -30,7 +30,8 @@ impl BlockNode {
     }
 
     /// The places on the disk of a transfer at an offset of the device: the first, and the count of
-    /// bytes up to the device's end. `EINVAL` for a direct transfer that is not one of whole blocks.
+    /// bytes up to the device's end. `EINVAL` for a direct transfer that is not one of whole
+    /// blocks.
     fn place(&self, offset: u64, length: usize) -> Result<(u64, usize)> {
         let range = self.device.range();
         let left = (range.end - range.start).saturating_sub(offset);

@@ -169,8 +169,8 @@ fn an_error_reaches_the_one_who_asked() {
         write(&node, 0, &[1; PAGE]).await.unwrap();
         disk.data.write_back(0..disk.about.size, false).await.unwrap();
         *driver.refuses.lock() = [false; 3];
-        // The page was refused before, in the background. It stays and is written now; both openings
-        // get the error once.
+        // The page was refused before, in the background. It stays and is written now; both
+        // openings get the error once.
         assert_eq!(node.synchronize().await, Err(Error::EIO));
         assert_eq!(node.synchronize().await, Ok(()));
         assert_eq!(driver.bytes.lock()[..PAGE], [1; PAGE]);
