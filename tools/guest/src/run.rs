@@ -69,7 +69,9 @@ impl Options {
             bail!("--share: Debian's kernel mounts nothing by itself here; leave out --kernel");
         }
         if !machine.boot.imageless() {
-            bail!("--share: a system that boots from an image has no drivers of further devices; leave out --uefi");
+            bail!(
+                "--share: a system that boots from an image has no drivers of further devices; leave out --uefi"
+            );
         }
         let absolute = |share: &Share| {
             // A relative path is meant from the user's working directory.
