@@ -69,6 +69,11 @@ impl Options {
         if self.kernel == Kernel::Linux {
             bail!("--share: Debian's kernel mounts nothing by itself here; leave out --kernel");
         }
+        if !machine.boot.imageless() {
+            bail!(
+                "--share: a system that boots from an image has no drivers of further devices; leave out --uefi"
+            );
+        }
         let absolute = |share: &Share| {
             // A relative path is meant from the user's working directory.
             Ok(Share { directory: std::path::absolute(&share.directory)?, place: share.place.clone() })
@@ -383,6 +388,7 @@ impl Keys {
 mod tests {
     use super::*;
     use clap::Parser;
+    use mac_machine::qemu::Boot;
     use std::io::Write;
     use std::process::{Command, Stdio};
 
@@ -394,6 +400,27 @@ mod tests {
 
     fn what_runs(line: &[&str], at_terminal: bool) -> Vec<String> {
         Line::parse_from([&["run"], line].concat()).options.what_runs(at_terminal)
+    }
+
+    #[test]
+    fn what_cannot_be_shared_is_refused_before_anything_starts() {
+        let refusal = |line: &[&str], boot: Boot| {
+            let options = Line::parse_from([&["run"], line].concat()).options;
+            let mut machine = Machine { boot, ..Machine::default() };
+            options.share_directories(&mut machine).map(|()| machine).map_err(|error| format!("{error:#}"))
+        };
+        let machine = refusal(&["--share", "/tmp:/a b"], Boot::Direct).unwrap();
+        assert_eq!((machine.mounts, machine.devices.len()), (vec!["9p:share:/a b".to_string()], 1));
+        for (line, boot, word) in [
+            (&["--share", "/no/such/directory"][..], Boot::Direct, "/no/such/directory"),
+            (&["--share", "/etc/passwd"], Boot::Direct, "not a directory"),
+            (&["--share", "/tmp", "--share", "/etc"], Boot::Direct, "/mnt/share"),
+            (&["--share", "/tmp", "--kernel", "linux"], Boot::Direct, "--kernel"),
+            (&["--share", "/tmp"], Boot::UefiCd, "--uefi"),
+        ] {
+            let error = refusal(line, boot).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
     }
 
     #[test]
