@@ -43,8 +43,8 @@ static int message_to_oneself(void)
     mach_port_t port;
     SAME(syscall_mach_port_allocate(self, MACH_PORT_RIGHT_RECEIVE, &port), KERN_SUCCESS);
     message.header.msgh_bits = MACH_MSGH_BITS(MACH_MSG_TYPE_MAKE_SEND, 0);
-    message.header.msgh_remote_port.name = port;
-    message.header.msgh_local_port.name = MACH_PORT_NULL;
+    message.header.msgh_remote_port = port;
+    message.header.msgh_local_port = MACH_PORT_NULL;
     message.header.msgh_id = 77;
     message.type = (mach_msg_type_t){ .msgt_name = MACH_MSG_TYPE_BYTE, .msgt_size = 8, .msgt_inline = 1,
                                       .msgt_number = 16 };
@@ -55,7 +55,7 @@ static int message_to_oneself(void)
     SAME(mach_msg_trap(&message.header, MACH_RCV_MSG, 0, sizeof message, port, 0, MACH_PORT_NULL), MACH_MSG_SUCCESS);
     SAME(message.header.msgh_id, 77);
     SAME(message.header.msgh_size, 56);
-    SAME(message.header.msgh_local_port.name, port);
+    SAME(message.header.msgh_local_port, port);
     SAME(message.type.msgt_number, 16);
     for (int index = 0; index < 16; index++)
         SAME(message.data[index], index * 3);

@@ -350,6 +350,12 @@ impl L4Machine {
         HeapFrames(self.0.clone())
     }
 
+    /// The region of this server's memory that holds the frames, in the order of their numbers: its
+    /// address, and its size in bytes as root has given it.
+    pub fn pool(&self) -> (u64, u64) {
+        (self.0.pool.address(Frame(0)), self.frame_bytes())
+    }
+
     /// The number of bytes of all frames, used or free.
     pub fn frame_bytes(&self) -> u64 {
         u64::from(self.0.pool.limit()) << PAGE_SHIFT

@@ -197,13 +197,16 @@ impl ExecutionContext for UserThread {
     fn hold(&self, call: SystemCall) -> bool {
         let record = &self.0;
         let mut state = record.state.lock();
-        let is_with_program = state.place == Place::Program;
-        if is_with_program {
-            record.set_place(&mut state, Place::Server(Origin::SystemCall));
-            state.asked = record.shared.executor.platform().current();
-            state.held = Some(call);
+        match state.place {
+            Place::Program => {
+                record.set_place(&mut state, Place::Server(Origin::SystemCall));
+                state.asked = record.shared.executor.platform().current();
+            }
+            Place::Server(Origin::SystemCall) => {}
+            _ => return false,
         }
-        is_with_program
+        state.held = Some(call);
+        true
     }
 
     fn surrender(&self) {

@@ -103,14 +103,6 @@ impl<R: Registers> Setup<R> {
         set_common(&mut self.registers, STATUS, Width::Byte, status | bits);
     }
 
-    /// Reads the device's configuration from `offset` on, with all bytes from one moment.
-    ///
-    /// # Errors
-    /// `Configuration`: the configuration is too short, or has changed during each attempt.
-    pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
-        configuration(&mut self.registers, offset, bytes)
-    }
-
     /// The features that the device and this driver have agreed on.
     pub fn features(&self) -> u64 {
         self.features

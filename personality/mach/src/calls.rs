@@ -2,8 +2,8 @@
 
 use alloc::sync::Arc;
 
-use mach::ipc::typed::{MsgArguments, MsgOptions, mach_msg};
-use mach::ipc::{Disposition, Name, PortRight, Right};
+use mach::ipc::typed::{MsgArguments, MsgOptions, mach_msg, park, try_mach_msg};
+use mach::ipc::{Disposition, MsgErrorKind, Name, PortRight, Rest, Right};
 use mach::machine::{
     Attempt, ExecutionContext, Machine, PAGE_SIZE, ProcessorException, Protection, Resume, SystemCall,
 };
@@ -11,7 +11,6 @@ use mach::thread::Exception;
 use mach::vm::{Inheritance, MapRequest, Placement};
 use mach::{KernError, KernResult};
 
-use crate::native::KernelPort;
 use crate::system::{ProgramTask, ProgramThread, Services, System};
 use crate::trap::Trap;
 
@@ -35,28 +34,43 @@ pub(crate) fn try_call<M: Machine, S: Services<M>>(
     call: &SystemCall,
 ) -> Attempt {
     let Some(trap) = Trap::of(call.number) else { return Attempt::Event };
-    let call = Call { system, thread, arguments: &call.arguments, trap };
+    let arguments = &call.arguments;
+    if trap == Trap::Message {
+        return try_mach_msg(&thread.parking, &message_arguments(arguments, Name::NULL), call);
+    }
+    let call = Call { system, thread, arguments, trap };
     call.without_wait().map_or(Attempt::Event, |result| Attempt::Return(u64::from(result)))
 }
 
-/// Serves a trap. Returns how the thread continues; `None`: it does not.
+/// Serves a trap. Returns how the thread goes on.
 pub(crate) async fn call<M: Machine, S: Services<M>>(
     system: &Arc<System<M, S>>,
     thread: &Arc<ProgramThread<M>>,
     call: &SystemCall,
-) -> Option<Resume> {
+) -> Next {
     let Some(trap) = Trap::of(call.number) else {
-        let ip = thread.machine_thread().state().ok()?.rip;
+        let ip = thread.machine_thread().state().map_or(0, |state| state.rip);
         let exception = ProcessorException { vector: UNDEFINED_INSTRUCTION, error: 0, ip };
         let raised = alloc::boxed::Box::pin(thread.raise(&Exception::of_processor(&exception))).await;
-        return raised.ok().map(|()| Resume::Continue);
+        return raised.map_or(Next::End, |()| Next::Resume(Resume::Continue));
     };
-    let call = Call { system, thread, arguments: &call.arguments, trap };
-    let result = match call.without_wait() {
-        Some(result) => result,
-        None => call.with_wait().await,
+    let trap = Call { system, thread, arguments: &call.arguments, trap };
+    let result = match trap.without_wait() {
+        _ if trap.trap == Trap::Message => trap.message(call).await,
+        Some(result) => Some(result),
+        None => Some(trap.with_wait().await),
     };
-    Some(Resume::Return(u64::from(result)))
+    result.map_or(Next::Parked, |result| Next::Resume(Resume::Return(u64::from(result))))
+}
+
+/// How a thread goes on after an event.
+pub(crate) enum Next {
+    /// It is resumed.
+    Resume(Resume),
+    /// It waits, and is resumed or has another event without its task.
+    Parked,
+    /// It does not go on.
+    End,
 }
 
 /// A trap with its arguments.
@@ -86,12 +100,12 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
 
     /// Does a trap that never waits. `None`: it is another trap.
     fn without_wait(&self) -> Option<u32> {
-        let space = &self.task().space;
+        let space = self.task().space();
         Some(match self.trap {
             Trap::ReplyPort => space.allocate(PortRight::Receive).map_or(Name::NULL.0, |name| name.0),
-            Trap::ThreadSelf => self.name_of(&self.thread.port),
-            Trap::TaskSelf => self.name_of(&self.task().port),
-            Trap::HostSelf => self.name_of(&self.system.host_name),
+            Trap::ThreadSelf => self.name_of(self.thread.ports.own_right()),
+            Trap::TaskSelf => self.name_of(self.task().ports.own_right()),
+            Trap::HostSelf => self.name_of(self.system.kernel.host_right()),
             Trap::NullPort => Name::NULL.0,
             Trap::Invalid | Trap::EventWait => KernError::InvalidArgument as u32,
             Trap::DeviceWrite => NO_SUCH_DEVICE,
@@ -109,7 +123,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
                 space.insert_right(Name(self.word(1)), right)
             }),
             Trap::TaskSuspend => self.own(|| self.task().suspend()),
-            Trap::DepressAbort if self.names(0, &self.thread.port) => SUCCESS,
+            Trap::DepressAbort if self.names(&self.thread.ports.own_right()) => SUCCESS,
             Trap::DepressAbort | Trap::TaskSetSpecialPort => SEND_MESSAGE,
             _ => return None,
         })
@@ -117,12 +131,11 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
 
     async fn with_wait(&self) -> u32 {
         let done = match self.trap {
-            Trap::Message => return self.message().await,
             Trap::Print => self.print().await,
             Trap::Switch | Trap::SwitchPriority => return self.give_way().await,
             Trap::ThreadSwitch => self.switch().await,
             Trap::SetSelfState => Err(KernError::InvalidArgument),
-            _ if !self.names(0, &self.task().port) => return SEND_MESSAGE,
+            _ if !self.names_own_task() => return SEND_MESSAGE,
             Trap::VmMap => return self.map().await.unwrap_or_else(|error| error as u32),
             Trap::VmAllocate => self.allocate().await,
             Trap::VmDeallocate => self.deallocate().await,
@@ -137,20 +150,24 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
         code(done)
     }
 
-    /// Gives the task a send right to a port of the server, and returns the name.
-    fn name_of(&self, port: &KernelPort<M>) -> u32 {
-        self.task().space.copyout_right(port.send()).map_or(Name::NULL.0, |name| name.0)
+    /// Gives the task a right, and returns the name.
+    fn name_of(&self, right: Right<M>) -> u32 {
+        self.task().space().copyout_right(right).map_or(Name::NULL.0, |name| name.0)
     }
 
-    /// Whether the argument is the task's name for a port of the server.
-    fn names(&self, index: usize, port: &KernelPort<M>) -> bool {
-        let right = self.task().space.extract_right(Name(self.word(index)), Disposition::CopySend);
-        right.is_ok_and(|right| port.is_of(&right))
+    /// Whether the first argument is the task's name for the port of this right.
+    fn names(&self, right: &Right<M>) -> bool {
+        let named = self.task().space().extract_right(Name(self.word(0)), Disposition::CopySend);
+        matches!((named, right), (Ok(Right::Send(named)), Right::Send(right)) if named.is_of_same_port(right))
+    }
+
+    fn names_own_task(&self) -> bool {
+        self.names(&self.task().ports.own_right())
     }
 
     /// Does an operation on the task that the first argument names, which must be the caller's.
     fn own(&self, operation: impl FnOnce() -> KernResult) -> u32 {
-        if self.names(0, &self.task().port) { code(operation()) } else { SEND_MESSAGE }
+        if self.names_own_task() { code(operation()) } else { SEND_MESSAGE }
     }
 
     /// Reads arguments from the stack, where they are above the return address.
@@ -177,28 +194,41 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
     }
 
     /// `mach_msg(message, options, send size, receive size, receive name, time-out, notify)`.
-    async fn message(&self) -> u32 {
-        let options = MsgOptions::from_bits_truncate(self.word(1));
+    /// The result is `None` if the caller waits for a message, parked.
+    async fn message(&self, call: &SystemCall) -> Option<u32> {
+        let mut arguments = message_arguments(self.arguments, Name::NULL);
+        match self.thread.parking.take_rest() {
+            Rest::All => {}
+            Rest::Receive => arguments.options -= MsgOptions::SEND,
+            Rest::Write(bytes, address, result) => {
+                let written = self.write(address, &bytes).await;
+                return Some(written.map_or(MsgErrorKind::ReceiveInvalidData as u32, |()| result));
+            }
+        }
+        let options = arguments.options;
         let notifies = MsgOptions::SEND_NOTIFY | MsgOptions::SEND_CANCEL | MsgOptions::RECEIVE_NOTIFY;
-        let notify = match options.intersects(notifies) {
-            false => Name::NULL,
-            true => match self.on_stack::<1>().await {
-                Ok([name]) => Name(name as u32),
-                Err(error) => return error as u32,
-            },
-        };
-        let arguments = MsgArguments {
-            address: self.arguments[0],
-            options,
-            send_size: self.word(2),
-            receive_size: self.word(3),
-            receive_name: Name(self.word(4)),
-            timeout: self.word(5),
-            notify,
-        };
-        let task = self.task();
-        let sent = mach_msg(&task.space, &**task.map(), &arguments, &self.thread.interruption).await;
-        sent.map_or_else(|error| error.code(), |()| SUCCESS)
+        if options.intersects(notifies) {
+            match self.on_stack::<1>().await {
+                Ok([name]) => arguments.notify = Name(name as u32),
+                Err(error) => return Some(error as u32),
+            }
+        }
+        let (task, interruption) = (self.task(), &self.thread.ports.interruption);
+        if options.contains(MsgOptions::SEND) {
+            let only_send = MsgArguments { options: options - MsgOptions::RECEIVE, ..arguments };
+            if let Err(error) = mach_msg(task.space(), &**task.map(), &only_send, interruption).await {
+                return Some(error.code());
+            }
+            arguments.options -= MsgOptions::SEND;
+        }
+        if !options.contains(MsgOptions::RECEIVE) {
+            return Some(SUCCESS);
+        }
+        if park(&self.thread.parking, &arguments, call) {
+            return None;
+        }
+        let received = mach_msg(task.space(), &**task.map(), &arguments, interruption).await;
+        Some(received.map_or_else(|error| error.code(), |()| SUCCESS))
     }
 
     /// `mach_print(string)`: prints up to the zero, or as much as is readable.
@@ -238,7 +268,7 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
                 Ok(())
             }
             WAIT => {
-                let machine = self.system.host.machine();
+                let machine = self.system.host().machine();
                 machine.sleep_until(machine.now() + u64::from(self.word(2)) * 1000).await;
                 Ok(())
             }
@@ -301,15 +331,14 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
 
     /// `task_create(parent, inherit, child)`.
     async fn create_task(&self) -> KernResult {
-        let part = self.system.task_part()?;
-        let child = self.task().create_child(self.word(1) != 0, |_| part).await?;
-        let name = self.task().space.copyout_right(child.port.send())?;
+        let child = self.system.kernel.create_task(self.task(), self.word(1) != 0).await?;
+        let name = self.task().space().copyout_right(child.ports.own_right())?;
         self.write(self.arguments[2], &name.0.to_le_bytes()).await
     }
 
     /// `mach_port_allocate(task, right, name)`.
     async fn allocate_port(&self) -> KernResult {
-        let space = &self.task().space;
+        let space = self.task().space();
         let name = space.allocate(PortRight::from_number(self.word(1))?)?;
         let written = self.write(self.arguments[2], &name.0.to_le_bytes()).await;
         if written.is_err() {
@@ -317,6 +346,20 @@ impl<M: Machine, S: Services<M>> Call<'_, M, S> {
             let _ = space.destroy(name);
         }
         written
+    }
+}
+
+/// The arguments of `mach_msg` that are in registers, with the last one, which is on the stack.
+fn message_arguments(registers: &[u64; 6], notify: Name) -> MsgArguments {
+    let &[address, options, send_size, receive_size, receive_name, timeout] = registers;
+    MsgArguments {
+        address,
+        options: MsgOptions::from_bits_truncate(options as u32),
+        send_size: send_size as u32,
+        receive_size: receive_size as u32,
+        receive_name: Name(receive_name as u32),
+        timeout: timeout as u32,
+        notify,
     }
 }
 

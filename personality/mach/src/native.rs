@@ -2,10 +2,12 @@
 
 use alloc::sync::Arc;
 
-use mach::ipc::{Disposition, Interruption, Ipc, Name, PortRight, Right, SendRight, Space};
+use mach::ipc::{Parking, Space};
+use mach::kobject::{PortPersonality, TaskPorts, ThreadPorts};
 use mach::machine::Machine;
 use mach::thread::{Exception, Handled};
-use mach::{KernError, KernResult, Personality, Thread};
+use mach::vm::VmMap;
+use mach::{Personality, Task, Thread};
 
 /// The personality of tasks that run native Mach programs.
 pub struct Native;
@@ -17,71 +19,54 @@ impl<M: Machine> Personality<M> for Native {
     async fn raise(_thread: &Arc<Thread<M, Self>>, _exception: &Exception) -> Handled {
         Handled::Pass
     }
+
+    fn task_ended(task: &NativeTask<M>) {
+        task.ports.end();
+    }
+
+    fn thread_ended(thread: &NativeThread<M>) {
+        thread.parking.leave();
+        thread.ports.end();
+    }
 }
 
-/// A task's names for ports, and the task's own port.
+impl<M: Machine> PortPersonality<M> for Native {
+    fn task_ports(task: &NativeTask<M>) -> &TaskPorts<M> {
+        &task.ports
+    }
+
+    fn thread_ports(thread: &NativeThread<M>) -> &ThreadPorts<M> {
+        &thread.ports
+    }
+
+    fn interrupt(thread: &NativeThread<M>) -> bool {
+        thread.parking.interrupt() || thread.ports.interruption.interrupt()
+    }
+
+    fn new_task(_: &Arc<Task<M, Self>>, _: &Arc<VmMap<M>>, ports: TaskPorts<M>) -> NativeTask<M> {
+        NativeTask { ports }
+    }
+
+    fn new_thread(task: &Arc<Task<M, Self>>, context: &M::Thread, ports: ThreadPorts<M>) -> NativeThread<M> {
+        NativeThread { ports, parking: Parking::new(context, task.ports.space(), task.map()) }
+    }
+}
+
+/// The ports of a task.
 pub struct NativeTask<M: Machine> {
-    pub(crate) space: Arc<Space<M>>,
-    pub(crate) port: KernelPort<M>,
+    pub(crate) ports: TaskPorts<M>,
 }
 
 impl<M: Machine> NativeTask<M> {
-    pub(crate) fn new(ipc: &Arc<Ipc<M>>, kernel: &Arc<Space<M>>) -> KernResult<Self> {
-        Ok(Self { space: Space::new(ipc), port: KernelPort::new(kernel)? })
-    }
-
-    /// The names of the task.
+    /// The task's names for rights.
     pub fn space(&self) -> &Arc<Space<M>> {
-        &self.space
+        self.ports.space()
     }
 }
 
-/// The port of a thread, and what ends the thread's waits.
+/// The ports of a thread, and its waits.
 pub struct NativeThread<M: Machine> {
-    pub(crate) port: KernelPort<M>,
-    pub(crate) interruption: Interruption,
-}
-
-impl<M: Machine> NativeThread<M> {
-    pub(crate) fn new(kernel: &Arc<Space<M>>) -> KernResult<Self> {
-        Ok(Self { port: KernelPort::new(kernel)?, interruption: Interruption::new() })
-    }
-}
-
-/// A port whose receive right the server has, in a space of its own.
-pub(crate) struct KernelPort<M: Machine> {
-    kernel: Arc<Space<M>>,
-    name: Name,
-    right: SendRight<M>,
-}
-
-impl<M: Machine> KernelPort<M> {
-    /// Makes a port.
-    ///
-    /// # Errors
-    /// `NoSpace`, `ResourceShortage`: there are too many ports, or no memory.
-    pub(crate) fn new(kernel: &Arc<Space<M>>) -> KernResult<Self> {
-        let name = kernel.allocate(PortRight::Receive)?;
-        match kernel.extract_right(name, Disposition::MakeSend)? {
-            Right::Send(right) => Ok(Self { kernel: kernel.clone(), name, right }),
-            _ => Err(KernError::Failure),
-        }
-    }
-
-    /// A send right to the port.
-    pub(crate) fn send(&self) -> Right<M> {
-        self.right.copy().map_or(Right::Dead, Right::Send)
-    }
-
-    /// Whether `right` is a send right to the port.
-    pub(crate) fn is_of(&self, right: &Right<M>) -> bool {
-        matches!(right, Right::Send(right) if right.is_of_same_port(&self.right))
-    }
-}
-
-impl<M: Machine> Drop for KernelPort<M> {
-    fn drop(&mut self) {
-        // The name is this port's alone, so that only a kernel that has ended knows it no more.
-        let _ = self.kernel.destroy(self.name);
-    }
+    pub(crate) ports: ThreadPorts<M>,
+    /// Where the thread waits for messages without its task.
+    pub(crate) parking: Arc<Parking<M>>,
 }

@@ -4,12 +4,13 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use mach::ipc::PortRight;
 use mach::machine::{Machine, PAGE_SIZE, ThreadState};
 use mach::vm::{MapRequest, Placement, VmMap};
 use mach::{KernError, KernResult};
 
 use crate::image::{Image, ImageError};
-use crate::native::KernelPort;
+use crate::native::NativeTask;
 use crate::script::{Argument, Line};
 use crate::system::{ProgramTask, Services, System};
 
@@ -60,12 +61,10 @@ impl<M: Machine, S: Services<M>> System<M, S> {
         (lowest, highest): (u64, u64),
     ) -> Result<(), StartError> {
         let image = Image::parse(file).map_err(StartError::Image)?;
-        let part = self.task_part()?;
-        let task = self.host.create_task_of(lowest, highest, |_| part).await?;
+        let task = self.kernel.create_first_task(lowest, highest, |ports| NativeTask { ports }).await?;
         let started = self.start_in(&task, line, &image).await;
         if started.is_err() {
             task.terminate().await;
-            task.space.terminate();
         }
         started
     }
@@ -82,10 +81,8 @@ impl<M: Machine, S: Services<M>> System<M, S> {
             words.push(self.word(task, argument)?);
         }
         let stack = stack(task.map(), &words).await?;
-        let part = self.thread_part()?;
-        let thread = task.create_thread_of(1, |_| part).await?;
+        let thread = self.kernel.create_thread(task).await?;
         thread.set_state(&ThreadState::at_start(image.entry, stack)).await?;
-        self.begin(thread.clone())?;
         if !line.runs {
             task.suspend()?;
         }
@@ -95,12 +92,13 @@ impl<M: Machine, S: Services<M>> System<M, S> {
     /// An argument as the program gets it. A right that the argument stands for is given to the
     /// task.
     fn word(&self, task: &ProgramTask<M>, argument: &Argument) -> KernResult<String> {
-        let name = |port: &KernelPort<M>| Ok(task.space.copyout_right(port.send())?.0.to_string());
-        match argument {
-            Argument::Text(text) => Ok(text.clone()),
-            Argument::HostPort => name(&self.host_control),
-            Argument::DevicePort => name(&self.device_master),
-        }
+        let name = match argument {
+            Argument::Text(text) => return Ok(text.clone()),
+            Argument::HostPort => task.space().copyout_right(self.kernel.host_control_right())?,
+            // There are no devices yet. A message to a dead name fails without a wait.
+            Argument::DevicePort => task.space().allocate(PortRight::DeadName)?,
+        };
+        Ok(name.0.to_string())
     }
 }
 

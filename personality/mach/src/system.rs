@@ -1,17 +1,18 @@
 //! A system of native Mach programs.
 
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::fmt::Arguments;
 use core::future::Future;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use mach::ipc::{Ipc, Limits, NameRule, Space};
+use mach::ipc::{Ipc, Limits, NameRule};
+use mach::kobject::{Environment, Kernel};
 use mach::machine::Machine;
 use mach::thread::{Exception, ExceptionHandler, Handled};
 use mach::vm::BoxFuture;
-use mach::{Host, KernResult, Task, Thread};
+use mach::{Host, KernError, KernResult, Task, Thread};
 
-use crate::native::{KernelPort, Native, NativeTask, NativeThread};
+use crate::native::Native;
 
 /// A task that runs a native program.
 pub(crate) type ProgramTask<M> = Task<M, Native>;
@@ -36,61 +37,52 @@ pub trait Services<M: Machine>: Send + Sync + 'static {
     fn ended(&self, clean: bool);
 }
 
-/// Native Mach tasks, and the ports that the server itself has.
+/// Native Mach tasks, and the ports of their host.
 pub struct System<M: Machine, S> {
-    pub(crate) host: Arc<Host<M, Native>>,
-    pub(crate) ipc: Arc<Ipc<M>>,
-    /// The space of the ports whose receive rights the server has.
-    pub(crate) kernel: Arc<Space<M>>,
-    pub(crate) host_name: KernelPort<M>,
-    pub(crate) host_control: KernelPort<M>,
-    pub(crate) device_master: KernelPort<M>,
+    pub(crate) kernel: Arc<Kernel<M, Native>>,
     pub(crate) services: S,
+    own: Weak<Self>,
     /// How many threads are served.
     pub(crate) threads: AtomicUsize,
     clean: AtomicBool,
 }
 
 impl<M: Machine, S: Services<M>> System<M, S> {
-    /// A system without tasks.
+    /// A system without tasks. The machine started at the time of day `started`, in microseconds
+    /// since 1970.
     ///
     /// # Errors
     /// `ResourceShortage`: memory is short.
-    pub fn new(host: Arc<Host<M, Native>>, limits: Limits, services: S) -> KernResult<Arc<Self>> {
+    pub fn new(
+        host: &Arc<Host<M, Native>>,
+        limits: Limits,
+        started: u64,
+        services: S,
+    ) -> KernResult<Arc<Self>> {
         let ipc = Ipc::new(host.vm(), NameRule::Lowest, limits)?;
-        let kernel = Space::new(&ipc);
-        let system = Arc::new(Self {
-            host_name: KernelPort::new(&kernel)?,
-            host_control: KernelPort::new(&kernel)?,
-            device_master: KernelPort::new(&kernel)?,
-            host,
-            ipc,
+        let kernel = Kernel::new(host, &ipc, started)?;
+        let system = Arc::new_cyclic(|own| Self {
             kernel,
             services,
+            own: own.clone(),
             threads: AtomicUsize::new(0),
             clean: AtomicBool::new(true),
         });
-        let reporter: Arc<dyn ExceptionHandler<M, Native>> = Arc::new(Reporter(Arc::downgrade(&system)));
-        system.host.set_exception_handler(Some(reporter));
+        let reporter: Arc<dyn ExceptionHandler<M, Native>> = Arc::new(Reporter(system.own.clone()));
+        host.set_exception_handler(Some(reporter));
+        let environment: Weak<dyn Environment<M, Native>> = system.own.clone();
+        system.kernel.set_environment(environment);
         Ok(system)
     }
 
     /// The host of the system's tasks.
     pub fn host(&self) -> &Arc<Host<M, Native>> {
-        &self.host
+        self.kernel.host()
     }
 
     /// The services that the system was made with.
     pub fn services(&self) -> &S {
         &self.services
-    }
-
-    pub(crate) fn task_part(&self) -> KernResult<NativeTask<M>> {
-        NativeTask::new(&self.ipc, &self.kernel)
-    }
-
-    pub(crate) fn thread_part(&self) -> KernResult<NativeThread<M>> {
-        NativeThread::new(&self.kernel)
     }
 
     /// Counts a thread that is not served any more.
@@ -102,8 +94,15 @@ impl<M: Machine, S: Services<M>> System<M, S> {
     }
 }
 
+impl<M: Machine, S: Services<M>> Environment<M, Native> for System<M, S> {
+    fn begin(&self, thread: &Arc<ProgramThread<M>>) -> KernResult {
+        let system = self.own.upgrade().ok_or(KernError::Terminated)?;
+        system.serve_from_now(thread.clone())
+    }
+}
+
 /// Reports the exceptions that end tasks.
-struct Reporter<M: Machine, S>(alloc::sync::Weak<System<M, S>>);
+struct Reporter<M: Machine, S>(Weak<System<M, S>>);
 
 impl<M: Machine, S: Services<M>> ExceptionHandler<M, Native> for Reporter<M, S> {
     fn raise<'a>(

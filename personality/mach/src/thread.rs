@@ -14,7 +14,7 @@ use mach::machine::{
 };
 use mach::thread::Exception;
 
-use crate::calls;
+use crate::calls::{self, Next};
 use crate::system::{ProgramThread, Services, System};
 
 /// The handler of those events of a thread that need no wait.
@@ -40,7 +40,7 @@ impl<M: Machine, S: Services<M>> System<M, S> {
     ///
     /// # Errors
     /// `ResourceShortage`: there is no memory for that.
-    pub(crate) fn begin(self: &Arc<Self>, thread: Arc<ProgramThread<M>>) -> KernResult {
+    pub(crate) fn serve_from_now(self: Arc<Self>, thread: Arc<ProgramThread<M>>) -> KernResult {
         let context = thread.machine_thread().clone();
         let direct = Direct { system: self.clone(), thread: thread.clone() };
         context.set_handler(Arc::new(direct));
@@ -56,39 +56,38 @@ impl<M: Machine, S: Services<M>> System<M, S> {
     async fn serve(self: Arc<Self>, thread: Arc<ProgramThread<M>>) {
         let context = thread.machine_thread().clone();
         let mut event = context.run(Resume::Continue).await;
-        while let Some(resume) = until_ended(&context, self.event(&thread, event)).await {
-            event = context.run(resume).await;
+        loop {
+            event = match until_ended(&context, self.event(&thread, event)).await {
+                Next::Resume(resume) => context.run(resume).await,
+                Next::Parked => context.next_event().await,
+                Next::End => break,
+            };
         }
         // Ending the context also drops its handler, which has a reference to the thread.
         thread.terminate();
-        if !thread.task().is_alive() {
-            thread.task().space.terminate();
-        }
         drop(thread);
         self.thread_ended();
     }
 
-    /// Serves an event, and returns how the thread continues; `None`: it does not.
-    async fn event(self: &Arc<Self>, thread: &Arc<ProgramThread<M>>, event: Event) -> Option<Resume> {
-        match event {
-            Event::SystemCall(call) => calls::call(self, thread, &call).await,
-            Event::PageFault(fault) => Box::pin(thread.fault(&fault)).await.ok().map(|()| Resume::Continue),
+    /// Serves an event, and returns how the thread goes on.
+    async fn event(self: &Arc<Self>, thread: &Arc<ProgramThread<M>>, event: Event) -> Next {
+        let served = match event {
+            Event::SystemCall(call) => return calls::call(self, thread, &call).await,
+            Event::PageFault(fault) => Box::pin(thread.fault(&fault)).await,
             Event::Exception(exception) => {
                 let exception = Exception::of_processor(&exception);
-                Box::pin(thread.raise(&exception)).await.ok().map(|()| Resume::Continue)
+                Box::pin(thread.raise(&exception)).await
             }
             // A message that a program sends the server itself has no meaning.
-            Event::Recalled | Event::Message(_) => Some(Resume::Continue),
-            Event::Ended => None,
-        }
+            Event::Recalled | Event::Message(_) => Ok(()),
+            Event::Ended => return Next::End,
+        };
+        served.map_or(Next::End, |()| Next::Resume(Resume::Continue))
     }
 }
 
-/// Awaits what serves an event of the context; `None` if the context ends before.
-async fn until_ended<C: ExecutionContext>(
-    context: &C,
-    service: impl Future<Output = Option<Resume>>,
-) -> Option<Resume> {
+/// Awaits what serves an event of the context, unless the context ends before.
+async fn until_ended<C: ExecutionContext>(context: &C, service: impl Future<Output = Next>) -> Next {
     let mut service = pin!(service);
     let mut ended = pin!(context.next_event());
     poll_fn(|waker| {
@@ -96,7 +95,7 @@ async fn until_ended<C: ExecutionContext>(
             return Poll::Ready(resume);
         }
         // A context that is with its server has no other event than its end.
-        ended.as_mut().poll(waker).map(|_| None)
+        ended.as_mut().poll(waker).map(|_| Next::End)
     })
     .await
 }

@@ -106,7 +106,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let machine = L4Machine::start(&configuration).map_err(Failure::Machine)?;
     let vm = Vm::new(machine.clone())?;
     let host = Host::new(vm.clone(), PriorityRange::default(), TIME_SLICE);
-    let system = System::new(host.clone(), Limits::default(), L4Services::new(machine.clone()))?;
+    let system = System::new(&host, Limits::default(), 0, L4Services::new(machine.clone()))?;
     machine.spawn(0, vm.page_out_daemon())?;
     machine.spawn(0, host.scheduler())?;
     let SpaceLayout { kernel_interface, utcb_area, .. } = configuration.layout;

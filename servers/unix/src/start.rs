@@ -1,6 +1,7 @@
 //! Starts a system up to its first program, and ends it.
 
 use crate::front_ends;
+use crate::options::STREAMS;
 use crate::server::{Driver, Server};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -11,7 +12,9 @@ use mach::vm::Vm;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, LineDriver, Terminals};
+use unix::disk::{About, Cache, Disk, MINORS, Store};
 use unix::exec::{Arguments, Layout};
+use unix::file::OpenFile;
 use unix::front_end::FrontEnds;
 use unix::initramfs::{self, UnpackError};
 use unix::memory::ObjectProvider;
@@ -31,6 +34,9 @@ pub struct Command {
     /// The environment variables of the program, as `NAME=VALUE`.
     pub environment: Vec<Vec<u8>>,
 }
+
+/// The files that a command has as its descriptors 0, 1 and 2, where these are not the console.
+pub type Descriptors = [Option<Arc<OpenFile>>; STREAMS];
 
 /// The parts that a Unix system is made of.
 pub struct Parts<M: Machine> {
@@ -56,6 +62,28 @@ pub struct Started<M: Machine> {
     pub terminal: Arc<Terminal>,
 }
 
+impl<M: Machine> Started<M> {
+    /// Adds the `index`th disk of a kind (`vda`, `vdb`), with its partitions.
+    ///
+    /// # Errors
+    /// `ENOMEM`: memory is short.
+    pub async fn add_disk(
+        &self,
+        vm: &Arc<Vm<M>>,
+        index: u32,
+        store: Arc<dyn Store<M>>,
+        about: About,
+    ) -> Result<()> {
+        let cache = Cache::new(vm, store, &about)?;
+        let name = [b"vd".as_slice(), &[b'a' + index as u8]].concat();
+        let name = core::str::from_utf8(&name).map_err(|_| Error::EINVAL)?;
+        let number = DeviceNumber { major: DISKS, minor: index * MINORS };
+        self.system.vfs().disks.add(Disk::new(name, number, about, cache)).await
+    }
+}
+
+/// The major device number of disks: the first of those that Linux gives to virtio disks.
+const DISKS: u32 = 254;
 /// How many files the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
 /// The device number by which the console appears as a serial line.
@@ -117,8 +145,8 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
         (&b"/dev"[..], "devtmpfs", devices),
         (b"/dev/pts", "devpts", ptys.root()),
         (b"/dev/shm", "tmpfs", shared),
-        (b"/proc", "proc", vfs.make_file_system(b"proc", b"")?),
-        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"")?),
+        (b"/proc", "proc", vfs.make_file_system(b"proc", b"", b"").await?),
+        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"", b"").await?),
     ] {
         make_directory(&caller, path, Mode::new(0o755)).await?;
         caller.mount(path, root, source, MountFlags::empty()).await?;
@@ -129,6 +157,22 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     Ok(Started { system, init, terminal })
 }
 
+/// Mounts a file system, at a directory that is made if it does not exist.
+///
+/// # Errors
+/// Those of mkdir(2) and mount(2).
+pub async fn mount<M: Machine>(started: &Started<M>, mount: &crate::options::Mount) -> Result<()> {
+    let context = started.init.context();
+    let caller = context.caller();
+    for (at, _) in mount.place.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
+        make_directory(&caller, &mount.place[..at], Mode::new(0o755)).await?;
+    }
+    make_directory(&caller, &mount.place, Mode::new(0o755)).await?;
+    let root = caller.vfs.make_file_system(&mount.kind, &mount.source, b"").await?;
+    let source = alloc::string::String::from_utf8_lossy(&mount.source);
+    caller.mount(&mount.place, root, &source, MountFlags::empty()).await
+}
+
 async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<()> {
     match caller.make_directory(&At::Current, path, mode).await {
         Err(Error::EEXIST) => Ok(()),
@@ -136,8 +180,9 @@ async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<
     }
 }
 
-/// Runs `command` as a child of the first process, on the console, and waits for its end. Returns
-/// its exit status as a shell does: 128 and the number of the signal that killed it, if one did.
+/// Runs `command` as a child of the first process, on the console, and waits for its end. Where
+/// `descriptors` has a file, the command has it as the descriptor of that index. Returns its exit
+/// status as a shell does: 128 and the number of the signal that killed it, if one did.
 ///
 /// # Errors
 /// There are not enough memory or threads.
@@ -145,6 +190,7 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     server: &Arc<Server<M, D, F>>,
     started: &Started<M>,
     mut command: Command,
+    descriptors: Descriptors,
 ) -> Result<u8> {
     complete(&mut command);
     let request = CloneRequest { exit_signal: Some(Signal::CHLD), ..CloneRequest::default() };
@@ -152,7 +198,7 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let child = thread.pid();
     let (loader, loading) = (server.clone(), thread.clone());
     server.start(&thread, async move {
-        if let Some(Executed { thread, state }) = Box::pin(execute(&loading, command)).await {
+        if let Some(Executed { thread, state }) = Box::pin(execute(&loading, command, descriptors)).await {
             loader.run(thread, state).await;
         }
     });
@@ -174,7 +220,7 @@ pub async fn run_init<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let mut command = Command { arguments: alloc::vec![b"/sbin/init".to_vec()], environment };
     complete(&mut command);
     let thread = started.init.clone();
-    if let Some(Executed { thread, state }) = execute(&thread, command).await {
+    if let Some(Executed { thread, state }) = execute(&thread, command, Descriptors::default()).await {
         server.clone().run(thread, state).await;
     }
 }
@@ -199,9 +245,13 @@ fn status_of(event: ChildEvent) -> u8 {
 
 /// Gives `thread`, of a process without a program, a session, the console and its program. `None`:
 /// the command cannot be run, and the process has ended.
-async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Option<Executed<M>> {
+async fn execute<M: Machine>(
+    thread: &Arc<Thread<M>>,
+    command: Command,
+    descriptors: Descriptors,
+) -> Option<Executed<M>> {
     let done = async {
-        prepare(thread).await?;
+        prepare(thread, descriptors).await?;
         let request = find(thread, &command).await?;
         thread.exec(request, ready(())).await
     };
@@ -220,9 +270,9 @@ async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Optio
 }
 
 /// Gives the process of `thread` a session of its own, with the console as its terminal and as
-/// descriptors 0, 1 and 2. The first process gets no terminal: it exists for the sessions that it
+/// those of the descriptors 0, 1 and 2 for which there is no other file. The first process gets no terminal: it exists for the sessions that it
 /// starts.
-async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
+async fn prepare<M: Machine>(thread: &Arc<Thread<M>>, descriptors: Descriptors) -> Result<()> {
     let pid = thread.pid();
     let mut flags = OpenFlags::READ_WRITE;
     if pid == Pid::INIT {
@@ -233,8 +283,8 @@ async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     let context = thread.context();
     let caller = context.caller();
     let file = caller.open(&At::Current, LINE_PATH, flags, Mode::new(0)).await?;
-    for _ in 0..3 {
-        thread.descriptors().insert(file.clone(), false, 3)?;
+    for other in descriptors {
+        thread.descriptors().insert(other.unwrap_or_else(|| file.clone()), false, STREAMS)?;
     }
     // If the home directory does not exist, the process stays in the root directory.
     let _ = caller.change_directory(&At::Current, b"/root", false).await;

@@ -231,6 +231,7 @@ impl InteractiveSession {
             mode: run.mode,
             image: image.path,
             command: Vec::new(),
+            streams: Default::default(),
             greet: true,
             environment,
             machine: run.machine.clone(),

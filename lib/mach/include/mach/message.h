@@ -3,7 +3,7 @@
 #define MACH_MESSAGE_H
 
 #include <mach/kern_return.h>
-#include <mach/types.h>
+#include <mach/port.h>
 
 typedef int mach_msg_return_t;
 typedef int mach_msg_option_t;
@@ -11,17 +11,17 @@ typedef unsigned int mach_msg_size_t;
 typedef unsigned int mach_msg_timeout_t;
 typedef int mach_msg_id_t;
 
-/* A port's name in a message, which takes 8 bytes. */
-typedef struct {
-    mach_port_t name;
-    unsigned int unused;
-} mach_msg_port_t;
+typedef unsigned int mach_msg_type_number_t;
+typedef unsigned int mach_msg_type_name_t;
 
+/* A port's name in a message takes 8 bytes. */
 typedef struct {
     unsigned int msgh_bits;
     mach_msg_size_t msgh_size;
-    mach_msg_port_t msgh_remote_port;
-    mach_msg_port_t msgh_local_port;
+    mach_port_t msgh_remote_port;
+    unsigned int msgh_unused1;
+    mach_port_t msgh_local_port;
+    unsigned int msgh_unused2;
     unsigned int msgh_seqno;
     mach_msg_id_t msgh_id;
 } mach_msg_header_t;
@@ -45,6 +45,8 @@ _Static_assert(sizeof(mach_msg_type_t) == 8, "the size of a descriptor");
 #define MACH_MSGH_BITS_REMOTE(bits) ((bits) & 0xff)
 #define MACH_MSGH_BITS_LOCAL(bits) (((bits) >> 8) & 0xff)
 
+#define MACH_MSG_TYPE_BOOLEAN 0
+#define MACH_MSG_TYPE_INTEGER_16 1
 #define MACH_MSG_TYPE_INTEGER_32 2
 #define MACH_MSG_TYPE_CHAR 8
 #define MACH_MSG_TYPE_BYTE 9
@@ -58,6 +60,11 @@ _Static_assert(sizeof(mach_msg_type_t) == 8, "the size of a descriptor");
 #define MACH_MSG_TYPE_MAKE_SEND 20
 #define MACH_MSG_TYPE_MAKE_SEND_ONCE 21
 
+#define MACH_MSG_TYPE_PORT_RECEIVE MACH_MSG_TYPE_MOVE_RECEIVE
+#define MACH_MSG_TYPE_PORT_SEND MACH_MSG_TYPE_MOVE_SEND
+#define MACH_MSG_TYPE_PORT_SEND_ONCE MACH_MSG_TYPE_MOVE_SEND_ONCE
+#define MACH_MSG_TYPE_PORT_ANY(type) ((type) >= MACH_MSG_TYPE_MOVE_RECEIVE && (type) <= MACH_MSG_TYPE_MAKE_SEND_ONCE)
+
 #define MACH_MSG_OPTION_NONE 0
 #define MACH_SEND_MSG 0x1
 #define MACH_RCV_MSG 0x2
@@ -70,6 +77,12 @@ _Static_assert(sizeof(mach_msg_type_t) == 8, "the size of a descriptor");
 #define MACH_RCV_INTERRUPT 0x400
 #define MACH_RCV_LARGE 0x800
 #define MACH_MSG_TIMEOUT_NONE 0
+
+/* Sends a message, receives one, or does both. A call that was interrupted is made again, unless the
+ * options say that the caller wants to know. */
+mach_msg_return_t mach_msg(mach_msg_header_t *message, mach_msg_option_t option, mach_msg_size_t send_size,
+                           mach_msg_size_t receive_size, mach_port_t receive_name, mach_msg_timeout_t timeout,
+                           mach_port_t notify);
 
 #define MACH_MSG_SUCCESS 0
 #define MACH_SEND_INVALID_DATA 0x10000002

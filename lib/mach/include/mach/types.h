@@ -9,6 +9,8 @@ typedef unsigned long vm_size_t;
 typedef int boolean_t;
 typedef int vm_prot_t;
 typedef unsigned int vm_inherit_t;
+typedef vm_offset_t vm_address_t;
+typedef vm_offset_t pointer_t;
 
 #define VM_PROT_NONE 0
 #define VM_PROT_READ 1
@@ -19,18 +21,35 @@ typedef unsigned int vm_inherit_t;
 #define VM_INHERIT_COPY 1
 #define VM_INHERIT_NONE 2
 
-/* A port's name in a task, and the kinds of rights. */
-typedef unsigned int mach_port_t;
-typedef unsigned int mach_port_right_t;
+#define TRUE 1
+#define FALSE 0
 
-#define MACH_PORT_NULL 0
-#define MACH_PORT_DEAD 0xffffffffu
-
-#define MACH_PORT_RIGHT_SEND 0
-#define MACH_PORT_RIGHT_RECEIVE 1
-#define MACH_PORT_RIGHT_SEND_ONCE 2
-#define MACH_PORT_RIGHT_PORT_SET 3
-#define MACH_PORT_RIGHT_DEAD_NAME 4
+/* Arrays and structures that calls return. */
+typedef vm_offset_t *emulation_vector_t;
+typedef integer_t *task_info_t;
+typedef integer_t *thread_info_t;
+typedef integer_t *host_info_t;
+typedef integer_t *processor_info_t;
+typedef integer_t *processor_set_info_t;
+typedef natural_t *thread_state_t;
+typedef struct {
+    integer_t pagesize, free_count, active_count, inactive_count, wire_count, zero_fill_count, reactivations, pageins,
+        pageouts, faults, cow_faults, lookups, hits;
+} vm_statistics_data_t;
+typedef struct {
+    long seconds;
+    integer_t microseconds;
+    integer_t unused;
+} time_value_t;
+typedef struct {
+    long seconds;
+    long nanoseconds;
+} time_value64_t;
+typedef int vm_machine_attribute_t;
+typedef int vm_machine_attribute_val_t;
+typedef int memory_object_copy_strategy_t;
+typedef int memory_object_return_t;
+typedef unsigned long rpc_uintptr_t;
 
 #define SWITCH_OPTION_NONE 0
 #define SWITCH_OPTION_DEPRESS 1

@@ -9,6 +9,7 @@
 //! | `port`, `right` | ports, and the rights to them as values |
 //! | `queue`, `set` | sending and receiving; port sets |
 //! | [`message`](Message) | a message in transit, which owns all that it carries |
+//! | [`Parking`] | threads that wait for a message outside of any task, and get it directly |
 //! | `kernel` | ports that stand for objects of the library ([`kobject`](crate::kobject)) |
 //! | `notify` | the messages that the library itself sends |
 //! | `copyin`, `copyout` | rights from a task's names into a message, and back |
@@ -41,6 +42,7 @@ mod kernel;
 mod message;
 mod name;
 mod notify;
+mod parking;
 mod port;
 mod queue;
 mod ready;
@@ -75,6 +77,7 @@ pub(crate) use kernel::{REPLY_BYTES, ReplyPort};
 pub(crate) use message::Item;
 pub use message::Message;
 pub use name::{Name, NameRule};
+pub use parking::{Parking, Rest};
 pub use right::{ReceiveRight, Right, SendOnceRight, SendRight};
 pub use space::{PortRight, PortType, Space};
 pub use status::PortStatus;

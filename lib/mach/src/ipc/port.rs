@@ -13,9 +13,10 @@ use super::account::{Account, Charge};
 use super::kernel::KernelSide;
 use super::message::Message;
 use super::notify::{self, Notification};
+use super::parking::Parked;
 use super::right::{OutOfMemory, ReceiveRight, SendOnceRight};
 use super::set::PortSet;
-use super::{Ipc, Name};
+use super::{Ipc, MsgErrorKind, Name};
 use crate::machine::Machine;
 
 /// Where a port's receive right is.
@@ -63,6 +64,8 @@ pub(super) struct PortState<M: Machine> {
     /// How many places in the queue were given to senders that have not used them yet.
     pub(super) granted: u32,
 
+    /// A receiver that waits outside of any task, while the port is in no set.
+    pub(super) parked: Parked<M>,
     pub(super) membership: Option<Membership<M>>,
     /// How many messages at the front of the queue came before the port joined its set. In the
     /// order of the set's messages all of them have the stamp `joined`.
@@ -151,6 +154,7 @@ impl<M: Machine> Port<M> {
             blocked: VecDeque::new(),
             next_ticket: 0,
             granted: 0,
+            parked: None,
             membership: None,
             before_joining: 0,
             joined: 0,
@@ -192,6 +196,13 @@ impl<M: Machine> Port<M> {
     /// are woken. The messages in its queue stay. No lock may be held.
     pub(super) fn leave_holder(&self, next: Holder) {
         self.change_holder(next);
+        self.wake_all_receivers(MsgErrorKind::ReceivePortDied);
+    }
+
+    /// Wakes all receivers that wait at the port, because it has left their task or joined a set:
+    /// their waits end with an error, that of a parked receiver with `error`. No lock may be held.
+    pub(super) fn wake_all_receivers(&self, error: MsgErrorKind) {
+        self.end_parked(error);
         self.receivers.wake_all();
     }
 
@@ -224,7 +235,7 @@ impl<M: Machine> Port<M> {
             state.granted = 0;
         }
         self.ipc.leave_carrier(self);
-        self.receivers.wake_all();
+        self.wake_all_receivers(MsgErrorKind::ReceivePortDied);
         blocked.into_iter().for_each(|(_, waker)| waker.wake());
         for request in requests.into_iter().flatten() {
             notify::send(request.notify, Notification::DeadName(request.name));

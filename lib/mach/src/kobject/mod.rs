@@ -60,6 +60,12 @@ pub trait PortPersonality<M: Machine>: Personality<M> {
     /// The ports of a thread.
     fn thread_ports(thread: &Self::Thread) -> &ThreadPorts<M>;
 
+    /// Ends the thread's wait for a message or for room in a queue: `thread_abort`. Returns false if
+    /// the thread is not in such a wait.
+    fn interrupt(thread: &Self::Thread) -> bool {
+        Self::thread_ports(thread).interruption.interrupt()
+    }
+
     /// The data of a task that `task_create` makes.
     fn new_task(parent: &Arc<Task<M, Self>>, map: &Arc<VmMap<M>>, ports: TaskPorts<M>) -> Self::Task;
 

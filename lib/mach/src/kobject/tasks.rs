@@ -360,7 +360,7 @@ impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
 
     async fn thread_abort(&mut self, target_thread: u64) -> Answer {
         let thread = self.thread(target_thread)?;
-        P::thread_ports(&thread).interruption.interrupt();
+        P::interrupt(&thread);
         Ok(())
     }
 

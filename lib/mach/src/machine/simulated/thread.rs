@@ -225,13 +225,10 @@ impl ExecutionContext for SimulatedThread {
 
     fn hold(&self, call: SystemCall) -> bool {
         let held = self.record(|record| {
-            let is_with_program = core::mem::take(&mut record.computes);
-            if is_with_program {
-                record.held = Some(call);
-            }
-            is_with_program
+            record.computes = false;
+            record.held = Some(call);
         });
-        held.unwrap_or(false)
+        held.is_ok()
     }
 
     fn surrender(&self) {
