@@ -6,12 +6,12 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use mach::ipc::typed::MsgOptions;
-use mach::ipc::{Limits, Name, PortRight, PortType};
+use mach::ipc::{Limits, Name, PortType};
 use mach::machine::PAGE_SIZE;
 use mach::vm::Placement;
 use mig::interface::Routine;
 
-use crate::call;
+use crate::objects::{Objects, program_with_objects};
 use crate::requests::{self, Chooser};
 use crate::support::{BUFFER, Program, System};
 
@@ -28,30 +28,6 @@ struct Random {
     objects: Objects,
 }
 
-/// Names for objects, by the kind of the object.
-#[derive(Clone, Default)]
-struct Objects {
-    tasks: Vec<u32>,
-    threads: Vec<u32>,
-    hosts: Vec<u32>,
-    processors: Vec<u32>,
-    sets: Vec<u32>,
-}
-
-impl Objects {
-    /// Names for the objects that a port of this type of the definitions stands for.
-    fn of(&self, of: &str) -> &[u32] {
-        match of {
-            "task_t" | "vm_task_t" | "ipc_space_t" => &self.tasks,
-            "thread_t" => &self.threads,
-            "host_t" | "host_priv_t" => &self.hosts,
-            "processor_t" | "processor_name_t" => &self.processors,
-            "processor_set_t" | "processor_set_name_t" => &self.sets,
-            _ => &[],
-        }
-    }
-}
-
 impl Random {
     fn next(&mut self, below: u64) -> u64 {
         self.state =
@@ -65,7 +41,7 @@ impl Random {
 }
 
 impl Chooser for Random {
-    fn kind(&mut self) -> u32 {
+    fn kind(&mut self, _received: Option<u32>) -> u32 {
         16 + self.next(6) as u32
     }
 
@@ -102,34 +78,6 @@ impl Chooser for Random {
     fn memory(&mut self, _bytes: u64) -> u64 {
         self.of(&[BUFFER + PAGE_SIZE, BUFFER + PAGE_SIZE + 5, BUFFER + 15 * PAGE_SIZE, 0, 0x7000_0000])
     }
-}
-
-/// A program with ports of all kinds, and rights to objects of all kinds.
-async fn hostile(system: &System, others: &[Program]) -> (Program, Objects) {
-    let program = system.program().await;
-    let own = program.own();
-    let kernel = system.kernel();
-    let mut objects = Objects::default();
-    let control = program.name(kernel.host_control_right());
-    objects.hosts = Vec::from([program.name(kernel.host_right()) as u32, control as u32, control as u32]);
-    objects.tasks = Vec::from([own as u32]);
-    for other in others.iter().filter(|other| other.task.is_alive()) {
-        objects.tasks.push(program.name_of(other) as u32);
-    }
-    for _ in 0..2 {
-        objects.threads.push(call!(program, mach, own, thread_create()).unwrap() as u32);
-    }
-    let processors = call!(program, mach_host, control, host_processors()).unwrap();
-    objects.processors = program.words(processors).await;
-    let (set, name) = call!(program, mach_host, control, processor_set_create()).unwrap();
-    let default = system.kernel().host().default_set().clone();
-    assert!(!default.processors().is_empty(), "the default set keeps a processor");
-    objects.sets = Vec::from([set as u32, set as u32, name as u32]);
-    program.port_to_send();
-    program.port();
-    program.space().allocate(PortRight::PortSet).unwrap();
-    program.space().allocate(PortRight::DeadName).unwrap();
-    (program, objects)
 }
 
 /// Sends a request, and receives what has come for the task. A call that waits is interrupted.
@@ -183,7 +131,7 @@ fn run(seed: u64, steps: usize) -> BTreeSet<u32> {
             objects.remove(dead);
         }
         while programs.len() < 2 {
-            let (program, its_objects) = system.run(hostile(&system, &programs));
+            let (program, its_objects) = system.run(program_with_objects(&system, &programs));
             programs.push(program);
             objects.push(its_objects);
         }

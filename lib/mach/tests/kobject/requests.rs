@@ -38,8 +38,9 @@ pub(crate) fn interface(name: &str) -> Interface {
 
 /// What the data of a request is.
 pub(crate) trait Chooser {
-    /// The type of a right whose type the sender chooses.
-    fn kind(&mut self) -> u32;
+    /// The type of a right whose type the sender chooses; `received` is the type that must arrive, if
+    /// the definition says so.
+    fn kind(&mut self, received: Option<u32>) -> u32;
     /// A name for a right of the argument's type.
     fn name(&mut self, of: &str) -> u32;
     /// A number of at most `bits` bits.
@@ -56,7 +57,8 @@ fn is_right(kind: u32) -> bool {
 
 fn value(body: &mut Vec<u8>, item: &Item, argument: &Argument, chooser: &mut impl Chooser) -> bool {
     let descriptor = item.descriptor.unwrap();
-    let kind = if descriptor.sent.is_polymorphic() { chooser.kind() } else { descriptor.sent.number };
+    let received = (!descriptor.received.is_polymorphic()).then_some(descriptor.received.number);
+    let kind = if descriptor.sent.is_polymorphic() { chooser.kind(received) } else { descriptor.sent.number };
     let inline = match descriptor.placement {
         Placement::Inline => true,
         Placement::OutOfLine => false,
