@@ -1,9 +1,9 @@
 //! User and group ids of a process and the rules for changing them (credentials(7), setuid(2),
 //! setresuid(2)).
 //!
-//! Changes of user ids change the privileges, too ([`crate::privilege`]). The file-system ids are the
-//! effective ones unless setfsuid changed them. Credentials are immutable: a change makes a new value, so
-//! that a check sees one consistent set.
+//! Changes of user ids change the privileges, too ([`crate::privilege`]). The file-system ids are
+//! the effective ones unless setfsuid changed them. Credentials are immutable: a change makes a new
+//! value, so that a check sees one consistent set.
 
 use crate::privilege::{PrivilegeSets, SecureBits};
 use crate::process::InspectAs;

@@ -1,12 +1,11 @@
-//! Privileges (POSIX: "appropriate privileges"; capabilities(7)): what single ones allow, the sets
-//! of them that a thread has, and how these change with user ids and by exec.
+//! Privileges (POSIX: "appropriate privileges"): what single ones allow, the sets of them that a
+//! thread has, and how these change with user ids and by exec.
 
 use crate::credentials::Ids;
 use crate::{Error, Result};
 
-/// A privilege that an operation needs, named by what it allows. The numbers are those of Linux'
-/// capabilities, so that its front end has nothing to translate. Sets also hold numbers that no
-/// operation asks for.
+/// A privilege that an operation needs, named by what it allows. The numbers are those of a front
+/// end, which so has nothing to translate. Sets also hold numbers that no operation asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Privilege {

@@ -15,6 +15,7 @@ mod install;
 mod interact;
 pub mod linux;
 mod lock;
+mod login;
 mod namespace;
 mod output;
 mod package;

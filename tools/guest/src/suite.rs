@@ -265,6 +265,19 @@ mod tests {
     }
 
     #[test]
+    fn the_book_lists_every_package_that_is_used() {
+        let book = fs::read_to_string(tree::root().join("docs/src/packages.md")).unwrap();
+        for suite in suites::read(suites::GUESTS).unwrap() {
+            for test in suite.guest.iter().filter(|test| test.starts_with("package/")) {
+                let (_, sentence) = about(test).unwrap();
+                let (package, what) = sentence.split_once(": ").unwrap();
+                let row = format!("| `{package}` | {what} |");
+                assert!(book.contains(&row), "{row} is not in docs/src/packages.md");
+            }
+        }
+    }
+
+    #[test]
     fn every_test_is_described_and_recorded() {
         let mut names = std::collections::HashMap::new();
         for suite in suites::read(suites::GUESTS).unwrap() {
