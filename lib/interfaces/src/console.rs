@@ -2,28 +2,20 @@
 
 /// A driver of consoles: a serial port, which is one console, or a screen with several virtual
 /// consoles, of which one is visible at a time. A request is L4 IPC to the thread that the
-/// driver
-/// registers with root. The label of a request is its number here. The label of an answer is
-/// 4300,
-/// and its first word is a status as in root's answers (root.defs), or -303 if there is no such
-/// request, -304 if its words are not the arguments.
+/// driver registers with root. The label of a request is its number here. The label of an
+/// answer is 4300, and its first word is a status as in root's answers (root.defs), or -303 if
+/// there is no such request, -304 if its words are not the arguments.
 ///
 /// share is memory of 16 KiB that the client shares with the driver (root_share_create). In it,
-/// one
-/// after the other and at multiples of 64 bytes, lie the ring of output (8192 bytes), the ring
-/// of
-/// input (4096 bytes), and words of 32 bits: the number of bytes of input that were lost, the
-/// number
-/// of the console that is visible (0: the driver has only one), that of the console that the
-/// client
-/// wants visible (0: none; the driver sets it to 0 when it has taken the wish), and the locks
-/// of the
-/// keyboard that are on (bits 0 Scroll Lock, 1 Num Lock, 2 Caps Lock). A ring begins with
-/// three counters of 32 bits: how many bytes have ever been written, how many have ever been
-/// read
-/// (both modulo 2^32), and whether the writer waits to be notified (1). Its bytes follow
-/// directly.
-/// The driver's thread is notified with bit 0 when there is something to do for it.
+/// one after the other and at multiples of 64 bytes, lie the ring of output (8192 bytes), the
+/// ring of input (4096 bytes), and words of 32 bits: the number of bytes of input that were
+/// lost, the number of the console that is visible (0: the driver has only one), that of the
+/// console that the client wants visible (0: none; the driver sets it to 0 when it has taken
+/// the wish), and the locks of the keyboard that are on (bits 0 Scroll Lock, 1 Num Lock, 2 Caps
+/// Lock). A ring begins with three counters of 32 bits: how many bytes have ever been written,
+/// how many have ever been read (both modulo 2^32), and whether the writer waits to be notified
+/// (1). Its bytes follow directly. The driver's thread is notified with bit 0 when there is
+/// something to do for it.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
@@ -102,14 +94,10 @@ pub struct Client<'a, T> {
 }
 impl<T: Transport> Client<'_, T> {
     /// From now on the rings in share are the way to and from a console: number 0 of a serial port,
-    /// 1 and
-    /// up of a screen. The client's thread is notified with the bits in notification when there is
-    /// input,
-    /// and when there is room for output that the client waits for. The answer has the console's
-    /// size in
-    /// characters, or 0 and 0 if the driver does not know it. Status 5 (not found): there is no
-    /// console
-    /// of this number.
+    /// 1 and up of a screen. The client's thread is notified with the bits in notification when
+    /// there is input, and when there is room for output that the client waits for. The answer has
+    /// the console's size in characters, or 0 and 0 if the driver does not know it. Status 5 (not
+    /// found): there is no console of this number.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -148,14 +136,10 @@ pub struct AsyncClient<'a, T> {
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
     /// From now on the rings in share are the way to and from a console: number 0 of a serial port,
-    /// 1 and
-    /// up of a screen. The client's thread is notified with the bits in notification when there is
-    /// input,
-    /// and when there is room for output that the client waits for. The answer has the console's
-    /// size in
-    /// characters, or 0 and 0 if the driver does not know it. Status 5 (not found): there is no
-    /// console
-    /// of this number.
+    /// 1 and up of a screen. The client's thread is notified with the bits in notification when
+    /// there is input, and when there is room for output that the client waits for. The answer has
+    /// the console's size in characters, or 0 and 0 if the driver does not know it. Status 5 (not
+    /// found): there is no console of this number.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -188,14 +172,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
 /// The functions that carry out the requests in the server.
 pub trait Server {
     /// From now on the rings in share are the way to and from a console: number 0 of a serial port,
-    /// 1 and
-    /// up of a screen. The client's thread is notified with the bits in notification when there is
-    /// input,
-    /// and when there is room for output that the client waits for. The answer has the console's
-    /// size in
-    /// characters, or 0 and 0 if the driver does not know it. Status 5 (not found): there is no
-    /// console
-    /// of this number.
+    /// 1 and up of a screen. The client's thread is notified with the bits in notification when
+    /// there is input, and when there is room for output that the client waits for. The answer has
+    /// the console's size in characters, or 0 and 0 if the driver does not know it. Status 5 (not
+    /// found): there is no console of this number.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn console_attach(
         &mut self,
