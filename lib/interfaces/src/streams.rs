@@ -2,7 +2,7 @@
 
 /// Streams of bytes between this machine and its host: the ports of a virtio console. A request
 /// is L4 IPC to the thread that the driver registers with root. The label of a request is its
-/// number here. The label of an answer is 5500, and its first word is a status as in root's
+/// number here. The label of an answer is 5700, and its first word is a status as in root's
 /// answers (root.defs), or -303 if there is no such request, -304 if its words are not the
 /// arguments.
 ///
@@ -24,7 +24,7 @@ use direct::{
 /// Labels of requests.
 pub mod id {
     /// [`streams_attach`](super::Server::streams_attach).
-    pub const STREAMS_ATTACH: u64 = 5400;
+    pub const STREAMS_ATTACH: u64 = 5600;
 }
 /// Writes a request of [`Server::streams_attach`] into the registers.
 ///

@@ -25,7 +25,8 @@ pub fn on_stick(name: &str, packages: &[String], machine: Machine, scratch: &Pat
 
 fn with_image(image: PathBuf, machine: Machine, scratch: &Path) -> Result<Machine> {
     let (kernel, mode) = (Kernel::Macadamia, Mode::Exception);
-    let (command, environment, streams) = (Vec::new(), Vec::new(), Default::default());
+    let (command, environment) = (Vec::new(), Vec::new());
+    let streams = Default::default();
     let start = Start { kernel, mode, image, command, streams, greet: true, environment, machine };
     start.by_itself(scratch, |configuration| {
         let places = SECOND.into_iter().zip(FIRST);
