@@ -109,6 +109,8 @@ fn grub_configuration(machine: &Machine) -> Result<String> {
         "# A machine without a serial port makes the serial command fail, which harms nothing.\n\
          serial --unit=0 --speed=115200\n\
          terminal_output console serial\n\
+         # The drivers of screens, for a system that asks for pixels.\n\
+         insmod all_video\n\
          {}\n\
          echo 'The system could not be loaded; restarting in ten seconds.'\n\
          sleep 10\n\

@@ -39,6 +39,9 @@ pub struct Suite {
     /// Further QEMU arguments.
     #[serde(default)]
     qemu: Vec<String>,
+    /// Whether the machine stays as it is after a panic, instead of ending.
+    #[serde(default)]
+    stays: bool,
     /// An empty disk of the machine, with its driver.
     disk: Option<ScratchDisk>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
@@ -407,7 +410,9 @@ impl Suite {
                 boot,
                 // With `exit`, a panic ends the machine immediately, so that the silence after it
                 // need not be waited for.
-                arguments: format!("{} exit", self.arguments).trim_start().to_string(),
+                arguments: format!("{}{}", self.arguments, if self.stays { "" } else { " exit" })
+                    .trim_start()
+                    .to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,
                 devices: self.disk.iter().map(ScratchDisk::device).collect(),
