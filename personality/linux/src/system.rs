@@ -29,7 +29,8 @@ pub const DEVICES: Additions = Additions {
 pub fn register<M: Machine>(system: &Arc<System<M>>) {
     register_file_system(system, "proc", procfs::make);
     register_file_system(system, "sysfs", |system| {
-        sysfs::make(system.host().processors(), system.environment().realtime())
+        let (processors, now) = (system.host().processors(), system.environment().realtime());
+        sysfs::make(processors, system.terminals(), now)
     });
     if let Some(log) = system.host().kept_log() {
         let driver = LogDriver { log: log.clone(), environment: system.environment().clone() };

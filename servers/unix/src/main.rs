@@ -25,7 +25,7 @@ use environment::L4Environment;
 use l4::thread::system_clock;
 use mach::vm::Vm;
 use mach_l4::{Configuration, L4Machine};
-use port::Port;
+use port::{Port, VirtualPorts};
 use report::{Failure, say};
 use rt::root::{self, End};
 use rt::start_page;
@@ -33,10 +33,11 @@ use unix::Environment;
 use unix::account::Capacity;
 use unix::exec::Layout;
 use unix::thread::Host;
+use unix::tty::Terminal;
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Parts};
-use unix_server::{Driver, Server, console as terminal_console};
+use unix_server::{Server, console as terminal_console};
 
 // The worker's stack is large, since futures are built on it before they move to the heap.
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
@@ -86,6 +87,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     // The drivers are opened first: the memory that this server shares with them counts against its
     // quota, of which the allocations below may leave nothing.
     let port = Port::open();
+    let consoles = VirtualPorts::open();
     let source = Source::open();
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
@@ -119,6 +121,8 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         archive: Arc::new(archive),
         layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
         capacity: Capacity { threads: heap as usize / HEAP_PER_THREAD, server_memory: heap + borrowed },
+        screen: consoles.screen(),
+        console: options.console.clone(),
     };
     if let Some(source) = source {
         let logging = server.clone();
@@ -126,7 +130,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         server.driver().spawn_system_task(seeding).map_err(|_| Failure::NoMemory)?;
     }
     let moments = Moments { begun, console, files: console };
-    let life = live(server, parts, options, port.clone(), moments);
+    let life = live(server, parts, options, (port.clone(), consoles.clone()), moments);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -137,7 +141,10 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         }
     });
     started.map_err(|_| Failure::NoMemory)?;
-    machine.serve(0, &mut |bits| port.notified(bits))
+    machine.serve(0, &mut |bits| {
+        port.notified(bits);
+        consoles.notified(bits);
+    })
 }
 
 /// Runs the command on a new system. Returns its exit status.
@@ -145,7 +152,7 @@ async fn live(
     server: Arc<Server<L4Machine, L4Driver, Personalities<L4Machine>>>,
     parts: Parts<L4Machine>,
     options: Options,
-    port: Arc<Port>,
+    (port, consoles): (Arc<Port>, VirtualPorts),
     moments: Moments,
 ) -> unix::Result<u8> {
     let (vm, environment, archive) = (parts.vm.clone(), parts.environment.clone(), parts.archive.clone());
@@ -156,15 +163,22 @@ async fn live(
         let files = u64::try_from(environment.monotonic().as_micros()).unwrap_or(u64::MAX);
         let free = u64::from(vm.statistics().free) << 12;
         let greeting = about::greeting(&Moments { files, ..moments }, (*archive).as_ref(), free);
-        driver.show(greeting.as_bytes()).await;
+        port.write(greeting.as_bytes()).await;
     }
-    let (terminal, showing) = (started.terminal.clone(), server.clone());
-    driver.spawn_system_task(async move { terminal_console::show(terminal, showing.driver()).await })?;
-    let (terminal, listening) = (started.terminal.clone(), server.clone());
-    let commands = options.commands;
-    driver.spawn_system_task(async move {
-        terminal_console::listen(terminal, listening.driver(), &*clock, commands).await
-    })?;
+    let connect = |terminal: Arc<Terminal>, port: Arc<Port>, commands: bool| {
+        let (shown, shower, clock) = (terminal.clone(), port.clone(), clock.clone());
+        driver.spawn_system_task(async move { terminal_console::show(shown, &*shower).await })?;
+        driver.spawn_system_task(async move {
+            terminal_console::listen(terminal, &*port, &*clock, commands).await
+        })
+    };
+    connect(started.line.clone(), port.clone(), options.commands)?;
+    if let Some(virtual_consoles) = &started.virtual_consoles {
+        for (terminal, port) in virtual_consoles.terminals().iter().zip(consoles.ports()) {
+            connect(terminal.clone(), port.clone(), false)?;
+        }
+        driver.spawn_system_task(consoles.clone().watch(virtual_consoles.clone()))?;
+    }
     let system = started.system.clone();
     driver.spawn_system_task(async move {
         system.timers().drive(&*environment, system.processes()).await;

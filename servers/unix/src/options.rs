@@ -1,5 +1,6 @@
 //! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet]
-//! [line=telnet] [time=SECONDS] [env=NAME=VALUE].. [-- COMMAND ARG..]`.
+//! [line=telnet] [console=TERMINAL] [time=SECONDS] [env=NAME=VALUE]..
+//! [-- COMMAND ARG..]`.
 //!
 //! Words are separated by blanks. Within a word an escape sequence stands for one byte: `\n`, `\t`,
 //! `\xHH`, or a backslash before any other character for that character, such as a blank or a
@@ -35,6 +36,8 @@ pub struct Options {
     /// Whether the line of the console carries commands in addition to what is typed
     /// ([`crate::console::listen`]).
     pub commands: bool,
+    /// The name of the terminal that is /dev/console, such as `tty1`. Empty: the serial line.
+    pub console: String,
     /// Seconds since 1970-01-01 00:00:00 UTC at the start of the machine.
     pub time: u64,
     /// Variables for the first program, as `NAME=VALUE`, in addition to the usual ones.
@@ -66,6 +69,7 @@ impl Options {
                     options.workers = Some(number.ok_or_else(unknown)?);
                 }
                 Some(("line", "telnet")) => options.commands = true,
+                Some(("console", name)) => options.console = name.into(),
                 Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
                 Some(("env", variable)) => options.environment.push(decode(variable).ok_or_else(unknown)?),
                 _ => return Err(unknown()),
@@ -108,7 +112,7 @@ mod tests {
     #[test]
     fn options_come_before_the_command() {
         let options = Options::parse(
-            "mode=bounce workers=3  time=12 trace line=telnet greet env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
+            "mode=bounce workers=3  time=12 trace line=telnet greet console=tty1 env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
         )
         .unwrap();
         assert_eq!(
@@ -116,6 +120,7 @@ mod tests {
             (Mode::Bounce, true, false, true, 12)
         );
         assert_eq!(options.workers, Some(3));
+        assert_eq!(options.console, "tty1");
         assert_eq!(options.environment, [b"A=b c"]);
         let expected: [&[u8]; 5] = [b"sh", b"-c", b"echo 'a\\b'\n", b"", b"--"];
         assert_eq!(options.command, expected);

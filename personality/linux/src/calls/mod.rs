@@ -1,5 +1,6 @@
 //! The table of system calls.
 
+mod console;
 mod descriptor;
 mod futex;
 mod inotify;

@@ -1,19 +1,22 @@
 //! The file system of /sys, with the files that describe processors: those that `lscpu`,
-//! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu).
-//! All files are constant texts, and none can be written.
+//! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu),
+//! and those that describe terminals. None can be written.
 //!
 //! Each processor is shown as a core of one package in one memory node: programs learn only how
 //! many processors there are.
 
+mod terminals;
 #[cfg(test)]
 mod tests;
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use unix::devfs::Terminals;
 use unix::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
     NewAttributes, NewNode, OpenContext, OpenFlags, Opened, PAGE_SIZE, Vnode, VnodeRef,
@@ -28,6 +31,8 @@ enum Content {
     /// A directory, with the number of directories in it.
     Directory(u32),
     File(String),
+    /// A file whose text changes.
+    Live(Box<dyn Fn() -> String + Send + Sync>),
     /// A symbolic link, with its target.
     Link(String),
 }
@@ -41,8 +46,9 @@ pub(crate) struct Sysfs {
     made: Timestamp,
 }
 
-/// Makes a /sys for this many processors, at most 64; returns its root directory.
-pub(crate) fn make(processors: usize, now: Timestamp) -> VnodeRef {
+/// Makes a /sys for this many processors, at most 64, and these terminals; returns its root
+/// directory.
+pub(crate) fn make(processors: usize, terminals: Option<Arc<Terminals>>, now: Timestamp) -> VnodeRef {
     let processors = processors.clamp(1, MOST_PROCESSORS);
     let mut nodes = BTreeMap::from([(String::new(), Content::Directory(0))]);
     let mut add = |path: &str, content: Content| {
@@ -58,6 +64,9 @@ pub(crate) fn make(processors: usize, now: Timestamp) -> VnodeRef {
             let target = format!("../../../devices/system/{kind}/{kind}{index}");
             add(&format!("bus/{kind}/devices/{kind}{index}"), Content::Link(target));
         }
+    }
+    for (path, content) in terminals.iter().flat_map(terminals::nodes) {
+        add(&path, content);
     }
     let numbered = nodes.into_iter().enumerate();
     let nodes = numbered.map(|(index, (path, content))| (path, (index as u64 + 1, content))).collect();
@@ -202,16 +211,20 @@ impl Node {
     }
 
     fn read_text(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
-        match self.content() {
-            Content::File(text) => {
-                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
-                let rest = &text.as_bytes()[from..];
-                let part = &rest[..rest.len().min(to.remaining())];
-                to.copy_out(part).map_err(|error: CopyError| error.into())
+        let live;
+        let text = match self.content() {
+            Content::File(text) => text,
+            Content::Live(text) => {
+                live = text();
+                &live
             }
-            Content::Directory(_) => Err(Error::EISDIR.into()),
-            Content::Link(_) => Err(Error::EINVAL.into()),
-        }
+            Content::Directory(_) => return Err(Error::EISDIR.into()),
+            Content::Link(_) => return Err(Error::EINVAL.into()),
+        };
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
+        let rest = &text.as_bytes()[from..];
+        let part = &rest[..rest.len().min(to.remaining())];
+        to.copy_out(part).map_err(|error: CopyError| error.into())
     }
 
     fn link(&self) -> Result<Vec<u8>> {
@@ -226,7 +239,7 @@ impl Content {
     fn file_type(&self) -> FileType {
         match self {
             Content::Directory(_) => FileType::Directory,
-            Content::File(_) => FileType::Regular,
+            Content::File(_) | Content::Live(_) => FileType::Regular,
             Content::Link(_) => FileType::SymbolicLink,
         }
     }
@@ -242,7 +255,7 @@ impl Vnode for Node {
             // The link count is the number of names that lead to the directory: the one in its
             // parent, its own `.`, and the `..` of each directory in it. find(1) relies on it.
             Content::Directory(inside) => (0o755, 2 + inside, 0),
-            Content::File(_) => (0o444, 1, PAGE_SIZE as u64),
+            Content::File(_) | Content::Live(_) => (0o444, 1, PAGE_SIZE as u64),
             Content::Link(_) => (0o777, 1, 0),
         };
         Metadata {
