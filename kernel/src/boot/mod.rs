@@ -9,12 +9,14 @@ pub mod kickstart;
 pub mod multiboot1;
 pub mod multiboot2;
 pub mod nodes;
+pub mod option_modules;
 pub mod placement;
 pub mod preparation;
 pub mod reserved;
 pub mod time_stamps;
 
 use core::fmt;
+use x2::boot_info::Screen;
 
 /// The maximum number of memory ranges; more are dropped from the end, with a warning.
 pub const MAX_RANGES: usize = 96;
@@ -93,6 +95,8 @@ pub struct BootInformation {
     pub protocol: Protocol,
     /// Physical address of the ACPI root pointer, if the loader gave a copy of it.
     pub rsdp: Option<u64>,
+    /// The screen that the loader has set up, or that was found.
+    pub screen: Option<Screen>,
     ranges: [MemoryRange; MAX_RANGES],
     range_count: usize,
     modules: [Module; MAX_MODULES],
@@ -152,6 +156,7 @@ impl BootInformation {
         Self {
             protocol,
             rsdp: None,
+            screen: None,
             ranges: [MemoryRange { start: 0, end: 0, kind: MemoryKind::Reserved }; MAX_RANGES],
             range_count: 0,
             modules: [Module { start: 0, end: 0, text: (0, 0) }; MAX_MODULES],
@@ -215,6 +220,11 @@ impl BootInformation {
         self.ranges.copy_within(at..self.range_count, at + 1);
         self.ranges[at] = MemoryRange { start, end, kind };
         self.range_count += 1;
+    }
+
+    /// Whether [`BootInformation::add_range`] can record one more range.
+    fn has_room_for_range(&self) -> bool {
+        self.range_count < MAX_RANGES
     }
 
     pub(crate) fn add_module(&mut self, start: u64, end: u64, command_line: &[u8]) {

@@ -53,7 +53,7 @@ impl Input {
         event
     }
 
-    /// Turns the lights in `lights` on, and the others off: bits of [`event`](crate::event). A
+    /// Turns the lights in `lights` on, and the others off: bits of [`event`]. A
     /// light that the keyboard does not have is ignored.
     pub fn set_lights(&self, lights: u32) {
         if self.area.lights.swap(lights, Ordering::Relaxed) != lights {

@@ -28,7 +28,8 @@ pub const SCROLL_LOCK_LIGHT: u32 = 1 << 2;
 pub struct Event {
     /// The type: [`KEY`], [`SYNCHRONISATION`], or another one that Linux has.
     pub kind: u16,
-    /// What the event is about. Its meaning depends on the type; for keys see [`code`](crate::code).
+    /// What the event is about. Its meaning depends on the type; for keys see
+    /// [`code`](crate::code).
     pub code: u16,
     /// What has happened.
     pub value: i32,

@@ -136,7 +136,7 @@ impl KeyMap {
         self.number = None;
     }
 
-    /// The lights that show the locks: bits of [`event`](crate::event).
+    /// The lights that show the locks: bits of [`event`].
     pub fn lights(&self) -> u32 {
         let light = |is_on: bool, bit: u32| if is_on { bit } else { 0 };
         light(self.num_lock, event::NUM_LOCK_LIGHT) | light(self.caps_lock, event::CAPS_LOCK_LIGHT)

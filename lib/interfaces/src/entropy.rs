@@ -1,23 +1,16 @@
 // Written by mig from the definition of `entropy`. Do not edit.
 
 /// A source of random bytes. A request is L4 IPC to the thread that the driver registers with
-/// root.
-/// The label of a request is its number here. The label of an answer is 4500, and its first
-/// word is
-/// a status as in root's answers (root.defs), or -303 if there is no such request, -304 if its
-/// words
-/// are not the arguments.
+/// root. The label of a request is its number here. The label of an answer is 4500, and its
+/// first word is a status as in root's answers (root.defs), or -303 if there is no such
+/// request, -304 if its words are not the arguments.
 ///
 /// share is memory of 4 KiB that the client shares with the driver (root_share_create). It
-/// holds a
-/// ring of 256 bytes: three words of 32 bits, which are the number of bytes that were ever
-/// written,
-/// the number of bytes that were ever read (both modulo 2^32), and whether the writer waits to
-/// be
-/// notified (1); then the bytes. The driver writes; each byte is random, and only this client
-/// gets
-/// it. The client notifies the driver's thread with bit 0 when it has read bytes and the writer
-/// waits.
+/// holds a ring of 256 bytes: three words of 32 bits, which are the number of bytes that were
+/// ever written, the number of bytes that were ever read (both modulo 2^32), and whether the
+/// writer waits to be notified (1); then the bytes. The driver writes; each byte is random, and
+/// only this client gets it. The client notifies the driver's thread with bit 0 when it has
+/// read bytes and the writer waits.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
@@ -90,8 +83,7 @@ pub struct Client<'a, T> {
 }
 impl<T: Transport> Client<'_, T> {
     /// From now on the ring in share is filled with random bytes. The client's thread is notified
-    /// with
-    /// the bits in notification when some have been written.
+    /// with the bits in notification when some have been written.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -123,8 +115,7 @@ pub struct AsyncClient<'a, T> {
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
     /// From now on the ring in share is filled with random bytes. The client's thread is notified
-    /// with
-    /// the bits in notification when some have been written.
+    /// with the bits in notification when some have been written.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -150,8 +141,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
 /// The functions that carry out the requests in the server.
 pub trait Server {
     /// From now on the ring in share is filled with random bytes. The client's thread is notified
-    /// with
-    /// the bits in notification when some have been written.
+    /// with the bits in notification when some have been written.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn entropy_attach(
         &mut self,

@@ -1,37 +1,25 @@
 // Written by mig from the definition of `input`. Do not edit.
 
 /// A source of input events: a keyboard. A request is L4 IPC to the thread that the driver
-/// registers
-/// with root. The label of a request is its number here. The label of an answer is 4700, and
-/// its
-/// first word is a status as in root's answers (root.defs), or -303 if there is no such
-/// request,
+/// registers with root. The label of a request is its number here. The label of an answer is
+/// 4700, and its first word is a status as in root's answers (root.defs), or -303 if there is
+/// no such request,
 /// -304 if its words are not the arguments.
 ///
 /// share is memory of 4 KiB that the client shares with the driver (root_share_create). It
-/// holds a
-/// ring of 2048 bytes: three words of 32 bits, which are the number of bytes that were ever
-/// written,
-/// the number of bytes that were ever read (both modulo 2^32), and whether the writer waits to
-/// be
-/// notified (1); then the bytes. The driver writes events of 8 bytes, with the numbers that
-/// Linux
-/// has for them, the low byte first: the type (16 bits), the code (16 bits), and the value (32
-/// bits,
-/// signed). If the ring has no room, events are lost, and the next one that is written has type
-/// 0
-/// and code 3 (SYN_DROPPED): then any key may have changed, and the client must take all keys
-/// as
-/// released. The client notifies the driver's thread with bit 0 when it has read events and the
-/// writer waits.
+/// holds a ring of 2048 bytes: three words of 32 bits, which are the number of bytes that were
+/// ever written, the number of bytes that were ever read (both modulo 2^32), and whether the
+/// writer waits to be notified (1); then the bytes. The driver writes events of 8 bytes, with
+/// the numbers that Linux has for them, the low byte first: the type (16 bits), the code (16
+/// bits), and the value (32 bits, signed). If the ring has no room, events are lost, and the
+/// next one that is written has type 0 and code 3 (SYN_DROPPED): then any key may have changed,
+/// and the client must take all keys as released. The client notifies the driver's thread with
+/// bit 0 when it has read events and the writer waits.
 ///
 /// The ring takes 2112 bytes, since it is a multiple of 64 bytes long. A word of 32 bits
-/// follows, in
-/// which the client says which lights are to be on: bit n is the light with Linux' number n (0
-/// Num
-/// Lock, 1 Caps Lock, 2 Scroll Lock). When it has changed the word, it notifies the driver's
-/// thread
-/// with bit 0.
+/// follows, in which the client says which lights are to be on: bit n is the light with Linux'
+/// number n (0 Num Lock, 1 Caps Lock, 2 Scroll Lock). When it has changed the word, it notifies
+/// the driver's thread with bit 0.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
@@ -104,8 +92,7 @@ pub struct Client<'a, T> {
 }
 impl<T: Transport> Client<'_, T> {
     /// From now on the ring in share gets the events. The client's thread is notified with the bits
-    /// in
-    /// notification when some have been written.
+    /// in notification when some have been written.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -137,8 +124,7 @@ pub struct AsyncClient<'a, T> {
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
     /// From now on the ring in share gets the events. The client's thread is notified with the bits
-    /// in
-    /// notification when some have been written.
+    /// in notification when some have been written.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -164,8 +150,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
 /// The functions that carry out the requests in the server.
 pub trait Server {
     /// From now on the ring in share gets the events. The client's thread is notified with the bits
-    /// in
-    /// notification when some have been written.
+    /// in notification when some have been written.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn input_attach(
         &mut self,

@@ -1,20 +1,14 @@
 // Written by mig from the definition of `root`. Do not edit.
 
 /// What root does for the servers that it has started. A request is L4 IPC from a server's
-/// thread to
-/// a thread of root's: root's request thread on that processor (rt::start_page), or the
-/// server's
-/// pager. The label of a request is its number here, and that of its answer is 100 more. The
-/// first
-/// word of an answer is the status: 0 done, 1 invalid argument, 3 quota exceeded, 4 no memory,
-/// 5 not
-/// found, 6 in use, 7 unsupported; -303 if there is no such request, -304 if its words are not
-/// the
-/// arguments. The in arguments follow each other in the request's message registers; in the
-/// answer
-/// the out arguments follow the status. A text is its length in bytes, then its bytes, eight in
-/// a
-/// word. Only root_name_lookup with wait lets its caller wait for another server.
+/// thread to a thread of root's: root's request thread on that processor (rt::start_page), or
+/// the server's pager. The label of a request is its number here, and that of its answer is 100
+/// more. The first word of an answer is the status: 0 done, 1 invalid argument, 3 quota
+/// exceeded, 4 no memory, 5 not found, 6 in use, 7 unsupported; -303 if there is no such
+/// request, -304 if its words are not the arguments. The in arguments follow each other in the
+/// request's message registers; in the answer the out arguments follow the status. A text is
+/// its length in bytes, then its bytes, eight in a word. Only root_name_lookup with wait lets
+/// its caller wait for another server.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,
@@ -78,6 +72,10 @@ pub mod id {
     pub const ROOT_MESSAGE_DETACH: u64 = 4026;
     /// [`root_pci_read`](super::Server::root_pci_read).
     pub const ROOT_PCI_READ: u64 = 4027;
+    /// [`root_pool_create`](super::Server::root_pool_create).
+    pub const ROOT_POOL_CREATE: u64 = 4028;
+    /// [`root_pool_find`](super::Server::root_pool_find).
+    pub const ROOT_POOL_FIND: u64 = 4029;
 }
 /// Writes a request of [`Server::root_print`] into the registers.
 ///
@@ -1662,6 +1660,120 @@ pub fn reply_root_pci_read<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_PCI_READ + REPLY));
     reply_
 }
+/// Writes a request of [`Server::root_pool_create`] into the registers.
+///
+/// # Errors
+/// An array is longer than the interface allows.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+pub fn encode_root_pool_create<R: Registers>(
+    registers_: &mut R,
+    address: u64,
+    size: u64,
+    driver: u64,
+) -> Result<MessageTag, Error> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(address);
+    encoder_.word(size);
+    encoder_.word(driver);
+    Ok(encoder_.finish(id::ROOT_POOL_CREATE))
+}
+/// Reads the reply of [`Server::root_pool_create`].
+///
+/// # Errors
+/// The server's status, or the message is not a reply to this request.
+#[inline]
+pub fn decode_root_pool_create<R: Registers>(
+    registers_: &R,
+    tag_: MessageTag,
+) -> Result<u64, Error> {
+    #[allow(unused_mut, reason = "there may be no results")]
+    let mut decoder_ = direct::exact_reply(
+        registers_,
+        tag_,
+        id::ROOT_POOL_CREATE,
+        2,
+        0,
+    )?;
+    let read = move || {
+        let pool = decoder_.word()?;
+        decoder_.finish()?;
+        Some(pool)
+    };
+    read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`Server::root_pool_create`].
+#[inline]
+pub fn reply_root_pool_create<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<u64, Status>,
+) -> Reply<'a> {
+    let pool = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::ROOT_POOL_CREATE, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(pool);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::ROOT_POOL_CREATE + REPLY));
+    reply_
+}
+/// Writes a request of [`Server::root_pool_find`] into the registers.
+///
+/// # Errors
+/// An array is longer than the interface allows.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+pub fn encode_root_pool_find<R: Registers>(
+    registers_: &mut R,
+    pool: u64,
+    offset: u64,
+) -> Result<MessageTag, Error> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(pool);
+    encoder_.word(offset);
+    Ok(encoder_.finish(id::ROOT_POOL_FIND))
+}
+/// Reads the reply of [`Server::root_pool_find`].
+///
+/// # Errors
+/// The server's status, or the message is not a reply to this request.
+#[inline]
+pub fn decode_root_pool_find<R: Registers>(
+    registers_: &R,
+    tag_: MessageTag,
+) -> Result<(u64, u64), Error> {
+    #[allow(unused_mut, reason = "there may be no results")]
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::ROOT_POOL_FIND, 3, 0)?;
+    let read = move || {
+        let physical = decoder_.word()?;
+        let size = decoder_.word()?;
+        decoder_.finish()?;
+        Some((physical, size))
+    };
+    read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`Server::root_pool_find`].
+#[inline]
+pub fn reply_root_pool_find<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(u64, u64), Status>,
+) -> Reply<'a> {
+    let (physical, size) = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::ROOT_POOL_FIND, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(physical);
+    encoder_.word(size);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::ROOT_POOL_FIND + REPLY));
+    reply_
+}
 /// The client's functions, one for each request. Each blocks until the server has answered.
 #[derive(Debug)]
 pub struct Client<'a, T> {
@@ -1766,10 +1878,8 @@ impl<T: Transport> Client<'_, T> {
         decode_root_thread_delete(self.transport, tag_)
     }
     /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
-    /// area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
-    /// waits
-    /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
+    /// area. handler, a thread of the server, is the new thread's pager and scheduler. The new
+    /// thread waits for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -1878,8 +1988,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_memory_available(self.transport, tag_)
     }
     /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
-    /// another
-    /// server's data.
+    /// another server's data.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2022,10 +2131,10 @@ impl<T: Transport> Client<'_, T> {
         decode_root_system_end(self.transport, tag_)
     }
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
-    /// device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
-    /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
+    /// and 0..3; how many message-signalled interrupts it can have), 4 the screen (index 0:
+    /// address, bytes from a line to the next; 1: width, height; 2: bits of a pixel, or 0 for
+    /// characters, and where in it the colours are: x2::boot_info::Screen).
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2042,8 +2151,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_resource(self.transport, tag_)
     }
     /// Zeroed memory for the server and for the server of the thread partner. It exists until both
-    /// have
-    /// ended.
+    /// have ended.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2081,13 +2189,10 @@ impl<T: Transport> Client<'_, T> {
         decode_root_share_map(self.transport, tag_)
     }
     /// The server at this place of the configuration: its memory, how much it may have, whether it
-    /// runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its
-    /// threads
-    /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
-    /// not
-    /// be started) and at which instruction, its name.
+    /// runs, how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit,
+    /// status; 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5
+    /// it could not be started) and at which instruction, its name.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2131,8 +2236,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_memory_dma(self.transport, tag_)
     }
     /// Registers of one of the server's PCI functions, to which one of its base address registers
-    /// leads:
-    /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
+    /// leads: their kind (0 memory, 1 ports), the first address or port, and how many there are.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2153,10 +2257,8 @@ impl<T: Transport> Client<'_, T> {
         decode_root_pci_region(self.transport, tag_)
     }
     /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
-    /// becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these
-    /// come.
-    /// The function may write memory from then on.
+    /// becomes an IPC message to a thread of the server's. The answer has the thread number from
+    /// which these come. The function may write memory from then on.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2194,8 +2296,7 @@ impl<T: Transport> Client<'_, T> {
         decode_root_message_detach(self.transport, tag_)
     }
     /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
-    /// functions,
-    /// a multiple of 4 below 256.
+    /// functions, a multiple of 4 below 256.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2210,6 +2311,49 @@ impl<T: Transport> Client<'_, T> {
             .call(self.to, tag_, strings_, rooms_)
             .map_err(Error::Ipc)?;
         decode_root_pci_read(self.transport, tag_)
+    }
+    /// Lets the devices of the server of the thread driver use a region of this server's memory, as
+    /// it was allocated, until either server ends. Until then it cannot be freed.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub fn root_pool_create(
+        &mut self,
+        address: u64,
+        size: u64,
+        driver: u64,
+    ) -> Result<u64, Error> {
+        let tag_ = encode_root_pool_create(self.transport, address, size, driver)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .map_err(Error::Ipc)?;
+        decode_root_pool_create(self.transport, tag_)
+    }
+    /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
+    /// from there on are physically contiguous.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub fn root_pool_find(
+        &mut self,
+        pool: u64,
+        offset: u64,
+    ) -> Result<(u64, u64), Error> {
+        let tag_ = encode_root_pool_find(self.transport, pool, offset)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .map_err(Error::Ipc)?;
+        decode_root_pool_find(self.transport, tag_)
     }
 }
 /// The client's functions as futures, which are ready when the server has answered.
@@ -2315,10 +2459,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_thread_delete(self.transport, tag_)
     }
     /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
-    /// area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
-    /// waits
-    /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
+    /// area. handler, a thread of the server, is the new thread's pager and scheduler. The new
+    /// thread waits for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2432,8 +2574,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_memory_available(self.transport, tag_)
     }
     /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
-    /// another
-    /// server's data.
+    /// another server's data.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2592,10 +2733,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_system_end(self.transport, tag_)
     }
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
-    /// device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
-    /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
+    /// and 0..3; how many message-signalled interrupts it can have), 4 the screen (index 0:
+    /// address, bytes from a line to the next; 1: width, height; 2: bits of a pixel, or 0 for
+    /// characters, and where in it the colours are: x2::boot_info::Screen).
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2617,8 +2758,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_resource(self.transport, tag_)
     }
     /// Zeroed memory for the server and for the server of the thread partner. It exists until both
-    /// have
-    /// ended.
+    /// have ended.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2662,13 +2802,10 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_share_map(self.transport, tag_)
     }
     /// The server at this place of the configuration: its memory, how much it may have, whether it
-    /// runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its
-    /// threads
-    /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
-    /// not
-    /// be started) and at which instruction, its name.
+    /// runs, how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit,
+    /// status; 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5
+    /// it could not be started) and at which instruction, its name.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2714,8 +2851,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_memory_dma(self.transport, tag_)
     }
     /// Registers of one of the server's PCI functions, to which one of its base address registers
-    /// leads:
-    /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
+    /// leads: their kind (0 memory, 1 ports), the first address or port, and how many there are.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2737,10 +2873,8 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_pci_region(self.transport, tag_)
     }
     /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
-    /// becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these
-    /// come.
-    /// The function may write memory from then on.
+    /// becomes an IPC message to a thread of the server's. The answer has the thread number from
+    /// which these come. The function may write memory from then on.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2780,8 +2914,7 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
         decode_root_message_detach(self.transport, tag_)
     }
     /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
-    /// functions,
-    /// a multiple of 4 below 256.
+    /// functions, a multiple of 4 below 256.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2801,6 +2934,51 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .await
             .map_err(Error::Ipc)?;
         decode_root_pci_read(self.transport, tag_)
+    }
+    /// Lets the devices of the server of the thread driver use a region of this server's memory, as
+    /// it was allocated, until either server ends. Until then it cannot be freed.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub async fn root_pool_create(
+        &mut self,
+        address: u64,
+        size: u64,
+        driver: u64,
+    ) -> Result<u64, Error> {
+        let tag_ = encode_root_pool_create(self.transport, address, size, driver)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .await
+            .map_err(Error::Ipc)?;
+        decode_root_pool_create(self.transport, tag_)
+    }
+    /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
+    /// from there on are physically contiguous.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub async fn root_pool_find(
+        &mut self,
+        pool: u64,
+        offset: u64,
+    ) -> Result<(u64, u64), Error> {
+        let tag_ = encode_root_pool_find(self.transport, pool, offset)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .await
+            .map_err(Error::Ipc)?;
+        decode_root_pool_find(self.transport, tag_)
     }
 }
 /// The functions that carry out the requests in the server.
@@ -2843,10 +3021,8 @@ pub trait Server {
         thread: u64,
     ) -> Result<(), Status>;
     /// A space that the server owns, with its first thread, whose UTCB is the first of the UTCB
-    /// area.
-    /// handler, a thread of the server, is the new thread's pager and scheduler. The new thread
-    /// waits
-    /// for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
+    /// area. handler, a thread of the server, is the new thread's pager and scheduler. The new
+    /// thread waits for its start. system_calls: 0 none, 1 exception mode, 2 bounce mode.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_space_create(
         &mut self,
@@ -2882,8 +3058,7 @@ pub trait Server {
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_available(&mut self, caller_: ThreadId) -> Result<u64, Status>;
     /// As root_memory_allocate, but not zeroed, and executable: for pools of frames. Never holds
-    /// another
-    /// server's data.
+    /// another server's data.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_memory_pool(
         &mut self,
@@ -2948,10 +3123,10 @@ pub trait Server {
         status: u64,
     ) -> Result<(), Status>;
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
-    /// device
-    /// memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8 and
-    /// 0..3;
-    /// how many message-signalled interrupts it can have).
+    /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
+    /// and 0..3; how many message-signalled interrupts it can have), 4 the screen (index 0:
+    /// address, bytes from a line to the next; 1: width, height; 2: bits of a pixel, or 0 for
+    /// characters, and where in it the colours are: x2::boot_info::Screen).
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_resource(
         &mut self,
@@ -2960,8 +3135,7 @@ pub trait Server {
         index: u64,
     ) -> Result<(u64, u64), Status>;
     /// Zeroed memory for the server and for the server of the thread partner. It exists until both
-    /// have
-    /// ended.
+    /// have ended.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_share_create(
         &mut self,
@@ -2979,13 +3153,10 @@ pub trait Server {
         address: u64,
     ) -> Result<u64, Status>;
     /// The server at this place of the configuration: its memory, how much it may have, whether it
-    /// runs,
-    /// how often it was started again, the kernel memory of its own space, the numbers of its
-    /// threads
-    /// and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit, status;
-    /// 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5 it could
-    /// not
-    /// be started) and at which instruction, its name.
+    /// runs, how often it was started again, the kernel memory of its own space, the numbers of its
+    /// threads and spaces with those that it owns, why it ended last (0 it has not ended; 1 exit,
+    /// status; 2 fault, address; 3 exception, number; 4 ports that it does not have, the first; 5
+    /// it could not be started) and at which instruction, its name.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_server(
         &mut self,
@@ -3005,8 +3176,7 @@ pub trait Server {
         bits: u64,
     ) -> Result<u64, Status>;
     /// Registers of one of the server's PCI functions, to which one of its base address registers
-    /// leads:
-    /// their kind (0 memory, 1 ports), the first address or port, and how many there are.
+    /// leads: their kind (0 memory, 1 ports), the first address or port, and how many there are.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pci_region(
         &mut self,
@@ -3015,10 +3185,8 @@ pub trait Server {
         base_address: u64,
     ) -> Result<(u64, u64, u64), Status>;
     /// A message-signalled interrupt of a PCI function (MSI: 0, MSI-X: an entry of its table)
-    /// becomes an
-    /// IPC message to a thread of the server's. The answer has the thread number from which these
-    /// come.
-    /// The function may write memory from then on.
+    /// becomes an IPC message to a thread of the server's. The answer has the thread number from
+    /// which these come. The function may write memory from then on.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_message_attach(
         &mut self,
@@ -3035,8 +3203,7 @@ pub trait Server {
         interrupt: u64,
     ) -> Result<(), Status>;
     /// The word of 32 bits at an offset in the configuration space of one of the server's PCI
-    /// functions,
-    /// a multiple of 4 below 256.
+    /// functions, a multiple of 4 below 256.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_pci_read(
         &mut self,
@@ -3044,6 +3211,25 @@ pub trait Server {
         function: u64,
         offset: u64,
     ) -> Result<u64, Status>;
+    /// Lets the devices of the server of the thread driver use a region of this server's memory, as
+    /// it was allocated, until either server ends. Until then it cannot be freed.
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    fn root_pool_create(
+        &mut self,
+        caller_: ThreadId,
+        address: u64,
+        size: u64,
+        driver: u64,
+    ) -> Result<u64, Status>;
+    /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
+    /// from there on are physically contiguous.
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    fn root_pool_find(
+        &mut self,
+        caller_: ThreadId,
+        pool: u64,
+        offset: u64,
+    ) -> Result<(u64, u64), Status>;
 }
 /// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
 /// strings that were received with the request. Data that the reply sends in string items
@@ -3197,6 +3383,12 @@ pub fn serve<'a, S: Server, R: Registers>(
         }
         id::ROOT_PCI_READ => {
             serve_root_pci_read(server_, caller_, tag_, registers_, strings_, room_)
+        }
+        id::ROOT_POOL_CREATE => {
+            serve_root_pool_create(server_, caller_, tag_, registers_, strings_, room_)
+        }
+        id::ROOT_POOL_FIND => {
+            serve_root_pool_find(server_, caller_, tag_, registers_, strings_, room_)
         }
         label => Some(Reply::refusal(registers_, label, Status::BAD_ID)),
     }
@@ -4032,4 +4224,63 @@ fn serve_root_pci_read<'a, S: Server, R: Registers>(
         return None;
     }
     Some(reply_root_pci_read(registers_, result_))
+}
+#[inline]
+#[allow(unused_variables, reason = "not every routine needs everything")]
+fn serve_root_pool_create<'a, S: Server, R: Registers>(
+    server_: &mut S,
+    caller_: ThreadId,
+    tag_: MessageTag,
+    registers_: &mut R,
+    strings_: &[&[u8]],
+    room_: &'a mut [u8],
+) -> Option<Reply<'a>> {
+    let read_ = |registers_: &R| {
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut decoder_ = Decoder::exact(registers_, tag_, 3, 0)?;
+        let address = decoder_.word()?;
+        let size = decoder_.word()?;
+        let driver = decoder_.word()?;
+        decoder_.finish()?;
+        Some((address, size, driver))
+    };
+    let Some((address, size, driver)) = read_(registers_) else {
+        return Some(
+            Reply::refusal(registers_, id::ROOT_POOL_CREATE, Status::BAD_ARGUMENTS),
+        )
+    };
+    let result_ = server_.root_pool_create(caller_, address, size, driver);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_root_pool_create(registers_, result_))
+}
+#[inline]
+#[allow(unused_variables, reason = "not every routine needs everything")]
+fn serve_root_pool_find<'a, S: Server, R: Registers>(
+    server_: &mut S,
+    caller_: ThreadId,
+    tag_: MessageTag,
+    registers_: &mut R,
+    strings_: &[&[u8]],
+    room_: &'a mut [u8],
+) -> Option<Reply<'a>> {
+    let read_ = |registers_: &R| {
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut decoder_ = Decoder::exact(registers_, tag_, 2, 0)?;
+        let pool = decoder_.word()?;
+        let offset = decoder_.word()?;
+        decoder_.finish()?;
+        Some((pool, offset))
+    };
+    let Some((pool, offset)) = read_(registers_) else {
+        return Some(
+            Reply::refusal(registers_, id::ROOT_POOL_FIND, Status::BAD_ARGUMENTS),
+        )
+    };
+    let result_ = server_.root_pool_find(caller_, pool, offset);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_root_pool_find(registers_, result_))
 }

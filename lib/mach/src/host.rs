@@ -125,6 +125,33 @@ impl<M: Machine, P: Personality<M>> Host<M, P> {
         set
     }
 
+    /// Ends a processor set. Its processors, tasks and threads go to the default set.
+    ///
+    /// # Errors
+    /// `Failure`: it is the default set.
+    pub fn destroy_processor_set(&self, set: &Arc<ProcessorSet<M>>) -> KernResult {
+        if Arc::ptr_eq(set, &self.default_set) {
+            return Err(KernError::Failure);
+        }
+        for processor in set.processors() {
+            // A processor that has left the set meanwhile is in another one.
+            let _ = self.assign_processor(processor, &self.default_set);
+        }
+        self.sets.lock().retain(|other| !Arc::ptr_eq(other, set));
+        for task in self.tasks() {
+            if Arc::ptr_eq(&task.processor_set(), set) {
+                // A task or a thread that has ended meanwhile needs no set.
+                let _ = task.assign(&self.default_set, false);
+            }
+            for thread in task.threads() {
+                if Arc::ptr_eq(&thread.processor_set(), set) {
+                    let _ = thread.assign(&self.default_set);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Moves a processor into a set, and the threads of the set that it leaves to that set's other
     /// processors.
     ///

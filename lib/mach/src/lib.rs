@@ -6,6 +6,7 @@
 //! | [`machine`] | what the library asks of the hardware or microkernel below; with `simulated`, a machine for tests |
 //! | [`vm`] | maps, objects, copy-on-write, paging; its page has an example |
 //! | [`ipc`] | ports, rights, messages |
+//! | [`kobject`] | tasks, threads, hosts as ports: the calls that programs make by messages |
 //! | [`task`], [`thread`] | tasks and threads: create, suspend, resume, terminate, state, exceptions, scheduling |
 //! | [`personality`] | what a system keeps in its tasks and threads |
 //! | [`host`], [`processor_set`] | all tasks of a machine; processors in groups |
@@ -21,6 +22,7 @@ extern crate alloc;
 pub mod error;
 pub mod host;
 pub mod ipc;
+pub mod kobject;
 pub mod machine;
 pub mod personality;
 pub mod processor_set;

@@ -20,6 +20,16 @@ pub trait Personality<M: Machine>: Sized + Send + Sync + 'static {
     /// Handles an exception that neither the thread's nor the task's exception handler has handled.
     /// May be dropped at any await, when the thread ends.
     fn raise(thread: &Arc<Thread<M, Self>>, exception: &Exception) -> impl Future<Output = Handled> + Send;
+
+    /// The task has been terminated: its threads have ended, its memory has not. Must not block.
+    fn task_ended(task: &Self::Task) {
+        let _ = task;
+    }
+
+    /// The thread has ended. Must not block.
+    fn thread_ended(thread: &Self::Thread) {
+        let _ = thread;
+    }
 }
 
 impl<M: Machine> Personality<M> for () {

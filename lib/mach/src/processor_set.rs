@@ -2,7 +2,7 @@
 //! can divide the machine (Mach paper 3.1).
 
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use macadamia_sync::SpinLock;
 
@@ -16,6 +16,8 @@ pub struct ProcessorSet<M: Machine> {
     processors: SpinLock<Vec<usize>>,
     next: AtomicUsize,
     most_urgent: AtomicU8,
+    /// Whether threads of the set may have fixed priorities.
+    fixed_priority: AtomicBool,
     /// Ties a set to hosts of one type of machine.
     machine: core::marker::PhantomData<fn() -> M>,
 }
@@ -27,6 +29,7 @@ impl<M: Machine> ProcessorSet<M> {
             processors: SpinLock::new(processors),
             next: AtomicUsize::new(0),
             most_urgent: AtomicU8::new(0),
+            fixed_priority: AtomicBool::new(true),
             machine: core::marker::PhantomData,
         }
     }
@@ -57,6 +60,16 @@ impl<M: Machine> ProcessorSet<M> {
         }
         self.most_urgent.store(level, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// Whether threads of the set may have fixed priorities. All may share time.
+    pub fn allows_fixed_priority(&self) -> bool {
+        self.fixed_priority.load(Ordering::Relaxed)
+    }
+
+    /// Sets whether threads of the set may have fixed priorities. Threads that have one keep it.
+    pub fn allow_fixed_priority(&self, allowed: bool) {
+        self.fixed_priority.store(allowed, Ordering::Relaxed);
     }
 
     /// Chooses a processor of the set for one more thread, each in turn.

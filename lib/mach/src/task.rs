@@ -22,6 +22,8 @@ struct State<M: Machine, P: Personality<M>> {
     /// The processor time of threads that have ended, in microseconds.
     ended_time: u64,
     base: u8,
+    /// The most urgent level that the base may be set to.
+    most_urgent: u8,
     handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
 }
@@ -71,15 +73,23 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         if !host.machine().reserve_memory(Self::BYTES) {
             return Err(KernError::ResourceShortage);
         }
-        let (base, handler, set) = match parent {
+        let (base, most_urgent, handler, set) = match parent {
             Some(parent) => {
                 let state = parent.state.lock();
-                (state.base, state.handler.clone(), state.set.clone())
+                (state.base, state.most_urgent, state.handler.clone(), state.set.clone())
             }
-            None => (BASE_LEVEL, None, host.default_set().clone()),
+            None => (BASE_LEVEL, 0, None, host.default_set().clone()),
         };
-        let state =
-            State { alive: true, suspend_count: 0, threads: Vec::new(), ended_time: 0, base, handler, set };
+        let state = State {
+            alive: true,
+            suspend_count: 0,
+            threads: Vec::new(),
+            ended_time: 0,
+            base,
+            most_urgent,
+            handler,
+            set,
+        };
         let (id, state) = (host.new_id(), SpinLock::new(state));
         let task = Arc::new(Self { id, host: host.clone(), map, state, personality });
         host.add_task(&task);
@@ -244,11 +254,30 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
         if base >= LEVELS {
             return Err(KernError::InvalidArgument);
         }
-        if base < state.set.most_urgent() {
+        if base < state.set.most_urgent().max(state.most_urgent) {
             return Err(KernError::NoAccess);
         }
         state.base = base;
         Ok(())
+    }
+
+    /// Sets the most urgent level that the base level may be set to, and lowers the base to it.
+    /// Returns the base level.
+    ///
+    /// # Errors
+    /// `InvalidArgument`: there is no such level. `Failure`: without `raise`, the level is more
+    /// urgent than the task's limit.
+    pub fn set_most_urgent(&self, level: u8, raise: bool) -> KernResult<u8> {
+        let mut state = self.state.lock();
+        if level >= LEVELS {
+            return Err(KernError::InvalidArgument);
+        }
+        if !raise && level < state.most_urgent {
+            return Err(KernError::Failure);
+        }
+        state.most_urgent = level;
+        state.base = state.base.max(level);
+        Ok(state.base)
     }
 
     /// Assigns the task's new threads and, if `threads` is true, also its present ones to a
@@ -287,6 +316,7 @@ impl<M: Machine, P: Personality<M>> Task<M, P> {
             thread.terminate();
         }
         self.host.forget_task(self.id);
+        P::task_ended(&self.personality);
         self.map.terminate().await;
     }
 

@@ -4,23 +4,18 @@
 #![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
 
+mod descriptor;
 mod format;
 mod reader;
 mod writer;
 
+pub use descriptor::{DEALLOCATE, Descriptor, INLINE, LONG, for_each_item};
 pub use direct::{Array, Element, Status};
 pub use format::{Format, Header};
 pub use reader::{Described, Expected, Number, Reader};
 pub use writer::Writer;
 
 use format::{COMPLEX, get};
-
-/// The flag of a type descriptor that says that the data is in the message.
-pub const INLINE: u32 = 1;
-/// The flag of a type descriptor that says that it has the long form.
-pub const LONG: u32 = 2;
-/// The flag of a type descriptor that says that the sender gives up its copy of the memory.
-pub const DEALLOCATE: u32 = 4;
 
 /// The type of a send-once right that is made when the message is sent, as for a reply port.
 pub const MAKE_SEND_ONCE: u32 = 21;
@@ -44,19 +39,6 @@ pub enum Error {
     ServerDied,
     /// The reply has no trailer with what the client asked for: -309 in C.
     TrailerError,
-}
-
-/// A type descriptor of the typed dialect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Descriptor {
-    /// The number of the type.
-    pub name: u32,
-    /// The size of an element in bits.
-    pub bits: u32,
-    /// The number of elements.
-    pub number: u32,
-    /// A sum of [`INLINE`], [`LONG`] and [`DEALLOCATE`].
-    pub flags: u32,
 }
 
 /// Memory out of line, in the address space of the program that sends or has received the message.
@@ -139,9 +121,37 @@ pub trait Transport {
     fn send(&mut self, message: &mut [u8], length: usize, call: &Call) -> Result<(), i32>;
 }
 
+/// A way to send and receive messages of a program that can do other work meanwhile.
+pub trait AsyncTransport: Send {
+    /// A port for replies, as [`Transport::reply_port`] returns it.
+    fn reply_port(&mut self) -> u64;
+
+    /// Like [`Transport::call`], as a future instead of a blocking call.
+    ///
+    /// # Errors
+    /// The number that `mach_msg` returns in C.
+    fn call(
+        &mut self,
+        message: &mut [u8],
+        length: usize,
+        call: &Call,
+    ) -> impl Future<Output = Result<(), i32>> + Send;
+
+    /// Like [`Transport::send`], as a future instead of a blocking call.
+    ///
+    /// # Errors
+    /// The number that `mach_msg` returns in C.
+    fn send(
+        &mut self,
+        message: &mut [u8],
+        length: usize,
+        call: &Call,
+    ) -> impl Future<Output = Result<(), i32>> + Send;
+}
+
 /// Whether the type with this number is that of a right.
 #[inline]
-const fn is_right(name: u32) -> bool {
+pub const fn is_right(name: u32) -> bool {
     name >= 16 && name <= 21
 }
 

@@ -2,7 +2,7 @@
 //! what the interface says.
 
 use crate::format::{COMPLEX, get};
-use crate::{DEALLOCATE, Descriptor, Format, Header, INLINE, LONG, Memory, Trailer, is_right};
+use crate::{DEALLOCATE, Descriptor, Format, Header, LONG, Memory, Trailer};
 use direct::{Array, Element};
 
 /// How many elements a type descriptor may say that it has.
@@ -157,24 +157,9 @@ impl<'a> Reader<'a> {
     /// inlined, because a stub has one call for each item.
     #[inline(never)]
     pub fn described(&mut self, expected: &Expected) -> Option<Descriptor> {
-        let word = self.number_of(4)? as u32;
-        let flag = |bit: u32, flag: u32| if word >> bit & 1 != 0 { flag } else { 0 };
-        let found = if self.format.descriptor == 8 {
-            let flags = flag(29, INLINE) | flag(30, LONG) | flag(31, DEALLOCATE);
-            let number = self.number_of(4)? as u32;
-            Descriptor { name: word & 0xff, bits: word >> 8 & 0xffff, number, flags }
-        } else {
-            let flags = flag(28, INLINE) | flag(29, LONG) | flag(30, DEALLOCATE);
-            if expected.long {
-                let type_and_bits = self.number_of(4)? as u32;
-                let number = self.number_of(4)? as u32;
-                Descriptor { name: type_and_bits & 0xffff, bits: type_and_bits >> 16, number, flags }
-            } else {
-                let (name, bits, number) = (word & 0xff, word >> 8 & 0xff, word >> 16 & 0xfff);
-                Descriptor { name, bits, number, flags }
-            }
-        };
-        let is_inline = found.flags & INLINE != 0;
+        let (found, size) = Descriptor::read(self.format, self.bytes.get(..self.end)?, self.at)?;
+        self.at += size;
+        let is_inline = found.is_inline();
         // The sender may keep or give up its own memory out of line, but not data in the message.
         let kept = found.flags & DEALLOCATE == 0 || expected.inline != Some(true);
         let right_number = match expected.number {
@@ -188,7 +173,7 @@ impl<'a> Reader<'a> {
             && expected.inline.is_none_or(|inline| inline == is_inline)
             && expected.long == (found.flags & LONG != 0)
             && kept
-            && (self.complex || (is_inline && !is_right(found.name)));
+            && (self.complex || !found.is_complex());
         is_expected.then_some(found)
     }
 

@@ -2,8 +2,7 @@
 
 use crate::format::{COMPLEX, put};
 use crate::{
-    DEALLOCATE, Descriptor, Error, Format, Header, INLINE, LONG, Memory, Reader, Request, Transport,
-    is_right, reply,
+    AsyncTransport, Descriptor, Error, Format, Header, INLINE, Memory, Reader, Request, Transport, reply,
 };
 use direct::{Element, Status};
 
@@ -78,25 +77,8 @@ impl<'a> Writer<'a> {
     /// each item.
     #[inline(never)]
     pub fn describe(&mut self, descriptor: &Descriptor) {
-        let Descriptor { name, bits, number, flags } = *descriptor;
-        self.complex |= is_right(name) || flags & INLINE == 0;
-        let flag = |flag: u32, shift: u32| u64::from(flags & flag != 0) << shift;
-        if self.format.descriptor == 8 {
-            let flags = flag(INLINE, 29) | flag(LONG, 30) | flag(DEALLOCATE, 31);
-            self.put(u64::from(name & 0xff) | u64::from(bits & 0xffff) << 8 | flags, 4);
-            self.put(u64::from(number), 4);
-            return;
-        }
-        let common = flag(INLINE, 28) | flag(LONG, 29) | flag(DEALLOCATE, 30);
-        if flags & LONG != 0 {
-            self.put(common, 4);
-            self.put(u64::from(name & 0xffff) | u64::from(bits) << 16, 4);
-            self.put(u64::from(number), 4);
-        } else {
-            let short =
-                u64::from(name & 0xff) | u64::from(bits & 0xff) << 8 | u64::from(number & 0xfff) << 16;
-            self.put(short | common, 4);
-        }
+        self.complex |= descriptor.is_complex();
+        self.at += descriptor.write(self.format, self.bytes, self.at);
     }
 
     /// Typed dialect: adds the address of memory out of line.
@@ -164,11 +146,11 @@ impl<'a> Writer<'a> {
         self.at
     }
 
-    fn request<T: Transport>(self, transport: &mut T, to: u64, request: &Request) -> (usize, &'a mut [u8]) {
+    fn request(self, reply_port: impl FnOnce() -> u64, to: u64, request: &Request) -> (usize, &'a mut [u8]) {
         let local = match request.reply_port {
             Some(port) => port,
             None if request.reply.is_none() => 0,
-            None => transport.reply_port(),
+            None => reply_port(),
         };
         let bits = request.bits | if self.complex { COMPLEX } else { 0 };
         let header = Header { bits, size: self.at, remote: to, local, sequence: 0, id: request.id };
@@ -190,7 +172,7 @@ impl<'a> Writer<'a> {
         request: &Request,
     ) -> Result<Reader<'a>, Error> {
         let format = self.format;
-        let (length, bytes) = self.request(transport, to, request);
+        let (length, bytes) = self.request(|| transport.reply_port(), to, request);
         transport.call(bytes, length, &request.call).map_err(Error::Transport)?;
         reply(format, bytes, request)
     }
@@ -202,8 +184,38 @@ impl<'a> Writer<'a> {
     /// `Transport`: the message was not sent.
     #[inline(never)]
     pub fn send<T: Transport>(self, transport: &mut T, to: u64, request: &Request) -> Result<(), Error> {
-        let (length, bytes) = self.request(transport, to, request);
+        let (length, bytes) = self.request(|| transport.reply_port(), to, request);
         transport.send(bytes, length, &request.call).map_err(Error::Transport)
+    }
+
+    /// Like [`call`](Self::call), as a future instead of a blocking call.
+    ///
+    /// # Errors
+    /// Those of [`call`](Self::call).
+    pub async fn call_async<T: AsyncTransport>(
+        self,
+        transport: &mut T,
+        to: u64,
+        request: &Request,
+    ) -> Result<Reader<'a>, Error> {
+        let format = self.format;
+        let (length, bytes) = self.request(|| transport.reply_port(), to, request);
+        transport.call(bytes, length, &request.call).await.map_err(Error::Transport)?;
+        reply(format, bytes, request)
+    }
+
+    /// Like [`send`](Self::send), as a future instead of a blocking call.
+    ///
+    /// # Errors
+    /// Those of [`send`](Self::send).
+    pub async fn send_async<T: AsyncTransport>(
+        self,
+        transport: &mut T,
+        to: u64,
+        request: &Request,
+    ) -> Result<(), Error> {
+        let (length, bytes) = self.request(|| transport.reply_port(), to, request);
+        transport.send(bytes, length, &request.call).await.map_err(Error::Transport)
     }
 
     /// Writes a reply that has only the result `status`. Returns its size in bytes.

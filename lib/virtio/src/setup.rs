@@ -171,14 +171,6 @@ impl<R: Registers> Setup<R> {
         set_vector(&mut self.registers, CONFIGURATION_VECTOR, Some(vector))
     }
 
-    /// Reads the device's configuration, like [`Device::configuration`].
-    ///
-    /// # Errors
-    /// Those of [`Device::configuration`].
-    pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
-        configuration(&mut self.registers, offset, bytes)
-    }
-
     /// Writes bytes of the device's configuration from `offset` on. What this does depends on the
     /// type of the device.
     ///
@@ -253,11 +245,12 @@ impl<R: Registers> Device<R> {
         configuration(&mut self.registers, offset, bytes)
     }
 
-    /// Resets the device, which then uses no memory any more.
+    /// Resets the device, which then uses no memory any more. Returns its registers.
     ///
     /// # Errors
     /// `NoReset`: the device has not completed the reset, and may still use memory.
-    pub fn reset(mut self) -> Result<(), Error> {
-        reset(&mut self.registers)
+    pub fn reset(mut self) -> Result<R, Error> {
+        reset(&mut self.registers)?;
+        Ok(self.registers)
     }
 }

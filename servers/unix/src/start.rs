@@ -1,6 +1,7 @@
 //! Starts a system up to its first program, and ends it.
 
 use crate::front_ends;
+use crate::options::STREAMS;
 use crate::server::{Driver, Server};
 use alloc::boxed::Box;
 use alloc::format;
@@ -13,7 +14,9 @@ use mach::vm::Vm;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
 use unix::devfs::{self, Terminals};
+use unix::disk::{About, Cache, Disk, MINORS, Store};
 use unix::exec::{Arguments, Layout};
+use unix::file::OpenFile;
 use unix::front_end::FrontEnds;
 use unix::initramfs::{self, UnpackError};
 use unix::memory::ObjectProvider;
@@ -33,6 +36,9 @@ pub struct Command {
     /// The environment variables of the program, as `NAME=VALUE`.
     pub environment: Vec<Vec<u8>>,
 }
+
+/// The files that a command has as its descriptors 0, 1 and 2, where these are not the console.
+pub type Descriptors = [Option<Arc<OpenFile>>; STREAMS];
 
 /// The parts that a Unix system is made of.
 pub struct Parts<M: Machine> {
@@ -68,6 +74,28 @@ pub struct Started<M: Machine> {
     pub virtual_consoles: Option<Arc<VirtualConsoles>>,
 }
 
+impl<M: Machine> Started<M> {
+    /// Adds the `index`th disk of a kind (`vda`, `vdb`), with its partitions.
+    ///
+    /// # Errors
+    /// `ENOMEM`: memory is short.
+    pub async fn add_disk(
+        &self,
+        vm: &Arc<Vm<M>>,
+        index: u32,
+        store: Arc<dyn Store<M>>,
+        about: About,
+    ) -> Result<()> {
+        let cache = Cache::new(vm, store, &about)?;
+        let name = [b"vd".as_slice(), &[b'a' + index as u8]].concat();
+        let name = core::str::from_utf8(&name).map_err(|_| Error::EINVAL)?;
+        let number = DeviceNumber { major: DISKS, minor: index * MINORS };
+        self.system.vfs().disks.add(Disk::new(name, number, about, cache)).await
+    }
+}
+
+/// The major device number of disks: the first of those that Linux gives to virtio disks.
+const DISKS: u32 = 254;
 /// How many files the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
 /// The device number by which the console appears as a serial line.
@@ -141,14 +169,30 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
         (&b"/dev"[..], "devtmpfs", devices),
         (b"/dev/pts", "devpts", ptys.root()),
         (b"/dev/shm", "tmpfs", shared),
-        (b"/proc", "proc", vfs.make_file_system(b"proc", b"")?),
-        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"")?),
+        (b"/proc", "proc", vfs.make_file_system(b"proc", b"", b"").await?),
+        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"", b"").await?),
     ] {
         make_directory(&caller, path, Mode::new(0o755)).await?;
         caller.mount(path, root, source, MountFlags::empty()).await?;
     }
     make_directory(&caller, b"/tmp", Mode::new(0o1777)).await?;
     Ok(Started { system, init, terminal, line, virtual_consoles })
+}
+
+/// Mounts a file system, at a directory that is made if it does not exist.
+///
+/// # Errors
+/// Those of mkdir(2) and mount(2).
+pub async fn mount<M: Machine>(started: &Started<M>, mount: &crate::options::Mount) -> Result<()> {
+    let context = started.init.context();
+    let caller = context.caller();
+    for (at, _) in mount.place.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
+        make_directory(&caller, &mount.place[..at], Mode::new(0o755)).await?;
+    }
+    make_directory(&caller, &mount.place, Mode::new(0o755)).await?;
+    let root = caller.vfs.make_file_system(&mount.kind, &mount.source, b"").await?;
+    let source = alloc::string::String::from_utf8_lossy(&mount.source);
+    caller.mount(&mount.place, root, &source, MountFlags::empty()).await
 }
 
 async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<()> {
@@ -158,8 +202,9 @@ async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<
     }
 }
 
-/// Runs `command` as a child of the first process, on the console, and waits for its end. Returns
-/// its exit status as a shell does: 128 and the number of the signal that killed it, if one did.
+/// Runs `command` as a child of the first process, on the console, and waits for its end. Where
+/// `descriptors` has a file, the command has it as the descriptor of that index. Returns its exit
+/// status as a shell does: 128 and the number of the signal that killed it, if one did.
 ///
 /// # Errors
 /// There are not enough memory or threads.
@@ -167,6 +212,7 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     server: &Arc<Server<M, D, F>>,
     started: &Started<M>,
     mut command: Command,
+    descriptors: Descriptors,
 ) -> Result<u8> {
     complete(&mut command);
     let request = CloneRequest { exit_signal: Some(Signal::CHLD), ..CloneRequest::default() };
@@ -174,7 +220,8 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let child = thread.pid();
     let (loader, loading, terminal) = (server.clone(), thread.clone(), started.terminal.clone());
     server.start(&thread, async move {
-        if let Some(Executed { thread, state }) = Box::pin(execute(&loading, command, &terminal)).await {
+        let execution = Box::pin(execute(&loading, command, &terminal, descriptors));
+        if let Some(Executed { thread, state }) = execution.await {
             loader.run(thread, state).await;
         }
     });
@@ -197,7 +244,9 @@ pub async fn run_init<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let mut command = Command { arguments, environment };
     complete(&mut command);
     let thread = started.init.clone();
-    if let Some(Executed { thread, state }) = execute(&thread, command, &started.terminal).await {
+    let descriptors = Descriptors::default();
+    if let Some(Executed { thread, state }) = execute(&thread, command, &started.terminal, descriptors).await
+    {
         server.clone().run(thread, state).await;
     }
 }
@@ -226,9 +275,10 @@ async fn execute<M: Machine>(
     thread: &Arc<Thread<M>>,
     command: Command,
     terminal: &Terminal,
+    descriptors: Descriptors,
 ) -> Option<Executed<M>> {
     let done = async {
-        prepare(thread, terminal).await?;
+        prepare(thread, terminal, descriptors).await?;
         let request = find(thread, &command).await?;
         thread.exec(request, ready(())).await
     };
@@ -246,10 +296,14 @@ async fn execute<M: Machine>(
     }
 }
 
-/// Gives the process of `thread` a session of its own, with this terminal, which is also that of
-/// descriptors 0, 1 and 2. The first process gets no controlling terminal: it exists for the
-/// sessions that it starts.
-async fn prepare<M: Machine>(thread: &Arc<Thread<M>>, terminal: &Terminal) -> Result<()> {
+/// Gives the process of `thread` a session of its own, with this terminal, which is also that of the
+/// descriptors 0, 1 and 2 for which there is no other file. The first process gets no controlling
+/// terminal: it exists for the sessions that it starts.
+async fn prepare<M: Machine>(
+    thread: &Arc<Thread<M>>,
+    terminal: &Terminal,
+    descriptors: Descriptors,
+) -> Result<()> {
     let pid = thread.pid();
     let mut flags = OpenFlags::READ_WRITE;
     if pid == Pid::INIT {
@@ -261,8 +315,8 @@ async fn prepare<M: Machine>(thread: &Arc<Thread<M>>, terminal: &Terminal) -> Re
     let caller = context.caller();
     let path = format!("/dev/{}", terminal.name());
     let file = caller.open(&At::Current, path.as_bytes(), flags, Mode::new(0)).await?;
-    for _ in 0..3 {
-        thread.descriptors().insert(file.clone(), false, 3)?;
+    for other in descriptors {
+        thread.descriptors().insert(other.unwrap_or_else(|| file.clone()), false, STREAMS)?;
     }
     // If the home directory does not exist, the process stays in the root directory.
     let _ = caller.change_directory(&At::Current, b"/root", false).await;

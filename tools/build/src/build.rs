@@ -5,7 +5,7 @@
 
 use crate::packages::{Kind, Package};
 use crate::toolchain::{TARGET, Toolchain};
-use crate::{command, guests, kickstart, packages, programs_c, toolchain, tree};
+use crate::{command, guests, kickstart, mach_programs, packages, programs_c, toolchain, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,7 @@ pub fn everything(options: &Options) -> Result<Vec<PathBuf>> {
         files.extend(set.build(&toolchain, &chosen, profile, options.verbose)?);
     }
     let c_programs = programs_c::build(options.verbose)?.into_iter().chain(guests::build(options.verbose)?);
+    let c_programs = c_programs.chain(mach_programs::build(options.verbose)?);
     let others = c_programs.chain([kickstart::build(options.verbose)?]).chain(configurations()?);
     for file in others {
         files.push(install(&file)?);
@@ -125,7 +126,18 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 5] = ["sigma0", "root", "console", "virtio-rng", "unix"];
+const GUEST_SYSTEM: [&str; 10] = [
+    "sigma0",
+    "root",
+    "console",
+    "virtio-blk",
+    "virtio-console",
+    "virtio-rng",
+    "virtio-9p",
+    "ps2",
+    "screen",
+    "unix",
+];
 
 /// The profile with which the kernel, and the programs of published figures, are built.
 pub const RELEASE: &str = "release";

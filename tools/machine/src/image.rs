@@ -3,6 +3,7 @@
 
 use crate::qemu::{Machine, module_name};
 use anyhow::{Context, Result, bail};
+use mac_build::scratch::Scratch;
 use mac_build::{command, tree};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,8 +30,11 @@ pub fn cached(machine: &Machine) -> Result<PathBuf> {
 }
 
 /// Writes an image to `path`. After an error there is no incomplete file.
+/// The drivers of the machine's devices start first.
 pub fn write(machine: &Machine, path: &Path) -> Result<()> {
-    make(machine, &grub_configuration(machine)?, path)
+    let scratch = Scratch::new("image")?;
+    let machine = machine.with_drivers(&scratch.0)?;
+    make(&machine, &grub_configuration(&machine)?, path)
 }
 
 fn make(machine: &Machine, configuration: &str, image: &Path) -> Result<()> {

@@ -5,11 +5,15 @@
 pub mod boots;
 pub mod devices;
 pub mod image;
+mod mapped;
 pub mod monitor;
 pub mod parallel;
 pub mod patience;
+pub mod picture;
 pub mod qemu;
+pub mod shares;
 pub mod suites;
 pub mod symbolise;
 pub mod systems;
 pub mod tap;
+pub mod window;

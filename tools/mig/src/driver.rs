@@ -82,6 +82,7 @@ fn write(options: &Options, compiled: &Compiled, interface: &Interface, files: &
     messages(options, interface, files)?;
     for (output, way, module) in [
         (Output::Rust, "have stubs in Rust", message::module as Module),
+        (Output::AsyncRust, "have stubs in Rust", message::async_module),
         (Output::DirectRust, "go by direct IPC", direct::module),
         (Output::DirectC, "go by direct IPC", direct::header),
     ] {

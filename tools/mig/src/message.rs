@@ -22,11 +22,25 @@ use value::Value;
 /// The size of the untyped dialect's largest trailer, in bytes.
 const TRAILER: u64 = 68;
 
-/// The text of the Rust module of an interface.
+/// The text of the Rust module of an interface. Calls of its client block, and its server answers
+/// each request before it takes the next.
 ///
 /// # Errors
 /// A value's type cannot be expressed in Rust, or an option is not a Rust expression.
 pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
+    text(interface, false)
+}
+
+/// The text of the Rust module of an interface in which the calls of the client and the methods of
+/// the server are futures.
+///
+/// # Errors
+/// Those of [`module`].
+pub fn async_module(interface: &Interface) -> Result<String, Diagnostic> {
+    text(interface, true)
+}
+
+fn text(interface: &Interface, is_async: bool) -> Result<String, Diagnostic> {
     let (comment, format) = (document(&interface.comment), format(interface));
     let routines: Vec<&Routine> = interface.present().collect();
     for routine in &routines {
@@ -38,12 +52,20 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         let text = format!(" [`{}`](super::Server::{}).", routine.name, ident(&routine.name));
         quote!(#[doc = #text] pub const #id: u32 = #value;)
     });
-    let calls = routines.iter().map(|routine| client(interface, routine)).collect::<Result<Vec<_>, _>>()?;
-    let methods = routines.iter().map(|routine| method(routine));
-    let serving = routines.iter().map(|routine| serve(interface, routine));
+    let calls =
+        routines.iter().map(|routine| client(interface, routine, is_async)).collect::<Result<Vec<_>, _>>()?;
+    let methods = routines.iter().map(|routine| method(routine, is_async));
+    let serving = routines.iter().map(|routine| serve(interface, routine, is_async));
+    let (asynchronous, transport) = (asynchronous(is_async), transport(is_async));
+    let (server_bound, blocks) = match is_async {
+        true => (quote!(Server + Send), ""),
+        false => (quote!(Server), " Each blocks until the server has answered."),
+    };
+    let blocks = format!(" The client's functions, one for each request.{blocks}");
     let arms = routines.iter().map(|routine| {
         let (id, function) = (constant(&routine.name), format_ident!("serve_{}", routine.name));
-        quote!(id::#id => #function(server_, &header_, request_, reply_),)
+        let wait = wait(is_async);
+        quote!(id::#id => #function(server_, &header_, request_, reply_) #wait,)
     });
     let largest = routines.iter().filter_map(|routine| routine.reply.as_ref()).map(|reply| reply.maximum);
     let error = interface.target.padded(interface.target.header + interface.target.descriptor + 4);
@@ -60,7 +82,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         #[allow(unused_imports, reason = "not every interface needs everything")]
         use message::{
             Array, Call, Data, Descriptor, Error, Expected, Format, Header, Memory, Number, Reader, Request, Status,
-            Transport, Writer,
+            #transport, Writer,
         };
         #names
 
@@ -73,7 +95,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         /// Ids of requests.
         pub mod id { #(#ids)* }
 
-        /// The client's functions, one for each request. Each blocks until the server has answered.
+        #[doc = #blocks]
         #[derive(Debug)]
         pub struct Client<'a, T> {
             /// The program's messages.
@@ -82,7 +104,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
             pub to: u64,
         }
 
-        impl<T: Transport> Client<'_, T> { #(#calls)* }
+        impl<T: #transport> Client<'_, T> { #(#calls)* }
 
         /// The functions that carry out the requests in the server.
         pub trait Server { #(#methods)* }
@@ -90,7 +112,7 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         /// Decodes a request, calls the server's function, and writes the reply. Returns the size
         /// of the reply, or `None` if there is none to send. `request_` is the received message with its
         /// trailer.
-        pub fn serve<S: Server>(
+        pub #asynchronous fn serve<S: #server_bound>(
             server_: &mut S,
             request_: &[u8],
             reply_: &mut [u8; REPLY_BYTES],
@@ -106,6 +128,21 @@ pub fn module(interface: &Interface) -> Result<String, Diagnostic> {
         #(#serving)*
     };
     crate::rust::file(&interface.name, file)
+}
+
+/// The keyword in front of a function that is a future if the module is asynchronous.
+fn asynchronous(is_async: bool) -> TokenStream {
+    if is_async { quote!(async) } else { quote!() }
+}
+
+/// What follows a call that is a future if the module is asynchronous.
+fn wait(is_async: bool) -> TokenStream {
+    if is_async { quote!(.await) } else { quote!() }
+}
+
+/// The trait of a client's messages.
+fn transport(is_async: bool) -> TokenStream {
+    if is_async { quote!(AsyncTransport) } else { quote!(Transport) }
 }
 
 fn format(interface: &Interface) -> TokenStream {
@@ -383,7 +420,7 @@ fn request(routine: &Routine) -> Result<TokenStream, Diagnostic> {
 }
 
 /// The client's method for a routine.
-fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagnostic> {
+fn client(interface: &Interface, routine: &Routine, is_async: bool) -> Result<TokenStream, Diagnostic> {
     let (name, comment) = (ident(&routine.name), document(&routine.comment));
     let (parameters, results) = (client_parameters(routine), client_results(routine));
     let result = types(&results);
@@ -393,14 +430,17 @@ fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagn
     let too_large = quote!(Error::Status(Status::ARRAY_TOO_LARGE));
     let checks = writing::checks(routine, true, &too_large);
     let write = writing::items(interface, routine, &routine.request, true);
+    let (asynchronous, wait) = (asynchronous(is_async), wait(is_async));
+    let (send, call) =
+        if is_async { (quote!(send_async), quote!(call_async)) } else { (quote!(send), quote!(call)) };
     let end = match &routine.reply {
-        None => quote!(writer_.send(self.transport, self.to, #request)),
+        None => quote!(writer_.#send(self.transport, self.to, #request) #wait),
         Some(reply) => {
             let (read, values) = (reading::items(interface, routine, reply, false), values(&results));
             let tokens = tokens(interface, routine, false, &quote!(Error::TrailerError));
             quote! {
                 #[allow(unused_mut, reason = "there may be no results")]
-                let mut reader_ = writer_.call(self.transport, self.to, #request)?;
+                let mut reader_ = writer_.#call(self.transport, self.to, #request) #wait?;
                 #tokens
                 let read_ = move || {
                     #read
@@ -418,7 +458,7 @@ fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagn
         /// An array is longer than the interface allows, the message was not sent, or the server's
         /// status.
         #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "the interface says how many")]
-        pub fn #name(&mut self, #(#parameters),*) -> Result<#result, Error> {
+        pub #asynchronous fn #name(&mut self, #(#parameters),*) -> Result<#result, Error> {
             #checks
             let mut message_ = [0; #bytes];
             #[allow(unused_mut, reason = "there may be no arguments")]
@@ -430,17 +470,19 @@ fn client(interface: &Interface, routine: &Routine) -> Result<TokenStream, Diagn
 }
 
 /// The method of the server's trait for a routine.
-fn method(routine: &Routine) -> TokenStream {
+fn method(routine: &Routine, is_async: bool) -> TokenStream {
     let (name, comment) = (ident(&routine.name), document(&routine.comment));
     let parameters = server_parameters(routine).into_iter().map(|(name, of)| quote!(#name: #of));
     let result = types(&server_results(routine));
+    let result = quote!(Result<#result, Status>);
+    let result = if is_async { quote!(impl Future<Output = #result> + Send) } else { result };
     quote! {
         #comment
         ///
         /// # Errors
         /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
         #[allow(clippy::too_many_arguments, clippy::type_complexity, reason = "the interface says how many")]
-        fn #name(&mut self, #(#parameters),*) -> Result<#result, Status>;
+        fn #name(&mut self, #(#parameters),*) -> #result;
     }
 }
 
@@ -461,7 +503,7 @@ fn from_header(routine: &Routine) -> TokenStream {
 }
 
 /// The function that reads a routine's request, calls the server's method, and writes the reply.
-fn serve(interface: &Interface, routine: &Routine) -> TokenStream {
+fn serve(interface: &Interface, routine: &Routine, is_async: bool) -> TokenStream {
     let (function, name) = (format_ident!("serve_{}", routine.name), ident(&routine.name));
     let complex = complexity(&routine.request);
     let read = reading::items(interface, routine, &routine.request, true);
@@ -484,9 +526,11 @@ fn serve(interface: &Interface, routine: &Routine) -> TokenStream {
         }
     };
     let result = if results.is_empty() { quote!() } else { quote!(let #values =) };
+    let (asynchronous, wait) = (asynchronous(is_async), wait(is_async));
+    let bound = if is_async { quote!(Server + Send) } else { quote!(Server) };
     quote! {
         #[allow(unused_variables, reason = "not every routine needs the trailer or has a reply")]
-        fn #function<S: Server>(
+        #asynchronous fn #function<S: #bound>(
             server_: &mut S,
             header_: &Header,
             request_: &[u8],
@@ -503,7 +547,7 @@ fn serve(interface: &Interface, routine: &Routine) -> TokenStream {
                 Some(#found)
             };
             let #found = read_().ok_or(Status::BAD_ARGUMENTS)?;
-            #result server_.#name(#(#passed),*)?;
+            #result server_.#name(#(#passed),*) #wait?;
             #end
         }
     }

@@ -27,15 +27,17 @@ pub enum Output {
     Page,
     /// Client and server over messages, in Rust.
     Rust,
+    /// Client and server over messages, in Rust, with calls that are futures.
+    AsyncRust,
     /// Client and server over direct L4 IPC, in Rust.
     DirectRust,
     /// Client and server over direct L4 IPC, in C.
     DirectC,
 }
 
-/// The options that name outputs. `-layout`, `-page`, `-rust`, `-l4-rust` and `-l4-c` suppress the
-/// files that are written by default.
-const OUTPUTS: [(&str, Output); 12] = [
+/// The options that name outputs. `-layout`, `-page`, `-rust`, `-async-rust`, `-l4-rust` and
+/// `-l4-c` suppress the files that are written by default.
+const OUTPUTS: [(&str, Output); 13] = [
     ("-user", Output::User),
     ("-server", Output::Server),
     ("-header", Output::Header),
@@ -46,6 +48,7 @@ const OUTPUTS: [(&str, Output); 12] = [
     ("-layout", Output::Layout),
     ("-page", Output::Page),
     ("-rust", Output::Rust),
+    ("-async-rust", Output::AsyncRust),
     ("-l4-rust", Output::DirectRust),
     ("-l4-c", Output::DirectC),
 ];
@@ -110,8 +113,9 @@ messages, in C (default: NAMEUser.c, NAMEServer.c, NAME.h)
   -n               write only the files that are named
   -prefix P        what the client's names begin with, before userprefix; also -subrprefix
   -s, -S           with (without) a table of names in the server
-messages, in Rust; implies -n
+messages, in Rust; these imply -n
   -rust FILE       clients and server
+  -async-rust FILE the same, with calls that are futures
 direct L4 IPC; these imply -n
   -l4-rust FILE    clients and server, in Rust
   -l4-c FILE       clients and server, in C (one header)
@@ -171,7 +175,14 @@ impl Options {
             None => bail!("{argument} needs a value"),
         };
         if let Some(&(_, output)) = OUTPUTS.iter().find(|(name, _)| *name == argument) {
-            let ours = [Output::Layout, Output::Page, Output::Rust, Output::DirectRust, Output::DirectC];
+            let ours = [
+                Output::Layout,
+                Output::Page,
+                Output::Rust,
+                Output::AsyncRust,
+                Output::DirectRust,
+                Output::DirectC,
+            ];
             self.only_named |= ours.contains(&output);
             let path = PathBuf::from(value()?);
             self.outputs.retain(|(other, _)| *other != output);

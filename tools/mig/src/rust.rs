@@ -18,21 +18,26 @@ pub(crate) fn file(name: &str, tokens: TokenStream) -> Result<String, Diagnostic
     }
 }
 
-/// The most columns of a line of documentation: indented, it must fit in the tree's 100.
+/// The most columns of a line of documentation: with its indentation, it must fit in the tree's
+/// 100.
 const COLUMNS: usize = 92;
 
-/// Documentation with the text of a definition's comment. Lines that are too long are broken.
+/// Documentation with the text of a definition's comment. The lines of a paragraph are filled; a
+/// line that begins an item of a list, or is indented, begins a line here, too.
 pub(crate) fn document(comment: &str) -> TokenStream {
     let mut lines: Vec<String> = Vec::new();
+    let mut fills = false;
     for line in comment.lines() {
-        lines.push(String::new());
-        for word in line.split_inclusive(' ') {
-            let last = lines.len() - 1;
-            if !lines[last].is_empty() && lines[last].len() + word.trim_end().len() > COLUMNS {
-                lines.push(String::new());
+        if !fills || line.trim().is_empty() || line.starts_with([' ', '\t', '-', '*']) {
+            lines.push(line.chars().take_while(|character| character.is_whitespace()).collect());
+        }
+        fills = !line.trim().is_empty();
+        for word in line.split_whitespace() {
+            match lines.last_mut() {
+                Some(text) if text.trim().is_empty() => text.push_str(word),
+                Some(text) if text.len() + 1 + word.len() <= COLUMNS => *text += &format!(" {word}"),
+                _ => lines.push(word.into()),
             }
-            let last = lines.len() - 1;
-            lines[last].push_str(word);
         }
     }
     let lines = lines.iter().map(|line| format!(" {}", line.trim_end()));

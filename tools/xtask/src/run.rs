@@ -4,14 +4,14 @@
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, show};
 use mac_build::{build, tree};
-use mac_machine::devices;
+use mac_machine::devices::{self, DiskImage};
 use mac_machine::image;
 use mac_machine::qemu::{Accelerator, Machine, module_name};
 use mac_machine::symbolise::Symboliser;
 use mac_machine::systems::{Choice, Hardware};
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 /// Options of `./mac run`.
@@ -23,6 +23,9 @@ pub(crate) struct RunOptions {
     guest: mac_guest::RunOptions,
     #[command(flatten)]
     hardware: Hardware,
+    /// A raw image that is the machine's disk, /dev/vda; with `,ro` it is read-only
+    #[arg(long, value_name = "FILE[,ro]")]
+    disk: Option<DiskImage>,
 }
 
 /// Options of `./mac debug`.
@@ -40,6 +43,17 @@ pub(crate) struct DebugOptions {
 pub(crate) struct ImageOptions {
     #[command(flatten)]
     choice: Choice,
+    /// The image of Debian's programs (guests/images.toml) that the system has, if none is named
+    #[arg(long, value_name = "NAME", default_value = "shell", conflicts_with_all = ["system", "bench"])]
+    image: String,
+    /// Add these Debian packages and what they depend on
+    #[arg(
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        conflicts_with_all = ["system", "bench"]
+    )]
+    packages: Vec<String>,
     /// The benchmarks, which show their report on the screen and the serial port
     #[arg(long, conflicts_with = "system")]
     bench: bool,
@@ -59,22 +73,29 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
         if options.guest.kernel == mac_guest::Kernel::Macadamia {
             build::guest_system()?;
         }
-        return mac_guest::run(&options.guest, options.guest_machine(&["exit"]));
+        return mac_guest::run(&options.guest, options.guest_machine(&["exit"])?);
     }
     options.check()?;
     build::everything(&build::Options::default())?;
-    eprintln!("mac: booting; Ctrl-A X leaves, Ctrl-A H lists the other keys");
+    eprintln!("mac: booting; Ctrl-] X leaves, Ctrl-] H lists the other keys");
     boot(&options.choice, &options.hardware, &[]).map(|()| ExitCode::SUCCESS)
 }
 
 impl RunOptions {
     /// The machine for guest programs, with further words for the kernel.
-    fn guest_machine(&self, words: &[&str]) -> Machine {
+    fn guest_machine(&self, words: &[&str]) -> Result<Machine> {
         let mut machine = self.hardware.machine();
         let words = std::iter::once(self.choice.arguments.as_str()).chain(words.iter().copied());
         machine.arguments = words.collect::<Vec<_>>().join(" ").trim_start().to_string();
         machine.devices = vec![devices::ENTROPY];
-        machine
+        if machine.screen.is_some() {
+            machine.devices.extend([devices::KEYBOARD, devices::SCREEN]);
+        }
+        if let Some(disk) = &self.disk {
+            machine.devices.push(devices::DISK);
+            machine.extra.extend(disk.arguments()?);
+        }
+        Ok(machine)
     }
 
     /// Checks the options of a named system. If there is no such system, the error comes before
@@ -82,6 +103,9 @@ impl RunOptions {
     fn check(&self) -> Result<()> {
         if self.guest.wanted() {
             bail!("a system of systems.toml runs no command and has no image: leave out its name");
+        }
+        if self.disk.is_some() {
+            bail!("only the system with Linux programs has a disk: leave out --disk");
         }
         self.choice.machine(&self.hardware).map(drop)
     }
@@ -100,7 +124,7 @@ pub(crate) fn debug(options: &DebugOptions) -> Result<ExitCode> {
             bail!("gdb gets the symbols of this tree's kernel only: leave out --kernel");
         }
         build::guest_system()?;
-        let mut machine = run.guest_machine(&["kdb=break"]);
+        let mut machine = run.guest_machine(&["kdb=break"])?;
         machine.extra.extend(stopped);
         let files = ["kernel", "root", "console", "unix"].map(|name| tree::boot().join(name));
         eprint!("{}", how_to_attach(&files, *port));
@@ -124,7 +148,7 @@ fn how_to_attach(files: &[PathBuf], port: u16) -> String {
     format!(
         "mac: the machine waits for gdb. In another terminal:\n  \
          gdb '{kernel}'{} -ex 'target remote :{port}'\n\
-         mac: set hardware breakpoints (hbreak): the programs are not in memory yet; Ctrl-A X leaves\n",
+         mac: set hardware breakpoints (hbreak): the programs are not in memory yet; Ctrl-] X leaves\n",
         symbols.collect::<String>()
     )
 }
@@ -136,6 +160,18 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
         build::only_release()?;
         choice.system = Some(BENCHMARKS.into());
     }
+    let output = std::path::absolute(tree::root().join(&options.output))?;
+    let scratch = Scratch::new("stick")?;
+    if choice.system.is_none() {
+        build::guest_system()?;
+        let machine = Machine {
+            arguments: choice.arguments.clone(),
+            devices: vec![devices::KEYBOARD, devices::SCREEN],
+            ..Hardware::plain().machine()
+        };
+        let machine = mac_guest::on_stick(&options.image, &options.packages, machine, &scratch.0)?;
+        return write_image(&machine, &output);
+    }
     let machine = choice.machine(&Hardware::plain())?;
     match options.bench {
         // Only the programs for guests are built, because building everything takes minutes.
@@ -145,8 +181,11 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
         }
         false => drop(build::everything(&build::Options::default())?),
     }
-    let output = std::path::absolute(tree::root().join(&options.output))?;
-    image::write(&machine, &output)?;
+    write_image(&machine, &output)
+}
+
+fn write_image(machine: &Machine, output: &Path) -> Result<()> {
+    image::write(machine, output)?;
     println!("{}", output.display());
     println!(
         "It boots under BIOS and UEFI, from a CD or from a USB stick (dd if=IMAGE of=/dev/STICK bs=4M)."
@@ -163,7 +202,8 @@ fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
     let files = machine.files();
     let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
     let mut qemu = machine.command(&scratch.0)?;
-    qemu.args(["-serial", "mon:stdio"]).args(extra);
+    // The escape key is that of guests.
+    qemu.args(["-serial", "mon:stdio", "-echr", "0x1d"]).args(extra);
     let result = console(&mut qemu, &symboliser, &mut std::io::stdout());
     if machine.accelerator == Accelerator::Kvm {
         return result

@@ -50,19 +50,26 @@ impl<M: Machine> Account<M> {
 }
 
 /// Bytes of an account that are in use until this value is dropped.
-pub(super) struct Charge<M: Machine> {
+pub(crate) struct Charge<M: Machine> {
     account: Arc<Account<M>>,
     bytes: usize,
 }
 
 impl<M: Machine> Charge<M> {
     /// Adds `bytes` of the same account to the charge. Returns false if there are no more.
-    pub(super) fn extend(&mut self, bytes: usize) -> bool {
+    pub(crate) fn extend(&mut self, bytes: usize) -> bool {
         let granted = self.account.take(bytes);
         if granted {
             self.bytes += bytes;
         }
         granted
+    }
+
+    /// Gives back all bytes of the charge but `bytes`.
+    pub(crate) fn shrink(&mut self, bytes: usize) {
+        let unused = self.bytes.saturating_sub(bytes);
+        self.bytes -= unused;
+        self.account.give(unused);
     }
 }
 

@@ -317,26 +317,9 @@ impl<M: Machine> Space<M> {
 
         // All claims were made, and to commit a claim cannot fail.
         let mut made = claims.made.into_iter();
-        let [destination, answer] = header;
-        let commit_reply = |table: &mut Table<M>, later: &mut Later<M>| match reply {
-            Some((name, disposition)) => table.commit(name, disposition, answer, None, later),
-            None if local.0 == Name::DEAD => Right::Dead,
-            None => Right::Null,
-        };
-        let destination = if reply_comes_first(remote, reply) {
-            message.reply = commit_reply(&mut table, &mut later);
-            table.commit(remote.0, remote.1, destination, cancel, &mut later)
-        } else {
-            let destination = table.commit(remote.0, remote.1, destination, cancel, &mut later);
-            message.reply = commit_reply(&mut table, &mut later);
-            destination
-        };
-        message.destination = match destination {
-            Right::Send(right) => Destination::Send(right),
-            Right::SendOnce(right) => Destination::SendOnce(right),
-            // The destination's port has died since the claim, so the message has none.
-            _ => Destination::None,
-        };
+        let (destination, answer) = commit_header(&mut table, remote, reply, header, cancel, &mut later);
+        let no_reply = || if local.0 == Name::DEAD { Right::Dead } else { Right::Null };
+        (message.destination, message.reply) = (destination, answer.unwrap_or_else(no_reply));
         for (place, parcel) in parcels {
             let mut commit = |name: Name, disposition| {
                 if !name.is_valid() {
@@ -370,8 +353,37 @@ fn reply_comes_first(remote: HeaderRight, reply: Option<HeaderRight>) -> bool {
     reply.is_some_and(|reply| reply.0 == remote.0 && remote.1.takes() && !reply.1.takes())
 }
 
+/// Takes the rights of a header that were claimed. The port `cancel` is not told if the
+/// destination's name goes away.
+pub(super) fn commit_header<M: Machine>(
+    table: &mut Table<M>,
+    remote: HeaderRight,
+    reply: Option<HeaderRight>,
+    [destination, answer]: [Made<M>; 2],
+    cancel: Option<&Arc<Port<M>>>,
+    later: &mut Later<M>,
+) -> (Destination<M>, Option<Right<M>>) {
+    let commit_reply = |table: &mut Table<M>, later: &mut Later<M>| {
+        reply.map(|(name, disposition)| table.commit(name, disposition, answer, None, later))
+    };
+    let (destination, answer) = if reply_comes_first(remote, reply) {
+        let answer = commit_reply(table, later);
+        (table.commit(remote.0, remote.1, destination, cancel, later), answer)
+    } else {
+        let destination = table.commit(remote.0, remote.1, destination, cancel, later);
+        (destination, commit_reply(table, later))
+    };
+    let destination = match destination {
+        Right::Send(right) => Destination::Send(right),
+        Right::SendOnce(right) => Destination::SendOnce(right),
+        // The destination's port has died since the claim, so the message has none.
+        _ => Destination::None,
+    };
+    (destination, answer)
+}
+
 /// Claims the rights of a header: destination and reply. On an error none stays claimed.
-fn claim_header<M: Machine>(
+pub(super) fn claim_header<M: Machine>(
     table: &mut Table<M>,
     remote: HeaderRight,
     reply: Option<HeaderRight>,

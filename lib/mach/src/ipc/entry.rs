@@ -25,6 +25,11 @@ pub(super) enum Object<M: Machine> {
 }
 
 impl<M: Machine> Object<M> {
+    /// Whether the name has a send right.
+    pub(super) fn sends(&self) -> bool {
+        matches!(self, Self::Send(_) | Self::SendReceive(..))
+    }
+
     /// The number of the port, if the name has a send right.
     pub(super) fn send_port(&self) -> Option<u64> {
         match self {

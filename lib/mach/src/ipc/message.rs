@@ -15,7 +15,7 @@ use crate::vm::MapCopy;
 
 /// The right by which a message is sent, which names its port.
 #[derive(Default)]
-pub(super) enum Destination<M: Machine> {
+pub(crate) enum Destination<M: Machine> {
     #[default]
     None,
     Send(SendRight<M>),
@@ -23,7 +23,7 @@ pub(super) enum Destination<M: Machine> {
 }
 
 /// Something that a message carries in addition to the bytes of its body.
-pub(super) enum Item<M: Machine> {
+pub(crate) enum Item<M: Machine> {
     /// One right.
     Right(Right<M>),
     /// An array of rights out of line.
@@ -37,20 +37,32 @@ pub(super) enum Item<M: Machine> {
     Empty,
 }
 
+impl<M: Machine> Item<M> {
+    /// Bytes of server memory that the item takes outside of the message's list of items.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Right(_) | Self::Empty => 0,
+            Self::Rights(rights) => rights.len() * size_of::<Right<M>>(),
+            Self::Pages(copy, _) => copy.bytes(),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+}
+
 /// A message in transit. It owns the rights and the memory that it carries.
 pub struct Message<M: Machine> {
-    pub(super) destination: Destination<M>,
-    pub(super) reply: Right<M>,
-    pub(super) id: i32,
+    pub(crate) destination: Destination<M>,
+    pub(crate) reply: Right<M>,
+    pub(crate) id: i32,
     /// Whether the sender says that the body has rights or memory out of line.
-    pub(super) complex: bool,
+    pub(crate) complex: bool,
     /// Whether the body carries a receive right, so that the lock of transit is needed.
-    pub(super) moves_receive_right: bool,
+    pub(crate) moves_receive_right: bool,
     /// The bytes of the body as the receiver gets them, except that rights and addresses are
     /// missing.
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// What the body carries, in order, each with the offset in `bytes` at which it is named.
-    pub(super) items: Vec<(u32, Item<M>)>,
+    pub(crate) items: Vec<(u32, Item<M>)>,
     /// The content of a notification, until the receiver's front end lays it out as a body.
     pub(super) notification: Option<Notification<M>>,
     pub(super) sequence: u32,
@@ -59,7 +71,7 @@ pub struct Message<M: Machine> {
     /// The sender's request to be told when the message leaves the queue; dropping it tells the
     /// sender.
     pub(super) accepted: Option<Acceptance<M>>,
-    pub(super) charge: Option<Charge<M>>,
+    pub(crate) charge: Option<Charge<M>>,
     /// The next message in a list of [`Garbage`].
     next: Option<Box<Message<M>>>,
 }
@@ -69,7 +81,7 @@ pub(super) const KEPT_BYTES: usize = 8192;
 
 impl<M: Machine> Message<M> {
     /// Bytes that are charged for a message and its place in a queue, in addition to its body.
-    pub(super) const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
+    pub(crate) const BYTES: usize = size_of::<Self>() + 2 * size_of::<usize>();
 
     fn empty() -> Box<Self> {
         Box::new(Self {
@@ -120,7 +132,7 @@ impl<M: Machine> Message<M> {
 
 impl<M: Machine> Ipc<M> {
     /// A message without content, whose memory the caller has reserved already.
-    pub(super) fn reserved_message(&self) -> Box<Message<M>> {
+    pub(crate) fn reserved_message(&self) -> Box<Message<M>> {
         let unused = self.local().unused.lock().pop();
         unused.unwrap_or_else(Message::empty)
     }
@@ -135,7 +147,7 @@ impl<M: Machine> Ipc<M> {
     }
 
     /// Drops what a message still carries, and keeps the message for reuse. No lock may be held.
-    pub(super) fn reuse(&self, mut message: Box<Message<M>>) {
+    pub(crate) fn reuse(&self, mut message: Box<Message<M>>) {
         // The destination is still there if the message was not received. Each right that is
         // dropped here may send a notification.
         message.destination = Destination::None;

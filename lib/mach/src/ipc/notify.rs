@@ -9,7 +9,7 @@ use super::message::{Destination, Message};
 use super::port::{Holder, Port};
 use super::right::{ReceiveRight, Right, SendOnceRight};
 use super::set::PortSet;
-use super::{Name, queue};
+use super::{MsgErrorKind, Name, queue};
 use crate::machine::Machine;
 
 /// The content of a notification.
@@ -153,7 +153,7 @@ impl<M: Machine> Later<M> {
 
 impl<M: Machine> Drop for Later<M> {
     fn drop(&mut self) {
-        self.changed.drain(..).for_each(|port| port.receivers.wake_all());
+        self.changed.drain(..).for_each(|port| port.wake_all_receivers(MsgErrorKind::ReceivePortDied));
         self.sets.drain(..).for_each(|set| set.kill());
         for (right, notification) in self.notifications.drain(..) {
             send(right, notification);

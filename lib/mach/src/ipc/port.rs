@@ -10,11 +10,13 @@ use core::task::Waker;
 use macadamia_sync::{SpinLock, WaitQueue};
 
 use super::account::{Account, Charge};
+use super::kernel::KernelSide;
 use super::message::Message;
 use super::notify::{self, Notification};
+use super::parking::Parked;
 use super::right::{OutOfMemory, ReceiveRight, SendOnceRight};
 use super::set::PortSet;
-use super::{Ipc, Name};
+use super::{Ipc, MsgErrorKind, Name};
 use crate::machine::Machine;
 
 /// Where a port's receive right is.
@@ -62,6 +64,8 @@ pub(super) struct PortState<M: Machine> {
     /// How many places in the queue were given to senders that have not used them yet.
     pub(super) granted: u32,
 
+    /// A receiver that waits outside of any task, while the port is in no set.
+    pub(super) parked: Parked<M>,
     pub(super) membership: Option<Membership<M>>,
     /// How many messages at the front of the queue came before the port joined its set. In the
     /// order of the set's messages all of them have the stamp `joined`.
@@ -97,6 +101,8 @@ pub(super) struct Port<M: Machine> {
     pub(super) carrier: SpinLock<Option<Arc<Port<M>>>>,
     /// A mark that the search for cycles sets and clears under the lock of transit.
     pub(super) marked: AtomicBool,
+    /// What a kernel port has instead of receivers; `None` for all other ports.
+    pub(super) kernel: Option<Box<KernelSide<M>>>,
     _charge: Charge<M>,
 }
 
@@ -112,7 +118,28 @@ impl<M: Machine> Port<M> {
         ipc: &Arc<Ipc<M>>,
         account: &Arc<Account<M>>,
     ) -> Result<ReceiveRight<M>, OutOfMemory> {
-        let charge = account.charge(Self::BYTES).ok_or(OutOfMemory)?;
+        Self::make(ipc, account, None)
+    }
+
+    /// Makes a kernel port and returns its receive right.
+    ///
+    /// # Errors
+    /// The account or the machine has no memory for a port.
+    pub(super) fn create_kernel(
+        ipc: &Arc<Ipc<M>>,
+        account: &Arc<Account<M>>,
+        kernel: Box<KernelSide<M>>,
+    ) -> Result<ReceiveRight<M>, OutOfMemory> {
+        Self::make(ipc, account, Some(kernel))
+    }
+
+    fn make(
+        ipc: &Arc<Ipc<M>>,
+        account: &Arc<Account<M>>,
+        kernel: Option<Box<KernelSide<M>>>,
+    ) -> Result<ReceiveRight<M>, OutOfMemory> {
+        let side = if kernel.is_some() { size_of::<KernelSide<M>>() } else { 0 };
+        let charge = account.charge(Self::BYTES + side).ok_or(OutOfMemory)?;
         ipc.ports.fetch_add(1, Ordering::Relaxed);
         let state = PortState {
             holder: Holder::Transit,
@@ -127,6 +154,7 @@ impl<M: Machine> Port<M> {
             blocked: VecDeque::new(),
             next_ticket: 0,
             granted: 0,
+            parked: None,
             membership: None,
             before_joining: 0,
             joined: 0,
@@ -144,6 +172,7 @@ impl<M: Machine> Port<M> {
             receivers: WaitQueue::new(),
             carrier: SpinLock::new(None),
             marked: AtomicBool::new(false),
+            kernel,
             _charge: charge,
         })))
     }
@@ -167,6 +196,13 @@ impl<M: Machine> Port<M> {
     /// are woken. The messages in its queue stay. No lock may be held.
     pub(super) fn leave_holder(&self, next: Holder) {
         self.change_holder(next);
+        self.wake_all_receivers(MsgErrorKind::ReceivePortDied);
+    }
+
+    /// Wakes all receivers that wait at the port, because it has left their task or joined a set:
+    /// their waits end with an error, that of a parked receiver with `error`. No lock may be held.
+    pub(super) fn wake_all_receivers(&self, error: MsgErrorKind) {
+        self.end_parked(error);
         self.receivers.wake_all();
     }
 
@@ -199,7 +235,7 @@ impl<M: Machine> Port<M> {
             state.granted = 0;
         }
         self.ipc.leave_carrier(self);
-        self.receivers.wake_all();
+        self.wake_all_receivers(MsgErrorKind::ReceivePortDied);
         blocked.into_iter().for_each(|(_, waker)| waker.wake());
         for request in requests.into_iter().flatten() {
             notify::send(request.notify, Notification::DeadName(request.name));

@@ -7,6 +7,7 @@ use core::pin::Pin;
 use core::task::{Context, Poll, Waker};
 
 use super::message::Message;
+use super::parking::Parking;
 use super::port::{Port, PortState};
 use super::set::PortSet;
 use super::{MsgErrorKind, transit};
@@ -34,6 +35,8 @@ pub(super) enum Pushed<M: Machine> {
 
 /// Where the receivers wait that are to be woken.
 enum Wake<M: Machine> {
+    /// A receiver that was parked, which nobody else wakes any more.
+    Parked(Arc<Parking<M>>),
     Port,
     Set(Arc<PortSet<M>>),
 }
@@ -56,14 +59,17 @@ impl<M: Machine> PortState<M> {
 
     fn push(&mut self, mut message: Box<Message<M>>) -> Wake<M> {
         let wake = match &self.membership {
-            None => Wake::Port,
+            None => self.parked.take().map_or(Wake::Port, |(parked, _)| Wake::Parked(parked)),
             Some(member) => {
                 let mut set = member.set.state.lock();
                 message.stamp = set.stamp();
                 if self.queue.is_empty() {
                     set.members.set(member.index, Some(message.stamp));
                 }
-                Wake::Set(member.set.clone())
+                match set.parked.take() {
+                    Some((parked, _)) => Wake::Parked(parked),
+                    None => Wake::Set(member.set.clone()),
+                }
             }
         };
         self.queue.push_back(message);
@@ -86,6 +92,12 @@ impl<M: Machine> PortState<M> {
 
 /// Puts a message into the port's queue and wakes a receiver. Never blocks. No lock may be held.
 pub(super) fn push<M: Machine>(port: &Arc<Port<M>>, message: Box<Message<M>>, entry: Entry) -> Pushed<M> {
+    if port.kernel.is_some() {
+        // Nothing is queued at a kernel port. A message that a task sends has been carried out; this
+        // is a reply or a notification, which no object waits for.
+        port.ipc.reuse(message);
+        return Pushed::Sent;
+    }
     let wake = {
         let _transit = message.moves_receive_right.then(|| port.ipc.transit.lock());
         if message.moves_receive_right && transit::is_circular(port, &message) {
@@ -108,6 +120,7 @@ pub(super) fn push<M: Machine>(port: &Arc<Port<M>>, message: Box<Message<M>>, en
         }
     };
     match wake {
+        Ok(Wake::Parked(receiver)) => receiver.surrender(),
         Ok(Wake::Port) => port.receivers.wake_one(),
         Ok(Wake::Set(set)) => set.receivers.wake_one(),
         // A message to a dead port or one that would close a cycle ends as if it had been received.

@@ -30,6 +30,9 @@ impl<M: Machine> Space<M> {
             self.ipc.reuse(message);
             return Ok(());
         };
+        if let Some(kernel) = &port.kernel {
+            return self.serve(kernel, message, interruption).await;
+        }
         let entry = match message.destination {
             Destination::SendOnce(_) => Entry::Always,
             _ => Entry::WithRoom,

@@ -7,10 +7,11 @@ use core::mem::take;
 use macadamia_sync::{SpinLock, WaitQueue};
 
 use super::account::{Account, Charge};
+use super::parking::Parked;
 use super::port::{Holder, Membership, Port, PortState};
 use super::ready::Ready;
 use super::right::OutOfMemory;
-use super::{Ipc, Name};
+use super::{Ipc, MsgErrorKind, Name};
 use crate::machine::Machine;
 use crate::{KernError, KernResult};
 
@@ -25,6 +26,8 @@ pub(super) struct SetState<M: Machine> {
     next_stamp: u64,
     /// The name of the set in its task.
     pub(super) name: Name,
+    /// A receiver that waits outside of any task.
+    pub(super) parked: Parked<M>,
     charge: Charge<M>,
 }
 
@@ -46,25 +49,45 @@ impl<M: Machine> PortSet<M> {
 
     pub(super) fn new(account: &Arc<Account<M>>) -> Result<Arc<Self>, OutOfMemory> {
         let charge = account.charge(Self::BYTES).ok_or(OutOfMemory)?;
-        let state =
-            SetState { alive: true, members: Ready::default(), next_stamp: 0, name: Name::NULL, charge };
+        let state = SetState {
+            alive: true,
+            members: Ready::default(),
+            next_stamp: 0,
+            name: Name::NULL,
+            parked: None,
+            charge,
+        };
         Ok(Arc::new(Self { state: SpinLock::new(state), receivers: WaitQueue::new() }))
     }
 
     /// Ends the set: its members leave it, and its waiting receivers are woken. No lock may be
     /// held.
     pub(super) fn kill(self: &Arc<Self>) {
-        let members = {
+        let (members, parked) = {
             let mut state = self.state.lock();
             state.alive = false;
-            take(&mut state.members)
+            (take(&mut state.members), state.parked.take())
         };
+        if let Some((parked, _)) = parked {
+            parked.end(MsgErrorKind::ReceivePortDied as u32);
+        }
         for port in members.members() {
             let mut state = port.state.lock();
             // Since the members were listed, the port may have left this set and joined another.
             if state.membership.as_ref().is_some_and(|of| Arc::ptr_eq(&of.set, self)) {
                 state.membership = None;
             }
+        }
+        self.receivers.wake_all();
+    }
+}
+
+impl<M: Machine> PortSet<M> {
+    /// Wakes all receivers that wait at the set, because messages have come. No lock may be held.
+    fn wake_all_receivers(&self) {
+        let parked = self.state.lock().parked.take();
+        if let Some((parked, _)) = parked {
+            parked.surrender();
         }
         self.receivers.wake_all();
     }
@@ -137,9 +160,9 @@ impl<M: Machine> Ipc<M> {
                 let has_messages = !state.queue.is_empty();
                 state.leave_set(old);
                 drop(state);
-                port.receivers.wake_all();
+                port.wake_all_receivers(MsgErrorKind::ReceivePortChanged);
                 if has_messages {
-                    set.receivers.wake_all();
+                    set.wake_all_receivers();
                 }
             }
             None => state.leave_set(old),

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use macadamia_sync::SpinLock;
 
-use super::account::Account;
+use super::account::{Account, Charge};
 use super::entry::{Entry, MOST_REFERENCES, Object};
 use super::notify::Later;
 use super::port::Port;
@@ -96,6 +96,11 @@ impl<M: Machine> Space<M> {
     /// How many bytes of server memory the space, its ports and its messages have in use.
     pub fn bytes(&self) -> usize {
         self.account.used()
+    }
+
+    /// Takes `bytes` from the space's account. `None`: there are no more.
+    pub(crate) fn charge(&self, bytes: usize) -> Option<Charge<M>> {
+        self.account.charge(bytes)
     }
 
     /// How many names the space has.

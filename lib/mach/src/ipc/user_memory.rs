@@ -78,7 +78,7 @@ impl<M: Machine> UserMemory<M> for VmMap<M> {
 
 /// The pages that a range of bytes touches: the first address, and the size in bytes. `None`: the
 /// range extends past the end of the 64-bit addresses.
-pub(super) fn pages_around(address: u64, size: u64) -> Option<(u64, u64)> {
+pub(crate) fn pages_around(address: u64, size: u64) -> Option<(u64, u64)> {
     let start = address & !(PAGE_SIZE - 1);
     let end = address.checked_add(size)?.checked_next_multiple_of(PAGE_SIZE)?;
     Some((start, end - start))

@@ -21,7 +21,7 @@ use core::future::Future;
 
 use crate::KernResult;
 pub use context::{
-    Event, ExecutionContext, NonblockingHandler, PageFault, Resume, SystemCall, Times, UserMessage,
+    Attempt, Event, ExecutionContext, NonblockingHandler, PageFault, Resume, SystemCall, Times, UserMessage,
 };
 pub use exception::{ExceptionCause, ExceptionState, ProcessorException};
 pub use state::ThreadState;
@@ -232,6 +232,9 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// answered or unstopped. Fails with `Terminated` if the space has ended. If the future is
     /// dropped, no thread is left.
     fn thread_create(&self, space: &Self::Space) -> impl Future<Output = KernResult<Self::Thread>> + Send;
+
+    /// The most bytes of a thread's extended state in XSAVE's standard format.
+    fn extended_state_size(&self) -> usize;
 
     // Time and processors
 

@@ -40,6 +40,8 @@ struct Wanted<M: Machine, P: Personality<M>> {
     suspend_count: u32,
     policy: Policy,
     base: u8,
+    /// The most urgent level that the base may be set to.
+    most_urgent: u8,
     usage: Usage,
     handler: Option<Arc<dyn ExceptionHandler<M, P>>>,
     set: Arc<ProcessorSet<M>>,
@@ -87,6 +89,8 @@ pub struct ThreadInfo {
     pub policy: Policy,
     /// The thread's priority when it has used no processor time lately.
     pub base: u8,
+    /// The most urgent level that the thread's base may be set to.
+    pub most_urgent: u8,
     /// The thread's present priority.
     pub level: u8,
     /// The processor on which the thread runs.
@@ -120,6 +124,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
             suspend_count,
             policy: Policy::TimeSharing,
             base: base.max(set.most_urgent()),
+            most_urgent: set.most_urgent(),
             usage: Usage::starting(machine.now(), 0),
             handler: None,
             processor: None,
@@ -190,6 +195,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         // Relaxed: the context's own lock orders its end.
         if self.alive.swap(false, Ordering::Relaxed) {
             self.task.forget_thread(self.id, self.time());
+            P::thread_ended(&self.personality);
         }
         self.context.end();
     }
@@ -240,6 +246,7 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
             usage: wanted.usage.percent(),
             policy: wanted.policy,
             base: wanted.base,
+            most_urgent: wanted.most_urgent,
             level: wanted.level(),
             processor: self.context.processor(),
         })
@@ -263,6 +270,63 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         })
     }
 
+    /// The processor set to which the thread is assigned.
+    pub fn processor_set(&self) -> Arc<ProcessorSet<M>> {
+        self.wanted.lock().set.clone()
+    }
+
+    /// Sets the base level, and with `limit` also the most urgent level that the base may be set to:
+    /// Mach's `thread_priority`.
+    ///
+    /// # Errors
+    /// `Terminated`: the thread has ended. `InvalidArgument`: there is no such level. `Failure`: it
+    /// is more urgent than the thread's limit.
+    pub fn set_base(&self, base: u8, limit: bool) -> KernResult {
+        self.change(|wanted| {
+            if base >= LEVELS {
+                return Err(KernError::InvalidArgument);
+            }
+            if base < wanted.most_urgent {
+                return Err(KernError::Failure);
+            }
+            wanted.base = base;
+            if limit {
+                wanted.most_urgent = base;
+            }
+            Ok(())
+        })
+    }
+
+    /// Sets the most urgent level that the base may be set to, and lowers the base to it: Mach's
+    /// `thread_max_priority`.
+    ///
+    /// # Errors
+    /// `Terminated`: the thread has ended. `InvalidArgument`: there is no such level.
+    pub fn set_most_urgent(&self, level: u8) -> KernResult {
+        self.change(|wanted| {
+            if level >= LEVELS {
+                return Err(KernError::InvalidArgument);
+            }
+            wanted.most_urgent = level;
+            wanted.base = wanted.base.max(level);
+            Ok(())
+        })
+    }
+
+    /// Sets the scheduling policy: Mach's `thread_policy`.
+    ///
+    /// # Errors
+    /// `Terminated`: the thread has ended. `Failure`: the processor set does not allow the policy.
+    pub fn choose_policy(&self, policy: Policy) -> KernResult {
+        self.change(|wanted| {
+            if policy != Policy::TimeSharing && !wanted.set.allows_fixed_priority() {
+                return Err(KernError::Failure);
+            }
+            wanted.policy = policy;
+            Ok(())
+        })
+    }
+
     /// Assigns the thread to a processor set, and so to one of its processors.
     ///
     /// # Errors
@@ -272,6 +336,10 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
             wanted.set = set.clone();
             wanted.processor = Some(set.choose());
             wanted.base = wanted.base.max(set.most_urgent());
+            wanted.most_urgent = wanted.most_urgent.max(set.most_urgent());
+            if !set.allows_fixed_priority() {
+                wanted.policy = Policy::TimeSharing;
+            }
             Ok(())
         })
     }

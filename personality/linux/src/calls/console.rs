@@ -4,10 +4,10 @@ use crate::call::{Call, Done};
 use crate::layout::Writer;
 use alloc::sync::Arc;
 use mach::Machine;
-use unix::Error;
 use unix::process_context::ProcessContext;
 use unix::signal::RestartKind;
 use unix::tty::{Terminal, VirtualConsoles};
+use unix::{Error, Privilege};
 
 const KIOCSOUND: u32 = 0x4b2f;
 const KDMKTONE: u32 = 0x4b30;
@@ -82,7 +82,7 @@ async fn change<M: Machine>(
 ) -> Done {
     let own = call.thread.context().terminal();
     let is_own = own.is_some_and(|own| Arc::ptr_eq(&own, terminal));
-    let may_change = is_own || call.thread.credentials().is_privileged();
+    let may_change = is_own || call.has(Privilege::Terminal);
     let argument = call.arg(2);
     match request {
         KIOCSOUND | KDMKTONE | KDSETLED | KDSETMODE | KDSKBMODE | KDSKBMETA | KDSKBLED | VT_SETMODE

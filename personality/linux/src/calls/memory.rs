@@ -5,7 +5,7 @@ use mach::Machine;
 use unix::exec::Rights;
 use unix::memory::{Advice, Move, NewMapping, Place};
 use unix::sync::Turns;
-use unix::{Error, Result};
+use unix::{Error, Privilege, Result};
 
 fn rights(bits: u64) -> Result<Rights> {
     const GROWS: u64 = 0x300_0000;
@@ -49,10 +49,15 @@ pub(crate) async fn mmap<M: Machine>(call: &Call<'_, M>) -> Done {
         () if flags & FIXED != 0 => Place::Fixed(address),
         () => Place::Hint(address),
     };
-    let file = match flags & ANONYMOUS {
+    let mut file = match flags & ANONYMOUS {
         0 => Some(super::descriptor::file(call, 4)?),
         _ => None,
     };
+    if let Some(zeros) = &file
+        && zeros.maps_zeros(shared && rights.write)?
+    {
+        file = None;
+    }
     if !offset.is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
     }
@@ -132,8 +137,10 @@ pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.arg(0).is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
     }
+    let pages = call.arg(1).div_ceil(4096);
+    call.buffer(call.arg(2), pages)?;
     call.memory().check_mapped(call.arg(0), call.arg(1)).await?;
-    let mut left = call.arg(1).div_ceil(4096) as usize;
+    let mut left = pages as usize;
     let mut at = call.arg(2);
     let mut turns = Turns::every(64);
     while left > 0 {
@@ -156,7 +163,7 @@ pub(crate) async fn mlock2<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) async fn mlock<M: Machine>(call: &Call<'_, M>, lock: bool) -> Done {
-    let privileged = call.thread.credentials().is_privileged();
+    let privileged = call.has(Privilege::LockMemory);
     call.memory().lock(call.arg(0), call.arg(1), lock, &call.thread.limits(), privileged).await?;
     Ok(0)
 }
@@ -175,7 +182,7 @@ pub(crate) async fn munlockall<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 async fn lock_all<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
-    let privileged = call.thread.credentials().is_privileged();
+    let privileged = call.has(Privilege::LockMemory);
     let (current, future) = (flags & 1 != 0, flags & 2 != 0);
     call.memory().lock_all(current, future, &call.thread.limits(), privileged).await?;
     Ok(0)

@@ -1,7 +1,9 @@
 //! The table of system calls.
 
+mod capability;
 mod console;
 mod descriptor;
+pub(crate) mod disk;
 mod futex;
 mod inotify;
 mod ioctl;
@@ -332,8 +334,8 @@ table! { call, number:
     syslog => boxed(system::syslog(call)).await,
     reboot => system::reboot(call),
     vhangup => system::vhangup(call),
-    capget => boxed(system::capget(call)).await,
-    capset => boxed(system::capset(call)).await,
+    capget => boxed(capability::capget(call)).await,
+    capset => boxed(capability::capset(call)).await,
 }
 
 /// See [`FrontEnd::try_call`](unix::front_end::FrontEnd::try_call). The calls that only read a
@@ -411,6 +413,8 @@ fn set_ids<M: Machine>(call: &Call<'_, M>, number: u64) -> Done {
     let old = call.thread.credentials();
     match number {
         setuid | setgid if first == u32::MAX => Err(Error::EINVAL.into()),
+        setfsuid if first == u32::MAX => Ok(old.user.file.into()),
+        setfsgid if first == u32::MAX => Ok(old.group.file.into()),
         setuid => change_credentials(call, |credentials| credentials.set_user(first)),
         setgid => change_credentials(call, |credentials| credentials.set_group(first)),
         setreuid => {

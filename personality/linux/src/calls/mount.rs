@@ -39,7 +39,7 @@ fn mount_flags(bits: u64) -> MountFlags {
 async fn optional_string<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Option<Vec<u8>>> {
     match call.arg(index) {
         0 => Ok(None),
-        address => call.memory().read_string(address, PATH_MAXIMUM, Error::EINVAL).await.map(Some),
+        address => call.memory().read_string(address, PATH_MAXIMUM + 1, Error::EINVAL).await.map(Some),
     }
 }
 
@@ -68,7 +68,8 @@ pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
         bits => {
             caller.check_administrator()?;
             let kind = kind.ok_or(Error::EINVAL)?;
-            let root = call.system().vfs().make_file_system(&kind, &options)?;
+            let from = source.as_deref().unwrap_or_default();
+            let root = call.system().vfs().make_file_system(&kind, from, &options).await?;
             let source = source.map_or(String::from("none"), |s| String::from_utf8_lossy(&s).into_owned());
             caller.mount(&path, root, &source, mount_flags(bits)).await?;
         }

@@ -40,6 +40,8 @@ pub(super) const FILES: &[&str] = &[
     "sys/fs/pipe-max-size",
     "sys/fs/pipe-user-pages-hard",
     "sys/fs/pipe-user-pages-soft",
+    "sys/fs/protected_hardlinks",
+    "sys/fs/protected_symlinks",
     "sys/kernel/cap_last_cap",
     "sys/kernel/core_pattern",
     "sys/kernel/domainname",
@@ -85,8 +87,27 @@ pub(super) fn setting(path: &str) -> Option<Setting> {
         "sys/fs/pipe-max-size" => Setting::PipeSize,
         "sys/fs/pipe-user-pages-hard" => Setting::PipePagesHard,
         "sys/fs/pipe-user-pages-soft" => Setting::PipePagesSoft,
+        "sys/fs/protected_hardlinks" => Setting::ProtectedHardLinks,
+        "sys/fs/protected_symlinks" => Setting::ProtectedSymbolicLinks,
         _ => return None,
     })
+}
+
+/// The text of /proc/partitions: the disks and their partitions.
+fn partitions<M: Machine>(system: &System<M>) -> String {
+    let line = |device: unix::disk::Device| {
+        let unix::vfs::DeviceNumber { major, minor } = device.number();
+        format!("{major:4}  {minor:7} {:10} {}\n", device.size() / 1024, device.name())
+    };
+    let lines = system.vfs().disks.devices().into_iter().map(line);
+    format!("major minor  #blocks  name\n\n{}", lines.collect::<String>())
+}
+
+/// The text of /proc/devices: character devices, then block devices.
+fn devices<M: Machine>(system: &System<M>) -> String {
+    let disk = system.vfs().disks.all().into_iter().next();
+    let line = disk.map(|disk| format!("{:3} virtblk\n", disk.number.major));
+    format!("{DEVICES}{}", line.unwrap_or_default())
 }
 
 /// The text of the file with this path, unless it shows a setting.
@@ -98,7 +119,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
             system.vfs().file_system_types().into_iter().map(line).collect::<String>().into()
         }
         "consoles" => consoles(system).into(),
-        "devices" => DEVICES.into(),
+        "devices" => devices(system).into(),
         "diskstats" | "modules" => Vec::new(),
         "interrupts" => {
             let names = (0..system.host().processors()).map(|index| format!("       CPU{index}"));
@@ -113,7 +134,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "macadamia" => system.host().description().into(),
         "meminfo" => memory(system).into(),
         "mounts" => mounts(system, system.thread_of_process(Pid::INIT)),
-        "partitions" => b"major minor  #blocks  name\n\n".to_vec(),
+        "partitions" => partitions(system).into(),
         "stat" => statistics(system).into(),
         "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
         "sys/fs/file-max" => b"9223372036854775807\n".to_vec(),

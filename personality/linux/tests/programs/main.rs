@@ -2,6 +2,7 @@
 
 mod consoles;
 mod costs;
+mod edges;
 mod files;
 mod hammer;
 mod random;

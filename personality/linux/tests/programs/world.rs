@@ -380,8 +380,8 @@ impl World {
     pub(crate) fn install_proc(&self) {
         self.machine.block_on(async {
             let context = self.init().await.context();
-            let (caller, root) =
-                (context.caller(), self.system.vfs().make_file_system(b"proc", b"").unwrap());
+            let caller = context.caller();
+            let root = self.system.vfs().make_file_system(b"proc", b"", b"").await.unwrap();
             caller.make_directory(&At::Current, b"/proc", Mode::new(0o555)).await.unwrap();
             caller.mount(b"/proc", root, "proc", MountFlags::empty()).await.unwrap();
         });

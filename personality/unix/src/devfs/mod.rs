@@ -117,6 +117,7 @@ pub async fn make(
         TmpfsOptions { kind: "devtmpfs", mode: Mode::new(0o755), ..TmpfsOptions::for_memory(memory_pages) };
     let root = Tmpfs::new(&options, memory, environment)?;
     fill(&root, &terminals, additions).await?;
+    vfs.disks.set_directory(root.clone());
     let only = root.clone();
     vfs.register_file_system("devtmpfs", Arc::new(move |_: &[u8]| Ok(only.clone())));
     Ok(root)
@@ -197,6 +198,10 @@ impl FileObject for MemoryFile {
 
     fn is_memory_device(&self) -> bool {
         true
+    }
+
+    fn maps_zeros(&self) -> bool {
+        self.device == Memory::Zero
     }
 
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {

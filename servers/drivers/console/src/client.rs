@@ -43,8 +43,9 @@ pub struct Console {
 
 /// Opens the console `number` of those that the server `name` drives. The shared area of 16 KiB is
 /// mapped at `address`, a multiple of 4096. `thread`, a thread of this server, will be notified by
-/// `bits` when there is input, and when there is the room for output that [`Output::wait`] has asked
-/// for. Blocks until the driver has registered and has answered; overwrites the message registers.
+/// `bits` when there is input, and when there is the room for output that [`Output::wait`] has
+/// asked for. Blocks until the driver has registered and has answered; overwrites the message
+/// registers.
 ///
 /// # Errors
 /// `NotFound`: there is no such server, or it has no such console. `InUse`: another server has the
@@ -76,8 +77,8 @@ pub struct View {
 }
 
 impl View {
-    /// The number of the console that is visible; 0: the driver has only one. The client is notified
-    /// when this changes.
+    /// The number of the console that is visible; 0: the driver has only one. The client is
+    /// notified when this changes.
     pub fn visible(self) -> u32 {
         self.area.visible.load(Ordering::Relaxed)
     }

@@ -134,8 +134,8 @@ impl Driver {
     }
 }
 
-/// Whether the ring has room for what a request asks for. If it has not, the driver will be notified
-/// when the client has read something.
+/// Whether the ring has room for what a request asks for. If it has not, the driver will be
+/// notified when the client has read something.
 fn has_room(ring: &Writer<'_, RING>) -> bool {
     if ring.room() < PIECE {
         ring.wait_for_reader();

@@ -257,7 +257,7 @@ fn run_system(
             })
             .await
         };
-        let running = start::run_command(&main_server, &started, command);
+        let running = start::run_command(&main_server, &started, command, Default::default());
         let ended = futures_select(running, shower).await;
         started.terminal.drain().await.unwrap();
         *main_status.borrow_mut() = Some(ended.unwrap());

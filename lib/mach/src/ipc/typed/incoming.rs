@@ -23,7 +23,7 @@ pub(super) fn size<M: Machine>(message: &Message<M>) -> usize {
 }
 
 /// Mach's number for the kind of a right; 0 for the null right.
-fn kind<M: Machine>(right: &Right<M>) -> u32 {
+pub(super) fn kind<M: Machine>(right: &Right<M>) -> u32 {
     match right {
         Right::Null => 0,
         Right::Dead | Right::Send(_) => Disposition::MoveSend as u32,

@@ -7,6 +7,8 @@ mod descriptor;
 mod header;
 mod incoming;
 mod outgoing;
+mod rendezvous;
 mod trap;
 
+pub use rendezvous::{park, try_mach_msg};
 pub use trap::{MsgArguments, MsgOptions, MsgResult, mach_msg, restart};

@@ -90,6 +90,34 @@ impl<M: Machine> MapCopy<M> {
         self.size
     }
 
+    /// Reads `buffer.len()` bytes from the offset `at` on. Waits for pagers.
+    ///
+    /// # Errors
+    /// `InvalidAddress`: the copy ends before. What a pager returns.
+    pub(crate) async fn read(&self, mut at: u64, mut buffer: &mut [u8]) -> KernResult {
+        for (length, piece) in &self.pieces {
+            if at >= *length {
+                at -= length;
+                continue;
+            }
+            let count = usize::try_from(length - at).map_or(buffer.len(), |left| left.min(buffer.len()));
+            let (now, rest) = core::mem::take(&mut buffer).split_at_mut(count);
+            match &piece.object {
+                Some(object) => {
+                    let done = object.read(piece.offset + at, now).await?;
+                    // The object ends before the page does, and the rest of the page is zeros.
+                    now[done..].fill(0);
+                }
+                None => now.fill(0),
+            }
+            (at, buffer) = (0, rest);
+            if buffer.is_empty() {
+                break;
+            }
+        }
+        if buffer.is_empty() { Ok(()) } else { Err(KernError::InvalidAddress) }
+    }
+
     /// Bytes of server memory that the copy itself takes.
     pub(crate) fn bytes(&self) -> usize {
         self.pieces.len() * size_of::<(u64, Entry<M>)>()

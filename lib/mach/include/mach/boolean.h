@@ -1,0 +1,2 @@
+/* Truth values: boolean_t. */
+#include <mach/types.h>

@@ -1,0 +1,12 @@
+/* What generated stubs need of the program. */
+#ifndef MACH_MIG_SUPPORT_H
+#define MACH_MIG_SUPPORT_H
+
+#include <mach/port.h>
+
+/* A port for the reply to one call; gives it back; gives up a port whose state is not known. */
+mach_port_t mig_get_reply_port(void);
+void mig_put_reply_port(mach_port_t port);
+void mig_dealloc_reply_port(mach_port_t port);
+
+#endif

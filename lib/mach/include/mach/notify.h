@@ -1,0 +1,12 @@
+/* The ids of the kernel's notifications. */
+#ifndef MACH_NOTIFY_H
+#define MACH_NOTIFY_H
+
+#define MACH_NOTIFY_PORT_DELETED 65
+#define MACH_NOTIFY_MSG_ACCEPTED 66
+#define MACH_NOTIFY_PORT_DESTROYED 69
+#define MACH_NOTIFY_NO_SENDERS 70
+#define MACH_NOTIFY_SEND_ONCE 71
+#define MACH_NOTIFY_DEAD_NAME 72
+
+#endif

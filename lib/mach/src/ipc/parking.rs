@@ -1,0 +1,203 @@
+//! Threads that wait for a message without a task of the server, so that a sender can hand them its
+//! message directly (docs/src/architecture.md, M2).
+//!
+//! A thread parks at the port or the port set from which it receives, if that has no message. The
+//! first that takes it from there decides how its wait ends:
+//!
+//! - a sender that copies its message straight into the thread's buffer;
+//! - a sender whose message goes through the queue, which surrenders the thread: its task then
+//!   receives as any other;
+//! - the end of the port or the set, an interruption, or the end of the thread.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
+use macadamia_sync::SpinLock;
+
+use super::entry::Object;
+use super::port::Port;
+use super::set::PortSet;
+use super::{MsgErrorKind, Name, Space};
+use crate::machine::{ExecutionContext, Machine, Resume, SystemCall};
+use crate::vm::VmMap;
+
+/// Where a thread is parked.
+#[derive(Clone)]
+enum Place<M: Machine> {
+    Port(Arc<Port<M>>),
+    Set(Arc<PortSet<M>>),
+}
+
+/// The buffer of a thread that is parked.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Buffer {
+    pub(super) address: u64,
+    pub(super) room: u32,
+}
+
+/// What the task of a thread has to do that was surrendered.
+pub enum Rest {
+    /// Carry out the whole call.
+    All,
+    /// Receive; what was to be sent is sent.
+    Receive,
+    /// Write these bytes to this address, which ends the call with this result.
+    Write(Box<[u8]>, u64, u32),
+}
+
+struct State<M: Machine> {
+    place: Option<Place<M>>,
+    buffer: Buffer,
+    rest: Rest,
+}
+
+/// A thread's place to wait for messages. Each thread has one.
+pub struct Parking<M: Machine> {
+    context: M::Thread,
+    space: Arc<Space<M>>,
+    map: Arc<VmMap<M>>,
+    state: SpinLock<State<M>>,
+}
+
+/// A thread that is parked at a port or a set, and the version of the port.
+pub(super) type Parked<M> = Option<(Arc<Parking<M>>, u32)>;
+
+impl<M: Machine> Parking<M> {
+    /// The place of a thread, whose task has these names and this memory.
+    pub fn new(context: &M::Thread, space: &Arc<Space<M>>, map: &Arc<VmMap<M>>) -> Arc<Self> {
+        let state = State { place: None, buffer: Buffer::default(), rest: Rest::All };
+        Arc::new(Self {
+            context: context.clone(),
+            space: space.clone(),
+            map: map.clone(),
+            state: SpinLock::new(state),
+        })
+    }
+
+    /// The names of the thread's task.
+    pub(super) fn space(&self) -> &Arc<Space<M>> {
+        &self.space
+    }
+
+    /// The memory of the thread's task.
+    pub(super) fn map(&self) -> &Arc<VmMap<M>> {
+        &self.map
+    }
+
+    /// The buffer of the thread, which the caller has taken from its place.
+    pub(super) fn buffer(&self) -> Buffer {
+        self.state.lock().buffer
+    }
+
+    /// Parks the thread, which waits in `call` for a message from `name`. Never blocks. Returns
+    /// false, and does nothing, if there is a message already, if another thread is parked there, or
+    /// if the name denotes nothing to receive from.
+    pub(super) fn park(self: &Arc<Self>, name: Name, buffer: Buffer, call: &SystemCall) -> bool {
+        let mut table = self.space.table.lock();
+        let Some(entry) = table.get(name) else { return false };
+        match &entry.object {
+            Object::Receive(right) | Object::SendReceive(_, right) => {
+                let port = right.port();
+                let mut state = port.state.lock();
+                let is_free = state.membership.is_none() && state.queue.is_empty() && state.parked.is_none();
+                if !is_free || !self.wait(Place::Port(port.clone()), buffer, call) {
+                    return false;
+                }
+                state.parked = Some((self.clone(), state.version));
+            }
+            Object::Set(set) => {
+                let mut state = set.state.lock();
+                let is_free = state.alive && state.members.first().is_none() && state.parked.is_none();
+                if !is_free || !self.wait(Place::Set(set.clone()), buffer, call) {
+                    return false;
+                }
+                state.parked = Some((self.clone(), 0));
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn wait(&self, place: Place<M>, buffer: Buffer, call: &SystemCall) -> bool {
+        let held = self.context.hold(*call);
+        if held {
+            *self.state.lock() = State { place: Some(place), buffer, rest: Rest::Receive };
+        }
+        held
+    }
+
+    /// Takes the thread from the place where it is parked. Returns false if another has taken it, or
+    /// if it is not parked.
+    fn leave_place(self: &Arc<Self>) -> bool {
+        let place = self.state.lock().place.take();
+        let take = |parked: &mut Parked<M>| {
+            let is_here = parked.as_ref().is_some_and(|(parked, _)| Arc::ptr_eq(parked, self));
+            if is_here { parked.take() } else { None }
+        };
+        // What is taken is dropped without the lock.
+        let taken = match place {
+            None => None,
+            Some(Place::Port(port)) => take(&mut port.state.lock().parked),
+            Some(Place::Set(set)) => take(&mut set.state.lock().parked),
+        };
+        taken.is_some()
+    }
+
+    /// Ends the thread's wait with the error of an interruption, as Mach's `thread_abort` does.
+    /// Returns false if the thread is not parked.
+    pub fn interrupt(self: &Arc<Self>) -> bool {
+        let was_parked = self.leave_place();
+        if was_parked {
+            self.end(MsgErrorKind::ReceiveInterrupted as u32);
+        }
+        was_parked
+    }
+
+    /// Forgets a thread that has ended.
+    pub fn leave(self: &Arc<Self>) {
+        self.leave_place();
+    }
+
+    /// Ends the call of a thread that was taken from its place. No lock may be held.
+    pub(super) fn end(&self, result: u32) {
+        {
+            let mut state = self.state.lock();
+            (state.place, state.rest) = (None, Rest::All);
+        }
+        self.context.answer(Resume::Return(u64::from(result)));
+    }
+
+    /// Gives the call of a thread that was taken from its place to the thread's task. No lock may be
+    /// held.
+    pub(super) fn surrender(&self) {
+        self.state.lock().place = None;
+        self.context.surrender();
+    }
+
+    /// Lets the task of a thread that was taken from its place write the end of a message.
+    pub(super) fn surrender_write(&self, bytes: &[u8], address: u64, result: u32) {
+        self.state.lock().rest = Rest::Write(bytes.into(), address, result);
+        self.surrender();
+    }
+
+    /// Records that the thread's task has only to receive, although the call also sends.
+    pub(super) fn has_sent(&self) {
+        self.state.lock().rest = Rest::Receive;
+    }
+
+    /// What the thread's task has to do. The task asks for it once in each call.
+    pub fn take_rest(&self) -> Rest {
+        core::mem::replace(&mut self.state.lock().rest, Rest::All)
+    }
+}
+
+impl<M: Machine> Port<M> {
+    /// Takes the thread that is parked here and ends its wait with an error: the port has left the
+    /// thread's task, or has joined a set. No lock may be held.
+    pub(super) fn end_parked(&self, error: MsgErrorKind) {
+        let parked = self.state.lock().parked.take();
+        if let Some((parked, _)) = parked {
+            parked.end(error as u32);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! The structures in which calls return information: words of 32 bits, where a time takes four and
+//! a number of 64 bits two.
+
+use message::{Array, Status};
+
+use super::call::Answer;
+use super::error::INVALID_ARGUMENT;
+
+/// The most words of a structure.
+const MOST: usize = 1024;
+
+/// A structure that is being written.
+pub(super) struct Words {
+    words: [u32; MOST],
+    count: usize,
+}
+
+impl Words {
+    pub(super) fn new() -> Self {
+        Self { words: [0; MOST], count: 0 }
+    }
+
+    /// Adds a number of 32 bits. Words beyond the room of every structure are lost.
+    pub(super) fn word(&mut self, word: u32) -> &mut Self {
+        if let Some(room) = self.words.get_mut(self.count) {
+            *room = word;
+            self.count += 1;
+        }
+        self
+    }
+
+    /// Adds a number of 64 bits.
+    pub(super) fn long(&mut self, long: u64) -> &mut Self {
+        self.word(long as u32).word((long >> 32) as u32)
+    }
+
+    /// Adds a time in seconds and microseconds.
+    pub(super) fn time(&mut self, microseconds: u64) -> &mut Self {
+        self.long(microseconds / 1_000_000).word((microseconds % 1_000_000) as u32).word(0)
+    }
+
+    /// Adds a time in seconds and nanoseconds.
+    pub(super) fn time64(&mut self, microseconds: u64) -> &mut Self {
+        self.long(microseconds / 1_000_000).long(microseconds % 1_000_000 * 1000)
+    }
+
+    /// The structure, of which the caller has room for `room` words and must want `least`.
+    ///
+    /// # Errors
+    /// `INVALID_ARGUMENT`: the caller has less room than `least`.
+    pub(super) fn answer(&self, room: usize, least: usize) -> Answer<Array<u32, MOST>> {
+        if room < least {
+            return Err(INVALID_ARGUMENT);
+        }
+        Array::new(&self.words[..self.count.min(room)]).ok_or(Status::ARRAY_TOO_LARGE)
+    }
+}
