@@ -32,7 +32,8 @@ pub fn register<M: Machine>(system: &Arc<System<M>>) {
     register_file_system(system, "sysfs", |system| {
         let vfs = system.vfs().clone();
         let devices = Box::new(move || vfs.disks.devices());
-        sysfs::make(system.host().processors(), devices, system.environment().realtime())
+        let (processors, now) = (system.host().processors(), system.environment().realtime());
+        sysfs::make(processors, system.terminals(), devices, now)
     });
     if let Some(log) = system.host().kept_log() {
         let driver = LogDriver { log: log.clone(), environment: system.environment().clone() };

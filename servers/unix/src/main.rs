@@ -33,7 +33,7 @@ use l4::thread::system_clock;
 use mach::Machine;
 use mach::vm::Vm;
 use mach_l4::{Configuration, L4Machine};
-use port::Port;
+use port::{Port, VirtualPorts};
 use report::{Failure, say};
 use rt::root::{self, End};
 use rt::start_page;
@@ -45,13 +45,14 @@ use unix::exec::Layout;
 use unix::memory::ObjectProvider;
 use unix::pipe::pipe;
 use unix::thread::Host;
+use unix::tty::Terminal;
 use unix::v9fs::V9fsType;
 use unix::vfs::OpenFlags;
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
 use unix_server::start::{self, Command, Descriptors, Parts, Started};
 use unix_server::streams::{Output, bring};
-use unix_server::{Driver, Server, console as terminal_console};
+use unix_server::{Server, console as terminal_console};
 
 // The worker's stack is large, since futures are built on it before they move to the heap.
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
@@ -103,6 +104,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     // The drivers are opened first: the memory that this server shares with them counts against its
     // quota, of which the allocations below may leave nothing.
     let port = Port::open();
+    let consoles = VirtualPorts::open();
     let source = Source::open();
     let shares = Shares::open();
     let disks = disk::reserve();
@@ -142,6 +144,8 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         archive: Arc::new(archive),
         layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
         capacity: Capacity { threads: heap as usize / HEAP_PER_THREAD, server_memory: heap + borrowed },
+        screen: consoles.screen(),
+        console: options.console.clone(),
     };
     if let Some(source) = source {
         let logging = server.clone();
@@ -150,8 +154,14 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     }
     let moments = Moments { begun, console, files: console };
     let told: Vec<_> = disks.iter().map(|(disk, _)| disk.clone()).collect();
-    let devices = (port.clone(), streams.clone(), shares.clone());
-    let life = live(server, parts, options, devices, moments, disks);
+    let devices = Devices {
+        port: port.clone(),
+        consoles: consoles.clone(),
+        streams: streams.clone(),
+        shares: shares.clone(),
+        disks,
+    };
+    let life = live(server, parts, options, devices, moments);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -164,6 +174,7 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     started.map_err(|_| Failure::NoMemory)?;
     machine.serve(0, &mut |bits| {
         port.notified(bits);
+        consoles.notified(bits);
         shares.notified(bits);
         told.iter().for_each(|disk| disk.notified(bits));
         streams.notified(bits);
@@ -173,17 +184,25 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
 /// The Unix server on the L4 machine.
 type UnixServer = Server<L4Machine, L4Driver, Personalities<L4Machine>>;
 
+/// The drivers of devices that the system has.
+struct Devices {
+    port: Arc<Port>,
+    consoles: VirtualPorts,
+    streams: Streams,
+    shares: Arc<Shares>,
+    disks: Vec<(Arc<Disk>, About)>,
+}
+
 /// Runs the command on a new system. Returns its exit status.
 async fn live(
     server: Arc<UnixServer>,
     parts: Parts<L4Machine>,
     options: Options,
-    (port, streams, shares): (Arc<Port>, Streams, Arc<Shares>),
+    devices: Devices,
     moments: Moments,
-    disks: Vec<(Arc<Disk>, About)>,
 ) -> unix::Result<u8> {
+    let Devices { port, consoles, streams, shares, disks } = devices;
     let (vm, environment, archive) = (parts.vm.clone(), parts.environment.clone(), parts.archive.clone());
-    let clock = environment.clone();
     let driver = server.driver();
     let started = start::system(&server, parts).await?;
     let memory = Arc::new(ObjectProvider(vm.clone()));
@@ -203,15 +222,9 @@ async fn live(
         let files = u64::try_from(environment.monotonic().as_micros()).unwrap_or(u64::MAX);
         let free = u64::from(vm.statistics().free) << 12;
         let greeting = about::greeting(&Moments { files, ..moments }, (*archive).as_ref(), free);
-        driver.show(greeting.as_bytes()).await;
+        port.write(greeting.as_bytes()).await;
     }
-    let (terminal, showing) = (started.terminal.clone(), server.clone());
-    driver.spawn_system_task(async move { terminal_console::show(terminal, showing.driver()).await })?;
-    let (terminal, listening) = (started.terminal.clone(), server.clone());
-    let commands = options.commands;
-    driver.spawn_system_task(async move {
-        terminal_console::listen(terminal, listening.driver(), &*clock, commands).await
-    })?;
+    connect_terminals(&server, &started, &port, &consoles, options.commands)?;
     let system = started.system.clone();
     driver.spawn_system_task(async move {
         system.timers().drive(&*environment, system.processes()).await;
@@ -254,6 +267,33 @@ async fn live(
     let _ = started.terminal.drain().await;
     port.drain().await;
     Ok(status)
+}
+
+/// Starts the tasks that connect the terminals of the serial line and of the virtual consoles with
+/// their drivers. With `commands`, the serial line carries commands, too.
+fn connect_terminals(
+    server: &Arc<UnixServer>,
+    started: &Started<L4Machine>,
+    port: &Arc<Port>,
+    consoles: &VirtualPorts,
+    commands: bool,
+) -> unix::Result<()> {
+    let driver = server.driver();
+    let environment = started.system.environment();
+    let connect = |terminal: &Arc<Terminal>, port: &Arc<Port>, commands: bool| {
+        let (shown, shower) = (terminal.clone(), port.clone());
+        driver.spawn_system_task(async move { terminal_console::show(shown, &*shower).await })?;
+        let (terminal, port, clock) = (terminal.clone(), port.clone(), environment.clone());
+        driver.spawn_system_task(async move {
+            terminal_console::listen(terminal, &*port, &*clock, commands).await
+        })
+    };
+    connect(&started.line, port, commands)?;
+    let Some(virtual_consoles) = &started.virtual_consoles else { return Ok(()) };
+    for (terminal, port) in virtual_consoles.terminals().iter().zip(consoles.ports()) {
+        connect(terminal, port, false)?;
+    }
+    driver.spawn_system_task(consoles.clone().watch(virtual_consoles.clone()))
 }
 
 /// Adds the disks to the system, and starts the tasks that look after their drivers and write back

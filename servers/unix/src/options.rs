@@ -1,5 +1,5 @@
 //! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet]
-//! [line=telnet] [stream=DESCRIPTOR].. [time=SECONDS] [env=NAME=VALUE]..
+//! [line=telnet] [console=TERMINAL] [stream=DESCRIPTOR].. [time=SECONDS] [env=NAME=VALUE]..
 //! [mount=TYPE:SOURCE:PLACE].. [-- COMMAND ARG..]`.
 //!
 //! Words are separated by blanks. Within a word an escape sequence stands for one byte: `\n`, `\t`,
@@ -39,6 +39,8 @@ pub struct Options {
     /// Whether the line of the console carries commands in addition to what is typed
     /// ([`crate::console::listen`]).
     pub commands: bool,
+    /// The name of the terminal that is /dev/console, such as `tty1`. Empty: the serial line.
+    pub console: String,
     /// Which of the command's descriptors 0, 1 and 2 are pipes whose bytes come from the host or go
     /// to it ([`crate::streams`]), and not the console.
     pub streams: [bool; STREAMS],
@@ -99,6 +101,7 @@ impl Options {
                     *stream.ok_or_else(unknown)? = true;
                 }
                 Some(("line", "telnet")) => options.commands = true,
+                Some(("console", name)) => options.console = name.into(),
                 Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
                 Some(("env", variable)) => options.environment.push(decode(variable).ok_or_else(unknown)?),
                 Some(("mount", mount)) => {
@@ -146,13 +149,14 @@ mod tests {
     #[test]
     fn options_come_before_the_command() {
         let options = Options::parse(
-            "mode=bounce workers=3  time=12 trace line=telnet greet stream=2 stream=0 env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
+            "mode=bounce workers=3  time=12 trace line=telnet greet console=tty1 stream=2 stream=0 env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
         )
         .unwrap();
         assert_eq!(
             (options.mode, options.trace, options.quiet, options.commands && options.greet, options.time),
             (Mode::Bounce, true, false, true, 12)
         );
+        assert_eq!(options.console, "tty1");
         let mounts = Options::parse("mount=9p:share:/mnt/a\\x20b:c").unwrap().mounts;
         let [kind, source, place] = [&b"9p"[..], b"share", b"/mnt/a b:c"].map(<[u8]>::to_vec);
         assert_eq!(mounts, [Mount { kind, source, place }]);

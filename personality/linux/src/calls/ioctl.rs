@@ -1,5 +1,6 @@
 //! The system call ioctl(2): requests to all files, to terminals, and to pseudoterminals.
 
+use super::console;
 use super::descriptor::{file, insert};
 use super::disk;
 use crate::call::{Call, Done};
@@ -198,7 +199,7 @@ async fn session_request<M: Machine>(
         }
         TIOCVHANGUP if call.has(Privilege::Administrator) => terminal.hang_up(),
         TIOCVHANGUP => return Err(Error::EPERM.into()),
-        _ => return Err(Error::ENOTTY.into()),
+        _ => return console::request(call, terminal, request).await,
     }
     Ok(0)
 }

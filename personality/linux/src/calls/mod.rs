@@ -1,6 +1,7 @@
 //! The table of system calls.
 
 mod capability;
+mod console;
 mod descriptor;
 pub(crate) mod disk;
 mod futex;

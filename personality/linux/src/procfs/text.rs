@@ -12,11 +12,12 @@ use unix::account::Setting;
 use unix::load::Load;
 use unix::process::Pid;
 use unix::thread::{System, Thread};
-use unix::vfs::MountFlags;
+use unix::vfs::{DeviceNumber, MountFlags};
 
 /// The paths of the system's files below /proc.
 pub(super) const FILES: &[&str] = &[
     "cmdline",
+    "consoles",
     "cpuinfo",
     "devices",
     "diskstats",
@@ -73,6 +74,7 @@ const TERMINAL_DRIVERS: &str = "/dev/tty             /dev/tty        5       0 s
     /dev/console         /dev/console    5       1 system:console\n\
     /dev/ptmx            /dev/ptmx       5       2 system\n\
     serial               /dev/ttyS       4   64-95 serial\n\
+    unknown              /dev/tty        4    1-63 console\n\
     pty_slave            /dev/pts      136 0-1048575 pty:slave\n";
 
 /// The setting that the file with this path shows; `None` if it shows none.
@@ -116,6 +118,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
             let line = |name: &str| format!("nodev\t{name}\n");
             system.vfs().file_system_types().into_iter().map(line).collect::<String>().into()
         }
+        "consoles" => consoles(system).into(),
         "devices" => devices(system).into(),
         "diskstats" | "modules" => Vec::new(),
         "interrupts" => {
@@ -165,6 +168,18 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "vmstat" => memory_statistics(system).into(),
         _ => b"\n".to_vec(),
     }
+}
+
+/// The text of /proc/consoles: the console, its operations and flags, and its device number.
+fn consoles<M: Machine>(system: &System<M>) -> String {
+    let Some(terminals) = system.terminals() else { return String::new() };
+    let Some(console) = &terminals.console else { return String::new() };
+    let is_virtual = terminals.virtual_consoles.as_ref().is_some_and(|all| all.number_of(console).is_some());
+    // A virtual console has the name of all of them there, and can be blanked.
+    let (name, operations, flags) =
+        if is_virtual { ("tty0".into(), "-WU", "EC p  ") } else { (console.name(), "-W-", "EC p a") };
+    let DeviceNumber { major, minor } = console.number();
+    format!("{name:<20} {operations} ({flags}) {major:>4}:{minor}\n")
 }
 
 /// The flags of a mount as lists show them.

@@ -1,6 +1,6 @@
 //! The file system of /sys, with the files that describe processors: those that `lscpu`,
 //! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu);
-//! and disks, as `lsblk` and others read them (`disks`). No file can be written.
+//! terminals; and disks, as `lsblk` and others read them (`disks`). No file can be written.
 //!
 //! The tree is made again when the disks have changed. A node shows the tree in which it was found.
 //!
@@ -8,6 +8,7 @@
 //! many processors there are.
 
 mod disks;
+mod terminals;
 
 #[cfg(test)]
 mod tests;
@@ -19,6 +20,7 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use unix::devfs::Terminals;
 use unix::disk::Device;
 use unix::sync::SpinLock;
 use unix::vfs::{
@@ -35,6 +37,8 @@ enum Content {
     /// A directory, with the number of directories in it.
     Directory(u32),
     File(String),
+    /// A file whose text changes.
+    Live(Box<dyn Fn() -> String + Send + Sync>),
     /// A symbolic link, with its target.
     Link(String),
 }
@@ -49,6 +53,7 @@ type Devices = dyn Fn() -> Vec<Device> + Send + Sync;
 /// The /sys of a system.
 pub(crate) struct Sysfs {
     processors: usize,
+    terminals: Option<Arc<Terminals>>,
     devices: Box<Devices>,
     /// The present tree, and the devices with which it was made.
     present: SpinLock<(Vec<disks::Place>, Arc<Nodes>)>,
@@ -56,13 +61,18 @@ pub(crate) struct Sysfs {
     made: Timestamp,
 }
 
-/// Makes a /sys for this many processors, at most 64, and for the disks that there are at any time;
-/// returns its root directory.
-pub(crate) fn make(processors: usize, devices: Box<Devices>, now: Timestamp) -> VnodeRef {
+/// Makes a /sys for this many processors, at most 64, for these terminals, and for the disks that
+/// there are at any time; returns its root directory.
+pub(crate) fn make(
+    processors: usize,
+    terminals: Option<Arc<Terminals>>,
+    devices: Box<Devices>,
+    now: Timestamp,
+) -> VnodeRef {
     let processors = processors.clamp(1, MOST_PROCESSORS);
-    let nodes = Arc::new(tree(processors, &[]));
+    let nodes = Arc::new(tree(processors, terminals.as_ref(), &[]));
     let (present, device) = (SpinLock::new((Vec::new(), nodes.clone())), DeviceNumber::unnamed());
-    let system = Arc::new(Sysfs { processors, devices, present, device, made: now });
+    let system = Arc::new(Sysfs { processors, terminals, devices, present, device, made: now });
     Arc::new(Node { system, nodes, path: String::new() })
 }
 
@@ -77,14 +87,14 @@ impl Sysfs {
                 return present.1.clone();
             }
         }
-        let nodes = Arc::new(tree(self.processors, &devices));
+        let nodes = Arc::new(tree(self.processors, self.terminals.as_ref(), &devices));
         *self.present.lock() = (places, nodes.clone());
         nodes
     }
 }
 
-/// All nodes, for this many processors and these devices.
-fn tree(processors: usize, devices: &[Device]) -> Nodes {
+/// All nodes, for this many processors, these terminals and these devices.
+fn tree(processors: usize, terminals: Option<&Arc<Terminals>>, devices: &[Device]) -> Nodes {
     let mut nodes = BTreeMap::from([(String::new(), Content::Directory(0))]);
     let mut add = |path: &str, content: Option<Content>| {
         make_directories(&mut nodes, path);
@@ -106,6 +116,9 @@ fn tree(processors: usize, devices: &[Device]) -> Nodes {
             let target = format!("../../../devices/system/{kind}/{kind}{index}");
             add(&format!("bus/{kind}/devices/{kind}{index}"), Content::Link(target));
         }
+    }
+    for (path, content) in terminals.into_iter().flat_map(terminals::nodes) {
+        add(&path, content);
     }
     let numbered = nodes.into_iter().enumerate();
     numbered.map(|(index, (path, content))| (path, (index as u64 + 1, content))).collect()
@@ -250,16 +263,20 @@ impl Node {
     }
 
     fn read_text(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
-        match self.content() {
-            Content::File(text) => {
-                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
-                let rest = &text.as_bytes()[from..];
-                let part = &rest[..rest.len().min(to.remaining())];
-                to.copy_out(part).map_err(|error: CopyError| error.into())
+        let live;
+        let text = match self.content() {
+            Content::File(text) => text,
+            Content::Live(text) => {
+                live = text();
+                &live
             }
-            Content::Directory(_) => Err(Error::EISDIR.into()),
-            Content::Link(_) => Err(Error::EINVAL.into()),
-        }
+            Content::Directory(_) => return Err(Error::EISDIR.into()),
+            Content::Link(_) => return Err(Error::EINVAL.into()),
+        };
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
+        let rest = &text.as_bytes()[from..];
+        let part = &rest[..rest.len().min(to.remaining())];
+        to.copy_out(part).map_err(|error: CopyError| error.into())
     }
 
     fn link(&self) -> Result<Vec<u8>> {
@@ -289,7 +306,7 @@ impl Content {
     fn file_type(&self) -> FileType {
         match self {
             Content::Directory(_) => FileType::Directory,
-            Content::File(_) => FileType::Regular,
+            Content::File(_) | Content::Live(_) => FileType::Regular,
             Content::Link(_) => FileType::SymbolicLink,
         }
     }
@@ -305,7 +322,7 @@ impl Vnode for Node {
             // The link count is the number of names that lead to the directory: the one in its
             // parent, its own `.`, and the `..` of each directory in it. find(1) relies on it.
             Content::Directory(inside) => (0o755, 2 + inside, 0),
-            Content::File(_) => (0o444, 1, PAGE_SIZE as u64),
+            Content::File(_) | Content::Live(_) => (0o444, 1, PAGE_SIZE as u64),
             Content::Link(_) => (0o777, 1, 0),
         };
         Metadata {

@@ -1,16 +1,62 @@
 use super::*;
 use core::ops::Range;
 use unix::disk::{About, Data, Disk, Kind, Partition};
+use unix::process_context::{FileSignal, ProcessId, SessionHost};
 use unix::testing::{World, now};
+use unix::tty::{Locks, PtsOptions, Ptys, Screen, Terminal, VirtualConsoles, WindowSize};
 use unix::vfs::{At, FileMemory, MountFlags, OpenFlags};
 use unix::{Bytes, Environment};
 
 fn world(processors: usize) -> World {
     let w = World::new();
     w.mkdir("/sys");
-    let root = make(processors, Box::new(Vec::new), w.environment.realtime());
+    let root = make(processors, None, Box::new(Vec::new), w.environment.realtime());
     now(w.caller().mount(b"/sys", root, "sysfs", MountFlags::empty())).unwrap();
     w
+}
+
+struct NoProcesses;
+
+impl SessionHost for NoProcesses {
+    fn signal_group(&self, _group: ProcessId, _signal: FileSignal) {}
+    fn signal_process(&self, _process: ProcessId, _signal: FileSignal) {}
+    fn lose_terminal(&self, _session: ProcessId) {}
+}
+
+struct NoScreen;
+
+impl Screen for NoScreen {
+    fn show(&self, _number: u8) {}
+    fn locks(&self) -> Locks {
+        Locks::empty()
+    }
+}
+
+#[test]
+fn terminals_are_listed_and_the_visible_one_is_named() {
+    let w = World::new();
+    w.mkdir("/sys");
+    let host: Arc<dyn SessionHost> = Arc::new(NoProcesses);
+    let consoles = VirtualConsoles::new(2, WindowSize::default(), &host, Arc::new(NoScreen));
+    let line = Terminal::new(DeviceNumber { major: 4, minor: 64 }, host.clone());
+    let ptys = Ptys::new(w.environment.clone(), host, PtsOptions::default());
+    let terminals = Terminals {
+        console: Some(line.clone()),
+        lines: vec![line],
+        virtual_consoles: Some(consoles.clone()),
+        ptys,
+    };
+    let root = make(1, Some(Arc::new(terminals)), Box::new(Vec::new), w.environment.realtime());
+    now(w.caller().mount(b"/sys", root, "sysfs", MountFlags::empty())).unwrap();
+    let text = |path: &str| {
+        let file = w.open(&format!("/sys/class/tty/{path}"), OpenFlags::READ).unwrap();
+        String::from_utf8(w.read(&file, 5000).unwrap()).unwrap()
+    };
+    assert_eq!([text("ttyS0/dev"), text("tty2/dev"), text("tty0/dev")], ["4:64\n", "4:2\n", "4:0\n"]);
+    assert_eq!(text("console/active"), "ttyS0\n");
+    assert_eq!(text("tty0/active"), "tty1\n");
+    consoles.shown(2);
+    assert_eq!(text("tty0/active"), "tty2\n");
 }
 
 fn text(w: &World, path: &str) -> String {
@@ -66,7 +112,7 @@ fn files_show_the_number_of_processors() {
 
 #[test]
 fn every_directory_lists_its_entries() {
-    let root = make(2, Box::new(Vec::new), Timestamp::default());
+    let root = make(2, None, Box::new(Vec::new), Timestamp::default());
     let processors = find(&root, "devices/system/cpu").unwrap();
     let expected = ["cpu0", "cpu1", "isolated", "kernel_max", "offline", "online", "possible", "present"];
     assert_eq!(names(&processors), expected);
@@ -99,7 +145,8 @@ fn no_file_can_be_written_made_or_removed() {
     assert_eq!(w.open(path, OpenFlags::READ_WRITE).err(), Some(Error::EACCES));
     let file = w.open(path, OpenFlags::READ).unwrap();
     assert_eq!(w.open("/sys/file", OpenFlags::WRITE | OpenFlags::CREATE).err(), Some(Error::EACCES));
-    let metadata = find(&make(2, Box::new(Vec::new), Timestamp::default()), &path[5..]).unwrap().metadata();
+    let root = make(2, None, Box::new(Vec::new), Timestamp::default());
+    let metadata = find(&root, &path[5..]).unwrap().metadata();
     assert_eq!((metadata.mode, metadata.size), (Mode::new(0o444), 4096));
     assert_eq!(w.read(&file, 1), Ok(b"0".to_vec()));
     assert_eq!(w.read(&file, 100), Ok(b"-1\n".to_vec()), "from where it was read last");
