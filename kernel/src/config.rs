@@ -9,6 +9,7 @@
 //! | `log=error\|warn\|info\|debug\|trace` | what the kernel prints; default `info` |
 //! | `kmem=SIZE` | kernel memory; default an eighth of the memory, at least 16 MiB |
 //! | `maxmem=SIZE` | ignore memory above this address |
+//! | `module=NAME,START,SIZE` | this memory holds a module that the boot loader did not report |
 //! | `processors=N` | use at most this many processors; default: all that the firmware reports, at most 64 |
 //! | `apic-ids=ID,ID` | use the processors with these local APIC ids, instead of those that the firmware's tables name |
 //! | `msi=N` | the maximum number of message-signalled interrupts; default 32 |
@@ -29,6 +30,7 @@ use core::fmt;
 use ::trace::EventSet;
 use x2::extension::Quota;
 
+use crate::boot::option_modules;
 use crate::boot_cell::BootCell;
 use crate::kip::MAX_PROCESSORS;
 use crate::log::{self, Level};
@@ -164,6 +166,8 @@ impl Config {
             Some(("kmem", size)) => self.kernel_memory = Some(parse_size(size)?),
             Some(("quota", size)) => self.space_quota = Some(Quota::from_word(parse_size(size)?)?),
             Some(("maxmem", size)) => self.memory_limit = Some(parse_size(size)?),
+            // Its value is checked where modules are added.
+            Some((option_modules::NAME, _)) => {}
             Some(("processors", count)) => {
                 self.processors = count.parse().ok().filter(|&count: &u32| count > 0)?;
             }
@@ -189,7 +193,7 @@ impl Config {
 }
 
 /// A number of bytes, decimal, with an optional suffix K, M or G.
-fn parse_size(text: &str) -> Option<u64> {
+pub(crate) fn parse_size(text: &str) -> Option<u64> {
     let (digits, shift) = match text.as_bytes().last()?.to_ascii_uppercase() {
         b'K' => (&text[..text.len() - 1], 10),
         b'M' => (&text[..text.len() - 1], 20),

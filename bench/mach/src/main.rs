@@ -14,7 +14,9 @@ use core::arch::x86_64::_rdtsc;
 use core::fmt::Write;
 
 use l4::mark;
-use mach::machine::{ExecutionContext, NonblockingHandler, PAGE_SIZE, Protection, Resume, SystemCall};
+use mach::machine::{
+    Attempt, ExecutionContext, NonblockingHandler, PAGE_SIZE, Protection, Resume, SystemCall,
+};
 use mach::thread::PriorityRange;
 use mach::vm::{MapRequest, Placement, Settings, Vm};
 use mach::{Host, KernError, KernResult, Task};
@@ -103,12 +105,15 @@ impl NonblockingHandler for MemoryCalls {
         NonblockingHandler::fault(&*self.0, address, access)
     }
 
-    fn call(&self, call: &SystemCall) -> Option<u64> {
-        match call.number {
-            code::ALLOCATE => self.0.try_allocate(Placement::Above(HERE), PAGE_SIZE)?.ok(),
-            code::DEALLOCATE => self.0.try_deallocate(call.arguments[0], PAGE_SIZE)?.ok().map(|()| 0),
+    fn call(&self, call: &SystemCall) -> Attempt {
+        let result = match call.number {
+            code::ALLOCATE => self.0.try_allocate(Placement::Above(HERE), PAGE_SIZE),
+            code::DEALLOCATE => {
+                self.0.try_deallocate(call.arguments[0], PAGE_SIZE).map(|result| result.map(|()| 0))
+            }
             _ => None,
-        }
+        };
+        result.and_then(Result::ok).map_or(Attempt::Event, Attempt::Return)
     }
 }
 

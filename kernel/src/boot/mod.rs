@@ -9,6 +9,7 @@ pub mod kickstart;
 pub mod multiboot1;
 pub mod multiboot2;
 pub mod nodes;
+pub mod option_modules;
 pub mod placement;
 pub mod preparation;
 pub mod reserved;
@@ -215,6 +216,11 @@ impl BootInformation {
         self.ranges.copy_within(at..self.range_count, at + 1);
         self.ranges[at] = MemoryRange { start, end, kind };
         self.range_count += 1;
+    }
+
+    /// Whether [`BootInformation::add_range`] can record one more range.
+    fn has_room_for_range(&self) -> bool {
+        self.range_count < MAX_RANGES
     }
 
     pub(crate) fn add_module(&mut self, start: u64, end: u64, command_line: &[u8]) {

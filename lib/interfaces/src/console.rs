@@ -1,9 +1,10 @@
 // Written by mig from the definition of `console`. Do not edit.
 
-/// The console's driver. A request is L4 IPC to the thread that the driver registers with root.
-/// The label of a request is its number here. The label of an answer is 4300, and its first
-/// word is a status as in root's answers (root.defs), or -303 if there is no such request, -304
-/// if its words are not the arguments.
+/// A driver of consoles: a serial port, which is one console, or a screen with several virtual
+/// consoles, of which one is visible at a time. A request is L4 IPC to the thread that the
+/// driver registers with root. The label of a request is its number here. The label of an
+/// answer is 4300, and its first word is a status as in root's answers (root.defs), or -303 if
+/// there is no such request, -304 if its words are not the arguments.
 ///
 /// share is memory of 16 KiB that the client shares with the driver (root_share_create). In it,
 /// one after the other and at multiples of 64 bytes, lie the ring of output (8192 bytes), the
@@ -30,12 +31,14 @@ pub mod id {
 #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
 pub fn encode_console_attach<R: Registers>(
     registers_: &mut R,
+    number: u64,
     share: u64,
     thread: u64,
     notification: u64,
 ) -> Result<MessageTag, Error> {
     #[allow(unused_mut, reason = "there may be no arguments")]
     let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(number);
     encoder_.word(share);
     encoder_.word(thread);
     encoder_.word(notification);
@@ -49,12 +52,14 @@ pub fn encode_console_attach<R: Registers>(
 pub fn decode_console_attach<R: Registers>(
     registers_: &R,
     tag_: MessageTag,
-) -> Result<(), Error> {
+) -> Result<(u64, u64), Error> {
     #[allow(unused_mut, reason = "there may be no results")]
-    let mut decoder_ = direct::exact_reply(registers_, tag_, id::CONSOLE_ATTACH, 1, 0)?;
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::CONSOLE_ATTACH, 3, 0)?;
     let read = move || {
+        let columns = decoder_.word()?;
+        let rows = decoder_.word()?;
         decoder_.finish()?;
-        Some(())
+        Some((columns, rows))
     };
     read().ok_or(Error::Malformed)
 }
@@ -62,14 +67,16 @@ pub fn decode_console_attach<R: Registers>(
 #[inline]
 pub fn reply_console_attach<'a, R: Registers>(
     registers_: &mut R,
-    result_: Result<(), Status>,
+    result_: Result<(u64, u64), Status>,
 ) -> Reply<'a> {
-    let () = match result_ {
+    let (columns, rows) = match result_ {
         Ok(result_) => result_,
         Err(status_) => return Reply::refusal(registers_, id::CONSOLE_ATTACH, status_),
     };
     let mut encoder_ = Encoder::new(registers_);
     encoder_.word(0);
+    encoder_.word(columns);
+    encoder_.word(rows);
     #[allow(unused_mut, reason = "there may be no strings")]
     let mut reply_ = Reply::new(encoder_.finish(id::CONSOLE_ATTACH + REPLY));
     reply_
@@ -83,9 +90,11 @@ pub struct Client<'a, T> {
     pub to: ThreadId,
 }
 impl<T: Transport> Client<'_, T> {
-    /// From now on the rings in share are the way to and from the console. The client's thread is
-    /// notified with the bits in notification when there is input, and when there is room for
-    /// output that the client waits for.
+    /// From now on the rings in share are the way to and from a console: number 0 of a serial port,
+    /// 1 and up of a screen. The client's thread is notified with the bits in notification when
+    /// there is input, and when there is room for output that the client waits for. The answer has
+    /// the console's size in characters, or 0 and 0 if the driver does not know it. Status 5 (not
+    /// found): there is no console of this number.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -93,11 +102,18 @@ impl<T: Transport> Client<'_, T> {
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     pub fn console_attach(
         &mut self,
+        number: u64,
         share: u64,
         thread: u64,
         notification: u64,
-    ) -> Result<(), Error> {
-        let tag_ = encode_console_attach(self.transport, share, thread, notification)?;
+    ) -> Result<(u64, u64), Error> {
+        let tag_ = encode_console_attach(
+            self.transport,
+            number,
+            share,
+            thread,
+            notification,
+        )?;
         let strings_: &[&[u8]] = &[];
         let rooms_: &mut [&mut [u8]] = &mut [];
         let tag_ = self
@@ -116,9 +132,11 @@ pub struct AsyncClient<'a, T> {
     pub to: ThreadId,
 }
 impl<T: AsyncTransport> AsyncClient<'_, T> {
-    /// From now on the rings in share are the way to and from the console. The client's thread is
-    /// notified with the bits in notification when there is input, and when there is room for
-    /// output that the client waits for.
+    /// From now on the rings in share are the way to and from a console: number 0 of a serial port,
+    /// 1 and up of a screen. The client's thread is notified with the bits in notification when
+    /// there is input, and when there is room for output that the client waits for. The answer has
+    /// the console's size in characters, or 0 and 0 if the driver does not know it. Status 5 (not
+    /// found): there is no console of this number.
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -126,11 +144,18 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     pub async fn console_attach(
         &mut self,
+        number: u64,
         share: u64,
         thread: u64,
         notification: u64,
-    ) -> Result<(), Error> {
-        let tag_ = encode_console_attach(self.transport, share, thread, notification)?;
+    ) -> Result<(u64, u64), Error> {
+        let tag_ = encode_console_attach(
+            self.transport,
+            number,
+            share,
+            thread,
+            notification,
+        )?;
         let strings_: &[&[u8]] = &[];
         let rooms_: &mut [&mut [u8]] = &mut [];
         let tag_ = self
@@ -143,17 +168,20 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
 }
 /// The functions that carry out the requests in the server.
 pub trait Server {
-    /// From now on the rings in share are the way to and from the console. The client's thread is
-    /// notified with the bits in notification when there is input, and when there is room for
-    /// output that the client waits for.
+    /// From now on the rings in share are the way to and from a console: number 0 of a serial port,
+    /// 1 and up of a screen. The client's thread is notified with the bits in notification when
+    /// there is input, and when there is room for output that the client waits for. The answer has
+    /// the console's size in characters, or 0 and 0 if the driver does not know it. Status 5 (not
+    /// found): there is no console of this number.
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn console_attach(
         &mut self,
         caller_: ThreadId,
+        number: u64,
         share: u64,
         thread: u64,
         notification: u64,
-    ) -> Result<(), Status>;
+    ) -> Result<(u64, u64), Status>;
 }
 /// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
 /// strings that were received with the request. Data that the reply sends in string items
@@ -186,19 +214,20 @@ fn serve_console_attach<'a, S: Server, R: Registers>(
 ) -> Option<Reply<'a>> {
     let read_ = |registers_: &R| {
         #[allow(unused_mut, reason = "there may be no arguments")]
-        let mut decoder_ = Decoder::exact(registers_, tag_, 3, 0)?;
+        let mut decoder_ = Decoder::exact(registers_, tag_, 4, 0)?;
+        let number = decoder_.word()?;
         let share = decoder_.word()?;
         let thread = decoder_.word()?;
         let notification = decoder_.word()?;
         decoder_.finish()?;
-        Some((share, thread, notification))
+        Some((number, share, thread, notification))
     };
-    let Some((share, thread, notification)) = read_(registers_) else {
+    let Some((number, share, thread, notification)) = read_(registers_) else {
         return Some(
             Reply::refusal(registers_, id::CONSOLE_ATTACH, Status::BAD_ARGUMENTS),
         )
     };
-    let result_ = server_.console_attach(caller_, share, thread, notification);
+    let result_ = server_.console_attach(caller_, number, share, thread, notification);
     if matches!(result_, Err(Status::NO_REPLY)) {
         return None;
     }

@@ -4,6 +4,11 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+/// The interface of the driver of a block device.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod block;
+
 /// The interface of the driver of a console.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
@@ -13,6 +18,11 @@ pub mod console;
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod entropy;
+
+/// The interface of the driver of a keyboard.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod input;
 
 /// The interface of root to the servers that it has started.
 #[rustfmt::skip]

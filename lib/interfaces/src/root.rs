@@ -72,6 +72,10 @@ pub mod id {
     pub const ROOT_MESSAGE_DETACH: u64 = 4026;
     /// [`root_pci_read`](super::Server::root_pci_read).
     pub const ROOT_PCI_READ: u64 = 4027;
+    /// [`root_pool_create`](super::Server::root_pool_create).
+    pub const ROOT_POOL_CREATE: u64 = 4028;
+    /// [`root_pool_find`](super::Server::root_pool_find).
+    pub const ROOT_POOL_FIND: u64 = 4029;
 }
 /// Writes a request of [`Server::root_print`] into the registers.
 ///
@@ -1656,6 +1660,120 @@ pub fn reply_root_pci_read<'a, R: Registers>(
     let mut reply_ = Reply::new(encoder_.finish(id::ROOT_PCI_READ + REPLY));
     reply_
 }
+/// Writes a request of [`Server::root_pool_create`] into the registers.
+///
+/// # Errors
+/// An array is longer than the interface allows.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+pub fn encode_root_pool_create<R: Registers>(
+    registers_: &mut R,
+    address: u64,
+    size: u64,
+    driver: u64,
+) -> Result<MessageTag, Error> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(address);
+    encoder_.word(size);
+    encoder_.word(driver);
+    Ok(encoder_.finish(id::ROOT_POOL_CREATE))
+}
+/// Reads the reply of [`Server::root_pool_create`].
+///
+/// # Errors
+/// The server's status, or the message is not a reply to this request.
+#[inline]
+pub fn decode_root_pool_create<R: Registers>(
+    registers_: &R,
+    tag_: MessageTag,
+) -> Result<u64, Error> {
+    #[allow(unused_mut, reason = "there may be no results")]
+    let mut decoder_ = direct::exact_reply(
+        registers_,
+        tag_,
+        id::ROOT_POOL_CREATE,
+        2,
+        0,
+    )?;
+    let read = move || {
+        let pool = decoder_.word()?;
+        decoder_.finish()?;
+        Some(pool)
+    };
+    read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`Server::root_pool_create`].
+#[inline]
+pub fn reply_root_pool_create<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<u64, Status>,
+) -> Reply<'a> {
+    let pool = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::ROOT_POOL_CREATE, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(pool);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::ROOT_POOL_CREATE + REPLY));
+    reply_
+}
+/// Writes a request of [`Server::root_pool_find`] into the registers.
+///
+/// # Errors
+/// An array is longer than the interface allows.
+#[inline]
+#[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+pub fn encode_root_pool_find<R: Registers>(
+    registers_: &mut R,
+    pool: u64,
+    offset: u64,
+) -> Result<MessageTag, Error> {
+    #[allow(unused_mut, reason = "there may be no arguments")]
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(pool);
+    encoder_.word(offset);
+    Ok(encoder_.finish(id::ROOT_POOL_FIND))
+}
+/// Reads the reply of [`Server::root_pool_find`].
+///
+/// # Errors
+/// The server's status, or the message is not a reply to this request.
+#[inline]
+pub fn decode_root_pool_find<R: Registers>(
+    registers_: &R,
+    tag_: MessageTag,
+) -> Result<(u64, u64), Error> {
+    #[allow(unused_mut, reason = "there may be no results")]
+    let mut decoder_ = direct::exact_reply(registers_, tag_, id::ROOT_POOL_FIND, 3, 0)?;
+    let read = move || {
+        let physical = decoder_.word()?;
+        let size = decoder_.word()?;
+        decoder_.finish()?;
+        Some((physical, size))
+    };
+    read().ok_or(Error::Malformed)
+}
+/// Writes the reply of [`Server::root_pool_find`].
+#[inline]
+pub fn reply_root_pool_find<'a, R: Registers>(
+    registers_: &mut R,
+    result_: Result<(u64, u64), Status>,
+) -> Reply<'a> {
+    let (physical, size) = match result_ {
+        Ok(result_) => result_,
+        Err(status_) => return Reply::refusal(registers_, id::ROOT_POOL_FIND, status_),
+    };
+    let mut encoder_ = Encoder::new(registers_);
+    encoder_.word(0);
+    encoder_.word(physical);
+    encoder_.word(size);
+    #[allow(unused_mut, reason = "there may be no strings")]
+    let mut reply_ = Reply::new(encoder_.finish(id::ROOT_POOL_FIND + REPLY));
+    reply_
+}
 /// The client's functions, one for each request. Each blocks until the server has answered.
 #[derive(Debug)]
 pub struct Client<'a, T> {
@@ -2191,6 +2309,49 @@ impl<T: Transport> Client<'_, T> {
             .call(self.to, tag_, strings_, rooms_)
             .map_err(Error::Ipc)?;
         decode_root_pci_read(self.transport, tag_)
+    }
+    /// Lets the devices of the server of the thread driver use a region of this server's memory, as
+    /// it was allocated, until either server ends. Until then it cannot be freed.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub fn root_pool_create(
+        &mut self,
+        address: u64,
+        size: u64,
+        driver: u64,
+    ) -> Result<u64, Error> {
+        let tag_ = encode_root_pool_create(self.transport, address, size, driver)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .map_err(Error::Ipc)?;
+        decode_root_pool_create(self.transport, tag_)
+    }
+    /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
+    /// from there on are physically contiguous.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub fn root_pool_find(
+        &mut self,
+        pool: u64,
+        offset: u64,
+    ) -> Result<(u64, u64), Error> {
+        let tag_ = encode_root_pool_find(self.transport, pool, offset)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .map_err(Error::Ipc)?;
+        decode_root_pool_find(self.transport, tag_)
     }
 }
 /// The client's functions as futures, which are ready when the server has answered.
@@ -2770,6 +2931,51 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
             .map_err(Error::Ipc)?;
         decode_root_pci_read(self.transport, tag_)
     }
+    /// Lets the devices of the server of the thread driver use a region of this server's memory, as
+    /// it was allocated, until either server ends. Until then it cannot be freed.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub async fn root_pool_create(
+        &mut self,
+        address: u64,
+        size: u64,
+        driver: u64,
+    ) -> Result<u64, Error> {
+        let tag_ = encode_root_pool_create(self.transport, address, size, driver)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .await
+            .map_err(Error::Ipc)?;
+        decode_root_pool_create(self.transport, tag_)
+    }
+    /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
+    /// from there on are physically contiguous.
+    ///
+    /// # Errors
+    /// The server's status, or the IPC has failed.
+    #[inline]
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    pub async fn root_pool_find(
+        &mut self,
+        pool: u64,
+        offset: u64,
+    ) -> Result<(u64, u64), Error> {
+        let tag_ = encode_root_pool_find(self.transport, pool, offset)?;
+        let strings_: &[&[u8]] = &[];
+        let rooms_: &mut [&mut [u8]] = &mut [];
+        let tag_ = self
+            .transport
+            .call(self.to, tag_, strings_, rooms_)
+            .await
+            .map_err(Error::Ipc)?;
+        decode_root_pool_find(self.transport, tag_)
+    }
 }
 /// The functions that carry out the requests in the server.
 pub trait Server {
@@ -2999,6 +3205,25 @@ pub trait Server {
         function: u64,
         offset: u64,
     ) -> Result<u64, Status>;
+    /// Lets the devices of the server of the thread driver use a region of this server's memory, as
+    /// it was allocated, until either server ends. Until then it cannot be freed.
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    fn root_pool_create(
+        &mut self,
+        caller_: ThreadId,
+        address: u64,
+        size: u64,
+        driver: u64,
+    ) -> Result<u64, Status>;
+    /// Tells the driver of a pool the physical address of the byte at an offset, and how many bytes
+    /// from there on are physically contiguous.
+    #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
+    fn root_pool_find(
+        &mut self,
+        caller_: ThreadId,
+        pool: u64,
+        offset: u64,
+    ) -> Result<(u64, u64), Status>;
 }
 /// Decodes a request, calls the server's function, and writes the reply. `strings_` are the
 /// strings that were received with the request. Data that the reply sends in string items
@@ -3152,6 +3377,12 @@ pub fn serve<'a, S: Server, R: Registers>(
         }
         id::ROOT_PCI_READ => {
             serve_root_pci_read(server_, caller_, tag_, registers_, strings_, room_)
+        }
+        id::ROOT_POOL_CREATE => {
+            serve_root_pool_create(server_, caller_, tag_, registers_, strings_, room_)
+        }
+        id::ROOT_POOL_FIND => {
+            serve_root_pool_find(server_, caller_, tag_, registers_, strings_, room_)
         }
         label => Some(Reply::refusal(registers_, label, Status::BAD_ID)),
     }
@@ -3987,4 +4218,63 @@ fn serve_root_pci_read<'a, S: Server, R: Registers>(
         return None;
     }
     Some(reply_root_pci_read(registers_, result_))
+}
+#[inline]
+#[allow(unused_variables, reason = "not every routine needs everything")]
+fn serve_root_pool_create<'a, S: Server, R: Registers>(
+    server_: &mut S,
+    caller_: ThreadId,
+    tag_: MessageTag,
+    registers_: &mut R,
+    strings_: &[&[u8]],
+    room_: &'a mut [u8],
+) -> Option<Reply<'a>> {
+    let read_ = |registers_: &R| {
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut decoder_ = Decoder::exact(registers_, tag_, 3, 0)?;
+        let address = decoder_.word()?;
+        let size = decoder_.word()?;
+        let driver = decoder_.word()?;
+        decoder_.finish()?;
+        Some((address, size, driver))
+    };
+    let Some((address, size, driver)) = read_(registers_) else {
+        return Some(
+            Reply::refusal(registers_, id::ROOT_POOL_CREATE, Status::BAD_ARGUMENTS),
+        )
+    };
+    let result_ = server_.root_pool_create(caller_, address, size, driver);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_root_pool_create(registers_, result_))
+}
+#[inline]
+#[allow(unused_variables, reason = "not every routine needs everything")]
+fn serve_root_pool_find<'a, S: Server, R: Registers>(
+    server_: &mut S,
+    caller_: ThreadId,
+    tag_: MessageTag,
+    registers_: &mut R,
+    strings_: &[&[u8]],
+    room_: &'a mut [u8],
+) -> Option<Reply<'a>> {
+    let read_ = |registers_: &R| {
+        #[allow(unused_mut, reason = "there may be no arguments")]
+        let mut decoder_ = Decoder::exact(registers_, tag_, 2, 0)?;
+        let pool = decoder_.word()?;
+        let offset = decoder_.word()?;
+        decoder_.finish()?;
+        Some((pool, offset))
+    };
+    let Some((pool, offset)) = read_(registers_) else {
+        return Some(
+            Reply::refusal(registers_, id::ROOT_POOL_FIND, Status::BAD_ARGUMENTS),
+        )
+    };
+    let result_ = server_.root_pool_find(caller_, pool, offset);
+    if matches!(result_, Err(Status::NO_REPLY)) {
+        return None;
+    }
+    Some(reply_root_pool_find(registers_, result_))
 }

@@ -24,7 +24,9 @@ use core::task::{Context, Poll, Waker};
 use l4::x2::control::TimeControl;
 use l4::x2::{MessageTag, ThreadId, Time};
 use macadamia_sync::SpinLock;
-use mach::machine::{Event, ExecutionContext, NonblockingHandler, Resume, ThreadState, Times};
+use mach::machine::{
+    Attempt, Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times,
+};
 use mach::{KernError, KernResult};
 use rt::executor::TaskAssignment;
 
@@ -71,6 +73,8 @@ struct State {
     place: Place,
     /// An event of the thread that its task has not taken yet.
     event: Option<Event>,
+    /// The system call with which the thread was held.
+    held: Option<SystemCall>,
     /// A message that came while an earlier one of this thread was being served. The thread does
     /// not wait for the answer to the earlier one any more.
     later: Option<Later>,
@@ -106,6 +110,8 @@ pub(crate) struct Record {
 pub(crate) enum Delivered {
     /// The worker has to send this answer immediately; the thread continues.
     Answer(MessageTag, Words),
+    /// The thread waits for an answer that will be queued, or is queued already.
+    Held,
     /// The message was an event, for which this task waits.
     Event(Option<Waker>),
     /// The message was out of date and is ignored.
@@ -123,6 +129,7 @@ impl UserThread {
         let state = State {
             place: Place::New,
             event: None,
+            held: None,
             later: None,
             waker: None,
             answer: None,
@@ -175,7 +182,7 @@ impl ExecutionContext for UserThread {
         state.answer = Some(resume);
         if !posted {
             // An event that was answered has been taken before.
-            state.event = None;
+            (state.event, state.held) = (None, None);
             let asked = state.asked;
             drop(state);
             record.shared.post(asked, record.clone());
@@ -185,6 +192,30 @@ impl ExecutionContext for UserThread {
     #[inline]
     fn next_event(&self) -> impl Future<Output = Event> + Send {
         NextEvent(&self.0)
+    }
+
+    fn hold(&self, call: SystemCall) -> bool {
+        let record = &self.0;
+        let mut state = record.state.lock();
+        let is_with_program = state.place == Place::Program;
+        if is_with_program {
+            record.set_place(&mut state, Place::Server(Origin::SystemCall));
+            state.asked = record.shared.executor.platform().current();
+            state.held = Some(call);
+        }
+        is_with_program
+    }
+
+    fn surrender(&self) {
+        let waker = {
+            let mut state = self.0.state.lock();
+            let Some(call) = state.held.take() else { return };
+            state.event = Some(Event::SystemCall(call));
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
     }
 
     fn set_handler(&self, handler: Arc<dyn NonblockingHandler>) {
@@ -378,19 +409,26 @@ impl Record {
         word: impl Fn(usize) -> u64,
     ) -> Delivered {
         match self.try_serve(tag, words) {
-            Some((tag, words)) => Delivered::Answer(tag, words),
+            Some(delivered) => delivered,
             None => self.deliver(worker, tag, words, word),
         }
     }
 
-    /// Serves a message of this thread if its handler can do that without waiting. Returns the
-    /// answer.
+    /// Serves a message of this thread if its handler can do that without waiting. `None`: it
+    /// cannot.
     #[inline(always)]
-    pub(crate) fn try_serve(&self, tag: MessageTag, words: &Words) -> Option<(MessageTag, Words)> {
+    pub(crate) fn try_serve(&self, tag: MessageTag, words: &Words) -> Option<Delivered> {
         if self.serve_fault(tag, words) {
-            return Some((MessageTag::EMPTY, [0; 7]));
+            return Some(Delivered::Answer(MessageTag::EMPTY, [0; 7]));
         }
-        self.serve_call(tag, words).map(event::returned)
+        match self.serve_call(tag, words) {
+            Attempt::Event => None,
+            Attempt::Return(value) => {
+                let (tag, words) = event::returned(value);
+                Some(Delivered::Answer(tag, words))
+            }
+            Attempt::Held => Some(Delivered::Held),
+        }
     }
 
     /// Serves a page fault if the thread's handler can do that without waiting. Returns false if it
@@ -406,15 +444,18 @@ impl Record {
         served
     }
 
-    /// Serves a system call if the thread's handler can do that without waiting. Returns the
-    /// result; `None` if it cannot, or if the message is not a system call.
+    /// Serves a system call if the thread's handler can do that without waiting, and if the message
+    /// is a system call.
     #[inline(always)]
-    fn serve_call(&self, tag: MessageTag, words: &Words) -> Option<u64> {
-        let call = event::system_call(tag, words)?;
+    fn serve_call(&self, tag: MessageTag, words: &Words) -> Attempt {
+        let Some(call) = event::system_call(tag, words) else { return Attempt::Event };
         // No lock is held during the call.
-        let value = self.handler()?.call(&call)?;
-        self.try_settle();
-        Some(value)
+        let Some(handler) = self.handler() else { return Attempt::Event };
+        let attempt = handler.call(&call);
+        if let Attempt::Return(_) = attempt {
+            self.try_settle();
+        }
+        attempt
     }
 
     /// The handler of the thread if it is with its program; only then are its messages accepted.
@@ -534,7 +575,7 @@ impl Record {
             return;
         }
         self.set_place(&mut state, Place::Ended);
-        (state.event, state.later, state.answer) = (None, None, None);
+        (state.event, state.held, state.later, state.answer) = (None, None, None, None);
         let waker = state.waker.take();
         let handlers = (state.handler.take(), state.task.take());
         let worker = self.worker();

@@ -117,6 +117,10 @@ impl L4Machine {
                     wake(tasks, waker);
                     break;
                 }
+                Next::Held => {
+                    reply = self.give_answers(worker);
+                    continue;
+                }
                 Next::Woken => break,
             };
             let (from, (tag, words)) = match received {
@@ -148,6 +152,7 @@ impl L4Machine {
                         reply = Reply { to: from, tag, words };
                         served = Some(record);
                     }
+                    Delivered::Held => reply = self.give_answers(worker),
                     Delivered::Ignored => {}
                     Delivered::Event(waker) => {
                         wake(tasks, waker);
@@ -207,6 +212,8 @@ enum Next {
     Received(l4::ipc::Result<(ThreadId, (MessageTag, Words))>),
     /// The thread has an event, for which this task waits.
     Event(Option<Waker>),
+    /// The thread waits for an answer, and another thread may have got one.
+    Held,
     /// Serving the thread has woken a task. The thread has its answer.
     Woken,
 }
@@ -231,15 +238,13 @@ fn serve_again(
             }
             other => return Next::Received(other),
         };
-        reply = match record.try_serve(tag, &words) {
-            Some((tag, words)) => Reply { to: record.id, tag, words },
-            None => match record.deliver(tasks.index(), tag, &words, l4::utcb::message_register) {
-                Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
-                // The caller looks the sender's number up again. If it belongs to another thread by
-                // now, that thread gets the message; otherwise the caller ignores the message, too.
-                Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
-                Delivered::Event(waker) => return Next::Event(waker),
-            },
+        reply = match record.serve(tasks.index(), tag, &words, l4::utcb::message_register) {
+            Delivered::Answer(tag, words) => Reply { to: record.id, tag, words },
+            // The caller looks the sender's number up again. If it belongs to another thread by
+            // now, that thread gets the message; otherwise the caller ignores the message, too.
+            Delivered::Ignored => return Next::Received(Ok((record.id, (tag, words)))),
+            Delivered::Held => return Next::Held,
+            Delivered::Event(waker) => return Next::Event(waker),
         };
         if !tasks.is_sleeping() {
             send(reply);

@@ -18,7 +18,7 @@ use mach::ipc::{Ipc, Limits, Name, NameRule};
 use mach::machine::buddy::Buddy;
 use mach::machine::{
     Event, ExecutionContext, Frame, Machine, NonblockingHandler, PAGE_SHIFT, PAGE_SIZE, PageStatus,
-    PmapChange, PmapFull, Protection, Resume, ThreadState, Times,
+    PmapChange, PmapFull, Protection, Resume, SystemCall, ThreadState, Times,
 };
 use mach::thread::PriorityRange;
 use mach::vm::{Placement, Vm, VmMap};
@@ -104,6 +104,10 @@ impl ExecutionContext for NoContext {
     fn next_event(&self) -> impl Future<Output = Event> + Send {
         std::future::ready(Event::Ended)
     }
+    fn hold(&self, _: SystemCall) -> bool {
+        false
+    }
+    fn surrender(&self) {}
     fn set_handler(&self, _: Arc<dyn NonblockingHandler>) {}
     fn recall(&self) -> KernResult {
         Ok(())

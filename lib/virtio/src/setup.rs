@@ -103,6 +103,14 @@ impl<R: Registers> Setup<R> {
         set_common(&mut self.registers, STATUS, Width::Byte, status | bits);
     }
 
+    /// Reads the device's configuration from `offset` on, with all bytes from one moment.
+    ///
+    /// # Errors
+    /// `Configuration`: the configuration is too short, or has changed during each attempt.
+    pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
+        configuration(&mut self.registers, offset, bytes)
+    }
+
     /// The features that the device and this driver have agreed on.
     pub fn features(&self) -> u64 {
         self.features
@@ -171,6 +179,19 @@ impl<R: Registers> Setup<R> {
         set_vector(&mut self.registers, CONFIGURATION_VECTOR, Some(vector))
     }
 
+    /// Writes bytes of the device's configuration from `offset` on. What this does depends on the
+    /// type of the device.
+    ///
+    /// # Errors
+    /// `Configuration`: the configuration is too short. Nothing has been written then.
+    pub fn set_configuration(&mut self, offset: u32, bytes: &[u8]) -> Result<(), Error> {
+        check_configuration(&self.registers, offset, bytes.len())?;
+        for (offset, &byte) in (offset..).zip(bytes) {
+            self.registers.write(Part::Device, offset, Width::Byte, byte.into());
+        }
+        Ok(())
+    }
+
     /// Starts the device, which takes requests from now on.
     pub fn start(mut self) -> Device<R> {
         self.add_status(DRIVER_OK);
@@ -184,6 +205,27 @@ fn set_vector<R: Registers>(registers: &mut R, register: u32, vector: Option<u16
     // A device that cannot use the message has `NO_VECTOR` in the register instead.
     let is_set = common(registers, register, Width::Half) == vector;
     if is_set { Ok(()) } else { Err(Error::NoVector) }
+}
+
+/// Checks that the configuration has `count` bytes from `offset` on.
+fn check_configuration<R: Registers>(registers: &R, offset: u32, count: usize) -> Result<(), Error> {
+    let end = u32::try_from(count).ok().and_then(|count| offset.checked_add(count));
+    let is_inside = end.is_some_and(|end| end <= registers.length(Part::Device));
+    if is_inside { Ok(()) } else { Err(Error::Configuration) }
+}
+
+fn configuration<R: Registers>(registers: &mut R, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
+    check_configuration(registers, offset, bytes.len())?;
+    for _ in 0..CONFIGURATION_READS {
+        let before = common(registers, GENERATION, Width::Byte);
+        for (offset, byte) in (offset..).zip(bytes.iter_mut()) {
+            *byte = registers.read(Part::Device, offset, Width::Byte) as u8;
+        }
+        if common(registers, GENERATION, Width::Byte) == before {
+            return Ok(());
+        }
+    }
+    Err(Error::Configuration)
 }
 
 /// A device that was started, and takes requests.
@@ -208,28 +250,15 @@ impl<R: Registers> Device<R> {
     /// # Errors
     /// `Configuration`: the configuration is too short, or has changed during each attempt.
     pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
-        let length = self.registers.length(Part::Device);
-        let end = u32::try_from(bytes.len()).ok().and_then(|count| offset.checked_add(count));
-        if end.is_none_or(|end| end > length) {
-            return Err(Error::Configuration);
-        }
-        for _ in 0..CONFIGURATION_READS {
-            let before = common(&mut self.registers, GENERATION, Width::Byte);
-            for (offset, byte) in (offset..).zip(bytes.iter_mut()) {
-                *byte = self.registers.read(Part::Device, offset, Width::Byte) as u8;
-            }
-            if common(&mut self.registers, GENERATION, Width::Byte) == before {
-                return Ok(());
-            }
-        }
-        Err(Error::Configuration)
+        configuration(&mut self.registers, offset, bytes)
     }
 
-    /// Resets the device, which then uses no memory any more.
+    /// Resets the device, which then uses no memory any more. Returns its registers.
     ///
     /// # Errors
     /// `NoReset`: the device has not completed the reset, and may still use memory.
-    pub fn reset(mut self) -> Result<(), Error> {
-        reset(&mut self.registers)
+    pub fn reset(mut self) -> Result<R, Error> {
+        reset(&mut self.registers)?;
+        Ok(self.registers)
     }
 }

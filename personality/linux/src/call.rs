@@ -205,7 +205,7 @@ impl<M: Machine> Call<'_, M> {
 
     /// Reads the path to which argument `index` points.
     pub(crate) async fn path(&self, index: usize) -> Result<Vec<u8>> {
-        self.memory().read_string(self.arg(index), PATH_MAXIMUM, Error::ENAMETOOLONG).await
+        self.memory().read_string(self.arg(index), PATH_MAXIMUM + 1, Error::ENAMETOOLONG).await
     }
 
     /// The directory that argument `index` of an `*at` call names.

@@ -47,9 +47,13 @@ pub enum Setting {
     ChangeQueues,
     /// The limit on [`Kept::ObservedFiles`] of a user.
     ObservedFiles,
+    /// Whether only certain files may be given other names (protected_hardlinks): 1 or 0.
+    ProtectedHardLinks,
+    /// Whether only certain links are followed in sticky directories (protected_symlinks): 1 or 0.
+    ProtectedSymbolicLinks,
 }
 
-const SETTINGS: usize = 7;
+const SETTINGS: usize = 9;
 
 /// Bytes that are charged for an open file, together with the object that it refers to.
 pub const FILE_BYTES: u64 = 1024;
@@ -83,6 +87,7 @@ impl Setting {
             Setting::PipeSize => Some(value.max(PAGE).next_power_of_two()),
             Setting::PipePagesSoft | Setting::PipePagesHard => Some(value),
             Setting::PolledFiles => (value <= i64::MAX as u64).then_some(value),
+            Setting::ProtectedHardLinks | Setting::ProtectedSymbolicLinks => (value <= 1).then_some(value),
             _ => (value <= i32::MAX as u64).then_some(value),
         }
     }
@@ -101,8 +106,13 @@ impl Settings {
     pub fn new(server_memory: u64) -> Arc<Settings> {
         let watches = server_memory / WATCHES_PART;
         let observed = (watches / OBSERVED_FILE_BYTES).clamp(*OBSERVED_FILES.start(), *OBSERVED_FILES.end());
-        let values = [1 << 20, 16384, 0, watches / POLLED_FILE_BYTES, 16384, 128, observed];
+        let values = [1 << 20, 16384, 0, watches / POLLED_FILE_BYTES, 16384, 128, observed, 1, 1];
         Arc::new(Settings { values: values.map(AtomicU64::new), server_memory: server_memory / 2 })
+    }
+
+    /// Whether a setting that is 1 or 0 is 1.
+    pub fn is_on(&self, setting: Setting) -> bool {
+        self.get(setting) != 0
     }
 
     // Relaxed ordering, here and below: each setting is a number by itself and orders nothing else.

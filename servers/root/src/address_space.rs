@@ -219,6 +219,19 @@ impl AddressSpace {
         regions.any(|region| matches!(region.content, Content::Borrowed(start) if start == physical))
     }
 
+    /// The physical memory of the region at `address`, if it is mapped, belongs to the server and
+    /// has `size` bytes.
+    pub(crate) fn blocks(&self, address: u64, size: u64) -> Option<&[Block]> {
+        match self.regions.get(&address)? {
+            Region { pages, content: Content::Memory(blocks), settled: true }
+                if pages.checked_mul(PAGE) == Some(size) =>
+            {
+                Some(blocks)
+            }
+            _ => None,
+        }
+    }
+
     /// Counts `size` bytes of memory that is shared with other spaces against the quota.
     pub(crate) fn reserve(&mut self, size: u64) -> Result<(), Status> {
         self.quota.take(size).map_err(|_| Status::QuotaExceeded)

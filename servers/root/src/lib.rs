@@ -30,6 +30,7 @@ mod names;
 mod owned;
 pub mod pages;
 pub mod pci;
+mod pools;
 pub mod quota;
 pub mod ranges;
 pub mod requests;

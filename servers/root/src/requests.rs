@@ -212,7 +212,10 @@ impl<M: Machine> root::Server for Call<'_, M> {
     }
 
     fn root_memory_free(&mut self, from: ThreadId, address: u64, size: u64) -> Result<()> {
-        let (server, _, thread) = self.parts_and_first()?;
+        let (server, resources, thread) = self.parts_and_first()?;
+        if resources.pools.has(server.index, address) {
+            return Err(Status::InUse.into());
+        }
         server.memory.unsettle(address, size)?;
         let answer = Answer { request: LongRequest::MemoryFree, result: Ok(0) };
         self.begin(Work::Release(Release { from, thread, address, done: 0, size, answer, share: None }))
@@ -355,6 +358,16 @@ impl<M: Machine> root::Server for Call<'_, M> {
         let (server, resources, first) = self.parts_and_first()?;
         let (physical, fill) = server.allocate_dma(resources, first, [address, size, bits])?;
         self.fill(from, fill, [address, size], LongRequest::MemoryDma, physical)
+    }
+
+    fn root_pool_create(&mut self, _: ThreadId, address: u64, size: u64, driver: u64) -> Result<u64> {
+        let (server, resources) = self.parts();
+        Ok(server.create_pool(resources, [address, size], ThreadId::from_raw(driver))?)
+    }
+
+    fn root_pool_find(&mut self, _: ThreadId, pool: u64, offset: u64) -> Result<(u64, u64)> {
+        let (server, resources) = self.parts();
+        Ok(server.find_in_pool(resources, pool, offset)?)
     }
 
     fn root_pci_region(&mut self, _: ThreadId, function: u64, base_address: u64) -> Result<(u64, u64, u64)> {

@@ -3,6 +3,7 @@
 use crate::frames::Frames;
 use crate::functions::Function;
 use crate::machine::Machine;
+use crate::pools::Pools;
 use crate::server::{id, name};
 use crate::shares::Shares;
 use crate::spaces::Spaces;
@@ -17,6 +18,7 @@ pub(crate) struct Resources<M> {
     pub(crate) numbers: ThreadNumbers,
     pub(crate) spaces: Spaces,
     pub(crate) shares: Shares,
+    pub(crate) pools: Pools,
     /// The interrupt lines that are attached, each with the thread that gets its messages.
     pub(crate) lines: Vec<(u32, ThreadName)>,
     /// The PCI functions of the machine; empty if no server is configured to have one.

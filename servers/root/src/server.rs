@@ -265,6 +265,7 @@ impl Server {
     /// been deleted.
     pub(crate) fn take_down<M: Machine>(&mut self, resources: &mut Resources<M>) {
         resources.disable_functions(self.index);
+        resources.forget_pools(self.index);
         resources.spaces.remove_all(self.index);
         resources.shares.forget(&mut resources.frames, self.index);
         // The server's spaces are deleted, so no space but root's has the memory mapped.

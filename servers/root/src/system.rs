@@ -8,6 +8,7 @@ use crate::functions;
 use crate::machine::Machine;
 use crate::modules::Module;
 use crate::names::Waiter;
+use crate::pools::Pools;
 use crate::requests::{Outcome, server_index};
 use crate::resources::Resources;
 use crate::server::{self, Server, State};
@@ -38,9 +39,9 @@ impl<M: Machine> System<M> {
     /// Servers get thread numbers from `first` on.
     pub fn new(machine: M, frames: Frames, roots: Vec<ThreadId>, first: u32) -> System<M> {
         let numbers = ThreadNumbers::new(first, THREAD_NUMBERS);
-        let (spaces, shares) = (Spaces::new(), Shares::new());
+        let (spaces, shares, pools) = (Spaces::new(), Shares::new(), Pools::new());
         let (lines, functions) = (Vec::new(), Vec::new());
-        let resources = Resources { machine, frames, numbers, spaces, shares, lines, functions };
+        let resources = Resources { machine, frames, numbers, spaces, shares, pools, lines, functions };
         System { servers: Vec::new(), resources, waiters: Vec::new(), roots }
     }
 

@@ -4,9 +4,9 @@
 use crate::report::say;
 use alloc::string::String;
 use alloc::sync::Arc;
-use console::client::{self, Input, Output};
+use console::client::{self, Console, Input, Output, SERIAL};
 use core::fmt::Write;
-use rt::root::{Console, Status};
+use rt::root::{self, Status};
 use unix::AttemptError;
 use unix::poll::{PollQueue, Readiness, until_ready};
 use unix::sync::SpinLock;
@@ -30,8 +30,8 @@ impl Port {
     /// Opens the console. The calling thread must be the worker that polls it. Blocks until the
     /// driver has started.
     pub(crate) fn open() -> Arc<Port> {
-        let ends = match client::open(NAME, AREA, l4::utcb::my_global_id(), NEWS) {
-            Ok((output, input)) => Some((SpinLock::new(output), SpinLock::new(input))),
+        let ends = match client::open(NAME, SERIAL, AREA, l4::utcb::my_global_id(), NEWS) {
+            Ok(Console { output, input, .. }) => Some((SpinLock::new(output), SpinLock::new(input))),
             Err(Status::NotFound) => None,
             Err(status) => {
                 say(format_args!("unix: the console cannot be opened: {status:?}"));
@@ -100,5 +100,5 @@ impl Port {
 fn print(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).replace('\r', "");
     // An error is ignored: there is no other place where it could be reported.
-    let _ = Console.write_str(&text);
+    let _ = root::Console.write_str(&text);
 }

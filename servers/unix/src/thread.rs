@@ -7,7 +7,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use mach::Machine;
 use mach::machine::{
-    Event, ExecutionContext, NonblockingHandler, Protection, Resume, SystemCall, ThreadState,
+    Attempt, Event, ExecutionContext, NonblockingHandler, Protection, Resume, SystemCall, ThreadState,
 };
 use mach::thread::Exception;
 use mach::vm::VmMap;
@@ -33,8 +33,9 @@ impl<M: Machine, D: Driver<M>, F: FrontEnds<M>> NonblockingHandler for Begun<M, 
     }
 
     #[inline]
-    fn call(&self, call: &SystemCall) -> Option<u64> {
-        self.server.front_ends.try_call(&self.thread, &self.kept, call)
+    fn call(&self, call: &SystemCall) -> Attempt {
+        let value = self.server.front_ends.try_call(&self.thread, &self.kept, call);
+        value.map_or(Attempt::Event, Attempt::Return)
     }
 }
 

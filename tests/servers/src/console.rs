@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use alloc::vec::Vec;
-use console::client::{self, Input, Output};
+use console::client::{self, Console, SERIAL};
 use l4::ipc;
 use l4::utcb;
 use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
@@ -14,23 +14,26 @@ const AREA: u64 = 0x5000_0000;
 const BITS: u64 = 1 << 7;
 
 pub(crate) fn test() -> ! {
-    let mut report = Report::plan(5);
+    let mut report = Report::plan(6);
     shares(&mut report);
     let me = utcb::my_global_id();
-    let opened = client::open("console", AREA, me, BITS);
+    let opened = client::open("console", SERIAL, AREA, me, BITS);
     report.test(opened.is_ok(), "CON0001", "the console is opened");
-    let again = client::open("console", AREA + (1 << 20), me, BITS).map(drop);
+    let again = client::open("console", SERIAL, AREA + (1 << 20), me, BITS).map(drop);
     report.test(again == Err(Status::InUse), "CON0002", "it has one client");
+    let other = client::open("console", SERIAL + 1, AREA + (2 << 20), me, BITS).map(drop);
+    report.test(other == Err(Status::NotFound), "CON0006", "it is one console");
     // SAFETY: the acceptor takes no mappings or strings.
     unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
     let sent: Vec<u8> = (0..20_000u32).map(|number| (number * 7 + number / 251) as u8).collect();
-    let intact = opened.is_ok_and(|(output, input)| echoed(output, input, &sent) == sent);
+    let intact = opened.is_ok_and(|console| echoed(console, &sent) == sent);
     report.test(intact, "CON0003", "more than the rings hold goes out and comes back, every byte in order");
     l4::start::halt()
 }
 
 /// The bytes that come back when `bytes` are sent.
-fn echoed(mut output: Output, mut input: Input, bytes: &[u8]) -> Vec<u8> {
+fn echoed(console: Console, bytes: &[u8]) -> Vec<u8> {
+    let Console { mut output, mut input, .. } = console;
     let mut left = bytes;
     let mut got = Vec::new();
     let mut buffer = [0; 512];
@@ -69,7 +72,7 @@ fn shares(report: &mut Report) {
         "a share of a wrong size, at a wrong address or with a wrong partner is refused",
     );
     let far = AREA + (16 << 20);
-    let made: Vec<_> = (0..14).map(|index| share::create(far + index * 4096, 4096, console)).collect();
+    let made: Vec<_> = (0..13).map(|index| share::create(far + index * 4096, 4096, console)).collect();
     let not_mine =
         made.iter().flatten().all(|&made| share::map(made, far + (1 << 20)) == Err(Status::NotFound));
     let unknown = share::map(Share::from_word(9999), far + (1 << 20)) == Err(Status::NotFound);

@@ -7,6 +7,7 @@ extern crate alloc;
 mod console;
 mod driver;
 mod entropy;
+mod keys;
 mod memory;
 mod messages;
 mod names;
@@ -47,6 +48,8 @@ fn run() -> ! {
         "console" => console::test(),
         "entropy" => entropy::test(),
         "no-entropy" => entropy::test_without(),
+        "keys" => keys::test(),
+        "no-keys" => keys::test_without(),
         "driver" => driver::drive(),
         "client" => driver::test(),
         "message-driver" => messages::drive(),

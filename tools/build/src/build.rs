@@ -5,7 +5,7 @@
 
 use crate::packages::{Kind, Package};
 use crate::toolchain::{TARGET, Toolchain};
-use crate::{command, guests, kickstart, packages, programs_c, toolchain, tree};
+use crate::{command, guests, kickstart, mach_programs, packages, programs_c, toolchain, tree};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,6 +45,7 @@ pub fn everything(options: &Options) -> Result<Vec<PathBuf>> {
         files.extend(set.build(&toolchain, &chosen, profile, options.verbose)?);
     }
     let c_programs = programs_c::build(options.verbose)?.into_iter().chain(guests::build(options.verbose)?);
+    let c_programs = c_programs.chain(mach_programs::build(options.verbose)?);
     let others = c_programs.chain([kickstart::build(options.verbose)?]).chain(configurations()?);
     for file in others {
         files.push(install(&file)?);

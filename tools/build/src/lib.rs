@@ -7,6 +7,7 @@ pub mod build;
 pub mod command;
 pub mod guests;
 pub mod kickstart;
+mod mach_programs;
 pub mod packages;
 pub mod programs_c;
 pub mod scratch;

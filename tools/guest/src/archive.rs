@@ -3,7 +3,8 @@
 use super::tree::{Node, Tree};
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 
 /// An archive that is being written, and how many bytes of it are.
 struct Archive<W> {
@@ -57,14 +58,45 @@ pub(super) fn pack(tree: &Tree, out: impl Write) -> Result<u64> {
         archive.entry(path, numbers, &data).with_context(|| format!("packing {path}"))?;
     }
     archive.entry("TRAILER!!!", [0, 0, 0, 0, 1, 0], &[])?;
-    archive.pad(512)?;
+    // A machine maps an archive of whole pages instead of loading it.
+    archive.pad(4096)?;
     Ok(archive.length)
 }
 
+/// Appends an archive with files of zeros, so many mebibytes of them, to the archive that a file
+/// has; the zeros take no space in it. After each file of zeros there is one that tells how many
+/// bytes are before it, so that a program can see that all of them are there.
+pub(super) fn append_zeros(to: &mut File, mebibytes: u64) -> Result<()> {
+    let mut archive = Archive { length: to.seek(SeekFrom::End(0))?, out: to };
+    archive.entry("filling", [1, 0o040_755, 0, 0, 2, 0], &[])?;
+    let mut before = 0;
+    for number in 0..mebibytes.div_ceil(LARGEST_ZEROS) {
+        let size = (mebibytes - before).min(LARGEST_ZEROS) << 20;
+        before += size >> 20;
+        let file = |index| [2 * number as u32 + index, 0o100_644, 0, 0, 1, 0];
+        archive.header(&format!("filling/zeros-{number}"), file(2), size)?;
+        archive.out.seek(SeekFrom::Current(i64::try_from(size)?))?;
+        archive.length += size;
+        let text = format!("{} bytes of zeros before\n", before << 20);
+        archive.entry(&format!("filling/after-{number}"), file(3), text.as_bytes())?;
+    }
+    archive.entry("TRAILER!!!", [0, 0, 0, 0, 1, 0], &[])?;
+    archive.pad(4096)
+}
+
+/// How many mebibytes one file of zeros has at most.
+const LARGEST_ZEROS: u64 = 1 << 10;
+
 impl<W: Write> Archive<W> {
     fn entry(&mut self, path: &str, numbers: [u32; 6], data: &[u8]) -> Result<()> {
+        self.header(path, numbers, data.len() as u64)?;
+        self.write(data)?;
+        self.pad(4)
+    }
+
+    fn header(&mut self, path: &str, numbers: [u32; 6], size: u64) -> Result<()> {
         self.write(b"070701")?;
-        let size = u32::try_from(data.len()).context("files of 4 GiB do not fit an image")?;
+        let size = u32::try_from(size).context("files of 4 GiB do not fit an image")?;
         // After the size: the device's numbers and those of the device that the entry represents,
         // all 0.
         for number in numbers.into_iter().chain([size, 0, 0, 0, 0, path.len() as u32 + 1, 0]) {
@@ -72,8 +104,6 @@ impl<W: Write> Archive<W> {
         }
         self.write(path.as_bytes())?;
         self.write(&[0])?;
-        self.pad(4)?;
-        self.write(data)?;
         self.pad(4)
     }
 
@@ -84,7 +114,7 @@ impl<W: Write> Archive<W> {
 
     fn pad(&mut self, alignment: u64) -> Result<()> {
         let zeros = self.length.next_multiple_of(alignment) - self.length;
-        self.write(&[0; 512][..zeros as usize])
+        self.write(&[0; 4096][..zeros as usize])
     }
 }
 
@@ -125,7 +155,7 @@ mod tests {
         tree.directory("tmp", 0o1777);
         tree.complete();
         let packed = packed(&tree);
-        assert_eq!(packed.len() % 512, 0);
+        assert_eq!(packed.len() % 4096, 0);
         let entries = unpack(&packed);
         let find = |path: &str| entries.iter().find(|entry| entry.0 == path).unwrap();
         assert_eq!(find("etc/motd").2, b"hello");

@@ -7,6 +7,7 @@ use super::tree::{Tree, is_below};
 use super::{archive, install, packages};
 use anyhow::{Context, Result};
 use mac_build::{guests, tree};
+use mac_machine::suites::Suite;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufWriter, Write};
@@ -27,6 +28,14 @@ pub struct Request {
     pub directories: Vec<(String, PathBuf)>,
 }
 
+impl Request {
+    /// The image of a suite, without the files of its tests.
+    pub(super) fn of(suite: &Suite) -> Request {
+        let name = suite.image.clone().unwrap_or_default();
+        Request { name, packages: suite.packages.clone(), ..Request::default() }
+    }
+}
+
 /// A finished image.
 #[derive(Clone, Debug)]
 pub struct Image {
@@ -41,7 +50,7 @@ pub(crate) const INIT: &str = "usr/lib/macadamia/init";
 pub(crate) const MODULE: &str = "image.cpio";
 
 /// Changes whenever the same input makes another image.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// Makes an image, or finds it made before from the same.
 pub fn make(request: &Request) -> Result<Image> {

@@ -221,8 +221,7 @@ struct InteractiveSession {
 
 impl InteractiveSession {
     fn begin(run: &Run, kernel: Kernel, play: &Play, log: &Path) -> Result<InteractiveSession> {
-        let image =
-            make(&Request { name: run.suite.image.clone().unwrap_or_default(), ..Request::default() })?;
+        let image = make(&Request::of(&run.suite))?;
         let size = [("ROWS", ROWS), ("COLUMNS", COLUMNS)];
         let mut environment: Vec<_> =
             size.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();

@@ -6,7 +6,7 @@ use super::script::Script;
 use super::session::{self, Kernel, Log, Printed, Session, Start};
 use super::{Request, go, make};
 use anyhow::{Context, Result, bail};
-use mac_build::scratch::file_name;
+use mac_build::scratch::{Scratch, file_name};
 use mac_build::{guests, tree};
 use mac_machine::boots::Verdict;
 use mac_machine::suites::{Run, Suite};
@@ -71,7 +71,8 @@ pub(crate) fn run(run: &Run) -> Result<Verdict> {
 
 /// The first lines in which what was printed differs from the recording.
 fn difference(run: &Run, name: &str, image: &str, printed: &str) -> Result<Vec<String>> {
-    let file = tree::target().join("test-logs").join(format!("{}-{name}.txt", file_name(&run.name)));
+    let file =
+        tree::target().join("test-logs").join(format!("{}.txt", file_name(&format!("{}-{name}", run.name))));
     fs::write(&file, printed).with_context(|| format!("cannot write {}", file.display()))?;
     let mut diff = Command::new("diff");
     let output = diff
@@ -103,8 +104,8 @@ pub fn ids(suite: &Suite) -> Result<Vec<String>> {
 }
 
 /// The image of a suite, with the scripts and the programs that they run.
-fn image(name: &str) -> Result<PathBuf> {
-    let mut request = Request { name: name.into(), ..Request::default() };
+fn image(suite: &Suite) -> Result<PathBuf> {
+    let mut request = Request::of(suite);
     request.directories.push(("tests".into(), directory().join("scripts")));
     for (name, file) in guests::tests()?.into_iter().chain([("go-program".to_string(), go::program()?)]) {
         request.files.push((format!("tests/bin/{name}"), file));
@@ -112,14 +113,27 @@ fn image(name: &str) -> Result<PathBuf> {
     Ok(make(&request)?.path)
 }
 
+/// The image with the zeros that the suite wants in it.
+fn filled(image: PathBuf, run: &Run, scratch: &Path) -> Result<PathBuf> {
+    if run.suite.filling == 0 {
+        return Ok(image);
+    }
+    let path = scratch.join(super::image::MODULE);
+    fs::copy(&image, &path).with_context(|| format!("copying {}", image.display()))?;
+    let mut file = fs::File::options().write(true).open(&path).context("opening the copy of the image")?;
+    super::archive::append_zeros(&mut file, run.suite.filling)?;
+    Ok(path)
+}
+
 /// Boots a suite and collects what its scripts print.
 pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     let mut command = vec!["/tests/run".to_string()];
     command.extend(run.suite.guest.iter().cloned());
+    let scratch = Scratch::new(&format!("{}-image", run.name))?;
     let start = Start {
         kernel,
         mode: run.mode,
-        image: image(run.suite.image.as_deref().unwrap_or_default())?,
+        image: filled(image(&run.suite)?, run, &scratch.0)?,
         command,
         streams: Default::default(),
         greet: false,

@@ -5,6 +5,7 @@
 pub mod boots;
 pub mod devices;
 pub mod image;
+mod mapped;
 pub mod monitor;
 pub mod parallel;
 pub mod patience;

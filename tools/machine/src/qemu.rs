@@ -1,6 +1,7 @@
 //! Describes an emulated machine, and makes the QEMU command line for it.
 
 use crate::devices::{self, Device};
+use crate::mapped::{self, Mapped};
 use anyhow::{Context, Result, bail};
 use mac_build::{command, kickstart, tree};
 use std::collections::BTreeMap;
@@ -160,8 +161,8 @@ impl Machine {
         modules.extend(self.modules.iter().cloned());
         modules.extend(self.devices.iter().map(|device| device.program.to_string()));
         qemu.arg("-kernel").arg(present(self.file(first))?);
-        qemu.args(["-append", arguments]);
         if modules.is_empty() {
+            qemu.args(["-append", arguments]);
             return Ok(());
         }
         let mut files = Vec::new();
@@ -177,6 +178,13 @@ impl Machine {
             devices::with_drivers(&self.devices, &mut files, scratch)?;
             qemu.args(devices::arguments(&self.devices));
         }
+        let mapped = match self.boot {
+            Boot::Kickstart => Vec::new(),
+            _ => mapped::take(&mut files, &self.memory),
+        };
+        let options: String = mapped.iter().map(Mapped::option).collect();
+        qemu.arg("-append").arg((arguments.to_string() + &options).trim());
+        qemu.args(mapped::arguments(&mapped, &self.memory)?);
         let list = files.iter().map(|(path, arguments)| module_option(path, arguments));
         let list = list.collect::<Result<Vec<_>>>()?;
         qemu.args(["-initrd", &list.join(",")]);

@@ -80,6 +80,12 @@ pub struct Suite {
     /// The image of guest programs with which the suite boots. The suite then consists of the tests
     /// in `guest`, `interactive` or `piped`.
     pub image: Option<String>,
+    /// How many mebibytes of files that are zeros the image has in addition to its programs.
+    #[serde(default)]
+    pub filling: u64,
+    /// Packages that the image has in addition, as `./mac run --packages` names them.
+    #[serde(default)]
+    pub packages: Vec<String>,
     /// Scripts of `tests/guests/scripts`, each a test that is compared with what it prints under
     /// Debian's own kernel.
     #[serde(default)]
@@ -277,6 +283,9 @@ impl Suite {
         if self.image.is_some() != has_scripts || kinds > 1 {
             bail!("`image` belongs to one of `guest`, `interactive` and `piped`");
         }
+        if !self.packages.is_empty() && self.image.is_none() {
+            bail!("`packages` are added to an `image`");
+        }
         if has_scripts && (self.tests.is_some() || !self.expect.is_empty()) {
             bail!("the tests of a suite with guests are its scripts");
         }
@@ -428,6 +437,7 @@ mod tests {
             "tests = 1\nnot-under = { xen = \"?\" }",
             "image = \"base\"",
             "guest = [\"x\"]",
+            "tests = 1\npackages = [\"vim\"]",
             "image = \"base\"\nguest = [\"x\"]\ntests = 1",
             "image = \"base\"\nguest = [\"x\"]\nmodes = []",
             "image = \"base\"\nguest = [\"x\"]\nbounce-cpus = []",

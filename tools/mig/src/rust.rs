@@ -18,7 +18,8 @@ pub(crate) fn file(name: &str, tokens: TokenStream) -> Result<String, Diagnostic
     }
 }
 
-/// The most columns of a line of documentation: with its indentation, it must fit in the tree's 100.
+/// The most columns of a line of documentation: with its indentation, it must fit in the tree's
+/// 100.
 const COLUMNS: usize = 92;
 
 /// Documentation with the text of a definition's comment. The lines of a paragraph are filled; a

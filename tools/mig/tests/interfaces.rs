@@ -5,13 +5,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each entry has a definition, the option for its output, and the generated file in the tree.
-const STUBS: [(&str, &str, &str); 10] = [
+const STUBS: [(&str, &str, &str); 14] = [
+    ("interfaces/block.defs", "-l4-rust", "lib/interfaces/src/block.rs"),
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/entropy.defs", "-l4-rust", "lib/interfaces/src/entropy.rs"),
+    ("interfaces/input.defs", "-l4-rust", "lib/interfaces/src/input.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
     ("interfaces/streams.defs", "-l4-rust", "lib/interfaces/src/streams.rs"),
+    ("interfaces/block.defs", "-page", "docs/src/interfaces/block.md"),
     ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
     ("interfaces/entropy.defs", "-page", "docs/src/interfaces/entropy.md"),
+    ("interfaces/input.defs", "-page", "docs/src/interfaces/input.md"),
     ("interfaces/root.defs", "-page", "docs/src/interfaces/root.md"),
     ("interfaces/streams.defs", "-page", "docs/src/interfaces/streams.md"),
     ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),

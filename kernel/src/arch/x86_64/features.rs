@@ -115,6 +115,14 @@ fn is_amd() -> bool {
     matches!(maker.as_flattened(), b"AuthenticAMD" | b"HygonGenuine")
 }
 
+/// The end of the physical addresses that the processor has.
+pub fn physical_reach() -> u64 {
+    const WITHOUT_LEAF: u32 = 36;
+    let has_leaf = cpuid(0x8000_0000, 0).eax >= 0x8000_0008;
+    let bits = if has_leaf { cpuid(0x8000_0008, 0).eax & 0xff } else { WITHOUT_LEAF };
+    1 << bits.min(52)
+}
+
 const CR0_MONITOR_COPROCESSOR: u64 = 1 << 1;
 const CR0_EMULATION: u64 = 1 << 2;
 const CR0_TASK_SWITCHED: u64 = 1 << 3;

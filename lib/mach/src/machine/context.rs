@@ -93,6 +93,17 @@ pub struct Times {
     pub server: u64,
 }
 
+/// What a [`NonblockingHandler`] has done with a system call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// Nothing has been done: the call becomes an event.
+    Event,
+    /// The call has this result.
+    Return(u64),
+    /// The handler has [held](ExecutionContext::hold) the context, which gets its answer later.
+    Held,
+}
+
 /// Serves those events of a context that need no wait. The machine calls it outside of any task, so
 /// it must not block.
 pub trait NonblockingHandler: Send + Sync {
@@ -100,11 +111,10 @@ pub trait NonblockingHandler: Send + Sync {
     /// repeated. False: the fault becomes an event.
     fn fault(&self, address: u64, access: Protection) -> bool;
 
-    /// Serves a system call, if that needs no wait, and returns its result. `None`: nothing has
-    /// been done, and the call becomes an event. It must not recall or end the context.
-    fn call(&self, call: &SystemCall) -> Option<u64> {
+    /// Serves a system call, if that needs no wait. It must not recall or end the context.
+    fn call(&self, call: &SystemCall) -> Attempt {
         let _ = call;
-        None
+        Attempt::Event
     }
 }
 
@@ -129,6 +139,15 @@ pub trait ExecutionContext: Clone + Send + Sync + 'static {
     /// Awaits the context's next event, which is [`Event::Ended`] after its end. At most one such
     /// future exists at a time.
     fn next_event(&self) -> impl Future<Output = Event> + Send;
+
+    /// Makes a context wait in the system call that its handler is serving: it is with its server,
+    /// without an event, until it is answered or [surrendered](Self::surrender). Returns false, and
+    /// does nothing, if the context is not with its program.
+    fn hold(&self, call: SystemCall) -> bool;
+
+    /// Turns the wait of a context that was held into an event: the system call that it was held
+    /// with. It has no effect on any other context.
+    fn surrender(&self);
 
     /// Makes `handler` serve the events that need no wait.
     fn set_handler(&self, handler: Arc<dyn NonblockingHandler>);

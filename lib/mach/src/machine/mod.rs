@@ -21,7 +21,7 @@ use core::future::Future;
 
 use crate::KernResult;
 pub use context::{
-    Event, ExecutionContext, NonblockingHandler, PageFault, Resume, SystemCall, Times, UserMessage,
+    Attempt, Event, ExecutionContext, NonblockingHandler, PageFault, Resume, SystemCall, Times, UserMessage,
 };
 pub use exception::{ExceptionCause, ExceptionState, ProcessorException};
 pub use state::ThreadState;

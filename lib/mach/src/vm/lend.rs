@@ -10,9 +10,9 @@
 use alloc::sync::Arc;
 
 use super::fault::{self, Target};
-use super::object::{ObjectState, VmObject};
+use super::object::{Backing, ObjectState, VmObject};
 use super::page_index::SlotFlags;
-use crate::machine::{Frame, Machine, PAGE_SHIFT, Protection};
+use crate::machine::{Frame, Machine, PAGE_SHIFT, PAGE_SIZE, Protection};
 
 impl<M: Machine> ObjectState<M> {
     /// The frame of a page that the object itself has in memory, if the access is possible now. The
@@ -68,5 +68,22 @@ impl<M: Machine> VmObject<M> {
             None => return None,
         };
         Some(with(frame, rest))
+    }
+
+    /// Lends the frame of the page at byte `offset`, a multiple of the page size, to `with`, which
+    /// overwrites all of it. A page that is not in memory is not requested from the pager. `None`:
+    /// this is not possible without waiting, or the page reaches beyond the object's end. `with` is
+    /// as for [`try_with_frame`](Self::try_with_frame).
+    pub fn try_overwrite<R>(self: &Arc<Self>, offset: u64, with: impl FnOnce(Frame) -> R) -> Option<R> {
+        let index = offset >> PAGE_SHIFT;
+        let mut state = self.state.try_lock()?;
+        let is_whole = state.size.checked_sub(offset).is_some_and(|rest| rest >= PAGE_SIZE);
+        let has_pager = matches!(state.backing, Backing::Pager(_)) && state.copy.is_none();
+        if is_whole && has_pager && state.pages.get(index).is_none() {
+            let target = Target::of_object(self, index);
+            fault::new_page(self.vm(), &target, &mut state).ok()?;
+        }
+        let frame = state.ready_frame(index, Protection::WRITE).filter(|_| is_whole)?;
+        Some(with(frame))
     }
 }

@@ -98,6 +98,9 @@ use page_index::PageIndex;
 use pageout::Laundry;
 use queues::Queues;
 
+/// What runs a task to its end, independently of the task that begins it: [`Vm::set_spawner`].
+pub type Spawner = Arc<dyn Fn(BoxFuture<'static, ()>) -> bool + Send + Sync>;
+
 /// The parameters of the memory system.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -130,6 +133,8 @@ pub struct Vm<M: Machine> {
     /// Woken when fewer frames are free than the target.
     memory_low: WaitQueue,
     default_pager: SpinLock<Option<Arc<dyn DefaultPager<M>>>>,
+    /// What runs tasks independently of the one that begins them, if there is anything.
+    spawner: SpinLock<Option<Spawner>>,
     /// The OOM killer, which finds memory when no page can be taken.
     oom_killer: SpinLock<Option<Weak<dyn OomKiller>>>,
     next_id: AtomicU64,
@@ -180,6 +185,7 @@ impl<M: Machine> Vm<M> {
             memory_freed: WaitQueue::new(),
             memory_low: WaitQueue::new(),
             default_pager: SpinLock::new(None),
+            spawner: SpinLock::new(None),
             oom_killer: SpinLock::new(None),
             next_id: AtomicU64::new(1),
         }))
@@ -194,6 +200,12 @@ impl<M: Machine> Vm<M> {
     /// stay in memory.
     pub fn set_default_pager(&self, pager: Arc<dyn DefaultPager<M>>) {
         *self.default_pager.lock() = Some(pager);
+    }
+
+    /// Sets what runs a task independently of the one that begins it. It returns false if there is
+    /// no memory for the task.
+    pub fn set_spawner(&self, spawner: Spawner) {
+        *self.spawner.lock() = Some(spawner);
     }
 
     /// How the pages are used now.

@@ -178,6 +178,12 @@ impl<M: Machine> VmObject<M> {
         self.state.lock().privileged = privileged;
     }
 
+    /// How many page-outs of this object have failed so far. A file system compares it with an
+    /// earlier count to report each failure once.
+    pub fn write_errors(&self) -> u32 {
+        self.state.lock().write_errors
+    }
+
     /// A number that no other object or map of the memory system has or had.
     pub fn id(&self) -> u64 {
         self.id

@@ -29,6 +29,8 @@ use core::future::Future;
 use core::pin::Pin;
 use core::sync::atomic::{AtomicU8, Ordering};
 
+use macadamia_sync::oneshot::oneshot;
+
 use super::Vm;
 use super::object::VmObject;
 use super::page_index::{Slot, SlotFlags};
@@ -121,12 +123,19 @@ pub trait Pager<M: Machine>: Send + Sync {
     /// Fills pages. Returns how many bytes from the start of the run were filled. The rest of the
     /// page in which they end is cleared; further pages of the run are requested again when they
     /// are needed. `Ok(0)`: there is no data for the first page, which reads as zeros. The future
-    /// may be dropped at any await.
+    /// may be dropped at any await, unless the pager [fills by device](Self::fills_by_device).
     fn data_request<'a>(&'a self, request: DataRequest<'a, M>) -> BoxFuture<'a, KernResult<usize>>;
 
     /// Keeps the contents of pages. After its end without an error the frames may be reused. The
     /// future is not dropped before its end unless the whole memory system is.
     fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> BoxFuture<'a, KernResult>;
+
+    /// Whether a device may write into the frames of a request until the request has ended. Then
+    /// the future of [`data_request`](Self::data_request) is not dropped before its end either, if
+    /// the memory system has a [spawner](super::Vm::set_spawner).
+    fn fills_by_device(&self) -> bool {
+        false
+    }
 
     /// Asks the pager to allow an access to a page that it has prohibited
     /// ([`VmObject::lock_request`]). On an error the access fails with `MemoryError`. Each fault
@@ -177,7 +186,23 @@ impl<M: Machine> PageIn<M> {
         Self { vm, object, pager, pager_offset, first, frames, was_paged_out, access, prohibited }
     }
 
-    pub(crate) async fn run(mut self) -> KernResult {
+    /// Carries out the request, in a task of its own if the frames must not be freed before its
+    /// end.
+    pub(crate) async fn run(self) -> KernResult {
+        let spawner = self.vm.spawner.lock().clone().filter(|_| self.pager.fills_by_device());
+        let Some(spawn) = spawner else { return self.request().await };
+        let (sender, mut receiver) = oneshot();
+        let task = Box::pin(async move {
+            // The receiver may have been dropped: the faulting thread has ended.
+            let _ = sender.send(self.request().await);
+        });
+        if !spawn(task) {
+            return Err(KernError::ResourceShortage);
+        }
+        receiver.receive().await.unwrap_or(Err(KernError::ResourceShortage))
+    }
+
+    async fn request(mut self) -> KernResult {
         let offset = self.pager_offset + (self.first << PAGE_SHIFT);
         let (machine, frames) = (self.vm.machine(), &self.frames);
         let request =

@@ -10,6 +10,7 @@
 //! | [`space`] | address spaces that the server owns, and their threads |
 //! | [`names`] | finding other servers |
 //! | [`share`] | memory shared with another server |
+//! | [`pool`] | memory that the devices of another server use |
 //! | [`device`] | interrupts, device memory |
 //! | [`pci`] | PCI functions, message-signalled interrupts |
 //! | [`console`] | printing through root; panics |
@@ -19,6 +20,7 @@ pub mod device;
 pub mod memory;
 pub mod names;
 pub mod pci;
+pub mod pool;
 pub mod servers;
 pub mod share;
 pub mod space;

@@ -98,7 +98,7 @@ fn a_device_that_has_failed_says_so_and_can_be_reset() {
     model.status |= NEEDS_RESET;
     let mut device = Setup::begin(&mut model, 0).unwrap().start();
     assert!(!device.needs_reset(), "it was reset");
-    assert_eq!(device.reset(), Ok(()));
+    assert!(device.reset().is_ok());
     assert_eq!(model.status, 0);
 }
 

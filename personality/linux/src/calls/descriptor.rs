@@ -7,12 +7,26 @@ use crate::layout::file::{CLOSE_ON_EXEC, EntryLayout, KNOWN_FLAGS, open_flags, t
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
+use unix::descriptor::DescriptorTable;
 use unix::file::{LockKind, LockOwner, LockRange, OpenFile, SignalOwner, Whence};
 use unix::signal::RestartKind;
 use unix::vfs::{At, Mode, OpenFlags};
 use unix::{AttemptError, Error, Result};
 
+/// The open file whose descriptor is argument `index`. `EBADF` also for a descriptor that only
+/// names a file (O_PATH).
 pub(crate) fn file<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Arc<OpenFile>> {
+    open_file(&call.thread.descriptors(), call.int(index))
+}
+
+/// The open file of a descriptor. `EBADF` also for a descriptor that only names a file (O_PATH).
+pub(crate) fn open_file(descriptors: &DescriptorTable, descriptor: i32) -> Result<Arc<OpenFile>> {
+    let file = descriptors.get(descriptor)?;
+    if file.flags().contains(OpenFlags::PATH) { Err(Error::EBADF) } else { Ok(file) }
+}
+
+/// The file whose descriptor is argument `index`, even if the descriptor only names it (O_PATH).
+pub(crate) fn named_file<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Arc<OpenFile>> {
     call.thread.descriptors().get(call.int(index))
 }
 
@@ -278,7 +292,7 @@ async fn record_lock<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, comma
         Some(LockKind::Exclusive) => OpenFlags::WRITE,
         None => OpenFlags::empty(),
     };
-    if !flags.contains(needed) || flags.contains(OpenFlags::PATH) {
+    if !flags.contains(needed) {
         return Err(Error::EBADF.into());
     }
     let (account, process) = (call.account(), call.pid().number());
@@ -291,7 +305,8 @@ async fn record_lock<M: Machine>(call: &Call<'_, M>, file: &Arc<OpenFile>, comma
     Ok(0)
 }
 
-fn not_done(not_done: AttemptError) -> Error {
+/// The error of a call that may not wait.
+pub(super) fn not_done(not_done: AttemptError) -> Error {
     match not_done {
         AttemptError::Failed(error) => error,
         AttemptError::WouldBlock => Error::EAGAIN,

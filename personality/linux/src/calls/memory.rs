@@ -49,10 +49,15 @@ pub(crate) async fn mmap<M: Machine>(call: &Call<'_, M>) -> Done {
         () if flags & FIXED != 0 => Place::Fixed(address),
         () => Place::Hint(address),
     };
-    let file = match flags & ANONYMOUS {
+    let mut file = match flags & ANONYMOUS {
         0 => Some(super::descriptor::file(call, 4)?),
         _ => None,
     };
+    if let Some(zeros) = &file
+        && zeros.maps_zeros(shared && rights.write)?
+    {
+        file = None;
+    }
     if !offset.is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
     }
@@ -132,8 +137,10 @@ pub(crate) async fn mincore<M: Machine>(call: &Call<'_, M>) -> Done {
     if !call.arg(0).is_multiple_of(4096) {
         return Err(Error::EINVAL.into());
     }
+    let pages = call.arg(1).div_ceil(4096);
+    call.buffer(call.arg(2), pages)?;
     call.memory().check_mapped(call.arg(0), call.arg(1)).await?;
-    let mut left = call.arg(1).div_ceil(4096) as usize;
+    let mut left = pages as usize;
     let mut at = call.arg(2);
     let mut turns = Turns::every(64);
     while left > 0 {

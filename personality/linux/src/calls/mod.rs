@@ -410,6 +410,8 @@ fn set_ids<M: Machine>(call: &Call<'_, M>, number: u64) -> Done {
     let old = call.thread.credentials();
     match number {
         setuid | setgid if first == u32::MAX => Err(Error::EINVAL.into()),
+        setfsuid if first == u32::MAX => Ok(old.user.file.into()),
+        setfsgid if first == u32::MAX => Ok(old.group.file.into()),
         setuid => change_credentials(call, |credentials| credentials.set_user(first)),
         setgid => change_credentials(call, |credentials| credentials.set_group(first)),
         setreuid => {

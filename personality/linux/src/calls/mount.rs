@@ -39,7 +39,7 @@ fn mount_flags(bits: u64) -> MountFlags {
 async fn optional_string<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Option<Vec<u8>>> {
     match call.arg(index) {
         0 => Ok(None),
-        address => call.memory().read_string(address, PATH_MAXIMUM, Error::EINVAL).await.map(Some),
+        address => call.memory().read_string(address, PATH_MAXIMUM + 1, Error::EINVAL).await.map(Some),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Calls on path names and attributes: stat, access, directories, links, owners, times, extended
 //! attributes, mounts.
 
-use super::descriptor::file;
+use super::descriptor::{file, named_file};
 use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::file::{device, file_type, to_stat, to_statfs, to_statx};
@@ -39,7 +39,7 @@ pub(crate) async fn stat<M: Machine>(call: &Call<'_, M>, follow: bool) -> Done {
 }
 
 pub(crate) async fn fstat<M: Machine>(call: &Call<'_, M>) -> Done {
-    let found = file(call, 0)?.metadata();
+    let found = named_file(call, 0)?.metadata();
     call.write(call.arg(1), &to_stat(&found)).await?;
     Ok(0)
 }
@@ -115,7 +115,7 @@ pub(crate) async fn chdir<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) async fn fchdir<M: Machine>(call: &Call<'_, M>) -> Done {
-    let at = At::File(file(call, 0)?);
+    let at = At::File(named_file(call, 0)?);
     call.thread.context().caller().change_directory(&at, b"", true).await?;
     Ok(0)
 }
@@ -393,7 +393,8 @@ pub(crate) async fn statfs<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) async fn fstatfs<M: Machine>(call: &Call<'_, M>) -> Done {
-    file_system(call, open_place(call, 0)?).await
+    let place = named_file(call, 0)?.location().cloned().ok_or(Error::EINVAL)?;
+    file_system(call, place).await
 }
 
 /// How the first argument of an extended-attribute call names the file.

@@ -5,6 +5,7 @@ use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::signal::{information, optional_signal};
 use crate::pidfd::PidFile;
+use crate::procfs;
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::process::{ExactPid, InspectAs, Pid, Target};
@@ -50,7 +51,12 @@ pub(crate) async fn pidfd_send_signal<M: Machine>(call: &Call<'_, M>) -> Done {
     if call.uint(3) != 0 {
         return Err(Error::EINVAL.into());
     }
-    let (process, _) = process_of(call, 0)?;
+    // A process's directory in /proc names the process, too.
+    let directory = file(call, 0)?.location().and_then(|place| procfs::process_of::<M>(&place.vnode));
+    let process = match directory {
+        Some(process) => process,
+        None => process_of(call, 0)?.0,
+    };
     let (signal, tid) = (optional_signal(call.uint(1).into())?, call.tid());
     if call.arg(2) == 0 {
         call.table(|table| {

@@ -1,7 +1,7 @@
 //! The calls poll, select and epoll, and those that make files to wait for: event counters, timers,
 //! signals.
 
-use super::descriptor::{file, insert};
+use super::descriptor::{file, insert, open_file};
 use crate::call::{Call, Done, Stop};
 use crate::epoll::{Epoll, EpollSettings};
 use crate::eventfd::EventCounter;
@@ -112,7 +112,7 @@ async fn poll_array<M: Machine>(
         turns.step().await;
         let (descriptor, asked) = (entry.i32_at(0)?, entry.u16_at(4)?);
         entry[6..].fill(0);
-        match descriptors.get(descriptor) {
+        match open_file(&descriptors, descriptor) {
             _ if descriptor < 0 => {}
             Err(_) => {
                 entry[6..].copy_from_slice(&NVAL.to_le_bytes());
@@ -234,7 +234,7 @@ async fn select_sets<M: Machine>(call: &Call<'_, M>, deadline: Option<Duration>)
         let asked = sets.iter().zip(KINDS).filter(|(set, _)| asks(set)).map(|(_, (kind, _))| kind);
         let asked = asked.fold(Readiness::empty(), |all, kind| all | kind);
         if !asked.is_empty() {
-            watches.push(Watch::new(descriptors.get(number as i32)?, asked));
+            watches.push(Watch::new(open_file(&descriptors, number as i32)?, asked));
             numbers.push((number, asked));
         }
     }

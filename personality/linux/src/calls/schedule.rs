@@ -14,10 +14,16 @@ use unix::process::Pid;
 use unix::thread::{Thread, context_error};
 use unix::{Error, Result};
 
-/// The id of the thread that an argument names; 0 names the caller.
+/// The id of the thread that an argument names; 0 names the caller. `ESRCH`.
 fn thread<M: Machine>(call: &Call<'_, M>, index: usize) -> Result<Pid> {
     let tid = if call.int(index) == 0 { call.tid() } else { id(call.int(index))? };
     call.table(|table| table.thread(tid).map(|_| tid))
+}
+
+/// The thread that argument 0 names, for the calls on policies. `EINVAL` for a negative number,
+/// `ESRCH`.
+fn scheduled_thread<M: Machine>(call: &Call<'_, M>) -> Result<Pid> {
+    if call.int(0) < 0 { Err(Error::EINVAL) } else { thread(call, 0) }
 }
 
 /// Bytes of an affinity mask in the system's own size.
@@ -58,7 +64,10 @@ fn may_set<M: Machine>(call: &Call<'_, M>) -> Result<()> {
 
 /// sched_getparam and related calls: the only scheduling policy is SCHED_OTHER, with priority 0.
 pub(crate) async fn sched_param<M: Machine>(call: &Call<'_, M>, set: Option<usize>) -> Done {
-    thread(call, 0)?;
+    if call.arg(set.unwrap_or(1)) == 0 {
+        return Err(Error::EINVAL.into());
+    }
+    scheduled_thread(call)?;
     match set {
         None => call.write(call.arg(1), &[0; 4]).await?,
         Some(index) => {
@@ -75,13 +84,14 @@ pub(crate) async fn sched_param<M: Machine>(call: &Call<'_, M>, set: Option<usiz
 }
 
 pub(crate) fn sched_getscheduler<M: Machine>(call: &Call<'_, M>) -> Done {
-    thread(call, 0)?;
+    scheduled_thread(call)?;
     Ok(0)
 }
 
 pub(crate) fn sched_priority_bound<M: Machine>(call: &Call<'_, M>, real_time: u64) -> Done {
     match call.uint(0) {
-        0 | 3 | 5 => Ok(0),
+        // OTHER, BATCH, IDLE and DEADLINE have one priority; FIFO and RR have 1 to 99.
+        0 | 3 | 5 | 6 => Ok(0),
         1 | 2 => Ok(real_time),
         _ => Err(Error::EINVAL.into()),
     }
@@ -106,7 +116,7 @@ pub(crate) async fn sched_yield() -> Done {
 const TURN: Duration = Duration::from_millis(10);
 
 pub(crate) async fn sched_rr_get_interval<M: Machine>(call: &Call<'_, M>) -> Done {
-    thread(call, 0)?;
+    scheduled_thread(call)?;
     call.write(call.arg(1), &to_timespec(TURN)).await?;
     Ok(0)
 }
@@ -115,7 +125,7 @@ pub(crate) async fn sched_rr_get_interval<M: Machine>(call: &Call<'_, M>) -> Don
 const ATTRIBUTES: usize = 48;
 
 pub(crate) async fn sched_getattr<M: Machine>(call: &Call<'_, M>) -> Done {
-    let (tid, size) = (thread(call, 0)?, call.uint(2) as usize);
+    let (tid, size) = (scheduled_thread(call)?, call.uint(2) as usize);
     if !(ATTRIBUTES..=4096).contains(&size) || call.uint(3) != 0 {
         return Err(Error::EINVAL.into());
     }
@@ -128,7 +138,7 @@ pub(crate) async fn sched_getattr<M: Machine>(call: &Call<'_, M>) -> Done {
 /// sched_setattr(2): sets only the values that the thread has, SCHED_OTHER and its nice value
 /// (`EPERM` for others).
 pub(crate) async fn sched_setattr<M: Machine>(call: &Call<'_, M>) -> Done {
-    let tid = thread(call, 0)?;
+    let tid = scheduled_thread(call)?;
     if call.uint(2) != 0 {
         return Err(Error::EINVAL.into());
     }

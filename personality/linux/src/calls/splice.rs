@@ -1,13 +1,13 @@
 //! Calls that move bytes from file to file: sendfile, copy_file_range, splice, tee, vmsplice.
 
-use super::descriptor::file;
+use super::descriptor::{file, not_done};
 use crate::call::{Call, Done};
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::file::{OpenFile, transfer};
 use unix::signal::RestartKind;
 use unix::vfs::{FileType, OpenFlags};
-use unix::{Error, Result};
+use unix::{AttemptError, Error, Result, UserBuffer};
 
 /// The most bytes that one call moves.
 const MAXIMUM: u64 = 0x7fff_f000;
@@ -121,8 +121,19 @@ pub(crate) async fn vmsplice<M: Machine>(call: &Call<'_, M>) -> Done {
         return Err(Error::EINVAL.into());
     }
     let file = file(call, 0)?;
-    file.pipe_end().ok_or(Error::EBADF)?;
-    match file.flags().contains(OpenFlags::WRITE) {
+    let end = file.pipe_end().ok_or(Error::EBADF)?;
+    let writes = file.flags().contains(OpenFlags::WRITE);
+    if call.uint(3) & NONBLOCK != 0 {
+        let mut buffer = call.buffers(call.arg(1), call.arg(2)).await?;
+        let done = loop {
+            match if writes { end.write_now(&mut buffer) } else { end.read_now(&mut buffer) } {
+                Err(AttemptError::NotResident) => buffer.resolve(!writes).await?,
+                done => break done.map_err(not_done),
+            }
+        };
+        return Ok(done.inspect_err(|error| call.signal_for(*error))? as u64);
+    }
+    match writes {
         true => super::transfer::writev(call).await,
         false => super::transfer::readv(call).await,
     }

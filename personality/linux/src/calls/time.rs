@@ -41,6 +41,9 @@ fn clock<M: Machine>(call: &Call<'_, M>, id: i32) -> Result<Clock> {
         1 | 4 | 6 | 7 | 9 => Clock::Monotonic,
         2 => Clock::ProcessTime(call.pid()),
         3 => Clock::ThreadTime(call.tid()),
+        // The low two bits say which processor time; 3 would be a clock of a device, by its
+        // descriptor.
+        ..0 if id & 3 == 3 => return Err(Error::EINVAL),
         ..0 => {
             let number = (!(id >> 3)) as u32;
             let own = if id & PER_THREAD != 0 { call.tid() } else { call.pid() };

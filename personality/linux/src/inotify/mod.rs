@@ -74,7 +74,9 @@ impl Events {
             (Changes::MOVE_SELF, Events::MOVE_SELF),
         ];
         let found = EVENTS.iter().filter(|(kind, _)| change.kinds.contains(*kind));
-        let kind = if change.directory { Events::DIRECTORY } else { Events::empty() };
+        // That a directory itself was removed or moved is reported without the bit.
+        let is_own = change.kinds.intersects(Changes::DELETE_SELF | Changes::MOVE_SELF);
+        let kind = if change.directory && !is_own { Events::DIRECTORY } else { Events::empty() };
         found.fold(kind, |all, (_, event)| all | *event)
     }
 }

@@ -58,7 +58,7 @@ pub fn to_open_flags(flags: OpenFlags) -> u32 {
     let kept = flags.intersection(OpenFlags::KEPT);
     let bits =
         FLAGS.iter().filter(|(_, flag)| kept.contains(*flag)).fold(access, |bits, (bit, _)| bits | bit);
-    bits | LARGE_FILE
+    if flags.contains(OpenFlags::PATH) { bits } else { bits | LARGE_FILE }
 }
 
 /// The type bits of st_mode.

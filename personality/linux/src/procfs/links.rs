@@ -2,12 +2,12 @@
 //! such a link checks no permissions of the directories on the path of its target, so only
 //! processes that may inspect this one follow or read its links.
 
+use super::subject::Subject;
 use super::{Kind, Node, PROCESS_LINKS};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use mach::Machine;
 use unix::file::OpenFile;
-use unix::process::ExactPid;
 use unix::process_context::ProcessContext;
 use unix::thread::Thread;
 use unix::vfs::{Link, Location, OpenFlags};
@@ -26,11 +26,12 @@ impl<M: Machine> Node<M> {
     /// the process.
     fn link_target(&self, caller: &dyn ProcessContext) -> Result<(Target, Arc<Thread<M>>)> {
         let system = self.system()?;
-        let is_link = matches!(self.kind, Kind::ProcessLink(..) | Kind::Descriptor(..));
-        let process = self.process().filter(|_| is_link).ok_or(Error::EINVAL)?;
+        let (Kind::ProcessLink(subject, _) | Kind::Descriptor(subject, _)) = self.kind else {
+            return Err(Error::EINVAL);
+        };
         // Take the target first and check the permission afterwards, as `may_inspect` requires:
         // otherwise an exec could come in between.
-        let found = system.thread_of_exact(process).and_then(|thread| {
+        let found = subject.find(&system).and_then(|thread| {
             let target = match self.kind {
                 Kind::ProcessLink(_, index) => match PROCESS_LINKS[index] {
                     "cwd" => Target::Place(thread.directories().current()),
@@ -70,8 +71,8 @@ impl<M: Machine> Node<M> {
     }
 
     /// The mode of a descriptor's link, which shows how the file is open.
-    pub(super) fn descriptor_mode(&self, process: ExactPid, descriptor: i32) -> u16 {
-        let thread = self.system().ok().and_then(|system| system.thread_of_exact(process));
+    pub(super) fn descriptor_mode(&self, subject: Subject, descriptor: i32) -> u16 {
+        let thread = self.system().ok().and_then(|system| subject.find(&system));
         let file = thread.and_then(|thread| thread.descriptors().get(descriptor).ok());
         let flags = file.map_or(OpenFlags::empty(), |file| file.flags());
         let bit = |flag, mode| if flags.contains(flag) { mode } else { 0 };

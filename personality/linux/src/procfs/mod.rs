@@ -4,6 +4,7 @@ mod links;
 mod number;
 mod regions;
 mod status;
+mod subject;
 mod text;
 
 use alloc::format;
@@ -13,6 +14,7 @@ use mach::Machine;
 use number::{MemoryAdjustment, NumberFile, SettingNumber};
 use regions::Part;
 use status::{auxiliary_text, environment_text};
+use subject::Subject;
 use unix::account::Setting;
 use unix::file::FileObject;
 use unix::personality::Task;
@@ -35,6 +37,15 @@ pub(crate) struct Proc<M: Machine> {
 pub(crate) fn make<M: Machine>(system: &Arc<System<M>>) -> VnodeRef {
     let proc = Arc::new(Proc { system: Arc::downgrade(system), made: system.environment().realtime() });
     Arc::new(Node { proc, kind: Kind::Directory(""), opened: None })
+}
+
+/// The process whose directory in /proc the file is; `None` if it is another file.
+pub(crate) fn process_of<M: Machine>(file: &VnodeRef) -> Option<ExactPid> {
+    let node: &Node<M> = (&**file as &dyn core::any::Any).downcast_ref()?;
+    match node.kind {
+        Kind::Process(Subject { process, thread: None }) => Some(process),
+        _ => None,
+    }
 }
 
 /// The file of a process that can be written.
@@ -81,16 +92,16 @@ enum Kind {
     File(usize),
     /// The link `self` to the reader's own process.
     Own,
-    /// The directory of a process.
-    Process(ExactPid),
-    /// A file of a process, by its index in [`PROCESS_FILES`].
-    ProcessFile(ExactPid, usize),
-    /// A link of a process, by its index in [`PROCESS_LINKS`].
-    ProcessLink(ExactPid, usize),
-    /// The directory `fd` of a process.
-    Descriptors(ExactPid),
+    /// The directory of a process, or of a thread in the directory `task`.
+    Process(Subject),
+    /// A file of a process or thread, by its index in [`PROCESS_FILES`].
+    ProcessFile(Subject, usize),
+    /// A link of a process or thread, by its index in [`PROCESS_LINKS`].
+    ProcessLink(Subject, usize),
+    /// The directory `fd` of a process or thread.
+    Descriptors(Subject),
     /// The link of one descriptor in the directory `fd`.
-    Descriptor(ExactPid, i32),
+    Descriptor(Subject, i32),
     /// The directory `task` of a process.
     Tasks(ExactPid),
 }
@@ -123,12 +134,12 @@ impl<M: Machine> Node<M> {
     fn process(&self) -> Option<ExactPid> {
         match self.kind {
             Kind::Directory(_) | Kind::File(_) | Kind::Own => None,
-            Kind::Process(pid)
-            | Kind::ProcessFile(pid, _)
-            | Kind::ProcessLink(pid, _)
-            | Kind::Descriptors(pid)
-            | Kind::Descriptor(pid, _)
-            | Kind::Tasks(pid) => Some(pid),
+            Kind::Process(subject)
+            | Kind::ProcessFile(subject, _)
+            | Kind::ProcessLink(subject, _)
+            | Kind::Descriptors(subject)
+            | Kind::Descriptor(subject, _) => Some(subject.process),
+            Kind::Tasks(process) => Some(process),
         }
     }
 
@@ -143,30 +154,30 @@ impl<M: Machine> Node<M> {
                     let pid = table.thread(id).map_or(id, |thread| thread.pid());
                     table.process(pid).map(Process::exact_pid)
                 });
-                found.ok().map(Kind::Process)
+                found.ok().map(|process| Kind::Process(Subject::process(process)))
             }
             Kind::Directory(prefix) => child(prefix, name),
-            Kind::Process(pid) if self.is_gone(pid) => None,
-            Kind::Process(pid) => {
+            Kind::Process(subject) if self.is_gone(subject) => None,
+            Kind::Process(subject) => {
                 let file = PROCESS_FILES.iter().position(|(file, _)| *file == name);
                 let link = PROCESS_LINKS.iter().position(|link| *link == name);
                 match (file, link, name) {
-                    (Some(index), _, _) => Some(Kind::ProcessFile(pid, index)),
-                    (_, Some(index), _) => Some(Kind::ProcessLink(pid, index)),
-                    (_, _, "fd") => Some(Kind::Descriptors(pid)),
-                    (_, _, "task") => Some(Kind::Tasks(pid)),
+                    (Some(index), _, _) => Some(Kind::ProcessFile(subject, index)),
+                    (_, Some(index), _) => Some(Kind::ProcessLink(subject, index)),
+                    (_, _, "fd") => Some(Kind::Descriptors(subject)),
+                    (_, _, "task") if subject.thread.is_none() => Some(Kind::Tasks(subject.process)),
                     _ => None,
                 }
             }
-            Kind::Descriptors(pid) => {
+            Kind::Descriptors(subject) => {
                 let descriptor = i32::try_from(number(name)?).ok()?;
-                let thread = self.proc.system.upgrade()?.thread_of_exact(pid)?;
-                thread.descriptors().get(descriptor).ok().map(|_| Kind::Descriptor(pid, descriptor))
+                let thread = subject.find(&*self.proc.system.upgrade()?)?;
+                thread.descriptors().get(descriptor).ok().map(|_| Kind::Descriptor(subject, descriptor))
             }
-            Kind::Tasks(pid) => {
+            Kind::Tasks(process) => {
                 let tid = number(name).and_then(Pid::new)?;
-                let threads = self.proc.system.upgrade()?.thread_ids(pid).ok()?;
-                threads.contains(&tid).then_some(Kind::Process(pid))
+                let threads = self.proc.system.upgrade()?.thread_ids(process).ok()?;
+                threads.contains(&tid).then_some(Kind::Process(Subject { process, thread: Some(tid) }))
             }
             _ => None,
         }
@@ -187,48 +198,49 @@ impl<M: Machine> Node<M> {
                     let ids = ids.map(|process| (u64::from(process.pid().number()), process));
                     let ids = ids.filter(|(number, _)| FIRST_PROCESS + number >= from);
                     list.extend(ids.map(|(number, process)| {
-                        (FIRST_PROCESS + number + 1, format!("{number}").into_bytes(), Kind::Process(process))
+                        let kind = Kind::Process(Subject::process(process));
+                        (FIRST_PROCESS + number + 1, format!("{number}").into_bytes(), kind)
                     }));
                 }
                 list
             }
-            Kind::Process(pid) if self.is_gone(pid) => Vec::new(),
-            Kind::Process(pid) => {
+            Kind::Process(subject) if self.is_gone(subject) => Vec::new(),
+            Kind::Process(subject) => {
+                let name = |name: &str| name.as_bytes().to_vec();
                 let files = PROCESS_FILES.iter().enumerate();
-                let files =
-                    files.map(|(index, (name, _))| (name.as_bytes().to_vec(), Kind::ProcessFile(pid, index)));
+                let files = files.map(|(index, file)| (name(file.0), Kind::ProcessFile(subject, index)));
                 let links = PROCESS_LINKS.iter().enumerate();
-                let links =
-                    links.map(|(index, name)| (name.as_bytes().to_vec(), Kind::ProcessLink(pid, index)));
-                let directories =
-                    [(b"fd".to_vec(), Kind::Descriptors(pid)), (b"task".to_vec(), Kind::Tasks(pid))];
+                let links = links.map(|(index, link)| (name(link), Kind::ProcessLink(subject, index)));
+                let tasks = subject.thread.is_none().then_some((name("task"), Kind::Tasks(subject.process)));
+                let directories = [(name("fd"), Kind::Descriptors(subject))].into_iter().chain(tasks);
                 fixed(files.chain(links).chain(directories).collect())
             }
-            Kind::Descriptors(pid) => {
-                let list = system.thread_of_exact(pid).map(|thread| thread.descriptors().list());
+            Kind::Descriptors(subject) => {
+                let list = subject.find(&system).map(|thread| thread.descriptors().list());
                 let entry = |descriptor: i32| {
                     (
                         descriptor as u64 + 1,
                         format!("{descriptor}").into_bytes(),
-                        Kind::Descriptor(pid, descriptor),
+                        Kind::Descriptor(subject, descriptor),
                     )
                 };
                 list.unwrap_or_default().into_iter().map(entry).filter(|(next, _, _)| *next > from).collect()
             }
-            Kind::Tasks(pid) => {
+            Kind::Tasks(process) => {
                 let entry = |tid: Pid| {
-                    (u64::from(tid.number()) + 1, format!("{tid}").into_bytes(), Kind::Process(pid))
+                    let kind = Kind::Process(Subject { process, thread: Some(tid) });
+                    (u64::from(tid.number()) + 1, format!("{tid}").into_bytes(), kind)
                 };
-                let list = system.thread_ids(pid).unwrap_or_default();
+                let list = system.thread_ids(process).unwrap_or_default();
                 list.into_iter().map(entry).filter(|(next, _, _)| *next > from).collect()
             }
             _ => Vec::new(),
         }
     }
 
-    fn is_gone(&self, process: ExactPid) -> bool {
+    fn is_gone(&self, subject: Subject) -> bool {
         let system = self.proc.system.upgrade();
-        system.is_none_or(|system| system.processes().with(|table| table.exact_process(process).is_err()))
+        system.is_none_or(|system| system.processes().with(|table| subject.records(table).is_err()))
     }
 
     /// Checks that the calling thread may inspect the process to which this node belongs. `EPERM`,
@@ -245,33 +257,34 @@ impl<M: Machine> Node<M> {
     /// The text of a file as `reader` may see it.
     async fn text(&self, reader: &dyn ProcessContext) -> Result<Vec<u8>> {
         let system = self.system()?;
-        let (process, name) = match self.kind {
+        let (subject, name) = match self.kind {
             Kind::File(index) => return Ok(text::file(&system, text::FILES[index])),
-            Kind::ProcessFile(process, index) => (process, PROCESS_FILES[index].0),
+            Kind::ProcessFile(subject, index) => (subject, PROCESS_FILES[index].0),
             _ => return Err(Error::EISDIR),
         };
+        let process = subject.process;
         let permitted = self.check_inspection(reader);
         match name {
             "auxv" => Ok(self.memory()?.map_or_else(Vec::new, |memory| auxiliary_text(&memory))),
             "cgroup" => Ok(b"0::/\n".to_vec()),
             "cmdline" => status::arguments_text(&system, process).await,
-            "comm" => status::name_text(&system, process),
+            "comm" => status::name_text(&system, subject),
             "environ" => match self.memory()? {
                 Some(memory) => Ok(environment_text(&memory).await),
                 None => Ok(Vec::new()),
             },
             "io" if permitted == Err(Error::EPERM) => Err(Error::EACCES),
-            "io" => status::transfer_text(&system, process).map(Into::into),
+            "io" => status::transfer_text(&system, subject).map(Into::into),
             "limits" => status::limits_text(&system, process).map(Into::into),
             "mountinfo" => Ok(text::mount_information(&system, system.thread_of_exact(process))),
             "oom_score" => Ok(format!("{}\n", system.memory_score(process).await?).into()),
             "personality" => permitted.map(|()| b"00000000\n".to_vec()),
-            "schedstat" => status::schedule_text(&system, process).map(Into::into),
+            "schedstat" => status::schedule_text(&system, subject).map(Into::into),
             "wchan" => Ok(b"0".to_vec()),
             "mounts" => Ok(text::mounts(&system, system.thread_of_exact(process))),
-            "stat" => status::stat_text(&system, process, permitted.is_ok()).await.map(Into::into),
+            "stat" => status::stat_text(&system, subject, permitted.is_ok()).await.map(Into::into),
             "statm" => status::statm_text(&system, process).await.map(Into::into),
-            "status" => status::status_text(&system, process).await.map(Into::into),
+            "status" => status::status_text(&system, subject).await.map(Into::into),
             _ => Ok(b"0\n".to_vec()),
         }
     }
@@ -317,7 +330,8 @@ impl<M: Machine> Node<M> {
                 let settings = system().upgrade()?.processes().with(|table| table.settings().clone());
                 Some(Arc::new(NumberFile(SettingNumber { settings, setting })))
             }
-            (None, Kind::ProcessFile(process, index)) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => {
+            (None, Kind::ProcessFile(subject, index)) if PROCESS_FILES[index].0 == MEMORY_ADJUSTMENT => {
+                let process = subject.process;
                 Some(Arc::new(NumberFile(MemoryAdjustment { system: system(), process })))
             }
             _ => None,
@@ -337,7 +351,9 @@ impl<M: Machine> Node<M> {
 
     async fn make_text(&self, reader: &dyn ProcessContext, part: &mut Part) -> Result<()> {
         let (process, name, opened) = match (self.kind, &self.opened) {
-            (Kind::ProcessFile(process, index), Some(opened)) => (process, PROCESS_FILES[index].0, opened),
+            (Kind::ProcessFile(subject, index), Some(opened)) => {
+                (subject.process, PROCESS_FILES[index].0, opened)
+            }
             _ => return part.push(&self.text(reader).await?),
         };
         let system = self.system()?;
@@ -362,7 +378,7 @@ impl<M: Machine> Node<M> {
             }
             Kind::ProcessFile(_, index) => PROCESS_FILES[index].1,
             Kind::Own | Kind::ProcessLink(..) => 0o777,
-            Kind::Descriptor(process, descriptor) => self.descriptor_mode(process, descriptor),
+            Kind::Descriptor(subject, descriptor) => self.descriptor_mode(subject, descriptor),
         })
     }
 
@@ -428,7 +444,12 @@ impl Kind {
     }
 
     fn number(self) -> u64 {
-        let of = |process: ExactPid, part: u64| u64::from(process.pid().number()) << 32 | part;
+        let of = |subject: Subject, part: u64| u64::from(subject.id().number()) << 32 | part;
+        // The files of a thread are other files than those of its process.
+        let inside = |subject: Subject, part: u64| match subject.thread {
+            Some(_) => of(subject, 1 << 31 | part),
+            None => of(subject, part),
+        };
         match self {
             Kind::Directory(path) => match text::FILES.iter().position(|file| file.starts_with(path)) {
                 _ if path.is_empty() => 1,
@@ -436,12 +457,12 @@ impl Kind {
             },
             Kind::File(index) => 0x100 + index as u64,
             Kind::Own => 2,
-            Kind::Process(pid) => of(pid, 1),
-            Kind::Descriptors(pid) => of(pid, 2),
-            Kind::Tasks(pid) => of(pid, 3),
-            Kind::ProcessFile(pid, index) => of(pid, 0x10 + index as u64),
-            Kind::ProcessLink(pid, index) => of(pid, 0x80 + index as u64),
-            Kind::Descriptor(pid, descriptor) => of(pid, 0x1000 + descriptor as u64),
+            Kind::Process(subject) => inside(subject, 1),
+            Kind::Descriptors(subject) => inside(subject, 2),
+            Kind::Tasks(process) => of(Subject::process(process), 3),
+            Kind::ProcessFile(subject, index) => inside(subject, 0x10 + index as u64),
+            Kind::ProcessLink(subject, index) => inside(subject, 0x80 + index as u64),
+            Kind::Descriptor(subject, descriptor) => inside(subject, 0x1000 + descriptor as u64),
         }
     }
 }
@@ -487,7 +508,9 @@ impl<M: Machine> Vnode for Node<M> {
                 let cut = path[..path.len() - 1].rfind('/').map_or(0, |slash| slash + 1);
                 Kind::Directory(&path[..cut])
             }
-            Kind::Descriptors(pid) | Kind::Tasks(pid) => Kind::Process(pid),
+            Kind::Descriptors(subject) => Kind::Process(subject),
+            Kind::Tasks(process) => Kind::Process(Subject::process(process)),
+            Kind::Process(Subject { process, thread: Some(_) }) => Kind::Tasks(process),
             _ => Kind::Directory(""),
         };
         Some(self.node(above))
@@ -495,7 +518,7 @@ impl<M: Machine> Vnode for Node<M> {
 
     fn place(&self) -> Option<(VnodeRef, Vec<u8>)> {
         let name = match self.kind {
-            Kind::Process(process) => format!("{}", process.pid()).into_bytes(),
+            Kind::Process(subject) => format!("{}", subject.id()).into_bytes(),
             Kind::Descriptors(_) => b"fd".to_vec(),
             Kind::Tasks(_) => b"task".to_vec(),
             Kind::Directory(path) if !path.is_empty() => {
@@ -513,7 +536,7 @@ impl<M: Machine> Vnode for Node<M> {
         // If the process has ended, the error is `ESRCH`, as on Linux, which looks for the process
         // to check the permission to search its directory.
         let missing = match self.kind {
-            Kind::Process(process) if self.is_gone(process) => Error::ESRCH,
+            Kind::Process(subject) if self.is_gone(subject) => Error::ESRCH,
             _ => Error::ENOENT,
         };
         MaybeReady::ready(self.find(name).map(|kind| self.node(kind)).ok_or(missing))
@@ -570,8 +593,8 @@ impl<M: Machine> Vnode for Node<M> {
     /// belongs to the superuser.
     fn is_open_to(&self, caller: &dyn ProcessContext) -> bool {
         match self.kind {
-            Kind::Descriptors(process) => {
-                !self.is_gone(process) && process.pid().number() == caller.process()
+            Kind::Descriptors(subject) => {
+                !self.is_gone(subject) && subject.process.pid().number() == caller.process()
             }
             _ => false,
         }
@@ -580,8 +603,8 @@ impl<M: Machine> Vnode for Node<M> {
     fn open(&self, context: &OpenContext) -> MaybeReady<'_, Result<Opened>> {
         MaybeReady::ready(match (self.open_number(), self.kind) {
             (Some(file), _) => Ok(Opened::Object(file)),
-            (None, Kind::ProcessFile(process, index)) if MEMORY_FILES.contains(&PROCESS_FILES[index].0) => {
-                self.open_memory(process, context.process)
+            (None, Kind::ProcessFile(subject, index)) if MEMORY_FILES.contains(&PROCESS_FILES[index].0) => {
+                self.open_memory(subject.process, context.process)
             }
             (None, kind) if kind.file_type() == FileType::SymbolicLink => Err(Error::ENXIO),
             _ => Ok(Opened::Data),

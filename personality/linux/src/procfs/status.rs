@@ -1,12 +1,13 @@
 //! The texts in /proc about a process (proc(5)); the files are in [`super`].
 
+use super::subject::Subject;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use mach::Machine;
 use mach::machine::ExecutionContext;
 use unix::memory::{Memory, PAGE};
-use unix::process::{ExactPid, Limit, Phase, Pid, Process, Resource, RunState, Table};
+use unix::process::{ExactPid, Limit, Phase, Pid, Process, Resource};
 use unix::signal::SignalSet;
 use unix::thread::System;
 use unix::{Error, Result};
@@ -37,19 +38,6 @@ impl MemoryUsage {
 
 fn ticks(time: core::time::Duration) -> u64 {
     (time.as_millis() / 10) as u64
-}
-
-fn state_letter(table: &Table, process: &Process) -> (char, &'static str) {
-    if process.is_zombie() {
-        return ('Z', "zombie");
-    }
-    let states = process.threads().filter_map(|tid| table.thread(tid).ok()).map(|thread| thread.run_state());
-    let states: Vec<RunState> = states.collect();
-    match () {
-        () if states.contains(&RunState::Running) => ('R', "running"),
-        () if states.contains(&RunState::Sleeping) => ('S', "sleeping"),
-        () => ('T', "stopped"),
-    }
 }
 
 /// The bits of a mask as a list of ranges of their numbers: `0-3,6`.
@@ -91,14 +79,14 @@ async fn memory_usage<M: Machine>(system: &System<M>, process: ExactPid) -> Memo
     }
 }
 
-/// The text of /proc/PID/stat. If the reader may not inspect the process (`permitted` is false), it
-/// has no addresses. `ESRCH`.
-pub(crate) async fn stat_text<M: Machine>(
+/// The text of /proc/PID/stat and /proc/PID/task/TID/stat. If the reader may not inspect the
+/// process (`permitted` is false), it has no addresses. `ESRCH`.
+pub(super) async fn stat_text<M: Machine>(
     system: &System<M>,
-    process: ExactPid,
+    subject: Subject,
     permitted: bool,
 ) -> Result<String> {
-    let pid = process.pid();
+    let (process, id) = (subject.process, subject.id());
     let mut memory = memory_usage(system, process).await;
     if !permitted {
         memory.hide_addresses();
@@ -113,15 +101,14 @@ pub(crate) async fn stat_text<M: Machine>(
         }
         None => (0, -1),
     };
-    let processor = system.thread_of_exact(process).map_or(0, |thread| thread.machine_thread().processor());
+    let processor = subject.find(system).map_or(0, |thread| thread.machine_thread().processor());
     system.processes().with(|table| {
-        let process = table.exact_process(process)?;
-        let usage = table.usage(process);
-        let (letter, _) = state_letter(table, process);
+        let (process, thread) = subject.records(table)?;
+        let usage = subject.usage(table)?;
+        let (letter, _) = subject.state(table)?;
         let actions = process.actions().lock();
         let (caught, ignored) = (actions.caught().bits(), actions.ignored().bits());
-        let first = process.threads().next().and_then(|tid| table.thread(tid).ok());
-        let blocked = first.map_or(0, |thread| thread.blocked().bits());
+        let blocked = thread.map_or(0, |thread| thread.blocked().bits());
         let exit_code = match process.phase() {
             Phase::Zombie(status) if permitted => exit_code(status),
             _ => 0,
@@ -130,8 +117,8 @@ pub(crate) async fn stat_text<M: Machine>(
         let mut text = String::new();
         let _ = write!(
             text,
-            "{pid} ({}) {letter} {} {} {} {terminal} {foreground} 0 {} {} {} {} {} {} {} {} {} {} {} 0 {} {} {} {} ",
-            String::from_utf8_lossy(process.name()),
+            "{id} ({}) {letter} {} {} {} {terminal} {foreground} 0 {} {} {} {} {} {} {} {} {} {} {} 0 {} {} {} {} ",
+            String::from_utf8_lossy(subject.name(table)?),
             process.parent().map_or(0, Pid::number),
             process.group(),
             process.session(),
@@ -168,32 +155,32 @@ pub(crate) async fn stat_text<M: Machine>(
 }
 
 /// The text of /proc/PID/status. `ESRCH`.
-pub(crate) async fn status_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
-    let pid = process.pid();
-    let memory = memory_usage(system, process).await;
+pub(super) async fn status_text<M: Machine>(system: &System<M>, subject: Subject) -> Result<String> {
+    let (pid, id) = (subject.process.pid(), subject.id());
+    let memory = memory_usage(system, subject.process).await;
     let (memory, resident) = (memory.regions, memory.resident);
-    let umask = system.thread_of_exact(process).map_or(0o022, |thread| thread.directories().umask().bits());
-    let affinity = system.thread_of_exact(process).map_or(0, |thread| thread.machine_thread().affinity());
+    let found = subject.find(system);
+    let umask = found.as_ref().map_or(0o022, |thread| thread.directories().umask().bits());
+    let affinity = found.as_ref().map_or(0, |thread| thread.machine_thread().affinity());
     system.processes().with(|table| {
-        let process = table.exact_process(process)?;
-        let (letter, word) = state_letter(table, process);
-        let credentials = process.credentials();
+        let (process, thread) = subject.records(table)?;
+        let (letter, word) = subject.state(table)?;
+        let credentials = thread.map_or(process.credentials(), |thread| thread.credentials());
         let (user, group) = (credentials.user, credentials.group);
-        let first = process.threads().next().and_then(|tid| table.thread(tid).ok());
-        let own = first.map_or(SignalSet::EMPTY, |thread| thread.pending().set());
-        let blocked = first.map_or(SignalSet::EMPTY, |thread| thread.blocked());
+        let own = thread.map_or(SignalSet::EMPTY, |thread| thread.pending().set());
+        let blocked = thread.map_or(SignalSet::EMPTY, |thread| thread.blocked());
         let actions = process.actions().lock();
-        let usage = table.usage(process);
+        let usage = subject.usage(table)?;
         let mut text = String::new();
         let mut line = |name: &str, value: core::fmt::Arguments<'_>| {
             let _ = writeln!(text, "{name}:\t{value}");
         };
-        line("Name", format_args!("{}", String::from_utf8_lossy(process.name())));
+        line("Name", format_args!("{}", String::from_utf8_lossy(subject.name(table)?)));
         line("Umask", format_args!("{umask:04o}"));
         line("State", format_args!("{letter} ({word})"));
         line("Tgid", format_args!("{pid}"));
         line("Ngid", format_args!("0"));
-        line("Pid", format_args!("{pid}"));
+        line("Pid", format_args!("{id}"));
         line("PPid", format_args!("{}", process.parent().map_or(0, Pid::number)));
         line("TracerPid", format_args!("0"));
         line("Uid", format_args!("{}\t{}\t{}\t{}", user.real, user.effective, user.saved, user.file));
@@ -246,9 +233,8 @@ pub(crate) async fn statm_text<M: Machine>(system: &System<M>, process: ExactPid
 }
 
 /// The text of /proc/PID/io, with the numbers that are counted. `ESRCH`.
-pub(crate) fn transfer_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
-    let usage =
-        system.processes().with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
+pub(super) fn transfer_text<M: Machine>(system: &System<M>, subject: Subject) -> Result<String> {
+    let usage = system.processes().with(|table| subject.usage(table))?;
     Ok(alloc::format!(
         "rchar: 0\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {}\nwrite_bytes: {}\n\
          cancelled_write_bytes: 0\n",
@@ -259,16 +245,15 @@ pub(crate) fn transfer_text<M: Machine>(system: &System<M>, process: ExactPid) -
 
 /// The text of /proc/PID/schedstat: nanoseconds of processor time, nanoseconds of waiting (not
 /// counted), and timeslices. `ESRCH`.
-pub(crate) fn schedule_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<String> {
-    let usage =
-        system.processes().with(|table| Ok::<_, Error>(table.usage(table.exact_process(process)?)))?;
+pub(super) fn schedule_text<M: Machine>(system: &System<M>, subject: Subject) -> Result<String> {
+    let usage = system.processes().with(|table| subject.usage(table))?;
     let time = (usage.user_time + usage.system_time).as_nanos();
     Ok(alloc::format!("{time} 0 {}\n", usage.voluntary_switches + usage.involuntary_switches))
 }
 
 /// The text of /proc/PID/comm. `ESRCH`.
-pub(crate) fn name_text<M: Machine>(system: &System<M>, process: ExactPid) -> Result<Vec<u8>> {
-    system.processes().with(|table| Ok([table.exact_process(process)?.name(), b"\n"].concat()))
+pub(super) fn name_text<M: Machine>(system: &System<M>, subject: Subject) -> Result<Vec<u8>> {
+    system.processes().with(|table| Ok([subject.name(table)?, b"\n"].concat()))
 }
 
 /// The text of /proc/PID/limits. `ESRCH`.

@@ -39,6 +39,8 @@ pub(super) const FILES: &[&str] = &[
     "sys/fs/pipe-max-size",
     "sys/fs/pipe-user-pages-hard",
     "sys/fs/pipe-user-pages-soft",
+    "sys/fs/protected_hardlinks",
+    "sys/fs/protected_symlinks",
     "sys/kernel/cap_last_cap",
     "sys/kernel/core_pattern",
     "sys/kernel/domainname",
@@ -83,6 +85,8 @@ pub(super) fn setting(path: &str) -> Option<Setting> {
         "sys/fs/pipe-max-size" => Setting::PipeSize,
         "sys/fs/pipe-user-pages-hard" => Setting::PipePagesHard,
         "sys/fs/pipe-user-pages-soft" => Setting::PipePagesSoft,
+        "sys/fs/protected_hardlinks" => Setting::ProtectedHardLinks,
+        "sys/fs/protected_symlinks" => Setting::ProtectedSymbolicLinks,
         _ => return None,
     })
 }

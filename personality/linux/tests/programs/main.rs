@@ -1,6 +1,7 @@
 //! Tests with programs on the simulated machine, from the system call to the memory and back.
 
 mod costs;
+mod edges;
 mod files;
 mod hammer;
 mod random;

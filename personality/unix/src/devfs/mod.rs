@@ -159,6 +159,10 @@ impl FileObject for MemoryFile {
         true
     }
 
+    fn maps_zeros(&self) -> bool {
+        self.device == Memory::Zero
+    }
+
     fn try_read(&self, _io: &Io<'_>, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
         const ZEROS: &[u8; 4096] = &[0; 4096];
         if self.device == Memory::Null {

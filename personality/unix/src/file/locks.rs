@@ -80,6 +80,10 @@ struct Held {
 }
 
 /// The locks of one vnode.
+///
+/// In both lists the locks of an owner stand together, by their offsets, and the owners in the
+/// order in which they got their first locks. F_GETLK answers the first lock in this order that
+/// conflicts.
 #[derive(Default)]
 pub struct LockTable {
     records: SpinLock<Vec<Held>>,
@@ -252,21 +256,22 @@ fn set(
         Held { lock, _charge: charge }
     };
     let mut shrunk = false;
-    let mut index = 0;
+    let mut index = list.iter().position(|held| held.lock.owner == owner).unwrap_or(list.len());
+    let first = index;
     let mut merged = range;
-    while index < list.len() {
-        let lock = list[index].lock;
+    while let Some(lock) = list.get(index).map(|held| held.lock).filter(|lock| lock.owner == owner) {
         let adjacent = lock.range.start <= merged.end && merged.start <= lock.range.end;
-        if lock.owner == owner && Some(lock.kind) == kind && adjacent {
+        if Some(lock.kind) == kind && adjacent {
             merged.start = merged.start.min(lock.range.start);
             merged.end = merged.end.max(lock.range.end);
-            list.swap_remove(index);
-        } else if lock.owner == owner && lock.range.overlaps(&range) {
+            list.remove(index);
+        } else if lock.range.overlaps(&range) {
             shrunk |= lock.kind == LockKind::Exclusive || kind.is_none();
-            list.swap_remove(index);
+            list.remove(index);
             for (start, end) in [(lock.range.start, range.start), (range.end, lock.range.end)] {
                 if start < end {
-                    list.push(held(RecordLock { range: LockRange { start, end }, ..lock }));
+                    list.insert(index, held(RecordLock { range: LockRange { start, end }, ..lock }));
+                    index += 1;
                 }
             }
         } else {
@@ -274,7 +279,8 @@ fn set(
         }
     }
     if let Some(kind) = kind {
-        list.push(held(RecordLock { owner, process, kind, range: merged }));
+        let after = list[first..index].partition_point(|held| held.lock.range.start < merged.start);
+        list.insert(first + after, held(RecordLock { owner, process, kind, range: merged }));
     }
     Ok(shrunk)
 }
@@ -374,6 +380,26 @@ mod tests {
         waiter.waits();
         table.try_set(&account(), A, 1, None, range(0, 10)).unwrap();
         assert_eq!(waiter.finish(), Ok(()));
+    }
+
+    #[test]
+    fn the_first_conflicting_lock_of_an_owner_is_the_one_with_the_lowest_offset() {
+        let table = LockTable::default();
+        let set = |owner, kind, from, to| table.try_set(&account(), owner, 1, kind, range(from, to)).unwrap();
+        for start in [40, 0, 60, 20] {
+            set(A, Some(LockKind::Exclusive), start, start + 10);
+        }
+        let first = |from| table.conflict(B, LockKind::Shared, range(from, 100)).unwrap().range;
+        assert_eq!((first(0), first(10), first(25)), (range(0, 10), range(20, 30), range(20, 30)));
+        // A change of the kind in the middle of a lock leaves the parts in their order.
+        set(A, Some(LockKind::Shared), 22, 24);
+        let conflict = |from| table.conflict(B, LockKind::Exclusive, range(from, 100)).unwrap();
+        assert_eq!(
+            (first(20), conflict(22).kind, first(22)),
+            (range(20, 22), LockKind::Shared, range(24, 30))
+        );
+        set(A, None, 0, 30);
+        assert_eq!(first(0), range(40, 50));
     }
 
     #[test]

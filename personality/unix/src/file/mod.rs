@@ -357,14 +357,22 @@ impl OpenFile {
     /// is not open for writing and a shared mapping is to be written; `ENODEV` if it cannot be
     /// mapped.
     pub fn memory(&self, write_shared: bool) -> Result<Arc<dyn crate::vfs::FileMemory>> {
-        self.check(Access::READ).map_err(|_| Error::EACCES)?;
-        if write_shared {
-            self.check(Access::WRITE).map_err(|_| Error::EACCES)?;
-        }
+        self.check_mapping(write_shared)?;
         match (self.vnode(), &self.object) {
             (Some(vnode), None) => vnode.memory(),
             _ => Err(Error::ENODEV),
         }
+    }
+
+    /// Whether mmap(2) of the file maps zeros (/dev/zero). `EACCES` as for [`OpenFile::memory`].
+    pub fn maps_zeros(&self, write_shared: bool) -> Result<bool> {
+        let zeros = self.object.as_ref().is_some_and(|object| object.maps_zeros());
+        if zeros { self.check_mapping(write_shared).map(|()| true) } else { Ok(false) }
+    }
+
+    fn check_mapping(&self, write_shared: bool) -> Result<()> {
+        let needed = if write_shared { Access::READ | Access::WRITE } else { Access::READ };
+        self.check(needed).map_err(|_| Error::EACCES)
     }
 
     /// Counts the description as a writer of its file until it is closed; `ETXTBSY` while the file

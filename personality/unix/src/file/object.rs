@@ -127,6 +127,11 @@ pub trait FileObject: Any + Send + Sync {
         false
     }
 
+    /// Whether a mapping of the object is one of zeros (/dev/zero).
+    fn maps_zeros(&self) -> bool {
+        false
+    }
+
     /// The pipe end that this object is, if it is one.
     fn pipe_end(&self) -> Option<&PipeEnd> {
         None

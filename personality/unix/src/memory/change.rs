@@ -38,7 +38,7 @@ impl<M: Machine> Memory<M> {
     /// Changes access rights (mprotect(2)). `EINVAL`, `ENOMEM` if a part of the range is not
     /// mapped, `EACCES`.
     pub async fn protect(&self, address: u64, length: u64, rights: Rights) -> Result<()> {
-        let range = self.change_range(address, length)?;
+        let range = self.change_range(address, length, Error::ENOMEM)?;
         if range.is_empty() {
             return Ok(());
         }
@@ -57,12 +57,14 @@ impl<M: Machine> Memory<M> {
     }
 
     /// The range that a program names, as `user_range` has it, but with `ENOMEM` if it leaves the
-    /// address space.
-    fn change_range(&self, address: u64, length: u64) -> Result<Range<u64>> {
-        match self.user_range(address, length) {
-            Err(Error::EINVAL) if address.is_multiple_of(PAGE) => Err(Error::ENOMEM),
-            other => other,
+    /// address space, and `wraps` if it leaves all addresses that there are.
+    fn change_range(&self, address: u64, length: u64, wraps: Error) -> Result<Range<u64>> {
+        if !address.is_multiple_of(PAGE) {
+            return Err(Error::EINVAL);
         }
+        let end = length.checked_next_multiple_of(PAGE).and_then(|length| address.checked_add(length));
+        let end = end.ok_or(wraps)?;
+        if end > self.layout.high { Err(Error::ENOMEM) } else { Ok(address..end) }
     }
 
     /// Resizes or moves a mapping (mremap(2)); returns its address. `EINVAL`, `EFAULT` if the range
@@ -223,7 +225,7 @@ impl<M: Machine> Memory<M> {
 
     /// Applies the advice to a range (madvise(2)). `ENOMEM` if a part is not mapped, `EINVAL`.
     pub async fn advise(&self, address: u64, length: u64, advice: Advice) -> Result<()> {
-        let range = self.change_range(address, length)?;
+        let range = self.change_range(address, length, Error::EINVAL)?;
         if range.is_empty() {
             return Ok(());
         }
@@ -260,7 +262,7 @@ impl<M: Machine> Memory<M> {
     /// Checks that all of a range is mapped, as msync(2) and mincore(2) do. Nothing else is needed,
     /// since mappings show the pages of the files themselves. `ENOMEM`, `EINVAL`.
     pub async fn check_mapped(&self, address: u64, length: u64) -> Result<()> {
-        let range = self.change_range(address, length)?;
+        let range = self.change_range(address, length, Error::ENOMEM)?;
         if self.regions.lock().await.covers(range) { Ok(()) } else { Err(Error::ENOMEM) }
     }
 
@@ -271,7 +273,7 @@ impl<M: Machine> Memory<M> {
         length: u64,
     ) -> Result<Vec<alloc::sync::Arc<crate::file::OpenFile>>> {
         self.check_mapped(address, length).await?;
-        let range = self.change_range(address, length)?;
+        let range = self.change_range(address, length, Error::ENOMEM)?;
         let regions = self.regions.lock().await;
         let mut files = Vec::new();
         for region in regions.touching(range).filter(|region| region.shared) {
@@ -296,7 +298,7 @@ impl<M: Machine> Memory<M> {
     ) -> Result<()> {
         let start = address & !(PAGE - 1);
         let length = length.checked_add(address - start).ok_or(Error::EINVAL)?;
-        let range = self.change_range(start, length)?;
+        let range = self.change_range(start, length, Error::EINVAL)?;
         self.lock_range(range, lock, limits, privileged).await
     }
 

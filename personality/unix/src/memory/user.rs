@@ -102,7 +102,7 @@ impl<M: Machine> Memory<M> {
     }
 
     /// Reads a string that ends with a zero byte, which is not part of the result. `EFAULT`;
-    /// `too_long` if the string is not shorter than `limit` bytes.
+    /// `too_long` if the string with its zero byte is longer than `limit` bytes.
     pub async fn read_string(&self, address: u64, limit: usize, too_long: Error) -> Result<Vec<u8>> {
         let mut string = Vec::new();
         let mut piece = [0; 256];

@@ -7,6 +7,7 @@ use super::permission::{Access, check_sticky, is_owner, permitted, permitted_at}
 use super::vnode::{NewNode, RenameEnd, VnodeRef, same};
 use super::walk::Last;
 use super::{At, Caller, Changes, changes};
+use crate::account::Setting;
 use crate::{Error, Privilege, Result};
 use alloc::vec::Vec;
 
@@ -126,6 +127,9 @@ impl Caller<'_> {
     /// another user must be one that the caller may read and write, and that lends no privileges to
     /// a process that executes it (proc(5), protected_hardlinks).
     fn may_link(&self, target: &Metadata) -> bool {
+        if !self.process.account().settings().is_on(Setting::ProtectedHardLinks) {
+            return true;
+        }
         let lends = target.mode.contains(Mode::SET_USER)
             || target.mode.contains(Mode::SET_GROUP | Mode::GROUP_EXECUTE);
         let plain = target.file_type == FileType::Regular && !lends;

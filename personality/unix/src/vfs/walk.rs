@@ -5,6 +5,7 @@ use super::mount::Location;
 use super::permission::Access;
 use super::vnode::Link;
 use super::{At, Caller};
+use crate::account::Setting;
 use crate::sync::Turns;
 use crate::{Error, Result};
 use alloc::vec::Vec;
@@ -174,7 +175,8 @@ impl<'a> Walker<'a> {
         let (directory, own) = (self.at.vnode.metadata(), link.vnode.metadata());
         let is_trap = directory.mode.contains(Mode::STICKY | Mode::OTHER_WRITE)
             && own.user != self.caller.identity.user
-            && own.user != directory.user;
+            && own.user != directory.user
+            && self.caller.process.account().settings().is_on(Setting::ProtectedSymbolicLinks);
         if is_trap { Err(Error::EACCES) } else { self.enter_link(link).await }
     }
 

@@ -25,19 +25,35 @@ pub struct Input {
     area: &'static Area,
 }
 
-/// Opens the console that the server `name` drives. The shared area of 16 KiB is mapped at
-/// `address`, a multiple of 4096. `thread`, a thread of this server, will be notified by `bits`
-/// when there is input, and when there is the room for output that [`Output::wait`] has asked for.
-/// Blocks until the driver has registered and has answered; overwrites the message registers.
+/// The number of the console that a serial port is. Those of a screen begin with 1.
+pub const SERIAL: u64 = 0;
+
+/// An open console.
+#[derive(Debug)]
+pub struct Console {
+    /// The client's end of the output.
+    pub output: Output,
+    /// The client's end of the input.
+    pub input: Input,
+    /// The size in columns and rows, if the driver knows it.
+    pub size: Option<(u16, u16)>,
+}
+
+/// Opens the console `number` of those that the server `name` drives. The shared area of 16 KiB is
+/// mapped at `address`, a multiple of 4096. `thread`, a thread of this server, will be notified by
+/// `bits` when there is input, and when there is the room for output that [`Output::wait`] has
+/// asked for. Blocks until the driver has registered and has answered; overwrites the message
+/// registers.
 ///
 /// # Errors
-/// `NotFound`: there is no such server, or it is not a console. `InUse`: another server has the
+/// `NotFound`: there is no such server, or it has no such console. `InUse`: another server has the
 /// console. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status for the shared memory.
-pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<(Output, Input), Status> {
+pub fn open(name: &str, number: u64, address: u64, thread: ThreadId, bits: u64) -> Result<Console, Status> {
     let driver = names::lookup_wait(name)?;
     let share = share::create(address, SIZE, driver)?;
     let mut console = Client { transport: &mut Direct::default(), to: driver };
-    console.console_attach(share.word(), thread.raw(), bits).map_err(|error| match error {
+    let attached = console.console_attach(number, share.word(), thread.raw(), bits);
+    let (columns, rows) = attached.map_err(|error| match error {
         Error::Status(refused) => refused.into(),
         Error::Ipc(_) | Error::Malformed => Status::NotFound,
     })?;
@@ -45,7 +61,9 @@ pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<(Ou
     // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
     let area = unsafe { at(address) };
     let (output, input) = (Writer::new(&area.output), Reader::new(&area.input));
-    Ok((Output { driver, ring: output }, Input { driver, ring: input, area }))
+    let (output, input) = (Output { driver, ring: output }, Input { driver, ring: input, area });
+    let length = |length: u64| u16::try_from(length).ok().filter(|&length| length > 0);
+    Ok(Console { output, input, size: length(columns).zip(length(rows)) })
 }
 
 impl Output {

@@ -1,6 +1,7 @@
-//! The console: a serial port as a terminal. The driver is the program of this package, an ordinary
+//! Consoles. The program of this package drives a serial port as a console, and is an ordinary
 //! server of root's; another server uses it through [`client`], which does not wait for the driver
-//! after the start (docs/src/architecture.md).
+//! after the start (docs/src/architecture.md). The driver of a screen has several consoles, and
+//! serves each in the same way, by [`attached`].
 //!
 //! The two share an [`Area`](area::Area) with a [`ring`] of bytes each way. A side that has put
 //! something into a ring notifies the other, and so does a side that has taken something out of a
@@ -9,5 +10,6 @@
 #![deny(unsafe_code)]
 
 pub mod area;
+pub mod attached;
 pub mod client;
 pub mod uart;

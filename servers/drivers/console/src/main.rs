@@ -5,18 +5,18 @@
 
 extern crate alloc;
 
-use console::area::{self, Area, INPUT, OUTPUT, WORK};
+use console::area::WORK;
+use console::attached::Attached;
+use console::client::SERIAL;
 use console::uart::{Line, Registers, Uart};
-use core::sync::atomic::Ordering;
 use direct::Registers as _;
 use interfaces::console::{Server, serve};
 use l4::direct::Direct;
 use l4::ipc::{self, Message};
 use l4::x2::ThreadId;
 use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
-use l4::{extension, port, utcb};
-use ring::{Reader, Writer};
-use rt::root::{self, Status, device, memory, names, share};
+use l4::{port, utcb};
+use rt::root::{self, Status, device, names};
 use rt::start_page;
 
 l4::program!(run, kip = start_page::KIP);
@@ -44,49 +44,23 @@ impl Registers for Ports {
 }
 
 /// The server that uses the console.
-struct Client {
-    thread: ThreadId,
-    bits: u64,
-    area: &'static Area,
-    output: Reader<'static, OUTPUT>,
-    input: Writer<'static, INPUT>,
-    /// Whether the client has yet to be notified of a change.
-    news: bool,
-}
+struct Client<'a>(&'a mut Attached);
 
-impl Line for Client {
+impl Line for Client<'_> {
     fn can_receive(&mut self) -> bool {
-        if self.input.room() == 0 {
-            self.input.wait_for_reader();
-        }
-        self.input.room() > 0
+        self.0.room() > 0
     }
 
     fn receive(&mut self, byte: u8) {
-        if self.input.write(&[byte]) == 0 {
-            self.area.lost.fetch_add(1, Ordering::Relaxed);
-        }
-        self.news = true;
+        self.0.receive(&[byte]);
     }
 
     fn send(&mut self, most: usize, send: &mut dyn FnMut(u8)) -> usize {
-        self.output.read_each(most, send)
+        self.0.take_each(most, send)
     }
 
     fn has_more(&self) -> bool {
-        self.output.available() > 0
-    }
-}
-
-impl Client {
-    /// Notifies the client if there is a change. Returns false if the client has ended.
-    fn tell(&mut self) -> bool {
-        let has_room = self.output.available() <= OUTPUT / 2;
-        if !(self.news || has_room && self.output.take_waiting()) {
-            return true;
-        }
-        self.news = false;
-        extension::notify(self.thread, self.bits).is_ok()
+        self.0.available() > 0
     }
 }
 
@@ -111,7 +85,7 @@ impl Line for Nobody {
 
 struct Driver {
     uart: Uart<Ports>,
-    client: Option<Client>,
+    client: Option<Attached>,
 }
 
 fn run() -> ! {
@@ -160,7 +134,7 @@ impl Driver {
     fn serve(&mut self) {
         match &mut self.client {
             Some(client) => {
-                self.uart.serve(client);
+                self.uart.serve(&mut Client(client));
                 if !client.tell() {
                     self.client = None;
                 }
@@ -174,36 +148,17 @@ impl Server for Driver {
     fn console_attach(
         &mut self,
         _: ThreadId,
+        number: u64,
         share: u64,
         thread: u64,
         bits: u64,
-    ) -> Result<(), direct::Status> {
-        Ok(self.attach(share, thread, bits)?)
-    }
-}
-
-impl Driver {
-    /// Gives the console to the server to which `thread` belongs.
-    fn attach(&mut self, share: u64, thread: u64, bits: u64) -> Result<(), Status> {
-        // A client that cannot be notified has ended, and a new one may take its place.
-        if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
-            return Err(Status::InUse);
+    ) -> Result<(u64, u64), direct::Status> {
+        if number != SERIAL {
+            return Err(Status::NotFound.into());
         }
-        self.client = None;
-        // SAFETY: the earlier client has ended, and there are no references to its area any more.
-        let _ = unsafe { memory::free(AREA, area::SIZE) };
-        let size = share::map(share::Share::from_word(share), AREA)?;
-        if size != area::SIZE {
-            // SAFETY: the share was mapped just now, and there are no references to it.
-            let _ = unsafe { memory::free(AREA, size) };
-            return Err(Status::InvalidArgument);
-        }
-        // SAFETY: root has mapped the memory there, and it is unmapped only above, when there is no
-        // client.
-        let area = unsafe { area::at(AREA) };
-        let thread = ThreadId::from_raw(thread);
-        let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));
-        self.client = Some(Client { thread, bits, area, output, input, news: false });
-        Ok(())
+        // SAFETY: nothing else is at this address, and the client is always this field.
+        unsafe { Attached::replace(&mut self.client, AREA, share, thread, bits)? };
+        // The port does not tell the size of the terminal at its other end.
+        Ok((0, 0))
     }
 }

@@ -13,9 +13,6 @@ pub const SIZE: u64 = 4096;
 
 const _: () = assert!(size_of::<Area>() <= SIZE as usize);
 
-/// The notification bit that tells the driver that there is room for random bytes.
-pub const WORK: u64 = 1;
-
 /// The area in memory that root shares between client and driver.
 ///
 /// # Safety

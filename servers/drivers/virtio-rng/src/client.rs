@@ -1,7 +1,8 @@
 //! The client's side of a source of random bytes. No function but [`open`] waits for the driver.
 
-use crate::area::{RING, SIZE, WORK, at};
+use crate::area::{RING, SIZE, at};
 use direct::Error;
+use driver::WORK;
 use interfaces::entropy::Client;
 use l4::direct::Direct;
 use l4::extension;

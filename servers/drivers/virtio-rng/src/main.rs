@@ -4,21 +4,20 @@
 
 extern crate alloc;
 
-use direct::Registers as _;
+use direct::Reply;
+use driver::client::{Attachment, Client};
 use interfaces::entropy::{Server, serve};
 use l4::direct::Direct;
-use l4::ipc::{self, Message};
-use l4::x2::ThreadId;
-use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
-use l4::{extension, utcb};
+use l4::utcb;
+use l4::x2::{MessageTag, ThreadId};
 use ring::Writer;
-use rt::root::{self, Status, memory, names, pci, share};
+use rt::root::{self, memory, pci};
 use virtio::Error;
 use virtio::mapped::Mapped;
 use virtio::memory::{Buffer, Layout, QueueMemory};
 use virtio::queue::{Completed, Queue};
 use virtio::setup::{Device, Notify, Setup};
-use virtio_rng::area::{self, RING, WORK};
+use virtio_rng::area::{self, RING};
 
 l4::program!(run, kip = rt::start_page::KIP);
 
@@ -44,51 +43,21 @@ const PIECE: usize = RING / 2;
 /// The function's message that the queue's interrupts are.
 const MESSAGE: u16 = 0;
 
-/// The server that uses the random bytes.
-struct Client {
-    thread: ThreadId,
-    bits: u64,
-    ring: Writer<'static, RING>,
-}
-
 struct Driver {
     device: Device<Mapped>,
     queue: Queue<'static>,
     notify: Notify,
     buffer: Buffer<'static>,
-    client: Option<Client>,
+    /// The server that uses the random bytes, and the driver's end of its ring.
+    client: Option<Client<Writer<'static, RING>>>,
 }
 
 fn run() -> ! {
     root::report_panics();
-    let me = utcb::my_global_id();
     // A driver that has no device does not register, so that no client finds it.
-    let (mut driver, interrupt) = start(me).unwrap_or_else(|error| panic!("no entropy device: {error:?}"));
-    names::register(me).expect("it is a thread of this server");
-    // SAFETY: the acceptor takes no mappings or strings.
-    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
-    let (mut registers, mut answer) = (Direct::default(), None);
-    loop {
-        let received = match answer.take() {
-            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
-            None => registers.wait(&mut []),
-        };
-        // An error needs no action: the receiver of the answer has ended.
-        let Ok((from, tag)) = received else { continue };
-        if from == interrupt {
-            // The interrupt belongs to this thread and its message was delivered: the reply cannot
-            // fail. What the device does after the reply interrupts again.
-            let _ = ipc::reply(interrupt, Message::new(0));
-            driver.serve();
-        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
-            if registers.register(1) & WORK != 0 {
-                driver.serve();
-            }
-        } else {
-            let reply = serve(&mut driver, from, tag, &mut registers, &[], &mut []);
-            answer = reply.map(|reply| (from, reply));
-        }
-    }
+    let started = start(utcb::my_global_id());
+    let (mut driver, interrupt) = started.unwrap_or_else(|error| panic!("no entropy device: {error:?}"));
+    driver::run(&mut driver, interrupt)
 }
 
 /// Starts the device. Returns its driver and the thread id from which its interrupts come to
@@ -112,22 +81,27 @@ fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
     Ok((Driver { device: setup.start(), queue, notify, buffer, client: None }, interrupt))
 }
 
-impl Driver {
-    /// Does what there is to do. A device that breaks the rules ends the driver, so that root
-    /// starts it again.
+impl driver::Driver for Driver {
+    /// A device that breaks the rules ends the driver, so that root starts it again.
     fn serve(&mut self) {
         if let Err(error) = self.pass_bytes() {
             panic!("the entropy device has failed: {error:?}");
         }
     }
 
+    fn answer(&mut self, from: ThreadId, tag: MessageTag, registers: &mut Direct) -> Option<Reply<'static>> {
+        serve(self, from, tag, registers, &[], &mut [])
+    }
+}
+
+impl Driver {
     /// Passes random bytes from the device to the client, as long as there are bytes and room.
     fn pass_bytes(&mut self) -> Result<(), Error> {
         loop {
             while let Some(completed) = self.queue.take()? {
                 self.deliver(completed)?;
             }
-            let wants = self.client.as_ref().is_some_and(Client::has_room);
+            let wants = self.client.as_ref().is_some_and(|client| has_room(&client.shared));
             if wants && self.queue.outstanding() == 0 {
                 self.queue.give(&[], &[self.buffer.piece(PIECE)])?;
                 if self.queue.must_notify() {
@@ -148,9 +122,9 @@ impl Driver {
         }
         if let Some(client) = &mut self.client {
             self.buffer.read_each(completed.written as usize, |byte| {
-                client.ring.write(&[byte]);
+                client.shared.write(&[byte]);
             });
-            if extension::notify(client.thread, client.bits).is_err() {
+            if !client.notify() {
                 self.client = None;
             }
         }
@@ -158,39 +132,15 @@ impl Driver {
         self.buffer.write(core::iter::repeat(0));
         Ok(())
     }
-
-    fn attach(&mut self, share: u64, thread: u64, bits: u64) -> Result<(), Status> {
-        // A client that cannot be notified has ended, and a new one may take its place.
-        if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
-            return Err(Status::InUse);
-        }
-        self.client = None;
-        // SAFETY: the earlier client has ended, and there are no references to its area any more.
-        let _ = unsafe { memory::free(AREA, area::SIZE) };
-        let size = share::map(share::Share::from_word(share), AREA)?;
-        if size != area::SIZE {
-            // SAFETY: the share was mapped just now, and there are no references to it.
-            let _ = unsafe { memory::free(AREA, size) };
-            return Err(Status::InvalidArgument);
-        }
-        // SAFETY: root has mapped the memory there, and it is unmapped only above, when there is no
-        // client.
-        let ring = Writer::new(unsafe { area::at(AREA) });
-        self.client = Some(Client { thread: ThreadId::from_raw(thread), bits, ring });
-        self.serve();
-        Ok(())
-    }
 }
 
-impl Client {
-    /// Whether the ring has room for what a request asks for. If it has not, the driver will be
-    /// notified when the client has read something.
-    fn has_room(&self) -> bool {
-        if self.ring.room() < PIECE {
-            self.ring.wait_for_reader();
-        }
-        self.ring.room() >= PIECE
+/// Whether the ring has room for what a request asks for. If it has not, the driver will be
+/// notified when the client has read something.
+fn has_room(ring: &Writer<'_, RING>) -> bool {
+    if ring.room() < PIECE {
+        ring.wait_for_reader();
     }
+    ring.room() >= PIECE
 }
 
 impl Server for Driver {
@@ -201,6 +151,13 @@ impl Server for Driver {
         thread: u64,
         bits: u64,
     ) -> Result<(), direct::Status> {
-        Ok(self.attach(share, thread, bits)?)
+        let attachment = Attachment { share, thread, bits };
+        // SAFETY: root has mapped the area when the end of it is made, and unmaps it only when that
+        // end is gone. Nothing else is at this address.
+        unsafe {
+            Client::attach(&mut self.client, attachment, AREA, area::SIZE, || Writer::new(area::at(AREA)))?;
+        }
+        driver::Driver::serve(self);
+        Ok(())
     }
 }

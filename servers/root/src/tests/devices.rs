@@ -205,3 +205,86 @@ fn a_configured_function_that_the_machine_lacks_is_reported() {
     assert_eq!(root.machine().reports[0], "root: server a: there is no PCI function 8086:10d3");
     assert_eq!(root.request(0, request::ROOT_RESOURCE, &[3, 0]), refused(Status::NotFound));
 }
+
+/// Two servers, of which the first has a function and both may allocate some pages.
+fn two_with_function() -> Root {
+    let mut machine = Simulation::default();
+    machine.devices.insert(3 << 11, function_with_table());
+    Root::start_on(machine, &two(8, PCI))
+}
+
+/// Whether the function may access memory and send messages.
+fn is_enabled(root: &mut Root) -> (bool, bool) {
+    let words = &root.machine().devices[&(3 << 11)].words;
+    (words[&4] & 4 != 0, words[&0x40] >> 31 != 0)
+}
+
+#[test]
+fn a_driver_finds_the_memory_of_a_pool_and_no_other_server_does() {
+    let mut root = two_with_function();
+    let (driver, own) = (root.first(0).raw(), root.first(1).raw());
+    assert_eq!(root.request(1, request::ROOT_MEMORY_POOL, &[ROOM, 3 * PAGE]), Some(Answer::Done));
+    let create = |root: &mut Root, words: [u64; 3]| root.request(1, request::ROOT_POOL_CREATE, &words);
+    for words in [
+        [ROOM, 2 * PAGE, driver],
+        [ROOM + PAGE, PAGE, driver],
+        [ROOM, 3 * PAGE, own],
+        [ROOM, 3 * PAGE, root_thread(0).raw()],
+        [ROOM, 3 * PAGE, 0],
+        [room(8), PAGE, driver],
+    ] {
+        assert_eq!(create(&mut root, words), refused(Status::InvalidArgument), "{words:x?}");
+    }
+    assert_eq!(create(&mut root, [ROOM, 3 * PAGE, driver]), Some(Answer::One(1)));
+    let find =
+        |root: &mut Root, server, words: [u64; 2]| root.request(server, request::ROOT_POOL_FIND, &words);
+    let pages = root.space(1).pages.clone();
+    for offset in [0, 5, PAGE, 3 * PAGE - 1] {
+        let Some(Answer::Two(physical, size)) = find(&mut root, 0, [1, offset]) else { panic!("{offset}") };
+        let page = pages[&((ROOM + offset) & !(PAGE - 1))].0;
+        assert_eq!(physical, page + offset % PAGE);
+        assert!(size > 0 && offset + size <= 3 * PAGE);
+    }
+    for offset in [3 * PAGE, u64::MAX] {
+        assert_eq!(find(&mut root, 0, [1, offset]), refused(Status::InvalidArgument));
+    }
+    for (server, pool) in [(1, 1), (0, 0), (0, 2)] {
+        assert_eq!(find(&mut root, server, [pool, 0]), refused(Status::NotFound));
+    }
+    let free = |root: &mut Root| root.request(1, request::ROOT_MEMORY_FREE, &[ROOM, 3 * PAGE]);
+    assert_eq!(free(&mut root), refused(Status::InUse), "devices use it");
+    root.request(0, request::ROOT_EXIT, &[0]);
+    assert_eq!(find(&mut root, 0, [1, 0]), refused(Status::NotFound), "the driver is another one");
+    assert_eq!(free(&mut root), Some(Answer::Done));
+}
+
+#[test]
+fn no_device_uses_the_memory_of_a_pool_after_its_owner_has_ended() {
+    let mut root = two_with_function();
+    let driver = root.first(0).raw();
+    let interrupt = word(root.request(0, request::ROOT_MESSAGE_ATTACH, &[0, 0, driver]));
+    assert_eq!(root.request(1, request::ROOT_MEMORY_POOL, &[ROOM, 3 * PAGE]), Some(Answer::Done));
+    let words = [ROOM, 3 * PAGE, driver];
+    assert_eq!(root.request(1, request::ROOT_POOL_CREATE, &words), Some(Answer::One(1)));
+    assert_eq!(is_enabled(&mut root), (true, true));
+    root.request(1, request::ROOT_EXIT, &[0]);
+    assert_eq!(is_enabled(&mut root), (false, false));
+    assert_eq!(root.request(0, request::ROOT_POOL_FIND, &[1, 0]), refused(Status::NotFound));
+    // The driver goes on, and can start its device again.
+    assert_eq!(root.request(0, request::ROOT_MESSAGE_DETACH, &[interrupt]), Some(Answer::Done));
+    word(root.request(0, request::ROOT_MESSAGE_ATTACH, &[0, 0, driver]));
+    assert_eq!(is_enabled(&mut root), (true, true));
+}
+
+#[test]
+fn a_server_has_sixteen_pools_at_most() {
+    let mut root = two_with_function();
+    let driver = root.first(0).raw();
+    assert_eq!(root.request(1, request::ROOT_MEMORY_POOL, &[ROOM, PAGE]), Some(Answer::Done));
+    for number in 1..=16 {
+        let created = root.request(1, request::ROOT_POOL_CREATE, &[ROOM, PAGE, driver]);
+        assert_eq!(created, Some(Answer::One(number)));
+    }
+    let words = [ROOM, PAGE, driver];
+    assert_eq!(root.request(1, request::ROOT_POOL_CREATE, &words), refused(Status::QuotaExceeded));
+}

@@ -181,6 +181,15 @@ impl Root {
         interrupts.extend(resources.attached_interrupts());
         assert_eq!(machine.interrupts.keys().copied().collect::<BTreeSet<_>>(), interrupts, "interrupts");
         self.check_separation();
+        self.check_pools();
+    }
+
+    /// Checks that the memory of each pool belongs to its owner, and that its driver has not ended.
+    fn check_pools(&self) {
+        for (owner, driver, block) in self.system.resources.pools.memory() {
+            assert!(self.system.resources.frames.is_of(owner, block.start), "{block:x?} is not the owner's");
+            assert!(self.system.servers[usize::from(driver)].state == State::Up, "a driver has ended");
+        }
     }
 
     /// Checks that no two servers have the same memory, except for shares.

@@ -73,8 +73,11 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
         request::ROOT_MEMORY_DMA => {
             (address, pages, number(&[24, 32, 64])).prop_map(|(at, size, bits)| vec![at, size, bits]).boxed()
         }
-        request::ROOT_SHARE_CREATE => {
+        request::ROOT_SHARE_CREATE | request::ROOT_POOL_CREATE => {
             (address, pages, thread).prop_map(|(at, size, partner)| vec![at, size, partner]).boxed()
+        }
+        request::ROOT_POOL_FIND => {
+            (number(&[1, 2, 3, 4]), pages).prop_map(|(pool, offset)| vec![pool, offset]).boxed()
         }
         request::ROOT_SHARE_MAP => {
             (number(&[1, 2, 3, 4]), address).prop_map(|(share, at)| vec![share, at]).boxed()
@@ -111,7 +114,7 @@ fn likely_words(label: u64) -> BoxedStrategy<Vec<Word>> {
 fn a_request() -> impl Strategy<Value = Action> {
     // Ends of servers are rare, or most requests would come from servers that have ended.
     let label = prop_oneof![
-        60 => request::ROOT_MEMORY_ALLOCATE..=request::ROOT_MESSAGE_DETACH + 1,
+        60 => request::ROOT_MEMORY_ALLOCATE..=request::ROOT_POOL_FIND + 1,
         1 => Just(request::ROOT_EXIT),
         1 => any::<u64>().prop_map(|label| label >> 16),
     ];

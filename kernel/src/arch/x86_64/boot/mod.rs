@@ -8,15 +8,21 @@ use super::instructions::read_time_stamp;
 use super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, serial, time};
 use crate::boot::acpi::{self, AcpiError, Tables};
 use crate::boot::nodes::Nodes;
-use crate::boot::{BootInformation, PhysicalMemory, Protocol, kickstart, multiboot1, multiboot2};
+use crate::boot::{
+    BootInformation, PhysicalMemory, Protocol, kickstart, multiboot1, multiboot2, option_modules,
+};
 use crate::boot_cell::BootCell;
 use crate::memory::PhysAddr;
-use crate::{config, kip, log};
+use crate::{arch, config, kip, log};
 
 global_asm!(include_str!("start.S"));
 
 /// What the first page tables map: below this, the loader's structures can be read.
 const REACHABLE: u64 = 4 << 30;
+
+/// Modules of the command line lie below this address: boot memory suffices for the page tables of
+/// the direct map up to here, in 2 MiB pages.
+const MODULE_REACH: u64 = 1 << 40;
 
 static INFORMATION: BootCell<BootInformation> = BootCell::new(BootInformation::empty(Protocol::Kickstart));
 
@@ -68,6 +74,10 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     if let Some(loss) = information.loss() {
         log::warning!("{loss}");
     }
+    let reach = features::physical_reach().min(MODULE_REACH);
+    option_modules::add(information, reach, arch::image_range(), |value, refusal| {
+        log::warning!("{}={value}: {refusal}: ignored", option_modules::NAME);
+    });
     // The firmware's tables may lie in memory that the final page tables do not map.
     // SAFETY: nothing else runs yet.
     unsafe { *TABLES.get_mut() = acpi::read(&BootMap, information.rsdp) }

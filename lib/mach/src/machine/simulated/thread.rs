@@ -7,7 +7,9 @@ use core::future::{Future, poll_fn};
 use core::task::{Poll, Waker};
 
 use super::Simulated;
-use crate::machine::{Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times};
+use crate::machine::{
+    Attempt, Event, ExecutionContext, NonblockingHandler, Resume, SystemCall, ThreadState, Times,
+};
 use crate::{KernError, KernResult};
 
 /// The size of a thread's extended state in bytes.
@@ -41,6 +43,9 @@ pub(super) struct ThreadRecord {
     computes: bool,
     recalled: bool,
     event: Option<Event>,
+    /// The system call with which the thread was held.
+    held: Option<SystemCall>,
+    handler: Option<Arc<dyn NonblockingHandler>>,
     waker: Option<Waker>,
     priority: u8,
     slice: u32,
@@ -93,6 +98,8 @@ impl Simulated {
             computes: false,
             recalled: false,
             event: None,
+            held: None,
+            handler: None,
             waker: None,
             priority: 0,
             slice: 0,
@@ -135,8 +142,27 @@ impl SimulatedThread {
         })?
     }
 
-    /// Delivers an event of the thread to its server.
+    /// Lets the thread's handler serve an event, or delivers the event to the thread's server.
     fn comes(&self, event: Event) {
+        if let Event::SystemCall(call) = event {
+            let handler = self.record(|record| {
+                record.computes = true;
+                record.handler.clone()
+            });
+            match handler.ok().flatten().map_or(Attempt::Event, |handler| handler.call(&call)) {
+                Attempt::Event => {}
+                Attempt::Return(value) => {
+                    // The thread may have ended.
+                    let _ = self.record(|record| record.computes = false);
+                    return self.answer(Resume::Return(value));
+                }
+                Attempt::Held => return,
+            }
+        }
+        self.delivered(event);
+    }
+
+    fn delivered(&self, event: Event) {
         let waker = self.record(|record| {
             if let Event::SystemCall(SystemCall { number: rax, arguments: [rdi, rsi, rdx, r10, r8, r9] }) =
                 event
@@ -162,7 +188,7 @@ impl ExecutionContext for SimulatedThread {
             if let Resume::Registers(state) = &resume {
                 record.state = **state;
             }
-            record.event = None;
+            (record.event, record.held) = (None, None);
             Some(core::mem::take(&mut record.recalled))
         });
         let Ok(Some(recalled)) = recalled else { return };
@@ -197,7 +223,27 @@ impl ExecutionContext for SimulatedThread {
         })
     }
 
-    fn set_handler(&self, _handler: Arc<dyn NonblockingHandler>) {}
+    fn hold(&self, call: SystemCall) -> bool {
+        let held = self.record(|record| {
+            let is_with_program = core::mem::take(&mut record.computes);
+            if is_with_program {
+                record.held = Some(call);
+            }
+            is_with_program
+        });
+        held.unwrap_or(false)
+    }
+
+    fn surrender(&self) {
+        if let Ok(Some(call)) = self.record(|record| record.held.take()) {
+            self.delivered(Event::SystemCall(call));
+        }
+    }
+
+    fn set_handler(&self, handler: Arc<dyn NonblockingHandler>) {
+        // If the thread has ended, it has no events. The old handler is dropped without the lock.
+        let _old = self.record(|record| record.handler.replace(handler));
+    }
 
     fn recall(&self) -> KernResult {
         let comes = self.record(|record| {

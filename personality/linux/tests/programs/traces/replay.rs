@@ -472,7 +472,7 @@ impl Replay {
                     if let (true, Some((_, Value::Number(length)))) = (*cut && sized, next) {
                         text.resize(*length as usize, b'.');
                     }
-                    if *cut && text.len() == 200 {
+                    if *cut && matches!(text.len(), 200 | 4095) {
                         // The path was cut in the trace: make it long again.
                         text.resize(5000, text[text.len() - 1]);
                     }

@@ -1,0 +1,10 @@
+/* The interface of native Mach programs. */
+#ifndef MACH_H
+#define MACH_H
+
+#include <mach/kern_return.h>
+#include <mach/message.h>
+#include <mach/traps.h>
+#include <mach/types.h>
+
+#endif

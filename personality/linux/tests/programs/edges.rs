@@ -1,0 +1,262 @@
+//! Tests of calls at the edges of what they accept: descriptors that only name a file, full pipes,
+//! negative ids, the longest path, settings.
+
+use crate::world::{DATA, World};
+use crate::{EAGAIN, bytes, run, run_in};
+
+const EBADF: i64 = -9;
+const EINVAL: i64 = -22;
+
+#[test]
+fn a_descriptor_that_only_names_a_file_serves_calls_on_names_alone() {
+    const PATH: u64 = 0o10000000;
+    let world = World::new();
+    world.install("/file", 0o644, b"text");
+    run_in(&world, async |p| {
+        let path = p.string(DATA, "/file").await?;
+        let name = p.string(DATA + 0x40, "user.test").await?;
+        p.store(DATA + 0x80, &bytes(&[1 << 32 | 1])).await?;
+        assert_eq!(p.call(2, &[path, PATH]).await?, 0);
+        let at = DATA + 0x100;
+        for (number, arguments) in [
+            (91, [0, 0o600, 0, 0]),    // fchmod
+            (93, [0, 0, 0, 0]),        // fchown
+            (190, [0, name, name, 4]), // fsetxattr
+            (193, [0, name, at, 100]), // fgetxattr
+            (196, [0, at, 100, 0]),    // flistxattr
+            (199, [0, name, 0, 0]),    // fremovexattr
+            (74, [0, 0, 0, 0]),        // fsync
+            (75, [0, 0, 0, 0]),        // fdatasync
+            (187, [0, 0, 10, 0]),      // readahead
+            (221, [0, 0, 10, 0]),      // fadvise64
+            (8, [0, 0, 0, 0]),         // lseek
+            (0, [0, at, 1, 0]),        // read
+            (16, [0, 0x5401, at, 0]),  // ioctl
+            (73, [0, 1, 0, 0]),        // flock
+            (280, [0, 0, 0, 0]),       // utimensat without a path
+            (9, [0, 4096, 1, 2]),      // mmap
+            (217, [0, at, 100, 0]),    // getdents64
+            (77, [0, 0, 0, 0]),        // ftruncate
+        ] {
+            assert_eq!(p.call(number, &arguments).await?, EBADF, "call {number}");
+        }
+        assert_eq!(p.call(5, &[0, at]).await?, 0, "fstat");
+        assert_eq!(p.call(138, &[0, at]).await?, 0, "fstatfs");
+        assert_eq!(p.call(72, &[0, 3]).await?, PATH as i64, "the flags");
+        assert_eq!(p.call(7, &[DATA + 0x80, 1, 0]).await?, 1, "poll");
+        p.store(DATA + 0x80, &bytes(&[1 << 32])).await?;
+        assert_eq!(p.call(7, &[DATA + 0x80, 1, 0]).await?, 1, "poll");
+        assert_eq!(p.load_u64(DATA + 0x80).await? >> 48, 0x20, "POLLNVAL");
+        Ok(())
+    });
+}
+
+#[test]
+fn vmsplice_does_not_wait_if_it_must_not() {
+    run(async |p| {
+        assert_eq!(p.call(293, &[DATA, 0]).await?, 0);
+        let (read, write, nonblock) = (0, 1, 2);
+        p.store(DATA + 0x10, &bytes(&[DATA, 4096])).await?;
+        assert_eq!(p.call(278, &[read, DATA + 0x10, 1, nonblock]).await?, EAGAIN);
+        for _ in 0..16 {
+            assert_eq!(p.call(278, &[write, DATA + 0x10, 1, nonblock]).await?, 4096);
+        }
+        assert_eq!(p.call(278, &[write, DATA + 0x10, 1, nonblock]).await?, EAGAIN);
+        assert_eq!(p.call(278, &[read, DATA + 0x10, 1, nonblock]).await?, 4096);
+        // Memory that has never been used is brought in.
+        let fresh = p.call(9, &[0, 4096, 3, 0x22, u64::MAX, 0]).await? as u64;
+        p.store(DATA + 0x10, &bytes(&[fresh, 4096])).await?;
+        assert_eq!(p.call(278, &[write, DATA + 0x10, 1, nonblock]).await?, 4096);
+        Ok(())
+    });
+}
+
+#[test]
+fn negative_ids_and_clocks_are_refused_or_ignored() {
+    run(async |p| {
+        let minus = u64::from(u32::MAX);
+        assert_eq!(p.call(122, &[minus]).await?, 0, "setfsuid");
+        assert_eq!(p.call(122, &[minus]).await?, 0, "setfsuid has changed nothing");
+        assert_eq!(p.call(123, &[minus]).await?, 0, "setfsgid");
+        assert_eq!(p.call(123, &[minus]).await?, 0, "setfsgid has changed nothing");
+        assert_eq!(p.call(229, &[minus, DATA]).await?, EINVAL, "clock_getres");
+        assert_eq!(p.call(228, &[minus, DATA]).await?, EINVAL, "clock_gettime");
+        for number in [142, 143, 144, 145, 148, 315] {
+            assert_eq!(p.call(number, &[minus, DATA, 48, 0]).await?, EINVAL, "call {number}");
+        }
+        assert_eq!(p.call(143, &[0, 0]).await?, EINVAL, "sched_getparam without an address");
+        assert_eq!(p.call(203, &[minus, 8, DATA]).await?, -3, "sched_setaffinity");
+        for (policy, highest) in [(0, 0), (1, 99), (2, 99), (3, 0), (5, 0), (6, 0), (4, EINVAL), (7, EINVAL)]
+        {
+            assert_eq!(p.call(146, &[policy]).await?, highest, "policy {policy}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn ranges_that_are_none_are_refused() {
+    run(async |p| {
+        const PAGE: u64 = 4096;
+        let at = p.call(9, &[0, 5 * PAGE, 3, 0x22, u64::MAX, 0]).await? as u64;
+        assert_eq!(p.call(11, &[at + 3 * PAGE, PAGE]).await?, 0);
+        let (madvise, mincore, msync, mprotect, mlock2) = (28, 27, 26, 10, 325);
+        let (before_end, enomem) = (u64::MAX - PAGE + 1, -12);
+        for (number, address, length, third, result) in [
+            (madvise, at + 1, PAGE, 0, EINVAL),
+            (madvise, at, u64::MAX, 0, EINVAL),
+            (madvise, at, before_end, 0, EINVAL),
+            (madvise, before_end, 2 * PAGE, 0, EINVAL),
+            (madvise, at, 1 << 47, 0, enomem),
+            (madvise, 0, PAGE, 0, enomem),
+            (madvise, at, 5 * PAGE, 4, enomem),
+            (madvise, at, 0, 99, EINVAL),
+            (mincore, at, 5 * PAGE, DATA, enomem),
+            (mincore, at, u64::MAX, DATA, enomem),
+            (mincore, before_end, PAGE, DATA, enomem),
+            (mincore, at, PAGE, u64::MAX, -14),
+            (mincore, at, 0, u64::MAX, -14),
+            (mincore, at, 0, 0, 0),
+            (mlock2, at, PAGE, 2, EINVAL),
+            (mlock2, at, before_end, 0, EINVAL),
+            (mlock2, before_end, PAGE, 0, EINVAL),
+            (mlock2, at, 5 * PAGE, 0, enomem),
+            (mlock2, at, 1 << 40, 0, enomem),
+            (msync, at, before_end, 4, enomem),
+            (msync, at, 5 * PAGE, 1, enomem),
+            (mprotect, at, before_end, 1, enomem),
+            (mprotect, at, 5 * PAGE, 1, enomem),
+        ] {
+            let got = p.call(number, &[address, length, third]).await?;
+            assert_eq!(got, result, "call {number} of {address:#x}, {length:#x}, {third:#x}");
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_path_has_at_most_4095_bytes() {
+    let world = World::new();
+    world.install("/file", 0o644, b"text");
+    run_in(&world, async |p| {
+        let at = p.call(9, &[0, 12288, 3, 0x22, u64::MAX, 0]).await? as u64;
+        p.store(at, ("/".repeat(4091) + "file").as_bytes()).await?;
+        assert_eq!(p.call(21, &[at, 0]).await?, 0, "4095 bytes");
+        p.store(at, ("/".repeat(4092) + "file").as_bytes()).await?;
+        assert_eq!(p.call(21, &[at, 0]).await?, -36, "4096 bytes");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_mapping_of_the_zero_device_is_one_of_zeros() {
+    let world = World::new();
+    world.install_devices();
+    run_in(&world, async |p| {
+        let zero = p.string(DATA, "/dev/zero").await?;
+        assert_eq!(p.call(2, &[zero, 2]).await?, 0);
+        let private = p.call(9, &[0, 8192, 3, 2, 0, 0]).await? as u64;
+        assert_eq!(p.load_u64(private + 4096).await?, 0);
+        p.store(private, b"mine").await?;
+        // A child sees what is written to a shared mapping.
+        let shared = p.call(9, &[0, 4096, 3, 1, 0, 0]).await? as u64;
+        p.fork(move |p| {
+            Box::pin(async move {
+                p.store(shared, b"theirs").await?;
+                p.exit(0).await
+            })
+        })
+        .await?;
+        p.wait(0).await?;
+        assert_eq!(&p.load::<6>(shared).await?, b"theirs");
+        assert_eq!(p.call(2, &[zero, 0]).await?, 1);
+        assert_eq!(p.call(9, &[0, 4096, 3, 1, 1, 0]).await?, -13, "not open for writing");
+        let other = p.call(9, &[0, 4096, 3, 2, 1, 0]).await? as u64;
+        assert_eq!(p.load_u64(other).await?, 0);
+        let null = p.string(DATA, "/dev/null").await?;
+        assert_eq!(p.call(2, &[null, 2]).await?, 2);
+        assert_eq!(p.call(9, &[0, 4096, 3, 2, 2, 0]).await?, -19);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_thread_in_proc_is_shown_apart_from_its_process() {
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        let pid = p.call(39, &[]).await?;
+        let name = p.string(DATA, "leader").await?;
+        assert_eq!(p.call(157, &[15, name]).await?, 0);
+        let path = p.string(DATA, &format!("/proc/self/task/{pid}/stat")).await?;
+        assert_eq!(p.call(2, &[path, 0]).await?, 0);
+        let count = p.call(0, &[0, DATA + 0x100, 0x200]).await? as usize;
+        let text = p.load::<0x200>(DATA + 0x100).await?[..count].to_vec();
+        assert!(
+            text.starts_with(format!("{pid} (leader) R").as_bytes()),
+            "{}",
+            String::from_utf8_lossy(&text)
+        );
+        let path = p.string(DATA, &format!("/proc/self/task/{pid}/task")).await?;
+        assert_eq!(p.call(21, &[path, 0]).await?, -2, "a thread has no threads");
+        let path = p.string(DATA, &format!("/proc/self/task/{}/stat", pid + 100)).await?;
+        assert_eq!(p.call(21, &[path, 0]).await?, -2);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_process_is_signalled_by_its_directory_in_proc() {
+    let world = World::new();
+    world.install_proc();
+    run_in(&world, async |p| {
+        let child = p
+            .fork(|p| {
+                Box::pin(async move {
+                    p.call(34, &[]).await?;
+                    panic!("pause returned");
+                })
+            })
+            .await?;
+        let path = p.string(DATA, &format!("/proc/{child}")).await?;
+        assert_eq!(p.call(2, &[path, 0o200000]).await?, 0);
+        assert_eq!(p.call(424, &[0, 0, 0, 0]).await?, 0);
+        let root = p.string(DATA, "/proc").await?;
+        assert_eq!(p.call(2, &[root, 0o200000]).await?, 1);
+        assert_eq!(p.call(424, &[1, 15, 0, 0]).await?, EBADF);
+        assert_eq!(p.call(424, &[0, 15, 0, 0]).await?, 0);
+        assert_eq!(p.wait(0).await?, (i64::from(child as i32), 15));
+        assert_eq!(p.call(424, &[0, 15, 0, 0]).await?, -3);
+        Ok(())
+    });
+}
+
+#[test]
+fn the_protection_of_hard_links_can_be_switched_off() {
+    let world = World::new();
+    world.install_proc();
+    world.install("/theirs", 0o600, b"text");
+    world.make_directory("/open", 0o777);
+    run_in(&world, async |p| {
+        let open = p.string(DATA, "/open").await?;
+        assert_eq!(p.call(90, &[open, 0o777]).await?, 0);
+        let setting = p.string(DATA, "/proc/sys/fs/protected_hardlinks").await?;
+        let theirs = p.string(DATA + 0x40, "/theirs").await?;
+        let link = p.string(DATA + 0x80, "/open/link").await?;
+        let digit = p.string(DATA + 0xc0, "0").await?;
+        assert_eq!(p.call(2, &[setting, 2]).await?, 0);
+        assert_eq!(p.call(0, &[0, DATA + 0x100, 8]).await?, 2);
+        assert_eq!(&p.load::<2>(DATA + 0x100).await?, b"1\n");
+        assert_eq!(p.call(117, &[minus_one(), 1000, minus_one()]).await?, 0);
+        assert_eq!(p.call(86, &[theirs, link]).await?, -1, "neither owned nor readable");
+        assert_eq!(p.call(117, &[minus_one(), 0, minus_one()]).await?, 0);
+        assert_eq!(p.call(1, &[0, digit, 1]).await?, 1);
+        assert_eq!(p.call(117, &[minus_one(), 1000, minus_one()]).await?, 0);
+        assert_eq!(p.call(86, &[theirs, link]).await?, 0);
+        Ok(())
+    });
+}
+
+fn minus_one() -> u64 {
+    u64::from(u32::MAX)
+}

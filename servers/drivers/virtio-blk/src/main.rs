@@ -1,0 +1,238 @@
+//! The driver of a virtio block device as a program: a server that root has started with the
+//! device's PCI function and memory for devices, 64 KiB for each queue.
+//!
+//! The device starts when a client attaches, and is reset when the next one does. With the argument
+//! `end-after=COUNT` the driver ends in the middle of its work, when it has given the device so
+//! many commands: for tests of its clients.
+#![cfg_attr(target_os = "none", no_std, no_main)]
+
+extern crate alloc;
+
+mod device;
+
+use alloc::vec::Vec;
+use block::area::{self, SIZE};
+use block::description::IDENTITY;
+use block::driver::Driver;
+use block::pools::Pools;
+use block::{Error, SLOTS, WORK};
+use device::{Disk, Started};
+use direct::{Array, Registers as _};
+use interfaces::block::{Server, serve};
+use l4::direct::Direct;
+use l4::ipc::{self, Message};
+use l4::x2::ThreadId;
+use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
+use l4::{extension, utcb};
+use rt::root::{self, Status, memory, names, pool, share};
+use rt::start_page;
+use virtio_blk::work::Work;
+
+l4::program!(run, kip = rt::start_page::KIP);
+
+rt::heap!(256 << 10);
+
+/// The address at which the client's area is mapped.
+const AREA: u64 = 0x4000_0000;
+
+/// The server that uses the device, and what it has asked for.
+struct Client {
+    thread: ThreadId,
+    bits: u64,
+    ring: Driver<'static>,
+    pools: Pools,
+    /// The requests that are not answered yet, in the order of their coming.
+    works: Vec<Work>,
+}
+
+struct Service {
+    disk: Disk,
+    started: Option<Started>,
+    client: Option<Client>,
+    /// After how many more commands the driver ends, if it is to.
+    left: Option<u64>,
+}
+
+fn run() -> ! {
+    root::report_panics();
+    let me = utcb::my_global_id();
+    let left = start_page::read().and_then(|(_, arguments)| arguments.strip_prefix("end-after="));
+    let left = left.map(|count| count.parse().expect("the argument end-after is a number"));
+    // A driver that has no device does not register, so that no client finds it.
+    let disk = Disk::open(me);
+    let mut disk = disk.unwrap_or_else(|error| panic!("no block device: {error:?}"));
+    let started = disk.start().unwrap_or_else(|error| panic!("the block device does not start: {error:?}"));
+    let mut service = Service { disk, started: Some(started), client: None, left };
+    names::register(me).expect("it is a thread of this server");
+    // SAFETY: the acceptor takes no mappings or strings.
+    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
+    let (mut registers, mut answer) = (Direct::default(), None);
+    loop {
+        let received = match answer.take() {
+            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
+            None => registers.wait(&mut []),
+        };
+        // An error needs no action: the receiver of the answer has ended.
+        let Ok((from, tag)) = received else { continue };
+        if service.started.as_ref().is_some_and(|started| started.interrupts.contains(&from)) {
+            // The interrupt belongs to this thread and its message was delivered: the reply cannot
+            // fail. What the device does after the reply interrupts again.
+            let _ = ipc::reply(from, Message::new(0));
+            service.serve();
+        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
+            if registers.register(1) & WORK != 0 {
+                service.serve();
+            }
+        } else {
+            let reply = serve(&mut service, from, tag, &mut registers, &[], &mut []);
+            answer = reply.map(|reply| (from, reply));
+        }
+    }
+}
+
+impl Service {
+    /// Does what there is to do. A device that breaks the rules ends the driver, so that root
+    /// starts it again.
+    fn serve(&mut self) {
+        if let Err(error) = self.pass() {
+            panic!("the block device has failed: {error:?}");
+        }
+    }
+
+    /// Passes requests to the device and answers to the client, as long as there are some.
+    fn pass(&mut self) -> Result<(), virtio::Error> {
+        let (Some(started), Some(client)) = (&mut self.started, &mut self.client) else { return Ok(()) };
+        loop {
+            while let Some((owner, result)) = started.take()? {
+                let work = client.works.iter_mut().find(|work| work.slot() == owner);
+                work.ok_or(virtio::Error::Broken)?.ended(result);
+            }
+            let (description, piece) = (&started.description, started.limits.piece);
+            while client.works.len() < SLOTS
+                && let Some(job) = client.ring.take(description, &client.pools, piece)
+            {
+                client.works.push(Work::new(job, description.flushes));
+            }
+            for work in &mut client.works {
+                while let Some(command) = work.next(started.limits.pieces) {
+                    if !started.give(command, work.slot())? {
+                        break;
+                    }
+                    work.given(started.limits.pieces);
+                    end_after(&mut self.left);
+                }
+            }
+            started.notify();
+            client.answer();
+            // Both are asked: each says that the driver waits for it.
+            let (more_answers, more_requests) = (started.sleep(), client.ring.sleep());
+            if !more_answers && !more_requests {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Ends the client that there was, and starts the device for another one.
+    fn attach(&mut self, share: u64, thread: u64, bits: u64) -> Result<(), Status> {
+        // A client that cannot be notified has ended, and a new one may take its place.
+        if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
+            return Err(Status::InUse);
+        }
+        if self.client.take().is_some() {
+            // SAFETY: the earlier client was dropped, and there are no references to its area.
+            let _ = unsafe { memory::free(AREA, SIZE) };
+            // Root has stopped the function when the earlier client ended.
+            if let Some(started) = self.started.take() {
+                self.disk.stop(started).map_err(|_| Status::Unsupported)?;
+            }
+        }
+        if self.started.is_none() {
+            self.started = Some(self.disk.start().map_err(|_| Status::Unsupported)?);
+        }
+        let size = share::map(share::Share::from_word(share), AREA)?;
+        if size != SIZE {
+            // SAFETY: the share was mapped just now, and there are no references to it.
+            let _ = unsafe { memory::free(AREA, size) };
+            return Err(Status::InvalidArgument);
+        }
+        // SAFETY: root has mapped the memory there, and it is unmapped only above, when there is no
+        // client.
+        let ring = Driver::new(unsafe { area::at(AREA) });
+        let (thread, pools) = (ThreadId::from_raw(thread), Pools::default());
+        self.client = Some(Client { thread, bits, ring, pools, works: Vec::with_capacity(SLOTS) });
+        self.serve();
+        Ok(())
+    }
+
+    fn add_pool(&mut self, number: u64, size: u64) -> Result<u64, Status> {
+        let client = self.client.as_mut().ok_or(Status::NotFound)?;
+        let find = |offset| pool::find(pool::Pool::from_word(number), offset);
+        client.pools.add(size, find)?.map(u64::from).ok_or(Status::InvalidArgument)
+    }
+}
+
+/// Counts a command that was given to the device, and ends the driver if it was the last one.
+fn end_after(left: &mut Option<u64>) {
+    if let Some(left) = left {
+        *left -= 1;
+        if *left == 0 {
+            root::exit(1);
+        }
+    }
+}
+
+impl Client {
+    /// Answers the requests that have ended.
+    fn answer(&mut self) {
+        self.works.retain(|work| {
+            let Some(result) = work.result() else { return true };
+            self.ring.answer(work.slot(), result);
+            false
+        });
+        if self.ring.must_notify() {
+            // An error needs no action: a client that has ended is replaced by the next one.
+            let _ = extension::notify(self.thread, self.bits);
+        }
+    }
+}
+
+/// The client may make requests of this server, and the device may have started.
+fn of_client(client: Option<&Client>) -> Result<(), Status> {
+    client.map(drop).ok_or(Status::NotFound)
+}
+
+impl Server for Service {
+    fn block_attach(
+        &mut self,
+        _: ThreadId,
+        share: u64,
+        thread: u64,
+        bits: u64,
+    ) -> Result<(), direct::Status> {
+        Ok(self.attach(share, thread, bits)?)
+    }
+
+    fn block_pool(&mut self, _: ThreadId, pool: u64, size: u64) -> Result<u64, direct::Status> {
+        Ok(self.add_pool(pool, size)?)
+    }
+
+    fn block_describe(
+        &mut self,
+        _: ThreadId,
+    ) -> Result<(u64, u64, u64, u64, u64, u64, Array<u8, IDENTITY>), direct::Status> {
+        of_client(self.client.as_ref())?;
+        let started = self.started.as_ref().ok_or(Status::NotFound)?;
+        let [sectors, logical, physical, abilities, discard, geometry] = started.description.words();
+        let identity = Array::new(&started.identity).ok_or(Status::Unsupported)?;
+        Ok((sectors, logical, physical, abilities, discard, geometry, identity))
+    }
+}
+
+/// The result of a command whose status byte is this (5.2.6).
+fn result(status: u8) -> Result<(), Error> {
+    match status {
+        0 => Ok(()),
+        2 => Err(Error::Unsupported),
+        _ => Err(Error::Device),
+    }
+}
