@@ -25,9 +25,6 @@ pub const SIZE: u64 = 256 << 10;
 
 const _: () = assert!(size_of::<Area>() <= SIZE as usize);
 
-/// The notification bit that tells the driver that there is output, or room for input.
-pub const WORK: u64 = 1;
-
 /// The state of the host's end of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {

@@ -1,7 +1,8 @@
 //! The client's side of a port. No function but [`open`] waits for the driver.
 
-use crate::area::{Area, Host, RING, SIZE, WORK, at};
+use crate::area::{Area, Host, RING, SIZE, at};
 use direct::Error;
+use driver::WORK;
 use interfaces::streams::Client;
 use l4::direct::Direct;
 use l4::extension;

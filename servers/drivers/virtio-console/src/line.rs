@@ -3,10 +3,8 @@
 use crate::channel::Channel;
 use alloc::boxed::Box;
 use alloc::vec;
-use l4::extension;
-use l4::x2::ThreadId;
+use driver::client::{Attachment, Client};
 use ring::{Reader, Writer};
-use rt::root::share::{self, Share};
 use rt::root::{Status, memory};
 use virtio::Error;
 use virtio::mapped::Mapped;
@@ -32,10 +30,8 @@ const OUTPUT_PIECE: usize = 16384;
 const OUTPUT_PIECES: usize = 4;
 const _: () = assert!(INPUT_PIECE * INPUT_PIECES + OUTPUT_PIECE * OUTPUT_PIECES == DMA_SIZE as usize);
 
-/// The server that uses the port.
-struct Client {
-    thread: ThreadId,
-    bits: u64,
+/// The driver's end of the memory that it shares with a client.
+struct Shared {
     area: &'static Area,
     output: Reader<'static, RING>,
     input: Writer<'static, RING>,
@@ -52,7 +48,7 @@ pub(crate) struct Line {
     port: u64,
     input: Channel,
     output: Channel,
-    client: Option<Client>,
+    client: Option<Client<Shared>>,
     /// Bytes on their way between a ring and a piece.
     bytes: Box<[u8]>,
 }
@@ -64,30 +60,18 @@ impl Line {
         Line { port: port as u64, input, output, client: None, bytes }
     }
 
-    /// Makes `thread`'s server the client. The memory `share` is the area that both use.
-    pub(crate) fn attach(&mut self, share: u64, thread: ThreadId, bits: u64) -> Result<(), Status> {
-        // A client that cannot be notified has ended, and a new one may take its place.
-        if self.client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
-            return Err(Status::InUse);
-        }
-        self.client = None;
+    /// Makes the server that sends this request the client of the port.
+    pub(crate) fn attach(&mut self, attachment: Attachment) -> Result<(), Status> {
         self.allocate()?;
         let address = AREA + self.port * AREA_DISTANCE;
-        // SAFETY: the earlier client has ended, and there are no references to its area any more.
-        let _ = unsafe { memory::free(address, area::SIZE) };
-        let size = share::map(Share::from_word(share), address)?;
-        if size != area::SIZE {
-            // SAFETY: the share was mapped just now, and there are no references to it.
-            let _ = unsafe { memory::free(address, size) };
-            return Err(Status::InvalidArgument);
-        }
-        // SAFETY: root has mapped the memory there, and it is unmapped only above, when there is no
-        // client.
-        let area = unsafe { area::at(address) };
-        let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));
-        let host = Host::default();
-        self.client = Some(Client { thread, bits, area, output, input, host, unsent: 0, news: false });
-        Ok(())
+        let open = || {
+            // SAFETY: the client's memory is mapped there as long as this value is used.
+            let area = unsafe { area::at(address) };
+            let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));
+            Shared { area, output, input, host: Host::default(), unsent: 0, news: false }
+        };
+        // SAFETY: the memory there is for clients of this port.
+        unsafe { Client::attach(&mut self.client, attachment, address, area::SIZE, open) }
     }
 
     /// Allocates the memory for the port's bytes, unless it was allocated before.
@@ -120,18 +104,18 @@ impl Line {
                 return Err(Error::Broken);
             }
             let piece = self.input.pieces.take(completed.token);
-            if let Some(client) = &mut self.client {
+            if let Some(Client { shared, .. }) = &mut self.client {
                 let count = self.input.read(piece, completed.written as usize, &mut self.bytes);
-                client.input.write(&self.bytes[..count]);
-                client.news = true;
+                shared.input.write(&self.bytes[..count]);
+                shared.news = true;
             }
         }
-        let Some(client) = &self.client else { return Ok(()) };
+        let Some(Client { shared, .. }) = &self.client else { return Ok(()) };
         let given = usize::from(self.input.queue.outstanding());
-        let mut more = more_input(client.input.room(), given, INPUT_PIECE);
+        let mut more = more_input(shared.input.room(), given, INPUT_PIECE);
         if more == 0 {
-            client.input.wait_for_reader();
-            more = more_input(client.input.room(), given, INPUT_PIECE);
+            shared.input.wait_for_reader();
+            more = more_input(shared.input.room(), given, INPUT_PIECE);
         }
         for _ in 0..more {
             self.input.give_input()?;
@@ -143,12 +127,12 @@ impl Line {
     /// Tells the client the state of the host's end. All input that came before must be in its
     /// ring.
     pub(crate) fn set_host(&mut self, host: Host) {
-        if let Some(client) = &mut self.client
-            && client.host != host
+        if let Some(Client { shared, .. }) = &mut self.client
+            && shared.host != host
         {
-            client.host = host;
-            client.area.set_host(host);
-            client.news = true;
+            shared.host = host;
+            shared.area.set_host(host);
+            shared.news = true;
         }
     }
 
@@ -158,12 +142,12 @@ impl Line {
         while let Some(completed) = self.output.queue.take()? {
             self.output.pieces.take(completed.token);
         }
-        let Some(client) = &mut self.client else { return Ok(()) };
-        while client.host == Host::Open && client.output.available() > 0 {
+        let Some(Client { shared, .. }) = &mut self.client else { return Ok(()) };
+        while shared.host == Host::Open && shared.output.available() > 0 {
             let unsent = u32::from(self.output.queue.outstanding());
-            client.area.set_unsent(unsent + 1);
+            shared.area.set_unsent(unsent + 1);
             let given = self.output.give_output(|buffer| {
-                let count = client.output.read(&mut self.bytes[..OUTPUT_PIECE]);
+                let count = shared.output.read(&mut self.bytes[..OUTPUT_PIECE]);
                 buffer.write(self.bytes[..count].iter().copied())
             })?;
             if !given {
@@ -171,9 +155,9 @@ impl Line {
             }
         }
         let unsent = u32::from(self.output.queue.outstanding());
-        client.area.set_unsent(unsent);
-        client.news |= unsent == 0 && client.unsent > 0;
-        client.unsent = unsent;
+        shared.area.set_unsent(unsent);
+        shared.news |= unsent == 0 && shared.unsent > 0;
+        shared.unsent = unsent;
         self.output.notify(device);
         Ok(())
     }
@@ -187,12 +171,13 @@ impl Line {
     /// Notifies the client if there is a change. Returns false if the client has ended.
     pub(crate) fn tell(&mut self) -> bool {
         let Some(client) = &mut self.client else { return true };
-        let has_room = client.output.available() <= RING / 2;
-        if !(client.news || has_room && client.output.take_waiting()) {
+        let shared = &mut client.shared;
+        let has_room = shared.output.available() <= RING / 2;
+        if !(shared.news || has_room && shared.output.take_waiting()) {
             return true;
         }
-        client.news = false;
-        let is_there = extension::notify(client.thread, client.bits).is_ok();
+        shared.news = false;
+        let is_there = client.notify();
         if !is_there {
             self.client = None;
         }

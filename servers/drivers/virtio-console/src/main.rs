@@ -10,20 +10,18 @@ mod line;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use channel::{Channel, QUEUE_BYTES, QUEUE_LAYOUT};
-use direct::Registers as _;
+use direct::Reply;
+use driver::client::Attachment;
 use interfaces::streams::{Server, serve};
 use l4::direct::Direct;
-use l4::ipc::{self, Message as Ipc};
 use l4::utcb;
-use l4::x2::ThreadId;
-use l4::x2::extension::{ACCEPT_NOTIFICATION, NOTIFICATION_LABEL};
+use l4::x2::{MessageTag, ThreadId};
 use line::Line;
-use rt::root::{self, Status, memory, names, pci};
+use rt::root::{self, Status, memory, pci};
 use virtio::Error;
 use virtio::mapped::Mapped;
 use virtio::memory::{Buffer, QueueMemory};
 use virtio::setup::{Device, Setup};
-use virtio_console::area::WORK;
 use virtio_console::control::{LENGTH, Message, PORTS, Ports};
 use virtio_console::pieces::MOST;
 
@@ -63,35 +61,10 @@ struct Driver {
 
 fn run() -> ! {
     root::report_panics();
-    let me = utcb::my_global_id();
     // A driver that has no device does not register, so that no client finds it.
-    let (mut driver, interrupt) = start(me).unwrap_or_else(|error| panic!("no console device: {error:?}"));
-    driver.serve();
-    names::register(me).expect("it is a thread of this server");
-    // SAFETY: the acceptor takes no mappings or strings.
-    unsafe { utcb::set_buffer_register(0, ACCEPT_NOTIFICATION) };
-    let (mut registers, mut answer) = (Direct::default(), None);
-    loop {
-        let received = match answer.take() {
-            Some((to, reply)) => registers.reply_wait(to, &reply, &mut []),
-            None => registers.wait(&mut []),
-        };
-        // An error needs no action: the receiver of the answer has ended.
-        let Ok((from, tag)) = received else { continue };
-        if from == interrupt {
-            // The interrupt belongs to this thread and its message was delivered: the reply cannot
-            // fail. What the device does after the reply interrupts again.
-            let _ = ipc::reply(interrupt, Ipc::new(0));
-            driver.serve();
-        } else if from.is_nil() && tag.label() == NOTIFICATION_LABEL {
-            if registers.register(1) & WORK != 0 {
-                driver.serve();
-            }
-        } else {
-            let reply = serve(&mut driver, from, tag, &mut registers, &[], &mut []);
-            answer = reply.map(|reply| (from, reply));
-        }
-    }
+    let started = start(utcb::my_global_id());
+    let (mut driver, interrupt) = started.unwrap_or_else(|error| panic!("no console device: {error:?}"));
+    driver::run(&mut driver, interrupt)
 }
 
 /// Starts the device. Returns its driver and the thread id from which its interrupts come to
@@ -137,9 +110,8 @@ fn start(thread: ThreadId) -> Result<(Driver, ThreadId), Error> {
     Ok((Driver { device, from_device, to_device, answers, ports: Ports::default(), lines }, interrupt))
 }
 
-impl Driver {
-    /// Does what there is to do. A device that breaks the rules ends the driver, so that root
-    /// starts it again.
+impl driver::Driver for Driver {
+    /// A device that breaks the rules ends the driver, so that root starts it again.
     fn serve(&mut self) {
         if let Err(error) = self.pass_everything() {
             panic!("the console device has failed: {error:?}");
@@ -151,6 +123,12 @@ impl Driver {
         }
     }
 
+    fn answer(&mut self, from: ThreadId, tag: MessageTag, registers: &mut Direct) -> Option<Reply<'static>> {
+        serve(self, from, tag, registers, &[], &mut [])
+    }
+}
+
+impl Driver {
     /// Passes messages and bytes, as long as there are some and there is room.
     fn pass_everything(&mut self) -> Result<(), Error> {
         loop {
@@ -210,11 +188,11 @@ impl Server for Driver {
     ) -> Result<(), direct::Status> {
         let port = usize::try_from(port).unwrap_or(usize::MAX);
         let line = self.lines.get_mut(port).ok_or(Status::NotFound)?;
-        line.attach(share, ThreadId::from_raw(thread), bits)?;
+        line.attach(Attachment { share, thread, bits })?;
         // The device is told that the last client has gone, and that there is another.
         self.answers.extend(self.ports.use_port(port, false));
         self.answers.extend(self.ports.use_port(port, true));
-        self.serve();
+        driver::Driver::serve(self);
         Ok(())
     }
 }
