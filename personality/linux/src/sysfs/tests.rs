@@ -205,7 +205,7 @@ fn disks_and_partitions_come_and_go() {
     let part = Device { disk, partition: Some(partition) };
     let shown = Arc::new(SpinLock::new(vec![whole, part]));
     let devices = shown.clone();
-    let root = make(1, Box::new(move || devices.lock().clone()), Timestamp::default());
+    let root = make(1, None, Box::new(move || devices.lock().clone()), Timestamp::default());
     let text = |path: &str| {
         let mut bytes = Bytes::empty(200);
         let file = find(&root, path).unwrap();
