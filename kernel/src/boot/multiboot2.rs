@@ -71,7 +71,7 @@ fn framebuffer(memory: &impl PhysicalMemory, tag: u64) -> Result<Option<Screen>,
         width: word(20)?,
         height: word(24)?,
         bits: if kind == TEXT { 0 } else { bits },
-        colours: if kind == TEXT { 0 } else { memory.double_word(tag + 32, WHAT)? & (1 << 48) - 1 },
+        colours: if kind == TEXT { 0 } else { memory.double_word(tag + 32, WHAT)? & ((1 << 48) - 1) },
     };
     // What a line has must fit into it, and the whole screen into memory.
     let line = screen.width * if kind == TEXT { 2 } else { bits.div_ceil(8) };

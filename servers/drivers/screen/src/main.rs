@@ -231,8 +231,10 @@ impl Consoles {
 
     /// Takes the clients' wishes, and tells them which console is visible and which locks are on.
     fn tell_state(&mut self) {
-        let wanted = self.consoles.iter().filter_map(|console| console.client.as_ref()?.shared.take_wanted());
-        if let Some(number) = wanted.last() {
+        // Each wish is taken, and the last one counts.
+        let clients = self.consoles.iter().filter_map(|console| console.client.as_ref());
+        let wanted = clients.fold(None, |last, client| client.shared.take_wanted().or(last));
+        if let Some(number) = wanted {
             self.change_to((number as usize).wrapping_sub(1));
         }
         let locks = self.keyboards.iter().fold(0, |locks, keyboard| locks | locks_of(keyboard.map.lights()));

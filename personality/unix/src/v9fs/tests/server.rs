@@ -49,8 +49,11 @@ pub(super) struct Server {
     pub(super) requests: AtomicUsize,
     message: usize,
     /// Changes a reply, for a server that lies.
-    pub(super) lie: Mutex<Option<Box<dyn FnMut(&mut Vec<u8>) + Send>>>,
+    pub(super) lie: Mutex<Option<Lie>>,
 }
+
+/// A change of a reply's bytes.
+type Lie = Box<dyn FnMut(&mut Vec<u8>) + Send>;
 
 /// The way to a server; the server is free again when this is dropped.
 struct Way(Arc<Server>);
@@ -420,7 +423,9 @@ impl State {
         let (old, new) = (self.file(old)?, self.file(new)?);
         let file = self.files.get_mut(&old).unwrap().entries.remove(name).ok_or(ENOENT)?;
         let replaced = self.files.get_mut(&new).unwrap().entries.insert(new_name.to_vec(), file);
-        replaced.map(|replaced| self.files.get_mut(&replaced).unwrap().links -= 1);
+        if let Some(replaced) = replaced {
+            self.files.get_mut(&replaced).unwrap().links -= 1;
+        }
         done()
     }
 
