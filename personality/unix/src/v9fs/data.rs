@@ -7,7 +7,7 @@ use crate::{BoxFuture, Error, Result};
 use alloc::sync::Arc;
 use ninep::Call;
 
-/// Flags of Linux with which the server opens a file.
+/// The protocol's flags with which the server opens a file.
 const READ_ONLY: u32 = 0;
 const WRITE_ONLY: u32 = 1;
 const READ_WRITE: u32 = 2;

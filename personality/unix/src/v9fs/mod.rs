@@ -75,7 +75,8 @@ impl FileSystemType for V9fsType {
     }
 }
 
-/// The options of a mount. Linux's names are known, as far as they ask for what is done anyway.
+/// The options of a mount. Other systems' names are known, as far as they ask for what is done
+/// anyway.
 struct Options<'a> {
     /// The directory of the server that is mounted.
     directory: &'a [u8],

@@ -10,7 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use ninep::{Body, Call};
 
-/// Flags of Linux with which the server makes a file, and opens a directory.
+/// The protocol's flags with which the server makes a file, and opens a directory.
 const CREATE: u32 = 0o2 | 0o100 | 0o200;
 const DIRECTORY: u32 = 0o200_000;
 /// The largest extended attribute (XATTR_SIZE_MAX).
@@ -219,7 +219,7 @@ impl Node {
     }
 }
 
-/// The file type of a directory entry, by Linux's number; `Anonymous` if it is not known.
+/// The file type of a directory entry, by the protocol's number; `Anonymous` if it is not known.
 fn type_of_entry(number: u8) -> FileType {
     match number {
         1 => FileType::Fifo,

@@ -102,7 +102,7 @@ fn time(time: Timestamp) -> Time {
     Time { seconds: time.seconds.max(0) as u64, nanoseconds: time.nanoseconds.into() }
 }
 
-/// The device number in Linux's form of 64 bits.
+/// The device number in the protocol's form of 64 bits.
 fn device(number: u64) -> DeviceNumber {
     DeviceNumber {
         major: ((number >> 8) & 0xfff | (number >> 32) & 0xffff_f000) as u32,

@@ -109,7 +109,7 @@ impl Session {
         Ok(fid)
     }
 
-    /// The same file, opened with Linux's flags.
+    /// The same file, opened with the protocol's flags.
     pub(super) async fn open(self: &Arc<Self>, file: &Fid, flags: u32) -> Result<Fid> {
         let fid = self.walk(file, &[]).await?;
         self.perform(&Call::Open { fid: fid.number, flags }).await?;
@@ -119,7 +119,7 @@ impl Session {
 
 /// The error that the program gets.
 fn error_of(failure: Failure) -> Error {
-    /// The numbers that Linux gives to errors of file systems.
+    /// The protocol's numbers of errors of file systems.
     const ERRORS: [(u32, Error); 31] = [
         (1, Error::EPERM),
         (2, Error::ENOENT),
