@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn only_directories_are_shared() {
-        let scratch = Scratch::new("shares").unwrap();
+        let scratch = Scratch::new("shares-refused").unwrap();
         let (file, missing) = (scratch.0.join("file"), scratch.0.join("missing"));
         fs::write(&file, "").unwrap();
         let refusal = |directory: &Path| {
