@@ -114,7 +114,7 @@ mod tests {
         assert!(arguments[3].contains("mapped,, modules"), "a comma in a path ends no option");
         assert_eq!(arguments[5], "pc-dimm,memdev=module0,addr=0x180000000");
         // The second one ends inside of the window, wherever that begins.
-        assert_eq!(arguments[1], format!("slots=2,maxmem={}", (13 << 30) + (512 << 20) + (16 << 20)));
+        assert_eq!(arguments[1], format!("slots=2,maxmem={}", (13_u64 << 30) + (512 << 20) + (16 << 20)));
     }
 
     #[test]
