@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use mach::ipc::typed::MsgOptions;
 use mach::ipc::{Limits, Name, PortType};
@@ -91,7 +91,7 @@ fn send(system: &System, program: &Program, bytes: &[u8], reply: Name, mut repli
         let mut sent = pin!(program.try_message(options, bytes.len(), Name::NULL));
         let mut context = Context::from_waker(Waker::noop());
         for round in 0.. {
-            if let Poll::Ready(_) = sent.as_mut().poll(&mut context) {
+            if sent.as_mut().poll(&mut context).is_ready() {
                 break;
             }
             program.interruption.interrupt();
