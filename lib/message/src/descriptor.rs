@@ -92,8 +92,8 @@ impl Descriptor {
 }
 
 /// Calls `with` for each item in the body of a typed message: with the descriptor, which it may
-/// change as long as the size of the data stays, the body, and the offset of the data in it. `None`:
-/// the body ends in the middle of an item.
+/// change as long as the size of the data stays, the body, and the offset of the data in it.
+/// `None`: the body ends in the middle of an item.
 pub fn for_each_item(
     format: &Format,
     body: &mut [u8],

@@ -93,8 +93,8 @@ impl<M: Machine> PortState<M> {
 /// Puts a message into the port's queue and wakes a receiver. Never blocks. No lock may be held.
 pub(super) fn push<M: Machine>(port: &Arc<Port<M>>, message: Box<Message<M>>, entry: Entry) -> Pushed<M> {
     if port.kernel.is_some() {
-        // Nothing is queued at a kernel port. A message that a task sends has been carried out; this
-        // is a reply or a notification, which no object waits for.
+        // Nothing is queued at a kernel port. A message that a task sends has been carried out;
+        // this is a reply or a notification, which no object waits for.
         port.ipc.reuse(message);
         return Pushed::Sent;
     }

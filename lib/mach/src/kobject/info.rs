@@ -1,6 +1,8 @@
 //! The structures in which calls return information: words of 32 bits, where a time takes four and
 //! a number of 64 bits two.
 
+use alloc::vec::Vec;
+
 use message::{Array, Status};
 
 use super::call::Answer;
@@ -10,21 +12,18 @@ use super::error::INVALID_ARGUMENT;
 const MOST: usize = 1024;
 
 /// A structure that is being written.
-pub(super) struct Words {
-    words: [u32; MOST],
-    count: usize,
-}
+pub(super) struct Words(Vec<u32>);
 
 impl Words {
     pub(super) fn new() -> Self {
-        Self { words: [0; MOST], count: 0 }
+        // Room for the largest structure of a fixed size.
+        Self(Vec::with_capacity(64))
     }
 
     /// Adds a number of 32 bits. Words beyond the room of every structure are lost.
     pub(super) fn word(&mut self, word: u32) -> &mut Self {
-        if let Some(room) = self.words.get_mut(self.count) {
-            *room = word;
-            self.count += 1;
+        if self.0.len() < MOST {
+            self.0.push(word);
         }
         self
     }
@@ -52,6 +51,6 @@ impl Words {
         if room < least {
             return Err(INVALID_ARGUMENT);
         }
-        Array::new(&self.words[..self.count.min(room)]).ok_or(Status::ARRAY_TOO_LARGE)
+        Array::new(&self.0[..self.0.len().min(room)]).ok_or(Status::ARRAY_TOO_LARGE)
     }
 }

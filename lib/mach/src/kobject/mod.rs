@@ -17,7 +17,7 @@
 //!
 //! An object is alive while its port stands for it. The end of a task or thread ends its port, as
 //! the system's personality tells ([`Personality::task_ended`]): the rights to the port become dead
-//! names, and who asked for it is notified.
+//! names, and the notifications that were asked for are sent.
 mod call;
 mod client;
 mod clock;

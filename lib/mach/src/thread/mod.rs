@@ -275,8 +275,8 @@ impl<M: Machine, P: Personality<M>> Thread<M, P> {
         self.wanted.lock().set.clone()
     }
 
-    /// Sets the base level, and with `limit` also the most urgent level that the base may be set to:
-    /// Mach's `thread_priority`.
+    /// Sets the base level, and with `limit` also the most urgent level that the base may be set
+    /// to: Mach's `thread_priority`.
     ///
     /// # Errors
     /// `Terminated`: the thread has ended. `InvalidArgument`: there is no such level. `Failure`: it

@@ -97,7 +97,8 @@ fn result(routine: &Routine) -> Option<i32> {
     system.run(async {
         let (other, _) = program_with_objects(&system, &[]).await;
         let (program, mut objects) = program_with_objects(&system, std::slice::from_ref(&other)).await;
-        // Controls come last, because every call accepts them; a set's last name is not its control.
+        // Controls come last, because every call accepts them; a set's last name is not its
+        // control.
         objects.sets.reverse();
         let mut zeros = Zeros(objects);
         let to = match routine.port().of.name.as_str() {

@@ -56,12 +56,11 @@ fn ready<T>(future: &mut std::pin::Pin<Box<impl Future<Output = T>>>) -> T {
 }
 
 /// A program with a thread, its name, and ports for the exceptions of the thread and of the task.
-async fn victim(system: &System, program: &Program) -> (Arc<Thread>, u64, [Name; 2]) {
+async fn victim(program: &Program) -> (Arc<Thread>, u64, [Name; 2]) {
     let own = program.own();
     let name = call!(*program, mach, own, thread_create()).unwrap();
     let thread = program.task.threads().remove(0);
     let ports = [program.port_to_send(), program.port_to_send()];
-    let _ = system;
     call!(*program, mach, name, thread_set_special_port(3, u64::from(ports[0].0))).unwrap();
     call!(*program, mach, own, task_set_special_port(3, u64::from(ports[1].0))).unwrap();
     (thread, name, ports)
@@ -76,7 +75,7 @@ fn the_port_of_the_thread_is_asked_first_and_then_that_of_the_task() {
     let system = System::new();
     system.run(async {
         let program = system.program().await;
-        let (thread, name, [own, of_task]) = victim(&system, &program).await;
+        let (thread, name, [own, of_task]) = victim(&program).await;
         let task = program.own();
         let exception = division();
         let mut raised = Box::pin(kobject::raise(&thread, &exception));
@@ -97,7 +96,7 @@ fn a_server_that_drops_the_right_to_reply_or_its_port_has_not_handled_the_except
     let system = System::new();
     system.run(async {
         let program = system.program().await;
-        let (thread, _, [own, of_task]) = victim(&system, &program).await;
+        let (thread, _, [own, of_task]) = victim(&program).await;
         let fault = PageFault { address: 0x5008, access: Protection::WRITE, ip: 0x1000 };
         let exception = Exception::of_fault(&fault, KernError::ProtectionFailure);
         let mut raised = Box::pin(kobject::raise(&thread, &exception));
@@ -116,7 +115,7 @@ fn an_abort_ends_the_wait_and_the_thread_goes_on() {
     let system = System::new();
     system.run(async {
         let program = system.program().await;
-        let (thread, name, [own, _]) = victim(&system, &program).await;
+        let (thread, name, [own, _]) = victim(&program).await;
         let exception = division();
         let mut raised = Box::pin(kobject::raise(&thread, &exception));
         waits(&mut raised);
@@ -133,8 +132,7 @@ fn a_reply_with_rights_or_another_id_does_not_handle_the_exception() {
     let system = System::new();
     system.run(async {
         let program = system.program().await;
-        let (thread, _, [own, _]) = victim(&system, &program).await;
-        program.task.map(); // the task has memory for messages
+        let (thread, _, [own, _]) = victim(&program).await;
         let exception = division();
         let mut raised = Box::pin(kobject::raise(&thread, &exception));
         waits(&mut raised);

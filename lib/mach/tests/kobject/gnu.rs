@@ -21,7 +21,7 @@ macro_rules! pending {
     };
 }
 
-/// Makes another program in the task, with a buffer and a thread's interruption of its own.
+/// Waits while the word is 7.
 async fn waiting(program: &Program, own: u64, address: u64, msec: u32, flags: u32) -> Result<(), Error> {
     call!(*program, gnumach, own, gsync_wait(address, 7, 0, msec, flags))
 }

@@ -38,8 +38,8 @@ pub(crate) fn interface(name: &str) -> Interface {
 
 /// What the data of a request is.
 pub(crate) trait Chooser {
-    /// The type of a right whose type the sender chooses; `received` is the type that must arrive, if
-    /// the definition says so.
+    /// The type of a right whose type the sender chooses; `received` is the type that must arrive,
+    /// if the definition says so.
     fn kind(&mut self, received: Option<u32>) -> u32;
     /// A name for a right of the argument's type.
     fn name(&mut self, of: &str) -> u32;

@@ -114,7 +114,7 @@ impl System {
     /// Makes a task with a buffer for messages.
     pub(crate) async fn program(&self) -> Program {
         let task = self.kernel().create_first_task(PAGE_SIZE, 1 << 47, |ports| ports).await.unwrap();
-        Program::of(self, task).await
+        Program::of(task).await
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    pub(crate) async fn of(_system: &System, task: Arc<Task>) -> Self {
+    pub(crate) async fn of(task: Arc<Task>) -> Self {
         task.map().allocate(Placement::Fixed(BUFFER), BUFFER_SIZE).await.unwrap();
         let reply = task.space().allocate(PortRight::Receive).unwrap();
         Self { task, interruption: Arc::new(Interruption::new()), reply }

@@ -7,8 +7,6 @@ use message::Memory;
 use crate::call;
 use crate::support::{BUFFER, Program, STARTED, System, status};
 
-const COPY_SEND: u32 = 19;
-
 async fn thread_named(program: &Program, name: u64) -> std::sync::Arc<crate::support::Thread> {
     let found = program.task.threads().into_iter().find(|thread| {
         let own = program.name(thread.own_right());
@@ -119,7 +117,6 @@ fn special_ports_are_set_and_inherited() {
         assert_eq!(call!(program, mach, thread, thread_get_special_port(3)), Ok(server));
         assert_eq!(call!(program, mach, thread, thread_get_special_port(1)), Ok(thread));
         assert_eq!(call!(program, mach, thread, thread_get_special_port(4)), status(4));
-        let _ = COPY_SEND;
     });
 }
 
