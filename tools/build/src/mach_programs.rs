@@ -46,7 +46,7 @@ fn stubs(name: &str) -> Result<PathBuf> {
         path(fresh.join(&header)),
         path(interfaces.join(format!("mach/{name}.defs"))),
     ];
-    let Request::Compile(options) = Options::parse(words.into_iter())? else {
+    let Request::Compile(options) = Options::parse(words)? else {
         bail!("mig was asked for stubs");
     };
     mig::driver::run(&options)?;
