@@ -6,7 +6,8 @@
  *   login shell init -- COMMAND ...  not as the first process: runs the command on the terminal
  *   that it has poweroff, reboot     the same program under another name
  *
- * The variables ROWS and COLUMNS say how large the terminal is. Under Linux, whose command line
+ * The variable CONSOLES names virtual consoles on which login shells run, too. The variables ROWS
+ * and COLUMNS say how large the terminal is. Under Linux, whose command line
  * gives the variables LOG and TERMINAL, the command's status is written to LOG as "guest: status N"
  * before the machine is switched off, and the command runs on TERMINAL.
  *
@@ -107,22 +108,22 @@ static char **command(void)
 }
 
 /* Its size; for a command, that what it prints and reads passes as it is. */
-static void set_terminal(int unchanged)
+static void set_terminal(int terminal, int unchanged)
 {
     struct winsize size = {0};
     if (getenv("ROWS") && getenv("COLUMNS")) {
         size.ws_row = (unsigned short)atoi(getenv("ROWS"));
         size.ws_col = (unsigned short)atoi(getenv("COLUMNS"));
-        ioctl(0, TIOCSWINSZ, &size);
+        ioctl(terminal, TIOCSWINSZ, &size);
     }
     struct termios settings;
-    if (unchanged && tcgetattr(0, &settings) == 0) {
+    if (unchanged && tcgetattr(terminal, &settings) == 0) {
         settings.c_oflag &= ~OPOST;
         settings.c_lflag &= ~(tcflag_t)ECHO;
         cfsetspeed(&settings, B115200);
-        tcsetattr(0, TCSANOW, &settings);
+        tcsetattr(terminal, TCSANOW, &settings);
         static const char ready[] = "\033_guest ready\033\\";
-        if (write(1, ready, sizeof ready - 1) < 0)
+        if (write(terminal, ready, sizeof ready - 1) < 0)
             perror("init: the terminal");
     }
     unsetenv("ROWS");
@@ -147,7 +148,7 @@ static void take_terminal(int unchanged)
         }
     }
     ioctl(0, TIOCSCTTY, 0);
-    set_terminal(unchanged);
+    set_terminal(0, unchanged);
 }
 
 /* Becomes the program, or fails as shells do. */
@@ -175,26 +176,61 @@ static void report(int log, int status)
     }
 }
 
-static int run(char **words)
+/* Becomes the command, or a login shell, on the terminal. */
+static void become(char **words)
 {
     static char *shell[] = {"-bash", 0}, *small_shell[] = {"-sh", 0};
     const char *program = words ? words[0] : access("/bin/bash", X_OK) == 0 ? "/bin/bash" : "/bin/sh";
     char **arguments = words ? words : strcmp(program, "/bin/sh") == 0 ? small_shell : shell;
+    take_terminal(words != 0);
+    unsetenv("LOG");
+    unsetenv("TERMINAL");
+    unsetenv("CONSOLES");
+    setenv("HOME", "/root", 1);
+    setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    setenv("TERM", getenv("TERM") ? getenv("TERM") : "vt100", 1);
+    chdir("/root");
+    execute(program, arguments);
+}
+
+/* A process that runs a login shell on a virtual console, and another when it has ended. */
+static void serve_console(const char *name)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/dev/%s", name);
+    if (access(path, F_OK) != 0 || fork() != 0)
+        return;
+    for (;;) {
+        pid_t shell = fork();
+        if (shell == 0) {
+            setenv("TERMINAL", path, 1);
+            setenv("TERM", "linux", 1);
+            unsetenv("ROWS");
+            become(0);
+        }
+        while (waitpid(shell, 0, 0) < 0 && errno == EINTR)
+            ;
+        sleep(1);
+    }
+}
+
+/* Shells on the consoles that the variable CONSOLES names, separated by commas. */
+static void serve_consoles(void)
+{
+    char *names = getenv("CONSOLES");
+    for (char *name = names ? strtok(names, ",") : 0; name; name = strtok(0, ","))
+        serve_console(name);
+}
+
+static int run(char **words)
+{
     pid_t child = fork();
     if (child < 0) {
         perror("init: fork");
         return 126;
     }
-    if (child == 0) {
-        take_terminal(words != 0);
-        unsetenv("LOG");
-        unsetenv("TERMINAL");
-        setenv("HOME", "/root", 1);
-        setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
-        setenv("TERM", getenv("TERM") ? getenv("TERM") : "vt100", 1);
-        chdir("/root");
-        execute(program, arguments);
-    }
+    if (child == 0)
+        become(words);
     for (;;) {
         int status;
         pid_t ended = wait(&status);
@@ -217,7 +253,10 @@ int main(int argc, char **argv)
         end_system(RB_AUTOBOOT);
     if (getpid() != 1 && argc > 2 && strcmp(argv[1], "--") == 0) {
         make_record();
-        set_terminal(1);
+        /* The command's descriptors may be pipes. */
+        int terminal = open("/dev/tty", O_RDWR | O_CLOEXEC);
+        if (terminal >= 0)
+            set_terminal(terminal, 1);
         execute(argv[2], argv + 2);
     }
     if (getpid() != 1) {
@@ -229,6 +268,7 @@ int main(int argc, char **argv)
     make_record();
     set_name();
     char **words = command();
+    serve_consoles();
     int log = open_log(), status = run(words);
     report(log, status);
     if (getenv("LOG")) {

@@ -41,6 +41,9 @@ pub fn write(
             _ => writer.module(module.start, module.end - module.start, command_line)?,
         }
     }
+    if let Some(screen) = &boot.screen {
+        writer.screen(screen)?;
+    }
     writer.finish();
     Ok(())
 }
@@ -149,6 +152,7 @@ mod tests {
     #[test]
     fn the_largest_boot_fits() {
         let mut boot = BootInformation::empty(Protocol::Multiboot1);
+        boot.screen = Some(x2::boot_info::Screen::TEXT);
         for _ in 0..40 {
             boot.add_module(0x1000, 0x2000, &[b'x'; 200]);
         }

@@ -2,21 +2,24 @@
 use core::fmt::{self, Write};
 
 use crate::arch::serial;
-use crate::kdb;
+use crate::{kdb, screen};
 
 /// Writes text. Never blocks for long: a stuck device loses characters.
 pub struct Console;
 
 impl Write for Console {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        text.bytes().for_each(serial::write_byte);
+        write_bytes(text.as_bytes());
         Ok(())
     }
 }
 
 /// Writes bytes as they are.
 pub fn write_bytes(bytes: &[u8]) {
-    bytes.iter().copied().for_each(serial::write_byte);
+    for &byte in bytes {
+        serial::write_byte(byte);
+        screen::write_byte(byte);
+    }
 }
 
 /// A byte from the serial port, if one has arrived. Where the port interrupts, only what the

@@ -24,6 +24,7 @@ pub mod memory;
 pub mod panic;
 pub mod processor;
 pub mod scheduler;
+pub mod screen;
 pub mod space;
 #[cfg(target_os = "none")]
 pub mod start;

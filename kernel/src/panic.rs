@@ -6,7 +6,7 @@
 //! other processors are stopped first, so that nothing changes what is looked at.
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::{arch, kdb, log};
+use crate::{arch, kdb, log, screen};
 
 /// The most frames that a backtrace prints.
 const DEPTH: usize = 32;
@@ -26,6 +26,7 @@ pub fn set_exit(exit: bool) {
 pub fn begin_report() {
     // If several processors panic, one reports.
     arch::stop_others();
+    screen::take_back();
     if NESTED.fetch_add(1, Ordering::Relaxed) > 1 {
         stop_machine();
     }
@@ -55,6 +56,8 @@ pub fn backtrace(address: u64, frame_pointer: u64) {
 /// if asked to, else enters the debugger.
 pub fn end_report() -> ! {
     log::error!("the kernel has stopped");
+    // What follows is longer than a screen, and the debugger needs the serial line.
+    screen::leave();
     kdb::show_others();
     kdb::overview();
     if !EXIT.load(Ordering::Relaxed) {

@@ -16,6 +16,7 @@ pub mod reserved;
 pub mod time_stamps;
 
 use core::fmt;
+use x2::boot_info::Screen;
 
 /// The maximum number of memory ranges; more are dropped from the end, with a warning.
 pub const MAX_RANGES: usize = 96;
@@ -94,6 +95,8 @@ pub struct BootInformation {
     pub protocol: Protocol,
     /// Physical address of the ACPI root pointer, if the loader gave a copy of it.
     pub rsdp: Option<u64>,
+    /// The screen that the loader has set up, or that was found.
+    pub screen: Option<Screen>,
     ranges: [MemoryRange; MAX_RANGES],
     range_count: usize,
     modules: [Module; MAX_MODULES],
@@ -153,6 +156,7 @@ impl BootInformation {
         Self {
             protocol,
             rsdp: None,
+            screen: None,
             ranges: [MemoryRange { start: 0, end: 0, kind: MemoryKind::Reserved }; MAX_RANGES],
             range_count: 0,
             modules: [Module { start: 0, end: 0, text: (0, 0) }; MAX_MODULES],

@@ -1,4 +1,6 @@
 //! Multiboot 2 information (Multiboot2 Specification 2.0, section 3.6).
+use x2::boot_info::Screen;
+
 use super::{BootError, BootInformation, MemoryKind, PhysicalMemory, Protocol, string_at};
 
 /// The value in EAX that says that the loader follows Multiboot 2.
@@ -8,6 +10,7 @@ const END: u32 = 0;
 const COMMAND_LINE: u32 = 1;
 const MODULE: u32 = 3;
 const MEMORY_MAP: u32 = 6;
+const FRAMEBUFFER: u32 = 8;
 const ACPI_OLD: u32 = 14;
 const ACPI_NEW: u32 = 15;
 
@@ -42,6 +45,7 @@ pub fn parse(
                 has_map = true;
                 parse_memory_map(memory, at, at + size, into)?;
             }
+            FRAMEBUFFER => into.screen = framebuffer(memory, at)?.or(into.screen),
             ACPI_NEW => into.rsdp = Some(at + 8),
             ACPI_OLD => into.rsdp = into.rsdp.or(Some(at + 8)),
             _ => {}
@@ -49,6 +53,31 @@ pub fn parse(
         at += size.next_multiple_of(8);
     }
     if has_map { Ok(()) } else { Err(BootError::NoMemoryMap) }
+}
+
+/// Tag content: address, pitch, width, height, then a byte each: bits of a pixel, and the kind; two
+/// reserved bytes, and for pixels with colours of their own the places of these. `None` for another
+/// kind: pixels with a palette.
+fn framebuffer(memory: &impl PhysicalMemory, tag: u64) -> Result<Option<Screen>, BootError> {
+    const WHAT: &str = "framebuffer tag";
+    const COLOURS: u32 = 1;
+    const TEXT: u32 = 2;
+    let word = |offset: u64| memory.word(tag + offset, WHAT).map(u64::from);
+    let format = memory.word(tag + 28, WHAT)?;
+    let (bits, kind) = (u64::from(format & 0xff), format >> 8 & 0xff);
+    let screen = Screen {
+        physical: memory.double_word(tag + 8, WHAT)?,
+        pitch: word(16)?,
+        width: word(20)?,
+        height: word(24)?,
+        bits: if kind == TEXT { 0 } else { bits },
+        colours: if kind == TEXT { 0 } else { memory.double_word(tag + 32, WHAT)? & (1 << 48) - 1 },
+    };
+    // What a line has must fit into it, and the whole screen into memory.
+    let line = screen.width * if kind == TEXT { 2 } else { bits.div_ceil(8) };
+    let fits = line <= screen.pitch && screen.physical.checked_add(screen.size()).is_some();
+    let is_known = kind == TEXT || kind == COLOURS && (15..=32).contains(&bits);
+    Ok(Some(screen).filter(|screen| is_known && fits && screen.size() > 0))
 }
 
 /// Tag content: size of an entry, its version, the entries: base, length, type, reserved.

@@ -1,5 +1,5 @@
 //! The loaders' protocols, from structures made as their specifications say.
-use x2::boot_info::Writer;
+use x2::boot_info::{Screen, Writer};
 use x2::kip::{MemoryDescriptor, MemoryKind as Kind};
 
 use super::kickstart::Missing;
@@ -56,6 +56,14 @@ fn tag(kind: u32, content: &[u8]) -> Vec<u8> {
 }
 
 /// The machine of `multiboot1_information`, described by tags, with an ACPI root pointer.
+/// The tag of a framebuffer of a kind with lines of `pitch` bytes.
+fn framebuffer(kind: u8, pitch: u32) -> Vec<u8> {
+    let mut content = 0xfd00_0000_u64.to_le_bytes().to_vec();
+    content.extend([pitch, 1024, 768].map(u32::to_le_bytes).concat());
+    content.extend([32, kind, 0, 0, 16, 8, 8, 8, 0, 8]);
+    tag(8, &content)
+}
+
 fn multiboot2_information() -> Memory {
     let module = |start: u32, end: u32, text: &[u8]| {
         let mut content = [start.to_le_bytes(), end.to_le_bytes()].concat();
@@ -72,6 +80,7 @@ fn multiboot2_information() -> Memory {
     bytes.extend(module(0x10_0000, 0x10_1234, b"sigma0 verbose\0"));
     bytes.extend(module(0x20_0000, 0x20_0001, b"root\0"));
     bytes.extend(tag(6, &map));
+    bytes.extend(framebuffer(1, 1024 * 4));
     bytes.extend(tag(15, b"RSD PTR "));
     bytes.extend(tag(14, b"RSD PTR "));
     bytes.extend(tag(0, &[]));
@@ -110,6 +119,35 @@ fn multiboot_2() {
     check(&boot);
     let root = boot.rsdp.unwrap();
     assert_eq!(memory.word(root - 8, "tag").unwrap(), 15, "the newer root pointer wins");
+    assert_eq!(boot.screen, Some(SCREEN));
+}
+
+const SCREEN: Screen = Screen {
+    physical: 0xfd00_0000,
+    pitch: 4096,
+    width: 1024,
+    height: 768,
+    bits: 32,
+    colours: 0x0800_0808_0810,
+};
+
+#[test]
+fn a_screen_is_one_of_pixels_with_colours_or_of_characters() {
+    let read = |kind, pitch| {
+        let mut bytes = vec![0; 8];
+        bytes.extend(framebuffer(kind, pitch));
+        bytes.extend(tag(6, &[24_u32.to_le_bytes(), 0_u32.to_le_bytes()].concat()));
+        bytes.extend(tag(0, &[]));
+        let size = (bytes.len() as u32).to_le_bytes();
+        bytes[..4].copy_from_slice(&size);
+        let mut boot = BootInformation::empty(Protocol::Multiboot2);
+        multiboot2::parse(&Memory(bytes), BASE, &mut boot).unwrap();
+        boot.screen
+    };
+    assert_eq!(read(1, 4096), Some(SCREEN));
+    assert_eq!(read(2, 2048), Some(Screen { pitch: 2048, bits: 0, colours: 0, ..SCREEN }));
+    // Pixels with a palette, and lines that overlap.
+    assert_eq!([read(0, 4096), read(1, 4095), read(2, 2047), read(1, 0)], [None; 4]);
 }
 
 #[test]

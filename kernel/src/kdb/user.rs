@@ -12,7 +12,7 @@ use crate::scheduler::Next;
 use crate::space::{self, Space};
 use crate::thread::table::threads;
 use crate::thread::{ThreadRef, exception, lifecycle, user_memory};
-use crate::{arch, config, console, kip, mapping, processor};
+use crate::{arch, config, console, kip, mapping, processor, screen};
 
 /// The opcode of `cmpb $operation, %al`, which names an operation of INT3.
 const COMPARE_AL: u8 = 0x3c;
@@ -60,6 +60,7 @@ pub fn breakpoint(current: ThreadRef) -> Next {
             memory::injection::fail_nth(registers.rax().get());
             registers.rax().set(pending.into());
         }
+        (COMPARE_AL, kdebug::LEAVE_SCREEN) if length == 2 && space.is_privileged() => screen::leave(),
         (JUMP, _) if length == 2 => {
             message(space, registers.rip.get() + 2);
             if config::get().enter_kdb {

@@ -4,21 +4,13 @@ use crate::SLOTS;
 use crate::area::Area;
 use crate::lane::{Lane, Receiver, Sender};
 use crate::request::{Operation, Request, Segments};
-use loom::sync::Arc;
-use loom::sync::atomic::{AtomicBool, Ordering};
+use loom::sync::{Arc, Notify};
 use loom::thread;
-
-/// A receiver that sleeps until it is notified, as a thread that waits for IPC does.
-fn wait(notified: &AtomicBool) {
-    while !notified.swap(false, Ordering::Acquire) {
-        thread::yield_now();
-    }
-}
 
 #[test]
 fn loom_a_receiver_that_sleeps_is_notified_of_each_word() {
     loom::model(|| {
-        let shared = Arc::new((Lane::default(), AtomicBool::new(false)));
+        let shared = Arc::new((Lane::default(), Notify::new()));
         let other = shared.clone();
         let receiver = thread::spawn(move || {
             let mut receiver = Receiver::new(&other.0);
@@ -30,7 +22,8 @@ fn loom_a_receiver_that_sleeps_is_notified_of_each_word() {
                         assert_eq!(word, got);
                     }
                     None if receiver.sleep() => {}
-                    None => wait(&other.1),
+                    // Loom fails if the notification never comes.
+                    None => other.1.wait(),
                 }
             }
         });
@@ -38,7 +31,7 @@ fn loom_a_receiver_that_sleeps_is_notified_of_each_word() {
         for word in 1..=SLOTS as u64 {
             sender.send(word);
             if sender.must_notify() {
-                shared.1.store(true, Ordering::Release);
+                shared.1.notify();
             }
         }
         receiver.join().unwrap();

@@ -8,11 +8,14 @@
 ///
 /// share is memory of 16 KiB that the client shares with the driver (root_share_create). In it,
 /// one after the other and at multiples of 64 bytes, lie the ring of output (8192 bytes), the
-/// ring of input (4096 bytes), and the number of bytes of input that were lost (32 bits). A
-/// ring begins with three counters of 32 bits: how many bytes have ever been written, how many
-/// have ever been read (both modulo 2^32), and whether the writer waits to be notified (1). Its
-/// bytes follow directly. The driver's thread is notified with bit 0 when there is something to
-/// do for it.
+/// ring of input (4096 bytes), and words of 32 bits: the number of bytes of input that were
+/// lost, the number of the console that is visible (0: the driver has only one), that of the
+/// console that the client wants visible (0: none; the driver sets it to 0 when it has taken
+/// the wish), and the locks of the keyboard that are on (bits 0 Scroll Lock, 1 Num Lock, 2 Caps
+/// Lock). A ring begins with three counters of 32 bits: how many bytes have ever been written,
+/// how many have ever been read (both modulo 2^32), and whether the writer waits to be notified
+/// (1). Its bytes follow directly. The driver's thread is notified with bit 0 when there is
+/// something to do for it.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use direct::{
     Array, AsyncTransport, Decoder, Encoder, Error, REPLY, Registers, Reply, Status,

@@ -2,7 +2,7 @@
 
 /// A source of input events: a keyboard. A request is L4 IPC to the thread that the driver
 /// registers with root. The label of a request is its number here. The label of an answer is
-/// 4700, and its first word is a status as in root's answers (root.defs), or -303 if there is
+/// 4900, and its first word is a status as in root's answers (root.defs), or -303 if there is
 /// no such request,
 /// -304 if its words are not the arguments.
 ///
@@ -28,7 +28,7 @@ use direct::{
 /// Labels of requests.
 pub mod id {
     /// [`input_attach`](super::Server::input_attach).
-    pub const INPUT_ATTACH: u64 = 4600;
+    pub const INPUT_ATTACH: u64 = 4800;
 }
 /// Writes a request of [`Server::input_attach`] into the registers.
 ///

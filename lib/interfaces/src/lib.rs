@@ -19,6 +19,11 @@ pub mod console;
 #[allow(clippy::all, reason = "written by a program")]
 pub mod entropy;
 
+/// The interface of the driver of a channel to a server of files.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod file_channel;
+
 /// The interface of the driver of a keyboard.
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
@@ -28,3 +33,8 @@ pub mod input;
 #[rustfmt::skip]
 #[allow(clippy::all, reason = "written by a program")]
 pub mod root;
+
+/// The interface of streams of bytes between this machine and its host.
+#[rustfmt::skip]
+#[allow(clippy::all, reason = "written by a program")]
+pub mod streams;

@@ -2132,7 +2132,9 @@ impl<T: Transport> Client<'_, T> {
     }
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
     /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
-    /// and 0..3; how many message-signalled interrupts it can have).
+    /// and 0..3; how many message-signalled interrupts it can have), 4 the screen (index 0:
+    /// address, bytes from a line to the next; 1: width, height; 2: bits of a pixel, or 0 for
+    /// characters, and where in it the colours are: x2::boot_info::Screen).
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -2732,7 +2734,9 @@ impl<T: AsyncTransport> AsyncClient<'_, T> {
     }
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
     /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
-    /// and 0..3; how many message-signalled interrupts it can have).
+    /// and 0..3; how many message-signalled interrupts it can have), 4 the screen (index 0:
+    /// address, bytes from a line to the next; 1: width, height; 2: bits of a pixel, or 0 for
+    /// characters, and where in it the colours are: x2::boot_info::Screen).
     ///
     /// # Errors
     /// The server's status, or the IPC has failed.
@@ -3120,7 +3124,9 @@ pub trait Server {
     ) -> Result<(), Status>;
     /// One of the server's resources: kind 0 interrupt (line, 0), 1 I/O ports (first, last), 2
     /// device memory (address, size), 3 PCI function (bus, device and function in bits 8..16, 3..8
-    /// and 0..3; how many message-signalled interrupts it can have).
+    /// and 0..3; how many message-signalled interrupts it can have), 4 the screen (index 0:
+    /// address, bytes from a line to the next; 1: width, height; 2: bits of a pixel, or 0 for
+    /// characters, and where in it the colours are: x2::boot_info::Screen).
     #[allow(clippy::too_many_arguments, reason = "the interface says how many")]
     fn root_resource(
         &mut self,

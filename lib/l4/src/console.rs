@@ -49,6 +49,17 @@ pub fn fail_kernel_allocation(nth: u64) -> bool {
     pending != 0
 }
 
+/// Makes the kernel show nothing on the screen any more, until it panics. Only for privileged
+/// programs.
+pub fn leave_screen() {
+    // SAFETY: the kernel changes no register or memory; the comparison after INT3 changes only
+    // flags.
+    unsafe {
+        core::arch::asm!("int3", "cmp al, {operation}", operation = const kdebug::LEAVE_SCREEN,
+            options(nomem, nostack));
+    }
+}
+
 /// The console as the target of formatted output.
 #[derive(Clone, Copy, Debug)]
 pub struct Console;

@@ -306,8 +306,7 @@ impl<T: AsyncTransport> Client<'_, T> {
         read_().ok_or(Error::TypeError)
     }
     /// Waits while a word of memory, or with flag 2 two words, has a value. flags: 1 shared, 4
-    /// timed by
-    /// msec.
+    /// timed by msec.
     ///
     /// # Errors
     /// An array is longer than the interface allows, the message was not sent, or the server's
@@ -1373,8 +1372,7 @@ pub trait Server {
         notification: u64,
     ) -> impl Future<Output = Result<(), Status>> + Send;
     /// Waits while a word of memory, or with flag 2 two words, has a value. flags: 1 shared, 4
-    /// timed by
-    /// msec.
+    /// timed by msec.
     ///
     /// # Errors
     /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.

@@ -1,8 +1,7 @@
 // Written by mig from the definition of `mach`. Do not edit.
 
 /// Mach's calls on tasks, threads, their memory, and the control ports of memory objects. All
-/// calls
-/// of one task on another go by the port of that task or thread.
+/// calls of one task on another go by the port of that task or thread.
 #[allow(unused_imports, reason = "not every interface needs everything")]
 use message::{
     Array, Call, Data, Descriptor, Error, Expected, Format, Header, Memory, Number,
@@ -113,8 +112,7 @@ pub struct Client<'a, T> {
 }
 impl<T: AsyncTransport> Client<'_, T> {
     /// Makes a task, which inherits the memory of target_task as each region's inheritance says, or
-    /// has
-    /// no memory.
+    /// has no memory.
     ///
     /// # Errors
     /// An array is longer than the interface allows, the message was not sent, or the server's
@@ -279,8 +277,7 @@ impl<T: AsyncTransport> Client<'_, T> {
         read_().ok_or(Error::TypeError)
     }
     /// Sets the addresses at which the system calls with the numbers from vector_start on continue.
-    /// 0:
-    /// the call is not emulated.
+    /// 0: the call is not emulated.
     ///
     /// # Errors
     /// An array is longer than the interface allows, the message was not sent, or the server's
@@ -3125,8 +3122,7 @@ impl<T: AsyncTransport> Client<'_, T> {
 /// The functions that carry out the requests in the server.
 pub trait Server {
     /// Makes a task, which inherits the memory of target_task as each region's inheritance says, or
-    /// has
-    /// no memory.
+    /// has no memory.
     ///
     /// # Errors
     /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
@@ -3167,8 +3163,7 @@ pub trait Server {
         task: u64,
     ) -> impl Future<Output = Result<(u32, Memory), Status>> + Send;
     /// Sets the addresses at which the system calls with the numbers from vector_start on continue.
-    /// 0:
-    /// the call is not emulated.
+    /// 0: the call is not emulated.
     ///
     /// # Errors
     /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.

@@ -1088,8 +1088,7 @@ impl<T: AsyncTransport> Client<'_, T> {
         read_().ok_or(Error::TypeError)
     }
     /// Sets a thread's scheduling policy: 1 time sharing, 2 fixed priority with a time slice of
-    /// data
-    /// milliseconds.
+    /// data milliseconds.
     ///
     /// # Errors
     /// An array is longer than the interface allows, the message was not sent, or the server's
@@ -1206,8 +1205,7 @@ impl<T: AsyncTransport> Client<'_, T> {
         read_().ok_or(Error::TypeError)
     }
     /// Forbids a scheduling policy to the threads of a processor set. With change_threads, threads
-    /// that
-    /// have it get time sharing.
+    /// that have it get time sharing.
     ///
     /// # Errors
     /// An array is longer than the interface allows, the message was not sent, or the server's
@@ -2837,8 +2835,7 @@ pub trait Server {
         change_threads: u32,
     ) -> impl Future<Output = Result<(), Status>> + Send;
     /// Sets a thread's scheduling policy: 1 time sharing, 2 fixed priority with a time slice of
-    /// data
-    /// milliseconds.
+    /// data milliseconds.
     ///
     /// # Errors
     /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.
@@ -2868,8 +2865,7 @@ pub trait Server {
         policy: u32,
     ) -> impl Future<Output = Result<(), Status>> + Send;
     /// Forbids a scheduling policy to the threads of a processor set. With change_threads, threads
-    /// that
-    /// have it get time sharing.
+    /// that have it get time sharing.
     ///
     /// # Errors
     /// What the caller gets instead of results; [`Status::NO_REPLY`] if it gets nothing.

@@ -339,11 +339,6 @@ impl L4Machine {
             .map_err(kernel::error)
     }
 
-    /// The maximum size of a thread's extended state in XSAVE's standard format, in bytes.
-    pub fn extended_state_size(&self) -> usize {
-        self.0.extended_size
-    }
-
     /// How many bytes of heap [`Machine::reserve_memory`] has reserved.
     pub fn reserved_memory(&self) -> usize {
         self.0.reserved.load(Ordering::Relaxed)
@@ -353,6 +348,12 @@ impl L4Machine {
     /// of them for programs.
     pub fn lender(&self) -> HeapFrames {
         HeapFrames(self.0.clone())
+    }
+
+    /// The region of this server's memory that holds the frames, in the order of their numbers: its
+    /// address, and its size in bytes as root has given it.
+    pub fn pool(&self) -> (u64, u64) {
+        (self.0.pool.address(Frame(0)), self.frame_bytes())
     }
 
     /// The number of bytes of all frames, used or free.
@@ -584,6 +585,10 @@ impl Machine for L4Machine {
     /// it is a cached thread. Root is asked only if the space has no cached thread.
     async fn thread_create(&self, space: &Space) -> KernResult<UserThread> {
         self.make_thread(space)
+    }
+
+    fn extended_state_size(&self) -> usize {
+        self.0.extended_size
     }
 
     fn now(&self) -> u64 {

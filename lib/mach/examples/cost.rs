@@ -80,6 +80,10 @@ impl Machine for Nothing {
     async fn thread_create(&self, (): &()) -> KernResult<NoContext> {
         Ok(NoContext)
     }
+    fn extended_state_size(&self) -> usize {
+        0
+    }
+
     fn now(&self) -> u64 {
         0
     }

@@ -1,6 +1,5 @@
 //! What escape sequences do.
 
-use crate::palette::Palette;
 use crate::rendition;
 use crate::screen::{Modes, Pen, Screen};
 use alloc::format;
@@ -65,12 +64,13 @@ impl Perform for Screen {
     /// hexadecimal; or `R` for the one that was there at first.
     fn osc_dispatch(&mut self, parameters: &[&[u8]], _: bool) {
         match parameters.first() {
-            Some([b'R']) => self.palette = Palette::default(),
+            Some([b'R']) => self.reset_palette(),
             Some([b'P', digits @ ..]) if digits.len() == 7 => {
                 let digits = core::str::from_utf8(digits).ok();
                 if let Some(word) = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()) {
                     let [number, colour @ ..] = word.to_be_bytes();
                     self.palette.set(number, colour);
+                    self.grid.change_all();
                 }
             }
             _ => {}
@@ -109,8 +109,10 @@ impl Screen {
         for number in parameters.iter().filter_map(|parts| parts.first()) {
             let mode = mode(*number);
             self.modes.set(mode, on);
-            if mode == Modes::ORIGIN {
-                self.address(0, 0);
+            match mode {
+                Modes::ORIGIN => self.address(0, 0),
+                Modes::REVERSED => self.grid.change_all(),
+                _ => {}
             }
         }
     }

@@ -14,6 +14,8 @@ type Line = Box<[Cell]>;
 pub(crate) struct Grid {
     columns: usize,
     lines: Vec<Line>,
+    /// Whether each line of the screen has changed since its change was taken.
+    changed: Vec<bool>,
     /// Lines that have left the screen, the oldest first.
     history: VecDeque<Line>,
     /// How many lines the history keeps.
@@ -25,8 +27,9 @@ impl Grid {
     pub(crate) fn new(columns: usize, rows: usize, kept: usize) -> Grid {
         let columns = columns.max(1);
         let line = || alloc::vec![Cell::BLANK; columns].into_boxed_slice();
-        let lines = (0..rows.max(1)).map(|_| line()).collect();
-        Grid { columns, lines, history: VecDeque::with_capacity(kept), kept }
+        let lines: Vec<Line> = (0..rows.max(1)).map(|_| line()).collect();
+        let changed = alloc::vec![true; lines.len()];
+        Grid { columns, lines, changed, history: VecDeque::with_capacity(kept), kept }
     }
 
     pub(crate) fn columns(&self) -> usize {
@@ -57,16 +60,28 @@ impl Grid {
 
     /// A line of the screen.
     pub(crate) fn line_mut(&mut self, row: usize) -> &mut [Cell] {
+        self.changed[row] = true;
         &mut self.lines[row]
+    }
+
+    /// Whether a line has changed since this was asked last.
+    pub(crate) fn take_change(&mut self, row: usize) -> bool {
+        core::mem::take(&mut self.changed[row])
+    }
+
+    /// Takes all lines of the screen as changed, since they look different or others are seen.
+    pub(crate) fn change_all(&mut self) {
+        self.changed.fill(true);
     }
 
     /// Fills cells of a line.
     pub(crate) fn fill(&mut self, row: usize, columns: Range<usize>, cell: Cell) {
-        self.lines[row][columns].fill(cell);
+        self.line_mut(row)[columns].fill(cell);
     }
 
     /// Fills whole lines.
     pub(crate) fn fill_lines(&mut self, rows: Range<usize>, cell: Cell) {
+        self.changed[rows.clone()].fill(true);
         self.lines[rows].iter_mut().for_each(|line| line.fill(cell));
     }
 
@@ -91,6 +106,7 @@ impl Grid {
     /// its end.
     pub(crate) fn remove(&mut self, region: Range<usize>, count: usize, blank: Cell) {
         let count = count.min(region.len());
+        self.changed[region.clone()].fill(true);
         self.lines[region.clone()].rotate_left(count);
         self.fill_lines(region.end - count..region.end, blank);
     }
@@ -98,6 +114,7 @@ impl Grid {
     /// Moves the lines of a region down by `count`; blank ones come in at its start.
     pub(crate) fn scroll_down(&mut self, region: Range<usize>, count: usize, blank: Cell) {
         let count = count.min(region.len());
+        self.changed[region.clone()].fill(true);
         self.lines[region.clone()].rotate_right(count);
         self.fill_lines(region.start..region.start + count, blank);
     }

@@ -95,10 +95,16 @@ impl Screen {
     pub(crate) fn reset(&mut self) {
         (self.pen, self.saved, self.modes) = (Pen::FIRST, Pen::FIRST, FIRST_MODES);
         (self.top, self.bottom) = (0, self.grid.rows());
-        self.palette = Palette::default();
+        self.reset_palette();
         self.clear_tabs();
         (0..self.tabs.len()).step_by(TAB).for_each(|column| self.tabs[column] = true);
         self.grid.fill_lines(0..self.grid.rows(), Cell::BLANK);
+    }
+
+    /// Makes the palette as it was at first.
+    pub(crate) fn reset_palette(&mut self) {
+        self.palette = Palette::default();
+        self.grid.change_all();
     }
 
     /// What erased cells become: blanks with the background of the rendition.

@@ -51,7 +51,7 @@ impl Terminal {
 
     /// Reads what a program writes. The screen is seen again if the history was.
     pub fn write(&mut self, mut bytes: &[u8]) {
-        self.back = 0;
+        self.see(0);
         while !bytes.is_empty() {
             let length = match self.colours {
                 // The reader loses text that follows the rest of a character in the same piece.
@@ -134,7 +134,21 @@ impl Terminal {
 
     /// Moves what is seen by so many lines into the history, or, if negative, back from it.
     pub fn scroll(&mut self, lines: isize) {
-        self.back = self.back.saturating_add_signed(lines).min(self.screen.grid.history());
+        self.see(self.back.saturating_add_signed(lines).min(self.screen.grid.history()));
+    }
+
+    /// Lets so many lines of the history be seen.
+    fn see(&mut self, back: usize) {
+        if self.back != back {
+            self.back = back;
+            self.screen.grid.change_all();
+        }
+    }
+
+    /// Whether a row that is seen may have changed since this was asked last. The cursor does not
+    /// count.
+    pub fn take_change(&mut self, row: usize) -> bool {
+        self.screen.grid.take_change(row)
     }
 
     /// The text of a row that is seen, without blanks at its end.

@@ -201,9 +201,13 @@ impl<'a> Queue<'a> {
         let head = self.memory.used[entry].load(Ordering::Relaxed) as usize;
         let written = self.memory.used[entry + 1].load(Ordering::Relaxed);
         let request = self.requests.get(head).copied().flatten();
-        let request =
-            request.filter(|request| completed <= self.outstanding() && written <= request.capacity);
-        let Some(request) = request else {
+        // Of a request without writable pieces, some devices tell how many bytes they have read.
+        let count = |request: &Request| if request.capacity == 0 { 0 } else { written };
+        let request = request.map(|request| (request, count(&request)));
+        let is_possible = |(request, written): &(Request, u32)| {
+            completed <= self.outstanding() && *written <= request.capacity
+        };
+        let Some((request, written)) = request.filter(is_possible) else {
             self.is_broken = true;
             return Err(Error::Broken);
         };

@@ -103,14 +103,6 @@ impl<R: Registers> Setup<R> {
         set_common(&mut self.registers, STATUS, Width::Byte, status | bits);
     }
 
-    /// Reads the device's configuration from `offset` on, with all bytes from one moment.
-    ///
-    /// # Errors
-    /// `Configuration`: the configuration is too short, or has changed during each attempt.
-    pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
-        configuration(&mut self.registers, offset, bytes)
-    }
-
     /// The features that the device and this driver have agreed on.
     pub fn features(&self) -> u64 {
         self.features
@@ -177,6 +169,14 @@ impl<R: Registers> Setup<R> {
     /// `NoVector`: the device has not accepted the message.
     pub fn set_configuration_vector(&mut self, vector: u16) -> Result<(), Error> {
         set_vector(&mut self.registers, CONFIGURATION_VECTOR, Some(vector))
+    }
+
+    /// Reads the device's configuration, like [`Device::configuration`].
+    ///
+    /// # Errors
+    /// Those of [`Device::configuration`].
+    pub fn configuration(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Error> {
+        configuration(&mut self.registers, offset, bytes)
     }
 
     /// Writes bytes of the device's configuration from `offset` on. What this does depends on the

@@ -14,6 +14,8 @@ pub const MODULE: u64 = 0x0001;
 pub const SIMPLE_EXEC: u64 = 0x0002;
 /// Record type: memory nodes. Macadamia's own: other kernels' root tasks pass it over.
 pub const NODES: u64 = 0x4d01;
+/// Record type: the screen. Macadamia's own: other kernels' root tasks pass it over.
+pub const SCREEN: u64 = 0x4d02;
 /// Record type: EFI tables.
 pub const EFI_TABLES: u64 = 0x0101;
 /// Record type: the boot loader's Multiboot information.
@@ -40,6 +42,8 @@ pub enum Record<'a> {
     },
     /// Which memory and processors belong together.
     Nodes(Nodes<'a>),
+    /// The machine's screen, as the boot loader or the firmware has set it up.
+    Screen(Screen),
     /// Physical address of the Multiboot information.
     Multiboot(u64),
     /// A type or version that this module does not know.
@@ -72,6 +76,45 @@ pub struct SimpleExec {
     pub flags: u64,
     /// Free for the user.
     pub label: u64,
+}
+
+/// Body of a Screen record: memory in which the pixels are, or the characters of the VGA's text
+/// mode.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Screen {
+    /// Physical address of the first line.
+    pub physical: u64,
+    /// Bytes from a line to the next.
+    pub pitch: u64,
+    /// Pixels in a line, or characters.
+    pub width: u64,
+    /// Lines, of pixels or of characters.
+    pub height: u64,
+    /// Bits of a pixel; 0: the text mode, in which two bytes are a character and its colours.
+    pub bits: u64,
+    /// Where the colours are in a pixel: for red, green and blue, in this order from the low byte
+    /// on, the place of the lowest bit, and how many bits there are, a byte each.
+    pub colours: u64,
+}
+
+impl Screen {
+    /// The VGA's text mode, in which firmware starts.
+    pub const TEXT: Screen =
+        Screen { physical: 0xb_8000, pitch: 160, width: 80, height: 25, bits: 0, colours: 0 };
+
+    /// Whether the memory holds characters, not pixels.
+    pub fn is_text(&self) -> bool {
+        self.bits == 0
+    }
+
+    /// Bytes of the screen's memory; 0 if no memory can be so large.
+    pub fn size(&self) -> u64 {
+        self.pitch.checked_mul(self.height).unwrap_or(0)
+    }
+
+    fn words(&self) -> [u64; 6] {
+        [self.physical, self.pitch, self.width, self.height, self.bits, self.colours]
+    }
 }
 
 /// Memory of one node.
@@ -228,6 +271,14 @@ fn parse(bytes: &[u8]) -> Option<Record<'_>> {
         },
         MULTIBOOT => Record::Multiboot(word(bytes, 0x18)?),
         NODES => Record::Nodes(Nodes::parse(bytes)?),
+        SCREEN => Record::Screen(Screen {
+            physical: word(bytes, 0x18)?,
+            pitch: word(bytes, 0x20)?,
+            width: word(bytes, 0x28)?,
+            height: word(bytes, 0x30)?,
+            bits: word(bytes, 0x38)?,
+            colours: word(bytes, 0x40)?,
+        }),
         other => Record::Other(other),
     })
 }
@@ -300,6 +351,11 @@ impl<'a> Writer<'a> {
         self.record(NODES, words, string)
     }
 
+    /// Adds the screen.
+    pub fn screen(&mut self, screen: &Screen) -> Result<(), OutOfSpace> {
+        self.record(SCREEN, &screen.words(), &[])
+    }
+
     /// Adds a module.
     pub fn module(&mut self, start: u64, size: u64, command_line: &[u8]) -> Result<(), OutOfSpace> {
         self.record(MODULE, &[start, size, 0x30], command_line)
@@ -339,7 +395,7 @@ impl<'a> Writer<'a> {
         for (bytes, &value) in record.chunks_exact_mut(8).zip([kind, 1, 0].iter().chain(body)) {
             bytes.copy_from_slice(&value.to_le_bytes());
         }
-        if command_line.is_empty() && kind != MULTIBOOT {
+        if command_line.is_empty() && !matches!(kind, MULTIBOOT | SCREEN) {
             record[body_end - 8..body_end].fill(0);
         }
         record[body_end..body_end + command_line.len()].copy_from_slice(command_line);
@@ -358,6 +414,15 @@ impl<'a> Writer<'a> {
 mod tests {
     use super::*;
 
+    const SCREEN: Screen = Screen {
+        physical: 0xfd00_0000,
+        pitch: 4096,
+        width: 1024,
+        height: 768,
+        bits: 32,
+        colours: 0x0800_0808_0810,
+    };
+
     fn example(bytes: &mut [u8]) -> usize {
         let mut writer = Writer::new(bytes).unwrap();
         let text = Segment { physical: 0xf00000, virtual_address: 0xf00000, size: 0x5c00 };
@@ -369,6 +434,7 @@ mod tests {
         writer.multiboot(0x10_a000).unwrap();
         let memory = [NodeMemory { node: 1, start: 0, size: 0x1000 }];
         writer.nodes(&memory, &[&[10, 20], &[20, 10]], &[1]).unwrap();
+        writer.screen(&SCREEN).unwrap();
         writer.finish()
     }
 
@@ -380,7 +446,8 @@ mod tests {
         assert_eq!(BootInfo::announced_size(&bytes), Some(size as u64));
         let info = BootInfo::new(&bytes).unwrap();
         let records: Vec<_> = info.records().collect();
-        assert_eq!(records.len(), 5);
+        assert_eq!(records.len(), 6);
+        assert_eq!(records[5], Record::Screen(SCREEN));
         assert!(
             matches!(records[0], Record::SimpleExec { command_line: b"sigma0", program } if program.flags == 2)
         );

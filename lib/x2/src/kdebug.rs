@@ -18,6 +18,9 @@ pub const READ_STATISTIC: u8 = 0x40;
 /// none does. RAX becomes 1 if the failure asked for before was still to come, else 0. Only
 /// privileged spaces, and only with the boot option `kdb=test`.
 pub const FAIL_ALLOCATION: u8 = 0x41;
+/// Ours: the kernel shows nothing on the screen any more, since a program gets it. Only privileged
+/// spaces.
+pub const LEAVE_SCREEN: u8 = 0x42;
 
 /// What [`READ_STATISTIC`] reads.
 pub mod statistic {

@@ -16,7 +16,7 @@ use unix::process::{ExitStatus, Pid, Table};
 use unix::signal::RestartKind;
 use unix::thread::{Shortage, System, Task, Thread};
 use unix::vfs::{At, PATH_MAXIMUM};
-use unix::{Error, Result, UserBuffer};
+use unix::{Error, Privilege, Result, UserBuffer};
 
 /// How a call ended. The type is small, since every call returns one; large parts are boxed.
 pub enum Outcome {
@@ -64,9 +64,14 @@ impl<M: Machine> Call<'_, M> {
         match self.system().host().shortage() {
             Shortage::None => false,
             // Programs of users that have much of the server's memory are refused first.
-            Shortage::Low => !self.thread.credentials().is_privileged() && !self.account().has_little(),
+            Shortage::Low => !self.has(Privilege::Administrator) && !self.account().has_little(),
             Shortage::Critical => true,
         }
+    }
+
+    /// Whether the caller has `privilege`.
+    pub(crate) fn has(&self, privilege: Privilege) -> bool {
+        self.thread.credentials().has(privilege)
     }
 
     /// The argument `index` as a 64-bit word.

@@ -40,7 +40,9 @@ impl DeviceDriver for LogDriver {
     /// `EPERM` for opening to read without privilege: the log has messages about programs of other
     /// users.
     fn open(&self, context: &OpenContext<'_>) -> Result<Arc<dyn FileObject>> {
-        if context.flags.contains(OpenFlags::READ) && !context.identity.has(Privilege::Administrator) {
+        let mut needed = [Privilege::Log, Privilege::Administrator].into_iter();
+        let is_permitted = needed.any(|privilege| context.identity.has(privilege));
+        if context.flags.contains(OpenFlags::READ) && !is_permitted {
             return Err(Error::EPERM);
         }
         let next = SpinLock::new(0);

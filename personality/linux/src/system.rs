@@ -2,6 +2,7 @@
 
 use crate::kmsg::LogDriver;
 use crate::{procfs, sysfs};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use mach::Machine;
 use unix::Error;
@@ -29,7 +30,10 @@ pub const DEVICES: Additions = Additions {
 pub fn register<M: Machine>(system: &Arc<System<M>>) {
     register_file_system(system, "proc", procfs::make);
     register_file_system(system, "sysfs", |system| {
-        sysfs::make(system.host().processors(), system.environment().realtime())
+        let vfs = system.vfs().clone();
+        let devices = Box::new(move || vfs.disks.devices());
+        let (processors, now) = (system.host().processors(), system.environment().realtime());
+        sysfs::make(processors, system.terminals(), devices, now)
     });
     if let Some(log) = system.host().kept_log() {
         let driver = LogDriver { log: log.clone(), environment: system.environment().clone() };

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 
 use mach::ipc::{Parking, Space};
-use mach::kobject::{PortPersonality, TaskPorts, ThreadPorts};
+use mach::kobject::{self, PortPersonality, TaskPorts, ThreadPorts};
 use mach::machine::Machine;
 use mach::thread::{Exception, Handled};
 use mach::vm::VmMap;
@@ -16,8 +16,8 @@ impl<M: Machine> Personality<M> for Native {
     type Task = NativeTask<M>;
     type Thread = NativeThread<M>;
 
-    async fn raise(_thread: &Arc<Thread<M, Self>>, _exception: &Exception) -> Handled {
-        Handled::Pass
+    async fn raise(thread: &Arc<Thread<M, Self>>, exception: &Exception) -> Handled {
+        kobject::raise(thread, exception).await
     }
 
     fn task_ended(task: &NativeTask<M>) {

@@ -1,12 +1,13 @@
 //! User and group ids of a process and the rules for changing them (credentials(7), setuid(2),
 //! setresuid(2)).
 //!
-//! A process has privileges if its effective user id is 0. The file-system ids are the effective
-//! ones unless setfsuid changed them. Credentials are immutable: a change makes a new value, so
-//! that a check sees one consistent set.
+//! Changes of user ids change the privileges, too ([`crate::privilege`]). The file-system ids are
+//! the effective ones unless setfsuid changed them. Credentials are immutable: a change makes a new
+//! value, so that a check sees one consistent set.
 
+use crate::privilege::{PrivilegeSets, SecureBits};
 use crate::process::InspectAs;
-use crate::{Error, Identity, Privilege, Result};
+use crate::{Error, Identity, Privilege, Privileges, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -32,6 +33,11 @@ impl Ids {
     /// Whether the real, effective and saved ids are all `id`.
     fn are(&self, id: u32) -> bool {
         [self.real, self.effective, self.saved] == [id; 3]
+    }
+
+    /// Whether the real, the effective or the saved id is the superuser's.
+    pub(crate) fn include_superuser(&self) -> bool {
+        self.holds(0)
     }
 
     fn holds(&self, id: u32) -> bool {
@@ -95,6 +101,8 @@ pub struct Credentials {
     pub groups: Arc<[u32]>,
     /// Whether exec gives no privileges any more (PR_SET_NO_NEW_PRIVS); never cleared.
     pub no_new_privileges: bool,
+    /// The privileges of the thread.
+    pub privileges: PrivilegeSets,
 }
 
 impl Credentials {
@@ -103,88 +111,104 @@ impl Credentials {
 
     /// The superuser's credentials.
     pub fn superuser() -> Credentials {
-        Credentials { user: Ids::all(0), group: Ids::all(0), groups: Arc::new([]), no_new_privileges: false }
+        Credentials {
+            user: Ids::all(0),
+            group: Ids::all(0),
+            groups: Arc::new([]),
+            no_new_privileges: false,
+            privileges: PrivilegeSets::ALL,
+        }
     }
 
     /// The credentials of the user `nobody` (65534), which owns no file and no process.
     pub fn nobody() -> Credentials {
-        Credentials { user: Ids::all(65534), group: Ids::all(65534), ..Credentials::superuser() }
+        Credentials::executed_as(Ids::all(65534), Ids::all(65534))
     }
 
-    /// Whether the process has the superuser's privileges.
-    pub fn is_privileged(&self) -> bool {
-        self.user.effective == 0
+    /// The credentials of a program that was executed with these ids.
+    pub(crate) fn executed_as(user: Ids, group: Ids) -> Credentials {
+        let privileges = PrivilegeSets::ALL.for_exec(user, false);
+        Credentials { user, group, privileges, ..Credentials::superuser() }
+    }
+
+    /// Whether the thread has `privilege`.
+    pub fn has(&self, privilege: Privilege) -> bool {
+        self.privileges.effective.has(privilege)
     }
 
     /// The identity that file operations check.
     pub fn identity(&self) -> Identity {
         let identity = Identity::new(self.user.file, self.group.file, self.groups.clone());
-        match (self.user.file == 0, self.is_privileged()) {
-            (true, true) => identity.with_all(),
-            (true, false) => {
-                use Privilege::{Chown, Override, Owner, ReadSearch, SetId};
-                [Chown, Override, ReadSearch, Owner, SetId].into_iter().fold(identity, Identity::with)
-            }
-            (false, true) => {
-                use Privilege::{Administrator, ChangeRoot, Resource, SetUser, Terminal};
-                [Administrator, ChangeRoot, Resource, SetUser, Terminal]
-                    .into_iter()
-                    .fold(identity, Identity::with)
-            }
-            (false, false) => identity,
-        }
+        identity.with_privileges(self.privileges.effective)
     }
 
-    /// The identity that access(2) checks: the real ids.
+    /// The identity that access(2) checks: the real ids, with the privileges that a program of the
+    /// real user would have.
     pub fn real_identity(&self) -> Identity {
+        let PrivilegeSets { permitted, effective, secure, .. } = self.privileges;
+        let privileges = match self.user.real {
+            _ if secure.contains(SecureBits::NO_FIXUP) => effective,
+            0 => permitted,
+            _ => Privileges::NONE,
+        };
         let identity = Identity::new(self.user.real, self.group.real, self.groups.clone());
-        if self.user.real == 0 { identity.with_all() } else { identity }
+        identity.with_privileges(privileges)
+    }
+
+    /// These credentials with other user ids, and the privileges that follow from the change.
+    fn with_user(&self, user: Ids) -> Credentials {
+        let privileges = self.privileges.after_user_change(self.user, user);
+        Credentials { user, privileges, ..self.clone() }
     }
 
     /// The credentials after setuid(2). `EPERM`.
     pub fn set_user(&self, id: u32) -> Result<Credentials> {
-        Ok(Credentials { user: self.user.set(id, self.is_privileged())?, ..self.clone() })
+        Ok(self.with_user(self.user.set(id, self.has(Privilege::SetUser))?))
     }
 
     /// The credentials after setgid(2). `EPERM`.
     pub fn set_group(&self, id: u32) -> Result<Credentials> {
-        Ok(Credentials { group: self.group.set(id, self.is_privileged())?, ..self.clone() })
+        let group = self.group.set(id, self.has(Privilege::SetGroup))?;
+        Ok(Credentials { group, ..self.clone() })
     }
 
     /// The credentials after setreuid(2); `None` leaves an id as it is. `EPERM`.
     pub fn set_real_effective_user(&self, real: Option<u32>, effective: Option<u32>) -> Result<Credentials> {
-        Ok(Credentials { user: self.user.set_two(real, effective, self.is_privileged())?, ..self.clone() })
+        Ok(self.with_user(self.user.set_two(real, effective, self.has(Privilege::SetUser))?))
     }
 
     /// The credentials after setregid(2); `None` leaves an id as it is. `EPERM`.
     pub fn set_real_effective_group(&self, real: Option<u32>, effective: Option<u32>) -> Result<Credentials> {
-        Ok(Credentials { group: self.group.set_two(real, effective, self.is_privileged())?, ..self.clone() })
+        let group = self.group.set_two(real, effective, self.has(Privilege::SetGroup))?;
+        Ok(Credentials { group, ..self.clone() })
     }
 
     /// The credentials after setresuid(2) with real, effective and saved user id; `None` leaves an
     /// id as it is. `EPERM`.
     pub fn set_users(&self, new: [Option<u32>; 3]) -> Result<Credentials> {
-        Ok(Credentials { user: self.user.set_three(new, self.is_privileged())?, ..self.clone() })
+        Ok(self.with_user(self.user.set_three(new, self.has(Privilege::SetUser))?))
     }
 
     /// The credentials after setresgid(2) with real, effective and saved group id; `None` leaves an
     /// id as it is. `EPERM`.
     pub fn set_groups_ids(&self, new: [Option<u32>; 3]) -> Result<Credentials> {
-        Ok(Credentials { group: self.group.set_three(new, self.is_privileged())?, ..self.clone() })
+        let group = self.group.set_three(new, self.has(Privilege::SetGroup))?;
+        Ok(Credentials { group, ..self.clone() })
     }
 
     /// The credentials after setfsuid(2), which never fails: an id that is not allowed changes
     /// nothing.
     pub fn set_file_user(&self, id: u32) -> Credentials {
-        let allowed = self.is_privileged() || self.user.holds(id) || id == self.user.file;
+        let allowed = self.has(Privilege::SetUser) || self.user.holds(id) || id == self.user.file;
         let file = if allowed { id } else { self.user.file };
-        Credentials { user: Ids { file, ..self.user }, ..self.clone() }
+        let privileges = self.privileges.after_file_user_change(self.user.file, file);
+        Credentials { user: Ids { file, ..self.user }, privileges, ..self.clone() }
     }
 
     /// The credentials after setfsgid(2), which never fails: an id that is not allowed changes
     /// nothing.
     pub fn set_file_group(&self, id: u32) -> Credentials {
-        let allowed = self.is_privileged() || self.group.holds(id) || id == self.group.file;
+        let allowed = self.has(Privilege::SetGroup) || self.group.holds(id) || id == self.group.file;
         let file = if allowed { id } else { self.group.file };
         Credentials { group: Ids { file, ..self.group }, ..self.clone() }
     }
@@ -192,7 +216,7 @@ impl Credentials {
     /// The credentials after setgroups(2). `EPERM` without privilege, `EINVAL` for too many groups,
     /// `ENOMEM`.
     pub fn set_groups(&self, groups: &[u32]) -> Result<Credentials> {
-        if !self.is_privileged() {
+        if !self.has(Privilege::SetGroup) {
             return Err(Error::EPERM);
         }
         if groups.len() > Credentials::MAX_GROUPS {
@@ -221,10 +245,17 @@ impl Credentials {
             new.user.effective = user.unwrap_or(self.user.effective);
             new.group.effective = group.unwrap_or(self.group.effective);
         }
-        let gains = !new.acts_for_itself();
-        if gains && (self.no_new_privileges || (!self.is_privileged() && is_shared())) {
-            new.user.effective = new.user.real;
-            new.group.effective = new.group.real;
+        let gains_ids = !new.acts_for_itself();
+        new.privileges = self.privileges.for_exec(new.user, gains_ids);
+        let grows = gains_ids || !new.privileges.permitted.is_within(self.privileges.permitted);
+        if grows && (self.no_new_privileges || is_shared()) {
+            if self.no_new_privileges || !self.has(Privilege::SetUser) {
+                new.user.effective = new.user.real;
+                new.group.effective = new.group.real;
+            }
+            let PrivilegeSets { permitted, effective, .. } = new.privileges;
+            new.privileges.permitted = permitted.and(self.privileges.permitted);
+            new.privileges.effective = effective.and(new.privileges.permitted);
         }
         new.user = Ids { saved: new.user.effective, file: new.user.effective, ..new.user };
         new.group = Ids { saved: new.group.effective, file: new.group.effective, ..new.group };
@@ -237,29 +268,31 @@ impl Credentials {
         self.user.real == self.user.effective && self.group.real == self.group.effective
     }
 
-    /// Whether the ids with which permissions are checked are those of `other`.
-    pub fn acts_as(&self, other: &Credentials) -> bool {
+    /// Whether the ids with which permissions are checked are those of `new`, and `new` may have no
+    /// privileges in addition.
+    pub fn acts_as(&self, new: &Credentials) -> bool {
         let ids = |ids: Ids| (ids.effective, ids.file);
-        ids(self.user) == ids(other.user) && ids(self.group) == ids(other.group)
+        ids(self.user) == ids(new.user)
+            && ids(self.group) == ids(new.group)
+            && new.privileges.permitted.is_within(self.privileges.permitted)
     }
 
     /// Whether a process with these credentials may inspect another that has the credentials
     /// `target` ([`crate::process::Table::may_inspect`]).
     pub fn may_inspect(&self, target: &Credentials, is_dumpable: bool, inspect_as: InspectAs) -> bool {
-        let (user, group) = match inspect_as {
-            InspectAs::FileUser => (self.user.file, self.group.file),
-            InspectAs::RealUser => (self.user.real, self.group.real),
+        let (user, group, own) = match inspect_as {
+            InspectAs::FileUser => (self.user.file, self.group.file, self.privileges.effective),
+            InspectAs::RealUser => (self.user.real, self.group.real, self.privileges.permitted),
         };
-        // The superuser's file-system id alone is less than the privileges of the superuser's
-        // processes.
-        let less = inspect_as == InspectAs::FileUser && user == 0;
-        self.is_privileged() || (is_dumpable && !less && target.user.are(user) && target.group.are(group))
+        let same = target.user.are(user) && target.group.are(group);
+        self.has(Privilege::Inspect) || (is_dumpable && same && target.privileges.permitted.is_within(own))
     }
 
     /// Whether a process with these credentials may read and set the limits of one with the
     /// credentials `target` (prlimit(2)).
     pub fn may_limit(&self, target: &Credentials) -> bool {
-        self.is_privileged() || (target.user.are(self.user.real) && target.group.are(self.group.real))
+        let same = target.user.are(self.user.real) && target.group.are(self.group.real);
+        same || self.has(Privilege::Resource)
     }
 
     /// Whether a process with these credentials may set the priority and the affinity of one with
@@ -267,22 +300,16 @@ impl Credentials {
     pub fn may_schedule(&self, target: &Credentials) -> bool {
         let ours = self.user.effective;
         let same_user = ours == target.user.real || ours == target.user.effective;
-        // A process that has privileges, or can get them back, may be scheduled only by one of
-        // which the same is true.
-        let reached = self.may_be_privileged() || !target.may_be_privileged();
-        self.is_privileged() || (same_user && reached)
-    }
-
-    /// Whether the process has privileges, or can get them back.
-    fn may_be_privileged(&self) -> bool {
-        [self.user.real, self.user.effective, self.user.saved].contains(&0)
+        let reached = target.privileges.permitted.is_within(self.privileges.permitted);
+        self.has(Privilege::Schedule) || (same_user && reached)
     }
 
     /// Whether a process with these credentials may signal one with the credentials `target`
     /// (kill(2)).
     pub fn may_signal(&self, target: &Credentials) -> bool {
         let ours = [self.user.real, self.user.effective];
-        self.is_privileged() || ours.contains(&target.user.real) || ours.contains(&target.user.saved)
+        let same = ours.contains(&target.user.real) || ours.contains(&target.user.saved);
+        same || self.has(Privilege::Kill)
     }
 }
 
@@ -292,7 +319,7 @@ mod tests {
 
     fn user(real: u32, effective: u32, saved: u32) -> Credentials {
         let user = Ids { real, effective, saved, file: effective };
-        Credentials { user, group: Ids::all(50), groups: Arc::new([]), no_new_privileges: false }
+        Credentials::executed_as(user, Ids::all(50))
     }
 
     #[test]
@@ -336,16 +363,20 @@ mod tests {
     fn exec_of_a_set_user_id_file_changes_the_effective_id() {
         let (new, secure) = user(1000, 1000, 1000).for_exec(Some(0), None, || false);
         assert_eq!(new.user, Ids { real: 1000, effective: 0, saved: 0, file: 0 });
-        assert!(secure && new.is_privileged());
+        assert!(secure && new.has(Privilege::Kill));
         let bound = Credentials { no_new_privileges: true, ..user(1000, 1000, 1000) };
-        assert!(!bound.for_exec(Some(0), None, || false).0.is_privileged());
+        assert!(!bound.for_exec(Some(0), None, || false).0.has(Privilege::Kill));
         assert!(!user(1, 1, 1).for_exec(None, None, || false).1);
         let (shared, secure) = user(1000, 1000, 1000).for_exec(Some(0), Some(0), || true);
         assert_eq!((shared, secure), (user(1000, 1000, 1000), false));
         let root = Credentials { user: Ids { real: 1000, ..Ids::all(0) }, ..Credentials::superuser() };
-        assert!(root.for_exec(Some(0), None, || true).0.is_privileged(), "it could take them anyway");
+        assert!(root.for_exec(Some(0), None, || true).0.has(Privilege::Kill), "it could take them anyway");
         let bound = Credentials { no_new_privileges: true, ..root };
-        assert!(!bound.for_exec(None, None, || false).0.is_privileged(), "what it had is given up, too");
+        assert_eq!(
+            bound.for_exec(None, None, || false).0.user.effective,
+            1000,
+            "what it had is given up, too"
+        );
     }
 
     #[test]

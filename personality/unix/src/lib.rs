@@ -35,8 +35,8 @@
 //! `user_buffer`, `identity`, `sync`.
 //!
 //! Files: `vfs` (vnodes, mounts, the path walker, operations), `tmpfs`, `initramfs`, `devfs`,
-//! `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`, `tty`,
-//! `socket`, `log`.
+//! `disk`, `file` (open file descriptions), `descriptor` (descriptor tables), `pipe`, `poll`,
+//! `tty`, `socket`, `log`.
 //!
 //! Processes: `personality` (tasks and threads of Mach), `front_end`, `process`, `thread`,
 //! `credentials`, `signal`, `exec`, `memory`, `clock`, `timer`, `load`.
@@ -50,6 +50,7 @@ pub mod clock;
 pub mod credentials;
 pub mod descriptor;
 pub mod devfs;
+pub mod disk;
 mod environment;
 mod error;
 pub mod exec;
@@ -64,6 +65,7 @@ pub mod memory;
 pub mod personality;
 pub mod pipe;
 pub mod poll;
+pub mod privilege;
 pub mod process;
 pub mod process_context;
 mod ring;
@@ -75,12 +77,14 @@ pub mod timer;
 pub mod tmpfs;
 pub mod tty;
 mod user_buffer;
+pub mod v9fs;
 pub mod vfs;
 
 pub use environment::{Environment, Seeding, Timestamp};
 pub use error::{AttemptError, Error, Result};
-pub use identity::{Identity, Privilege};
+pub use identity::Identity;
 pub use maybe_ready::{BoxFuture, MaybeReady};
+pub use privilege::{Privilege, Privileges};
 pub use user_buffer::{Bytes, CopyError, Part, UserBuffer, copy_in_all, copy_out_all};
 
 #[cfg(any(test, feature = "testing"))]

@@ -6,7 +6,7 @@ use root::executable::PAGE;
 use root::modules::Module;
 use root::pages;
 use x2::Fpage;
-use x2::boot_info::{BootInfo, Nodes, Record};
+use x2::boot_info::{BootInfo, Nodes, Record, Screen};
 
 /// The first boot module for whose file name `is_it` is true. The file name is the end of the first
 /// word of the module's command line.
@@ -26,6 +26,14 @@ pub(crate) fn find(is_it: impl Fn(&[u8]) -> bool) -> Option<Module> {
 pub(crate) fn nodes() -> Option<Nodes<'static>> {
     boot_info()?.records().find_map(|record| match record {
         Record::Nodes(nodes) => Some(nodes),
+        _ => None,
+    })
+}
+
+/// The machine's screen, if it has one.
+pub(crate) fn screen() -> Option<Screen> {
+    boot_info()?.records().find_map(|record| match record {
+        Record::Screen(screen) => Some(screen),
         _ => None,
     })
 }

@@ -15,6 +15,7 @@
 //!     ports      0x3f8..0x3ff     # I/O ports; may be given several times
 //!     device     0xfed00000 4K    # device memory: base and size; may be given several times
 //!     pci        8086:10d3        # a PCI function: vendor and device; may be given several times
+//!     screen     yes              # it shows what is on the screen; default no
 //!     dma        64K              # memory that its devices may read and write themselves; default none
 //!     restart    yes              # start it again when it dies; default no
 //!     power      yes              # it may end the whole system; default no
@@ -75,6 +76,8 @@ pub struct Server {
     /// PCI functions that the server drives, as (vendor, device). A pair that is listed twice
     /// stands for two functions.
     pub functions: Vec<(u16, u16)>,
+    /// Whether the server may map the screen's memory.
+    pub screen: bool,
     /// How many bytes of memory the server may have that devices read and write, in addition to
     /// [`memory`](Self::memory).
     pub dma: Option<u64>,
@@ -100,6 +103,7 @@ impl Server {
             ports: Vec::new(),
             devices: Vec::new(),
             functions: Vec::new(),
+            screen: false,
             dma: None,
             restart: false,
             power: false,
@@ -141,7 +145,7 @@ pub fn rest(servers: &[Server], free: u64) -> Result<u64, String> {
 }
 
 const KEYS: &str = "program, arguments, priority, memory, threads, spaces, kernel-memory, module, interrupt, ports, \
-     device, pci, dma, restart, power";
+     device, pci, screen, dma, restart, power";
 
 /// Parses a configuration. Returns the servers in the order in which they are to be started.
 ///
@@ -258,6 +262,7 @@ fn set(server: &mut Server, key: &str, value: &str) -> Result<(), String> {
             };
             server.functions.push(function);
         }
+        "screen" => server.screen = yes_or_no(key, value)?,
         "dma" => server.dma = Some(size(value)?),
         "restart" => server.restart = yes_or_no(key, value)?,
         "power" => server.power = yes_or_no(key, value)?,
@@ -323,7 +328,7 @@ mod tests {
     fn a_whole_configuration() {
         let servers = parse(
             b"# drivers\nserver console\n\tprogram con # the module\n  interrupt 4\n  ports 0x3f8..0x3ff\n ports 0x80\n\
-              device 0xfed00000 4K\n pci 1234:11e8\n pci 8086:10D3\n dma 64K\n restart yes\n arguments speed=115200  colour\n\n\
+              device 0xfed00000 4K\n pci 1234:11e8\n pci 8086:10D3\n screen yes\n dma 64K\n restart yes\n arguments speed=115200  colour\n\n\
               server unix\nprogram unix\nmemory rest\nkernel-memory 64M\nmodule image.cpio\nmodule b\npower yes\nthreads 20000\nspaces 4000\npriority 120\n",
         )
         .unwrap();
@@ -337,6 +342,7 @@ mod tests {
         assert_eq!((console.dma, servers[1].dma), (Some(64 << 10), None));
         assert_eq!(console.arguments, "speed=115200  colour");
         assert!(console.restart && !servers[1].restart);
+        assert!(console.screen && !servers[1].screen);
         assert_eq!(console.memory, MemoryLimit::Bytes(4 << 20));
         assert_eq!(servers[1].memory, MemoryLimit::Rest);
         assert_eq!((servers[1].kernel_memory, console.kernel_memory), (Quota::from_word(64 << 20), None));
@@ -404,6 +410,7 @@ mod tests {
             "pci 808:610d3",
             "pci +086:10d3",
             "dma 0",
+            "screen 1",
             "restart maybe",
             "power on",
             "kernel-memory 1",

@@ -9,6 +9,7 @@ use crate::resources::Resources;
 use crate::server::{Server, name};
 use core::ops::RangeInclusive;
 use rt::root::Status;
+use x2::boot_info::Screen;
 use x2::{Fpage, Rights, ThreadId};
 
 impl Server {
@@ -54,8 +55,22 @@ impl Server {
             0 => configuration.interrupts.get(index).map(|&line| (line.into(), 0)),
             1 => configuration.ports.get(index).map(|ports| ((*ports.start()).into(), (*ports.end()).into())),
             2 => configuration.devices.get(index).copied(),
+            4 => {
+                let screen = self.screen(resources)?;
+                let pairs = [
+                    (screen.physical, screen.pitch),
+                    (screen.width, screen.height),
+                    (screen.bits, screen.colours),
+                ];
+                pairs.get(index).copied()
+            }
             _ => None,
         }
+    }
+
+    /// The machine's screen, if there is one and the server may have it.
+    fn screen<M>(&self, resources: &Resources<M>) -> Option<Screen> {
+        resources.screen.filter(|_| self.configuration.screen)
     }
 
     /// Carries out the request to map device memory: whole pages of one of the server's devices.
@@ -71,7 +86,14 @@ impl Server {
         let end = physical.checked_add(size).ok_or(Status::InvalidArgument)?;
         let is_own = |&(base, length): &(u64, u64)| base <= physical && end <= base + length;
         let is_own = self.configuration.devices.iter().any(is_own);
-        if !is_own && !self.may_map(resources, &(physical..end)) {
+        let is_screen = self.screen(resources).is_some_and(|screen| {
+            let screen_end = screen.physical.saturating_add(screen.size()).next_multiple_of(PAGE);
+            screen.physical & !(PAGE - 1) <= physical && end <= screen_end
+        });
+        if is_screen {
+            resources.machine.leave_screen();
+        }
+        if !is_own && !is_screen && !self.may_map(resources, &(physical..end)) {
             return Err(Status::NotFound);
         }
         if !resources.machine.request_memory(physical, size) {

@@ -173,6 +173,10 @@ impl Machine for L4 {
         unsafe { (address as *mut u32).write_volatile(value) }
     }
 
+    fn leave_screen(&mut self) {
+        l4::console::leave_screen();
+    }
+
     fn end(&mut self, how: MachineEnd) {
         match how {
             // SAFETY: the system was asked to end, and ends here. sigma0 gives root every port.

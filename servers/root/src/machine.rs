@@ -118,6 +118,9 @@ pub trait Machine {
     /// [`request_memory`](Self::request_memory).
     fn write_register(&mut self, address: u64, value: u32);
 
+    /// Makes the kernel show nothing on the screen any more, unless it panics.
+    fn leave_screen(&mut self);
+
     /// Powers off or resets the machine. Returns if the machine does not do it.
     fn end(&mut self, how: MachineEnd);
 

@@ -56,6 +56,7 @@ fn configured() -> Result<System<L4>, alloc::string::String> {
     println!("root: {} KiB of memory, {} servers", free >> 10, servers.len());
     boot_modules::nodes().inspect(|nodes| report_nodes(*nodes));
     let mut system = System::new(L4, frames, workers::request_threads(), workers::first_number());
+    system.set_screen(boot_modules::screen());
     if servers.iter().any(|server| !server.functions.is_empty()) {
         system.find_functions();
     }

@@ -10,6 +10,7 @@ use crate::spaces::Spaces;
 use crate::thread_numbers::{ServerIndex, ThreadName, ThreadNumbers};
 use alloc::vec::Vec;
 use x2::ThreadId;
+use x2::boot_info::Screen;
 
 /// The free resources of the machine, which root gives to servers.
 pub(crate) struct Resources<M> {
@@ -21,6 +22,8 @@ pub(crate) struct Resources<M> {
     pub(crate) pools: Pools,
     /// The interrupt lines that are attached, each with the thread that gets its messages.
     pub(crate) lines: Vec<(u32, ThreadName)>,
+    /// The machine's screen, if it has one.
+    pub(crate) screen: Option<Screen>,
     /// The PCI functions of the machine; empty if no server is configured to have one.
     pub(crate) functions: Vec<Function>,
 }

@@ -19,6 +19,7 @@ use crate::work_item::{Start, TakeDown, Work, WorkItem};
 use alloc::string::String;
 use alloc::vec::Vec;
 use direct::Registers;
+use x2::boot_info::Screen;
 use x2::{MessageTag, ThreadId};
 
 /// How many thread numbers root gives to servers.
@@ -41,7 +42,9 @@ impl<M: Machine> System<M> {
         let numbers = ThreadNumbers::new(first, THREAD_NUMBERS);
         let (spaces, shares, pools) = (Spaces::new(), Shares::new(), Pools::new());
         let (lines, functions) = (Vec::new(), Vec::new());
-        let resources = Resources { machine, frames, numbers, spaces, shares, pools, lines, functions };
+        let screen = None;
+        let resources =
+            Resources { machine, frames, numbers, spaces, shares, pools, lines, screen, functions };
         System { servers: Vec::new(), resources, waiters: Vec::new(), roots }
     }
 
@@ -72,6 +75,11 @@ impl<M: Machine> System<M> {
             server.functions.push(at);
         }
         self.servers.push(server);
+    }
+
+    /// Makes this the machine's screen, for the server that may have it.
+    pub fn set_screen(&mut self, screen: Option<Screen>) {
+        self.resources.screen = screen;
     }
 
     /// Finds the PCI functions of the machine. It must be called before servers are added that have

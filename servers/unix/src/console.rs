@@ -1,10 +1,10 @@
-//! Connects a terminal with the console: output goes to the console's driver, input comes from it.
+//! Connects a terminal with its line: output goes to the line's driver, input comes from it. A line
+//! is a serial port, or a virtual console of a screen.
 
-use crate::Driver;
 use crate::telnet::{Decoder, Input};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use mach::Machine;
+use core::future::Future;
 use unix::poll::{Readiness, until_ready};
 use unix::tty::{Terminal, WindowSize};
 use unix::{AttemptError, Environment};
@@ -12,8 +12,18 @@ use unix::{AttemptError, Environment};
 /// The most bytes sent to the driver in one step.
 const PIECE: usize = 480;
 
-/// Sends what programs write to `terminal` to the console; never returns.
-pub async fn show<M: Machine, D: Driver<M>>(terminal: Arc<Terminal>, driver: &D) {
+/// The way to a terminal that is not in this machine's memory.
+pub trait Line: Sync {
+    /// Shows bytes, after those of earlier calls.
+    fn show(&self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
+
+    /// Reads bytes that were typed, and waits until there is at least one. At most one such future
+    /// may exist for a line.
+    fn typed(&self, buffer: &mut [u8]) -> impl Future<Output = usize> + Send;
+}
+
+/// Sends what programs write to `terminal` to its line; never returns.
+pub async fn show(terminal: Arc<Terminal>, line: &impl Line) {
     let mut bytes = [0; PIECE];
     loop {
         let count = until_ready(terminal.driver_queue(), Readiness::READ, || {
@@ -23,16 +33,16 @@ pub async fn show<M: Machine, D: Driver<M>>(terminal: Arc<Terminal>, driver: &D)
             }
         });
         if let Ok(count) = count.await {
-            driver.show(&bytes[..count]).await;
+            line.show(&bytes[..count]).await;
         }
     }
 }
 
-/// Passes what is typed on the console to `terminal`; never returns. With `commands`, the line also
+/// Passes what is typed on the line to `terminal`; never returns. With `commands`, the line also
 /// carries commands as in Telnet: window sizes and breaks.
-pub async fn listen<M: Machine, D: Driver<M>>(
+pub async fn listen(
     terminal: Arc<Terminal>,
-    driver: &D,
+    line: &impl Line,
     environment: &dyn Environment,
     commands: bool,
 ) {
@@ -40,7 +50,7 @@ pub async fn listen<M: Machine, D: Driver<M>>(
     let mut typed = Vec::with_capacity(PIECE);
     let mut decoder = Decoder::default();
     loop {
-        let count = driver.typed(&mut bytes).await;
+        let count = line.typed(&mut bytes).await;
         if !commands {
             receive(&terminal, &bytes[..count], environment).await;
             continue;

@@ -100,14 +100,6 @@ impl Driver<L4Machine> for L4Driver {
         spawned.map(|task| task.assignment()).map_err(context_error)
     }
 
-    async fn show(&self, bytes: &[u8]) {
-        self.port.write(bytes).await;
-    }
-
-    async fn typed(&self, buffer: &mut [u8]) -> usize {
-        self.port.read(buffer).await
-    }
-
     fn log(&self, line: fmt::Arguments<'_>) {
         if !self.quiet {
             say(format_args!("unix: {line}"));

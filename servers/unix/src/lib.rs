@@ -15,6 +15,7 @@
 //! | [`options`] | the server's arguments |
 //! | [`console`] | the terminal that output goes to |
 //! | [`random`] | the random source |
+//! | [`streams`] | bytes between the host and a command |
 //! | `telnet` | commands on the console's line |
 //! | [`trace`] | system calls in the log |
 #![cfg_attr(not(test), no_std)]
@@ -28,6 +29,7 @@ pub mod options;
 pub mod random;
 pub mod server;
 pub mod start;
+pub mod streams;
 mod telnet;
 mod thread;
 pub mod trace;

@@ -7,36 +7,52 @@ extern crate alloc;
 
 mod about;
 mod bounce;
+mod disk;
 mod driver;
 mod entropy;
 mod environment;
+mod host;
 mod port;
 mod processor;
 mod report;
 mod shared_object;
+mod shares;
 
 use about::Moments;
 use alloc::boxed::Box;
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::time::Duration;
+use disk::Disk;
 use driver::L4Driver;
 use entropy::Source;
 use environment::L4Environment;
+use host::{HostStream, Streams};
 use l4::thread::system_clock;
+use mach::Machine;
 use mach::vm::Vm;
 use mach_l4::{Configuration, L4Machine};
-use port::Port;
+use port::{Port, VirtualPorts};
 use report::{Failure, say};
 use rt::root::{self, End};
 use rt::start_page;
+use shares::Shares;
 use unix::Environment;
 use unix::account::Capacity;
+use unix::disk::About;
 use unix::exec::Layout;
+use unix::memory::ObjectProvider;
+use unix::pipe::pipe;
 use unix::thread::Host;
+use unix::tty::Terminal;
+use unix::v9fs::V9fsType;
+use unix::vfs::OpenFlags;
 use unix_server::front_ends::Personalities;
 use unix_server::options::Options;
-use unix_server::start::{self, Command, Parts};
-use unix_server::{Driver, Server, console as terminal_console};
+use unix_server::start::{self, Command, Descriptors, Parts, Started};
+use unix_server::streams::{Output, bring};
+use unix_server::{Server, console as terminal_console};
 
 // The worker's stack is large, since futures are built on it before they move to the heap.
 l4::program!(run, kip = start_page::KIP, stack = 1 << 20);
@@ -63,6 +79,8 @@ const HEAP_PER_THREAD: usize = 32 << 10;
 /// How often the processor time of processes is compared with their limits, and the load average is
 /// updated.
 const TIME_CHECK: Duration = Duration::from_secs(1);
+/// How often what files and disks have only in memory is written to where they are.
+const WRITE_BACK: Duration = Duration::from_secs(5);
 /// The largest status with which root ends the system.
 const LARGEST_STATUS: u8 = 127;
 /// The exit status of a system that could not be started.
@@ -86,7 +104,11 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     // The drivers are opened first: the memory that this server shares with them counts against its
     // quota, of which the allocations below may leave nothing.
     let port = Port::open();
+    let consoles = VirtualPorts::open();
     let source = Source::open();
+    let shares = Shares::open();
+    let disks = disk::reserve();
+    let streams = Streams::open(options.streams).map_err(Failure::NoStreams)?;
     let console = system_clock();
     let archive = root::memory::module(IMAGE, IMAGE_ROOM).map_err(Failure::NoImage)?;
     let heap = root::memory::available().map_err(Failure::NoMemoryFromRoot)? / HEAP_PART;
@@ -113,12 +135,17 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
     let layout = configuration.layout;
     let random = Arc::new(L4Environment::new(machine.clone(), options.time, source.is_none()));
     let environment: Arc<dyn Environment> = random.clone();
+    let disks: Vec<_> = (0..disks).filter_map(|index| disk::open(&machine, index)).collect();
+    let spawner = machine.clone();
+    vm.set_spawner(Arc::new(move |task| spawner.spawn(spawner.current_worker(), task).is_ok()));
     let parts = Parts {
         vm: vm.clone(),
         environment: environment.clone(),
         archive: Arc::new(archive),
         layout: Layout { low: LOWEST, high: layout.kernel_interface.min(layout.utcb_area), randomise: true },
         capacity: Capacity { threads: heap as usize / HEAP_PER_THREAD, server_memory: heap + borrowed },
+        screen: consoles.screen(),
+        console: options.console.clone(),
     };
     if let Some(source) = source {
         let logging = server.clone();
@@ -126,7 +153,15 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         server.driver().spawn_system_task(seeding).map_err(|_| Failure::NoMemory)?;
     }
     let moments = Moments { begun, console, files: console };
-    let life = live(server, parts, options, port.clone(), moments);
+    let told: Vec<_> = disks.iter().map(|(disk, _)| disk.clone()).collect();
+    let devices = Devices {
+        port: port.clone(),
+        consoles: consoles.clone(),
+        streams: streams.clone(),
+        shares: shares.clone(),
+        disks,
+    };
+    let life = live(server, parts, options, devices, moments);
     let started = machine.spawn(0, async move {
         match life.await {
             Ok(status) => end(status),
@@ -137,37 +172,70 @@ fn serve() -> Result<core::convert::Infallible, Failure> {
         }
     });
     started.map_err(|_| Failure::NoMemory)?;
-    machine.serve(0, &mut |bits| port.notified(bits))
+    machine.serve(0, &mut |bits| {
+        port.notified(bits);
+        consoles.notified(bits);
+        shares.notified(bits);
+        told.iter().for_each(|disk| disk.notified(bits));
+        streams.notified(bits);
+    })
+}
+
+/// The Unix server on the L4 machine.
+type UnixServer = Server<L4Machine, L4Driver, Personalities<L4Machine>>;
+
+/// The drivers of devices that the system has.
+struct Devices {
+    port: Arc<Port>,
+    consoles: VirtualPorts,
+    streams: Streams,
+    shares: Arc<Shares>,
+    disks: Vec<(Arc<Disk>, About)>,
 }
 
 /// Runs the command on a new system. Returns its exit status.
 async fn live(
-    server: Arc<Server<L4Machine, L4Driver, Personalities<L4Machine>>>,
+    server: Arc<UnixServer>,
     parts: Parts<L4Machine>,
     options: Options,
-    port: Arc<Port>,
+    devices: Devices,
     moments: Moments,
 ) -> unix::Result<u8> {
+    let Devices { port, consoles, streams, shares, disks } = devices;
     let (vm, environment, archive) = (parts.vm.clone(), parts.environment.clone(), parts.archive.clone());
-    let clock = environment.clone();
     let driver = server.driver();
     let started = start::system(&server, parts).await?;
+    let memory = Arc::new(ObjectProvider(vm.clone()));
+    let kind = V9fsType { servers: shares.clone(), memory, environment: environment.clone() };
+    started.system.vfs().register_file_system("9p", Arc::new(kind));
+    let watching = environment.clone();
+    driver.spawn_system_task(async move { shares.watch(&*watching).await })?;
+    for mount in &options.mounts {
+        if let Err(error) = start::mount(&started, mount).await {
+            let (source, place) =
+                (String::from_utf8_lossy(&mount.source), String::from_utf8_lossy(&mount.place));
+            server.log(format_args!("{source} cannot be mounted at {place}: {error:?}"));
+        }
+    }
+    add_disks(&server, &started, &vm, disks).await?;
     if options.greet {
         let files = u64::try_from(environment.monotonic().as_micros()).unwrap_or(u64::MAX);
         let free = u64::from(vm.statistics().free) << 12;
         let greeting = about::greeting(&Moments { files, ..moments }, (*archive).as_ref(), free);
-        driver.show(greeting.as_bytes()).await;
+        port.write(greeting.as_bytes()).await;
     }
-    let (terminal, showing) = (started.terminal.clone(), server.clone());
-    driver.spawn_system_task(async move { terminal_console::show(terminal, showing.driver()).await })?;
-    let (terminal, listening) = (started.terminal.clone(), server.clone());
-    let commands = options.commands;
-    driver.spawn_system_task(async move {
-        terminal_console::listen(terminal, listening.driver(), &*clock, commands).await
-    })?;
+    connect_terminals(&server, &started, &port, &consoles, options.commands)?;
     let system = started.system.clone();
     driver.spawn_system_task(async move {
         system.timers().drive(&*environment, system.processes()).await;
+    })?;
+    let (system, clock) = (started.system.clone(), started.system.environment().clone());
+    driver.spawn_system_task(async move {
+        loop {
+            clock.sleep_until(clock.monotonic() + WRITE_BACK).await;
+            // A server that refuses pages is asked again the next time.
+            let _ = system.vfs().synchronize().await;
+        }
     })?;
     driver.spawn_system_task(vm.page_out_daemon())?;
     let (system, clock) = (started.system.clone(), started.system.environment().clone());
@@ -182,12 +250,102 @@ async fn live(
         0
     } else {
         let command = Command { arguments: options.command, environment: options.environment };
-        start::run_command(&server, &started, command).await?
+        let (descriptors, outputs) = connect(&server, &started, &streams)?;
+        driver.spawn_system_task(streams.watch(started.system.environment().clone()))?;
+        let status = start::run_command(&server, &started, command, descriptors).await?;
+        for output in outputs {
+            output.finish().await;
+        }
+        status
     };
+    if let Err(error) = started.system.vfs().synchronize().await {
+        server.log(format_args!("not all files could be written: {error:?}"));
+    }
+    // The errors of disks have been reported to the programs that have written there.
+    let _ = started.system.vfs().disks.synchronize().await;
     // The error of a terminal that was hung up is ignored: it has no output to wait for.
     let _ = started.terminal.drain().await;
     port.drain().await;
     Ok(status)
+}
+
+/// Starts the tasks that connect the terminals of the serial line and of the virtual consoles with
+/// their drivers. With `commands`, the serial line carries commands, too.
+fn connect_terminals(
+    server: &Arc<UnixServer>,
+    started: &Started<L4Machine>,
+    port: &Arc<Port>,
+    consoles: &VirtualPorts,
+    commands: bool,
+) -> unix::Result<()> {
+    let driver = server.driver();
+    let environment = started.system.environment();
+    let connect = |terminal: &Arc<Terminal>, port: &Arc<Port>, commands: bool| {
+        let (shown, shower) = (terminal.clone(), port.clone());
+        driver.spawn_system_task(async move { terminal_console::show(shown, &*shower).await })?;
+        let (terminal, port, clock) = (terminal.clone(), port.clone(), environment.clone());
+        driver.spawn_system_task(async move {
+            terminal_console::listen(terminal, &*port, &*clock, commands).await
+        })
+    };
+    connect(&started.line, port, commands)?;
+    let Some(virtual_consoles) = &started.virtual_consoles else { return Ok(()) };
+    for (terminal, port) in virtual_consoles.terminals().iter().zip(consoles.ports()) {
+        connect(terminal, port, false)?;
+    }
+    driver.spawn_system_task(consoles.clone().watch(virtual_consoles.clone()))
+}
+
+/// Adds the disks to the system, and starts the tasks that look after their drivers and write back
+/// what programs have written.
+async fn add_disks(
+    server: &Arc<UnixServer>,
+    started: &Started<L4Machine>,
+    vm: &Arc<Vm<L4Machine>>,
+    disks: Vec<(Arc<Disk>, About)>,
+) -> unix::Result<()> {
+    let driver = server.driver();
+    for (index, (disk, about)) in (0..).zip(disks) {
+        let logging = server.clone();
+        driver.spawn_system_task(disk.clone().look_after(move |line| logging.log(line)))?;
+        started.add_disk(vm, index, disk, about).await?;
+    }
+    if !started.system.vfs().disks.all().is_empty() {
+        let system = started.system.clone();
+        driver.spawn_system_task(async move {
+            let clock = system.environment().clone();
+            loop {
+                clock.sleep_until(clock.monotonic() + WRITE_BACK).await;
+                system.vfs().disks.write_back().await;
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Makes the pipes of the command's descriptors that are streams, and starts the tasks that pass
+/// their bytes. Returns the command's ends of the pipes, and the streams of its output.
+fn connect(
+    server: &Arc<UnixServer>,
+    started: &Started<L4Machine>,
+    streams: &Streams,
+) -> unix::Result<(Descriptors, Vec<Arc<Output<HostStream>>>)> {
+    let (mut descriptors, mut outputs) = (Descriptors::default(), Vec::new());
+    let context = started.init.context();
+    for (number, stream) in streams.0.iter().enumerate() {
+        let Some(stream) = stream.clone() else { continue };
+        let (read, write) = pipe(&context.caller(), OpenFlags::empty())?;
+        if number == 0 {
+            descriptors[number] = Some(read);
+            server.driver().spawn_system_task(async move { bring(stream, write).await })?;
+        } else {
+            descriptors[number] = Some(write);
+            let output = Output::new(stream, &read);
+            server.driver().spawn_system_task(output.clone().pass(read))?;
+            outputs.push(output);
+        }
+    }
+    Ok((descriptors, outputs))
 }
 
 /// Powers the machine off. An emulator exits with this status.

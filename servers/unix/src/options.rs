@@ -1,5 +1,6 @@
 //! The server's arguments: `[mode=exception|bounce] [workers=NUMBER] [trace] [quiet] [greet]
-//! [line=telnet] [time=SECONDS] [env=NAME=VALUE].. [-- COMMAND ARG..]`.
+//! [line=telnet] [console=TERMINAL] [stream=DESCRIPTOR].. [time=SECONDS] [env=NAME=VALUE]..
+//! [mount=TYPE:SOURCE:PLACE].. [-- COMMAND ARG..]`.
 //!
 //! Words are separated by blanks. Within a word an escape sequence stands for one byte: `\n`, `\t`,
 //! `\xHH`, or a backslash before any other character for that character, such as a blank or a
@@ -18,6 +19,9 @@ pub enum Mode {
     Bounce,
 }
 
+/// How many descriptors of the command can be streams of the host: 0, 1 and 2.
+pub const STREAMS: usize = 3;
+
 /// The options of the Unix server, which are its arguments in the boot configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
@@ -35,12 +39,38 @@ pub struct Options {
     /// Whether the line of the console carries commands in addition to what is typed
     /// ([`crate::console::listen`]).
     pub commands: bool,
+    /// The name of the terminal that is /dev/console, such as `tty1`. Empty: the serial line.
+    pub console: String,
+    /// Which of the command's descriptors 0, 1 and 2 are pipes whose bytes come from the host or go
+    /// to it ([`crate::streams`]), and not the console.
+    pub streams: [bool; STREAMS],
     /// Seconds since 1970-01-01 00:00:00 UTC at the start of the machine.
     pub time: u64,
     /// Variables for the first program, as `NAME=VALUE`, in addition to the usual ones.
     pub environment: Vec<Vec<u8>>,
+    /// File systems that are mounted before the first program runs.
+    pub mounts: Vec<Mount>,
     /// The first program and its arguments; empty for the root file system's init.
     pub command: Vec<Vec<u8>>,
+}
+
+/// A file system that is to be mounted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mount {
+    /// The type of the file system.
+    pub kind: Vec<u8>,
+    /// Where its files are: the tag of a server, or a device.
+    pub source: Vec<u8>,
+    /// The directory where it is mounted, an absolute path. It is made if it does not exist.
+    pub place: Vec<u8>,
+}
+
+impl Mount {
+    fn parse(text: &[u8]) -> Option<Mount> {
+        let mut parts = text.splitn(3, |&byte| byte == b':').map(<[u8]>::to_vec);
+        let mount = Mount { kind: parts.next()?, source: parts.next()?, place: parts.next()? };
+        (!mount.kind.is_empty() && mount.place.starts_with(b"/")).then_some(mount)
+    }
 }
 
 /// The error that an argument is not understood.
@@ -65,9 +95,20 @@ impl Options {
                     let number = number.parse().ok().filter(|&number: &usize| number > 0);
                     options.workers = Some(number.ok_or_else(unknown)?);
                 }
+                Some(("stream", descriptor)) => {
+                    let number: Option<usize> = descriptor.parse().ok();
+                    let stream = number.and_then(|number| options.streams.get_mut(number));
+                    *stream.ok_or_else(unknown)? = true;
+                }
                 Some(("line", "telnet")) => options.commands = true,
+                Some(("console", name)) => options.console = name.into(),
                 Some(("time", seconds)) => options.time = seconds.parse().map_err(|_| unknown())?,
                 Some(("env", variable)) => options.environment.push(decode(variable).ok_or_else(unknown)?),
+                Some(("mount", mount)) => {
+                    options
+                        .mounts
+                        .push(decode(mount).and_then(|mount| Mount::parse(&mount)).ok_or_else(unknown)?);
+                }
                 _ => return Err(unknown()),
             }
         }
@@ -108,14 +149,18 @@ mod tests {
     #[test]
     fn options_come_before_the_command() {
         let options = Options::parse(
-            "mode=bounce workers=3  time=12 trace line=telnet greet env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
+            "mode=bounce workers=3  time=12 trace line=telnet greet console=tty1 stream=2 stream=0 env=A=b\\x20c -- sh -c echo\\x20'a\\\\b'\\n \\e --",
         )
         .unwrap();
         assert_eq!(
             (options.mode, options.trace, options.quiet, options.commands && options.greet, options.time),
             (Mode::Bounce, true, false, true, 12)
         );
-        assert_eq!(options.workers, Some(3));
+        assert_eq!(options.console, "tty1");
+        let mounts = Options::parse("mount=9p:share:/mnt/a\\x20b:c").unwrap().mounts;
+        let [kind, source, place] = [&b"9p"[..], b"share", b"/mnt/a b:c"].map(<[u8]>::to_vec);
+        assert_eq!(mounts, [Mount { kind, source, place }]);
+        assert_eq!((options.workers, options.streams), (Some(3), [true, false, true]));
         assert_eq!(options.environment, [b"A=b c"]);
         let expected: [&[u8]; 5] = [b"sh", b"-c", b"echo 'a\\b'\n", b"", b"--"];
         assert_eq!(options.command, expected);
@@ -129,7 +174,12 @@ mod tests {
             "mode=fast",
             "time=now",
             "line=raw",
+            "stream=3",
+            "stream=",
             "trace=1",
+            "mount=9p:share",
+            "mount=9p:share:mnt",
+            "mount=:share:/mnt",
             "workers=0",
             "workers=all",
             "-- a\\x4",

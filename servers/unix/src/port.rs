@@ -1,49 +1,60 @@
-//! The serial port as the server reaches it: by the rings that it shares with the console's driver,
-//! or by root's console if there is no driver.
+//! The serial port and the virtual consoles as the server reaches them: by the rings that it shares
+//! with their drivers. Without a driver of the serial port, root's console takes its place.
 
 use crate::report::say;
 use alloc::string::String;
 use alloc::sync::Arc;
-use console::client::{self, Console, Input, Output, SERIAL};
+use alloc::vec::Vec;
+use console::client::{self, Console, Input, Output, SERIAL, View};
 use core::fmt::Write;
 use rt::root::{self, Status};
 use unix::AttemptError;
 use unix::poll::{PollQueue, Readiness, until_ready};
 use unix::sync::SpinLock;
+use unix::tty::{Locks, Screen, VirtualConsoles, WindowSize};
+use unix_server::console::Line;
 
-/// The name of the server that drives the console.
-const NAME: &str = "console";
-/// The address at which the memory shared with the driver is mapped.
+/// The names of the servers that drive the serial port, and the screen of the virtual consoles.
+const SERIAL_DRIVER: &str = "console";
+const SCREEN_DRIVER: &str = "screen";
+/// The address at which the memory shared for the serial port is mapped, and the distance from one
+/// console to that of the next number.
 const AREA: u64 = 0x0500_0000_0000;
-/// The notification bit by which the driver says that a ring has changed; bit 0 is the executor's.
+const NEXT_AREA: u64 = 1 << 16;
+/// The most virtual consoles that are used.
+const MOST_CONSOLES: u64 = 6;
+/// The notification bit by which a driver says that a ring has changed; bit 0 is the executor's.
 const NEWS: u64 = 2;
 
-/// The console's driver, and the tasks that wait for it.
+/// A console's driver, and the tasks that wait for it.
 pub(crate) struct Port {
-    /// The server's ends of the rings that it shares with the driver; `None` if there is no driver.
-    ends: Option<(SpinLock<Output>, SpinLock<Input>)>,
-    /// The tasks that wait for input or for room for output.
+    /// The server's ends of what it shares with the driver; `None` if there is no driver.
+    ends: Option<Ends>,
+    /// The tasks that wait for input, for room for output, or for another console to be visible.
     queue: PollQueue,
 }
 
+struct Ends {
+    output: SpinLock<Output>,
+    input: SpinLock<Input>,
+    view: View,
+    size: WindowSize,
+}
+
+/// The virtual consoles of the screen's driver; that of number 1 is the first.
+#[derive(Clone)]
+pub(crate) struct VirtualPorts(Vec<Arc<Port>>);
+
 impl Port {
-    /// Opens the console. The calling thread must be the worker that polls it. Blocks until the
+    /// Opens the serial port. The calling thread must be the worker that polls it. Blocks until the
     /// driver has started.
     pub(crate) fn open() -> Arc<Port> {
-        let ends = match client::open(NAME, SERIAL, AREA, l4::utcb::my_global_id(), NEWS) {
-            Ok(Console { output, input, .. }) => Some((SpinLock::new(output), SpinLock::new(input))),
-            Err(Status::NotFound) => None,
-            Err(status) => {
-                say(format_args!("unix: the console cannot be opened: {status:?}"));
-                None
-            }
-        };
-        Arc::new(Port { ends, queue: PollQueue::new() })
+        Arc::new(Port { ends: Ends::open(SERIAL_DRIVER, SERIAL), queue: PollQueue::new() })
     }
 
     /// Writes all of `bytes` to the serial port, waiting for room.
     pub(crate) async fn write(&self, bytes: &[u8]) {
-        let Some((output, _)) = &self.ends else { return print(bytes) };
+        let Some(Ends { output, .. }) = &self.ends else { return print(bytes) };
         let mut done = 0;
         while done < bytes.len() {
             let written = self.until(Readiness::WRITE, || {
@@ -61,7 +72,7 @@ impl Port {
 
     /// Waits until the port has sent everything that was written.
     pub(crate) async fn drain(&self) {
-        let Some((output, _)) = &self.ends else { return };
+        let Some(Ends { output, .. }) = &self.ends else { return };
         let drained = self.until(Readiness::WRITE, || {
             let output = output.lock();
             output.wait();
@@ -73,7 +84,7 @@ impl Port {
     /// Reads what was typed. Waits until there is at least a byte. Without a driver it waits for
     /// ever.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> usize {
-        let Some((_, input)) = &self.ends else { return core::future::pending().await };
+        let Some(Ends { input, .. }) = &self.ends else { return core::future::pending().await };
         let taken =
             self.until(Readiness::READ, || Some(input.lock().read(buffer)).filter(|&count| count > 0));
         taken.await
@@ -93,6 +104,87 @@ impl Port {
         if bits & NEWS != 0 {
             self.queue.wake(Readiness::READ | Readiness::WRITE);
         }
+    }
+}
+
+impl Line for Port {
+    async fn show(&self, bytes: &[u8]) {
+        self.write(bytes).await;
+    }
+
+    async fn typed(&self, buffer: &mut [u8]) -> usize {
+        self.read(buffer).await
+    }
+}
+
+impl Ends {
+    /// Opens a console. `None`: there is none of this number.
+    fn open(driver: &str, number: u64) -> Option<Ends> {
+        let thread = l4::utcb::my_global_id();
+        match client::open(driver, number, AREA + number * NEXT_AREA, thread, NEWS) {
+            Ok(Console { output, input, view, size }) => {
+                let (columns, rows) = size.unwrap_or((0, 0));
+                let size = WindowSize { columns, rows, ..WindowSize::default() };
+                Some(Ends { output: SpinLock::new(output), input: SpinLock::new(input), view, size })
+            }
+            Err(Status::NotFound) => None,
+            Err(status) => {
+                say(format_args!("unix: console {number} of the server {driver}: {status:?}"));
+                None
+            }
+        }
+    }
+}
+
+impl VirtualPorts {
+    /// Opens the virtual consoles, as [`Port::open`] opens the serial port. There are none without a
+    /// screen.
+    pub(crate) fn open() -> VirtualPorts {
+        let ends = (1..=MOST_CONSOLES).map_while(|number| Ends::open(SCREEN_DRIVER, number));
+        VirtualPorts(ends.map(|ends| Arc::new(Port { ends: Some(ends), queue: PollQueue::new() })).collect())
+    }
+
+    /// The ports of the consoles, in the order of their numbers.
+    pub(crate) fn ports(&self) -> &[Arc<Port>] {
+        &self.0
+    }
+
+    /// The screen: the number of its consoles, their size, and the way to it.
+    pub(crate) fn screen(&self) -> Option<(u8, WindowSize, Arc<dyn Screen>)> {
+        let ends = self.0.first()?.ends.as_ref()?;
+        Some((self.0.len() as u8, ends.size, Arc::new(ScreenDriver(ends.view))))
+    }
+
+    /// Tells `consoles` which of them is visible, whenever another one is; never returns.
+    pub(crate) async fn watch(self, consoles: Arc<VirtualConsoles>) {
+        let Some((port, ends)) = self.0.first().and_then(|port| Some((port, port.ends.as_ref()?))) else {
+            return;
+        };
+        let mut last = 0;
+        loop {
+            last = port
+                .until(Readiness::READ, || Some(ends.view.visible()).filter(|&number| number != last))
+                .await;
+            consoles.shown(u8::try_from(last).unwrap_or(0));
+        }
+    }
+
+    /// Wakes those that wait for the driver, whose notification bits are `bits`.
+    pub(crate) fn notified(&self, bits: u64) {
+        self.0.iter().for_each(|port| port.notified(bits));
+    }
+}
+
+/// The way to the driver of the screen.
+struct ScreenDriver(View);
+
+impl Screen for ScreenDriver {
+    fn show(&self, number: u8) {
+        self.0.show(number.into());
+    }
+
+    fn locks(&self) -> Locks {
+        Locks::from_bits_truncate(self.0.locks() as u8)
     }
 }
 

@@ -18,6 +18,8 @@ pub(crate) enum Failure {
     NoStartPage,
     /// The server does not understand this argument.
     Argument(String),
+    /// The streams of bytes from and to the host cannot be opened.
+    NoStreams(Status),
     /// Root has no boot module with the root file system.
     NoImage(Status),
     /// Root did not answer how much memory the server may have.
@@ -35,6 +37,9 @@ impl fmt::Display for Failure {
             Failure::Argument(word) => write!(formatter, "argument '{word}' is not understood"),
             Failure::NoImage(status) => {
                 write!(formatter, "there is no boot module {}: {status:?}", crate::IMAGE)
+            }
+            Failure::NoStreams(status) => {
+                write!(formatter, "the streams of the host cannot be opened: {status:?}")
             }
             Failure::NoMemoryFromRoot(status) => write!(formatter, "root gives no memory: {status:?}"),
             Failure::Machine(error) => write!(formatter, "{error}"),

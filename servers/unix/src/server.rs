@@ -40,13 +40,6 @@ pub trait Driver<M: Machine>: Send + Sync + 'static {
     /// Runs `task` concurrently with all others. Fails with `ENOMEM` if memory is short.
     fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Result<Self::Task>;
 
-    /// Shows bytes on the console, after those of earlier calls.
-    fn show(&self, bytes: &[u8]) -> impl Future<Output = ()> + Send;
-
-    /// Reads bytes that were typed on the console, and waits until there is at least one. At most
-    /// one such future may exist.
-    fn typed(&self, buffer: &mut [u8]) -> impl Future<Output = usize> + Send;
-
     /// Writes a line to the system's log.
     fn log(&self, line: Arguments<'_>);
 

@@ -1,8 +1,11 @@
 //! Starts a system up to its first program, and ends it.
 
 use crate::front_ends;
+use crate::options::STREAMS;
 use crate::server::{Driver, Server};
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::future::ready;
@@ -10,8 +13,10 @@ use mach::Machine;
 use mach::vm::Vm;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
-use unix::devfs::{self, LineDriver, Terminals};
+use unix::devfs::{self, Terminals};
+use unix::disk::{About, Cache, Disk, MINORS, Store};
 use unix::exec::{Arguments, Layout};
+use unix::file::OpenFile;
 use unix::front_end::FrontEnds;
 use unix::initramfs::{self, UnpackError};
 use unix::memory::ObjectProvider;
@@ -19,8 +24,8 @@ use unix::process::{ExitStatus, Pid, WaitFor, WaitOptions};
 use unix::signal::{ChildEvent, Signal};
 use unix::thread::{CloneRequest, ExecRequest, Executed, Host, System, Thread};
 use unix::tmpfs::TmpfsOptions;
-use unix::tty::{Ptys, Terminal};
-use unix::vfs::{At, Caller, DeviceNumber, FileType, Mode, MountFlags, OpenFlags, Vfs};
+use unix::tty::{Ptys, Screen, Terminal, VirtualConsoles, WindowSize};
+use unix::vfs::{At, Caller, DeviceNumber, Mode, MountFlags, OpenFlags, Vfs};
 use unix::{Bytes, Environment, Error, Result};
 
 /// A program that is to run, with its arguments and environment.
@@ -31,6 +36,9 @@ pub struct Command {
     /// The environment variables of the program, as `NAME=VALUE`.
     pub environment: Vec<Vec<u8>>,
 }
+
+/// The files that a command has as its descriptors 0, 1 and 2, where these are not the console.
+pub type Descriptors = [Option<Arc<OpenFile>>; STREAMS];
 
 /// The parts that a Unix system is made of.
 pub struct Parts<M: Machine> {
@@ -44,6 +52,12 @@ pub struct Parts<M: Machine> {
     pub layout: Layout,
     /// How many processes, threads and files the system can have.
     pub capacity: Capacity,
+    /// The screen, if there is one: the number of its virtual consoles, their size, and the way to
+    /// it.
+    pub screen: Option<(u8, WindowSize, Arc<dyn Screen>)>,
+    /// The name of the terminal that is /dev/console. If it is empty or that of no terminal, the
+    /// serial line is.
+    pub console: String,
 }
 
 /// A Unix system without processes, ready for the first one.
@@ -52,16 +66,40 @@ pub struct Started<M: Machine> {
     pub system: Arc<System<M>>,
     /// The first process. It runs no program, and waits for orphans in [`run_command`].
     pub init: Arc<Thread<M>>,
-    /// The terminal of the console.
+    /// The terminal of the console: the serial line or a virtual console.
     pub terminal: Arc<Terminal>,
+    /// The terminal of the serial line.
+    pub line: Arc<Terminal>,
+    /// The virtual consoles, if there is a screen.
+    pub virtual_consoles: Option<Arc<VirtualConsoles>>,
 }
 
+impl<M: Machine> Started<M> {
+    /// Adds the `index`th disk of a kind (`vda`, `vdb`), with its partitions.
+    ///
+    /// # Errors
+    /// `ENOMEM`: memory is short.
+    pub async fn add_disk(
+        &self,
+        vm: &Arc<Vm<M>>,
+        index: u32,
+        store: Arc<dyn Store<M>>,
+        about: About,
+    ) -> Result<()> {
+        let cache = Cache::new(vm, store, &about)?;
+        let name = [b"vd".as_slice(), &[b'a' + index as u8]].concat();
+        let name = core::str::from_utf8(&name).map_err(|_| Error::EINVAL)?;
+        let number = DeviceNumber { major: DISKS, minor: index * MINORS };
+        self.system.vfs().disks.add(Disk::new(name, number, about, cache)).await
+    }
+}
+
+/// The major device number of disks: the first of those that Linux gives to virtio disks.
+const DISKS: u32 = 254;
 /// How many files the root file system may have in a machine with little memory.
 const LEAST_FILES: u64 = 1 << 16;
 /// The device number by which the console appears as a serial line.
 const LINE: DeviceNumber = DeviceNumber { major: 4, minor: 64 };
-/// The path of the serial line's device node.
-const LINE_PATH: &[u8] = b"/dev/ttyS0";
 /// Exit statuses, as in shells, of a command that does not exist, and of one that cannot be
 /// executed.
 const NOT_FOUND: u8 = 127;
@@ -78,7 +116,7 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     server: &Arc<Server<M, D, F>>,
     parts: Parts<M>,
 ) -> Result<Started<M>> {
-    let Parts { vm, environment, archive, layout, capacity } = parts;
+    let Parts { vm, environment, archive, layout, capacity, screen, console } = parts;
     let memory_pages = u64::from(vm.statistics().free);
     let memory = Arc::new(ObjectProvider(vm.clone()));
     let options = TmpfsOptions {
@@ -103,10 +141,24 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     let vfs = Vfs::new(root, "rootfs", environment.clone());
     let system = System::new(vm, vfs.clone(), environment.clone(), layout, server.clone(), capacity);
     front_ends::register(&system);
-    let terminal = Terminal::new(LINE, system.session_host());
-    let ptys = Ptys::new(environment.clone(), system.session_host(), Default::default());
-    vfs.register_device(false, LINE, Arc::new(LineDriver::new(terminal.clone())));
-    let terminals = Terminals { console: Some(terminal.clone()), ptys: ptys.clone() };
+    let host = system.session_host();
+    let line = Terminal::new(LINE, host.clone());
+    let ptys = Ptys::new(environment.clone(), host.clone(), Default::default());
+    let virtual_consoles =
+        screen.map(|(count, size, screen)| VirtualConsoles::new(count, size, &host, screen));
+    let mut terminals = Terminals {
+        console: None,
+        lines: alloc::vec![line.clone()],
+        virtual_consoles: virtual_consoles.clone(),
+        ptys: ptys.clone(),
+    };
+    let terminal = terminals.find(&console).unwrap_or(&line).clone();
+    if !console.is_empty() && terminal.name() != console {
+        server.log(format_args!("there is no terminal {console}: the console is {}", terminal.name()));
+    }
+    terminals.console = Some(terminal.clone());
+    let terminals = Arc::new(terminals);
+    system.set_terminals(terminals.clone());
     let devices = devfs::make(&vfs, terminals, memory.clone(), memory_pages, front_ends::DEVICES).await?;
 
     let init = system.create_init(DescriptorTable::new()).await?;
@@ -117,16 +169,30 @@ pub async fn system<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
         (&b"/dev"[..], "devtmpfs", devices),
         (b"/dev/pts", "devpts", ptys.root()),
         (b"/dev/shm", "tmpfs", shared),
-        (b"/proc", "proc", vfs.make_file_system(b"proc", b"")?),
-        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"")?),
+        (b"/proc", "proc", vfs.make_file_system(b"proc", b"", b"").await?),
+        (b"/sys", "sysfs", vfs.make_file_system(b"sysfs", b"", b"").await?),
     ] {
         make_directory(&caller, path, Mode::new(0o755)).await?;
         caller.mount(path, root, source, MountFlags::empty()).await?;
     }
     make_directory(&caller, b"/tmp", Mode::new(0o1777)).await?;
-    let mode = Mode::new(0o620);
-    caller.make_node(&At::Current, LINE_PATH, FileType::CharacterDevice, mode, LINE).await?;
-    Ok(Started { system, init, terminal })
+    Ok(Started { system, init, terminal, line, virtual_consoles })
+}
+
+/// Mounts a file system, at a directory that is made if it does not exist.
+///
+/// # Errors
+/// Those of mkdir(2) and mount(2).
+pub async fn mount<M: Machine>(started: &Started<M>, mount: &crate::options::Mount) -> Result<()> {
+    let context = started.init.context();
+    let caller = context.caller();
+    for (at, _) in mount.place.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
+        make_directory(&caller, &mount.place[..at], Mode::new(0o755)).await?;
+    }
+    make_directory(&caller, &mount.place, Mode::new(0o755)).await?;
+    let root = caller.vfs.make_file_system(&mount.kind, &mount.source, b"").await?;
+    let source = alloc::string::String::from_utf8_lossy(&mount.source);
+    caller.mount(&mount.place, root, &source, MountFlags::empty()).await
 }
 
 async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<()> {
@@ -136,8 +202,9 @@ async fn make_directory(caller: &Caller<'_>, path: &[u8], mode: Mode) -> Result<
     }
 }
 
-/// Runs `command` as a child of the first process, on the console, and waits for its end. Returns
-/// its exit status as a shell does: 128 and the number of the signal that killed it, if one did.
+/// Runs `command` as a child of the first process, on the console, and waits for its end. Where
+/// `descriptors` has a file, the command has it as the descriptor of that index. Returns its exit
+/// status as a shell does: 128 and the number of the signal that killed it, if one did.
 ///
 /// # Errors
 /// There are not enough memory or threads.
@@ -145,14 +212,16 @@ pub async fn run_command<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     server: &Arc<Server<M, D, F>>,
     started: &Started<M>,
     mut command: Command,
+    descriptors: Descriptors,
 ) -> Result<u8> {
     complete(&mut command);
     let request = CloneRequest { exit_signal: Some(Signal::CHLD), ..CloneRequest::default() };
     let thread = started.init.clone_thread(&request).await?.keep();
     let child = thread.pid();
-    let (loader, loading) = (server.clone(), thread.clone());
+    let (loader, loading, terminal) = (server.clone(), thread.clone(), started.terminal.clone());
     server.start(&thread, async move {
-        if let Some(Executed { thread, state }) = Box::pin(execute(&loading, command)).await {
+        let execution = Box::pin(execute(&loading, command, &terminal, descriptors));
+        if let Some(Executed { thread, state }) = execution.await {
             loader.run(thread, state).await;
         }
     });
@@ -171,10 +240,13 @@ pub async fn run_init<M: Machine, D: Driver<M>, F: FrontEnds<M>>(
     started: &Started<M>,
     environment: Vec<Vec<u8>>,
 ) {
-    let mut command = Command { arguments: alloc::vec![b"/sbin/init".to_vec()], environment };
+    let arguments = alloc::vec![b"/sbin/init".to_vec()];
+    let mut command = Command { arguments, environment };
     complete(&mut command);
     let thread = started.init.clone();
-    if let Some(Executed { thread, state }) = execute(&thread, command).await {
+    let descriptors = Descriptors::default();
+    if let Some(Executed { thread, state }) = execute(&thread, command, &started.terminal, descriptors).await
+    {
         server.clone().run(thread, state).await;
     }
 }
@@ -197,11 +269,16 @@ fn status_of(event: ChildEvent) -> u8 {
     }
 }
 
-/// Gives `thread`, of a process without a program, a session, the console and its program. `None`:
+/// Gives `thread`, of a process without a program, a session, a terminal and its program. `None`:
 /// the command cannot be run, and the process has ended.
-async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Option<Executed<M>> {
+async fn execute<M: Machine>(
+    thread: &Arc<Thread<M>>,
+    command: Command,
+    terminal: &Terminal,
+    descriptors: Descriptors,
+) -> Option<Executed<M>> {
     let done = async {
-        prepare(thread).await?;
+        prepare(thread, terminal, descriptors).await?;
         let request = find(thread, &command).await?;
         thread.exec(request, ready(())).await
     };
@@ -219,10 +296,14 @@ async fn execute<M: Machine>(thread: &Arc<Thread<M>>, command: Command) -> Optio
     }
 }
 
-/// Gives the process of `thread` a session of its own, with the console as its terminal and as
-/// descriptors 0, 1 and 2. The first process gets no terminal: it exists for the sessions that it
-/// starts.
-async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
+/// Gives the process of `thread` a session of its own, with this terminal, which is also that of the
+/// descriptors 0, 1 and 2 for which there is no other file. The first process gets no controlling
+/// terminal: it exists for the sessions that it starts.
+async fn prepare<M: Machine>(
+    thread: &Arc<Thread<M>>,
+    terminal: &Terminal,
+    descriptors: Descriptors,
+) -> Result<()> {
     let pid = thread.pid();
     let mut flags = OpenFlags::READ_WRITE;
     if pid == Pid::INIT {
@@ -232,9 +313,10 @@ async fn prepare<M: Machine>(thread: &Arc<Thread<M>>) -> Result<()> {
     }
     let context = thread.context();
     let caller = context.caller();
-    let file = caller.open(&At::Current, LINE_PATH, flags, Mode::new(0)).await?;
-    for _ in 0..3 {
-        thread.descriptors().insert(file.clone(), false, 3)?;
+    let path = format!("/dev/{}", terminal.name());
+    let file = caller.open(&At::Current, path.as_bytes(), flags, Mode::new(0)).await?;
+    for other in descriptors {
+        thread.descriptors().insert(other.unwrap_or_else(|| file.clone()), false, STREAMS)?;
     }
     // If the home directory does not exist, the process stays in the root directory.
     let _ = caller.change_directory(&At::Current, b"/root", false).await;
@@ -273,7 +355,7 @@ async fn find<M: Machine>(thread: &Arc<Thread<M>>, command: &Command) -> Result<
     })
 }
 
-/// Prints on the console why the command cannot be run.
+/// Prints on its terminal why the command cannot be run.
 async fn complain<M: Machine>(thread: &Arc<Thread<M>>, command: &Command, error: Error) {
     let name = command.arguments.first().map_or(&b""[..], |name| name);
     let line = [b"cannot run '", name, alloc::format!("': {error:?}\n").as_bytes()].concat();

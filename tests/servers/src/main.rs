@@ -15,6 +15,7 @@ mod parallel;
 mod random;
 mod raw;
 mod report;
+mod screen;
 mod spaces;
 mod threads;
 
@@ -48,6 +49,7 @@ fn run() -> ! {
         "console" => console::test(),
         "entropy" => entropy::test(),
         "no-entropy" => entropy::test_without(),
+        "screen" => screen::test(),
         "keys" => keys::test(),
         "no-keys" => keys::test_without(),
         "driver" => driver::drive(),

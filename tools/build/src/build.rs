@@ -126,7 +126,18 @@ pub fn guest_files() -> impl Iterator<Item = PathBuf> {
     ["kernel"].into_iter().chain(GUEST_SYSTEM).map(|name| tree::boot().join(name))
 }
 
-const GUEST_SYSTEM: [&str; 5] = ["sigma0", "root", "console", "virtio-rng", "unix"];
+const GUEST_SYSTEM: [&str; 10] = [
+    "sigma0",
+    "root",
+    "console",
+    "virtio-blk",
+    "virtio-console",
+    "virtio-rng",
+    "virtio-9p",
+    "ps2",
+    "screen",
+    "unix",
+];
 
 /// The profile with which the kernel, and the programs of published figures, are built.
 pub const RELEASE: &str = "release";

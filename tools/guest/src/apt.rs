@@ -244,6 +244,47 @@ fn parse_uri(line: &str) -> Result<Package> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mac_build::scratch::Scratch;
+
+    /// Lists of a repository that has `packages` alone: each a name and further fields.
+    fn lists_of(scratch: &Scratch, packages: &[(&str, &str)]) -> Lists {
+        let lists = Lists { directory: scratch.0.join("lists") };
+        for part in ["state/lists/partial", "cache/archives/partial", "none"] {
+            fs::create_dir_all(lists.directory.join(part)).unwrap();
+        }
+        let repository = scratch.0.join("repository");
+        fs::create_dir_all(&repository).unwrap();
+        let sum = "0".repeat(64);
+        let entries = packages.iter().map(|(name, more)| {
+            format!(
+                "Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: no <no@no>\n{more}\
+                 Filename: pool/{name}_1_all.deb\nSize: 17\nSHA256: {sum}\nDescription: no\n\n"
+            )
+        });
+        fs::write(repository.join("Packages"), entries.collect::<String>()).unwrap();
+        let source = format!("deb [trusted=yes] file:{} ./\n", repository.display());
+        fs::write(lists.directory.join("sources.list"), source).unwrap();
+        fs::write(lists.directory.join("status"), "").unwrap();
+        explained(lists.apt("update").args(["-qq", "--error-on=any"])).unwrap();
+        lists
+    }
+
+    #[test]
+    fn what_apt_refuses_it_says_in_its_own_words() {
+        let scratch = Scratch::new("apt-refuses").unwrap();
+        let packages = [("one", "Conflicts: two\n"), ("two", ""), ("wanting", "Depends: absent (>= 2)\n")];
+        let lists = lists_of(&scratch, &packages);
+        let refused = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+            format!("{:#}", lists.with_dependencies(&names).unwrap_err())
+        };
+        let missing = refused(&["nothing"]);
+        assert!(missing.contains("apt refuses:") && missing.contains("Unable to locate package nothing"));
+        let conflict = refused(&["one", "two"]);
+        assert!(conflict.contains("one : Conflicts: two"), "{conflict}");
+        let unmet = refused(&["wanting"]);
+        assert!(unmet.contains("wanting : Depends: absent (>= 2)"), "{unmet}");
+    }
 
     #[test]
     fn apts_addresses_are_read() {

@@ -4,7 +4,7 @@ use super::definitions::{Definition, Definitions, directory};
 use super::lock::Lock;
 use super::package::Package;
 use super::tree::{Tree, is_below};
-use super::{archive, install, packages};
+use super::{archive, install, login, packages};
 use anyhow::{Context, Result};
 use mac_build::{guests, tree};
 use mac_machine::suites::Suite;
@@ -72,6 +72,7 @@ pub fn make(request: &Request) -> Result<Image> {
     if !path.is_file() {
         let mut tree = system(definition, request, &chosen)?;
         add_own(&mut tree, definition, request)?;
+        login::make_possible(&mut tree)?;
         tree.complete();
         let length = write(&tree, &path).with_context(|| format!("cannot write {}", path.display()))?;
         eprintln!(

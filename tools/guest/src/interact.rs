@@ -231,6 +231,7 @@ impl InteractiveSession {
             mode: run.mode,
             image: image.path,
             command: Vec::new(),
+            streams: Default::default(),
             greet: true,
             environment,
             machine: run.machine.clone(),
@@ -249,9 +250,16 @@ impl InteractiveSession {
 
     /// Waits for the shell.
     fn first_prompt(&mut self) -> Result<()> {
-        self.until(PATIENCE, "the first prompt", |interactive| {
-            interactive.cursor_follows("#").then_some(())
+        let at_prompt = |interactive: &InteractiveSession| interactive.cursor_follows("#").then_some(());
+        // Debian's own init asks for a name first; root has no password.
+        let is_asked = self.until(PATIENCE, "the first prompt", |interactive| {
+            let asks = interactive.cursor_follows("login:").then_some(true);
+            asks.or_else(|| at_prompt(interactive).map(|()| false))
         })?;
+        if is_asked {
+            self.session.send(b"root\r");
+            self.until(PATIENCE, "the first prompt", at_prompt)?;
+        }
         self.picture("boot.svg")
     }
 

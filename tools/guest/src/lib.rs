@@ -15,14 +15,18 @@ mod install;
 mod interact;
 pub mod linux;
 mod lock;
+mod login;
 mod namespace;
 mod output;
 mod package;
 mod packages;
+mod piped;
 mod record;
 mod run;
 mod script;
 mod session;
+mod stick;
+mod streams;
 mod suite;
 mod tar;
 mod telnet;
@@ -40,6 +44,7 @@ pub use packages::{Options as PackagesOptions, run as packages};
 pub use record::{Options as RecordOptions, run as record};
 pub use run::{Options as RunOptions, run};
 pub use session::{Kernel, Start};
+pub use stick::on_stick;
 pub use suite::ids;
 
 /// Boots a suite, be it of native programs or of guests, and judges. An error means that the
@@ -50,6 +55,9 @@ pub fn boot(run: &Run) -> Result<Verdict> {
     }
     if !run.suite.interactive.is_empty() {
         return interact::run_suite(run);
+    }
+    if !run.suite.piped.is_empty() {
+        return piped::run(run);
     }
     boots::run(run)
 }

@@ -52,5 +52,6 @@ pub fn output(
         Kernel::Macadamia => Vec::new(),
     };
     let (image, command) = (make(request)?.path, command.to_vec());
-    Start { kernel, mode, image, command, greet: false, environment, machine }.output("output")
+    Start { kernel, mode, image, command, greet: false, streams: Default::default(), environment, machine }
+        .output("output")
 }

@@ -1,11 +1,13 @@
 //! `./mac run` for guests: a command or a shell, with its terminal in this one.
 
 use super::session::{Kernel, Log, Printed, Readiness, Session, Start, log_file};
+use super::streams::{self, Streams};
 use super::terminal::{self, Terminal};
 use super::{Request, make};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::show;
 use mac_machine::qemu::Machine;
+use mac_machine::shares::{Share, Shared};
 use mac_machine::suites::Mode;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -23,6 +25,10 @@ pub struct Options {
     /// Put the contents of this directory of the host under /mnt
     #[arg(long, value_name = "DIR")]
     with: Option<PathBuf>,
+    /// Share this directory of the host with the guest, which may change it, at /mnt/share or
+    /// another place
+    #[arg(long, value_name = "DIR[:/PLACE]")]
+    share: Vec<Share>,
     /// Add these Debian packages and what they depend on to the image
     #[arg(long, value_name = "A,B,C", value_delimiter = ',')]
     packages: Vec<String>,
@@ -46,12 +52,35 @@ pub struct Options {
 impl Options {
     /// Whether any of them says that a guest is to run.
     pub fn wanted(&self) -> bool {
-        let Options { image, with, packages, kernel, command, .. } = self;
+        let Options { image, with, share, packages, kernel, command, .. } = self;
         image.is_some()
             || with.is_some()
+            || !share.is_empty()
             || !packages.is_empty()
             || *kernel == Kernel::Linux
             || !command.is_empty()
+    }
+
+    /// Adds the shared directories to the machine.
+    fn share_directories(&self, machine: &mut Machine) -> Result<()> {
+        if self.share.is_empty() {
+            return Ok(());
+        }
+        if self.kernel == Kernel::Linux {
+            bail!("--share: Debian's kernel mounts nothing by itself here; leave out --kernel");
+        }
+        if !machine.boot.imageless() {
+            bail!(
+                "--share: a system that boots from an image has no drivers of further devices; leave out --uefi"
+            );
+        }
+        let absolute = |share: &Share| {
+            // A relative path is meant from the user's working directory.
+            Ok(Share { directory: std::path::absolute(&share.directory)?, place: share.place.clone() })
+        };
+        let shares = self.share.iter().map(absolute).collect::<Result<Vec<_>>>()?;
+        Shared::of(&shares)?.add_to(machine);
+        Ok(())
     }
 
     /// The command that runs; none for a shell at a terminal. Without a terminal the shell takes
@@ -59,20 +88,27 @@ impl Options {
     fn what_runs(&self, at_terminal: bool) -> Vec<String> {
         match at_terminal || !self.command.is_empty() {
             true => self.command.clone(),
-            false => ["sh", "-c", SCRIPT].map(String::from).to_vec(),
+            false => ["sh", "-c", self.script()].map(String::from).to_vec(),
+        }
+    }
+
+    /// Runs the shell of the image, which must not read the script from a terminal: there it would
+    /// prompt.
+    fn script(&self) -> &'static str {
+        match self.kernel {
+            Kernel::Macadamia => "if [ -x /bin/bash ]; then exec bash; else exec sh; fi",
+            Kernel::Linux => "cat | if [ -x /bin/bash ]; then exec bash; else exec sh; fi",
         }
     }
 }
 
-/// Runs the shell of the image, which must not read the script from its terminal: there it would
-/// prompt.
-const SCRIPT: &str = "cat | if [ -x /bin/bash ]; then exec bash; else exec sh; fi";
-
 /// Runs the command, or a shell; returns the status with which it ended.
-pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
+pub fn run(options: &Options, mut machine: Machine) -> Result<ExitCode> {
     let default = if options.command.is_empty() { "shell" } else { "base" };
     let command = options.what_runs(terminal::is_there());
     let interactive = command.is_empty();
+    // A shell has the terminal only; what it prints there can go to a file.
+    let streams = if interactive { Default::default() } else { streams::wanted(options.kernel) };
     let name = options.image.clone().unwrap_or_else(|| default.into());
     let mut request = Request { name, packages: options.packages.clone(), ..Request::default() };
     if let Some(directory) = &options.with {
@@ -84,6 +120,7 @@ pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
         }
         request.directories.push(("mnt".into(), directory));
     }
+    options.share_directories(&mut machine)?;
     let image = make(&request)?;
     let start = Start {
         kernel: options.kernel,
@@ -91,12 +128,13 @@ pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
         image: image.path,
         command,
         greet: interactive && !options.quiet,
+        streams,
         environment: environment(options.quiet),
         machine,
     };
     if interactive && !options.quiet {
         eprintln!(
-            "mac: booting; Ctrl-A X leaves, Ctrl-A C changes to the system's console and back, \
+            "mac: booting; Ctrl-] X leaves, Ctrl-] C changes to the system's console and back, \
              `poweroff` ends it, {} has the system's log",
             log_file().display()
         );
@@ -104,11 +142,19 @@ pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
     let mut session = start.start("run")?;
     let mut log = std::fs::File::create(log_file()).context("cannot write the log")?;
     let terminal = Terminal::take(interactive);
-    let typed = read_keys(interactive);
+    // What is piped in is not typed.
+    let typed = if streams[0] { channel().1 } else { read_keys(interactive) };
     let status = loop {
-        let readiness = Readiness::of(interactive);
-        let at_console = false;
-        let run = Run { session, log: Log::default(), readiness, verbose: options.verbose, at_console };
+        let ways = std::mem::take(&mut session.streams);
+        let run = Run {
+            session,
+            streams: Streams::of_process(ways).context("passing the command's bytes")?,
+            screen: screen(streams),
+            log: Log::default(),
+            readiness: Readiness::of(interactive),
+            verbose: options.verbose,
+            at_console: false,
+        };
         match run.pass_through(&typed, &mut log)? {
             End::Restart if interactive => session = start.start("run")?,
             End::Restart => bail!("the command has started the machine again"),
@@ -117,6 +163,15 @@ pub fn run(options: &Options, machine: Machine) -> Result<ExitCode> {
     };
     drop(terminal);
     Ok(ExitCode::from(u8::try_from(status).unwrap_or(u8::MAX)))
+}
+
+/// Where this process shows what the guest writes to its terminal: not where a stream goes.
+fn screen(streams: [bool; streams::COUNT]) -> Box<dyn Write> {
+    match streams {
+        [_, false, _] => Box::new(std::io::stdout()),
+        [_, true, false] => Box::new(std::io::stderr()),
+        [_, true, true] => Box::new(std::io::sink()),
+    }
 }
 
 /// What the guest is told about this terminal, for its init.
@@ -141,6 +196,9 @@ fn environment(quiet: bool) -> Vec<(String, String)> {
 
 struct Run {
     session: Session,
+    streams: Streams,
+    /// Where the guest's terminal is shown.
+    screen: Box<dyn Write>,
     log: Log,
     /// A shell takes what is typed from the beginning.
     readiness: Readiness,
@@ -164,11 +222,11 @@ enum Typed {
     Bytes(Vec<u8>),
     /// The end of the input.
     End,
-    /// Ctrl-A X.
+    /// Ctrl-] X.
     Leave,
-    /// Ctrl-A C: to the first serial port, or back to the guest's terminal.
+    /// Ctrl-] C: to the first serial port, or back to the guest's terminal.
     Switch,
-    /// Ctrl-A B: into the kernel debugger.
+    /// Ctrl-] B: into the kernel debugger.
     Break,
 }
 
@@ -178,13 +236,13 @@ const BREAK: &[u8] = b"\x1b";
 /// The signal that ends a program whose output has no reader.
 const SIGPIPE: i32 = 13;
 
-/// The key before those that steer the emulator instead of the guest.
-const ESCAPE: u8 = 1;
+/// The key before those that steer the emulator instead of the guest: Ctrl-], as in telnet. Ctrl-A
+/// and the other keys are the guest's.
+const ESCAPE: u8 = 0x1d;
 
 impl Run {
     /// Passes everything through until the guest ends.
     fn pass_through(mut self, typed: &Receiver<Typed>, file: &mut std::fs::File) -> Result<End> {
-        let mut terminal = std::io::stdout();
         let mut leaving = false;
         // The size of the window that the guest was told. Before the guest has shown something, no
         // program there listens.
@@ -194,7 +252,7 @@ impl Run {
                 Ok(Printed::Terminal(bytes)) => {
                     listens = true;
                     let bytes = self.readiness.take(bytes);
-                    if !show(&mut terminal, &bytes)? {
+                    if !show(&mut self.screen, &bytes)? {
                         return Ok(End::Status(128 + SIGPIPE));
                     }
                 }
@@ -202,7 +260,7 @@ impl Run {
                     self.log.take(&bytes);
                     file.write_all(&bytes)?;
                     if self.at_console {
-                        show(&mut terminal, &bytes)?;
+                        show(&mut self.screen, &bytes)?;
                     } else if self.verbose {
                         std::io::stderr().write_all(&bytes)?;
                     }
@@ -237,6 +295,7 @@ impl Run {
                 return Ok(End::Status(0));
             }
         }
+        self.streams.finish().context("writing the command's output")?;
         if self.log.restarts {
             return Ok(End::Restart);
         }
@@ -250,7 +309,7 @@ impl Run {
     /// Brings this terminal to the first serial port or to the guest's terminal.
     fn switch(&mut self, to_console: bool) {
         if self.at_console != to_console {
-            let place = if to_console { "the system's console; Ctrl-A C goes back" } else { "the guest" };
+            let place = if to_console { "the system's console; Ctrl-] C goes back" } else { "the guest" };
             eprint!("\r\nmac: this terminal is at {place}\r\n");
         }
         self.at_console = to_console;
@@ -329,6 +388,7 @@ impl Keys {
 mod tests {
     use super::*;
     use clap::Parser;
+    use mac_machine::qemu::Boot;
     use std::io::Write;
     use std::process::{Command, Stdio};
 
@@ -343,14 +403,38 @@ mod tests {
     }
 
     #[test]
-    fn keys_after_ctrl_a_steer_the_emulator_and_others_reach_the_guest() {
+    fn what_cannot_be_shared_is_refused_before_anything_starts() {
+        let refusal = |line: &[&str], boot: Boot| {
+            let options = Line::parse_from([&["run"], line].concat()).options;
+            let mut machine = Machine { boot, ..Machine::default() };
+            options.share_directories(&mut machine).map(|()| machine).map_err(|error| format!("{error:#}"))
+        };
+        let machine = refusal(&["--share", "/tmp:/a b"], Boot::Direct).unwrap();
+        assert_eq!((machine.mounts, machine.devices.len()), (vec!["9p:share:/a b".to_string()], 1));
+        for (line, boot, word) in [
+            (&["--share", "/no/such/directory"][..], Boot::Direct, "/no/such/directory"),
+            (&["--share", "/etc/passwd"], Boot::Direct, "not a directory"),
+            (&["--share", "/tmp", "--share", "/etc"], Boot::Direct, "/mnt/share"),
+            (&["--share", "/tmp", "--kernel", "linux"], Boot::Direct, "--kernel"),
+            (&["--share", "/tmp"], Boot::UefiCd, "--uefi"),
+        ] {
+            let error = refusal(line, boot).unwrap_err();
+            assert!(error.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_after_the_escape_key_steer_the_emulator_and_others_reach_the_guest() {
         let bytes = |text: &str| Typed::Bytes(text.into());
         let mut keys = Keys { interactive: true, escaped: false };
-        assert_eq!(keys.take(b"ls\x01cq\x01"), [bytes("ls"), Typed::Switch, bytes("q")]);
-        // A second Ctrl-A is the key itself.
-        assert_eq!(keys.take(b"B\x01\x01\x01x"), [Typed::Break, bytes("\x01"), Typed::Leave]);
+        assert_eq!(keys.take(b"ls\x1dcq\x1d"), [bytes("ls"), Typed::Switch, bytes("q")]);
+        // A second one is the key itself, and Ctrl-A is a key like others.
+        assert_eq!(
+            keys.take(b"B\x1d\x1d\x01\x1dx"),
+            [Typed::Break, bytes("\x1d"), bytes("\x01"), Typed::Leave]
+        );
         keys.interactive = false;
-        assert_eq!(keys.take(b"\x01x"), [bytes("\x01x")]);
+        assert_eq!(keys.take(b"\x1dx"), [bytes("\x1dx")]);
     }
 
     #[test]

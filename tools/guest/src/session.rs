@@ -1,12 +1,15 @@
-//! A guest on an emulated machine: what boots, its two serial ports, and how it ended.
+//! A guest on an emulated machine: what boots, its two serial ports and its streams, and how it
+//! ended.
 //!
 //! The first port carries what the kernel and the servers say, the second is the guest's terminal.
 
+use super::streams::COUNT;
 use super::{linux, telnet};
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, pass_on};
 use mac_build::tree;
 use mac_machine::boots;
+use mac_machine::devices;
 use mac_machine::monitor::{self, Monitor};
 use mac_machine::patience::Clock;
 use mac_machine::qemu::{self, Machine};
@@ -43,6 +46,9 @@ pub struct Start {
     pub command: Vec<String>,
     /// Whether the terminal says first what has been started.
     pub greet: bool,
+    /// Which of the command's descriptors 0, 1 and 2 are streams of bytes instead of the terminal.
+    /// Only Macadamia has streams.
+    pub streams: [bool; COUNT],
     /// Variables for the command.
     pub environment: Vec<(String, String)>,
     /// The emulated machine; what boots on it is filled in here.
@@ -68,6 +74,8 @@ pub(crate) struct Session {
     keyboard: Sender<Vec<u8>>,
     /// What is sent here is typed at the first serial port.
     console: Sender<Vec<u8>>,
+    /// The ways to and from the command's descriptors that are streams.
+    pub streams: [Option<UnixStream>; COUNT],
     /// Whether the line carries commands in addition to what is typed ([`telnet`]).
     has_commands: bool,
     /// Where QEMU's monitor listens.
@@ -84,6 +92,7 @@ impl Start {
         let socket = scratch.0.join("terminal");
         let listener = UnixListener::bind(&socket).context("making the terminal's socket")?;
         let mut machine = self.machine.clone();
+        let streams = self.streams(&mut machine, &scratch.0)?;
         let image = self.image(&scratch.0)?;
         match self.kernel {
             Kernel::Macadamia => self.macadamia(&mut machine, image, &scratch.0)?,
@@ -99,14 +108,45 @@ impl Start {
             Guard(qemu.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().context("cannot start QEMU")?);
         let log = child.0.stdout.take().context("QEMU without standard output")?;
         let console = child.0.stdin.take().context("QEMU without standard input")?;
-        let (terminal, keyboard) = connect(&listener, &mut child)?;
+        let terminal = connect(&listener, &mut child)?;
+        let keyboard = terminal.try_clone()?;
+        let mut ways: [Option<UnixStream>; COUNT] = Default::default();
+        for (listener, way) in streams.iter().zip(&mut ways) {
+            *way = listener.as_ref().map(|listener| connect(listener, &mut child)).transpose()?;
+        }
         let (sender, printed) = channel();
         pass_on(log, sender.clone(), Printed::Log);
         pass_on(terminal, sender, Printed::Terminal);
         let has_commands = self.kernel == Kernel::Macadamia;
         let (keyboard, console) = (type_on(keyboard), type_on(console));
         let clock = Clock::of(child.0.id());
-        Ok(Session { child, printed, keyboard, console, has_commands, monitor, clock, _scratch: scratch })
+        Ok(Session {
+            child,
+            printed,
+            keyboard,
+            console,
+            streams: ways,
+            has_commands,
+            monitor,
+            clock,
+            _scratch: scratch,
+        })
+    }
+
+    /// Adds the device of the streams to the machine, if there are any. Returns the sockets to
+    /// which QEMU will connect.
+    fn streams(&self, machine: &mut Machine, scratch: &Path) -> Result<[Option<UnixListener>; COUNT]> {
+        let mut listeners: [Option<UnixListener>; COUNT] = Default::default();
+        if self.streams.contains(&true) {
+            machine.devices.push(devices::STREAMS);
+        }
+        for (number, listener) in listeners.iter_mut().enumerate().filter(|(number, _)| self.streams[*number])
+        {
+            let socket = scratch.join(format!("stream{number}"));
+            *listener = Some(UnixListener::bind(&socket).context("making a stream's socket")?);
+            machine.extra.extend(devices::stream(number, &socket)?);
+        }
+        Ok(listeners)
     }
 
     /// The image, for Linux with the command in it.
@@ -129,26 +169,35 @@ impl Start {
     }
 
     fn macadamia(&self, machine: &mut Machine, image: PathBuf, scratch: &Path) -> Result<()> {
-        let configuration = scratch.join("boot.conf");
-        fs::write(&configuration, self.configuration()?).context("writing the boot configuration")?;
-        machine.modules = ["sigma0", "root", "boot.conf", "console", "unix", super::image::MODULE]
-            .map(String::from)
-            .to_vec();
-        machine.elsewhere =
-            [("boot.conf".to_string(), configuration), (super::image::MODULE.to_string(), image)].into();
-        Ok(())
+        put(machine, &self.configuration(true)?, image, scratch)
     }
 
-    /// What root starts.
-    fn configuration(&self) -> Result<String> {
+    /// The machine on which this system boots by itself. Its line is a plain serial port: `adapt`
+    /// says which in the boot configuration, which is written into `scratch`.
+    pub(crate) fn by_itself(&self, scratch: &Path, adapt: impl FnOnce(String) -> String) -> Result<Machine> {
+        let mut machine = self.machine.clone();
+        put(&mut machine, &adapt(self.configuration(false)?), self.image.clone(), scratch)?;
+        Ok(machine)
+    }
+
+    /// What root starts. `has_commands`: the line carries commands in addition to what is typed.
+    fn configuration(&self, has_commands: bool) -> Result<String> {
         let time =
             SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?.as_secs();
-        let mut words =
-            vec![format!("mode={}", self.mode.name()), format!("time={time}"), "line=telnet".to_string()];
+        let mut words = vec![format!("mode={}", self.mode.name()), format!("time={time}")];
+        if has_commands {
+            words.push("line=telnet".into());
+        }
+        let streams = (0..COUNT).filter(|&number| self.streams[number]);
+        words.extend(streams.map(|number| format!("stream={number}")));
         if self.greet {
             words.push("greet".into());
         }
+        if self.machine.devices.iter().any(|device| device.is_screen()) {
+            words.push(format!("env=CONSOLES={CONSOLES}"));
+        }
         words.extend(self.environment.iter().map(|(name, value)| format!("env={name}={}", escaped(value))));
+        words.extend(self.machine.mounts.iter().map(|mount| format!("mount={}", escaped(mount))));
         if !self.command.is_empty() {
             // The image's init sets the terminal for a command, whatever system it is.
             words.push(format!("-- /{} --", super::image::INIT));
@@ -157,6 +206,20 @@ impl Start {
         Ok(CONFIGURATION.replace("ARGUMENTS", &words.join(" ")))
     }
 }
+
+/// Makes the system with this boot configuration, which is written into `scratch`, and this image
+/// the one that boots on a machine.
+fn put(machine: &mut Machine, configuration: &str, image: PathBuf, scratch: &Path) -> Result<()> {
+    let file = scratch.join("boot.conf");
+    fs::write(&file, configuration).context("writing the boot configuration")?;
+    let modules = ["sigma0", "root", "boot.conf", "console", "unix", super::image::MODULE];
+    machine.modules = modules.map(String::from).to_vec();
+    machine.elsewhere = [("boot.conf".to_string(), file), (super::image::MODULE.to_string(), image)].into();
+    Ok(())
+}
+
+/// The virtual consoles on which there are shells, if the machine has a screen.
+const CONSOLES: &str = "tty1,tty2,tty3";
 
 /// The servers that run guests.
 const CONFIGURATION: &str = include_str!("boot.conf");
@@ -174,14 +237,14 @@ fn escaped(word: &str) -> String {
     word.bytes().map(escape).collect()
 }
 
-/// Waits until QEMU has opened its end of the terminal, or has given up.
-fn connect(listener: &UnixListener, child: &mut Guard) -> Result<(UnixStream, UnixStream)> {
+/// Waits until QEMU has connected to a socket, or has given up.
+fn connect(listener: &UnixListener, child: &mut Guard) -> Result<UnixStream> {
     listener.set_nonblocking(true)?;
     loop {
         match listener.accept() {
             Ok((stream, _)) => {
                 stream.set_nonblocking(false)?;
-                return Ok((stream.try_clone()?, stream));
+                return Ok(stream);
             }
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
                 if let Some(status) = child.0.try_wait()? {

@@ -1,13 +1,16 @@
 //! Guest tests: scripts on an image, and what each printed compared with what it prints under
 //! Debian's own kernel.
 
+use super::piped::Piped;
 use super::script::Script;
 use super::session::{self, Kernel, Log, Printed, Session, Start};
 use super::{Request, go, make};
 use anyhow::{Context, Result, bail};
-use mac_build::scratch::{Scratch, file_name};
-use mac_build::{guests, tree};
+use mac_build::scratch::{Guard, Scratch, file_name};
+use mac_build::{command, guests, tree};
 use mac_machine::boots::Verdict;
+use mac_machine::qemu::Machine;
+use mac_machine::shares::{Share, Shared};
 use mac_machine::suites::{Run, Suite};
 use mac_machine::tap::{self, Outcome, Test};
 use std::fs;
@@ -94,20 +97,59 @@ fn about(name: &str) -> Result<(String, String)> {
     }
 }
 
-/// The ids of a suite's scripts.
+/// The ids of a suite's scripts and piped commands.
 pub fn ids(suite: &Suite) -> Result<Vec<String>> {
     let guests = suite.guest.iter().map(|name| Ok(about(name)?.0));
-    guests.chain(suite.interactive.iter().map(|name| Ok(Script::read(name)?.id))).collect()
+    let interactive = suite.interactive.iter().map(|name| Ok(Script::read(name)?.id));
+    let piped = suite.piped.iter().map(|name| Ok(Piped::read(name)?.id));
+    guests.chain(interactive).chain(piped).collect()
 }
 
-/// The image of a suite, with the scripts and the programs that they run.
-fn image(suite: &Suite) -> Result<PathBuf> {
+/// The image of a suite, with the scripts and the programs that they run. `share`: the files of the
+/// directory that would be shared are in the image.
+fn image(suite: &Suite, share: bool) -> Result<PathBuf> {
     let mut request = Request::of(suite);
     request.directories.push(("tests".into(), directory().join("scripts")));
+    if share {
+        request.directories.push((SHARE.into(), directory().join("share")));
+    }
     for (name, file) in guests::tests()?.into_iter().chain([("go-program".to_string(), go::program()?)]) {
         request.files.push((format!("tests/bin/{name}"), file));
     }
     Ok(make(&request)?.path)
+}
+
+/// The directory of the guest where a directory of the host is.
+const SHARE: &str = "mnt/share";
+
+/// A directory that is shared with a guest, and the program that changes it on the host meanwhile.
+struct SharedDirectory {
+    path: PathBuf,
+    _host: Guard,
+}
+
+impl SharedDirectory {
+    fn make(scratch: &Path, machine: &mut Machine) -> Result<SharedDirectory> {
+        let path = scratch.join("shared");
+        let mut copy = Command::new("cp");
+        command::output(copy.arg("-R").arg(directory().join("share")).arg(&path))?;
+        let share = Share { directory: path.clone(), place: format!("/{SHARE}") };
+        Shared::of(&[share])?.add_to(machine);
+        let host = Command::new("sh").arg("host.sh").current_dir(&path).spawn().context("starting sh")?;
+        Ok(SharedDirectory { path, _host: Guard(host) })
+    }
+
+    /// How the list of files that the guest has printed differs from that of the host's files.
+    fn difference(&self, printed: &[u8]) -> Result<Option<String>> {
+        let mut list = Command::new("sh");
+        let host = command::output(list.arg("list.sh").current_dir(&self.path))?;
+        let printed = String::from_utf8_lossy(printed).replace('\r', "");
+        if printed.contains(&host) {
+            return Ok(None);
+        }
+        let missing: Vec<&str> = host.lines().filter(|line| !printed.contains(line)).collect();
+        Ok(Some(format!("the host has other files than the guest:\n{}", missing.join("\n"))))
+    }
 }
 
 /// The image with the zeros that the suite wants in it.
@@ -127,27 +169,41 @@ pub(super) fn boot(run: &Run, kernel: Kernel) -> Result<Outcomes> {
     let mut command = vec!["/tests/run".to_string()];
     command.extend(run.suite.guest.iter().cloned());
     let scratch = Scratch::new(&format!("{}-image", run.name))?;
+    let mut machine = run.machine.clone();
+    let shared = match (run.suite.share, kernel) {
+        (true, Kernel::Macadamia) => Some(SharedDirectory::make(&scratch.0, &mut machine)?),
+        _ => None,
+    };
     let start = Start {
         kernel,
         mode: run.mode,
-        image: filled(image(&run.suite)?, run, &scratch.0)?,
+        image: filled(image(&run.suite, run.suite.share && shared.is_none())?, run, &scratch.0)?,
         command,
+        streams: Default::default(),
         greet: false,
         environment: Vec::new(),
-        machine: run.machine.clone(),
+        machine,
     };
     let log = tree::target().join("test-logs").join(format!("{}.log", file_name(&run.name)));
     fs::create_dir_all(log.parent().unwrap_or(Path::new("/")))?;
     let started = Instant::now();
     let mut session = start.start(&run.name)?;
-    let (printed, trouble) = watch(&mut session, run, &log)?;
+    let (printed, status) = watch(&mut session, run, &log)?;
+    let mut trouble = match status {
+        Ok(0) => None,
+        Ok(status) => Some(format!("the tests ended with status {status}")),
+        Err(trouble) => Some(trouble),
+    };
     drop(session);
+    if let Some(shared) = shared {
+        trouble = trouble.or(shared.difference(&printed)?);
+    }
     Ok(Outcomes { ended: ended(&printed), trouble, seconds: started.elapsed().as_secs_f64(), log })
 }
 
 /// Reads both ports until the machine ends, keeping them in the log file; returns what the terminal
-/// showed, and why it was not enough.
-fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Option<String>)> {
+/// showed, and the status with which the command ended, or why there is none.
+pub(super) fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Result<i32, String>)> {
     let mut file = fs::File::create(log).with_context(|| format!("cannot write {}", log.display()))?;
     let mut said = Log::default();
     let mut terminal = Vec::new();
@@ -163,7 +219,7 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
             }
             Err(RecvTimeoutError::Timeout) if session.stands_still() => {
                 file.write_all(&session.interrogate())?;
-                return Ok((terminal, Some(format!("hung: nothing printed for {} s", run.quiet.as_secs()))));
+                return Ok((terminal, Err(format!("hung: nothing printed for {} s", run.quiet.as_secs()))));
             }
             // A script may be at work for longer than that before it prints.
             Err(RecvTimeoutError::Timeout) => {}
@@ -171,15 +227,11 @@ fn watch(session: &mut Session, run: &Run, log: &Path) -> Result<(Vec<u8>, Optio
         }
         if session.clock.elapsed() > run.limit {
             file.write_all(&session.interrogate())?;
-            return Ok((terminal, Some(format!("still running after {} s", run.limit.as_secs()))));
+            return Ok((terminal, Err(format!("still running after {} s", run.limit.as_secs()))));
         }
     }
-    let trouble = match session.status(&said) {
-        Ok(0) => None,
-        Ok(status) => Some(format!("the tests ended with status {status}")),
-        Err(error) => Some(format!("{error:#}")),
-    };
-    Ok((terminal, trouble))
+    let status = session.status(&said).map_err(|error| format!("{error:#}"));
+    Ok((terminal, status))
 }
 
 /// What stands between the marks that `tests/guests/scripts/run` prints: name, and output with
@@ -210,6 +262,19 @@ mod tests {
         assert_eq!(ended[0], ("one".to_string(), "a\nb\n\nstatus 0\n".to_string()));
         assert_eq!(ended[1], ("two".to_string(), "=== not a mark\n\nstatus 3\n".to_string()));
         assert_eq!(ended.len(), 2);
+    }
+
+    #[test]
+    fn the_book_lists_every_package_that_is_used() {
+        let book = fs::read_to_string(tree::root().join("docs/src/packages.md")).unwrap();
+        for suite in suites::read(suites::GUESTS).unwrap() {
+            for test in suite.guest.iter().filter(|test| test.starts_with("package/")) {
+                let (_, sentence) = about(test).unwrap();
+                let (package, what) = sentence.split_once(": ").unwrap();
+                let row = format!("| `{package}` | {what} |");
+                assert!(book.contains(&row), "{row} is not in docs/src/packages.md");
+            }
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The terminal that `./mac` was started from.
 
 use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
-use std::io::{stdin, stdout};
+use std::io::{stderr, stdin, stdout};
 
 /// While this value exists, the terminal passes every key on, immediately and without echo: the
 /// guest's own terminal does the echo and the editing.
@@ -34,6 +34,11 @@ impl Drop for Terminal {
 /// Whether what is typed comes from a terminal.
 pub(super) fn is_there() -> bool {
     isatty(stdin())
+}
+
+/// Which of the standard descriptors are terminals.
+pub(super) fn standard() -> [bool; 3] {
+    [isatty(stdin()), isatty(stdout()), isatty(stderr())]
 }
 
 /// Rows and columns of the terminal that shows the output, if it is one that knows them.

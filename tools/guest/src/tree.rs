@@ -152,6 +152,16 @@ impl Tree {
         self.put(path, mode, Node::File(self.files.len() - 1));
     }
 
+    /// Replaces a file's text, if there is such a file; says whether there is.
+    pub(super) fn edit(&mut self, path: &str, change: impl FnOnce(&str) -> String) -> Result<bool> {
+        let Some((attributes, Node::File(file))) = self.nodes.get(path).cloned() else { return Ok(false) };
+        let content = self.content(file)?;
+        let text = change(str::from_utf8(&content).with_context(|| format!("{path} is not UTF-8"))?);
+        self.files.push(Content::Own(text.into_bytes()));
+        self.nodes.insert(path.to_string(), (attributes, Node::File(self.files.len() - 1)));
+        Ok(true)
+    }
+
     /// Adds a directory, or changes its mode.
     pub(super) fn directory(&mut self, path: &str, mode: u32) {
         self.put(path, mode, Node::Directory);

@@ -111,7 +111,16 @@ fn boot(kernel: Kernel, image: &Path, command: &[String], icount: bool) -> Resul
     }
     let environment = environment.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let (image, command) = (image.to_path_buf(), command.to_vec());
-    let start = Start { kernel, mode: Mode::Exception, image, command, greet: true, environment, machine };
+    let start = Start {
+        kernel,
+        mode: Mode::Exception,
+        image,
+        command,
+        greet: true,
+        streams: Default::default(),
+        environment,
+        machine,
+    };
     let begin = Instant::now();
     let shown = start.output("measure")?;
     Ok((shown, begin.elapsed().as_secs_f64()))

@@ -4,9 +4,9 @@ use crate::patience::Clock;
 use crate::suites::{Expectation, Run};
 use crate::symbolise::Symboliser;
 use crate::tap::{Outcome, Report, Test};
-use crate::{image, monitor};
+use crate::{image, monitor, picture};
 use anstream::adapter::strip_str;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, file_name, pass_on};
 use mac_build::tree;
 use serde_json::Value;
@@ -55,6 +55,9 @@ const TAIL: usize = 40;
 
 /// How long a machine may print after its last test, so that a crash directly after it is seen.
 const GRACE: Duration = Duration::from_millis(300);
+
+/// How long the screen may take to show what is expected.
+const SCREEN: Duration = Duration::from_secs(60);
 
 /// How long the console must be silent before a hung machine's report of its state counts as
 /// complete.
@@ -199,6 +202,9 @@ impl Console {
                     Err(error) => judge.failures.push(format!("QEMU was told {command:?}: {error:#}")),
                 }
             }
+            for wanted in std::mem::take(&mut judge.screens) {
+                judge.failures.extend(self.compare_screen(&wanted).err().map(|error| format!("{error:#}")));
+            }
             if self.clock.elapsed() > run.limit {
                 judge.failures.push(format!("still running after {} s", run.limit.as_secs()));
                 break Stop::GivenUp;
@@ -226,6 +232,26 @@ impl Console {
             }
         }
         verdict
+    }
+
+    /// Waits until the screen shows these texts.
+    ///
+    /// # Errors
+    /// It does not after a minute. The error has what it shows.
+    fn compare_screen(&mut self, wanted: &[String]) -> Result<()> {
+        let scratch = Scratch::new("screen")?;
+        let until = self.clock.elapsed() + SCREEN;
+        loop {
+            let mut monitor = monitor::Monitor::connect(&self.socket)?;
+            let shown = picture::text(&mut monitor, &scratch.0)?;
+            if shows(&shown, wanted) {
+                return Ok(());
+            }
+            if self.clock.elapsed() > until {
+                bail!("the screen does not show {wanted:?}, but:\n{}", shown.join("\n").trim_end());
+            }
+            std::thread::sleep(Duration::from_millis(300));
+        }
     }
 
     /// Asks a hung machine for its state, and keeps what the kernel and QEMU print.
@@ -273,6 +299,12 @@ fn split(bytes: &[u8], partial: &mut Vec<u8>, lines: &mut Vec<String>) {
     }
 }
 
+/// Whether the rows have these texts, each in a row of its own, in this order.
+fn shows(rows: &[String], texts: &[String]) -> bool {
+    let mut rows = rows.iter();
+    texts.iter().all(|text| rows.any(|row| row.contains(text)))
+}
+
 /// The line without cursor movements, colours and other control sequences.
 pub(crate) fn without_control_sequences(line: &str) -> String {
     strip_str(&line.replace('\t', " ")).to_string()
@@ -290,6 +322,8 @@ struct Judge<'a> {
     consumed: usize,
     /// Commands that are to be sent to QEMU's monitor now.
     commands: Vec<String>,
+    /// Texts that are to be on the screen now, for each expectation.
+    screens: Vec<Vec<String>>,
     records: Vec<Value>,
     failures: Vec<String>,
 }
@@ -303,6 +337,7 @@ impl<'a> Judge<'a> {
             met: 0,
             consumed: 0,
             commands: Vec::new(),
+            screens: Vec::new(),
             records: Vec::new(),
             failures: Vec::new(),
         }
@@ -336,6 +371,7 @@ impl<'a> Judge<'a> {
             self.met += 1;
             keys += next.send.as_deref().unwrap_or_default();
             self.commands.extend(next.monitor.clone());
+            self.screens.extend((!next.screen.is_empty()).then(|| next.screen.clone()));
         }
         keys
     }
@@ -388,6 +424,7 @@ mod tests {
             text: (*text).into(),
             send: Some((*send).into()),
             monitor: None,
+            screen: Vec::new(),
         };
         texts.iter().map(expectation).collect()
     }
@@ -400,9 +437,18 @@ mod tests {
             met: 0,
             consumed: 0,
             commands: Vec::new(),
+            screens: Vec::new(),
             records: Vec::new(),
             failures: Vec::new(),
         }
+    }
+
+    #[test]
+    fn texts_are_looked_for_in_rows_of_their_own() {
+        let strings = |texts: &[&str]| texts.iter().map(|text| text.to_string()).collect::<Vec<_>>();
+        let rows = strings(&["one two", "", "three"]);
+        assert!(shows(&rows, &strings(&["two", "three"])) && shows(&rows, &[]));
+        assert!(!shows(&rows, &strings(&["one", "two"])) && !shows(&rows, &strings(&["three", "two"])));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Devices that a machine has in addition, each with the server that drives it.
 
+use crate::qemu;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,12 +8,19 @@ use std::path::{Path, PathBuf};
 /// A device of the machine and its driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Device {
-    /// QEMU's description of the device.
+    /// QEMU's description of the device; empty: every machine has it, or another option adds it.
     pub(crate) qemu: &'static str,
     /// The module that is the driver's program.
     pub(crate) program: &'static str,
     /// The lines of the boot configuration that make root start the driver.
     pub(crate) server: &'static str,
+}
+
+impl Device {
+    /// Whether it is the screen.
+    pub fn is_screen(&self) -> bool {
+        self.program == SCREEN.program
+    }
 }
 
 /// A source of random bytes, from which the Unix server seeds its own.
@@ -29,6 +37,171 @@ pub const ENTROPY: Device = Device {
 ",
 };
 
+/// The name of QEMU's node for the contents of the disk.
+pub(crate) const DISK_NODE: &str = "disk";
+
+/// A disk, whose contents are QEMU's node [`DISK_NODE`].
+pub const DISK: Device = Device {
+    qemu: "virtio-blk-pci,disable-legacy=on,drive=disk",
+    program: "virtio-blk",
+    server: "server disk
+    program    virtio-blk
+    priority   200
+    memory     1M
+    dma        256K
+    pci        1af4:1042
+    restart    yes
+",
+};
+
+/// The disk with a driver that ends again and again, each time after so many commands: as often as
+/// root starts it again, and no more.
+pub const FRAGILE_DISK: Device = Device {
+    server: "server disk
+    program    virtio-blk
+    priority   200
+    memory     1M
+    dma        256K
+    pci        1af4:1042
+    restart    yes
+    arguments  end-after=150
+",
+    ..DISK
+};
+
+/// An empty disk that a machine has for itself, as a suite describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct ScratchDisk {
+    /// The size in mebibytes.
+    pub size: u64,
+    /// Whether the driver ends again and again ([`FRAGILE_DISK`]).
+    #[serde(default)]
+    pub fragile: bool,
+    /// What the disk refuses: each a rule of QEMU's `blkdebug`, such as `iotype=read,sector=7`.
+    #[serde(default)]
+    pub refuses: Vec<String>,
+}
+
+impl ScratchDisk {
+    /// The disk and its driver.
+    pub(crate) fn device(&self) -> Device {
+        if self.fragile { FRAGILE_DISK } else { DISK }
+    }
+
+    /// Makes the disk in a directory. Returns the arguments by which QEMU opens it.
+    ///
+    /// # Errors
+    /// The file cannot be made, or its name cannot be written in an option.
+    pub(crate) fn make(&self, scratch: &Path) -> Result<[String; 2]> {
+        let path = scratch.join("disk.img");
+        let file = fs::File::create(&path).with_context(|| format!("making {}", path.display()))?;
+        file.set_len(self.size << 20).with_context(|| format!("making {}", path.display()))?;
+        let file = crate::qemu::value(&path)?;
+        let mut node = format!("driver=raw,node-name={DISK_NODE},discard=unmap,file.discard=unmap");
+        if self.refuses.is_empty() {
+            node += &format!(",file.driver=file,file.filename={file}");
+        } else {
+            node += &format!(",file.driver=blkdebug,file.image.driver=file,file.image.filename={file}");
+        }
+        for (number, rule) in self.refuses.iter().enumerate() {
+            node += &format!(",file.inject-error.{number}.event=none,file.inject-error.{number}.errno=5");
+            for word in rule.split(',') {
+                node += &format!(",file.inject-error.{number}.{word}");
+            }
+        }
+        Ok(["-blockdev".into(), node])
+    }
+}
+
+/// An image file that is a machine's disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskImage {
+    /// The file, byte for byte what is on the disk.
+    pub file: PathBuf,
+    /// Whether the disk is read-only.
+    pub read_only: bool,
+}
+
+impl std::str::FromStr for DiskImage {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<DiskImage, Self::Err> {
+        let (file, read_only) = text.strip_suffix(",ro").map_or((text, false), |file| (file, true));
+        Ok(DiskImage { file: file.into(), read_only })
+    }
+}
+
+impl DiskImage {
+    /// The arguments by which QEMU opens the image. It locks the file: another emulator that opens
+    /// it, too, is refused, unless both only read.
+    ///
+    /// # Errors
+    /// There is no such file, or its name cannot be written in an option.
+    pub fn arguments(&self) -> Result<[String; 2]> {
+        let file = self.file.canonicalize().with_context(|| format!("the disk {}", self.file.display()))?;
+        let read_only = if self.read_only { "on" } else { "off" };
+        let file = crate::qemu::value(&file)?;
+        let node = format!(
+            "driver=raw,node-name={DISK_NODE},read-only={read_only},discard=unmap,file.driver=file,file.discard=unmap,\
+             file.locking=on,file.filename={file}"
+        );
+        Ok(["-blockdev".into(), node])
+    }
+}
+
+/// The keyboard of a PC.
+pub const KEYBOARD: Device = Device {
+    qemu: "",
+    program: "ps2",
+    server: "server keyboard
+    program    ps2
+    priority   200
+    memory     1M
+    ports      0x60..0x60
+    ports      0x64..0x64
+    interrupt  1
+    restart    yes
+",
+};
+
+/// The screen that the loader has set up, with virtual consoles at which the keyboard types.
+pub const SCREEN: Device = Device {
+    qemu: "",
+    program: "screen",
+    server: "server screen
+    program    screen
+    priority   200
+    memory     12M
+    screen     yes
+    ports      0x3d4..0x3d5
+    arguments  keyboard
+",
+};
+
+/// Streams of bytes to and from the host. Each is a port that [`stream`] adds.
+pub const STREAMS: Device = Device {
+    qemu: "virtio-serial-pci,id=streams,max_ports=4,disable-legacy=on",
+    program: "virtio-console",
+    server: "server streams
+    program    virtio-console
+    priority   200
+    memory     2M
+    dma        520K
+    pci        1af4:1043
+    restart    yes
+",
+};
+
+/// QEMU's arguments for the stream of this number, below 3, which QEMU connects to the Unix socket
+/// `socket`. The machine must have [`STREAMS`].
+pub fn stream(number: usize, socket: &Path) -> Result<[String; 4]> {
+    let channel = format!("socket,id=stream{number},path={}", qemu::value(socket)?);
+    // Port 0 is for a console.
+    let port = format!("virtserialport,bus=streams.0,nr={},chardev=stream{number}", number + 1);
+    Ok(["-chardev".into(), channel, "-device".into(), port])
+}
+
 /// Writes a boot configuration that also starts the drivers of the devices, which come before the
 /// other servers, into `scratch`. `modules` are the files of the modules with their arguments.
 ///
@@ -42,15 +215,65 @@ pub(crate) fn with_drivers(
     let configuration =
         modules.iter_mut().find(|(file, _)| file.extension().is_some_and(|name| name == "conf"));
     let Some((file, _)) = configuration else { bail!("a system without root has no drivers of devices") };
-    let text = fs::read_to_string(&*file).with_context(|| format!("reading {}", file.display()))?;
+    *file = configuration_with(devices, file, scratch)?;
+    Ok(())
+}
+
+/// Writes the boot configuration of this file, before whose servers the drivers of the devices
+/// start, into `scratch`. Returns where.
+///
+/// # Errors
+/// It cannot be read or written.
+pub(crate) fn configuration_with(devices: &[Device], file: &Path, scratch: &Path) -> Result<PathBuf> {
+    let text = fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
     let directory = scratch.join("drivers");
     fs::create_dir_all(&directory).with_context(|| format!("making {}", directory.display()))?;
     let drivers: String = devices.iter().map(|device| device.server).collect();
-    *file = directory.join(file.file_name().context("a file has a name")?);
-    fs::write(&*file, drivers + &text).with_context(|| format!("writing {}", file.display()))
+    let written = directory.join(file.file_name().context("a file has a name")?);
+    fs::write(&written, drivers + &text).with_context(|| format!("writing {}", written.display()))?;
+    Ok(written)
 }
 
 /// The arguments by which QEMU adds the devices.
 pub(crate) fn arguments(devices: &[Device]) -> impl Iterator<Item = &'static str> {
-    devices.iter().flat_map(|device| ["-device", device.qemu])
+    devices.iter().filter(|device| !device.qemu.is_empty()).flat_map(|device| ["-device", device.qemu])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_an_image_file_that_can_be_read_only() {
+        let scratch = mac_build::scratch::Scratch::new("disk-image").unwrap();
+        let file = scratch.0.join("a, b.img");
+        let name = file.display().to_string();
+        let disk: DiskImage = format!("{name},ro").parse().unwrap();
+        assert_eq!(disk, DiskImage { file: file.clone(), read_only: true });
+        let error = disk.arguments().unwrap_err().to_string();
+        assert_eq!(error, format!("the disk {name}"), "there is no such file");
+        fs::write(&file, "").unwrap();
+        let [option, node] = disk.arguments().unwrap();
+        assert_eq!(option, "-blockdev");
+        assert!(node.contains(",read-only=on,") && node.ends_with("/a,, b.img"), "{node}");
+        let disk: DiskImage = name.parse().unwrap();
+        assert!(disk.arguments().unwrap()[1].contains(",read-only=off,"));
+    }
+
+    #[test]
+    fn a_scratch_disk_is_empty_and_refuses_what_its_suite_says() {
+        let scratch = mac_build::scratch::Scratch::new("scratch-disk").unwrap();
+        let mut disk = ScratchDisk { size: 3, ..ScratchDisk::default() };
+        let [_, node] = disk.make(&scratch.0).unwrap();
+        assert_eq!(fs::metadata(scratch.0.join("disk.img")).unwrap().len(), 3 << 20);
+        assert!(node.contains(",file.driver=file,file.filename=") && !node.contains("blkdebug"), "{node}");
+        disk.refuses = vec!["iotype=read,sector=7".into(), "iotype=flush".into()];
+        let [_, node] = disk.make(&scratch.0).unwrap();
+        for part in ["0.event=none", "0.errno=5", "0.iotype=read", "0.sector=7", "1.iotype=flush"] {
+            assert!(node.contains(&format!(",file.inject-error.{part}")), "{node}");
+        }
+        assert_eq!((disk.device().server, DISK.qemu), (DISK.server, FRAGILE_DISK.qemu));
+        disk.fragile = true;
+        assert_eq!(disk.device().server, FRAGILE_DISK.server);
+    }
 }

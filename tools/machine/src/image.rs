@@ -3,6 +3,7 @@
 
 use crate::qemu::{Machine, module_name};
 use anyhow::{Context, Result, bail};
+use mac_build::scratch::Scratch;
 use mac_build::{command, tree};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -29,8 +30,11 @@ pub fn cached(machine: &Machine) -> Result<PathBuf> {
 }
 
 /// Writes an image to `path`. After an error there is no incomplete file.
+/// The drivers of the machine's devices start first.
 pub fn write(machine: &Machine, path: &Path) -> Result<()> {
-    make(machine, &grub_configuration(machine)?, path)
+    let scratch = Scratch::new("image")?;
+    let machine = machine.with_drivers(&scratch.0)?;
+    make(&machine, &grub_configuration(&machine)?, path)
 }
 
 fn make(machine: &Machine, configuration: &str, image: &Path) -> Result<()> {
@@ -105,6 +109,8 @@ fn grub_configuration(machine: &Machine) -> Result<String> {
         "# A machine without a serial port makes the serial command fail, which harms nothing.\n\
          serial --unit=0 --speed=115200\n\
          terminal_output console serial\n\
+         # The drivers of screens, for a system that asks for pixels.\n\
+         insmod all_video\n\
          {}\n\
          echo 'The system could not be loaded; restarting in ten seconds.'\n\
          sleep 10\n\

@@ -1,7 +1,8 @@
 //! Describes an emulated machine, and makes the QEMU command line for it.
 
-use crate::devices::{self, Device};
+use crate::devices::{self, Device, ScratchDisk};
 use crate::mapped::{self, Mapped};
+use crate::window::{self, Window};
 use anyhow::{Context, Result, bail};
 use mac_build::{command, kickstart, tree};
 use std::collections::BTreeMap;
@@ -101,6 +102,12 @@ pub struct Machine {
     /// Devices that the machine has in addition, whose drivers are started where the system has
     /// root and is loaded without an image.
     pub devices: Vec<Device>,
+    /// File systems that the guest mounts at its start, as the Unix server's option has them.
+    pub mounts: Vec<String>,
+    /// An empty disk, which each run has for itself.
+    pub disk: Option<ScratchDisk>,
+    /// Whether the machine has a screen, and where it is seen.
+    pub screen: Option<Window>,
     /// Further QEMU arguments.
     pub extra: Vec<String>,
 }
@@ -117,12 +124,36 @@ impl Machine {
         self.elsewhere.get(name).cloned().unwrap_or_else(|| tree::boot().join(name))
     }
 
+    /// The machine with the drivers of its devices among the modules, and a boot configuration that
+    /// starts them, for an image. The configuration is written into `scratch`.
+    ///
+    /// # Errors
+    /// As for [`command`](Self::command).
+    pub(crate) fn with_drivers(&self, scratch: &Path) -> Result<Machine> {
+        let mut machine = Machine { devices: Vec::new(), ..self.clone() };
+        if self.devices.is_empty() {
+            return Ok(machine);
+        }
+        let names = self.modules.iter().map(|module| module_name(module));
+        let Some(name) = names.into_iter().find(|name| name.ends_with(".conf")) else {
+            bail!("a system without root has no drivers of devices");
+        };
+        let written = devices::configuration_with(&self.devices, &self.file(name), scratch)?;
+        machine.elsewhere.insert(name.into(), written);
+        machine.modules.extend(self.devices.iter().map(|device| device.program.to_string()));
+        Ok(machine)
+    }
+
     /// The QEMU command line, without console and monitor. `scratch` is a private directory for
     /// this run.
     pub fn command(&self, scratch: &Path) -> Result<Command> {
         let mut qemu = command::clean(binary()?);
         // Default devices are left out, because their option ROMs show prompts, which take time.
-        qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-net", "none"]);
+        qemu.args(["-nodefaults", "-no-user-config", "-no-reboot", "-net", "none"]);
+        qemu.args(["-display", window::display(self.screen)?]);
+        if self.screen.is_some() {
+            qemu.args(["-device", "VGA"]);
+        }
         qemu.args(["-machine", &self.model, "-m", &self.memory, "-smp", &self.cpus.to_string()]);
         match self.accelerator {
             Accelerator::Tcg if self.icount => {
@@ -149,6 +180,9 @@ impl Machine {
             (None, None) => self.direct(&mut qemu, scratch)?,
             (None, Some(image)) => self.disk(&mut qemu, image, scratch)?,
         }
+        if let Some(disk) = &self.disk {
+            qemu.args(disk.make(scratch)?);
+        }
         qemu.args(&self.extra);
         Ok(qemu)
     }
@@ -159,7 +193,12 @@ impl Machine {
             _ => ("kernel", self.arguments.as_str(), Vec::new()),
         };
         modules.extend(self.modules.iter().cloned());
-        modules.extend(self.devices.iter().map(|device| device.program.to_string()));
+        // Several devices may have one program.
+        for device in &self.devices {
+            if !modules.iter().any(|module| module == device.program) {
+                modules.push(device.program.to_string());
+            }
+        }
         qemu.arg("-kernel").arg(present(self.file(first))?);
         if modules.is_empty() {
             qemu.args(["-append", arguments]);
@@ -245,7 +284,7 @@ fn present(file: PathBuf) -> Result<PathBuf> {
 }
 
 /// The emulator, if it exists and is new enough. The check is made once in each process.
-fn binary() -> Result<&'static Path> {
+pub(crate) fn binary() -> Result<&'static Path> {
     use std::sync::OnceLock;
     static FOUND: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {

@@ -5,6 +5,7 @@
 //! of its machine models, boot paths and processor counts. Its verdict comes from the TAP lines
 //! that a program prints, from texts that must appear on the console, or from both.
 
+use crate::devices::ScratchDisk;
 use crate::qemu::{self, Accelerator, Boot, Machine};
 use crate::tap;
 use anyhow::{Context, Result, bail};
@@ -38,6 +39,11 @@ pub struct Suite {
     /// Further QEMU arguments.
     #[serde(default)]
     qemu: Vec<String>,
+    /// Whether the machine stays as it is after a panic, instead of ending.
+    #[serde(default)]
+    stays: bool,
+    /// An empty disk of the machine, with its driver.
+    disk: Option<ScratchDisk>,
     /// Whether instructions are counted instead of time. Not for suites about races, since
     /// processors take turns then.
     #[serde(default)]
@@ -77,9 +83,12 @@ pub struct Suite {
     /// Texts that must not appear on the console.
     #[serde(default)]
     pub never: Vec<String>,
-    /// The image of guest programs with which the suite boots. The suite then consists of the
-    /// scripts in `guest` or `interactive`.
+    /// The image of guest programs with which the suite boots. The suite then consists of the tests
+    /// in `guest`, `interactive` or `piped`.
     pub image: Option<String>,
+    /// Whether a directory with the files of `tests/guests/share` is shared with the guest.
+    #[serde(default)]
+    pub share: bool,
     /// How many mebibytes of files that are zeros the image has in addition to its programs.
     #[serde(default)]
     pub filling: u64,
@@ -94,6 +103,9 @@ pub struct Suite {
     /// interactive session at the shell.
     #[serde(default)]
     pub interactive: Vec<String>,
+    /// Tests of `tests/piped.toml`, each a boot: a command whose input and output are piped.
+    #[serde(default)]
+    pub piped: Vec<String>,
     /// The modes of the Unix server in which guests run.
     #[serde(default = "default_modes")]
     modes: Vec<Mode>,
@@ -125,6 +137,10 @@ pub struct Expectation {
     pub send: Option<String>,
     /// The commands that QEMU's monitor gets after the text has appeared.
     pub monitor: Option<String>,
+    /// Texts that must be on the machine's screen after the text has appeared, each in a row of its
+    /// own, in this order.
+    #[serde(default)]
+    pub screen: Vec<String>,
 }
 
 fn default_machines() -> Vec<String> {
@@ -274,9 +290,11 @@ fn parse(text: &str) -> Result<Vec<Suite>> {
 impl Suite {
     /// Refuses a suite that could not fail, or that could never run.
     fn check(&self) -> Result<()> {
-        let has_scripts = !self.guest.is_empty() || !self.interactive.is_empty();
-        if self.image.is_some() != has_scripts || !self.guest.is_empty() && !self.interactive.is_empty() {
-            bail!("`image` belongs to either `guest` or `interactive`");
+        let kinds = [&self.guest, &self.interactive, &self.piped];
+        let kinds = kinds.iter().filter(|tests| !tests.is_empty()).count();
+        let has_scripts = kinds > 0;
+        if self.image.is_some() != has_scripts || kinds > 1 {
+            bail!("`image` belongs to one of `guest`, `interactive` and `piped`");
         }
         if !self.packages.is_empty() && self.image.is_none() {
             bail!("`packages` are added to an `image`");
@@ -313,7 +331,7 @@ impl Suite {
     pub fn matches(&self, filter: &str) -> bool {
         self.name.contains(filter)
             || self.expect.iter().any(|expectation| expectation.id.contains(filter))
-            || self.guest.iter().chain(&self.interactive).any(|test| test.contains(filter))
+            || self.guest.iter().chain(&self.interactive).chain(&self.piped).any(|test| test.contains(filter))
             || self.modules.iter().any(|module| module.contains(filter))
     }
 
@@ -392,9 +410,13 @@ impl Suite {
                 boot,
                 // With `exit`, a panic ends the machine immediately, so that the silence after it
                 // need not be waited for.
-                arguments: format!("{} exit", self.arguments).trim_start().to_string(),
+                arguments: format!("{}{}", self.arguments, if self.stays { "" } else { " exit" })
+                    .trim_start()
+                    .to_string(),
                 modules: self.modules.clone(),
                 icount: self.icount,
+                devices: self.disk.iter().map(ScratchDisk::device).collect(),
+                disk: self.disk.clone(),
                 extra: self.qemu.clone(),
                 ..Machine::default()
             },

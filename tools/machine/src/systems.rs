@@ -3,6 +3,7 @@
 
 use crate::qemu::{Accelerator, Boot, Machine};
 use crate::suites::{self, Overrides};
+use crate::window::Window;
 use anyhow::{Context, Result, bail};
 use clap::{Args, FromArgMatches};
 use mac_build::tree;
@@ -54,6 +55,16 @@ pub struct Hardware {
     /// QEMU's machine type
     #[arg(long, value_name = "TYPE", default_value = "q35")]
     machine: String,
+    /// Show the machine's screen, with a keyboard
+    #[arg(
+        long,
+        value_enum,
+        value_name = "WINDOW",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "window"
+    )]
+    pub screen: Option<Window>,
     /// Boot through UEFI and GRUB, from an image, instead of directly
     #[arg(long)]
     uefi: bool,
@@ -108,6 +119,7 @@ impl Hardware {
             accelerator: self.accel,
             boot: if self.uefi { Boot::UefiCd } else { Boot::Direct },
             icount: self.virtual_time,
+            screen: self.screen,
             ..Machine::default()
         }
     }

@@ -5,15 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Each entry has a definition, the option for its output, and the generated file in the tree.
-const STUBS: [(&str, &str, &str); 24] = [
+const STUBS: &[(&str, &str, &str)] = &[
     ("interfaces/block.defs", "-l4-rust", "lib/interfaces/src/block.rs"),
     ("interfaces/console.defs", "-l4-rust", "lib/interfaces/src/console.rs"),
     ("interfaces/entropy.defs", "-l4-rust", "lib/interfaces/src/entropy.rs"),
+    ("interfaces/file_channel.defs", "-l4-rust", "lib/interfaces/src/file_channel.rs"),
     ("interfaces/input.defs", "-l4-rust", "lib/interfaces/src/input.rs"),
     ("interfaces/root.defs", "-l4-rust", "lib/interfaces/src/root.rs"),
+    ("interfaces/streams.defs", "-l4-rust", "lib/interfaces/src/streams.rs"),
     ("interfaces/block.defs", "-page", "docs/src/interfaces/block.md"),
     ("interfaces/console.defs", "-page", "docs/src/interfaces/console.md"),
     ("interfaces/entropy.defs", "-page", "docs/src/interfaces/entropy.md"),
+    ("interfaces/file_channel.defs", "-page", "docs/src/interfaces/file_channel.md"),
     ("interfaces/input.defs", "-page", "docs/src/interfaces/input.md"),
     ("interfaces/root.defs", "-page", "docs/src/interfaces/root.md"),
     ("interfaces/mach/device.defs", "-async-rust", "lib/mach-interfaces/src/device.rs"),
@@ -32,6 +35,7 @@ const STUBS: [(&str, &str, &str); 24] = [
         "lib/mach-interfaces/src/memory_object_default.rs",
     ),
     ("interfaces/mach/task_notify.defs", "-async-rust", "lib/mach-interfaces/src/task_notify.rs"),
+    ("interfaces/streams.defs", "-page", "docs/src/interfaces/streams.md"),
     ("bench/kernel/src/adder.defs", "-l4-rust", "bench/kernel/src/adder.rs"),
     ("bench/kernel/src/adder.defs", "-l4-c", "tests/c/stubs/adder.h"),
 ];
@@ -46,7 +50,7 @@ fn root() -> PathBuf {
 fn the_stubs_of_the_servers_are_those_of_their_definitions() {
     let root = root();
     let written = std::env::temp_dir().join(format!("mig-interface-{}", std::process::id()));
-    for (definition, option, stubs) in STUBS {
+    for &(definition, option, stubs) in STUBS {
         let mut command = Command::new(env!("CARGO_BIN_EXE_mig"));
         command.current_dir(&root).args(["-I", "interfaces", option]).arg(&written);
         let output = command.arg(definition).output().unwrap();
@@ -70,5 +74,24 @@ fn every_definition_in_the_tree_is_valid() {
         command.current_dir(&root).args(["-I", "interfaces", "-check"]);
         let output = command.arg(definition).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn no_two_servers_of_the_tree_have_requests_with_the_same_number() {
+    let mut bases: Vec<(u64, PathBuf)> = Vec::new();
+    for entry in fs::read_dir(root().join("interfaces")).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "defs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let line = text.lines().find(|line| line.starts_with("subsystem ")).unwrap();
+            let base = line.trim_end_matches(';').rsplit(' ').next().unwrap().parse().unwrap();
+            bases.push((base, path));
+        }
+    }
+    bases.sort();
+    // The label of an answer is 100 more than the first request's.
+    for pair in bases.windows(2) {
+        assert!(pair[1].0 >= pair[0].0 + 200, "{} and {}", pair[0].1.display(), pair[1].1.display());
     }
 }

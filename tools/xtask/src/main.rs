@@ -43,7 +43,7 @@ enum Verb {
     Stress(stress::Options),
     /// Measure: boot the benchmarks, count instructions, print a table
     Bench(mac_lab::bench::Options),
-    /// Boot in QEMU with the console in this terminal (Ctrl-A X leaves)
+    /// Boot in QEMU with the console in this terminal (Ctrl-] X leaves)
     Run(run::RunOptions),
     /// Boot what `run` boots, stopped, waiting for gdb
     Debug(run::DebugOptions),

@@ -4,14 +4,14 @@
 use anyhow::{Context, Result, bail};
 use mac_build::scratch::{Guard, Scratch, show};
 use mac_build::{build, tree};
-use mac_machine::devices;
+use mac_machine::devices::{self, DiskImage};
 use mac_machine::image;
 use mac_machine::qemu::{Accelerator, Machine, module_name};
 use mac_machine::symbolise::Symboliser;
 use mac_machine::systems::{Choice, Hardware};
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 /// Options of `./mac run`.
@@ -23,6 +23,13 @@ pub(crate) struct RunOptions {
     guest: mac_guest::RunOptions,
     #[command(flatten)]
     hardware: Hardware,
+    /// A raw image that is the machine's disk, /dev/vda; with `,ro` it is read-only
+    #[arg(long, value_name = "FILE[,ro]")]
+    disk: Option<DiskImage>,
+    /// Run this native Mach program, a static ELF file, instead of Linux programs; the words after
+    /// `--` are its arguments
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "system")]
+    mach: Option<PathBuf>,
 }
 
 /// Options of `./mac debug`.
@@ -40,6 +47,17 @@ pub(crate) struct DebugOptions {
 pub(crate) struct ImageOptions {
     #[command(flatten)]
     choice: Choice,
+    /// The image of Debian's programs (guests/images.toml) that the system has, if none is named
+    #[arg(long, value_name = "NAME", default_value = "shell", conflicts_with_all = ["system", "bench"])]
+    image: String,
+    /// Add these Debian packages and what they depend on
+    #[arg(
+        long,
+        value_name = "A,B,C",
+        value_delimiter = ',',
+        conflicts_with_all = ["system", "bench"]
+    )]
+    packages: Vec<String>,
     /// The benchmarks, which show their report on the screen and the serial port
     #[arg(long, conflicts_with = "system")]
     bench: bool,
@@ -54,27 +72,75 @@ const BENCHMARKS: &str = "hardware-benchmarks";
 /// Runs a command or a shell of Linux programs, or boots another system with its console in this
 /// terminal.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
+    if let Some(program) = &options.mach {
+        return run_mach(options, program);
+    }
     // Without a name, the system with guest programs is booted.
     if options.choice.system.is_none() {
         if options.guest.kernel == mac_guest::Kernel::Macadamia {
             build::guest_system()?;
         }
-        return mac_guest::run(&options.guest, options.guest_machine(&["exit"]));
+        return mac_guest::run(&options.guest, options.guest_machine(&["exit"])?);
     }
     options.check()?;
     build::everything(&build::Options::default())?;
-    eprintln!("mac: booting; Ctrl-A X leaves, Ctrl-A H lists the other keys");
+    eprintln!("mac: booting; Ctrl-] X leaves, Ctrl-] H lists the other keys");
     boot(&options.choice, &options.hardware, &[]).map(|()| ExitCode::SUCCESS)
+}
+
+/// Runs a native Mach program, with its output in this terminal.
+fn run_mach(options: &RunOptions, program: &Path) -> Result<ExitCode> {
+    let program = std::path::absolute(program)?;
+    if !program.is_file() {
+        bail!("--mach {}: there is no such file", program.display());
+    }
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let configuration = mach_configuration(&name, &options.guest.command)?;
+    build::kernel_and_programs(&["sigma0", "root", "mach"])?;
+    let scratch = Scratch::new("mach")?;
+    let file = scratch.0.join(MACH_CONFIGURATION);
+    std::fs::write(&file, configuration).with_context(|| format!("writing {}", file.display()))?;
+    let mut machine = options.hardware.machine();
+    machine.arguments = format!("{} exit", options.choice.arguments).trim_start().to_string();
+    machine.modules = ["sigma0", "root", MACH_CONFIGURATION, "mach", &name].map(String::from).to_vec();
+    machine.elsewhere.extend([(MACH_CONFIGURATION.to_string(), file), (name, program)]);
+    boot_machine(machine, &[]).map(|()| ExitCode::SUCCESS)
+}
+
+/// The name of the boot configuration with a native Mach program.
+const MACH_CONFIGURATION: &str = "native-program.conf";
+
+/// The boot configuration that starts the native Mach program in the module `name`.
+fn mach_configuration(name: &str, arguments: &[String]) -> Result<String> {
+    let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace) && word != "--";
+    for word in std::iter::once(name).chain(arguments.iter().map(String::as_str)) {
+        if !is_word(word) || word.contains('#') {
+            bail!("{word:?} cannot be passed to a native Mach program: it must be one word");
+        }
+    }
+    let words = arguments.iter().map(|word| format!(" {word}")).collect::<String>();
+    Ok(format!(
+        "server mach\n    program mach\n    priority 150\n    threads 4000\n    spaces 400\n    memory rest\n    \
+         module {name}\n    power yes\n    \
+         arguments -- {name} ${{host-port}} ${{device-port}}{words} $(task-create) $(task-resume)\n"
+    ))
 }
 
 impl RunOptions {
     /// The machine for guest programs, with further words for the kernel.
-    fn guest_machine(&self, words: &[&str]) -> Machine {
+    fn guest_machine(&self, words: &[&str]) -> Result<Machine> {
         let mut machine = self.hardware.machine();
         let words = std::iter::once(self.choice.arguments.as_str()).chain(words.iter().copied());
         machine.arguments = words.collect::<Vec<_>>().join(" ").trim_start().to_string();
         machine.devices = vec![devices::ENTROPY];
-        machine
+        if machine.screen.is_some() {
+            machine.devices.extend([devices::KEYBOARD, devices::SCREEN]);
+        }
+        if let Some(disk) = &self.disk {
+            machine.devices.push(devices::DISK);
+            machine.extra.extend(disk.arguments()?);
+        }
+        Ok(machine)
     }
 
     /// Checks the options of a named system. If there is no such system, the error comes before
@@ -82,6 +148,9 @@ impl RunOptions {
     fn check(&self) -> Result<()> {
         if self.guest.wanted() {
             bail!("a system of systems.toml runs no command and has no image: leave out its name");
+        }
+        if self.disk.is_some() {
+            bail!("only the system with Linux programs has a disk: leave out --disk");
         }
         self.choice.machine(&self.hardware).map(drop)
     }
@@ -100,7 +169,7 @@ pub(crate) fn debug(options: &DebugOptions) -> Result<ExitCode> {
             bail!("gdb gets the symbols of this tree's kernel only: leave out --kernel");
         }
         build::guest_system()?;
-        let mut machine = run.guest_machine(&["kdb=break"]);
+        let mut machine = run.guest_machine(&["kdb=break"])?;
         machine.extra.extend(stopped);
         let files = ["kernel", "root", "console", "unix"].map(|name| tree::boot().join(name));
         eprint!("{}", how_to_attach(&files, *port));
@@ -124,7 +193,7 @@ fn how_to_attach(files: &[PathBuf], port: u16) -> String {
     format!(
         "mac: the machine waits for gdb. In another terminal:\n  \
          gdb '{kernel}'{} -ex 'target remote :{port}'\n\
-         mac: set hardware breakpoints (hbreak): the programs are not in memory yet; Ctrl-A X leaves\n",
+         mac: set hardware breakpoints (hbreak): the programs are not in memory yet; Ctrl-] X leaves\n",
         symbols.collect::<String>()
     )
 }
@@ -136,6 +205,18 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
         build::only_release()?;
         choice.system = Some(BENCHMARKS.into());
     }
+    let output = std::path::absolute(tree::root().join(&options.output))?;
+    let scratch = Scratch::new("stick")?;
+    if choice.system.is_none() {
+        build::guest_system()?;
+        let machine = Machine {
+            arguments: choice.arguments.clone(),
+            devices: vec![devices::KEYBOARD, devices::SCREEN],
+            ..Hardware::plain().machine()
+        };
+        let machine = mac_guest::on_stick(&options.image, &options.packages, machine, &scratch.0)?;
+        return write_image(&machine, &output);
+    }
     let machine = choice.machine(&Hardware::plain())?;
     match options.bench {
         // Only the programs for guests are built, because building everything takes minutes.
@@ -145,8 +226,11 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
         }
         false => drop(build::everything(&build::Options::default())?),
     }
-    let output = std::path::absolute(tree::root().join(&options.output))?;
-    image::write(&machine, &output)?;
+    write_image(&machine, &output)
+}
+
+fn write_image(machine: &Machine, output: &Path) -> Result<()> {
+    image::write(machine, output)?;
     println!("{}", output.display());
     println!(
         "It boots under BIOS and UEFI, from a CD or from a USB stick (dd if=IMAGE of=/dev/STICK bs=4M)."
@@ -155,7 +239,11 @@ pub(crate) fn image(options: &ImageOptions) -> Result<()> {
 }
 
 fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
-    let mut machine = choice.machine(hardware)?;
+    boot_machine(choice.machine(hardware)?, extra)
+}
+
+/// Boots a machine with its console in this terminal.
+fn boot_machine(mut machine: Machine, extra: &[String]) -> Result<()> {
     if !machine.boot.imageless() {
         machine.image = Some(image::cached(&machine)?);
     }
@@ -163,7 +251,8 @@ fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
     let files = machine.files();
     let symboliser = Symboliser::new(files.iter().map(PathBuf::as_path));
     let mut qemu = machine.command(&scratch.0)?;
-    qemu.args(["-serial", "mon:stdio"]).args(extra);
+    // The escape key is that of guests.
+    qemu.args(["-serial", "mon:stdio", "-echr", "0x1d"]).args(extra);
     let result = console(&mut qemu, &symboliser, &mut std::io::stdout());
     if machine.accelerator == Accelerator::Kvm {
         return result
@@ -217,6 +306,17 @@ mod tests {
         let mut endless = Command::new("sh");
         endless.args(["-c", "while echo x; do :; done"]);
         console(&mut endless, &Symboliser::new([]), &mut terminal).unwrap();
+    }
+
+    #[test]
+    fn a_native_program_gets_its_arguments_as_words() {
+        let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+        let text = mach_configuration("hello", &words(&["-v", "x"])).unwrap();
+        let line = "arguments -- hello ${host-port} ${device-port} -v x $(task-create) $(task-resume)\n";
+        assert!(text.ends_with(line) && text.contains("module hello\n"), "{text}");
+        for bad in ["two words", "", "--", "a#b"] {
+            assert!(mach_configuration("hello", &words(&[bad])).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -13,9 +13,9 @@ use macadamia_sync::SpinLock;
 use super::account::Charge;
 use super::message::{Destination, Message};
 use super::port::Port;
-use super::queue;
-use super::right::{ReceiveRight, Right, SendRight};
-use super::{Ipc, MsgErrorKind, Space};
+use super::queue::{self, Source, Taken};
+use super::right::{ReceiveRight, Right, SendOnceRight, SendRight};
+use super::{Interruption, Ipc, MsgErrorKind, Space};
 use crate::machine::Machine;
 use crate::vm::BoxFuture;
 use crate::{KernError, KernResult};
@@ -27,7 +27,7 @@ pub type KernelObject = Arc<dyn Any + Send + Sync>;
 pub trait KernelServer<M: Machine>: Send + Sync {
     /// Carries out a message and sends the reply. The future may be dropped at any await, when the
     /// sender's thread ends.
-    fn serve(self: Arc<Self>, request: KernelRequest<M>) -> BoxFuture<'static, ()>;
+    fn serve<'a>(self: Arc<Self>, request: KernelRequest<'a, M>) -> BoxFuture<'a, ()>;
 }
 
 /// What a kernel port has instead of receivers.
@@ -37,11 +37,13 @@ pub(super) struct KernelSide<M: Machine> {
 }
 
 /// A message to a kernel port.
-pub struct KernelRequest<M: Machine> {
+pub struct KernelRequest<'a, M: Machine> {
     /// The object; `None` if the port's object has ended.
     pub(crate) object: Option<KernelObject>,
     /// The message, with its destination and its rights.
     pub(crate) message: Box<Message<M>>,
+    /// Ends a wait of the sender's thread.
+    pub(crate) interruption: &'a Interruption,
     /// The memory for the message of the reply, which the sender pays for.
     pub(crate) charge: Charge<M>,
 }
@@ -106,6 +108,7 @@ impl<M: Machine> Space<M> {
         &self,
         kernel: &KernelSide<M>,
         message: Box<Message<M>>,
+        interruption: &Interruption,
     ) -> Result<(), super::send::NotSent<M>> {
         let Some(server) = kernel.server.upgrade() else {
             self.ipc.reuse(message);
@@ -115,7 +118,7 @@ impl<M: Machine> Space<M> {
             return Err((MsgErrorKind::SendNoBuffer, message));
         };
         let object = kernel.object.lock().clone();
-        server.serve(KernelRequest { object, message, charge }).await;
+        server.serve(KernelRequest { object, message, interruption, charge }).await;
         Ok(())
     }
 
@@ -132,6 +135,51 @@ impl<M: Machine> Space<M> {
             port.cloned().ok_or(KernError::InvalidRight)
         })?;
         Ok(port.kernel_object())
+    }
+}
+
+/// A port at which the library waits for the reply to one message of its own.
+pub(crate) struct ReplyPort<M: Machine>(ReceiveRight<M>);
+
+impl<M: Machine> ReplyPort<M> {
+    /// Makes a port. The account of `payer` pays for it.
+    ///
+    /// # Errors
+    /// `ResourceShortage`: the account or the machine has no memory.
+    pub(crate) fn new(payer: &Space<M>) -> KernResult<Self> {
+        Ok(Self(Port::create(&payer.ipc, &payer.account)?))
+    }
+
+    /// A send-once right to the port.
+    ///
+    /// # Errors
+    /// `ResourceShortage`: the account or the machine has no memory.
+    pub(crate) fn send_once(&self) -> KernResult<Right<M>> {
+        Ok(Right::SendOnce(SendOnceRight::make(self.0.port())?))
+    }
+
+    /// Waits for a message: the reply, or the notification that the right to reply was dropped.
+    pub(crate) async fn receive(&self) -> Box<Message<M>> {
+        let port = self.0.port();
+        let source = Source::Port(port.clone(), port.state.lock().version);
+        let taken = port.receivers.wait_until(|| match source.take(&|_| Ok(())) {
+            Taken::Message(message) => Some(message),
+            _ => None,
+        });
+        let mut message = taken.await;
+        // The message has used up the right by which it came.
+        if let Destination::SendOnce(right) = core::mem::take(&mut message.destination) {
+            right.use_up();
+        }
+        message
+    }
+}
+
+impl<M: Machine> Space<M> {
+    /// A message without content that the task pays for, with room for `bytes` bytes. `None`: the
+    /// task or the machine has no memory for it.
+    pub(crate) fn message(&self, bytes: usize) -> Option<Box<Message<M>>> {
+        self.ipc.new_message(&self.account, bytes)
     }
 }
 

@@ -72,8 +72,8 @@ use macadamia_sync::SpinLock;
 pub(crate) use account::Charge;
 pub use copyin::Disposition;
 pub use error::{MsgError, MsgErrorKind, Shortage};
-pub(crate) use kernel::REPLY_BYTES;
 pub use kernel::{KernelObject, KernelPort, KernelRequest, KernelServer};
+pub(crate) use kernel::{REPLY_BYTES, ReplyPort};
 pub(crate) use message::Item;
 pub use message::Message;
 pub use name::{Name, NameRule};
@@ -83,6 +83,7 @@ pub use space::{PortRight, PortType, Space};
 pub use status::PortStatus;
 pub use user_memory::UserMemory;
 pub(crate) use user_memory::pages_around;
+pub(crate) use wait::Ended;
 pub use wait::Interruption;
 
 use crate::machine::Machine;

@@ -31,7 +31,7 @@ impl<M: Machine> Space<M> {
             return Ok(());
         };
         if let Some(kernel) = &port.kernel {
-            return self.serve(kernel, message).await;
+            return self.serve(kernel, message, interruption).await;
         }
         let entry = match message.destination {
             Destination::SendOnce(_) => Entry::Always,

@@ -50,7 +50,7 @@ impl Interruption {
     ///
     /// # Errors
     /// The time or the interruption that ended the wait.
-    pub(super) async fn wait<M: Machine, T>(
+    pub(crate) async fn wait<M: Machine, T>(
         &self,
         machine: &M,
         until: Option<u64>,
@@ -84,7 +84,7 @@ impl Interruption {
 
 /// What ended a wait that has no result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     TimedOut,
     Interrupted,
 }

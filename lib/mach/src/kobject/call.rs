@@ -11,7 +11,7 @@ use message::{Memory, Status};
 
 use super::error::{INVALID_ARGUMENT, INVALID_HOST, INVALID_TASK, RESOURCE_SHORTAGE};
 use super::{Kernel, Object, PortPersonality};
-use crate::ipc::{Charge, Item, Right};
+use crate::ipc::{Charge, Interruption, Item, Right};
 use crate::machine::Machine;
 use crate::processor_set::ProcessorSet;
 use crate::task::Task;
@@ -28,22 +28,25 @@ const FIRST: u64 = 2;
 pub(super) type Answer<T = ()> = Result<T, Status>;
 
 /// A call while it is carried out.
-pub(super) struct Call<M: Machine, P: PortPersonality<M>> {
+pub(super) struct Call<'a, M: Machine, P: PortPersonality<M>> {
     pub(super) kernel: Arc<Kernel<M, P>>,
     target: Option<Arc<Object<M, P>>>,
     /// The rights and the memory of the request and of the reply.
     items: Vec<Item<M>>,
+    /// Ends a wait of the caller's thread.
+    pub(super) interruption: &'a Interruption,
     /// The memory of the caller's account for the reply.
     pub(super) charge: Charge<M>,
 }
 
-impl<M: Machine, P: PortPersonality<M>> Call<M, P> {
+impl<'a, M: Machine, P: PortPersonality<M>> Call<'a, M, P> {
     pub(super) fn new(
         kernel: Arc<Kernel<M, P>>,
         target: Option<Arc<Object<M, P>>>,
+        interruption: &'a Interruption,
         charge: Charge<M>,
     ) -> Self {
-        Self { kernel, target, items: Vec::new(), charge }
+        Self { kernel, target, items: Vec::new(), interruption, charge }
     }
 
     /// Adds an item, and returns its number.

@@ -49,7 +49,7 @@ fn difference([seconds, rest]: [u64; 2]) -> Answer<i64> {
     total.ok_or(INVALID_ARGUMENT)
 }
 
-impl<M: Machine, P: PortPersonality<M>> Call<M, P> {
+impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
     /// The tasks of a processor set.
     fn tasks_of(&self, set: &Set<M>) -> Vec<Arc<Task<M, P>>> {
         let mut tasks = self.kernel.host().tasks();
@@ -148,7 +148,7 @@ impl<M: Machine, P: PortPersonality<M>> Call<M, P> {
     }
 }
 
-impl<M: Machine, P: PortPersonality<M>> Server for Call<M, P> {
+impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
     async fn host_processors(&mut self, host_priv: u64) -> Answer<Memory> {
         self.host_control(host_priv)?;
         let rights = self.kernel.processor_rights();

@@ -4,8 +4,12 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use macadamia_sync::SpinLock;
+use mach_interfaces::task_notify;
 
+use super::client::Caller;
 use super::clock::Clock;
+use super::gsync::Waiters;
+use super::ports::copy;
 use super::serve::Buffer;
 use super::{Environment, Object, PortPersonality, TaskPorts, ThreadPorts};
 use crate::host::Host;
@@ -49,6 +53,9 @@ pub struct Kernel<M: Machine, P: PortPersonality<M>> {
     environment: SpinLock<Option<Weak<dyn Environment<M, P>>>>,
     pub(super) clock: SpinLock<Clock>,
     pub(super) buffers: SpinLock<Vec<Buffer>>,
+    pub(super) waiters: Waiters,
+    /// The port that is told of new tasks.
+    pub(super) new_tasks: SpinLock<Right<M>>,
 }
 
 impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
@@ -67,6 +74,8 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
             environment: SpinLock::new(None),
             clock: SpinLock::new(Clock::new(started)),
             buffers: SpinLock::new(Vec::new()),
+            waiters: Waiters::new(),
+            new_tasks: SpinLock::new(Right::Null),
         });
         let processors = host.machine().processors();
         let processors = (0..processors).map(|processor| {
@@ -241,7 +250,19 @@ impl<M: Machine, P: PortPersonality<M>> Kernel<M, P> {
         let ports = TaskPorts::of_child(self, P::task_ports(parent))?;
         let task = parent.create_child(inherit, |map| P::new_task(parent, map, ports)).await?;
         P::task_ports(&task).enable(&task);
+        self.tell_new_task(&task, parent).await;
         Ok(task)
+    }
+
+    /// Tells the port for new tasks, if there is one, of a task.
+    async fn tell_new_task(&self, task: &Arc<Task<M, P>>, parent: &Arc<Task<M, P>>) {
+        let Right::Send(port) = copy(&self.new_tasks.lock()) else { return };
+        let mut caller = Caller::new(&self.space, port, None);
+        let task = caller.give(P::task_ports(task).port());
+        let parent = caller.give(P::task_ports(parent).port());
+        let mut client = task_notify::Client { transport: &mut caller, to: 0 };
+        // Without memory for the message, the port is not told.
+        let _ = client.mach_notify_new_task(task, parent).await;
     }
 
     /// Makes a thread that is suspended once, whose port stands for it: `thread_create`. Its events

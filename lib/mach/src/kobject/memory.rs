@@ -28,7 +28,7 @@ pub(super) fn inheritance(number: u32) -> Answer<Inheritance> {
     }
 }
 
-fn number_of(inheritance: Inheritance) -> u32 {
+pub(super) fn number_of(inheritance: Inheritance) -> u32 {
     match inheritance {
         Inheritance::Share => 0,
         Inheritance::Copy => 1,
@@ -63,7 +63,7 @@ async fn read_copy<M: Machine>(copy: &MapCopy<M>, at: usize, bytes: &mut [u8]) -
     copy.read(at as u64, bytes).await
 }
 
-impl<M: Machine, P: PortPersonality<M>> Call<M, P> {
+impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
     /// Takes memory out of line of the request as bytes: `memory.count` elements of `size` bytes.
     /// There may be at most `most` elements.
     pub(super) async fn input(&mut self, memory: Memory, size: usize, most: usize) -> Answer<Vec<u8>> {

@@ -10,17 +10,27 @@
 //! | [`TaskPorts`], [`ThreadPorts`] | the ports of a task and a thread; a system keeps them in its tasks and threads |
 //! | `serve` | from a message to its server, and from there to the reply |
 //! | `call` | rights and memory of a message as the generated servers see them; ports to objects and back |
-//! | `names`, `tasks`, `memory`, `state`, `hosts` | the calls |
+//! | `form` | the form in which the kernel's stubs see messages |
+//! | `client` | the kernel as the client of a program |
+//! | [`raise`] | exceptions by port |
+//! | `names`, `tasks`, `memory`, `state`, `hosts`, `gnu`, `gsync`, `debug`, `machine` | the calls |
 //!
 //! An object is alive while its port stands for it. The end of a task or thread ends its port, as
 //! the system's personality tells ([`Personality::task_ended`]): the rights to the port become dead
 //! names, and who asked for it is notified.
 mod call;
+mod client;
 mod clock;
+mod debug;
 mod error;
+mod exception;
+mod form;
+mod gnu;
+mod gsync;
 mod hosts;
 mod info;
 mod kernel;
+mod machine;
 mod memory;
 mod names;
 mod ports;
@@ -38,6 +48,7 @@ use crate::thread::Thread;
 use crate::vm::VmMap;
 use crate::{KernError, KernResult, ipc};
 
+pub use exception::raise;
 pub use kernel::Kernel;
 pub use ports::{TaskPorts, ThreadPorts};
 
@@ -100,5 +111,19 @@ impl<M: Machine, P: PortPersonality<M>> Object<M, P> {
     /// The object for which a port stands; `None` if it is no object of this system.
     fn of(object: ipc::KernelObject) -> Option<Arc<Self>> {
         object.downcast().ok()
+    }
+
+    /// The type of the object in Mach's interfaces, and a number that identifies the object among
+    /// those of the type.
+    fn identity(&self) -> (u32, u64) {
+        match self {
+            Self::Thread(thread) => (1, thread.id()),
+            Self::Task(task) => (2, task.id()),
+            Self::Host => (3, 0),
+            Self::HostControl => (4, 0),
+            Self::Processor(processor) | Self::ProcessorName(processor) => (5, *processor as u64),
+            Self::Set(set) => (6, set.id()),
+            Self::SetName(set) => (7, set.id()),
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::error::INVALID_VALUE;
 use crate::ipc::{Disposition, Name, PortRight, Right};
 use crate::machine::Machine;
 
-impl<M: Machine, P: PortPersonality<M>> Server for Call<M, P> {
+impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
     async fn mach_port_names(&mut self, task: u64) -> Answer<(Memory, Memory)> {
         let names = self.space(task)?.names()?;
         let words = self.give_words(names.iter().map(|(name, _)| name.0))?;

@@ -58,6 +58,8 @@ struct Ports<M: Machine> {
     /// The addresses of emulated system calls, which a task shares with its children until one of
     /// them changes its own.
     emulation: Option<Arc<Emulation<M>>>,
+    /// The name for debuggers, without the final zero.
+    name: Vec<u8>,
 }
 
 /// The addresses at which emulated system calls continue.
@@ -78,6 +80,7 @@ impl<M: Machine> Ports<M> {
             bootstrap: Right::Null,
             registered: Default::default(),
             emulation: None,
+            name: Vec::new(),
         }
     }
 
@@ -89,6 +92,7 @@ impl<M: Machine> Ports<M> {
             bootstrap: Right::Null,
             registered: Default::default(),
             emulation: None,
+            name: Vec::new(),
         }
     }
 
@@ -191,6 +195,16 @@ impl<M: Machine> TaskPorts<M> {
     pub(super) fn register(&self, rights: [Right<M>; REGISTERED]) {
         let before = core::mem::replace(&mut self.ports.lock().registered, rights);
         drop(before);
+    }
+
+    /// Sets the task's name for debuggers.
+    pub(super) fn set_name(&self, name: &[u8]) {
+        self.ports.lock().name = name.to_vec();
+    }
+
+    /// The task's name for debuggers, of at most 63 bytes.
+    pub fn name(&self) -> Vec<u8> {
+        self.ports.lock().name.clone()
     }
 
     /// The address at which a system call with this number continues, if it is emulated.
@@ -298,6 +312,16 @@ impl<M: Machine> ThreadPorts<M> {
     pub(super) fn set_special(&self, which: Which, right: Right<M>) {
         let before = self.ports.lock().set_special(which, right);
         drop(before);
+    }
+
+    /// Sets the thread's name for debuggers.
+    pub(super) fn set_name(&self, name: &[u8]) {
+        self.ports.lock().name = name.to_vec();
+    }
+
+    /// The thread's name for debuggers.
+    pub(super) fn name(&self) -> Vec<u8> {
+        self.ports.lock().name.clone()
     }
 
     /// Makes the thread's port stand for the thread.

@@ -20,7 +20,7 @@ use crate::vm::VmMap;
 /// The most addresses of emulated calls that a task can have.
 const MOST_VECTORS: usize = 4096;
 
-impl<M: Machine, P: PortPersonality<M>> Call<M, P> {
+impl<M: Machine, P: PortPersonality<M>> Call<'_, M, P> {
     fn map(&self, number: u64) -> Answer<Arc<VmMap<M>>> {
         Ok(self.task(number)?.map().clone())
     }
@@ -117,7 +117,7 @@ fn run_state(info: &ThreadInfo) -> u32 {
     if info.runnable { 1 } else { 2 }
 }
 
-impl<M: Machine, P: PortPersonality<M>> Server for Call<M, P> {
+impl<M: Machine, P: PortPersonality<M>> Server for Call<'_, M, P> {
     async fn task_create(&mut self, target_task: u64, inherit_memory: u32) -> Answer<u64> {
         let parent = self.task(target_task)?;
         let task = self.kernel.create_task(&parent, inherit_memory != 0).await?;

@@ -233,6 +233,9 @@ pub trait Machine: Send + Sync + Sized + 'static {
     /// dropped, no thread is left.
     fn thread_create(&self, space: &Self::Space) -> impl Future<Output = KernResult<Self::Thread>> + Send;
 
+    /// The most bytes of a thread's extended state in XSAVE's standard format.
+    fn extended_state_size(&self) -> usize;
+
     // Time and processors
 
     /// Microseconds since the machine started; never goes back.

@@ -79,7 +79,7 @@ impl<M: Machine> VmObject<M> {
         let mut state = self.state.try_lock()?;
         let is_whole = state.size.checked_sub(offset).is_some_and(|rest| rest >= PAGE_SIZE);
         let has_pager = matches!(state.backing, Backing::Pager(_)) && state.copy.is_none();
-        if is_whole && has_pager && state.pages.get(index).is_none() {
+        if is_whole && (has_pager || state.makes_zeros()) && state.pages.get(index).is_none() {
             let target = Target::of_object(self, index);
             fault::new_page(self.vm(), &target, &mut state).ok()?;
         }

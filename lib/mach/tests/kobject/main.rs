@@ -1,8 +1,14 @@
 //! Kernel objects as ports: programs call the library by messages, with the clients that `mig` has
 //! written, and the servers that `mig` has written carry the calls out.
 
+mod calls;
+mod exceptions;
+mod gnu;
+mod hostile;
 mod hosts;
 mod memory;
 mod names;
+mod objects;
+mod requests;
 mod support;
 mod tasks;

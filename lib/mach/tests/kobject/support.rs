@@ -175,14 +175,19 @@ impl Program {
         self.name(other.task.own_right())
     }
 
-    pub(crate) async fn message(
+    /// The port for replies, if the program still has it.
+    pub(crate) fn reply_name(&self) -> Option<Name> {
+        let kind = self.space().port_type(self.reply).ok()?;
+        kind.contains(mach::ipc::PortType::RECEIVE).then_some(self.reply)
+    }
+
+    /// Sends the message in the buffer, or receives one into it.
+    pub(crate) async fn try_message(
         &self,
         options: MsgOptions,
-        bytes: &mut [u8],
         length: usize,
         receive: Name,
     ) -> Result<(), i32> {
-        self.task.map().copyout(BUFFER, &bytes[..length]).await.unwrap();
         let arguments = MsgArguments {
             address: BUFFER,
             options,
@@ -193,7 +198,18 @@ impl Program {
             notify: Name::NULL,
         };
         let done = mach_msg(self.space(), &**self.task.map(), &arguments, &self.interruption).await;
-        done.map_err(|error| error.code() as i32)?;
+        done.map_err(|error| error.code() as i32)
+    }
+
+    pub(crate) async fn message(
+        &self,
+        options: MsgOptions,
+        bytes: &mut [u8],
+        length: usize,
+        receive: Name,
+    ) -> Result<(), i32> {
+        self.task.map().copyout(BUFFER, &bytes[..length]).await.unwrap();
+        self.try_message(options, length, receive).await?;
         let room = bytes.len().min(BUFFER_SIZE as usize);
         self.task.map().copyin(BUFFER, &mut bytes[..room]).await.unwrap();
         Ok(())

@@ -6,6 +6,7 @@
 use super::{Status, ask};
 use core::ops::RangeInclusive;
 use l4::x2::ThreadId;
+use l4::x2::boot_info::Screen;
 
 /// The `index`th interrupt line that the configuration gives this server.
 pub fn interrupt(index: usize) -> Option<u32> {
@@ -22,6 +23,14 @@ pub fn ports(index: usize) -> Option<RangeInclusive<u16>> {
 /// this server.
 pub fn device_memory(index: usize) -> Option<(u64, u64)> {
     resource(2, index)
+}
+
+/// The machine's screen, if it has one and the configuration gives it to this server.
+pub fn screen() -> Option<Screen> {
+    let (physical, pitch) = resource(4, 0)?;
+    let (width, height) = resource(4, 1)?;
+    let (bits, colours) = resource(4, 2)?;
+    Some(Screen { physical, pitch, width, height, bits, colours })
 }
 
 fn resource(kind: u64, index: usize) -> Option<(u64, u64)> {

@@ -45,6 +45,15 @@ fn a_request_that_is_completed_twice_breaks_the_queue() {
 }
 
 #[test]
+fn bytes_that_a_device_has_read_are_not_bytes_that_it_has_written() {
+    let shared = Shared::new(4, 0);
+    let mut queue = Queue::new(shared.memory(), 0);
+    queue.give(&[PIECE], &[]).unwrap();
+    Loop::new(&shared, 0).publish(0, 8);
+    assert!(queue.take().unwrap().is_some_and(|completed| completed.written == 0));
+}
+
+#[test]
 fn more_bytes_than_may_be_written_break_the_queue() {
     for written in [9, 16, u32::MAX] {
         let shared = Shared::new(4, 0);

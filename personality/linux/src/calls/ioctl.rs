@@ -1,6 +1,8 @@
 //! The system call ioctl(2): requests to all files, to terminals, and to pseudoterminals.
 
+use super::console;
 use super::descriptor::{file, insert};
+use super::disk;
 use crate::call::{Call, Done};
 use crate::layout::Fields;
 use crate::layout::file::{CLOSE_ON_EXEC, open_flags, to_device};
@@ -12,7 +14,7 @@ use unix::process_context::FileSignal;
 use unix::signal::RestartKind;
 use unix::tty::{Flow, Flush, PtyMaster, SetWhen, Terminal};
 use unix::vfs::{FileType, OpenFlags};
-use unix::{Error, Result};
+use unix::{Error, Privilege, Result};
 
 const TCGETS: u32 = 0x5401;
 const TCSETS: u32 = 0x5402;
@@ -74,7 +76,12 @@ pub(crate) async fn ioctl<M: Machine>(call: &Call<'_, M>) -> Done {
         FICLONE | FICLONERANGE if file.file_type() == FileType::Regular => {
             return Err(Error::EOPNOTSUPP.into());
         }
-        request => return terminal_request(call, &file, request).await,
+        request => {
+            return match disk::node(&file) {
+                Some(node) => disk::request(call, &file, &node, request).await,
+                None => terminal_request(call, &file, request).await,
+            };
+        }
     }
     Ok(0)
 }
@@ -190,9 +197,9 @@ async fn session_request<M: Machine>(
             let session = terminal.session(&context, is_master)?;
             call.write(call.arg(2), &session.to_le_bytes()).await?;
         }
-        TIOCVHANGUP if call.thread.credentials().is_privileged() => terminal.hang_up(),
+        TIOCVHANGUP if call.has(Privilege::Administrator) => terminal.hang_up(),
         TIOCVHANGUP => return Err(Error::EPERM.into()),
-        _ => return Err(Error::ENOTTY.into()),
+        _ => return console::request(call, terminal, request).await,
     }
     Ok(0)
 }

@@ -5,7 +5,7 @@ use mach::Machine;
 use unix::exec::Rights;
 use unix::memory::{Advice, Move, NewMapping, Place};
 use unix::sync::Turns;
-use unix::{Error, Result};
+use unix::{Error, Privilege, Result};
 
 fn rights(bits: u64) -> Result<Rights> {
     const GROWS: u64 = 0x300_0000;
@@ -163,7 +163,7 @@ pub(crate) async fn mlock2<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) async fn mlock<M: Machine>(call: &Call<'_, M>, lock: bool) -> Done {
-    let privileged = call.thread.credentials().is_privileged();
+    let privileged = call.has(Privilege::LockMemory);
     call.memory().lock(call.arg(0), call.arg(1), lock, &call.thread.limits(), privileged).await?;
     Ok(0)
 }
@@ -182,7 +182,7 @@ pub(crate) async fn munlockall<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 async fn lock_all<M: Machine>(call: &Call<'_, M>, flags: u32) -> Done {
-    let privileged = call.thread.credentials().is_privileged();
+    let privileged = call.has(Privilege::LockMemory);
     let (current, future) = (flags & 1 != 0, flags & 2 != 0);
     call.memory().lock_all(current, future, &call.thread.limits(), privileged).await?;
     Ok(0)

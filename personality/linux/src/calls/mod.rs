@@ -1,6 +1,9 @@
 //! The table of system calls.
 
+mod capability;
+mod console;
 mod descriptor;
+pub(crate) mod disk;
 mod futex;
 mod inotify;
 mod ioctl;
@@ -331,8 +334,8 @@ table! { call, number:
     syslog => boxed(system::syslog(call)).await,
     reboot => system::reboot(call),
     vhangup => system::vhangup(call),
-    capget => boxed(system::capget(call)).await,
-    capset => boxed(system::capset(call)).await,
+    capget => boxed(capability::capget(call)).await,
+    capset => boxed(capability::capset(call)).await,
 }
 
 /// See [`FrontEnd::try_call`](unix::front_end::FrontEnd::try_call). The calls that only read a

@@ -68,7 +68,8 @@ pub(crate) async fn mount<M: Machine>(call: &Call<'_, M>) -> Done {
         bits => {
             caller.check_administrator()?;
             let kind = kind.ok_or(Error::EINVAL)?;
-            let root = call.system().vfs().make_file_system(&kind, &options)?;
+            let from = source.as_deref().unwrap_or_default();
+            let root = call.system().vfs().make_file_system(&kind, from, &options).await?;
             let source = source.map_or(String::from("none"), |s| String::from_utf8_lossy(&s).into_owned());
             caller.mount(&path, root, &source, mount_flags(bits)).await?;
         }

@@ -382,7 +382,7 @@ async fn file_system<M: Machine>(call: &Call<'_, M>, place: Location) -> Done {
         .iter()
         .filter(|(flag, _)| flags.contains(*flag))
         .fold(0, |bits, (_, bit)| bits | bit);
-    let status = call.thread.context().caller().file_system_status(&place);
+    let status = call.thread.context().caller().file_system_status(&place).await?;
     call.write(call.arg(1), &to_statfs(&status, bits)).await?;
     Ok(0)
 }

@@ -16,7 +16,7 @@ use unix::credentials::Credentials;
 use unix::process::{InspectAs, Limit, Pid, Resource, Usage, WaitFor, WaitOptions};
 use unix::signal::{RestartKind, Signal};
 use unix::vfs::OpenFlags;
-use unix::{Error, Result};
+use unix::{Error, Privilege, Result};
 
 /// The id in an argument; `EINVAL` unless the number is positive.
 pub(crate) fn id(number: i32) -> Result<Pid> {
@@ -198,7 +198,7 @@ pub(crate) async fn getgroups<M: Machine>(call: &Call<'_, M>) -> Done {
 pub(crate) async fn setgroups<M: Machine>(call: &Call<'_, M>) -> Done {
     let credentials = call.thread.credentials();
     let count = usize::try_from(call.int(0)).map_err(|_| Error::EINVAL)?;
-    if !credentials.is_privileged() {
+    if !credentials.has(Privilege::SetGroup) {
         return Err(Error::EPERM.into());
     }
     if count > Credentials::MAX_GROUPS {
@@ -239,7 +239,7 @@ pub(crate) async fn prlimit64<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 fn set_limit<M: Machine>(call: &Call<'_, M>, pid: Pid, kind: Resource, new: Option<Limit>) -> Result<Limit> {
-    let privileged = call.thread.credentials().is_privileged();
+    let privileged = call.has(Privilege::Resource);
     let old = call.table(|table| {
         let limits = &mut table.process_mut(pid)?.limits;
         let old = limits.get(kind);
@@ -320,7 +320,7 @@ pub(crate) fn getpriority<M: Machine>(call: &Call<'_, M>) -> Done {
 
 pub(crate) fn setpriority<M: Machine>(call: &Call<'_, M>) -> Done {
     let nice = call.int(2).clamp(-20, 19) as i8;
-    let privileged = call.thread.credentials().is_privileged();
+    let privileged = call.has(Privilege::Schedule);
     let set = |pid| {
         check_schedule(call, pid)?;
         call.table(|table| {
@@ -348,24 +348,19 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
     const SET_DUMPABLE: u32 = 4;
     const SET_NAME: u32 = 15;
     const GET_NAME: u32 = 16;
-    const CAPBSET_READ: u32 = 23;
     const SET_CHILD_SUBREAPER: u32 = 36;
     const GET_CHILD_SUBREAPER: u32 = 37;
     const SET_NO_NEW_PRIVS: u32 = 38;
     const GET_NO_NEW_PRIVS: u32 = 39;
-    // The requests of prctl that always have the same answer here: capabilities are never kept over
-    // a change of user, and there are no secure bits, filters or timing modes.
-    const GET_KEEP_CAPABILITIES: u32 = 7;
+    // The requests of prctl that always have the same answer here: there are no filters and no
+    // timing modes.
     const GET_TIMING: u32 = 13;
     const GET_SECCOMP: u32 = 21;
     const GET_TIME_STAMPS: u32 = 25;
-    const GET_SECURE_BITS: u32 = 27;
     const GET_TIMER_SLACK: u32 = 30;
     const GET_HUGE_PAGES_DISABLED: u32 = 42;
-    const AMBIENT_CAPABILITIES: u32 = 47;
     /// Linux' default for the timer slack, in nanoseconds.
     const TIMER_SLACK: u64 = 50_000;
-    const LAST_CAPABILITY: u64 = 40;
     let (tid, pid, argument) = (call.tid(), call.pid(), call.arg(1));
     match call.uint(0) {
         SET_PDEATHSIG => {
@@ -395,7 +390,6 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
             name.resize(16, 0);
             call.write(argument, &name).await?;
         }
-        CAPBSET_READ if argument <= LAST_CAPABILITY => return Ok(1),
         SET_CHILD_SUBREAPER => {
             call.table(|table| table.process_mut(pid).map(|process| process.is_subreaper = argument != 0))?;
         }
@@ -406,12 +400,11 @@ pub(crate) async fn prctl<M: Machine>(call: &Call<'_, M>) -> Done {
         SET_NO_NEW_PRIVS if argument == 1 => {
             change_credentials(call, |old| Ok(Credentials { no_new_privileges: true, ..old.clone() }))?;
         }
-        GET_KEEP_CAPABILITIES | GET_SECURE_BITS | GET_SECCOMP | GET_TIMING | GET_HUGE_PAGES_DISABLED => {}
+        GET_SECCOMP | GET_TIMING | GET_HUGE_PAGES_DISABLED => {}
         GET_TIMER_SLACK => return Ok(TIMER_SLACK),
         GET_TIME_STAMPS => call.write(argument, &1u32.to_le_bytes()).await?,
-        AMBIENT_CAPABILITIES if argument == 1 && call.arg(2) <= LAST_CAPABILITY => {}
         GET_NO_NEW_PRIVS => return Ok(call.thread.credentials().no_new_privileges.into()),
-        _ => return Err(Error::EINVAL.into()),
+        _ => return super::capability::control(call),
     }
     Ok(0)
 }

@@ -21,7 +21,7 @@ use unix::socket::{
     ReceiveHow, Received, SendHow, Shutdown, SocketOptions, SocketType, UnixAddress, UnixSocket,
 };
 use unix::vfs::OpenFlags;
-use unix::{Error, Result, UserBuffer};
+use unix::{Error, Privilege, Result, UserBuffer};
 
 const OUT_OF_BAND: u32 = 1;
 const PEEK: u32 = 2;
@@ -452,7 +452,7 @@ pub(crate) async fn setsockopt<M: Machine>(call: &Call<'_, M>) -> Done {
         RECEIVE_TIMEOUT | SEND_TIMEOUT => timeout(&call.read(call.arg(3)).await?)?,
         _ => None,
     };
-    let privileged = call.thread.credentials().is_privileged();
+    let privileged = call.has(Privilege::Network);
     let mut options = socket.options();
     match option {
         SEND_BUFFER_FORCE | RECEIVE_BUFFER_FORCE if !privileged => return Err(Error::EPERM.into()),

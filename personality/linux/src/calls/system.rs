@@ -1,16 +1,15 @@
-//! Calls on the system as a whole: names, memory, random numbers, capabilities.
+//! Calls on the system as a whole: names, memory, random numbers, the log, its end.
 
 use crate::call::{Call, Done};
 use crate::layout::process::{SystemInformation, to_sysinfo, to_utsname};
-use crate::layout::{Fields, Writer};
 use alloc::vec::Vec;
 use mach::Machine;
 use mach::machine::ExecutionContext;
-use unix::Error;
 use unix::process_context::ProcessContext;
 use unix::signal::RestartKind;
 use unix::sync::Turns;
 use unix::thread::End;
+use unix::{Error, Privilege};
 
 pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
     let (host, domain) = call.system().names();
@@ -27,7 +26,7 @@ pub(crate) async fn uname<M: Machine>(call: &Call<'_, M>) -> Done {
 }
 
 pub(crate) async fn set_name<M: Machine>(call: &Call<'_, M>, domain: bool) -> Done {
-    if !call.thread.credentials().is_privileged() {
+    if !call.has(Privilege::Administrator) {
         return Err(Error::EPERM.into());
     }
     if call.arg(1) > 64 {
@@ -115,7 +114,7 @@ pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
     const READ_ALL: u32 = 3;
     const UNREAD: u32 = 9;
     const SIZE: u32 = 10;
-    if !call.thread.credentials().is_privileged() {
+    if !call.has(Privilege::Log) && !call.has(Privilege::Administrator) {
         return Err(Error::EPERM.into());
     }
     let text = call.system().host().kept_log().map_or_else(Vec::new, |log| crate::kmsg::text(log));
@@ -136,7 +135,7 @@ pub(crate) async fn syslog<M: Machine>(call: &Call<'_, M>) -> Done {
 /// vhangup(2): hangs up the controlling terminal of the caller's session. `EPERM` without
 /// privilege.
 pub(crate) fn vhangup<M: Machine>(call: &Call<'_, M>) -> Done {
-    if !call.thread.credentials().is_privileged() {
+    if !call.has(Privilege::Terminal) {
         return Err(Error::EPERM.into());
     }
     if let Some(terminal) = call.thread.context().terminal() {
@@ -151,7 +150,7 @@ pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
     /// The command of reboot(2) that keeps Ctrl-Alt-Del from restarting the machine. The server
     /// does not handle these keys, so there is nothing to do.
     const KEYS_OFF: u32 = 0;
-    if !call.thread.credentials().is_privileged() {
+    if !call.has(Privilege::Restart) {
         return Err(Error::EPERM.into());
     }
     if call.uint(0) != MAGIC || !MAGICS.contains(&call.uint(1)) {
@@ -166,40 +165,4 @@ pub(crate) fn reboot<M: Machine>(call: &Call<'_, M>) -> Done {
     };
     call.system().host().end(how)?;
     Ok(0)
-}
-
-const CAPABILITY_VERSION: u32 = 0x2008_0522;
-const ALL_CAPABILITIES: u64 = (1 << 41) - 1;
-
-/// Reads the header of capget and capset; if its version is unknown, stores the version that is
-/// known.
-async fn capability_header<M: Machine>(call: &Call<'_, M>) -> Result<(), crate::call::Stop> {
-    let header = call.read::<8>(call.arg(0)).await?;
-    if header.u32_at(0)? == CAPABILITY_VERSION {
-        return Ok(());
-    }
-    call.write(call.arg(0), &CAPABILITY_VERSION.to_le_bytes()).await?;
-    if call.arg(1) == 0 { Ok(()) } else { Err(Error::EINVAL.into()) }
-}
-
-/// The capabilities of the caller: all with the effective user id 0, otherwise none.
-fn capabilities<M: Machine>(call: &Call<'_, M>) -> [u8; 24] {
-    let all = if call.thread.credentials().is_privileged() { ALL_CAPABILITIES } else { 0 };
-    let (low, high) = (all as u32, (all >> 32) as u32);
-    Writer::new().u32(0, low).u32(4, low).u32(12, high).u32(16, high).done()
-}
-
-pub(crate) async fn capget<M: Machine>(call: &Call<'_, M>) -> Done {
-    capability_header(call).await?;
-    call.write_optional(call.arg(1), &capabilities(call)).await?;
-    Ok(0)
-}
-
-/// capset(2): single capabilities cannot be given up; a set that changes nothing is accepted.
-pub(crate) async fn capset<M: Machine>(call: &Call<'_, M>) -> Done {
-    capability_header(call).await?;
-    let wanted = call.read::<24>(call.arg(1)).await?;
-    let current = capabilities(call);
-    let same = |at: usize| wanted.u32_at(at) == current.u32_at(at);
-    if [0, 4, 12, 16].into_iter().all(same) { Ok(0) } else { Err(Error::EPERM.into()) }
 }

@@ -207,6 +207,16 @@ pub(super) async fn status_text<M: Machine>(system: &System<M>, subject: Subject
         line("SigBlk", format_args!("{:016x}", blocked.bits()));
         line("SigIgn", format_args!("{:016x}", actions.ignored().bits()));
         line("SigCgt", format_args!("{:016x}", actions.caught().bits()));
+        let sets = credentials.privileges;
+        for (name, set) in [
+            ("CapInh", sets.inheritable),
+            ("CapPrm", sets.permitted),
+            ("CapEff", sets.effective),
+            ("CapBnd", sets.bounding),
+            ("CapAmb", sets.ambient),
+        ] {
+            line(name, format_args!("{:016x}", set.bits()));
+        }
         line("NoNewPrivs", format_args!("{}", u8::from(credentials.no_new_privileges)));
         line("Cpus_allowed", format_args!("{:08x},{:08x}", affinity >> 32, affinity as u32));
         line("Cpus_allowed_list", format_args!("{}", list(affinity)));

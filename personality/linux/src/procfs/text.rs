@@ -12,11 +12,12 @@ use unix::account::Setting;
 use unix::load::Load;
 use unix::process::Pid;
 use unix::thread::{System, Thread};
-use unix::vfs::MountFlags;
+use unix::vfs::{DeviceNumber, MountFlags};
 
 /// The paths of the system's files below /proc.
 pub(super) const FILES: &[&str] = &[
     "cmdline",
+    "consoles",
     "cpuinfo",
     "devices",
     "diskstats",
@@ -73,6 +74,7 @@ const TERMINAL_DRIVERS: &str = "/dev/tty             /dev/tty        5       0 s
     /dev/console         /dev/console    5       1 system:console\n\
     /dev/ptmx            /dev/ptmx       5       2 system\n\
     serial               /dev/ttyS       4   64-95 serial\n\
+    unknown              /dev/tty        4    1-63 console\n\
     pty_slave            /dev/pts      136 0-1048575 pty:slave\n";
 
 /// The setting that the file with this path shows; `None` if it shows none.
@@ -91,6 +93,23 @@ pub(super) fn setting(path: &str) -> Option<Setting> {
     })
 }
 
+/// The text of /proc/partitions: the disks and their partitions.
+fn partitions<M: Machine>(system: &System<M>) -> String {
+    let line = |device: unix::disk::Device| {
+        let unix::vfs::DeviceNumber { major, minor } = device.number();
+        format!("{major:4}  {minor:7} {:10} {}\n", device.size() / 1024, device.name())
+    };
+    let lines = system.vfs().disks.devices().into_iter().map(line);
+    format!("major minor  #blocks  name\n\n{}", lines.collect::<String>())
+}
+
+/// The text of /proc/devices: character devices, then block devices.
+fn devices<M: Machine>(system: &System<M>) -> String {
+    let disk = system.vfs().disks.all().into_iter().next();
+    let line = disk.map(|disk| format!("{:3} virtblk\n", disk.number.major));
+    format!("{DEVICES}{}", line.unwrap_or_default())
+}
+
 /// The text of the file with this path, unless it shows a setting.
 pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
     match path {
@@ -99,7 +118,8 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
             let line = |name: &str| format!("nodev\t{name}\n");
             system.vfs().file_system_types().into_iter().map(line).collect::<String>().into()
         }
-        "devices" => DEVICES.into(),
+        "consoles" => consoles(system).into(),
+        "devices" => devices(system).into(),
         "diskstats" | "modules" => Vec::new(),
         "interrupts" => {
             let names = (0..system.host().processors()).map(|index| format!("       CPU{index}"));
@@ -114,7 +134,7 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "macadamia" => system.host().description().into(),
         "meminfo" => memory(system).into(),
         "mounts" => mounts(system, system.thread_of_process(Pid::INIT)),
-        "partitions" => b"major minor  #blocks  name\n\n".to_vec(),
+        "partitions" => partitions(system).into(),
         "stat" => statistics(system).into(),
         "swaps" => b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec(),
         "sys/fs/file-max" => b"9223372036854775807\n".to_vec(),
@@ -148,6 +168,18 @@ pub(super) fn file<M: Machine>(system: &System<M>, path: &str) -> Vec<u8> {
         "vmstat" => memory_statistics(system).into(),
         _ => b"\n".to_vec(),
     }
+}
+
+/// The text of /proc/consoles: the console, its operations and flags, and its device number.
+fn consoles<M: Machine>(system: &System<M>) -> String {
+    let Some(terminals) = system.terminals() else { return String::new() };
+    let Some(console) = &terminals.console else { return String::new() };
+    let is_virtual = terminals.virtual_consoles.as_ref().is_some_and(|all| all.number_of(console).is_some());
+    // A virtual console has the name of all of them there, and can be blanked.
+    let (name, operations, flags) =
+        if is_virtual { ("tty0".into(), "-WU", "EC p  ") } else { (console.name(), "-W-", "EC p a") };
+    let DeviceNumber { major, minor } = console.number();
+    format!("{name:<20} {operations} ({flags}) {major:>4}:{minor}\n")
 }
 
 /// The flags of a mount as lists show them.

@@ -1,19 +1,28 @@
 //! The file system of /sys, with the files that describe processors: those that `lscpu`,
-//! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu).
-//! All files are constant texts, and none can be written.
+//! get_nprocs(3) and language run-times read (Linux' Documentation/ABI, sysfs-devices-system-cpu);
+//! terminals; and disks, as `lsblk` and others read them (`disks`). No file can be written.
+//!
+//! The tree is made again when the disks have changed. A node shows the tree in which it was found.
 //!
 //! Each processor is shown as a core of one package in one memory node: programs learn only how
 //! many processors there are.
 
+mod disks;
+mod terminals;
+
 #[cfg(test)]
 mod tests;
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use unix::devfs::Terminals;
+use unix::disk::Device;
+use unix::sync::SpinLock;
 use unix::vfs::{
     DeviceNumber, DirectoryEntry, FileSystem, FileSystemStatus, FileType, Link, Metadata, Mode,
     NewAttributes, NewNode, OpenContext, OpenFlags, Opened, PAGE_SIZE, Vnode, VnodeRef,
@@ -28,27 +37,76 @@ enum Content {
     /// A directory, with the number of directories in it.
     Directory(u32),
     File(String),
+    /// A file whose text changes.
+    Live(Box<dyn Fn() -> String + Send + Sync>),
     /// A symbolic link, with its target.
     Link(String),
 }
 
-/// The /sys of a system. The inode number of a node is its position among all paths in sorted
-/// order.
+/// The nodes by path, without a slash at the beginning or the end; the root's path is empty. The
+/// inode number of a node is its position among all paths in sorted order.
+type Nodes = BTreeMap<String, (u64, Content)>;
+
+/// What gives the disks and partitions that the system has now.
+type Devices = dyn Fn() -> Vec<Device> + Send + Sync;
+
+/// The /sys of a system.
 pub(crate) struct Sysfs {
-    /// The nodes by path, without a slash at the beginning or the end; the root's path is empty.
-    nodes: BTreeMap<String, (u64, Content)>,
+    processors: usize,
+    terminals: Option<Arc<Terminals>>,
+    devices: Box<Devices>,
+    /// The present tree, and the devices with which it was made.
+    present: SpinLock<(Vec<disks::Place>, Arc<Nodes>)>,
     device: DeviceNumber,
     made: Timestamp,
 }
 
-/// Makes a /sys for this many processors, at most 64; returns its root directory.
-pub(crate) fn make(processors: usize, now: Timestamp) -> VnodeRef {
+/// Makes a /sys for this many processors, at most 64, for these terminals, and for the disks that
+/// there are at any time; returns its root directory.
+pub(crate) fn make(
+    processors: usize,
+    terminals: Option<Arc<Terminals>>,
+    devices: Box<Devices>,
+    now: Timestamp,
+) -> VnodeRef {
     let processors = processors.clamp(1, MOST_PROCESSORS);
+    let nodes = Arc::new(tree(processors, terminals.as_ref(), &[]));
+    let (present, device) = (SpinLock::new((Vec::new(), nodes.clone())), DeviceNumber::unnamed());
+    let system = Arc::new(Sysfs { processors, terminals, devices, present, device, made: now });
+    Arc::new(Node { system, nodes, path: String::new() })
+}
+
+impl Sysfs {
+    /// The tree with the disks that there are now.
+    fn nodes(&self) -> Arc<Nodes> {
+        let devices = (self.devices)();
+        let places: Vec<_> = devices.iter().map(disks::place).collect();
+        {
+            let present = self.present.lock();
+            if present.0 == places {
+                return present.1.clone();
+            }
+        }
+        let nodes = Arc::new(tree(self.processors, self.terminals.as_ref(), &devices));
+        *self.present.lock() = (places, nodes.clone());
+        nodes
+    }
+}
+
+/// All nodes, for this many processors, these terminals and these devices.
+fn tree(processors: usize, terminals: Option<&Arc<Terminals>>, devices: &[Device]) -> Nodes {
     let mut nodes = BTreeMap::from([(String::new(), Content::Directory(0))]);
-    let mut add = |path: &str, content: Content| {
+    let mut add = |path: &str, content: Option<Content>| {
         make_directories(&mut nodes, path);
-        nodes.insert(path.to_string(), content);
+        if let Some(content) = content {
+            nodes.insert(path.to_string(), content);
+        }
     };
+    for directory in ["block/", "class/block/", "dev/block/"] {
+        add(directory, None);
+    }
+    devices.iter().for_each(|device| disks::add(device, &mut add));
+    let mut add = |path: &str, content| add(path, Some(content));
     for (name, text) in texts(processors) {
         add(&format!("devices/system/{name}"), Content::File(text + "\n"));
     }
@@ -59,12 +117,11 @@ pub(crate) fn make(processors: usize, now: Timestamp) -> VnodeRef {
             add(&format!("bus/{kind}/devices/{kind}{index}"), Content::Link(target));
         }
     }
+    for (path, content) in terminals.into_iter().flat_map(terminals::nodes) {
+        add(&path, content);
+    }
     let numbered = nodes.into_iter().enumerate();
-    let nodes = numbered.map(|(index, (path, content))| (path, (index as u64 + 1, content))).collect();
-    Arc::new(Node {
-        system: Arc::new(Sysfs { nodes, device: DeviceNumber::unnamed(), made: now }),
-        path: String::new(),
-    })
+    numbered.map(|(index, (path, content))| (path, (index as u64 + 1, content))).collect()
 }
 
 /// Adds the directories that lead to `path`, unless they exist.
@@ -153,6 +210,7 @@ fn mask(bits: u64, count: usize) -> String {
 
 struct Node {
     system: Arc<Sysfs>,
+    nodes: Arc<Nodes>,
     path: String,
 }
 
@@ -164,14 +222,17 @@ impl FileSystem for Sysfs {
 
 impl Node {
     fn content(&self) -> &Content {
-        &self.system.nodes[&self.path].1
+        &self.nodes[&self.path].1
     }
 
     fn at(&self, path: String) -> Option<VnodeRef> {
-        self.system
-            .nodes
-            .contains_key(&path)
-            .then(|| -> VnodeRef { Arc::new(Node { system: self.system.clone(), path }) })
+        self.present().at(path)
+    }
+
+    /// The root directory with the disks that there are now; another node is as it was found.
+    fn present(&self) -> Tree<'_> {
+        let nodes = if self.path.is_empty() { self.system.nodes() } else { self.nodes.clone() };
+        Tree { system: &self.system, nodes }
     }
 
     /// The prefix of the paths of this directory's entries.
@@ -181,8 +242,8 @@ impl Node {
 
     /// The entries of the directory whose entries' paths begin with `prefix`: name, inode number,
     /// content of each.
-    fn entries<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, u64, &'a Content)> {
-        let below = self.system.nodes.range(prefix.to_string()..);
+    fn entries<'a>(nodes: &'a Nodes, prefix: &'a str) -> impl Iterator<Item = (&'a str, u64, &'a Content)> {
+        let below = nodes.range(prefix.to_string()..);
         below.take_while(move |(path, _)| path.starts_with(prefix)).filter_map(
             move |(path, (number, content))| {
                 let name = &path[prefix.len()..];
@@ -202,16 +263,20 @@ impl Node {
     }
 
     fn read_text(&self, offset: u64, to: &mut dyn UserBuffer) -> Result<usize, AttemptError> {
-        match self.content() {
-            Content::File(text) => {
-                let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
-                let rest = &text.as_bytes()[from..];
-                let part = &rest[..rest.len().min(to.remaining())];
-                to.copy_out(part).map_err(|error: CopyError| error.into())
+        let live;
+        let text = match self.content() {
+            Content::File(text) => text,
+            Content::Live(text) => {
+                live = text();
+                &live
             }
-            Content::Directory(_) => Err(Error::EISDIR.into()),
-            Content::Link(_) => Err(Error::EINVAL.into()),
-        }
+            Content::Directory(_) => return Err(Error::EISDIR.into()),
+            Content::Link(_) => return Err(Error::EINVAL.into()),
+        };
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(text.len());
+        let rest = &text.as_bytes()[from..];
+        let part = &rest[..rest.len().min(to.remaining())];
+        to.copy_out(part).map_err(|error: CopyError| error.into())
     }
 
     fn link(&self) -> Result<Vec<u8>> {
@@ -222,11 +287,26 @@ impl Node {
     }
 }
 
+/// A tree in which nodes are looked up.
+struct Tree<'a> {
+    system: &'a Arc<Sysfs>,
+    nodes: Arc<Nodes>,
+}
+
+impl Tree<'_> {
+    fn at(self, path: String) -> Option<VnodeRef> {
+        let Tree { system, nodes } = self;
+        nodes
+            .contains_key(&path)
+            .then(|| -> VnodeRef { Arc::new(Node { system: system.clone(), nodes, path }) })
+    }
+}
+
 impl Content {
     fn file_type(&self) -> FileType {
         match self {
             Content::Directory(_) => FileType::Directory,
-            Content::File(_) => FileType::Regular,
+            Content::File(_) | Content::Live(_) => FileType::Regular,
             Content::Link(_) => FileType::SymbolicLink,
         }
     }
@@ -242,7 +322,7 @@ impl Vnode for Node {
             // The link count is the number of names that lead to the directory: the one in its
             // parent, its own `.`, and the `..` of each directory in it. find(1) relies on it.
             Content::Directory(inside) => (0o755, 2 + inside, 0),
-            Content::File(_) => (0o444, 1, PAGE_SIZE as u64),
+            Content::File(_) | Content::Live(_) => (0o444, 1, PAGE_SIZE as u64),
             Content::Link(_) => (0o777, 1, 0),
         };
         Metadata {
@@ -269,7 +349,7 @@ impl Vnode for Node {
     }
 
     fn number(&self) -> u64 {
-        self.system.nodes[&self.path].0
+        self.nodes[&self.path].0
     }
 
     fn parent(&self) -> Option<VnodeRef> {
@@ -307,7 +387,10 @@ impl Vnode for Node {
             return MaybeReady::ready(Err(Error::ENOTDIR));
         }
         let prefix = self.prefix();
-        for (name, number, content) in self.entries(&prefix).filter(|(_, number, _)| *number >= position) {
+        let nodes = self.present().nodes;
+        for (name, number, content) in
+            Node::entries(&nodes, &prefix).filter(|(_, number, _)| *number >= position)
+        {
             let (name, file_type) = (name.as_bytes(), content.file_type());
             if !accept(DirectoryEntry { name, number, file_type, next: number + 1 }) {
                 break;

@@ -1,14 +1,62 @@
 use super::*;
-use unix::Environment;
+use core::ops::Range;
+use unix::disk::{About, Data, Disk, Kind, Partition};
+use unix::process_context::{FileSignal, ProcessId, SessionHost};
 use unix::testing::{World, now};
-use unix::vfs::{At, MountFlags, OpenFlags};
+use unix::tty::{Locks, PtsOptions, Ptys, Screen, Terminal, VirtualConsoles, WindowSize};
+use unix::vfs::{At, FileMemory, MountFlags, OpenFlags};
+use unix::{Bytes, Environment};
 
 fn world(processors: usize) -> World {
     let w = World::new();
     w.mkdir("/sys");
-    let root = make(processors, w.environment.realtime());
+    let root = make(processors, None, Box::new(Vec::new), w.environment.realtime());
     now(w.caller().mount(b"/sys", root, "sysfs", MountFlags::empty())).unwrap();
     w
+}
+
+struct NoProcesses;
+
+impl SessionHost for NoProcesses {
+    fn signal_group(&self, _group: ProcessId, _signal: FileSignal) {}
+    fn signal_process(&self, _process: ProcessId, _signal: FileSignal) {}
+    fn lose_terminal(&self, _session: ProcessId) {}
+}
+
+struct NoScreen;
+
+impl Screen for NoScreen {
+    fn show(&self, _number: u8) {}
+    fn locks(&self) -> Locks {
+        Locks::empty()
+    }
+}
+
+#[test]
+fn terminals_are_listed_and_the_visible_one_is_named() {
+    let w = World::new();
+    w.mkdir("/sys");
+    let host: Arc<dyn SessionHost> = Arc::new(NoProcesses);
+    let consoles = VirtualConsoles::new(2, WindowSize::default(), &host, Arc::new(NoScreen));
+    let line = Terminal::new(DeviceNumber { major: 4, minor: 64 }, host.clone());
+    let ptys = Ptys::new(w.environment.clone(), host, PtsOptions::default());
+    let terminals = Terminals {
+        console: Some(line.clone()),
+        lines: vec![line],
+        virtual_consoles: Some(consoles.clone()),
+        ptys,
+    };
+    let root = make(1, Some(Arc::new(terminals)), Box::new(Vec::new), w.environment.realtime());
+    now(w.caller().mount(b"/sys", root, "sysfs", MountFlags::empty())).unwrap();
+    let text = |path: &str| {
+        let file = w.open(&format!("/sys/class/tty/{path}"), OpenFlags::READ).unwrap();
+        String::from_utf8(w.read(&file, 5000).unwrap()).unwrap()
+    };
+    assert_eq!([text("ttyS0/dev"), text("tty2/dev"), text("tty0/dev")], ["4:64\n", "4:2\n", "4:0\n"]);
+    assert_eq!(text("console/active"), "ttyS0\n");
+    assert_eq!(text("tty0/active"), "tty1\n");
+    consoles.shown(2);
+    assert_eq!(text("tty0/active"), "tty2\n");
 }
 
 fn text(w: &World, path: &str) -> String {
@@ -64,11 +112,12 @@ fn files_show_the_number_of_processors() {
 
 #[test]
 fn every_directory_lists_its_entries() {
-    let root = make(2, Timestamp::default());
+    let root = make(2, None, Box::new(Vec::new), Timestamp::default());
     let processors = find(&root, "devices/system/cpu").unwrap();
     let expected = ["cpu0", "cpu1", "isolated", "kernel_max", "offline", "online", "possible", "present"];
     assert_eq!(names(&processors), expected);
-    assert_eq!(names(&root), ["bus", "devices"]);
+    assert_eq!(names(&root), ["block", "bus", "class", "dev", "devices"]);
+    assert!(names(&find(&root, "block").unwrap()).is_empty());
     assert_eq!(find(&root, "devices/system/cpu/cpu2").err(), Some(Error::ENOENT));
     assert_eq!(find(&root, "devices/system/cpu/online/x").err(), Some(Error::ENOTDIR));
     let topology = find(&processors, "cpu1/topology").unwrap();
@@ -78,7 +127,7 @@ fn every_directory_lists_its_entries() {
     let numbers = [&root, &processors, &topology].map(|node| node.number());
     assert!(numbers[0] != numbers[1] && numbers[1] != numbers[2]);
     let links = [&root, &processors, &topology].map(|node| node.metadata().links);
-    assert_eq!(links, [4, 4, 2], "two more than the directories that are there");
+    assert_eq!(links, [7, 4, 2], "two more than the directories that are there");
 }
 
 #[test]
@@ -96,7 +145,8 @@ fn no_file_can_be_written_made_or_removed() {
     assert_eq!(w.open(path, OpenFlags::READ_WRITE).err(), Some(Error::EACCES));
     let file = w.open(path, OpenFlags::READ).unwrap();
     assert_eq!(w.open("/sys/file", OpenFlags::WRITE | OpenFlags::CREATE).err(), Some(Error::EACCES));
-    let metadata = find(&make(2, Timestamp::default()), &path[5..]).unwrap().metadata();
+    let root = make(2, None, Box::new(Vec::new), Timestamp::default());
+    let metadata = find(&root, &path[5..]).unwrap().metadata();
     assert_eq!((metadata.mode, metadata.size), (Mode::new(0o444), 4096));
     assert_eq!(w.read(&file, 1), Ok(b"0".to_vec()));
     assert_eq!(w.read(&file, 100), Ok(b"-1\n".to_vec()), "from where it was read last");
@@ -110,4 +160,76 @@ fn sysfs_has_its_own_device_number() {
     let device = |path: &str| status(path).unwrap().device;
     assert_ne!(device("/sys"), device("/"));
     assert_eq!(device("/sys"), device("/sys/devices/system/cpu/online"));
+}
+
+/// The contents of a disk that no test reads.
+struct Nothing;
+
+impl Data for Nothing {
+    fn memory(&self) -> Arc<dyn FileMemory> {
+        panic!("no test reads it")
+    }
+
+    fn write_back(&self, _: Range<u64>, _: bool) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
+    }
+
+    fn failures(&self) -> u32 {
+        0
+    }
+
+    fn flush(&self) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
+    }
+
+    fn discard(&self, _: Range<u64>) -> MaybeReady<'_, Result<()>> {
+        MaybeReady::ready(Ok(()))
+    }
+}
+
+#[test]
+fn disks_and_partitions_come_and_go() {
+    let about = About {
+        size: 1 << 20,
+        logical: 512,
+        physical: 4096,
+        read_only: false,
+        has_cache: true,
+        discard: 0,
+        geometry: None,
+        serial: b"number".to_vec(),
+    };
+    let disk = Disk::new("vda", DeviceNumber { major: 254, minor: 0 }, about, Arc::new(Nothing));
+    let partition = Partition { number: 2, first: 64, count: 100, kind: Kind::Mbr(0x83) };
+    let whole = Device { disk: disk.clone(), partition: None };
+    let part = Device { disk, partition: Some(partition) };
+    let shown = Arc::new(SpinLock::new(vec![whole, part]));
+    let devices = shown.clone();
+    let root = make(1, Box::new(move || devices.lock().clone()), Timestamp::default());
+    let text = |path: &str| {
+        let mut bytes = Bytes::empty(200);
+        let file = find(&root, path).unwrap();
+        now(file.read(0, &mut bytes)).unwrap();
+        String::from_utf8(bytes.done().to_vec()).unwrap()
+    };
+    let at = "devices/virtio0/block/vda";
+    assert_eq!(text(&format!("{at}/size")), "2048\n");
+    assert_eq!(text(&format!("{at}/dev")), "254:0\n");
+    assert_eq!(text(&format!("{at}/queue/physical_block_size")), "4096\n");
+    assert_eq!(text(&format!("{at}/vda2/start")), "64\n");
+    assert_eq!(text(&format!("{at}/vda2/dev")), "254:2\n");
+    assert_eq!(names(&find(&root, "class/block").unwrap()), ["vda", "vda2"]);
+    assert_eq!(names(&find(&root, "dev/block").unwrap()), ["254:0", "254:2"]);
+    for (link, target) in [
+        ("block/vda", "../devices/virtio0/block/vda"),
+        ("class/block/vda2", "../../devices/virtio0/block/vda/vda2"),
+        ("devices/virtio0/block/vda/vda2/subsystem", "../../../../../class/block"),
+        ("devices/virtio0/block/vda/device", "../../../virtio0"),
+    ] {
+        let node = find(&root, link).unwrap();
+        assert_eq!(now(node.link_text()).unwrap(), target.as_bytes());
+    }
+    shown.lock().pop();
+    assert_eq!(names(&find(&root, "class/block").unwrap()), ["vda"]);
+    assert!(find(&root, &format!("{at}/vda2")).is_err());
 }

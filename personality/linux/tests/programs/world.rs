@@ -20,6 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use unix::account::Capacity;
 use unix::descriptor::DescriptorTable;
+use unix::devfs::Terminals;
 use unix::exec::{Arguments, Layout};
 use unix::file::{DeviceDriver, FileObject};
 use unix::front_end::{FrontEnd, FrontEndNumber, Next, Programs};
@@ -27,7 +28,7 @@ use unix::memory::ObjectProvider;
 use unix::signal::Fault;
 use unix::thread::{ExecRequest, Host, Shortage, System, Thread};
 use unix::tmpfs::{Tmpfs, TmpfsOptions};
-use unix::tty::{Terminal, TerminalFile};
+use unix::tty::{Screen, Terminal, TerminalFile, VirtualConsoles, WindowSize};
 use unix::vfs::{At, DeviceNumber, FileType, Mode, MountFlags, OpenContext, OpenFlags, Vfs};
 use unix::{BoxFuture, Bytes, Environment, Seeding, Timestamp};
 
@@ -292,13 +293,29 @@ impl World {
 
     /// Makes the file system of /dev and mounts it.
     pub(crate) fn install_devices(&self) {
+        self.install_terminals(None);
+    }
+
+    /// Makes three virtual consoles on this screen, of which the first is the console, and mounts
+    /// /dev.
+    pub(crate) fn install_consoles(&self, screen: Arc<dyn Screen>) -> Arc<VirtualConsoles> {
+        let size = WindowSize { columns: 80, rows: 25, ..WindowSize::default() };
+        let consoles = VirtualConsoles::new(3, size, &self.system.session_host(), screen);
+        self.install_terminals(Some(consoles.clone()));
+        consoles
+    }
+
+    fn install_terminals(&self, virtual_consoles: Option<Arc<VirtualConsoles>>) {
         self.make_directory("/dev", 0o755);
         self.machine.block_on(async {
             let context = self.init().await.context();
             let memory = Arc::new(ObjectProvider(self.system.vm().clone()));
             let environment = self.system.environment().clone();
             let ptys = unix::tty::Ptys::new(environment, self.system.session_host(), Default::default());
-            let terminals = unix::devfs::Terminals { console: None, ptys };
+            let console = virtual_consoles.as_ref().map(|consoles| consoles.terminals()[0].clone());
+            let terminals = Terminals { console, virtual_consoles, ..Terminals::of(ptys) };
+            let terminals = Arc::new(terminals);
+            self.system.set_terminals(terminals.clone());
             let root =
                 unix::devfs::make(self.system.vfs(), terminals, memory, 1024, linux::DEVICES).await.unwrap();
             context.caller().mount(b"/dev", root, "dev", MountFlags::empty()).await.unwrap();
@@ -363,8 +380,8 @@ impl World {
     pub(crate) fn install_proc(&self) {
         self.machine.block_on(async {
             let context = self.init().await.context();
-            let (caller, root) =
-                (context.caller(), self.system.vfs().make_file_system(b"proc", b"").unwrap());
+            let caller = context.caller();
+            let root = self.system.vfs().make_file_system(b"proc", b"", b"").await.unwrap();
             caller.make_directory(&At::Current, b"/proc", Mode::new(0o555)).await.unwrap();
             caller.mount(b"/proc", root, "proc", MountFlags::empty()).await.unwrap();
         });

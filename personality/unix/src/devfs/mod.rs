@@ -6,20 +6,44 @@ mod tests;
 use crate::file::{DeviceDriver, FileObject, Io, Positions};
 use crate::poll::{PollQueue, Readiness};
 use crate::tmpfs::{Tmpfs, TmpfsOptions};
-use crate::tty::{Ptys, Terminal, TerminalFile};
+use crate::tty::{CONSOLE_MAJOR, Ptys, Terminal, TerminalFile, VirtualConsoles};
 use crate::vfs::{
     AttributeChange, DeviceNumber, FileType, MemoryProvider, Mode, NewAttributes, NewNode, OpenContext, Vfs,
     VnodeRef,
 };
 use crate::{AttemptError, Environment, Error, Result, Seeding, UserBuffer};
+use alloc::string::String;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
-/// The terminals that /dev/console and /dev/ptmx open.
+/// The terminals of a system.
 pub struct Terminals {
-    /// The terminal of the system's console.
+    /// The terminal that /dev/console opens: a serial line or a virtual console.
     pub console: Option<Arc<Terminal>>,
+    /// The terminals of serial lines.
+    pub lines: Vec<Arc<Terminal>>,
+    /// The virtual consoles, if there is a screen.
+    pub virtual_consoles: Option<Arc<VirtualConsoles>>,
     /// The pseudoterminals of the system.
     pub ptys: Arc<Ptys>,
+}
+
+impl Terminals {
+    /// Pseudoterminals alone.
+    pub fn of(ptys: Arc<Ptys>) -> Terminals {
+        Terminals { console: None, lines: Vec::new(), virtual_consoles: None, ptys }
+    }
+
+    /// The terminals that have device nodes of their own: serial lines and virtual consoles.
+    pub fn named(&self) -> impl Iterator<Item = &Arc<Terminal>> {
+        let consoles = self.virtual_consoles.iter().flat_map(|consoles| consoles.terminals());
+        self.lines.iter().chain(consoles)
+    }
+
+    /// The terminal of this name that has a device node of its own.
+    pub fn find(&self, name: &str) -> Option<&Arc<Terminal>> {
+        self.named().find(|terminal| terminal.name() == name)
+    }
 }
 
 /// A memory device (null(4), full(4), random(4)): it has no state.
@@ -63,7 +87,7 @@ const NODES: &[(&str, u16, u32, u32)] = &[
 /// the directories `pts` and `shm` as mount points.
 pub async fn make(
     vfs: &Vfs,
-    terminals: Terminals,
+    terminals: Arc<Terminals>,
     memory: Arc<dyn MemoryProvider>,
     memory_pages: u64,
     additions: Additions,
@@ -77,32 +101,49 @@ pub async fn make(
     }
     let ptys = terminals.ptys.clone();
     vfs.register_file_system("devpts", Arc::new(move |_: &[u8]| Ok(ptys.root())));
-    let terminals = Arc::new(terminals);
-    for (minor, which) in
-        [(0, TerminalDevice::Own), (1, TerminalDevice::Console), (2, TerminalDevice::Master)]
-    {
+    for (major, minor, which) in [
+        (5, 0, TerminalDevice::Own),
+        (5, 1, TerminalDevice::Console),
+        (5, 2, TerminalDevice::Master),
+        (CONSOLE_MAJOR, 0, TerminalDevice::Visible),
+    ] {
         let driver = Arc::new(TerminalDriver { which, terminals: terminals.clone() });
-        vfs.register_device(false, DeviceNumber { major: 5, minor }, driver);
+        vfs.register_device(false, DeviceNumber { major, minor }, driver);
+    }
+    for terminal in terminals.named() {
+        vfs.register_device(false, terminal.number(), Arc::new(LineDriver { terminal: terminal.clone() }));
     }
     let options =
         TmpfsOptions { kind: "devtmpfs", mode: Mode::new(0o755), ..TmpfsOptions::for_memory(memory_pages) };
     let root = Tmpfs::new(&options, memory, environment)?;
-    fill(&root, additions).await?;
+    fill(&root, &terminals, additions).await?;
+    vfs.disks.set_directory(root.clone());
     let only = root.clone();
     vfs.register_file_system("devtmpfs", Arc::new(move |_: &[u8]| Ok(only.clone())));
     Ok(root)
 }
 
-async fn fill(root: &VnodeRef, additions: Additions) -> Result<()> {
+/// The change by which a device of terminals belongs to group tty, as in distributions.
+fn to_tty_group() -> AttributeChange {
+    AttributeChange { group: Some(5), ..Default::default() }
+}
+
+async fn fill(root: &VnodeRef, terminals: &Terminals, additions: Additions) -> Result<()> {
     let owned = |mode| NewAttributes { mode: Mode::new(mode), user: 0, group: 0, account: None };
     let own = NODES.iter().map(|&(name, mode, major, minor)| (name, mode, DeviceNumber { major, minor }));
     for (name, mode, number) in own.chain(additions.nodes.iter().copied()) {
         let node = NewNode::Special(FileType::CharacterDevice, number);
         let made = root.create(name.as_bytes(), node, owned(mode)).await?;
         if matches!(name, "tty" | "ptmx") {
-            // The device belongs to group tty, as in distributions.
-            made.change(AttributeChange { group: Some(5), ..Default::default() }).await?;
+            made.change(to_tty_group()).await?;
         }
+    }
+    let visible = (String::from("tty0"), DeviceNumber { major: CONSOLE_MAJOR, minor: 0 });
+    let visible = terminals.virtual_consoles.is_some().then_some(visible);
+    let named = terminals.named().map(|terminal| (terminal.name(), terminal.number()));
+    for (name, number) in visible.into_iter().chain(named) {
+        let node = NewNode::Special(FileType::CharacterDevice, number);
+        root.create(name.as_bytes(), node, owned(0o620)).await?.change(to_tty_group()).await?;
     }
     for (name, target) in additions.links {
         root.create(name.as_bytes(), NewNode::SymbolicLink(target.as_bytes()), owned(0o777)).await?;
@@ -214,9 +255,14 @@ impl FileObject for MemoryFile {
 }
 
 enum TerminalDevice {
+    /// The controlling terminal of the caller's session.
     Own,
+    /// The system's console.
     Console,
+    /// The master of a new pseudoterminal.
     Master,
+    /// The virtual console that is visible.
+    Visible,
 }
 
 struct TerminalDriver {
@@ -229,22 +275,20 @@ impl DeviceDriver for TerminalDriver {
         let terminal = match self.which {
             TerminalDevice::Own => context.process.terminal().ok_or(Error::ENXIO)?,
             TerminalDevice::Console => self.terminals.console.clone().ok_or(Error::ENODEV)?,
+            TerminalDevice::Visible => {
+                let consoles = self.terminals.virtual_consoles.as_ref().ok_or(Error::ENXIO)?;
+                consoles.visible_terminal().clone()
+            }
             TerminalDevice::Master => return Ok(self.terminals.ptys.create(context.identity)?),
         };
         Ok(TerminalFile::open(&terminal, context.process, Some(context.identity), context.flags)?)
     }
 }
 
-/// The driver that makes a terminal available as a device of its own (a serial line).
-pub struct LineDriver {
+/// The driver that makes a terminal available as a device of its own: a serial line or a virtual
+/// console.
+struct LineDriver {
     terminal: Arc<Terminal>,
-}
-
-impl LineDriver {
-    /// Makes a driver for `terminal`.
-    pub fn new(terminal: Arc<Terminal>) -> LineDriver {
-        LineDriver { terminal }
-    }
 }
 
 impl DeviceDriver for LineDriver {

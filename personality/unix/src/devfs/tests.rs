@@ -21,8 +21,8 @@ fn world() -> World {
     let host = Arc::new(NoProcesses);
     let ptys = Ptys::new(w.environment.clone(), host.clone(), PtsOptions::default());
     let console = Terminal::new(DeviceNumber { major: 5, minor: 1 }, host);
-    let terminals = Terminals { console: Some(console), ptys: ptys.clone() };
-    let dev = now(make(&w.vfs, terminals, memory(), 1000, ADDITIONS)).unwrap();
+    let terminals = Terminals { console: Some(console), ..Terminals::of(ptys.clone()) };
+    let dev = now(make(&w.vfs, Arc::new(terminals), memory(), 1000, ADDITIONS)).unwrap();
     w.mkdir("/dev");
     now(w.caller().mount(b"/dev", dev, "devtmpfs", MountFlags::empty())).unwrap();
     now(w.caller().mount(b"/dev/pts", ptys.root(), "devpts", MountFlags::empty())).unwrap();

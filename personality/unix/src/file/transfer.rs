@@ -298,7 +298,7 @@ impl OpenFile {
             return Err(Error::EBADF);
         }
         let size = match &self.object {
-            None => self.metadata().size,
+            None => self.vnode().map_or(0, |vnode| vnode.size()),
             Some(object) => match object.positions() {
                 Positions::Stream => return Err(Error::ESPIPE),
                 Positions::Ignored => return Ok(0),

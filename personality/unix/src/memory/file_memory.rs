@@ -2,12 +2,13 @@
 
 use super::{PAGE, map_error};
 use crate::sync::{SpinLock, Turns};
-use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota};
+use crate::vfs::{FileMemory, InitialContents, MemoryProvider, Quota, Store};
 use crate::{AttemptError, Error, MaybeReady, Result, UserBuffer};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::any::Any;
-use mach::vm::{CopyStrategy, DataRequest, DataReturn, Pager, Vm, VmObject};
+use mach::vm::{CopyStrategy, DataRequest, DataReturn, LockRequest, Pager, ReturnPages, Vm, VmObject};
 use mach::{KernError, KernResult, Machine};
 
 /// Makes memory for files that programs can map.
@@ -28,13 +29,71 @@ impl<M: Machine> MemoryProvider for ObjectProvider<M> {
             None => VmObject::anonymous(&self.0),
         };
         let object = object.map_err(map_error)?;
-        Ok(Arc::new(ObjectMemory {
+        Ok(Arc::new(ObjectMemory::new(
             object,
             quota,
-            state: SpinLock::new(State { size, initial: size, written: BTreeSet::new() }),
-            resize: macadamia_sync::Mutex::new(()),
-        }))
+            State { size, initial: size, written: BTreeSet::new() },
+            false,
+        )))
     }
+
+    fn stored_memory(&self, store: Arc<dyn Store>, size: u64) -> Result<Arc<dyn FileMemory>> {
+        let size = size.next_multiple_of(PAGE);
+        let pager = Arc::new(StorePager(store));
+        let object = VmObject::paged(&self.0, pager, size, CopyStrategy::Symmetric).map_err(map_error)?;
+        // All pages may have contents in the store, so none is new and charged.
+        let state = State { size, initial: u64::MAX, written: BTreeSet::new() };
+        Ok(Arc::new(ObjectMemory::new(object, Arc::new(Unlimited), state, true)))
+    }
+}
+
+/// The pager of a file whose contents are in a store.
+struct StorePager(Arc<dyn Store>);
+
+/// The most bytes that a pager reads or writes by one request to the store.
+const PIECE: usize = 16 * PAGE as usize;
+
+impl<M: Machine> Pager<M> for StorePager {
+    fn data_request<'a>(&'a self, request: DataRequest<'a, M>) -> mach::vm::BoxFuture<'a, KernResult<usize>> {
+        alloc::boxed::Box::pin(async move {
+            let mut bytes = buffer(request.length().min(PIECE))?;
+            let count = self.0.read(request.offset, &mut bytes).await.map_err(|_| KernError::MemoryError)?;
+            request.write(0, &bytes[..count.min(bytes.len())]);
+            Ok(count)
+        })
+    }
+
+    fn data_return<'a>(&'a self, data: DataReturn<'a, M>) -> mach::vm::BoxFuture<'a, KernResult> {
+        alloc::boxed::Box::pin(async move {
+            let mut bytes = buffer(data.length().min(PIECE))?;
+            let mut done = 0;
+            while done < data.length() {
+                let count = data.read(done, &mut bytes);
+                let written = self.0.write(data.offset + done as u64, &bytes[..count]).await;
+                written.map_err(|_| KernError::MemoryError)?;
+                done += count;
+            }
+            Ok(())
+        })
+    }
+}
+
+fn buffer(length: usize) -> KernResult<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).map_err(|_| KernError::ResourceShortage)?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
+/// The quota of memory that is charged to no account, since it is freed when memory is short.
+struct Unlimited;
+
+impl Quota for Unlimited {
+    fn charge(&self, _: u64) -> bool {
+        true
+    }
+
+    fn release(&self, _: u64) {}
 }
 
 /// The pager that provides a file's initial contents. Written pages stay in memory.
@@ -76,12 +135,40 @@ pub struct ObjectMemory<M: Machine> {
     state: SpinLock<State>,
     /// Locked while the object's size changes.
     pub(super) resize: macadamia_sync::Mutex<()>,
+    /// Whether the pages are a cache of a [`Store`].
+    stored: bool,
 }
 
 /// After this many pages, charging and clearing let other tasks run.
 const TURN: u32 = 256;
 
 impl<M: Machine> ObjectMemory<M> {
+    fn new(object: Arc<VmObject<M>>, quota: Arc<dyn Quota>, state: State, stored: bool) -> ObjectMemory<M> {
+        let resize = macadamia_sync::Mutex::new(());
+        ObjectMemory { object, quota, state: SpinLock::new(state), resize, stored }
+    }
+
+    /// Makes the memory of a file of this size in bytes, whose pages a pager has.
+    ///
+    /// # Errors
+    /// `ENOMEM`: memory is short.
+    pub fn paged(vm: &Arc<Vm<M>>, pager: Arc<dyn Pager<M>>, size: u64) -> Result<Arc<ObjectMemory<M>>> {
+        let object = VmObject::paged(vm, pager, size, CopyStrategy::Symmetric).map_err(map_error)?;
+        let state = State { size, initial: size, written: BTreeSet::new() };
+        Ok(Arc::new(ObjectMemory::new(object, Arc::new(Unlimited), state, false)))
+    }
+
+    /// Sets the end of a file that has a store: its last page, and the pages after the end, are read
+    /// from there again when they are used.
+    async fn resize_stored(&self, size: u64) {
+        // Pages that cannot be written stay, and so does their error.
+        let _ = self.write_back(size, u64::MAX, true).await;
+        let size = size.next_multiple_of(PAGE);
+        // Without a part of a page to clear, this cannot fail.
+        let _ = self.object.set_size(size).await;
+        self.state.lock().size = size;
+    }
+
     /// A file's memory as an [`ObjectMemory`]. `ENODEV` if programs cannot map it.
     pub(super) fn of(memory: Arc<dyn FileMemory>) -> Result<Arc<ObjectMemory<M>>> {
         let memory: Arc<dyn Any + Send + Sync> = memory;
@@ -200,6 +287,9 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
     fn truncate(&self, size: u64) -> MaybeReady<'_, ()> {
         MaybeReady::pending(async move {
             let _alone = self.resize.lock().await;
+            if self.stored {
+                return self.resize_stored(size).await;
+            }
             // If the page at the new end cannot be read in to clear its end, it keeps these bytes.
             // The pages after it are freed anyway.
             let _ = self.object.set_size(size).await;
@@ -244,7 +334,20 @@ impl<M: Machine> FileMemory for ObjectMemory<M> {
         None
     }
 
+    fn write_back(&self, offset: u64, end: u64, forget: bool) -> MaybeReady<'_, Result<()>> {
+        if !self.stored || self.object.resident_pages() == 0 {
+            return MaybeReady::ready(Ok(()));
+        }
+        MaybeReady::pending(async move {
+            let request = LockRequest { returned: ReturnPages::Dirty, flush: forget, prohibited: None };
+            self.object.lock_request(offset, end, request).await.map_err(object_error)
+        })
+    }
+
     fn pages(&self) -> u64 {
+        if self.stored {
+            return self.object.resident_pages() as u64;
+        }
         let state = self.state.lock();
         state.initial.div_ceil(PAGE) + state.written.len() as u64
     }

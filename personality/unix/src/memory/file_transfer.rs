@@ -179,6 +179,10 @@ impl<M: Machine> ObjectMemory<M> {
         if self.size() < end {
             return Err(Stopped::Small(end));
         }
+        if length as u64 == PAGE && at.is_multiple_of(PAGE) {
+            let written = self.object.try_overwrite(at, |frame| self.take(frame, 0, part));
+            return written.ok_or(Stopped::Busy);
+        }
         let written = self.object.try_with_frame(at, Protection::WRITE, |frame, rest| {
             let fits = rest >= length as u64;
             if fits {

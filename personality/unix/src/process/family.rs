@@ -8,7 +8,7 @@ use super::{Control, Limits, Pid, Resource, Usage};
 use crate::credentials::Credentials;
 use crate::signal::{Actions, AlternateStack, PendingSignals, Signal, SignalSet};
 use crate::sync::SpinLock;
-use crate::{Error, Result};
+use crate::{Error, Privilege, Result};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -132,7 +132,8 @@ impl Table {
     pub fn create(&mut self, caller: Pid, new: NewThread) -> Result<Pid> {
         let parent_thread = self.thread(caller)?;
         let (pid, user) = (parent_thread.pid, parent_thread.credentials.user.real);
-        let privileged = parent_thread.credentials.is_privileged();
+        let is_free = |privilege| parent_thread.credentials.has(privilege);
+        let privileged = is_free(Privilege::Resource) || is_free(Privilege::Administrator);
         if self.must_exit(caller) {
             return Err(Error::EAGAIN);
         }

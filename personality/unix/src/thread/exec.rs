@@ -9,7 +9,9 @@ use crate::front_end::{FrontEndNumber, Programs};
 use crate::memory::{Execution, Loaded, Memory, NewSpace, ProgramFile};
 use crate::personality::Thread;
 use crate::process::{NewProgram, Resource};
-use crate::vfs::{Access, At, Directories, FileType, Found, Mode, MountFlags, OpenFlags, permitted_at};
+use crate::vfs::{
+    Access, At, Directories, FileType, Found, Mode, MountFlags, OpenContext, OpenFlags, permitted_at,
+};
 use crate::{Bytes, Error, Identity, Result};
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -236,7 +238,16 @@ impl<M: Machine> Resources<M> {
         if found.location.vnode.file_type() != FileType::Regular {
             return Err(Error::EACCES);
         }
-        permitted_at(&found.location, &self.credentials().identity(), Access::EXECUTE)?;
+        let identity = self.credentials().identity();
+        permitted_at(&found.location, &identity, Access::EXECUTE)?;
+        // A file system may have to get ready for the reads.
+        let context = self.context();
+        let process = context.caller().process;
+        found
+            .location
+            .vnode
+            .open(&OpenContext { flags: OpenFlags::READ, process, identity: &identity })
+            .await?;
         Ok(OpenFile::of_vnode(found.location.clone(), found.entry.clone(), OpenFlags::READ, None))
     }
 

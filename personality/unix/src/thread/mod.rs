@@ -23,6 +23,7 @@ pub use exec::{ExecRequest, Executed, ProgramInformation};
 use crate::account::Capacity;
 use crate::credentials::Credentials;
 use crate::descriptor::DescriptorTable;
+use crate::devfs::Terminals;
 use crate::exec::Layout;
 use crate::front_end::{FrontEndNumber, FrontEndWords, Programs};
 use crate::log::Log;
@@ -252,6 +253,16 @@ impl<M: Machine> System<M> {
                 Tmpfs::new(&options, memory.clone(), environment.clone())
             }),
         );
+    }
+
+    /// Sets the terminals of the system, when there are some.
+    pub fn set_terminals(&self, terminals: Arc<Terminals>) {
+        *self.files.devices.lock() = Some(terminals);
+    }
+
+    /// The terminals of the system, if there are some.
+    pub fn terminals(&self) -> Option<Arc<Terminals>> {
+        self.files.devices.lock().clone()
     }
 
     /// Makes the first process, with an empty address space: it has to execute a program before it

@@ -6,6 +6,7 @@ use super::oom::Endings;
 use super::{Host, System};
 use crate::Environment;
 use crate::account::Capacity;
+use crate::devfs::Terminals;
 use crate::exec::Layout;
 use crate::load::Load;
 use crate::log::Rate;
@@ -46,11 +47,13 @@ impl<M: Machine> Life<M> {
 pub(super) struct Files {
     pub(super) vfs: Arc<Vfs>,
     terminals: SpinLock<BTreeMap<Pid, Arc<Terminal>>>,
+    /// The terminals that have devices, after the start of the system.
+    pub(super) devices: SpinLock<Option<Arc<Terminals>>>,
 }
 
 impl Files {
     pub(super) fn new(vfs: Arc<Vfs>) -> Self {
-        Self { vfs, terminals: SpinLock::new(BTreeMap::new()) }
+        Self { vfs, terminals: SpinLock::new(BTreeMap::new()), devices: SpinLock::new(None) }
     }
 
     /// The controlling terminal of a session.

@@ -87,7 +87,7 @@ proptest! {
         prop_assert_eq!((status.blocks - status.free_blocks) * 8, file.metadata().blocks);
         drop((file, append));
         now(caller.unlink(&At::Current, b"/f")).unwrap();
-        let status = caller.file_system_status(&w.vfs.tree.root());
+        let status = now(caller.file_system_status(&w.vfs.tree.root())).unwrap();
         prop_assert_eq!((status.free_blocks, status.free_files), (status.blocks, status.files - 1));
     }
 }
@@ -288,7 +288,7 @@ proptest! {
             let metadata = now(caller.status(&At::Current, name.as_bytes(), false, false)).unwrap();
             prop_assert_eq!(metadata.links, 2 + directories);
         }
-        let files = caller.file_system_status(&w.vfs.tree.root());
+        let files = now(caller.file_system_status(&w.vfs.tree.root())).unwrap();
         prop_assert_eq!(files.files - files.free_files, found.len() as u64 + 1);
         prop_assert_eq!(found, tree);
     }
@@ -338,7 +338,7 @@ fn links_long_targets_and_extended_attributes_count_against_the_limit() {
     let link = |from: &str, to: &str| {
         now(caller.link(&At::Current, from.as_bytes(), false, false, &At::Current, to.as_bytes()))
     };
-    let free = || caller.file_system_status(&w.vfs.tree.root()).free_files;
+    let free = || now(caller.file_system_status(&w.vfs.tree.root())).unwrap().free_files;
     w.put("/1", b"");
     assert_eq!(free(), 2);
     // Each further name of a file counts as a file, until it is removed or replaced.

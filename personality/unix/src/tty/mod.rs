@@ -12,6 +12,7 @@ mod output;
 mod pty;
 mod settings;
 mod terminal;
+mod virtual_console;
 
 #[cfg(test)]
 mod tests;
@@ -21,3 +22,4 @@ pub use file::TerminalFile;
 pub use pty::{PtyMaster, Ptys};
 pub use settings::{Characters, ControlModes, InputModes, LocalModes, OutputModes, Settings, WindowSize};
 pub use terminal::{Flow, Flush, SetWhen, Terminal};
+pub use virtual_console::{Locks, MAJOR as CONSOLE_MAJOR, Screen, VirtualConsoles};

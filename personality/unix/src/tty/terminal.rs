@@ -2,15 +2,21 @@
 
 use super::discipline::Discipline;
 use super::settings::{InputModes, LocalModes, Settings, WindowSize};
+use super::virtual_console::MAJOR as CONSOLE_MAJOR;
 use crate::poll::{PollQueue, Readiness, until_ready};
 use crate::process_context::{FileSignal, ProcessContext, ProcessId, SessionHost};
 use crate::sync::SpinLock;
 use crate::user_buffer::copy_out_all;
 use crate::vfs::DeviceNumber;
 use crate::{AttemptError, Error, Result, UserBuffer};
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use bitflags::bitflags;
 use core::time::Duration;
+
+/// The first minor number of serial lines. Smaller ones are those of virtual consoles.
+const FIRST_LINE: u32 = 64;
 
 /// A terminal: its line discipline, settings and session.
 pub struct Terminal {
@@ -146,6 +152,29 @@ impl Terminal {
     /// The device number of the terminal.
     pub fn number(&self) -> DeviceNumber {
         self.number
+    }
+
+    /// The name of the terminal's device in /dev.
+    pub fn name(&self) -> String {
+        match self.number {
+            DeviceNumber { major: CONSOLE_MAJOR, minor: minor @ FIRST_LINE.. } => {
+                format!("ttyS{}", minor - FIRST_LINE)
+            }
+            DeviceNumber { major: CONSOLE_MAJOR, minor } => format!("tty{minor}"),
+            DeviceNumber { minor, .. } => format!("pts/{minor}"),
+        }
+    }
+
+    /// Whether a process has the terminal open.
+    pub(super) fn is_open(&self) -> bool {
+        self.state.lock().opens > 0
+    }
+
+    /// Sends the sequence that resets a screen (RIS), if there is room for it.
+    pub(super) fn reset_screen(&self) {
+        // An error is ignored: the output for which there is no room is more than a screen full.
+        let _ = self.state.lock().discipline.output.write_raw(b"\x1bc");
+        self.driver.wake(Readiness::READ);
     }
 
     // The methods of the driver's side.

@@ -145,8 +145,8 @@ impl Caller<'_> {
     }
 
     /// The status of the file system at a location (statfs(2)).
-    pub fn file_system_status(&self, place: &Location) -> FileSystemStatus {
-        place.vnode.file_system().status()
+    pub async fn file_system_status(&self, place: &Location) -> Result<FileSystemStatus> {
+        place.vnode.file_system().load_status().await
     }
 
     /// The value of an extended attribute.
@@ -265,6 +265,7 @@ impl Caller<'_> {
     /// Removes a mount, as [`super::MountTree::unmount`] does.
     pub async fn unmount(&self, path: &[u8], detach: bool, follow: bool) -> Result<()> {
         let at = self.administer(path, follow).await?;
+        at.vnode.file_system().synchronize().await?;
         self.vfs.tree.unmount(at, detach)
     }
 

@@ -6,28 +6,37 @@ use super::vnode::{NewAttributes, VnodeRef};
 use super::{Caller, Mode, OpenFlags, Vfs};
 use crate::file::OpenFile;
 use crate::sync::SpinLock;
-use crate::{Error, Result};
+use crate::{Error, MaybeReady, Result};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Makes a file system of some type with these options (or finds the only one of the type); returns
-/// its root directory.
-pub type MakeFileSystem = dyn Fn(&[u8]) -> Result<VnodeRef> + Send + Sync;
+/// A type of file systems. A function of the options is one whose file systems have no source.
+pub trait FileSystemType: Send + Sync {
+    /// Makes a file system of the type (or finds the only one); returns its root directory. The
+    /// arguments are those of mount(2).
+    fn make<'a>(&'a self, source: &'a [u8], options: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>>;
+}
+
+impl<F: Fn(&[u8]) -> Result<VnodeRef> + Send + Sync> FileSystemType for F {
+    fn make<'a>(&'a self, _source: &'a [u8], options: &'a [u8]) -> MaybeReady<'a, Result<VnodeRef>> {
+        MaybeReady::ready(self(options))
+    }
+}
 
 /// The types of file systems that a system has.
 #[derive(Default)]
 pub(super) struct Types {
-    known: SpinLock<Vec<(&'static str, Arc<MakeFileSystem>)>>,
+    known: SpinLock<Vec<(&'static str, Arc<dyn FileSystemType>)>>,
     /// The mount with the files that exist in memory only (memfd_create(2)).
     memory_files: SpinLock<Option<Arc<Mount>>>,
 }
 
 impl Vfs {
     /// Registers a type of file systems, which can be mounted from now on.
-    pub fn register_file_system(&self, name: &'static str, make: Arc<MakeFileSystem>) {
+    pub fn register_file_system(&self, name: &'static str, kind: Arc<dyn FileSystemType>) {
         let mut known = self.types.known.lock();
         known.retain(|(other, _)| *other != name);
-        known.push((name, make));
+        known.push((name, kind));
     }
 
     /// The names of the types of file systems.
@@ -36,11 +45,11 @@ impl Vfs {
     }
 
     /// Makes a file system of the type `name`. `ENODEV` if there is no such type, `EINVAL` for bad
-    /// options.
-    pub fn make_file_system(&self, name: &[u8], options: &[u8]) -> Result<VnodeRef> {
+    /// options; other errors of the source.
+    pub async fn make_file_system(&self, name: &[u8], source: &[u8], options: &[u8]) -> Result<VnodeRef> {
         let found = self.types.known.lock().iter().find(|(known, _)| known.as_bytes() == name).cloned();
-        let (_, make) = found.ok_or(Error::ENODEV)?;
-        make(options)
+        let (_, kind) = found.ok_or(Error::ENODEV)?;
+        kind.make(source, options).await
     }
 
     /// Sets the file system, by its root directory, in which [`Caller::make_memory_file`] makes

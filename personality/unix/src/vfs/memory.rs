@@ -1,6 +1,6 @@
 //! [`FileMemory`]: the pages of a file, which read, write and mappings share.
 
-use crate::{AttemptError, MaybeReady, Result, UserBuffer};
+use crate::{AttemptError, BoxFuture, MaybeReady, Result, UserBuffer};
 use alloc::sync::Arc;
 use core::any::Any;
 
@@ -40,6 +40,25 @@ pub trait FileMemory: Any + Send + Sync {
 
     /// How many pages the file has in memory.
     fn pages(&self) -> u64;
+
+    /// Writes the changed pages of a range to the file's [`Store`] and waits until they are there.
+    /// With `forget` the pages are then freed, even in mappings, so that the next use reads them from
+    /// the store again. A file without a store has nothing to write.
+    fn write_back(&self, offset: u64, end: u64, forget: bool) -> MaybeReady<'_, Result<()>> {
+        let _ = (offset, end, forget);
+        MaybeReady::ready(Ok(()))
+    }
+}
+
+/// Where the contents of a file are if they are not in memory: a disk, or a server of files. The
+/// memory of the file is a cache of them.
+pub trait Store: Send + Sync {
+    /// Reads bytes at `offset`; returns how many. After the end of the file the bytes are zeros and
+    /// need not be returned.
+    fn read<'a>(&'a self, offset: u64, bytes: &'a mut [u8]) -> BoxFuture<'a, Result<usize>>;
+
+    /// Writes bytes at `offset`. Those after the end of the file are ignored.
+    fn write<'a>(&'a self, offset: u64, bytes: &'a [u8]) -> BoxFuture<'a, Result<()>>;
 }
 
 /// Makes the memory of files.
@@ -52,6 +71,10 @@ pub trait MemoryProvider: Send + Sync {
         quota: Arc<dyn Quota>,
         initial: Option<InitialContents>,
     ) -> Result<Arc<dyn FileMemory>>;
+
+    /// Makes the memory of a file of `size` bytes whose contents are in `store`. Its pages are those
+    /// that are used, and are charged to no quota: they are freed when memory is short.
+    fn stored_memory(&self, store: Arc<dyn Store>, size: u64) -> Result<Arc<dyn FileMemory>>;
 }
 
 /// A limit on the pages of files.

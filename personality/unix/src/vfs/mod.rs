@@ -22,8 +22,8 @@ mod walk;
 mod tests;
 
 pub use changes::{Change, Changes, Observer, Observers, Observing};
-pub use file_systems::MakeFileSystem;
-pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota};
+pub use file_systems::FileSystemType;
+pub use memory::{FileMemory, InitialContents, MemoryProvider, PAGE_SIZE, Quota, Store};
 pub use metadata::{
     AttributeChange, DeviceNumber, DirectoryEntry, FileSystemStatus, FileType, Metadata, Mode, NAME_MAXIMUM,
     OFFSET_MAXIMUM, PATH_MAXIMUM, SetTime,
@@ -39,6 +39,7 @@ pub use vnode::{
 };
 pub use walk::{Found, LINKS_MAXIMUM};
 
+use crate::disk::Disks;
 use crate::file::{DeviceDriver, OpenFile};
 use crate::process_context::ProcessContext;
 use crate::sync::SpinLock;
@@ -52,6 +53,8 @@ pub struct Vfs {
     pub tree: MountTree,
     /// The environment: time and randomness.
     pub environment: Arc<dyn Environment>,
+    /// The disks, which have nodes in /dev.
+    pub disks: Disks,
     /// The abstract names of sockets, which are in no file system.
     pub(crate) sockets: crate::socket::Names,
     devices: SpinLock<BTreeMap<(bool, DeviceNumber), Arc<dyn DeviceDriver>>>,
@@ -65,10 +68,21 @@ impl Vfs {
         Arc::new(Vfs {
             tree,
             environment,
+            disks: Disks::default(),
             sockets: Default::default(),
             devices: SpinLock::new(BTreeMap::new()),
             types: Default::default(),
         })
+    }
+
+    /// Writes what all mounted file systems have only in memory to their storage. Returns the first
+    /// error; the others are written nevertheless.
+    pub async fn synchronize(&self) -> Result<()> {
+        let mut result = Ok(());
+        for mount in self.tree.mounts() {
+            result = result.and(mount.file_system().synchronize().await);
+        }
+        result
     }
 
     /// Registers the driver for device nodes of this type and number.

@@ -254,9 +254,13 @@ impl Caller<'_> {
                     location.vnode = vnode;
                     None
                 }
+                Opened::Device if file_type == FileType::BlockDevice => {
+                    location.vnode = self.vfs.disks.open(&location.vnode, &context)?;
+                    None
+                }
                 Opened::Device => {
                     let number = location.vnode.metadata().represents;
-                    let driver = self.vfs.device(file_type == FileType::BlockDevice, number)?;
+                    let driver = self.vfs.device(false, number)?;
                     Some(driver.open(&context)?)
                 }
             },

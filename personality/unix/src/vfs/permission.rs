@@ -163,7 +163,7 @@ mod tests {
                 let plain = Identity::new(user, group, Arc::new([]));
                 if permitted(&f, &plain, access).is_ok() {
                     prop_assert!(permitted(&f, &plain.clone().with(Privilege::ReadSearch), access).is_ok());
-                    prop_assert!(permitted(&f, &plain.with_all(), access).is_ok());
+                    prop_assert!(permitted(&f, &plain.with_privileges(crate::Privileges::ALL), access).is_ok());
                 }
             }
         }

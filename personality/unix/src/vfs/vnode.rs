@@ -17,8 +17,13 @@ pub type VnodeRef = Arc<dyn Vnode>;
 
 /// A file system: the operations that concern all its vnodes.
 pub trait FileSystem: Send + Sync {
-    /// The status of the file system (statfs(2)).
+    /// The status of the file system (statfs(2)), as it was loaded last.
     fn status(&self) -> FileSystemStatus;
+
+    /// Loads the status of the file system from its storage, if that has it.
+    fn load_status(&self) -> MaybeReady<'_, Result<FileSystemStatus>> {
+        MaybeReady::ready(Ok(self.status()))
+    }
 
     /// The options of the file system as the list of mounts shows them, each with a comma before
     /// it.
@@ -182,6 +187,11 @@ pub trait Vnode: Any + Send + Sync {
 
     /// The metadata of the file. Does not block: a file system loads it with the vnode.
     fn metadata(&self) -> Metadata;
+
+    /// The number of bytes that can be read, also of a device, whose metadata say 0.
+    fn size(&self) -> u64 {
+        self.metadata().size
+    }
 
     /// The type of the file, which never changes.
     fn file_type(&self) -> FileType;
@@ -357,7 +367,7 @@ pub trait Vnode: Any + Send + Sync {
     /// The first offset from `offset` on that is data (or with `hole` is not); `ENXIO` if there is
     /// none.
     fn seek_data(&self, offset: u64, hole: bool) -> MaybeReady<'_, Result<u64>> {
-        let size = self.metadata().size;
+        let size = self.size();
         MaybeReady::ready(match () {
             () if offset >= size => Err(Error::ENXIO),
             () if hole => Ok(size),

@@ -18,6 +18,13 @@ pub struct Area {
     pub input: Ring<INPUT>,
     /// How many bytes of input were lost because the client had not read earlier ones in time.
     pub lost: AtomicU32,
+    /// The number of the driver's console that is visible; 0: the driver has only one.
+    pub visible: AtomicU32,
+    /// The number of the console that the client wants visible; 0: there is no such wish. The
+    /// driver takes the wish by setting it to 0.
+    pub wanted: AtomicU32,
+    /// The locks of the keyboard that are on: bits 0 Scroll Lock, 1 Num Lock, 2 Caps Lock.
+    pub locks: AtomicU32,
 }
 
 /// The size in bytes of the memory that root shares for an area.

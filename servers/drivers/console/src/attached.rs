@@ -1,19 +1,14 @@
-//! The driver's side of a console: the server that has attached to it, and the rings that the two
-//! share.
+//! The driver's side of a console: its ends of the rings that it shares with the client.
 
 use crate::area::{Area, INPUT, OUTPUT, SIZE, at};
 use core::sync::atomic::Ordering;
-use l4::extension;
-use l4::x2::ThreadId;
+use driver::client::{Attachment, Client};
 use ring::{Reader, Writer};
-use rt::root::share::{self, Share};
-use rt::root::{Status, memory};
+use rt::root::Status;
 
-/// The server that uses a console.
+/// The driver's ends of the rings of a console.
 #[derive(Debug)]
-pub struct Attached {
-    thread: ThreadId,
-    bits: u64,
+pub struct Ends {
     area: &'static Area,
     output: Reader<'static, OUTPUT>,
     input: Writer<'static, INPUT>,
@@ -21,48 +16,36 @@ pub struct Attached {
     news: bool,
 }
 
-impl Attached {
-    /// Makes the server of `thread` the client of a console, in place of the one in `client`, which
-    /// must have ended. What it shares is mapped at `address`, where each client of this console is
-    /// mapped. `bits` notify it.
-    ///
-    /// # Errors
-    /// `InUse`: the earlier client has not ended. `InvalidArgument`: the share has another size.
-    /// Root's status, if it cannot be mapped.
-    ///
-    /// # Safety
-    /// Nothing else of this program may be at `address`, and each `client` that is given with this
-    /// address must be the result of the call before, or `None` at the first call.
-    #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
-    pub unsafe fn replace(
-        client: &mut Option<Attached>,
-        address: u64,
-        share: u64,
-        thread: u64,
-        bits: u64,
-    ) -> Result<(), Status> {
-        // A client that cannot be notified has ended, and a new one may take its place.
-        if client.as_ref().is_some_and(|client| extension::notify(client.thread, 0).is_ok()) {
-            return Err(Status::InUse);
-        }
-        *client = None;
-        // SAFETY: the earlier client has ended, and there are no references to its area any more.
-        let _ = unsafe { memory::free(address, SIZE) };
-        let size = share::map(Share::from_word(share), address)?;
-        if size != SIZE {
-            // SAFETY: the share was mapped just now, and there are no references to it.
-            let _ = unsafe { memory::free(address, size) };
-            return Err(Status::InvalidArgument);
-        }
-        // SAFETY: root has mapped the memory there, and it is unmapped only above, when there is no
-        // client.
+/// Makes a server the client of the console whose client is in `place`, as [`Client::attach`] does.
+/// What it shares is mapped at `address`.
+///
+/// # Errors
+/// Those of [`Client::attach`].
+///
+/// # Safety
+/// Nothing else of this program is at `address`, and only this `place` has clients there.
+#[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
+pub unsafe fn attach(
+    place: &mut Option<Client<Ends>>,
+    attachment: Attachment,
+    address: u64,
+) -> Result<(), Status> {
+    let open = || {
+        // SAFETY: root has mapped the memory there, and it is unmapped only when these ends are
+        // gone.
         let area = unsafe { at(address) };
-        let thread = ThreadId::from_raw(thread);
-        let (output, input) = (Reader::new(&area.output), Writer::new(&area.input));
-        *client = Some(Attached { thread, bits, area, output, input, news: false });
-        Ok(())
-    }
+        Ends { area, output: Reader::new(&area.output), input: Writer::new(&area.input), news: false }
+    };
+    // SAFETY: the caller promises that nothing else is at the address; the ends are its only user.
+    unsafe { Client::attach(place, attachment, address, SIZE, open) }
+}
 
+/// Notifies the client if there is a change. Returns false if the client has ended.
+pub fn tell(client: &mut Client<Ends>) -> bool {
+    !client.shared.take_news() || client.notify()
+}
+
+impl Ends {
     /// How many bytes of input there is room for. If there is none, the driver will be notified
     /// when there is.
     pub fn room(&mut self) -> usize {
@@ -91,13 +74,23 @@ impl Attached {
         self.output.available()
     }
 
-    /// Notifies the client if there is a change. Returns false if the client has ended.
-    pub fn tell(&mut self) -> bool {
+    /// Says which of the driver's consoles is visible, and which locks of the keyboard are on: bits
+    /// 0 Scroll Lock, 1 Num Lock, 2 Caps Lock.
+    pub fn set_state(&mut self, visible: u32, locks: u32) {
+        self.area.locks.store(locks, Ordering::Relaxed);
+        self.news |= self.area.visible.swap(visible, Ordering::Relaxed) != visible;
+    }
+
+    /// Takes the client's wish for another console to be visible, if it has one. The number may be
+    /// that of no console.
+    pub fn take_wanted(&self) -> Option<u32> {
+        let wanted = self.area.wanted.swap(0, Ordering::Relaxed);
+        (wanted != 0).then_some(wanted)
+    }
+
+    /// Whether there is something that the client has to be notified of.
+    fn take_news(&mut self) -> bool {
         let has_room = self.output.available() <= OUTPUT / 2;
-        if !(self.news || has_room && self.output.take_waiting()) {
-            return true;
-        }
-        self.news = false;
-        extension::notify(self.thread, self.bits).is_ok()
+        core::mem::take(&mut self.news) || has_room && self.output.take_waiting()
     }
 }

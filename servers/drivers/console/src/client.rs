@@ -35,6 +35,8 @@ pub struct Console {
     pub output: Output,
     /// The client's end of the input.
     pub input: Input,
+    /// Which of the driver's consoles is visible.
+    pub view: View,
     /// The size in columns and rows, if the driver knows it.
     pub size: Option<(u16, u16)>,
 }
@@ -63,7 +65,34 @@ pub fn open(name: &str, number: u64, address: u64, thread: ThreadId, bits: u64) 
     let (output, input) = (Writer::new(&area.output), Reader::new(&area.input));
     let (output, input) = (Output { driver, ring: output }, Input { driver, ring: input, area });
     let length = |length: u64| u16::try_from(length).ok().filter(|&length| length > 0);
-    Ok(Console { output, input, size: length(columns).zip(length(rows)) })
+    let view = View { driver, area };
+    Ok(Console { output, input, view, size: length(columns).zip(length(rows)) })
+}
+
+/// What the client knows of all consoles of the driver.
+#[derive(Clone, Copy, Debug)]
+pub struct View {
+    driver: ThreadId,
+    area: &'static Area,
+}
+
+impl View {
+    /// The number of the console that is visible; 0: the driver has only one. The client is
+    /// notified when this changes.
+    pub fn visible(self) -> u32 {
+        self.area.visible.load(Ordering::Relaxed)
+    }
+
+    /// Asks the driver to make a console visible. A number of no console has no effect.
+    pub fn show(self, number: u32) {
+        self.area.wanted.store(number, Ordering::Relaxed);
+        notify(self.driver);
+    }
+
+    /// The locks of the keyboard that are on: bits 0 Scroll Lock, 1 Num Lock, 2 Caps Lock.
+    pub fn locks(self) -> u32 {
+        self.area.locks.load(Ordering::Relaxed)
+    }
 }
 
 impl Output {

@@ -6,10 +6,11 @@
 extern crate alloc;
 
 use console::area::WORK;
-use console::attached::Attached;
+use console::attached::{self, Ends};
 use console::client::SERIAL;
 use console::uart::{Line, Registers, Uart};
 use direct::Registers as _;
+use driver::client::{Attachment, Client};
 use interfaces::console::{Server, serve};
 use l4::direct::Direct;
 use l4::ipc::{self, Message};
@@ -43,10 +44,10 @@ impl Registers for Ports {
     }
 }
 
-/// The server that uses the console.
-struct Client<'a>(&'a mut Attached);
+/// The client's side of the port.
+struct Port<'a>(&'a mut Ends);
 
-impl Line for Client<'_> {
+impl Line for Port<'_> {
     fn can_receive(&mut self) -> bool {
         self.0.room() > 0
     }
@@ -85,7 +86,7 @@ impl Line for Nobody {
 
 struct Driver {
     uart: Uart<Ports>,
-    client: Option<Attached>,
+    client: Option<Client<Ends>>,
 }
 
 fn run() -> ! {
@@ -134,8 +135,8 @@ impl Driver {
     fn serve(&mut self) {
         match &mut self.client {
             Some(client) => {
-                self.uart.serve(&mut Client(client));
-                if !client.tell() {
+                self.uart.serve(&mut Port(&mut client.shared));
+                if !attached::tell(client) {
                     self.client = None;
                 }
             }
@@ -157,7 +158,7 @@ impl Server for Driver {
             return Err(Status::NotFound.into());
         }
         // SAFETY: nothing else is at this address, and the client is always this field.
-        unsafe { Attached::replace(&mut self.client, AREA, share, thread, bits)? };
+        unsafe { attached::attach(&mut self.client, Attachment { share, thread, bits }, AREA)? };
         // The port does not tell the size of the terminal at its other end.
         Ok((0, 0))
     }

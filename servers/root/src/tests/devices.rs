@@ -2,6 +2,7 @@
 
 use super::*;
 use simulation::{Device, MESSAGES};
+use x2::boot_info::Screen;
 use x2::protocol;
 use x2::{Fpage, MapItem};
 
@@ -47,6 +48,37 @@ fn devices_are_those_of_the_configuration() {
     }
     assert_eq!(map(&mut root, [0x1000_1000, PAGE, ROOM]), Some(Answer::Done));
     assert_eq!(map(&mut root, [0x1000_0000, PAGE, ROOM]), refused(Status::InvalidArgument));
+}
+
+#[test]
+fn the_screen_is_of_the_server_that_may_have_it() {
+    let mut root = Root::start(&two(0, "screen yes\n"));
+    let resource = |root: &mut Root, server, index| root.request(server, request::ROOT_RESOURCE, &[4, index]);
+    assert_eq!(resource(&mut root, 0, 0), refused(Status::NotFound));
+    let screen = Screen {
+        physical: 0x1000_0800,
+        pitch: 4096,
+        width: 1000,
+        height: 3,
+        bits: 32,
+        colours: 0x0800_0808_0810,
+    };
+    root.system.set_screen(Some(screen));
+    assert_eq!(resource(&mut root, 0, 0), Some(Answer::Two(0x1000_0800, 4096)));
+    assert_eq!(resource(&mut root, 0, 1), Some(Answer::Two(1000, 3)));
+    assert_eq!(resource(&mut root, 0, 2), Some(Answer::Two(32, 0x0800_0808_0810)));
+    assert_eq!(resource(&mut root, 0, 3), refused(Status::NotFound));
+    assert_eq!(resource(&mut root, 1, 0), refused(Status::NotFound));
+    let map = |root: &mut Root, server, physical, size| {
+        root.request(server, request::ROOT_DEVICE_MAP, &[physical, size, ROOM])
+    };
+    // Four pages, from the one in which the screen begins to the one in which it ends.
+    assert_eq!(map(&mut root, 0, 0x1000_0000, 5 * PAGE), refused(Status::NotFound));
+    assert_eq!(map(&mut root, 0, 0xfff_f000, PAGE), refused(Status::NotFound));
+    assert_eq!(map(&mut root, 1, 0x1000_0000, PAGE), refused(Status::NotFound));
+    assert!(!root.machine().has_left_screen);
+    assert_eq!(map(&mut root, 0, 0x1000_0000, 4 * PAGE), Some(Answer::Done));
+    assert!(root.machine().has_left_screen, "the kernel writes there no more");
 }
 
 #[test]

@@ -75,6 +75,7 @@ pub(super) struct Simulation {
     pub(super) calls_left: Cell<Option<u32>>,
     pub(super) is_out_of_memory: bool,
     pub(super) end: Option<MachineEnd>,
+    pub(super) has_left_screen: bool,
     pub(super) devices: BTreeMap<u32, Device>,
     pub(super) registers: BTreeMap<u64, u32>,
     pub(super) ports: Vec<Fpage>,
@@ -95,6 +96,7 @@ impl Default for Simulation {
             calls_left: Cell::new(None),
             is_out_of_memory: false,
             end: None,
+            has_left_screen: false,
             devices: BTreeMap::new(),
             registers: BTreeMap::new(),
             ports: Vec::new(),
@@ -374,6 +376,10 @@ impl Machine for Simulation {
 
     fn write_register(&mut self, address: u64, value: u32) {
         self.registers.insert(address, value);
+    }
+
+    fn leave_screen(&mut self) {
+        self.has_left_screen = true;
     }
 
     fn end(&mut self, how: MachineEnd) {

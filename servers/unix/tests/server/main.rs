@@ -21,6 +21,7 @@ use unix::exec::Layout;
 use unix::front_end::FrontEnds;
 use unix::process::Pid;
 use unix::{BoxFuture, Environment, Timestamp};
+use unix_server::console::Line;
 use unix_server::front_ends::Personalities;
 use unix_server::start::{self, Command, Parts};
 use unix_server::{Driver, Server};
@@ -87,6 +88,20 @@ impl Driver<Simulated> for TestDriver {
         Ok(())
     }
 
+    fn log(&self, line: Arguments<'_>) {
+        self.log.lock().unwrap().push(line.to_string());
+    }
+
+    fn now(&self) -> core::time::Duration {
+        core::time::Duration::ZERO
+    }
+
+    fn processors(&self) -> usize {
+        1
+    }
+}
+
+impl Line for TestDriver {
     async fn show(&self, bytes: &[u8]) {
         self.shown.lock().unwrap().extend_from_slice(bytes);
     }
@@ -97,18 +112,6 @@ impl Driver<Simulated> for TestDriver {
             None => Poll::Pending,
         });
         buffer[0] = taken.await;
-        1
-    }
-
-    fn log(&self, line: Arguments<'_>) {
-        self.log.lock().unwrap().push(line.to_string());
-    }
-
-    fn now(&self) -> core::time::Duration {
-        core::time::Duration::ZERO
-    }
-
-    fn processors(&self) -> usize {
         1
     }
 }
@@ -228,10 +231,12 @@ fn run_system(
         archive: Arc::new(archive(executables)),
         layout: Layout { low: 0x10000, high: 0x7fff_f000_0000, randomise: true },
         capacity: Capacity { threads: 100, server_memory: 1 << 30 },
+        screen: None,
+        console: String::new(),
     };
     let command = Command {
         arguments: arguments.iter().map(|text| text.as_bytes().to_vec()).collect(),
-        environment: Vec::new(),
+        ..Command::default()
     };
     let environment = parts.environment.clone();
     let (main_server, main_status) = (server.clone(), status.clone());
@@ -252,7 +257,7 @@ fn run_system(
             })
             .await
         };
-        let running = start::run_command(&main_server, &started, command);
+        let running = start::run_command(&main_server, &started, command, Default::default());
         let ended = futures_select(running, shower).await;
         started.terminal.drain().await.unwrap();
         *main_status.borrow_mut() = Some(ended.unwrap());

@@ -7,12 +7,14 @@ mod programs;
 mod table;
 
 use mig::c::{self, CStyle};
-use mig::interface::Interface;
+use mig::interface::{Interface, Routine};
+use mig::options::{Options, Request};
 use mig::target::{Dialect, Target};
 use mig::types::{Placement, Shape, Type};
 use programs::{scratch, success, tests};
 use std::collections::BTreeSet;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use table::Table;
 
@@ -205,6 +207,48 @@ fn calls_of_mach_have_the_ids_and_sizes_of_the_tables() {
 #[test]
 fn calls_of_darwin_have_the_ids_and_sizes_of_the_tables() {
     check(include_str!("untyped.txt"), Dialect::Untyped, 287);
+}
+
+/// The interface that a definition of `interfaces/mach` describes.
+fn own(name: &str) -> Interface {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let file = root.join(format!("interfaces/mach/{name}.defs"));
+    let include = root.join("interfaces").display().to_string();
+    let Request::Compile(options) = Options::parse(["-I".to_owned(), include]).unwrap() else {
+        panic!("options that compile");
+    };
+    let text = mig::preprocess::run(&file, &options).unwrap().text;
+    let compiled = mig::compile(Target::of(Dialect::Typed), name, &text);
+    let report = compiled.report();
+    compiled.interface.unwrap_or_else(|| panic!("{report}"))
+}
+
+#[test]
+fn the_definitions_of_mach_have_the_calls_of_the_table() {
+    let table = Table::read(include_str!("typed.txt"));
+    let mut calls = 0;
+    for subsystem in table.subsystems.iter().filter(|subsystem| !subsystem.calls.is_empty()) {
+        let name = &subsystem.name;
+        let compiled = mig::compile(Target::of(Dialect::Typed), name, &table.definition(subsystem));
+        let (expected, found) = (compiled.interface.unwrap(), own(name));
+        assert_eq!((&found.name, found.base), (&expected.name, expected.base));
+        assert_eq!(found.present().count(), subsystem.calls.len(), "{name}");
+        for (expected, found) in expected.present().zip(found.present()) {
+            let name = &expected.name;
+            assert_eq!((&found.name, found.id, found.simple), (name, expected.id, expected.simple));
+            assert_eq!(found.request, expected.request, "{name}");
+            assert_eq!(found.reply, expected.reply, "{name}");
+            let arguments = |routine: &Routine| -> Vec<_> {
+                let all = routine.arguments.iter();
+                all.map(|argument| (argument.name.clone(), argument.direction, argument.of.name.clone()))
+                    .collect()
+            };
+            assert_eq!(arguments(found), arguments(expected), "{name}");
+            assert!(!found.comment.is_empty(), "{name} has no comment");
+            calls += 1;
+        }
+    }
+    assert_eq!(calls, 195);
 }
 
 /// Types that C or the headers of the tests declare.

@@ -6,6 +6,8 @@ use core::arch::{asm, global_asm};
 
 use super::instructions::read_time_stamp;
 use super::{cpu_local, extended_state, features, idt, interrupts, layout, paging, serial, time};
+use x2::boot_info::Screen;
+
 use crate::boot::acpi::{self, AcpiError, Tables};
 use crate::boot::nodes::Nodes;
 use crate::boot::{
@@ -13,7 +15,7 @@ use crate::boot::{
 };
 use crate::boot_cell::BootCell;
 use crate::memory::PhysAddr;
-use crate::{arch, config, kip, log};
+use crate::{arch, config, kip, log, screen};
 
 global_asm!(include_str!("start.S"));
 
@@ -63,6 +65,11 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
             Ok(())
         }
     };
+    find_text_screen(information);
+    // What is below this is mapped already, and again by the final page tables.
+    show_screen(information, |start, size| {
+        (start + size <= REACHABLE).then(|| layout::phys_to_virt(PhysAddr::new(start)))
+    });
     // SAFETY: this runs once, and no other code of the kernel runs yet.
     unsafe { config::init(information.command_line()) }
     let first_line = read_time_stamp();
@@ -86,11 +93,13 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     features::log_features();
     // SAFETY: once, on the boot page tables; then once for this processor, on the final ones.
     let stack_top = unsafe {
+        screen::forget();
         paging::init(information);
         let stack_top = cpu_local::prepare(0, || memory::allocate(1));
         cpu_local::load(0);
         stack_top
     };
+    show_screen(information, |start, size| Some(paging::map_device(PhysAddr::new(start), size)));
     idt::use_fault_stack();
     // SAFETY: the stack is fresh and mapped; nothing on the boot stack is needed any more, since
     // `start` does not return and its argument is static. The zero ends the chain of frame
@@ -98,6 +107,34 @@ extern "C" fn boot_entry(magic: u32, address: u32, displacement: u32) -> ! {
     unsafe {
         asm!("mov rsp, {stack}", "xor ebp, ebp", "call {start}", "ud2", stack = in(reg) stack_top,
              start = sym on_kernel_stack, options(noreturn))
+    }
+}
+
+/// Shows what the kernel says on the screen, if there is one and `map` says where its memory is.
+fn show_screen(information: &BootInformation, map: impl FnOnce(u64, u64) -> Option<*mut u8>) {
+    if let Some(screen) = &information.screen
+        && let Some(start) = map(screen.physical, screen::used(screen))
+    {
+        // SAFETY: nothing else runs yet, and `map` has said where the memory is.
+        unsafe { screen::show_at(start, screen) }
+    }
+}
+
+/// If the loader has said nothing of a screen: the VGA's text mode, in which the firmware has left
+/// it, if memory is there.
+fn find_text_screen(information: &mut BootInformation) {
+    const PATTERN: u16 = 0x0755;
+    if information.screen.is_some() || information.protocol == Protocol::Kickstart {
+        return;
+    }
+    let first = layout::phys_to_virt(PhysAddr::new(Screen::TEXT.physical)).cast::<u16>();
+    // SAFETY: the address is mapped, and is that of a VGA's memory or of none.
+    let is_there = unsafe {
+        first.write_volatile(PATTERN);
+        first.read_volatile() == PATTERN
+    };
+    if is_there {
+        information.screen = Some(Screen::TEXT);
     }
 }
 

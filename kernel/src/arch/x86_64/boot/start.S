@@ -47,6 +47,10 @@ multiboot2_header:
     .short 10, 0                        // relocatable: addresses, alignment, preference 2 = high
     .long 24
     .long 0x800000, 0xffffffff, 0x200000, 2
+    .short 5, 1                         // a screen, if there is one: width, height, bits
+    .long 20
+    .long 1024, 768, 32
+    .balign 8
     .short 0, 0
     .long 8
 multiboot2_end:

@@ -561,6 +561,10 @@ impl Machine for Simulated {
         self.make_thread(*space)
     }
 
+    fn extended_state_size(&self) -> usize {
+        EXTENDED_SIZE
+    }
+
     fn now(&self) -> u64 {
         self.state.lock().now
     }

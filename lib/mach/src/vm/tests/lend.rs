@@ -124,3 +124,29 @@ fn a_copy_within_one_object_is_refused_and_does_not_wait_for_itself() {
     assert!(copy(2, false));
     assert_eq!(system.run(load(&map, BASE + PAGE_SIZE, 4)).unwrap(), b"mine");
 }
+
+#[test]
+fn a_whole_page_is_overwritten_without_its_pager() {
+    let system = System::new(64);
+    let size = 2 * PAGE_SIZE + 10;
+    let pager = FilePager::new(vec![7; size as usize]);
+    let file = VmObject::paged(system.vm(), pager.clone(), size, CopyStrategy::Symmetric).unwrap();
+    let fill = |offset: u64| {
+        file.try_overwrite(offset, |frame| system.machine.write_frame(frame, 0, &[9; PAGE_SIZE as usize]))
+    };
+    assert_eq!(fill(PAGE_SIZE), Some(()));
+    assert_eq!(fill(2 * PAGE_SIZE), None, "the page reaches beyond the end");
+    assert_eq!(fill(3 * PAGE_SIZE), None);
+    assert!(pager.requests.lock().unwrap().is_empty());
+    let mut bytes = [0; 4];
+    system.run(file.read(PAGE_SIZE - 2, &mut bytes)).unwrap();
+    assert_eq!(bytes, [7, 7, 9, 9]);
+    assert_eq!(fill(0), Some(()), "a page in memory, too");
+    let copied =
+        VmObject::paged(system.vm(), FilePager::new(vec![7; 4096]), 4096, CopyStrategy::Delay).unwrap();
+    system.run(copied.read(0, &mut [0; 1])).unwrap();
+    let map = system.map();
+    let copy = MapRequest::private(copied.clone(), 0, PAGE_SIZE).at(Placement::Fixed(BASE));
+    system.run(map.map(&copy)).unwrap();
+    assert_eq!(copied.try_overwrite(0, |_| ()), None, "the copy has to save it first");
+}

@@ -4,7 +4,7 @@
 use super::*;
 
 fn user(id: u32) -> Arc<Credentials> {
-    Arc::new(Credentials { user: Ids::all(id), ..Credentials::superuser() })
+    Arc::new(Credentials::executed_as(Ids::all(id), Ids::all(0)))
 }
 
 /// How many threads count against the limit of user `id`.
@@ -139,7 +139,7 @@ fn clone_fails_at_the_limit_on_threads() {
     let init = system
         .with(|t| t.create_init(Arc::new(Recalls::default()), Credentials::superuser(), Duration::ZERO));
     let child = fork(&system, init);
-    let user = Arc::new(Credentials { user: Ids::all(1000), ..Credentials::superuser() });
+    let user = Arc::new(Credentials::executed_as(Ids::all(1000), Ids::all(0)));
     system.with(|t| t.set_credentials(child, user)).unwrap();
     let limit = Limit { soft: 1, hard: 1 };
     system.with(|t| t.process_mut(child).unwrap().limits.set(Resource::Processes, limit, false)).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 
 fn with_user(user: Ids) -> Arc<Credentials> {
-    Arc::new(Credentials { user, group: Ids::all(user.real), ..Credentials::superuser() })
+    Arc::new(Credentials::executed_as(user, Ids::all(user.real)))
 }
 
 /// A child of the first process with the credentials `user`, as a login makes it: its program was
@@ -56,27 +56,15 @@ fn files_compare_file_system_ids_and_calls_real_ids() {
     let (system, init) = system();
     let target = login(&system, init, Ids::all(1000));
     let files_only = login(&system, init, Ids { file: 1000, ..Ids::all(1001) });
-    system
-        .with(|t| {
-            t.set_credentials(
-                files_only,
-                Arc::new(Credentials {
-                    user: Ids { file: 1000, ..Ids::all(1001) },
-                    group: Ids { file: 1000, ..Ids::all(1001) },
-                    ..Credentials::superuser()
-                }),
-            )
-        })
-        .unwrap();
+    let with_file_id = |file| {
+        let ids = Ids { file, ..Ids::all(1001) };
+        Arc::new(Credentials::executed_as(ids, ids))
+    };
+    system.with(|t| t.set_credentials(files_only, with_file_id(1000))).unwrap();
     assert_eq!(inspect(&system, files_only, target), [Ok(()), Err(Error::EPERM)]);
     // A caller with the superuser's file-system id alone may not inspect a process of the
     // superuser.
-    let file_superuser = Credentials {
-        user: Ids { file: 0, ..Ids::all(1001) },
-        group: Ids { file: 0, ..Ids::all(1001) },
-        ..Credentials::superuser()
-    };
-    system.with(|t| t.set_credentials(files_only, Arc::new(file_superuser))).unwrap();
+    system.with(|t| t.set_credentials(files_only, with_file_id(0))).unwrap();
     assert_eq!(inspect(&system, files_only, init), NO);
 }
 

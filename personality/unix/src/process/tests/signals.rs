@@ -69,7 +69,7 @@ fn signals_without_handlers_do_not_end_init() {
 fn kill_checks_permission_and_target() {
     let (system, init) = system();
     let (a, b) = (fork(&system, init), fork(&system, init));
-    let user = |id| Arc::new(Credentials { user: Ids::all(id), ..Credentials::superuser() });
+    let user = |id| Arc::new(Credentials::executed_as(Ids::all(id), Ids::all(0)));
     system
         .with(|t| t.set_credentials(a, user(1000)).and_then(|()| t.set_credentials(b, user(1001))))
         .unwrap();

@@ -1,0 +1,252 @@
+//! Requests.
+
+use crate::wire::Writer;
+use crate::{NO_TAG, VERSION, kind};
+use alloc::vec::Vec;
+
+/// The number by which the client names a file.
+pub type Fid = u32;
+/// No file: what [`Call::Attach`] says in place of a file for authentication.
+pub const NO_FID: Fid = u32::MAX;
+
+/// A new time of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetTime {
+    /// The server's present time.
+    Now,
+    /// Seconds since 1970-01-01 00:00:00 UTC, and nanoseconds after them.
+    To(u64, u64),
+}
+
+/// Attributes to change; `None` leaves an attribute as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AttributeChange {
+    /// Permission bits.
+    pub mode: Option<u32>,
+    /// User id of the owner.
+    pub user: Option<u32>,
+    /// Group id.
+    pub group: Option<u32>,
+    /// Size in bytes.
+    pub size: Option<u64>,
+    /// Time of the last access.
+    pub accessed: Option<SetTime>,
+    /// Time of the last modification.
+    pub modified: Option<SetTime>,
+}
+
+/// A request.
+#[derive(Clone, Copy, Debug)]
+#[allow(missing_docs, reason = "the fields have the names of the protocol's description")]
+pub enum Call<'a> {
+    /// Agree on the version and on the largest message. All fids are forgotten.
+    Version { size: u32 },
+    /// `fid` becomes the root directory of the file system `name`, for the user `user`.
+    Attach { fid: Fid, user: u32, name: &'a [u8] },
+    /// `new` becomes the file to which the names lead from `fid`.
+    Walk { fid: Fid, new: Fid, names: &'a [&'a [u8]] },
+    /// Opens the file of `fid`, with Linux's flags.
+    Open { fid: Fid, flags: u32 },
+    /// Makes a regular file in the directory of `fid`, which becomes the new file, opened.
+    Create { fid: Fid, name: &'a [u8], flags: u32, mode: u32, group: u32 },
+    /// Makes a symbolic link.
+    Symlink { directory: Fid, name: &'a [u8], target: &'a [u8], group: u32 },
+    /// Makes a device node, FIFO or name of a socket.
+    Mknod { directory: Fid, name: &'a [u8], mode: u32, device: (u32, u32), group: u32 },
+    /// Makes a directory.
+    Mkdir { directory: Fid, name: &'a [u8], mode: u32, group: u32 },
+    /// Adds a name of the file of `fid`.
+    Link { directory: Fid, fid: Fid, name: &'a [u8] },
+    /// Renames a file.
+    RenameAt { from: Fid, old: &'a [u8], to: Fid, new: &'a [u8] },
+    /// Removes a name: of a directory if `directory`.
+    UnlinkAt { fid: Fid, name: &'a [u8], directory: bool },
+    /// The text of a symbolic link.
+    ReadLink { fid: Fid },
+    /// All basic attributes of a file.
+    GetAttributes { fid: Fid },
+    /// Changes attributes.
+    SetAttributes { fid: Fid, change: AttributeChange },
+    /// Reads entries of an opened directory, from the position `offset` on.
+    ReadDirectory { fid: Fid, offset: u64, count: u32 },
+    /// Reads data of an opened file.
+    Read { fid: Fid, offset: u64, count: u32 },
+    /// Writes data of an opened file.
+    Write { fid: Fid, offset: u64, data: &'a [u8] },
+    /// Writes the file's data to storage.
+    Synchronize { fid: Fid, data_only: bool },
+    /// The status of the file system that has the file.
+    Statfs { fid: Fid },
+    /// `new` becomes the extended attribute `name` of the file of `fid`, or the list of their names
+    /// if `name` is empty. Its value is read as data.
+    XattrWalk { fid: Fid, new: Fid, name: &'a [u8] },
+    /// `fid` becomes the extended attribute `name` of its file. Its value is then written as data,
+    /// and set when the fid is forgotten; it is removed if `size` is 0.
+    XattrCreate { fid: Fid, name: &'a [u8], size: u64, flags: u32 },
+    /// Forgets the fid.
+    Clunk { fid: Fid },
+}
+
+/// The bit of a request to remove a name that says that it is a directory's.
+const REMOVE_DIRECTORY: u32 = 0x200;
+/// The attributes that [`Call::GetAttributes`] asks for: all that Linux's stat(2) has, and no others,
+/// which servers do not have.
+const BASIC: u64 = 0x7ff;
+
+impl Call<'_> {
+    /// The kind of the request.
+    pub fn kind(&self) -> u8 {
+        match self {
+            Call::Version { .. } => kind::VERSION,
+            Call::Attach { .. } => kind::ATTACH,
+            Call::Walk { .. } => kind::WALK,
+            Call::Open { .. } => kind::OPEN,
+            Call::Create { .. } => kind::CREATE,
+            Call::Symlink { .. } => kind::SYMLINK,
+            Call::Mknod { .. } => kind::MKNOD,
+            Call::Mkdir { .. } => kind::MKDIR,
+            Call::Link { .. } => kind::LINK,
+            Call::RenameAt { .. } => kind::RENAMEAT,
+            Call::UnlinkAt { .. } => kind::UNLINKAT,
+            Call::ReadLink { .. } => kind::READLINK,
+            Call::GetAttributes { .. } => kind::GETATTR,
+            Call::SetAttributes { .. } => kind::SETATTR,
+            Call::ReadDirectory { .. } => kind::READDIR,
+            Call::Read { .. } => kind::READ,
+            Call::Write { .. } => kind::WRITE,
+            Call::Synchronize { .. } => kind::FSYNC,
+            Call::Statfs { .. } => kind::STATFS,
+            Call::XattrWalk { .. } => kind::XATTRWALK,
+            Call::XattrCreate { .. } => kind::XATTRCREATE,
+            Call::Clunk { .. } => kind::CLUNK,
+        }
+    }
+
+    /// The message, with the tag 0 (that of a version is [`NO_TAG`]), which the transport replaces
+    /// where several requests are outstanding.
+    pub fn encode(&self) -> Vec<u8> {
+        let tag = if matches!(self, Call::Version { .. }) { NO_TAG } else { 0 };
+        let mut to = Writer::new(self.kind(), tag);
+        match *self {
+            Call::Version { size } => {
+                to.word(size);
+                to.string(VERSION);
+            }
+            Call::Attach { fid, user, name } => {
+                to.word(fid);
+                to.word(NO_FID);
+                to.string(b"");
+                to.string(name);
+                to.word(user);
+            }
+            Call::Walk { fid, new, names } => {
+                to.word(fid);
+                to.word(new);
+                to.half(names.len() as u16);
+                names.iter().for_each(|name| to.string(name));
+            }
+            Call::Open { fid, flags } => {
+                to.word(fid);
+                to.word(flags);
+            }
+            Call::Create { fid, name, flags, mode, group } => {
+                to.word(fid);
+                to.string(name);
+                [flags, mode, group].into_iter().for_each(|word| to.word(word));
+            }
+            Call::Symlink { directory, name, target, group } => {
+                to.word(directory);
+                to.string(name);
+                to.string(target);
+                to.word(group);
+            }
+            Call::Mknod { directory, name, mode, device: (major, minor), group } => {
+                to.word(directory);
+                to.string(name);
+                [mode, major, minor, group].into_iter().for_each(|word| to.word(word));
+            }
+            Call::Mkdir { directory, name, mode, group } => {
+                to.word(directory);
+                to.string(name);
+                to.word(mode);
+                to.word(group);
+            }
+            Call::Link { directory, fid, name } => {
+                to.word(directory);
+                to.word(fid);
+                to.string(name);
+            }
+            Call::RenameAt { from, old, to: directory, new } => {
+                to.word(from);
+                to.string(old);
+                to.word(directory);
+                to.string(new);
+            }
+            Call::UnlinkAt { fid, name, directory } => {
+                to.word(fid);
+                to.string(name);
+                to.word(if directory { REMOVE_DIRECTORY } else { 0 });
+            }
+            Call::ReadLink { fid } | Call::Statfs { fid } | Call::Clunk { fid } => to.word(fid),
+            Call::GetAttributes { fid } => {
+                to.word(fid);
+                to.long(BASIC);
+            }
+            Call::SetAttributes { fid, change } => change.encode(fid, &mut to),
+            Call::ReadDirectory { fid, offset, count } | Call::Read { fid, offset, count } => {
+                to.word(fid);
+                to.long(offset);
+                to.word(count);
+            }
+            Call::Write { fid, offset, data } => {
+                to.word(fid);
+                to.long(offset);
+                to.word(data.len() as u32);
+                to.raw(data);
+            }
+            Call::Synchronize { fid, data_only } => {
+                to.word(fid);
+                to.word(data_only.into());
+            }
+            Call::XattrWalk { fid, new, name } => {
+                to.word(fid);
+                to.word(new);
+                to.string(name);
+            }
+            Call::XattrCreate { fid, name, size, flags } => {
+                to.word(fid);
+                to.string(name);
+                to.long(size);
+                to.word(flags);
+            }
+        }
+        to.finish()
+    }
+}
+
+impl AttributeChange {
+    fn encode(&self, fid: Fid, to: &mut Writer) {
+        let bit = |is_set: bool, number: u32| u32::from(is_set) << number;
+        let explicit = |time: Option<SetTime>| matches!(time, Some(SetTime::To(..)));
+        let valid = bit(self.mode.is_some(), 0)
+            | bit(self.user.is_some(), 1)
+            | bit(self.group.is_some(), 2)
+            | bit(self.size.is_some(), 3)
+            | bit(self.accessed.is_some(), 4)
+            | bit(self.modified.is_some(), 5)
+            | bit(explicit(self.accessed), 7)
+            | bit(explicit(self.modified), 8);
+        to.word(fid);
+        to.word(valid);
+        [self.mode, self.user, self.group].into_iter().for_each(|word| to.word(word.unwrap_or(0)));
+        to.long(self.size.unwrap_or(0));
+        for time in [self.accessed, self.modified] {
+            let (seconds, nanoseconds) = match time {
+                Some(SetTime::To(seconds, nanoseconds)) => (seconds, nanoseconds),
+                _ => (0, 0),
+            };
+            to.long(seconds);
+            to.long(nanoseconds);
+        }
+    }
+}

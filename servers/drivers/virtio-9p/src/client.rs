@@ -1,0 +1,98 @@
+//! The client's side of a channel of messages. No function but [`open`] waits for the driver.
+
+use crate::area::{Area, FREE, MESSAGE, REFUSED, REPLY, REQUEST, SIZE, get, put};
+use direct::Error;
+use driver::WORK;
+use interfaces::file_channel::Client;
+use l4::direct::Direct;
+use l4::extension;
+use l4::x2::ThreadId;
+use rt::root::{Status, names, share};
+
+/// The longest tag in bytes.
+pub const TAG: usize = 32;
+
+/// The client's end of a channel.
+#[derive(Debug)]
+pub struct Channel {
+    driver: ThreadId,
+    area: Area,
+    tag: [u8; TAG],
+}
+
+/// Opens the channel that the server `name` drives. The shared area of 1 MiB is mapped at `address`,
+/// a multiple of 4096. `thread`, a thread of this server, will be notified by `bits` when there are
+/// replies. Blocks until the driver has registered and has answered; overwrites the message
+/// registers.
+///
+/// # Errors
+/// `NotFound`: there is no such server, it has ended for good, or it has no such channel. `InUse`:
+/// another server has it. `InvalidArgument`, `QuotaExceeded`, `NoMemory`: root's status for the
+/// shared memory.
+pub fn open(name: &str, address: u64, thread: ThreadId, bits: u64) -> Result<Channel, Status> {
+    let driver = names::lookup_wait(name)?;
+    let share = share::create(address, SIZE, driver)?;
+    let mut channel = Client { transport: &mut Direct::default(), to: driver };
+    let attached = channel.file_channel_attach(share.word(), thread.raw(), bits);
+    let words = attached.map_err(|error| match error {
+        Error::Status(refused) => refused.into(),
+        Error::Ipc(_) | Error::Malformed => Status::NotFound,
+    })?;
+    let mut tag = [0; TAG];
+    for (bytes, word) in tag.chunks_mut(8).zip([words.0, words.1, words.2, words.3]) {
+        bytes.copy_from_slice(&word.to_le_bytes());
+    }
+    #[allow(unsafe_code, reason = "the shared memory is root's, not a Rust object")]
+    // SAFETY: root has mapped the memory there for these two servers, as long as this one lives.
+    let area = unsafe { Area::at(address) };
+    Ok(Channel { driver, area, tag })
+}
+
+/// What a slot has for the client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The request is under way.
+    None,
+    /// The length of the reply.
+    Reply(usize),
+    /// The driver does not take a message of this length.
+    Refused,
+}
+
+impl Channel {
+    /// The name that the device has for the tree of files.
+    pub fn tag(&self) -> &[u8] {
+        self.tag.split(|&byte| byte == 0).next().unwrap_or_default()
+    }
+
+    /// Puts a request of at most [`MESSAGE`] bytes into a slot that the client has, and passes the
+    /// slot to the driver.
+    pub fn send(&self, slot: usize, message: &[u8]) {
+        let slot = self.area.slot(slot);
+        put(message, slot.words);
+        slot.pass(REQUEST, message.len().min(MESSAGE));
+        let _ = extension::notify(self.driver, WORK);
+    }
+
+    /// Whether the driver has answered the request in a slot.
+    pub fn answer(&self, slot: usize) -> Answer {
+        let slot = self.area.slot(slot);
+        match slot.state() {
+            REPLY => Answer::Reply(slot.length()),
+            REFUSED => Answer::Refused,
+            _ => Answer::None,
+        }
+    }
+
+    /// Copies the reply in a slot, and frees the slot.
+    pub fn take(&self, slot: usize, reply: &mut [u8]) {
+        let slot = self.area.slot(slot);
+        get(slot.words, reply);
+        slot.pass(FREE, 0);
+    }
+
+    /// Whether the driver has ended: then no more replies come.
+    pub fn has_ended(&self) -> bool {
+        extension::notify(self.driver, 0).is_err()
+    }
+}

@@ -1,0 +1,93 @@
+//! A queue of the device, and the pieces of memory that its requests have.
+
+use alloc::vec::Vec;
+use virtio::Error;
+use virtio::mapped::Mapped;
+use virtio::memory::{Buffer, Layout, QueueMemory};
+use virtio::queue::Queue;
+use virtio::setup::{Device, Notify};
+use virtio_console::pieces::{MOST, Pieces};
+
+/// The memory of each queue.
+pub(crate) const QUEUE_LAYOUT: Layout = match Layout::new(MOST as u16, 0) {
+    Some(layout) => layout,
+    None => panic!("the size is no power of two"),
+};
+pub(crate) const QUEUE_BYTES: usize = 512;
+const _: () = assert!(QUEUE_LAYOUT.bytes() <= QUEUE_BYTES);
+
+/// A queue whose requests have one piece of memory each.
+pub(crate) struct Channel {
+    pub(crate) queue: Queue<'static>,
+    pub(crate) pieces: Pieces,
+    notify: Notify,
+    buffers: Vec<Buffer<'static>>,
+}
+
+impl Channel {
+    /// A channel without pieces.
+    pub(crate) fn new(memory: QueueMemory<'static>, notify: Notify, features: u64) -> Channel {
+        Channel {
+            queue: Queue::new(memory, features),
+            pieces: Pieces::default(),
+            notify,
+            buffers: Vec::new(),
+        }
+    }
+
+    /// Adds a piece of memory; at most [`MOST`] can be added.
+    pub(crate) fn add(&mut self, buffer: Buffer<'static>) {
+        self.pieces.add(self.buffers.len());
+        self.buffers.push(buffer);
+    }
+
+    /// Whether the channel has no pieces yet.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffers.is_empty()
+    }
+
+    /// Gives the device a free piece that it may write. Returns whether there was one.
+    pub(crate) fn give_input(&mut self) -> Result<bool, Error> {
+        let Some(piece) = self.pieces.free() else { return Ok(false) };
+        let buffer = &self.buffers[piece];
+        let request = self.queue.give(&[], &[buffer.piece(buffer.length())])?;
+        self.pieces.give(piece, request);
+        Ok(true)
+    }
+
+    /// Lets `fill` write to a free piece, and gives the device what it has written. `fill` returns
+    /// the number of bytes. The result says whether there was a free piece, and something to give.
+    pub(crate) fn give_output(
+        &mut self,
+        fill: impl FnOnce(&Buffer<'static>) -> usize,
+    ) -> Result<bool, Error> {
+        let Some(piece) = self.pieces.free() else { return Ok(false) };
+        let buffer = &self.buffers[piece];
+        let length = fill(buffer);
+        if length == 0 {
+            return Ok(false);
+        }
+        let request = self.queue.give(&[buffer.piece(length)], &[])?;
+        self.pieces.give(piece, request);
+        Ok(true)
+    }
+
+    /// Copies the first `count` bytes of a piece to `bytes`, as far as they fit. Returns how many.
+    pub(crate) fn read(&self, piece: usize, count: usize, bytes: &mut [u8]) -> usize {
+        let count = count.min(bytes.len());
+        let mut places = bytes.iter_mut();
+        self.buffers[piece].read_each(count, |byte| {
+            if let Some(place) = places.next() {
+                *place = byte;
+            }
+        });
+        count
+    }
+
+    /// Notifies the device of what it was given, if it waits.
+    pub(crate) fn notify(&mut self, device: &mut Device<Mapped>) {
+        if self.queue.must_notify() {
+            device.notify(self.notify);
+        }
+    }
+}
