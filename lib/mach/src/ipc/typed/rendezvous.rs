@@ -27,8 +27,8 @@ const SIMPLE: MsgOptions = MsgOptions::SEND
     .union(MsgOptions::RECEIVE_INTERRUPT);
 
 /// Carries out the trap `mach_msg` as far as that is possible without a wait of the server: sends
-/// the message if its receiver is parked, and parks the caller if there is no message for it. `call`
-/// is the system call as the machine has it. Never blocks, and allocates nothing.
+/// the message if its receiver is parked, and parks the caller if there is no message for it.
+/// `call` is the system call as the machine has it. Never blocks, and allocates nothing.
 pub fn try_mach_msg<M: Machine>(
     caller: &Arc<Parking<M>>,
     arguments: &MsgArguments,
@@ -256,8 +256,8 @@ fn write<M: Machine>(map: &VmMap<M>, address: u64, bytes: &[u8]) -> Option<()> {
     })
 }
 
-/// Calls `with` for the part of each page in a range: its address, the offset in the page, the bytes
-/// done before, and the bytes of this part.
+/// Calls `with` for the part of each page in a range: its address, the offset in the page, the
+/// bytes done before, and the bytes of this part.
 fn each_page(
     address: u64,
     length: usize,
