@@ -26,6 +26,10 @@ pub(crate) struct RunOptions {
     /// A raw image that is the machine's disk, /dev/vda; with `,ro` it is read-only
     #[arg(long, value_name = "FILE[,ro]")]
     disk: Option<DiskImage>,
+    /// Run this native Mach program, a static ELF file, instead of Linux programs; the words after
+    /// `--` are its arguments
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "system")]
+    mach: Option<PathBuf>,
 }
 
 /// Options of `./mac debug`.
@@ -68,6 +72,9 @@ const BENCHMARKS: &str = "hardware-benchmarks";
 /// Runs a command or a shell of Linux programs, or boots another system with its console in this
 /// terminal.
 pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
+    if let Some(program) = &options.mach {
+        return run_mach(options, program);
+    }
     // Without a name, the system with guest programs is booted.
     if options.choice.system.is_none() {
         if options.guest.kernel == mac_guest::Kernel::Macadamia {
@@ -79,6 +86,44 @@ pub(crate) fn run(options: &RunOptions) -> Result<ExitCode> {
     build::everything(&build::Options::default())?;
     eprintln!("mac: booting; Ctrl-] X leaves, Ctrl-] H lists the other keys");
     boot(&options.choice, &options.hardware, &[]).map(|()| ExitCode::SUCCESS)
+}
+
+/// Runs a native Mach program, with its output in this terminal.
+fn run_mach(options: &RunOptions, program: &Path) -> Result<ExitCode> {
+    let program = std::path::absolute(program)?;
+    if !program.is_file() {
+        bail!("--mach {}: there is no such file", program.display());
+    }
+    let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let configuration = mach_configuration(&name, &options.guest.command)?;
+    build::kernel_and_programs(&["sigma0", "root", "mach"])?;
+    let scratch = Scratch::new("mach")?;
+    let file = scratch.0.join(MACH_CONFIGURATION);
+    std::fs::write(&file, configuration).with_context(|| format!("writing {}", file.display()))?;
+    let mut machine = options.hardware.machine();
+    machine.arguments = format!("{} exit", options.choice.arguments).trim_start().to_string();
+    machine.modules = ["sigma0", "root", MACH_CONFIGURATION, "mach", &name].map(String::from).to_vec();
+    machine.elsewhere.extend([(MACH_CONFIGURATION.to_string(), file), (name, program)]);
+    boot_machine(machine, &[]).map(|()| ExitCode::SUCCESS)
+}
+
+/// The name of the boot configuration with a native Mach program.
+const MACH_CONFIGURATION: &str = "native-program.conf";
+
+/// The boot configuration that starts the native Mach program in the module `name`.
+fn mach_configuration(name: &str, arguments: &[String]) -> Result<String> {
+    let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace) && word != "--";
+    for word in std::iter::once(name).chain(arguments.iter().map(String::as_str)) {
+        if !is_word(word) || word.contains('#') {
+            bail!("{word:?} cannot be passed to a native Mach program: it must be one word");
+        }
+    }
+    let words = arguments.iter().map(|word| format!(" {word}")).collect::<String>();
+    Ok(format!(
+        "server mach\n    program mach\n    priority 150\n    threads 4000\n    spaces 400\n    memory rest\n    \
+         module {name}\n    power yes\n    \
+         arguments -- {name} ${{host-port}} ${{device-port}}{words} $(task-create) $(task-resume)\n"
+    ))
 }
 
 impl RunOptions {
@@ -194,7 +239,11 @@ fn write_image(machine: &Machine, output: &Path) -> Result<()> {
 }
 
 fn boot(choice: &Choice, hardware: &Hardware, extra: &[String]) -> Result<()> {
-    let mut machine = choice.machine(hardware)?;
+    boot_machine(choice.machine(hardware)?, extra)
+}
+
+/// Boots a machine with its console in this terminal.
+fn boot_machine(mut machine: Machine, extra: &[String]) -> Result<()> {
     if !machine.boot.imageless() {
         machine.image = Some(image::cached(&machine)?);
     }
@@ -257,6 +306,17 @@ mod tests {
         let mut endless = Command::new("sh");
         endless.args(["-c", "while echo x; do :; done"]);
         console(&mut endless, &Symboliser::new([]), &mut terminal).unwrap();
+    }
+
+    #[test]
+    fn a_native_program_gets_its_arguments_as_words() {
+        let words = |words: &[&str]| words.iter().map(|word| word.to_string()).collect::<Vec<_>>();
+        let text = mach_configuration("hello", &words(&["-v", "x"])).unwrap();
+        let line = "arguments -- hello ${host-port} ${device-port} -v x $(task-create) $(task-resume)\n";
+        assert!(text.ends_with(line) && text.contains("module hello\n"), "{text}");
+        for bad in ["two words", "", "--", "a#b"] {
+            assert!(mach_configuration("hello", &words(&[bad])).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

@@ -152,7 +152,21 @@ impl<M: Machine> Later<M> {
 }
 
 impl<M: Machine> Drop for Later<M> {
+    #[inline]
     fn drop(&mut self) {
+        let is_empty = self.rights.is_empty()
+            && self.notifications.is_empty()
+            && self.changed.is_empty()
+            && self.sets.is_empty();
+        if !is_empty {
+            self.carry_out();
+        }
+    }
+}
+
+impl<M: Machine> Later<M> {
+    #[inline(never)]
+    fn carry_out(&mut self) {
         self.changed.drain(..).for_each(|port| port.wake_all_receivers(MsgErrorKind::ReceivePortDied));
         self.sets.drain(..).for_each(|set| set.kill());
         for (right, notification) in self.notifications.drain(..) {

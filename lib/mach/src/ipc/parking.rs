@@ -90,8 +90,8 @@ impl<M: Machine> Parking<M> {
     }
 
     /// Parks the thread, which waits in `call` for a message from `name`. Never blocks. Returns
-    /// false, and does nothing, if there is a message already, if another thread is parked there, or
-    /// if the name denotes nothing to receive from.
+    /// false, and does nothing, if there is a message already, if another thread is parked there,
+    /// or if the name denotes nothing to receive from.
     pub(super) fn park(self: &Arc<Self>, name: Name, buffer: Buffer, call: &SystemCall) -> bool {
         let mut table = self.space.table.lock();
         let Some(entry) = table.get(name) else { return false };
@@ -126,8 +126,8 @@ impl<M: Machine> Parking<M> {
         held
     }
 
-    /// Takes the thread from the place where it is parked. Returns false if another has taken it, or
-    /// if it is not parked.
+    /// Takes the thread from the place where it is parked. Returns false if another has taken it,
+    /// or if it is not parked.
     fn leave_place(self: &Arc<Self>) -> bool {
         let place = self.state.lock().place.take();
         let take = |parked: &mut Parked<M>| {
@@ -167,8 +167,8 @@ impl<M: Machine> Parking<M> {
         self.context.answer(Resume::Return(u64::from(result)));
     }
 
-    /// Gives the call of a thread that was taken from its place to the thread's task. No lock may be
-    /// held.
+    /// Gives the call of a thread that was taken from its place to the thread's task. No lock may
+    /// be held.
     pub(super) fn surrender(&self) {
         self.state.lock().place = None;
         self.context.surrender();

@@ -20,7 +20,6 @@ pub(super) struct SetState<M: Machine> {
     pub(super) alive: bool,
     /// The member ports. Members with messages are ready, ordered by the stamps of their first
     /// messages.
-    /// messages.
     pub(super) members: Ready<Arc<Port<M>>>,
     /// The stamp of the next message that comes to a member, which is its place in the set's order.
     next_stamp: u64,

@@ -90,7 +90,19 @@ impl<M: Machine> Table<M> {
 
     /// The entry of a name, or `None` if the name denotes nothing. If the port of a send or
     /// send-once right has died, this call turns the right into a dead name first.
+    #[inline]
     pub(super) fn get(&mut self, name: Name) -> Option<&mut Entry<M>> {
+        // Most names are in the array and denote a right to a living port.
+        let (index, generation) = self.rule.split(name);
+        let is_alive = self.slots.get(index).is_some_and(|slot| {
+            slot.generation == generation && slot.entry.as_ref().is_some_and(|entry| !entry.has_died())
+        });
+        if is_alive { self.slots[index].entry.as_mut() } else { self.get_other(name) }
+    }
+
+    /// The entry of a name whose port may have died, or that may not be in the array.
+    #[inline(never)]
+    fn get_other(&mut self, name: Name) -> Option<&mut Entry<M>> {
         let entry = self.raw(name)?;
         if entry.has_died() {
             let port = entry.object.send_port();

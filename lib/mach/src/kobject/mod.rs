@@ -60,8 +60,8 @@ pub trait PortPersonality<M: Machine>: Personality<M> {
     /// The ports of a thread.
     fn thread_ports(thread: &Self::Thread) -> &ThreadPorts<M>;
 
-    /// Ends the thread's wait for a message or for room in a queue: `thread_abort`. Returns false if
-    /// the thread is not in such a wait.
+    /// Ends the thread's wait for a message or for room in a queue: `thread_abort`. Returns false
+    /// if the thread is not in such a wait.
     fn interrupt(thread: &Self::Thread) -> bool {
         Self::thread_ports(thread).interruption.interrupt()
     }

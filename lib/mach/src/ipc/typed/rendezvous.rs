@@ -7,6 +7,7 @@ use super::incoming::kind;
 use super::trap::{MsgArguments, MsgOptions};
 use crate::ipc::copyin::{HeaderRight, claim_header, commit_header};
 use crate::ipc::message::Destination;
+use crate::ipc::notify::Later;
 use crate::ipc::parking::{Buffer, Parking};
 use crate::ipc::port::{Holder, Port};
 use crate::ipc::{MsgErrorKind, Name, Right, Shortage};
@@ -15,6 +16,9 @@ use crate::vm::VmMap;
 
 /// How many bytes are copied at a time.
 const PIECE: usize = 512;
+/// The most bytes of a body that goes the short way: the sender's names are locked while it is
+/// copied.
+const LONGEST: usize = 8192;
 /// The options with which a message can go the short way.
 const SIMPLE: MsgOptions = MsgOptions::SEND
     .union(MsgOptions::RECEIVE)
@@ -23,8 +27,8 @@ const SIMPLE: MsgOptions = MsgOptions::SEND
     .union(MsgOptions::RECEIVE_INTERRUPT);
 
 /// Carries out the trap `mach_msg` as far as that is possible without a wait of the server: sends
-/// the message if its receiver is parked, and parks the caller if there is no message for it. `call`
-/// is the system call as the machine has it. Never blocks, and allocates nothing.
+/// the message if its receiver is parked, and parks the caller if there is no message for it.
+/// `call` is the system call as the machine has it. Never blocks, and allocates nothing.
 pub fn try_mach_msg<M: Machine>(
     caller: &Arc<Parking<M>>,
     arguments: &MsgArguments,
@@ -97,28 +101,39 @@ struct Plain {
 /// Sends the caller's message, if its receiver is parked. `None`: nothing has been done.
 fn send<M: Machine>(caller: &Parking<M>, arguments: &MsgArguments) -> Option<Delivery<M>> {
     let message = plain(caller.map(), arguments)?;
-    let port = destination(caller, message.remote.0)?;
     let size = HEADER + message.body.next_multiple_of(8);
-    let receiver = take_receiver(&port, size)?;
+    // What the rights leave is dropped after the table's lock is released.
+    let mut later = Later::new();
+    let mut table = caller.space().table.lock();
+    let port = table.get(message.remote.0)?.port()?;
+    let receiver = take_receiver(port, size)?;
     let buffer = receiver.buffer();
     let from = arguments.address + HEADER as u64;
     let to = buffer.address.wrapping_add(HEADER as u64);
-    if !copy(caller.map(), from, receiver.map(), to, message.body) {
-        // A page is not in memory: both go the general way.
-        receiver.surrender();
-        return None;
-    }
-    let Some((destination, reply)) = take_rights(caller, &message, &port) else {
+    let claimed = match copy(caller.map(), from, receiver.map(), to, message.body) {
+        true => claim_header(&mut table, message.remote, message.reply).ok(),
+        false => None,
+    };
+    let Some(claimed) = claimed else {
+        // A page is not in memory, or a right is missing: both go the general way.
+        drop(table);
         receiver.surrender();
         return None;
     };
+    let (destination, reply) =
+        commit_header(&mut table, message.remote, message.reply, claimed, None, &mut later);
+    drop(table);
+    drop(later);
+    let no_reply = || if message.replies_to_dead { Right::Dead } else { Right::Null };
+    let reply = reply.unwrap_or_else(no_reply);
     Some(deliver(receiver, buffer, &message.header, size, destination, reply))
 }
 
 /// The message to be sent, if it can go the short way.
 fn plain<M: Machine>(map: &VmMap<M>, arguments: &MsgArguments) -> Option<Plain> {
     let size = arguments.send_size as usize;
-    if size < HEADER || !size.is_multiple_of(4) || arguments.address.checked_add(size as u64).is_none() {
+    let fits = (HEADER..=HEADER + LONGEST).contains(&size) && size.is_multiple_of(4);
+    if !fits || arguments.address.checked_add(size as u64).is_none() {
         return None;
     }
     let mut header = [0; HEADER];
@@ -130,11 +145,6 @@ fn plain<M: Machine>(map: &VmMap<M>, arguments: &MsgArguments) -> Option<Plain> 
     }
     let reply = disposition.filter(|_| local.is_valid()).map(|disposition| (local, disposition));
     Some(Plain { header, remote, reply, replies_to_dead: local == Name::DEAD, body: size - HEADER })
-}
-
-/// The port of a message's destination.
-fn destination<M: Machine>(caller: &Parking<M>, name: Name) -> Option<Arc<Port<M>>> {
-    caller.space().table.lock().get(name)?.port().cloned()
 }
 
 /// Takes the thread that is parked at the port or its set, if a message of `size` bytes fits into
@@ -154,25 +164,6 @@ fn take_receiver<M: Machine>(port: &Port<M>, size: usize) -> Option<Arc<Parking<
     let version = state.version;
     let parked = state.parked.take_if(|(receiver, parked)| *parked == version && fits(receiver));
     parked.map(|(receiver, _)| receiver)
-}
-
-/// Takes the rights of the header from the caller's names, if the destination is still `port`.
-fn take_rights<M: Machine>(
-    caller: &Parking<M>,
-    message: &Plain,
-    port: &Arc<Port<M>>,
-) -> Option<(Destination<M>, Right<M>)> {
-    let mut later = crate::ipc::notify::Later::new();
-    let mut table = caller.space().table.lock();
-    let known = table.get(message.remote.0)?.port().is_some_and(|known| Arc::ptr_eq(known, port));
-    if !known {
-        return None;
-    }
-    let claimed = claim_header(&mut table, message.remote, message.reply).ok()?;
-    let (destination, reply) =
-        commit_header(&mut table, message.remote, message.reply, claimed, None, &mut later);
-    let no_reply = || if message.replies_to_dead { Right::Dead } else { Right::Null };
-    Some((destination, reply.unwrap_or_else(no_reply)))
 }
 
 /// Gives the receiver the header of a message whose body it has.
@@ -265,8 +256,8 @@ fn write<M: Machine>(map: &VmMap<M>, address: u64, bytes: &[u8]) -> Option<()> {
     })
 }
 
-/// Calls `with` for the part of each page in a range: its address, the offset in the page, the bytes
-/// done before, and the bytes of this part.
+/// Calls `with` for the part of each page in a range: its address, the offset in the page, the
+/// bytes done before, and the bytes of this part.
 fn each_page(
     address: u64,
     length: usize,

@@ -1,0 +1,192 @@
+/* What traps and messages cost a native Mach program, in instructions of everything together, where
+ * the time-stamp counter counts them. A cost is to be read by its fit: that of one more round. */
+#include "rpc.h"
+#include "tap.h"
+#include "threads.h"
+
+#include <mach_port_user.h>
+
+static const int rounds[] = { 32, 64, 128 };
+static const unsigned sizes[] = { 0, 1016, 4088 };
+static const char *const within[] = { "rpc-within-a-task-32", "rpc-within-a-task-1024", "rpc-within-a-task-4096" };
+static const char *const between[] = { "rpc-between-tasks-32", "rpc-between-tasks-1024", "rpc-between-tasks-4096" };
+
+#define MEGABYTE (1ul << 20)
+#define PORT_BOOTSTRAP 4
+
+static mach_port_t self, service, reply, own;
+static struct message message, served;
+static struct {
+    mach_msg_header_t header;
+    mach_msg_type_t type;
+    vm_offset_t address;
+} large;
+static vm_offset_t region;
+static _Alignas(16) char stack[16384], child_stack[16384];
+static volatile int finished;
+static int failures;
+
+static inline unsigned long now(void)
+{
+    unsigned low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (unsigned long)high << 32 | low;
+}
+
+static void expect(kern_return_t result)
+{
+    failures += result != KERN_SUCCESS;
+}
+
+/* Measures an operation in each number of rounds. The first round of each is not measured. */
+static void measure(const char *name, void (*operation)(unsigned), unsigned argument)
+{
+    for (unsigned index = 0; index < sizeof rounds / sizeof rounds[0]; index++) {
+        operation(argument);
+        unsigned long start = now();
+        for (int round = 0; round < rounds[index]; round++)
+            operation(argument);
+        unsigned long cost = now() - start;
+        print("{\"test\":\"", name, "\",\"parameter\":", decimal(rounds[index]),
+              ",\"counter\":\"instructions\",\"value\":", decimal((long)cost), "}\n", (char *)0);
+    }
+}
+
+/* Answers each request with as many bytes as it has. */
+static void serve(void)
+{
+    mach_msg_return_t result = wait_at(&served, service);
+    while (result == MACH_MSG_SUCCESS) {
+        if (served.header.msgh_id == -1)
+            finished = 1;
+        unsigned bytes = served.header.msgh_size > 32 ? served.type.msgt_number : 0;
+        result = answer_and_wait(&served, service, bytes);
+    }
+    for (;;)
+        thread_switch(MACH_PORT_NULL, SWITCH_OPTION_WAIT, 1000000);
+}
+
+static void call_service(unsigned bytes)
+{
+    if (bytes)
+        describe(&message, bytes);
+    expect(call(&message, service, reply, bytes));
+}
+
+static void child(void)
+{
+    self = mach_task_self();
+    reply = mach_reply_port();
+    expect(task_get_special_port(self, PORT_BOOTSTRAP, &service));
+    for (unsigned index = 0; index < 3; index++)
+        measure(between[index], call_service, sizes[index]);
+    message.header.msgh_id = -1;
+    call_service(0);
+    syscall_task_terminate(self);
+}
+
+static void invalid_trap(unsigned unused)
+{
+    (void)unused;
+    long result = -31;
+    __asm__ volatile("syscall" : "+a"(result) : : "rcx", "r11", "memory");
+}
+
+static void task_self_trap(unsigned unused)
+{
+    (void)unused;
+    mach_task_self();
+}
+
+static void message_to_oneself(unsigned unused)
+{
+    (void)unused;
+    message.header.msgh_bits = MACH_MSGH_BITS(MACH_MSG_TYPE_MAKE_SEND, 0);
+    message.header.msgh_remote_port = own;
+    message.header.msgh_local_port = MACH_PORT_NULL;
+    expect(mach_msg_trap(&message.header, MACH_SEND_MSG | MACH_RCV_MSG, 32, sizeof message, own, 0, MACH_PORT_NULL));
+}
+
+static void port_allocate_and_destroy(unsigned unused)
+{
+    (void)unused;
+    mach_port_t port;
+    expect(syscall_mach_port_allocate(self, MACH_PORT_RIGHT_RECEIVE, &port));
+    expect(mach_port_destroy(self, port));
+}
+
+static void memory_by_traps(unsigned unused)
+{
+    (void)unused;
+    vm_offset_t address = 0;
+    expect(syscall_vm_allocate(self, &address, 4096, 1));
+    expect(syscall_vm_deallocate(self, address, 4096));
+}
+
+static void port_type_by_message(unsigned unused)
+{
+    (void)unused;
+    mach_port_type_t type;
+    expect(mach_port_type(self, own, &type));
+}
+
+static void task_info_by_message(unsigned unused)
+{
+    (void)unused;
+    integer_t info[64];
+    mach_msg_type_number_t count = 64;
+    expect(task_info(self, 1, info, &count));
+}
+
+static void megabyte_out_of_line(unsigned unused)
+{
+    (void)unused;
+    large.header.msgh_bits = MACH_MSGH_BITS(MACH_MSG_TYPE_MAKE_SEND, 0) | MACH_MSGH_BITS_COMPLEX;
+    large.header.msgh_remote_port = own;
+    large.header.msgh_local_port = MACH_PORT_NULL;
+    large.type = (mach_msg_type_t){ .msgt_name = MACH_MSG_TYPE_BYTE, .msgt_size = 8, .msgt_number = MEGABYTE };
+    large.address = region;
+    expect(mach_msg_trap(&large.header, MACH_SEND_MSG | MACH_RCV_MSG, sizeof large, sizeof large, own, 0,
+                         MACH_PORT_NULL));
+    expect(syscall_vm_deallocate(self, large.address, MEGABYTE));
+}
+
+static void switch_to_none(unsigned unused)
+{
+    (void)unused;
+    expect(thread_switch(MACH_PORT_NULL, SWITCH_OPTION_NONE, 0));
+}
+
+int main(void)
+{
+    mach_port_t task;
+    print("1..1\n", (char *)0);
+    self = mach_task_self();
+    expect(syscall_mach_port_allocate(self, MACH_PORT_RIGHT_RECEIVE, &own));
+    expect(syscall_vm_allocate(self, &region, MEGABYTE, 1));
+    for (unsigned long at = 0; at < MEGABYTE; at += 4096)
+        *(volatile char *)(region + at) = 1;
+    measure("trap", invalid_trap, 0);
+    measure("mach-task-self", task_self_trap, 0);
+    measure("thread-switch", switch_to_none, 0);
+    measure("message-to-oneself", message_to_oneself, 0);
+    measure("port-allocate-and-destroy", port_allocate_and_destroy, 0);
+    measure("memory-by-traps", memory_by_traps, 0);
+    measure("mach-port-type", port_type_by_message, 0);
+    measure("task-info", task_info_by_message, 0);
+    measure("megabyte-out-of-line", megabyte_out_of_line, 0);
+
+    expect(mach_port_allocate(self, MACH_PORT_RIGHT_RECEIVE, &service));
+    expect(mach_port_insert_right(self, service, service, MACH_MSG_TYPE_MAKE_SEND));
+    reply = mach_reply_port();
+    failures += start_thread(self, serve, stack + sizeof stack) == MACH_PORT_NULL;
+    for (unsigned index = 0; index < 3; index++)
+        measure(within[index], call_service, sizes[index]);
+    expect(task_set_special_port(self, PORT_BOOTSTRAP, service));
+    expect(task_create(self, 1, &task));
+    failures += start_thread(task, child, child_stack + sizeof child_stack) == MACH_PORT_NULL;
+    while (!finished)
+        thread_switch(MACH_PORT_NULL, SWITCH_OPTION_WAIT, 10);
+    print(failures ? "not ok" : "ok", " 1 - BNAT0001 every call succeeded\n", (char *)0);
+    return 0;
+}
